@@ -1,4 +1,4 @@
-//! `rocksdb_backup_engine_t`: many copies of databases in one directory.
+//! `rocksdb_backup_engine_t`: backups of databases in one directory.
 
 use std::ffi::{CStr, c_int, c_uchar};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub struct BackupSettings {
     kept: Kept,
 }
 
-/// `rocksdb_backup_engine_info_t`. Of an index that no backup has everything is 0.
+/// `rocksdb_backup_engine_info_t`. For an index out of range every field is 0.
 pub struct BackupList(Vec<BackupInfo>);
 
 /// `rocksdb_restore_options_t`.
@@ -79,7 +79,7 @@ impl BackupList {
 }
 
 impl RestoreSettings {
-    /// The logs go beside the database where `wal_dir` is its directory.
+    /// WALs go beside the database if `wal_dir` is its directory.
     fn to_restore(&self, db_dir: &CStr, wal_dir: &CStr) -> RestoreOptions {
         let wal_dir = Some(wal_dir).filter(|dir| *dir != db_dir).map(|dir| path(dir).to_owned());
         RestoreOptions { wal_dir, keep_log_files: self.keep_log_files }
@@ -91,7 +91,7 @@ export! {
         drop(backups);
     }
 
-    /// Empty where the directory cannot be read.
+    /// Empty if the directory cannot be read.
     fn rocksdb_backup_engine_get_backup_info(backups: &Backups) -> Box<BackupList> {
         let list = backups.0.backups().inspect_err(|error| tracing::error!(%error, "backups cannot be listed"));
         Box::new(BackupList(list.unwrap_or_default()))

@@ -13,7 +13,7 @@ use crate::boundary::{export, fallible, handles};
 use crate::database::FamilyHandle;
 use crate::failure::Failure;
 
-/// A batch. One made of bytes that are no batch holds nothing and cannot be written.
+/// A batch. If made of malformed bytes, it is empty and cannot be written.
 pub struct Batch {
     batch: WriteBatch,
     damage: Option<Error>,
@@ -27,7 +27,7 @@ impl Batch {
     }
 
     /// # Errors
-    /// `Corruption`: it was made of bytes that are no batch.
+    /// `Corruption`: it was made of malformed bytes.
     pub fn written(&self) -> Result<&WriteBatch, Failure> {
         match &self.damage {
             Some(error) => Err(error.clone().into()),
@@ -35,12 +35,12 @@ impl Batch {
         }
     }
 
-    /// Has writing the batch fail.
+    /// Makes writes of the batch fail.
     pub fn damage(&mut self, error: Error) {
         self.damage = Some(error);
     }
 
-    /// Each record's family, kind, key and value; none where the batch is damaged.
+    /// Each record's family, kind, key and value; empty if the batch is damaged.
     fn records(&self) -> BatchReader<'_> {
         self.batch.iter()
     }
@@ -62,7 +62,7 @@ impl Batch {
     }
 }
 
-/// Shows a batch's puts and deletions, whatever their family.
+/// Shows a batch's puts and deletions of every family.
 pub fn show(records: BatchReader<'_>, state: StatePointer, put: VisitPair, deleted: VisitKey) {
     for record in records.flatten() {
         match record.kind {
@@ -78,7 +78,7 @@ export! {
         Batch::new(WriteBatch::new())
     }
 
-    /// Batches grow as they need, and are not checked entry by entry in memory.
+    /// Batches grow as they need, without checksums of entries in memory.
     fn rocksdb_writebatch_create_with_params(
         _reserved_bytes: usize,
         _max_bytes: usize,
@@ -88,7 +88,7 @@ export! {
         Batch::new(WriteBatch::new())
     }
 
-    /// Of the bytes of another batch. Where they are none, writing the batch fails.
+    /// From a batch's bytes. If they are malformed, writing the batch fails.
     fn rocksdb_writebatch_create_from(bytes[len]: &[u8]) -> Box<Batch> {
         match WriteBatch::from_bytes(bytes.to_vec()) {
             Ok(batch) => Batch::new(batch),
@@ -284,7 +284,7 @@ export! {
         Lent::of(batch.batch.as_bytes())
     }
 
-    /// Shows puts and deletions, whatever their family.
+    /// Shows puts and deletions of every family.
     fn rocksdb_writebatch_iterate(batch: &Batch, state: StatePointer, put: VisitPair, deleted: VisitKey) {
         show(batch.records(), state, put, deleted);
     }

@@ -20,7 +20,7 @@ pub struct LruOptions {
 /// `rocksdb_hyper_clock_cache_options_t`.
 pub struct ClockOptions(LruOptions);
 
-/// `rocksdb_memory_allocator_t`: blocks come from `malloc`, and there is no other.
+/// `rocksdb_memory_allocator_t`: blocks come from `malloc` only.
 pub enum MemoryAllocator {}
 
 handles!(Cache, LruOptions, ClockOptions, MemoryAllocator);
@@ -73,8 +73,7 @@ export! {
         drop(cache);
     }
 
-    /// In RocksDB this spares the process the work of freeing the cache at its end. Here nothing is to be spared: the last
-    /// user frees it.
+    /// RocksDB leaves the cache to the process's end. Here the last user frees it.
     fn rocksdb_cache_disown_data(_cache: &Cache) {}
 
     fn rocksdb_cache_set_capacity(cache: &Cache, capacity: usize) {

@@ -31,7 +31,7 @@ fallible! {
         Ok(Box::new(Checkpoint(database.db.clone())))
     }
 
-    /// Nothing need be flushed for a checkpoint, however long the log is: what the log holds is copied.
+    /// A checkpoint needs no flush, however long the WAL is: the WAL is copied.
     fn rocksdb_checkpoint_create(checkpoint: &Checkpoint, dir: &CStr, _log_size_for_flush: u64) {
         checkpoint.0.checkpoint(path(dir))?;
         Ok(())

@@ -1,4 +1,4 @@
-//! `rocksdb_env_t`: where files and threads come from; and what RocksDB hangs beside it.
+//! `rocksdb_env_t`: the source of files and threads, and RocksDB's objects beside it.
 
 use std::ffi::{CStr, c_int};
 use std::sync::{Arc, LazyLock};
@@ -11,7 +11,7 @@ use spillway::vfs::{MemoryVfs, RealVfs, Vfs};
 use crate::boundary::{export, fallible, handles};
 use crate::text;
 
-/// What databases opened with an env share.
+/// State shared by databases opened with an env.
 #[derive(Clone)]
 pub struct Env {
     vfs: Arc<dyn Vfs>,
@@ -19,17 +19,17 @@ pub struct Env {
     threads: Arc<Mutex<Threads>>,
 }
 
-/// Numbers of threads as they were asked for. A pool starts no thread before it is needed, and may be larger: opening a
-/// database with a large `max_background_jobs` raises it.
+/// Requested numbers of threads. A pool starts threads on demand, and may be larger: opening a database with a large
+/// `max_background_jobs` raises it.
 struct Threads {
     low: c_int,
     high: c_int,
     bottom: c_int,
-    /// Of compactions.
+    /// CPU priority of compactions.
     priority: CpuPriority,
 }
 
-/// What the memory file system draws its random numbers from: nothing that outlives the process depends on them.
+/// Seed of the memory file system: nothing outliving the process depends on it.
 const SEED: u64 = 1;
 
 /// A handle of an env.
@@ -38,7 +38,7 @@ pub struct EnvHandle(Env);
 /// `rocksdb_ratelimiter_t`: databases opened with it share its limit.
 pub struct RateLimiter(spillway::RateLimiter);
 
-/// `rocksdb_envoptions_t`: nothing in it has an effect on what is written here.
+/// `rocksdb_envoptions_t`: without effect on writes here.
 pub struct EnvOptions;
 
 handles!(EnvHandle, RateLimiter, EnvOptions);
@@ -49,18 +49,18 @@ impl Env {
         Env { vfs, pools, threads: Arc::new(Mutex::new(threads)) }
     }
 
-    /// The one of the process.
+    /// The process's.
     fn of_process() -> Env {
         static PROCESS: LazyLock<Env> = LazyLock::new(|| Env::new(RealVfs::new(), spillway::Env::default()));
         PROCESS.clone()
     }
 
-    /// The threads that databases opened with it share.
+    /// Threads shared by databases opened with it.
     pub fn pools(&self) -> spillway::Env {
         self.pools.clone()
     }
 
-    /// RocksDB's pool of low priority is that of compactions. Less than one thread means no change.
+    /// RocksDB's low priority pool: compactions. Less than one thread means no change.
     fn set_low(&self, threads: c_int) {
         self.threads.lock().low = threads;
         if let Ok(threads @ 1..) = usize::try_from(threads) {
@@ -68,7 +68,7 @@ impl Env {
         }
     }
 
-    /// RocksDB's pool of high priority is that of flushes. Less than one thread means no change.
+    /// RocksDB's high priority pool: flushes. Less than one thread means no change.
     fn set_high(&self, threads: c_int) {
         self.threads.lock().high = threads;
         if let Ok(threads @ 1..) = usize::try_from(threads) {
@@ -76,7 +76,7 @@ impl Env {
         }
     }
 
-    /// How the compactions of databases that are opened from now on stand to other threads.
+    /// CPU priority of compactions, for databases opened from now on.
     pub fn compaction_cpu_priority(&self) -> CpuPriority {
         self.threads.lock().priority
     }
@@ -110,7 +110,7 @@ impl RateLimiter {
 }
 
 fallible! {
-    /// One directory: that which it lies in must be there.
+    /// One directory; its parent must exist.
     fn rocksdb_create_dir_if_missing(env: &EnvHandle, path: &CStr) {
         let (vfs, dir) = (env.0.vfs(), text::path(path));
         let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -127,7 +127,7 @@ export! {
         Box::new(EnvHandle(Env::of_process()))
     }
 
-    /// Files in memory, which are gone with the env.
+    /// Files in memory, gone with the env.
     fn rocksdb_create_mem_env() -> Box<EnvHandle> {
         let memory = MemoryVfs::new(SEED);
         memory.set_runs_inline(false);
@@ -175,14 +175,14 @@ export! {
 
     fn rocksdb_env_lower_high_priority_thread_pool_io_priority(_env: &EnvHandle) {}
 
-    /// RocksDB's pool of low priority is that of compactions.
+    /// RocksDB's low priority pool: compactions.
     fn rocksdb_env_lower_thread_pool_cpu_priority(env: &EnvHandle) {
         env.threads(|kept| kept.priority = CpuPriority::Low);
     }
 
     fn rocksdb_env_lower_high_priority_thread_pool_cpu_priority(_env: &EnvHandle) {}
 
-    /// Threads end by themselves when they are idle. A database that is closed has none.
+    /// Idle threads end by themselves. A closed database has none.
     fn rocksdb_env_join_all_threads(_env: &EnvHandle) {}
 
     fn rocksdb_envoptions_create() -> Box<EnvOptions> {
@@ -205,7 +205,7 @@ export! {
         RateLimiter::boxed(bytes_per_second, true)
     }
 
-    /// Mode 0 is a limit on reads alone. Reads are not limited here.
+    /// Mode 0 limits reads only. Reads are not limited here.
     fn rocksdb_ratelimiter_create_with_mode(
         bytes_per_second: i64,
         _refill_period_us: i64,

@@ -1,4 +1,4 @@
-//! Errors as RocksDB's texts: a status by which callers go, and a message for people.
+//! Errors as RocksDB's texts: a status for callers, and a message for people.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct Failure {
     message: String,
 }
 
-/// RocksDB's name for what a caller can do about an error, as its texts begin.
+/// RocksDB's status of an error, the start of its texts.
 fn status(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::InvalidArgument => "Invalid argument",
@@ -45,17 +45,17 @@ impl Failure {
         Failure::new(status(ErrorKind::Corruption), message)
     }
 
-    /// A batch alone does not say what a key's value is.
+    /// A key's value cannot be told from the batch alone.
     pub fn merge_in_progress(message: impl Into<String>) -> Failure {
         Failure::new("Merge in progress", message)
     }
 
-    /// The caller asked not to be kept waiting, or set a limit that was reached.
+    /// The caller forbade waiting, or its limit was reached.
     pub fn incomplete(message: impl Into<String>) -> Failure {
         Failure::new("Result incomplete", message)
     }
 
-    /// Another process, or another handle, has the database.
+    /// A different process or handle has the database open.
     pub fn locked(message: impl Into<String>) -> Failure {
         Failure::new("IO error: lock", message)
     }

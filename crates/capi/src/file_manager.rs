@@ -1,5 +1,5 @@
-//! `rocksdb_sst_file_manager_t`: how much the tables of some databases take. Files are removed at once, so that there is
-//! never any trash, and no limit is enforced: reaching one can be asked for.
+//! `rocksdb_sst_file_manager_t`: total size of several databases' tables. Files are removed at once, so there is never
+//! trash. The limit is not enforced, but can be checked.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::memory::Watched;
 use crate::options::kept::{Keeps, Kept};
 use crate::options::number::{CNumber, Number};
 
-/// Databases opened with it, and what was asked of it.
+/// Databases opened with it, and its settings.
 #[derive(Clone)]
 pub struct FileManager(Arc<Mutex<Managed>>);
 
@@ -22,7 +22,7 @@ struct Managed {
     allowed_bytes: u64,
     delete_rate_bytes_per_second: i64,
     max_trash_db_ratio: f64,
-    /// What was asked for and is not done: opening a database tells of it.
+    /// Settings without effect: the open notes them.
     without_effect: Kept,
 }
 
@@ -81,7 +81,7 @@ export! {
         manager.is_full()
     }
 
-    /// What compactions have written so far is not part of it.
+    /// Output of running compactions is not included.
     fn rocksdb_sst_file_manager_is_max_allowed_space_reached_including_compactions(manager: &FileManager) -> bool {
         manager.is_full()
     }

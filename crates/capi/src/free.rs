@@ -1,4 +1,4 @@
-//! `rocksdb_free`: for callers that do not share this library's C library.
+//! `rocksdb_free`: for callers with a C library of their own.
 
 use crate::boundary::export;
 use crate::boundary::reply::Freed;

@@ -14,8 +14,8 @@ use crate::failure::Failure;
 use crate::options::kept::{Kept, keeps_numbers};
 use crate::text::path;
 
-/// Options of an ingest. Tables join the family's queue, and no writer waits; where a level must be found at once
-/// (`allow_global_seqno` off, `fail_if_not_bottommost_level`) the call finds it.
+/// Options of an ingest. Tables join the family's queue without stalling writers. If a level is needed at once
+/// (`allow_global_seqno` off, `fail_if_not_bottommost_level`), the call finds it.
 #[derive(Default)]
 pub struct IngestSettings {
     options: IngestOptions,

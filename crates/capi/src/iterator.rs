@@ -17,21 +17,21 @@ use crate::indexed_batch::BatchOverBase;
 use crate::read_options::ReadSettings;
 use crate::ttl::unstamped;
 
-/// An iterator. It stays usable, as of its number, whatever happens to the database; a tailing one shows what is written.
+/// An iterator. It stays usable at its number, even if the database is closed; a tailing one shows new writes.
 pub struct Iterator {
     shown: Shown,
-    /// What a fresh look at the database takes.
+    /// The arguments of a new view.
     source: Source,
-    /// Of one that shows what is written meanwhile.
+    /// `None` unless tailing.
     tail: Option<Tail>,
-    /// Values end with a stamp, which is not shown.
+    /// Values end with a hidden stamp.
     is_stamped: bool,
 }
 
 enum Shown {
     Entries(Box<DbIterator>),
     WithBatch(Box<BatchOverBase>),
-    /// Making the iterator failed: it shows nothing, and says why when asked.
+    /// The iterator could not be made: it is empty, and its status is the error.
     Nothing(Error),
 }
 
@@ -40,11 +40,11 @@ struct Source {
     db: Arc<Db>,
     family: Arc<Family>,
     options: ReadOptions,
-    /// What the options ask for and is not there.
+    /// An unsupported read option.
     refused: Option<Error>,
 }
 
-/// Where an iterator goes.
+/// A move of an iterator.
 #[derive(Clone, Copy)]
 pub enum Move<'k> {
     First,
@@ -84,7 +84,7 @@ impl Iterator {
         Box::new(Iterator { shown: source.look(), source, tail, is_stamped: database.stamps().is_some() })
     }
 
-    /// The walk that `make` makes over `below`, with the options of that one.
+    /// Wraps `below` in the walk made by `make`, with the options of `below`.
     pub fn over_batch(
         below: Box<Iterator>,
         make: impl FnOnce(Box<Iterator>, &ReadOptions) -> BatchOverBase,
@@ -107,7 +107,7 @@ impl Iterator {
         }
     }
 
-    /// Inlined into each exported function, where `to` is known.
+    /// Inlined into each exported function: there `to` is constant.
     #[inline(always)]
     pub fn go(&mut self, to: Move<'_>) {
         if self.tail.is_some() {
@@ -116,7 +116,7 @@ impl Iterator {
         self.go_within(to);
     }
 
-    /// Moves within what the last look saw.
+    /// Moves within the last view.
     #[inline(always)]
     fn go_within(&mut self, to: Move<'_>) {
         let entries = match &mut self.shown {
@@ -153,7 +153,7 @@ impl Iterator {
         if self.is_stamped { unstamped(value) } else { value }
     }
 
-    /// Shows the latest state from now on, whatever snapshot the iterator was made with; stands on nothing.
+    /// Shows the latest state from now on, whatever its snapshot; has no position.
     pub fn refresh(&mut self) {
         self.source.options.snapshot = None;
         match &mut self.shown {
@@ -170,7 +170,7 @@ impl Iterator {
             Shown::Nothing(error) => Err(error.clone()),
         };
         status.map_err(|error| match error.kind() {
-            // The limit of entries that one step may pass.
+            // The limit of entries passed by one step.
             ErrorKind::Busy => Failure::incomplete(error.to_string()),
             _ => error.into(),
         })
@@ -247,7 +247,7 @@ fallible! {
         iterator.status()
     }
 
-    /// Shows the database as it is now, whatever snapshot the iterator was made with; stands on nothing.
+    /// Shows the current database, whatever its snapshot; has no position.
     fn rocksdb_iter_refresh(iterator: &mut Iterator) {
         iterator.refresh();
         iterator.status()

@@ -19,9 +19,9 @@ pub struct FlushSettings {
 pub struct CompactSettings {
     exclusive: bool,
     change_level: bool,
-    /// Negative for the uppermost that the tables fit into.
+    /// Negative for the uppermost level with room for the tables.
     target_level: i32,
-    /// RocksDB's number for what becomes of the last level's tables.
+    /// RocksDB's number for the treatment of the last level's tables.
     bottommost: i32,
     max_subcompactions: i32,
     pub kept: Kept,
@@ -37,7 +37,7 @@ pub struct WaitSettings {
 
 handles!(FlushSettings, CompactSettings, WaitSettings);
 
-/// RocksDB's numbers for what becomes of tables that are in the deepest level already, from 0 on.
+/// RocksDB's numbers, from 0 on, for the treatment of tables already in the deepest level.
 const BOTTOMMOST: [BottommostLevelCompaction; 4] = [
     BottommostLevelCompaction::Skip,
     BottommostLevelCompaction::IfHaveCompactionFilter,

@@ -1,9 +1,8 @@
 //! RocksDB's C API over Spillway: `librocksdb.so`, with `include/rocksdb/c.h`.
 //!
-//! Names, signatures and behaviour are those of RocksDB 11. All that is unsafe is in `boundary`, with what it takes for
-//! granted (K1 to K6); the other modules are grouped by the handles that C knows. What RocksDB has and Spillway has not is
-//! refused (`absent`); of options that only change how something is done the values are kept, for getters, and warned
-//! about once (`options::kept`).
+//! Names, signatures and behaviour are RocksDB 11's. All unsafe code is in `boundary`, with its assumptions K1 to K6.
+//! The other modules are grouped by C's handles. RocksDB features missing from Spillway are refused (`absent`). Options
+//! without effect on results keep their values for getters, and give one warning (`options::kept`).
 
 mod absent;
 mod backup;

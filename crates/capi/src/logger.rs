@@ -1,4 +1,4 @@
-//! `rocksdb_logger_t`: what takes the lines of the event log, in place of the file.
+//! `rocksdb_logger_t`: receives the event log's lines in place of the file.
 
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use spillway::options::InfoLogLevel;
 use crate::boundary::callback::{Log, State, StatePointer};
 use crate::boundary::{export, handles};
 
-/// A handle of a logger, which lives as long as the last database that was opened with it.
+/// A handle of a logger. The logger lives until the last database opened with it is closed.
 #[derive(Clone)]
 pub struct Logger(pub Arc<dyn extend::Logger>);
 
@@ -47,7 +47,7 @@ impl extend::Logger for ToCallback {
     }
 }
 
-/// The level of that number; what is above all of them takes as little as there is.
+/// The level of a number; above the highest, the level with the fewest lines.
 fn level(number: c_int) -> InfoLogLevel {
     u8::try_from(number.max(0)).ok().and_then(InfoLogLevel::from_number).unwrap_or(InfoLogLevel::Header)
 }
@@ -58,7 +58,7 @@ export! {
         Box::new(Logger(Arc::new(ToStderr { level: level(level_number), prefix })))
     }
 
-    /// The function has a line that is not ended by a zero byte, and its length; the state stays the caller's.
+    /// The function gets a line without a zero byte, and its length; the state stays the caller's.
     fn rocksdb_logger_create_callback_logger(level_number: c_int, log: Log, state: StatePointer) -> Box<Logger> {
         Box::new(Logger(Arc::new(ToCallback { level: level(level_number), log, state: State::borrowed(state) })))
     }

@@ -1,4 +1,4 @@
-//! Memory of databases and caches: limits on it, and how much there is.
+//! Memory limits and memory usage of databases and caches.
 
 use std::sync::{Arc, Weak};
 
@@ -9,7 +9,7 @@ use crate::boundary::{export, fallible, handles};
 use crate::cache::Cache;
 use crate::database::Database;
 
-/// `rocksdb_write_buffer_manager_t`: a limit on memtables. Each database opened with it has the limit for itself.
+/// `rocksdb_write_buffer_manager_t`: a limit on memtables. Applies to each database by itself.
 #[derive(Clone)]
 pub struct WriteBufferManager(Arc<Mutex<Managed>>);
 
@@ -20,7 +20,7 @@ struct Managed {
     databases: Watched,
 }
 
-/// Databases, as long as they are open.
+/// Open databases.
 #[derive(Clone, Default)]
 pub struct Watched(Vec<Weak<Db>>);
 
@@ -110,7 +110,7 @@ export! {
         manager.sum("rocksdb.size-all-mem-tables")
     }
 
-    /// Memory of memtables is not put on the cache's account.
+    /// Memtables are not charged to the cache.
     fn rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(_manager: &WriteBufferManager) -> usize {
         0
     }

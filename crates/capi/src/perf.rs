@@ -1,5 +1,5 @@
-//! `rocksdb_perfcontext_t`: what one thread's calls cost. Nothing is counted by thread here, whatever the level; what is
-//! counted by database is in its statistics.
+//! `rocksdb_perfcontext_t`: costs of one thread's calls. Nothing is counted by thread here, at any level; a database's
+//! statistics have its counts.
 
 use std::ffi::{c_char, c_int};
 
@@ -32,7 +32,7 @@ export! {
 
     fn rocksdb_perfcontext_reset(_context: &mut PerfContext) {}
 
-    /// Names of counts and the counts: none.
+    /// Names and counts: none.
     fn rocksdb_perfcontext_report(_context: &PerfContext, _exclude_zero_counters: bool) -> Given<c_char> {
         Given::text("")
     }

@@ -15,7 +15,7 @@ use crate::snapshot::SnapshotHandle;
 #[derive(Default)]
 pub struct ReadSettings {
     pub options: ReadOptions,
-    /// Iterators show what was written meanwhile whenever they seek.
+    /// Seeks show new writes.
     pub tailing: bool,
     /// A timestamp was set: reads are refused.
     pub has_timestamp: bool,
@@ -45,19 +45,19 @@ settings! { ReadSettings, "rocksdb_readoptions_";
     read_tier: c_int = 0;
 }
 
-/// `kBlockCacheTier`: RocksDB finds the same or nothing. The tiers above it leave out part of what was written.
+/// `kBlockCacheTier`: RocksDB finds the same or nothing. Higher tiers leave out part of the writes.
 const BLOCK_CACHE_TIER: c_int = 1;
 
 impl ReadSettings {
-    /// True where `options` say all.
+    /// True if no field outside `options` is set.
     #[inline]
     pub fn is_plain(&self) -> bool {
         !self.has_timestamp && self.kept.is_empty()
     }
 
     /// # Errors
-    /// `Unsupported`: what changes what is found, and cannot be honoured. Not `ignore_range_deletions`: RocksDB has it for
-    /// databases that delete no ranges, and promises nothing of others.
+    /// `Unsupported`: an option affects results and cannot be honoured. `ignore_range_deletions` is no error: RocksDB
+    /// defines it only for databases without range deletions.
     pub fn check(&self, ignores_unsupported: bool) -> Result<(), Error> {
         if self.has_timestamp {
             return Err(timestamps::refused());

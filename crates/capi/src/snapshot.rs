@@ -5,7 +5,7 @@ use spillway::Snapshot;
 use crate::boundary::{export, handles};
 use crate::database::Database;
 
-/// A state of the database that stays readable until this is released and nothing reads it any more.
+/// A state of the database, readable until this is released and its last reader ends.
 pub struct SnapshotHandle(pub Snapshot);
 
 handles!(SnapshotHandle);

@@ -4,7 +4,7 @@ use spillway::metrics::{Distribution, Histogram, Statistics, Ticker};
 
 use crate::boundary::{export, handles};
 
-/// What is counted here. RocksDB has more; those count nothing.
+/// The tickers counted here. RocksDB's others are 0.
 const TICKERS: &[(u32, Ticker)] = &[
     (0, Ticker::BlockCacheMiss),
     (1, Ticker::BlockCacheHit),

@@ -1,4 +1,4 @@
-//! `rocksdb_sstfilewriter_t`: tables made outside of a database, to be ingested.
+//! `rocksdb_sstfilewriter_t`: tables made outside of a database, for ingests.
 
 use std::ffi::CStr;
 use std::path::PathBuf;
@@ -16,15 +16,15 @@ use crate::failure::Failure;
 use crate::options::Options;
 use crate::text::path;
 
-/// Makes one table after another.
+/// Writes tables, one after the other.
 pub struct TableMaker {
     vfs: Arc<dyn Vfs>,
     options: FamilyOptions,
-    /// Options that change what is stored may be passed over.
+    /// Ignores unsupported options that affect stored data.
     ignore_unsupported: bool,
     /// The table being written.
     writer: Option<TableWriter>,
-    /// Bytes of the table that was finished last.
+    /// Bytes of the last finished table.
     finished_bytes: u64,
 }
 
@@ -47,7 +47,7 @@ impl TableMaker {
         self.writer.as_mut().ok_or_else(|| Failure::invalid_argument("File is not opened"))
     }
 
-    /// A file that is there is replaced.
+    /// Replaces an existing file.
     fn open(&mut self, file: PathBuf) -> Result<(), Failure> {
         self.writer = None; // an unfinished table is removed
         review(&self.options, self.ignore_unsupported)?;
@@ -80,12 +80,12 @@ export! {
         Box::new(maker)
     }
 
-    /// A table that is not finished is removed.
+    /// Removes an unfinished table.
     fn rocksdb_sstfilewriter_destroy(writer: Option<Box<TableMaker>>) {
         drop(writer);
     }
 
-    /// About the bytes of the table so far; of none open, those of the last one.
+    /// Approximate bytes of the open table; if none is open, of the last one.
     fn rocksdb_sstfilewriter_file_size(writer: &TableMaker, bytes: Out<u64>) {
         bytes.set(writer.writer.as_ref().map_or(writer.finished_bytes, TableWriter::estimated_bytes));
     }

@@ -1,4 +1,4 @@
-//! Text of C as Rust's.
+//! C's text as Rust's.
 
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
@@ -11,7 +11,7 @@ pub fn utf8(text: &CStr) -> Result<&str, Failure> {
     text.to_str().map_err(|_| Failure::invalid_argument(format!("{text:?} is not UTF-8")))
 }
 
-/// Paths are whatever bytes the system takes.
+/// Paths are arbitrary bytes.
 pub fn path(text: &CStr) -> &Path {
     Path::new(OsStr::from_bytes(text.to_bytes()))
 }

@@ -1,5 +1,5 @@
-//! Where a log's bytes go: a file mapping, or positional writes. Both hold extents that were allocated ahead, so that
-//! an append neither grows the file nor finds the disk full.
+//! Storage of a WAL: a file mapping or positional writes. Extents of both are allocated ahead, so an append neither
+//! grows the file nor runs out of space.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ impl Backing {
         }
     }
 
-    /// Says that a range is written and not touched again soon.
+    /// Unmaps the whole pages of a written range. The next access maps them again. Mapped files only.
     pub fn release(&self, offset: u64, len: u64) {
         if let Backing::Mapped(mapping) = self {
             mapping.release(offset, len);
@@ -66,7 +66,8 @@ impl Backing {
         }
     }
 
-    /// Cuts the file to `len` bytes, now or when it is closed. Best effort: what lies behind is zeros, which do no harm.
+    /// Cuts the file to `len` bytes, now or when it is closed. Best effort: the bytes after `len` are zeros and
+    /// harmless.
     pub fn give_back_from(&self, len: u64) {
         match self {
             Backing::Mapped(mapping) => mapping.truncate_on_drop(len),
@@ -84,7 +85,7 @@ impl Backing {
         }
     }
 
-    /// As [`read`](Backing::read), after a failed sync: what cannot be read any more is an error.
+    /// As [`read`](Backing::read), after a failed sync. Unreadable bytes are an error, never a signal.
     pub fn read_file(&self, offset: u64, buf: &mut [u8]) -> Result<usize> {
         match self {
             Backing::Mapped(mapping) => mapping.read_file(offset, buf, IoClass::Log),
@@ -104,7 +105,7 @@ impl Backing {
         }
     }
 
-    /// Writes `header` and `parts` one behind the other from `offset`, an aligned place in allocated space.
+    /// Writes `header`, then `parts`, contiguously from `offset`, an aligned offset in allocated space.
     pub fn write_parts(&self, offset: u64, header: &[u8], parts: &[&[u8]]) -> Result<()> {
         let to = |at: u64, bytes: &[u8]| self.write(at, bytes);
         match self {
@@ -118,8 +119,8 @@ const MAPPED_STAGE_BYTES: usize = 512;
 /// Large enough that an ordinary record is one system call.
 const PWRITE_STAGE_BYTES: usize = 4 << 10;
 
-/// Joins the pieces into writes that start at aligned places: small ones through a stage of `STAGE` bytes, long ones
-/// straight from where they are.
+/// Joins the pieces into writes at aligned offsets. Short pieces go through a stage of `STAGE` bytes; long pieces are
+/// written directly.
 fn gather<const STAGE: usize>(
     offset: u64,
     header: &[u8],

@@ -1,11 +1,11 @@
-//! Which database a log is of: databases that share a directory for their logs must not take each other's.
+//! Database ids in WAL headers. Databases may share a WAL directory and must not replay each other's WALs.
 
 use std::fmt;
 
-/// As much of an id as a log's header holds: all of RocksDB's, which have 36 characters.
+/// Id bytes in a WAL header. RocksDB's ids have 36 characters and fit.
 pub(crate) const DATABASE_ID_BYTES: usize = 40;
 
-/// The id of a database, cut to what a log's header holds; zeros where it is not known, as in logs made before it was there.
+/// A database id, truncated to the header's field. Zeros if unknown, as in WALs written before the field existed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseId(pub(crate) [u8; DATABASE_ID_BYTES]);
 
@@ -26,7 +26,7 @@ impl DatabaseId {
         self != Self::UNKNOWN
     }
 
-    /// Whether both are known, and differ.
+    /// True if both ids are known and differ.
     pub fn is_another_than(self, other: DatabaseId) -> bool {
         self.is_known() && other.is_known() && self != other
     }

@@ -1,8 +1,8 @@
 //! The bytes of Spillway's log: the file header and the record header. Format: docs/format/log.md.
 //!
-//! A record's header checksum is seeded with the log's number, a random salt and the record's offset, so that bytes
-//! left by another log, copied from elsewhere or made up by whoever chooses the values never pass for a record here.
-//! The payload's checksum goes on from it, so that one pass yields both. Keeps B1: what is decoded is checked first.
+//! A record's header checksum is seeded with the WAL's number, a random salt and the record's offset. Bytes of an older
+//! WAL, copied bytes and bytes crafted in values therefore never pass for a record here. The payload's checksum
+//! continues from the header's, so one pass yields both. Keeps B1: bytes are checked before use.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use vfs::Vfs;
 
 use crate::database_id::{DATABASE_ID_BYTES, DatabaseId};
 
-/// First bytes of every log.
+/// First bytes of every WAL.
 const MAGIC: [u8; 8] = *b"SPILWLOG";
 const VERSION: u32 = 1;
 
@@ -23,29 +23,29 @@ pub const FILE_HEADER_BYTES: u64 = 128;
 /// Bytes before a record's payload.
 pub const RECORD_HEADER_BYTES: usize = 24;
 
-/// Every record starts at a multiple of this; what is left after a payload is zeros.
+/// Every record starts at a multiple of this. Zeros pad the payload.
 pub const ALIGNMENT: u64 = 8;
 
-/// The most that one record can hold, given by its length field.
+/// Longest payload of a record: the limit of its length field.
 pub const PAYLOAD_BYTES_MAX: u64 = u32::MAX as u64;
 
-/// What a record means. The numbers are on disk.
+/// Record type. The numbers are on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum RecordKind {
     /// A write batch in RocksDB's layout, sequence number and count included.
     Batch = 1,
-    /// Tables that became part of the database here.
+    /// Tables added to the database at this point.
     Ingest = 2,
-    /// Names the file that holds a batch too large for this log.
+    /// Names the file of a batch too large for this WAL.
     LargeBatch = 3,
-    /// A transaction's batch, which a later record commits or rolls back.
+    /// A transaction's batch. A later record commits or rolls it back.
     Prepare = 4,
     Commit = 5,
     Rollback = 6,
     /// Nothing to replay.
     Noop = 7,
-    /// The log's last record: it was sealed, and nothing that was written to it lies behind.
+    /// The last record of a sealed WAL. No record follows it.
     End = 8,
 }
 
@@ -65,14 +65,14 @@ impl RecordKind {
     }
 }
 
-/// A place in the row of logs: everything before it, earlier logs included.
+/// A position in the live WAL range. It covers everything before it, earlier WALs included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
     pub log: FileNumber,
     pub offset: u64,
 }
 
-/// How far the history is known to have come. Both only grow, and `synced <= published`.
+/// Known frontiers of the history. Both only grow, and `synced <= published`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frontiers {
     /// Survives a power loss.
@@ -89,24 +89,24 @@ impl Frontiers {
     }
 }
 
-/// What a log's first bytes say.
+/// The fields of a WAL's file header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHeader {
     pub number: u64,
-    /// The page cache through which the log is written: the boot of the machine and the mount; 0 where that was not known.
+    /// Hash of the page cache under the WAL (boot and mount), from `page_cache_hash`; 0 if unknown.
     pub page_cache: u64,
     pub salt: u64,
-    /// As known when the log was created; they lie in earlier logs.
+    /// The frontiers at creation. They lie in earlier WALs.
     pub earlier: Frontiers,
-    /// The log before this one; 0 where there was none that anybody needed.
+    /// The previous WAL's number; 0 if recovery needs no earlier WAL.
     pub predecessor: u64,
     pub database: DatabaseId,
 }
 
-/// Why a file's first bytes are no header.
+/// Why a file header is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadHeader {
-    /// Nothing there but zeros, if anything.
+    /// Zeros only, or an empty file.
     Blank,
     Damaged,
     Version(u32),
@@ -137,7 +137,7 @@ impl FileHeader {
         bytes
     }
 
-    /// `bytes`: the file's first [`FILE_HEADER_BYTES`], or all it has where that is less.
+    /// `bytes`: the file's first [`FILE_HEADER_BYTES`], or the whole file if it is shorter.
     pub fn decode(bytes: &[u8]) -> Result<Self, BadHeader> {
         if bytes.iter().all(|&byte| byte == 0) {
             return Err(BadHeader::Blank);
@@ -175,7 +175,7 @@ impl FileHeader {
     }
 }
 
-/// A number that stands for the page cache over the file at `path`; 0 for an unknown one, which equals no other.
+/// Hash of the page cache identity of the file system at `path`; 0 if unknown. An unknown cache equals no cache.
 pub(crate) fn page_cache_hash(vfs: &dyn Vfs, path: &Path) -> u64 {
     let Some(id) = vfs.page_cache_id(path) else { return 0 };
     // FNV-1a: only equality matters, between boots and mounts of one machine.
@@ -184,8 +184,8 @@ pub(crate) fn page_cache_hash(vfs: &dyn Vfs, path: &Path) -> u64 {
     hash.max(1)
 }
 
-/// Where the frontier of this log stood, seen from a record's start: a distance back in units of [`ALIGNMENT`].
-/// The largest value says nothing but "in an earlier log, or too far back".
+/// Distance from a record's start back to a frontier in the same WAL, in units of [`ALIGNMENT`]. The largest value
+/// means "in an earlier WAL, or too far back".
 const DISTANCE_UNKNOWN: u32 = u32::MAX;
 
 fn distance(start: u64, frontier: u64) -> u32 {
@@ -209,7 +209,7 @@ pub(crate) struct RecordHeader {
     pub len: u32,
     /// A [`RecordKind`], unless a later version wrote it.
     pub kind: u8,
-    /// Offsets in this log; 0 where unknown.
+    /// Offsets in this WAL; 0 if unknown.
     pub synced: u64,
     pub published: u64,
 }
@@ -222,20 +222,20 @@ impl RecordHeader {
         EncodedHeader { low, high, crc: header_crc(seed, offset, low, high) }
     }
 
-    /// Decodes what lies at `offset`; `None` where that is no header of a record of this log at this place. With it
-    /// comes its checksum, and the payload's.
+    /// Decodes the record header at `offset`, and returns the header, its checksum and its payload's checksum. `None`
+    /// unless the bytes are a header of this WAL at this offset.
     pub fn decode(bytes: &[u8], seed: u32, offset: u64) -> Option<(Self, u32, u32)> {
         let bytes: &[u8; RECORD_HEADER_BYTES] = bytes.first_chunk()?;
         let mut reader = Reader::new(bytes);
         let (low, high) = (reader.u64("").ok()?, reader.u64("").ok()?);
         let (crc, payload_crc) = (reader.u32("").ok()?, reader.u32("").ok()?);
-        // A record's kind is never 0, so that zeros are passed over without a checksum.
+        // A record's kind is never 0, so zeros need no checksum.
         if low == 0 || header_crc(seed, offset, low, high) != crc {
             return None;
         }
         let header = RecordHeader {
             len: low as u32,
-            // Reserved bits make a kind that this version does not know.
+            // A set reserved bit yields an unknown kind.
             kind: if low >> 40 == 0 { (low >> 32) as u8 } else { u8::MAX },
             synced: frontier(offset, high as u32),
             published: frontier(offset, (high >> 32) as u32),
@@ -244,7 +244,7 @@ impl RecordHeader {
     }
 }
 
-/// A header that lacks only its payload's checksum, which goes on from its own.
+/// A header without its payload's checksum. `crc` seeds it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodedHeader {
     low: u64,
@@ -268,11 +268,11 @@ impl EncodedHeader {
     }
 }
 
-/// The longest record that is put together on the stack. Clearing the space is a part of what an append costs.
+/// Longest record built on the stack. Clearing the buffer is part of an append's cost.
 const SMALL_RECORD_BYTES: usize = 256;
 
-/// A whole record on the stack. Its checksum is taken over one aligned piece, which for short parts is several times
-/// faster than one by one.
+/// A whole record on the stack. One checksum over contiguous aligned bytes is several times faster than one for each
+/// short part.
 #[repr(align(8))]
 pub(crate) struct SmallRecord {
     bytes: [u8; SMALL_RECORD_BYTES],
@@ -280,7 +280,7 @@ pub(crate) struct SmallRecord {
 }
 
 impl SmallRecord {
-    /// `None` where the parts are too long.
+    /// `None` if the parts are too long.
     #[inline]
     pub fn new(header: &EncodedHeader, parts: &[&[u8]]) -> Option<Self> {
         let mut bytes = [0; SMALL_RECORD_BYTES];
@@ -306,7 +306,7 @@ fn header_crc(seed: u32, offset: u64, low: u64, high: u64) -> u32 {
     crc32c_append(seed, covered.as_flattened())
 }
 
-/// Bytes that a record of `payload_len` takes, padding included.
+/// Bytes of a record with `payload_len` bytes of payload, header and padding included.
 #[inline]
 pub(crate) fn record_bytes(payload_len: u64) -> u64 {
     (RECORD_HEADER_BYTES as u64 + payload_len).next_multiple_of(ALIGNMENT)

@@ -1,13 +1,13 @@
-//! The write-ahead log: its format, parallel appends, sync, and recovery. [`framed`] reads and writes RocksDB's log
-//! framing, which its logs and every MANIFEST use. Formats: docs/format/log.md.
+//! The write-ahead log: format, parallel appends, sync and recovery. [`framed`] reads and writes RocksDB's log framing,
+//! for RocksDB's WALs and every MANIFEST. Formats: docs/format/log.md.
 //!
-//! The life of a log: [`LogFile::create`] ahead of need; per write, [`ensure`](LogFile::ensure) at admission,
+//! The life of a WAL: [`LogFile::create`] ahead of need; per write, [`ensure`](LogFile::ensure) at admission,
 //! [`try_reserve`](LogFile::try_reserve) under the commit lock, [`append`](LogFile::append) in parallel,
-//! [`publish`](LogFile::publish) in order, [`sync`](LogFile::sync) where asked for; [`seal`](LogFile::seal) when the
-//! next log takes over; [`replay`] after a crash.
+//! [`publish`](LogFile::publish) in order, [`sync`](LogFile::sync) on request; [`seal`](LogFile::seal) at the switch to
+//! the next WAL; [`replay`] after a crash.
 //!
-//! Keeps C1 and C3 (reservations are ordered, and cost no I/O), C4 (space is allocated before it is reserved), D1 and D2
-//! (recovery tells a torn tail from corruption, and ends without a hole), D4 (a failed sync is final), B1 and B2.
+//! Keeps C1 and C3 (reservations are ordered, and cost no I/O), C4 (space is allocated before it is reserved), D1 and
+//! D2 (recovery tells a torn tail from corruption, and ends without a hole), D4 (a failed sync is final), B1 and B2.
 #![forbid(unsafe_code)]
 
 pub mod framed;
@@ -29,17 +29,17 @@ pub use replay::{
 };
 pub use values::SealedLog;
 
-/// What recovery does about damage in a log. RocksDB's four modes.
+/// How recovery treats damage in a WAL: RocksDB's four modes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RecoveryMode {
     /// An unfinished tail is dropped; any other damage is an error.
     TolerateCorruptedTailRecords,
     /// Any damage is an error, an unfinished tail included.
     AbsoluteConsistency,
-    /// The history ends before the first damage. In Spillway's own log, damage to what was known to be whole is still an
-    /// error: it could otherwise silently take back what a synced write acknowledged (D1).
+    /// The history ends before the first damage. In Spillway's own WAL, damage below the known frontier is still an
+    /// error: ending there could silently drop an acknowledged synced write (D1).
     #[default]
     PointInTime,
-    /// Damaged records are passed over: what is left may have holes. For salvage.
+    /// Damaged records are skipped, and the rest may have holes. For salvage.
     SkipAnyCorruptedRecords,
 }

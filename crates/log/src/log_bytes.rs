@@ -1,9 +1,9 @@
-//! A log's file as recovery sees it: records are looked for at a place, or from a place on.
+//! A WAL file during recovery: finds the record at an offset, or the next record after it.
 //!
-//! Keeps B1 and B2: nothing is a record before both checksums match, and no more is allocated than the file holds.
+//! Keeps B1 and B2: a record is valid only if both checksums match, and allocations never exceed the file's length.
 //!
-//! Another process may be writing the log: it fills what was zeros, and cuts the file behind the last record when it
-//! closes it. Nothing else ever changes.
+//! Another process may be writing the WAL. It overwrites zeros, and truncates the file behind the last record at close.
+//! Written bytes never change.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,9 +26,9 @@ pub(crate) struct LogBytes {
     file: Arc<dyn RandomFile>,
     path: PathBuf,
     len: u64,
-    /// What lies behind is hidden.
+    /// Bytes from this offset on are hidden.
     cut: u64,
-    /// Seeds the checksums; known once the header was read.
+    /// Seed of the checksums. Set when the header is read.
     seed: u32,
     window_start: u64,
     window: Vec<u8>,
@@ -38,16 +38,16 @@ pub(crate) struct LogBytes {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub header: RecordHeader,
-    /// Where the next one starts.
+    /// Start of the next record.
     pub end: u64,
 }
 
-/// A stretch without a record.
+/// A range without a record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gap {
-    /// Where the next record starts, if there is one.
+    /// Start of the next record; `None` if no record follows.
     pub next: Option<u64>,
-    /// Whether the stretch, up to there or to the file's end, holds anything but zeros.
+    /// True if any byte up to `next`, or to the file's end, is not zero.
     pub has_data: bool,
 }
 
@@ -62,21 +62,21 @@ impl LogBytes {
         self.len
     }
 
-    /// Hides what lies behind `end`.
+    /// Hides the bytes from `end` on.
     pub fn cut_at(&mut self, end: u64) {
         self.cut = end;
         self.len = self.len.min(end);
     }
 
-    /// Forgets what was read, for the case that a writer has gone on meanwhile.
+    /// Drops the buffered window and rereads the length, in case a writer has continued.
     pub fn refresh(&mut self) -> Result<()> {
         self.window.clear();
         self.len = self.file.len()?.min(self.cut);
         Ok(())
     }
 
-    /// The file's header. One that is damaged with nothing behind it was being written when its writer stopped, since
-    /// it is synced before the first record: the log is as good as blank.
+    /// Reads the file's header. The header is synced before the first record. So a damaged header without data behind
+    /// it was never completed, and the WAL counts as blank.
     pub fn header(&mut self) -> Result<Result<FileHeader, BadHeader>> {
         let len = self.len.min(FILE_HEADER_BYTES) as usize;
         let bad = match FileHeader::decode(self.get(0, len)?.unwrap_or_default()) {
@@ -93,7 +93,7 @@ impl LogBytes {
         Ok(Err(if has_data_behind { BadHeader::Damaged } else { BadHeader::Blank }))
     }
 
-    /// The record that starts at `offset`, if a whole one does.
+    /// The whole record that starts at `offset`, if there is one.
     pub fn record_at(&mut self, offset: u64) -> Result<Option<Found>> {
         let seed = self.seed;
         let Some(bytes) = self.get(offset, RECORD_HEADER_BYTES)? else { return Ok(None) };
@@ -106,12 +106,12 @@ impl LogBytes {
         Ok(is_whole.then_some(Found { header, end }))
     }
 
-    /// The payload of the record at `offset`; `None` where the file is too short for it.
+    /// The payload of the record at `offset`; `None` if the file is too short.
     pub fn payload(&mut self, offset: u64, len: u32) -> Result<Option<&[u8]>> {
         self.get(offset + RECORD_HEADER_BYTES as u64, len as usize)
     }
 
-    /// Whether `offset` is one where a record may begin once, and nothing was written there yet.
+    /// True if a record could start at `offset` and nothing is written there yet.
     pub fn is_unused_at(&mut self, offset: u64) -> Result<bool> {
         if offset < FILE_HEADER_BYTES || offset > self.len || !offset.is_multiple_of(ALIGNMENT) {
             return Ok(false);
@@ -120,12 +120,13 @@ impl LogBytes {
         Ok(self.get(offset, len)?.is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0)))
     }
 
-    /// Looks behind `offset`, where no record starts, for one that does, through no more than `zeros_max` zeros in a row.
+    /// Searches for the next record after `offset`, where no record starts. Stops after more than `zeros_max` zeros in
+    /// a row.
     pub fn gap_at(&mut self, offset: u64, zeros_max: u64) -> Result<Gap> {
         self.gap_from(offset, zeros_max, |at| at > offset)
     }
 
-    /// Runs through the words from `offset` to the first that starts a record, among those that `may_start` one.
+    /// Scans the words from `offset` on for a record start. Only offsets accepted by `may_start` count.
     fn gap_from(&mut self, offset: u64, zeros_max: u64, may_start: impl Fn(u64) -> bool) -> Result<Gap> {
         let mut has_data = false;
         let mut at = offset;
@@ -149,8 +150,8 @@ impl LogBytes {
         Ok(Gap { next: None, has_data })
     }
 
-    /// How many whole words from `offset` on are zero, as far as can be told at once; `None` for none. Space allocated ahead
-    /// is most of a log that was not filled.
+    /// Length of a run of zero blocks at `offset`, within one window; `None` if the first block has data. Most of a
+    /// partly filled WAL is allocated space.
     fn zeros_at(&mut self, offset: u64) -> Result<Option<u64>> {
         let wanted = WINDOW_BYTES.min(self.len - offset) / ALIGNMENT * ALIGNMENT;
         let Some(bytes) = self.get(offset, wanted as usize)? else { return Ok(None) };
@@ -159,7 +160,7 @@ impl LogBytes {
         Ok((zeros > 0).then_some((zeros * ZERO_BLOCK_BYTES) as u64))
     }
 
-    /// Bytes of the file; `None` where it does not have them all.
+    /// Bytes of the file; `None` if the range passes its end.
     fn get(&mut self, offset: u64, len: usize) -> Result<Option<&[u8]>> {
         let end = offset.saturating_add(len as u64);
         if end > self.len {
@@ -174,7 +175,7 @@ impl LogBytes {
                 let len_before = self.len;
                 self.refresh()?;
                 if self.len >= len_before {
-                    // A read that fell short is never to be taken for the end of the log.
+                    // A short read must never pass for the end of the WAL.
                     let what = "a log yields less than it has";
                     return Err(Error::new(ErrorKind::Io, what).at_path(&self.path).at_offset(offset));
                 }

@@ -1,10 +1,10 @@
-//! A log being written: space is reserved in order under the commit lock, filled in parallel outside it, published in
-//! order, and synced by whoever needs it.
+//! A WAL being written: space is reserved in order under the commit lock, filled in parallel outside it, published in
+//! order, and synced on request.
 //!
-//! Keeps C1 (reservations follow each other in the order they are asked for), C3 (reserving does no I/O and waits for
-//! nobody), C4 (a reservation lies in space allocated before) and D4 (a failed sync is never tried again).
+//! Keeps C1 (reservations are contiguous and in call order), C3 (reserving does no I/O and never blocks), C4 (a
+//! reservation lies in allocated space) and D4 (a failed sync is never retried).
 //!
-//! Three marks, each growing only: `synced <= published <= tail <= allocated <= capacity`.
+//! Frontiers, each only growing: `synced <= published <= tail <= allocated <= capacity`.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -22,40 +22,40 @@ use crate::format::{
     SmallRecord, page_cache_hash, record_bytes,
 };
 
-/// The unit in which files are allocated and mapped.
+/// Unit of allocation and mapping.
 const PAGE_BYTES: u64 = 4 << 10;
 
-/// Pages are made present so many bytes at a time: no longer in the way of whoever maps or unmaps something than it takes to
-/// clear some tens of pages.
+/// Bytes prefaulted per call. The call holds up concurrent maps and unmaps for as long as clearing some tens of pages
+/// takes.
 const PRESENT_STEP_BYTES: u64 = 256 << 10;
 
-/// Pages that were written leave the address space so many bytes at a time: each time costs an interrupt on all processors.
+/// Bytes unmapped per call. Each call costs an interrupt on all processors.
 const RELEASE_STEP_BYTES: u64 = 1 << 20;
 
-/// Kept free behind every reservation, so that a log can always be sealed.
+/// Space kept free behind every reservation, so a WAL can always be sealed.
 const END_RECORD_BYTES: u64 = RECORD_HEADER_BYTES as u64;
 
-/// Space that a log of few records takes.
+/// The first extent: the space of a WAL with few records.
 const EXTENT_BYTES: u64 = 64 << 10;
 
-/// A log of 64 MiB takes some twenty extents; no more than this is allocated in vain.
+/// The longest extent, and so the most space allocated in vain. A WAL of 64 MiB takes some twenty extents.
 const EXTENT_MAX_BYTES: u64 = 4 << 20;
 
-/// How a log is created.
+/// How a WAL is created.
 #[derive(Clone, Copy, Debug)]
 pub struct LogConfig {
-    /// The most that the file may grow to. Rounded up to pages.
+    /// Longest file. Rounded up to pages.
     pub capacity_bytes: u64,
-    /// How much is allocated at first. Rounded up to pages. Each later extent is as long as all before it.
+    /// First allocation. Rounded up to pages. Each later extent is as long as all before it.
     pub extent_bytes: u64,
-    /// The longest of the later extents.
+    /// Longest later extent.
     pub extent_max_bytes: u64,
     pub backing: BackingChoice,
-    /// What is known when the log is created, for the recovery of the logs before it.
+    /// Frontiers at creation, for the recovery of earlier WALs.
     pub earlier: Frontiers,
-    /// The log before this one, for recovery to notice if it is gone; `None` where nobody needs an earlier log.
+    /// The previous WAL, so recovery notices its absence; `None` if no earlier WAL is needed.
     pub predecessor: Option<FileNumber>,
-    /// Whose log it is.
+    /// The database of this WAL.
     pub database: DatabaseId,
 }
 
@@ -73,7 +73,7 @@ impl Default for LogConfig {
     }
 }
 
-/// Space for one record, to be filled. One that is never filled ends the log there.
+/// Reserved space for one record. A reservation left unfilled ends the WAL there at recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation {
     offset: u64,
@@ -86,41 +86,41 @@ impl Reservation {
         self.offset
     }
 
-    /// Where the payload starts, for references to values in it.
+    /// Start of the payload, for value references.
     pub fn payload_offset(&self) -> u64 {
         self.offset + RECORD_HEADER_BYTES as u64
     }
 
-    /// Where the next record starts: what is published once the record is whole.
+    /// Start of the next record, and the argument of [`publish`](LogFile::publish) once this record is whole.
     pub fn end(&self) -> u64 {
         self.offset + record_bytes(u64::from(self.payload_len))
     }
 }
 
-/// A live log. Shared by its writers; every method may be called from any thread.
+/// A live WAL, shared by its writers. Every method may be called from any thread.
 pub struct LogFile {
     path: PathBuf,
     number: FileNumber,
     seed: u32,
     capacity: u64,
-    /// The shortest and the longest extent.
+    /// Shortest and longest extent.
     extents: RangeInclusive<u64>,
     backing: Backing,
-    /// The end of what is reserved, with [`SEALED`]. Written under the commit lock.
+    /// End of the reserved space, with [`SEALED`]. Written under the commit lock.
     tail: CachePadded<AtomicU64>,
-    /// Everything below is whole. Written by publishers, read by appenders.
+    /// Every record below is whole. Written by publishers, read by appenders.
     published: CachePadded<AtomicU64>,
     synced: AtomicU64,
     /// Written under `growth`.
     allocated: AtomicU64,
-    /// Bytes from the start that were made present before, or while, they were written.
+    /// Bytes from the start, prefaulted ahead of the writers.
     populated: AtomicU64,
-    /// Bytes from the start, whole pages, that were let go by [`release_behind`](LogFile::release_behind).
+    /// Bytes from the start, in whole pages, unmapped by [`release_behind`](LogFile::release_behind).
     released: AtomicU64,
     growth: Mutex<()>,
-    /// Held during a sync: one that fails must not be followed by another that succeeds (D4). Holds the failure.
+    /// Held during a sync. Holds the first failure, so no later sync can succeed (D4).
     sync: Mutex<Option<Error>>,
-    /// `sync` holds a failure.
+    /// True if `sync` holds a failure.
     has_failed: AtomicBool,
 }
 
@@ -128,12 +128,12 @@ pub struct LogFile {
 const SEALED: u64 = 1 << 63;
 
 impl LogFile {
-    /// Creates the file, allocates its first extent, and writes and syncs its header, so that a log that holds a
-    /// record never lacks it. The directory entry is for the caller to sync.
+    /// Creates the file, allocates its first extent, and writes and syncs the header before any record. The caller
+    /// syncs the directory.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`, `InvalidArgument` where the file exists, `Unsupported` where a mapping was asked for and the
-    /// file system cannot be trusted with one.
+    /// `NoSpace`, `Io`, `InvalidArgument` if the file exists, `Unsupported` if a mapping was requested and the file
+    /// system is unsafe for mapped writes.
     pub fn create(vfs: &dyn Vfs, path: &Path, number: FileNumber, config: LogConfig) -> Result<LogFile> {
         let capacity = config.capacity_bytes.clamp(PAGE_BYTES, SEALED / 2).next_multiple_of(PAGE_BYTES);
         let first = config.extent_bytes.clamp(PAGE_BYTES, capacity).next_multiple_of(PAGE_BYTES);
@@ -165,7 +165,7 @@ impl LogFile {
             has_failed: AtomicBool::new(false),
         };
         log.begin(&header).map_err(|error| {
-            // Best effort: the file holds nothing, and its absence would only make trying again easier.
+            // Best effort: an empty file is harmless, but a retry would find it.
             drop(vfs.remove_file(path));
             error.at_path(path)
         })?;
@@ -178,10 +178,10 @@ impl LogFile {
         self.backing.sync()
     }
 
-    /// Takes space for a record of `payload_len` bytes behind all others. `None` where the allocated space does not
-    /// suffice ([`ensure`](LogFile::ensure) more, or go on in the next log) or the log is sealed.
+    /// Reserves space for a record of `payload_len` bytes at the tail. `None` if the WAL is sealed, the payload too
+    /// long or the allocated space too small: call [`ensure`](LogFile::ensure) or switch to the next WAL.
     ///
-    /// Called under the commit lock, which makes the order of records that of sequence numbers (C1, C3).
+    /// Called under the commit lock, so records are in sequence number order (C1, C3).
     #[inline]
     pub fn try_reserve(&self, payload_len: usize) -> Option<Reservation> {
         let payload_len = payload_len as u64;
@@ -197,10 +197,10 @@ impl LogFile {
         Some(Reservation { offset, payload_len: payload_len as u32 })
     }
 
-    /// Closes the log to reservations and takes space for its last record, which the caller appends, with kind
-    /// [`End`](RecordKind::End), and publishes before anything in the next log is. `None` where it is sealed already.
+    /// Closes the WAL to reservations, and reserves its last record. The caller appends this record with kind
+    /// [`End`](RecordKind::End), and publishes it before any record of the next WAL. `None` if already sealed.
     ///
-    /// Called under the commit lock. When a sealed log is dropped, space allocated ahead is given back.
+    /// Called under the commit lock. Dropping a sealed WAL truncates the space allocated ahead.
     pub fn seal(&self) -> Option<Reservation> {
         let offset = self.advance_tail(|tail| Some((tail + END_RECORD_BYTES) | SEALED))?;
         Some(Reservation { offset, payload_len: 0 })
@@ -212,11 +212,11 @@ impl LogFile {
         self.tail.fetch_update(Ordering::Relaxed, Ordering::Relaxed, unless_sealed).ok()
     }
 
-    /// Makes room, off the lock, so that reserving `payload_len` bytes next would succeed. `false` where the capacity
-    /// does not allow it, or the log is sealed: the next log has to take over.
+    /// Allocates space for a reservation of `payload_len` bytes, without the commit lock. `false` if the capacity is
+    /// too small or the WAL is sealed: switch to the next WAL.
     ///
     /// # Errors
-    /// `NoSpace`, `Io`: the log stays as it was.
+    /// `NoSpace`, `Io`: the WAL is unchanged.
     pub fn ensure(&self, payload_len: usize) -> Result<bool> {
         let payload_len = payload_len as u64;
         let taken = record_bytes(payload_len.min(PAYLOAD_BYTES_MAX)) + END_RECORD_BYTES;
@@ -228,7 +228,7 @@ impl LogFile {
         Ok(true)
     }
 
-    /// Allocates the next extents, so that `bytes` behind the tail can be reserved without a wait. For a background job.
+    /// Allocates extents so that `bytes` behind the tail can be reserved. For a background job.
     ///
     /// # Errors
     /// As of [`ensure`](LogFile::ensure).
@@ -237,7 +237,8 @@ impl LogFile {
         if self.is_sealed() { Ok(()) } else { self.allocate_through(wanted) }
     }
 
-    /// Allocates at least `end` bytes, within the capacity; only these where the disk has no room for a whole extent.
+    /// Allocates at least `end` bytes, within the capacity. Allocates no more than `end` if the disk lacks space for a
+    /// whole extent.
     fn allocate_through(&self, end: u64) -> Result<()> {
         if end <= self.allocated.load(Ordering::Acquire) {
             return Ok(());
@@ -261,19 +262,19 @@ impl LogFile {
         Ok(())
     }
 
-    /// Waits for whoever allocates space in a sealed log; nobody begins.
+    /// Waits for a running allocation in a sealed WAL. A new allocation cannot start.
     pub fn wait_for_growth(&self) {
         debug_assert!(self.is_sealed(), "others would grow it again");
         drop(self.growth.lock());
     }
 
-    /// Bytes allocated and not reserved yet.
+    /// Bytes allocated and not yet reserved.
     pub fn room_ahead(&self) -> u64 {
         self.allocated.load(Ordering::Acquire).saturating_sub(self.tail() + END_RECORD_BYTES)
     }
 
-    /// Makes the pages of the next `bytes` allocated bytes present, so that appends do not fault; step by step, and further
-    /// as the log grows meanwhile. For a background job.
+    /// Prefaults up to `bytes` of allocated space behind the tail, in steps, and follows the tail as it moves. Appends
+    /// then take no page faults. For a background job.
     pub fn populate_ahead(&self, bytes: u64) {
         loop {
             let from = self.populated.load(Ordering::Relaxed).max(self.tail());
@@ -287,9 +288,8 @@ impl LogFile {
         }
     }
 
-    /// Takes what is published off the address space, where there is enough of it: nobody appends there any more, whoever
-    /// reads there has its pages mapped again, and the kernel need not interrupt the writers when it writes them back. For a
-    /// background job.
+    /// Unmaps published pages in large steps, and all once the WAL is sealed. Appends there are over, and a read maps
+    /// the page again. Writeback of unmapped pages does not interrupt the writers. For a background job.
     pub fn release_behind(&self) {
         let (from, to) = (self.released.load(Ordering::Relaxed), self.published() & !(PAGE_BYTES - 1));
         if to.saturating_sub(from) >= RELEASE_STEP_BYTES || (from < to && self.is_sealed()) {
@@ -298,14 +298,13 @@ impl LogFile {
         }
     }
 
-    /// Fills a reservation with the bytes of `parts`, one behind the other. Many may do so at once; each fills
-    /// its own.
+    /// Fills a reservation with `parts`, contiguously. Reservations may be filled concurrently.
     ///
     /// # Errors
-    /// `Io` (positional writes only): what lies there is unknown, and recovery would end the log there.
+    /// `Io` (positional writes only): the bytes there are unknown, and recovery ends the WAL there.
     ///
     /// # Panics
-    /// Where the parts are not as long as what was reserved.
+    /// If the parts' total length differs from the reservation's.
     #[inline]
     pub fn append(&self, reservation: &Reservation, kind: RecordKind, parts: &[&[u8]]) -> Result<()> {
         let len: u64 = parts.iter().map(|part| part.len() as u64).sum();
@@ -324,7 +323,7 @@ impl LogFile {
         written.map_err(|error| error.at_path(&self.path).at_offset(reservation.offset))
     }
 
-    /// Notes that everything below `end` is whole. Called in order, so that nothing unfinished lies below.
+    /// Publishes everything below `end` as whole. Called in order, so every record below is complete.
     #[inline]
     pub fn publish(&self, end: u64) {
         debug_assert!(end <= self.tail(), "published beyond what is reserved");
@@ -335,11 +334,11 @@ impl LogFile {
         self.published.load(Ordering::Acquire)
     }
 
-    /// Makes everything that is published at the call survive a power loss, and returns the synced frontier. Calls
-    /// that wait behind another's sync share the next one.
+    /// Makes everything published before the call durable, and returns the synced frontier. Calls that wait for a
+    /// running sync share the next one.
     ///
     /// # Errors
-    /// The first failure, again for every later call (D4): what of the unsynced bytes is on disk is unknown.
+    /// The first failure, repeated by every later call (D4): the durable part of the unsynced bytes is unknown.
     pub fn sync(&self) -> Result<u64> {
         let wanted = self.published();
         let mut failed = self.sync.lock();
@@ -348,7 +347,7 @@ impl LogFile {
         }
         if self.synced() < wanted {
             let (from, frontier) = (self.synced(), self.published());
-            // Else the kernel interrupts the writers once for each page that it write-protects.
+            // Mapped pages would cost the writers one interrupt per page when the kernel write-protects them.
             self.backing.release(from, frontier.saturating_sub(from));
             if let Err(error) = self.backing.sync() {
                 let error = error.at_path(&self.path);
@@ -365,10 +364,10 @@ impl LogFile {
         self.synced.load(Ordering::Acquire)
     }
 
-    /// Copies published bytes out.
+    /// Copies published bytes to `buf`.
     ///
     /// # Errors
-    /// `InvalidArgument` beyond the published frontier; after a failed sync its error, beyond the synced one (D4).
+    /// `InvalidArgument` beyond the published frontier. After a failed sync, its error beyond the synced frontier (D4).
     pub fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         let end = offset.saturating_add(buf.len() as u64);
         if end > self.synced() {
@@ -383,11 +382,11 @@ impl LogFile {
         self.read_backing(offset, buf)
     }
 
-    /// Copies bytes out that the caller knows to be written: they lie in a record whose entries are in a memtable. After a
-    /// failed sync reads go on: the kernel has most of what is not on disk. The caller checks what it gets.
+    /// Copies bytes of a written record to `buf`. The caller knows of the record from a memtable entry, and checks the
+    /// bytes. Reads continue after a failed sync, since the page cache still has most of the bytes.
     ///
     /// # Errors
-    /// `Io`, `Corruption`: they cannot be read.
+    /// `Io`, `Corruption`: the bytes cannot be read.
     pub(crate) fn read_written(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
         if !self.has_failed.load(Ordering::Acquire) {
             return self.read_backing(offset, buf);
@@ -395,7 +394,7 @@ impl LogFile {
         self.check_read(self.backing.read_file(offset, buf)?, buf)
     }
 
-    /// The failure of a sync, where what lies before `end` may be gone with it (D4).
+    /// The sync failure, if bytes before `end` may be lost with it (D4).
     pub(crate) fn failure_before(&self, end: u64) -> Option<Error> {
         if end <= self.synced() {
             return None;
@@ -414,7 +413,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// The end of what is reserved.
+    /// End of the reserved space.
     pub fn tail(&self) -> u64 {
         self.tail.load(Ordering::Relaxed) & !SEALED
     }
@@ -442,7 +441,7 @@ impl LogFile {
 
 impl Drop for LogFile {
     fn drop(&mut self) {
-        // After a failed sync the file is left as it is, for whoever has to find out what it holds.
+        // After a failed sync the file is left unchanged, as evidence.
         if self.is_sealed() && self.sync.get_mut().is_none() {
             self.backing.give_back_from(self.tail());
         }

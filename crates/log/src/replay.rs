@@ -1,10 +1,9 @@
-//! Recovery: runs through a log's records, and tells a torn tail from corruption. The file is never modified, so that
-//! a second crash changes nothing.
+//! Recovery: visits a WAL's records, and distinguishes a torn tail from corruption. The file is never modified, so a
+//! second crash changes nothing.
 //!
-//! A writer that dies leaves a hole: later records may be whole where an earlier one is not. Whether a hole is normal is
-//! decided by the frontiers that the records behind it carry, and by what later logs know of this one: below the synced
-//! frontier (on the same boot of the machine: the published one) everything was whole, so damage there is corruption
-//! (D1); beyond it, the hole is the log's end (D2).
+//! A crash can leave holes: whole records may follow an incomplete one. Every record carries frontiers, and later WALs
+//! know more of them. Below the synced frontier (in the same page cache: the published frontier) every record was
+//! whole, so damage there is corruption (D1). Beyond it, the hole is the WAL's end (D2).
 
 use std::path::{Path, PathBuf};
 
@@ -19,35 +18,35 @@ use crate::format::{
 };
 use crate::log_bytes::LogBytes;
 
-/// More than writers have under way at once.
+/// Limit on zeros before a record in the same page cache. More than all concurrent writers have in flight.
 const ZEROS_MAX_BYTES: u64 = 1 << 20;
 
-/// What replay is told about the log.
+/// Input to [`replay`] about the WAL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplayOptions {
     /// The number in the file's name.
     pub number: FileNumber,
     pub mode: RecoveryMode,
     pub known_end: Option<KnownEnd>,
-    /// Where a record begins before which none is wanted, or where the log ends. What lies before it is not looked at.
+    /// Offset to start from: the start of a record, or the WAL's end. Bytes before it are not read.
     pub from: Option<u64>,
-    /// What later logs know ([`read_head`]); zero where there are none. One that lies in a later log demands the
-    /// whole of this one, up to its [`End`](RecordKind::End) record.
+    /// Frontiers from later WALs ([`read_head`]); zero if there are none. A frontier in a later WAL means this WAL must
+    /// be whole, up to its [`End`](RecordKind::End) record.
     pub later: Frontiers,
-    /// Whose log it has to be; any database's where that is not known, here or in the log.
+    /// The expected database. Not checked if unknown here or in the WAL.
     pub database: DatabaseId,
 }
 
-/// Where an earlier recovery ended a log, as it noted in the MANIFEST. All before it was whole then, and what lies behind
-/// is not part of the history.
+/// The end of a WAL after an earlier recovery, from the MANIFEST. Everything before it was whole, and bytes after it
+/// are not part of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownEnd {
     pub offset: u64,
-    /// The log was synced before this was noted. Else a power loss may have taken some of what was whole.
+    /// The WAL was synced before the MANIFEST edit. If false, a power loss may have damaged whole records.
     pub on_disk: bool,
 }
 
-/// A record, as it is visited.
+/// A record passed to `visit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayRecord<'a> {
     pub kind: RecordKind,
@@ -57,43 +56,42 @@ pub struct ReplayRecord<'a> {
 }
 
 impl ReplayRecord<'_> {
-    /// Where the payload starts, for references to values in it.
+    /// Start of the payload, for value references.
     pub fn payload_offset(&self) -> u64 {
         self.offset + RECORD_HEADER_BYTES as u64
     }
 }
 
-/// Why a log ended where it did.
+/// Why replay of a WAL ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndReason {
-    /// With its `End` record.
+    /// At its `End` record.
     Sealed,
-    /// Where the MANIFEST said.
+    /// At the end given by the MANIFEST.
     KnownEnd,
-    /// With the file, or with zeros up to the file's end.
+    /// At the file's end, or at zeros up to the file's end.
     Clean,
-    /// The file holds no header: nothing was ever written to it. In salvage also where what was written is lost with a
-    /// damaged header, and passed over.
+    /// The file has no header, so nothing was written to it. In salvage mode also a damaged header, with all data lost
+    /// and counted in `skipped_bytes`.
     Blank,
-    /// With a record that its writer did not finish, or that was not synced. `next` is where a whole one follows.
+    /// At an unfinished or unsynced record. `next` is the start of the next whole record, if any.
     Unfinished { next: Option<u64> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayEnd {
-    /// Behind the last record visited; noted in the MANIFEST, it ends the log for good.
+    /// End of the last visited record. Recorded in the MANIFEST, it is the WAL's final end.
     pub end_offset: u64,
     pub reason: EndReason,
-    /// Damage that was passed over, where the mode allows it.
+    /// Bytes of damage skipped, in modes allowing it.
     pub skipped_bytes: u64,
 }
 
-/// Visits the records of the log at `path` in order; the [`End`](RecordKind::End) record is not visited.
+/// Visits the records of the WAL at `path` in order, except the [`End`](RecordKind::End) record.
 ///
 /// # Errors
-/// What `visit` returns. `Corruption`, with its offset: damage that the mode does not bear, which a caller must take
-/// as the failure of the whole recovery, records visited before it included. `Unsupported`: the log, or a record in it,
-/// is of a kind that this version does not know.
+/// Errors of `visit`. `Corruption`, with its offset: damage not tolerated by the mode. The caller must fail the whole
+/// recovery, including records already visited. `Unsupported`: the WAL or a record has a kind unknown to this version.
 pub fn replay(
     vfs: &dyn Vfs,
     path: &Path,
@@ -110,7 +108,7 @@ pub fn replay(
     match replay.read_header() {
         Ok(Some(header)) => replay.is_same_cache = is_of_this_cache(vfs, path, &header),
         Ok(None) => return replay.end_blank(),
-        // Without the salt no record can be told from chance, so that nothing of the log can be salvaged.
+        // Without the salt no record can be verified, so nothing of the WAL can be salvaged.
         Err(error) if replay.salvages() && error.kind() == ErrorKind::Corruption => {
             replay.skipped_bytes = replay.bytes.len();
             return Ok(replay.end(0, EndReason::Blank));
@@ -120,17 +118,17 @@ pub fn replay(
     replay.run(visit)
 }
 
-/// What a log knows of itself and of those before it.
+/// What a WAL knows of itself and of earlier WALs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogHead {
     /// For the recovery of earlier logs: [`ReplayOptions::later`].
     pub frontiers: Frontiers,
-    /// The log before this one. It is there, unless nobody needs it any more.
+    /// The previous WAL. It exists, unless it is no longer needed.
     pub predecessor: Option<FileNumber>,
     pub database: DatabaseId,
 }
 
-/// What the log at `path` knows. A log that was never used knows nothing.
+/// Reads the head of the WAL at `path`. All defaults for an unused WAL.
 ///
 /// # Errors
 /// As [`replay`], for the file's header.
@@ -139,20 +137,20 @@ pub fn read_head(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<LogHe
     let Some(header) = replay.read_header()? else { return Ok(LogHead::default()) };
     replay.is_same_cache = is_of_this_cache(vfs, path, &header);
     let is_same_cache = replay.is_same_cache;
-    // Earlier logs need to know only that something was synced here: in the same page cache, published will do.
+    // Earlier WALs only need to know if anything was synced here. In the same page cache, published suffices.
     replay.gather_frontiers(FILE_HEADER_BYTES, |within| {
         within.published.offset > 0 && (is_same_cache || within.synced.offset > 0)
     })?;
     let mut known = header.earlier.max(replay.within);
     if is_same_cache {
-        // What it saw published is in the page cache still, whatever became of the other log's own header.
+        // Published bytes are still in the page cache, even if the header of their WAL is damaged.
         known.synced = known.synced.max(known.published);
     }
     let predecessor = Some(FileNumber(header.predecessor)).filter(|number| number.0 != 0);
     Ok(LogHead { frontiers: known, predecessor, database: header.database })
 }
 
-/// Whose the log at `path` is, by its header alone. It is unknown of one that was never used.
+/// The database of the WAL at `path`, from its header alone. Unknown for an unused WAL.
 ///
 /// # Errors
 /// As [`replay`], for the file's header.
@@ -161,8 +159,7 @@ pub fn database_of(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<Dat
     Ok(replay.read_header()?.map_or(DatabaseId::UNKNOWN, |header| header.database))
 }
 
-/// Whether [`ReplayOptions::from`] may be `offset`, as far as its place tells: a record begins there, or nothing was
-/// written there.
+/// True if `offset` is valid for [`ReplayOptions::from`]: a record starts there, or nothing is written there.
 ///
 /// # Errors
 /// As [`replay`], for the file's header.
@@ -174,8 +171,8 @@ pub fn may_begin_at(vfs: &dyn Vfs, path: &Path, number: FileNumber, offset: u64)
     Ok(replay.bytes.record_at(offset)?.is_some() || replay.bytes.is_unused_at(offset)?)
 }
 
-/// True where the machine has been up and the file system mounted since the log was created: pages that its writers dirtied
-/// are still there. False where that cannot be told.
+/// True if the machine and the mount have stayed up since the WAL was created: dirtied pages are then still in the page
+/// cache. False if unknown.
 fn is_of_this_cache(vfs: &dyn Vfs, path: &Path, header: &FileHeader) -> bool {
     header.page_cache != 0 && header.page_cache == page_cache_hash(vfs, path)
 }
@@ -185,12 +182,12 @@ struct Replay {
     path: PathBuf,
     options: ReplayOptions,
     is_same_cache: bool,
-    /// The farthest frontiers that records of this log carry.
+    /// The farthest frontiers carried by records of this WAL.
     within: Frontiers,
     skipped_bytes: u64,
 }
 
-/// How replay goes on after a place without a record.
+/// How replay continues at an offset without a record.
 enum After {
     Resume(u64),
     End(ReplayEnd),
@@ -202,7 +199,7 @@ impl Replay {
         Ok(Replay { bytes, path: path.to_owned(), options, is_same_cache: false, within, skipped_bytes: 0 })
     }
 
-    /// `None`: the log was never used.
+    /// `None` if the WAL was never used.
     fn read_header(&mut self) -> Result<Option<FileHeader>> {
         let number = self.options.number;
         let error = match self.bytes.header()? {
@@ -259,7 +256,7 @@ impl Replay {
         }
     }
 
-    /// Decides what a place without a record is: the end, or damage.
+    /// Classifies an offset without a record: the end, or damage.
     fn without_record(&mut self, offset: u64) -> Result<After> {
         let gap = self.bytes.gap_at(offset, self.zeros_max())?;
         if self.salvages() {
@@ -273,7 +270,8 @@ impl Replay {
             }
             let whole_to = self.whole_to();
             if offset < whole_to {
-                // What says so was written after the record was whole: a writer may have gone on between the two reads.
+                // The frontier was written after the record became whole. A live writer may have continued between the
+                // two reads.
                 self.bytes.refresh()?;
                 if self.bytes.record_at(offset)?.is_some() {
                     return Ok(After::Resume(offset));
@@ -289,8 +287,8 @@ impl Replay {
         Ok(After::End(self.end(offset, reason)))
     }
 
-    /// How many zeros in a row end the log. After a power loss any page may be missing; in the same page cache what was written
-    /// is there, and behind so many there is nothing but room that was made ahead.
+    /// Zeros in a row that end the WAL. After a power loss any page may be missing. In the same page cache all written
+    /// bytes remain, and only preallocated space follows so many zeros.
     fn zeros_max(&self) -> u64 {
         if self.is_same_cache && !self.salvages() { ZEROS_MAX_BYTES } else { u64::MAX }
     }
@@ -311,7 +309,7 @@ impl Replay {
         Ok(self.end(0, EndReason::Blank))
     }
 
-    /// The offset below which everything must be whole.
+    /// Everything below this offset must be whole.
     fn whole_to(&self) -> u64 {
         if let Some(end) = self.whole_known_end() {
             return end;
@@ -325,7 +323,7 @@ impl Replay {
         }
     }
 
-    /// The known end, where nothing can have come between and all before it must be there still.
+    /// The known end, if the bytes before it were synced or are still in the page cache.
     fn whole_known_end(&self) -> Option<u64> {
         self.options.known_end.filter(|end| end.on_disk || self.is_same_cache).map(|end| end.offset)
     }
@@ -337,8 +335,7 @@ impl Replay {
         self.within = self.within.max(seen);
     }
 
-    /// Notes the frontiers of every record from `offset` on, whether others are missing between them or not, until they
-    /// are `enough`.
+    /// Notes the frontiers of all records from `offset` on, across gaps, until `enough` is true.
     fn gather_frontiers(&mut self, mut offset: u64, enough: impl Fn(&Frontiers) -> bool) -> Result<()> {
         while !enough(&self.within) {
             if let Some(found) = self.bytes.record_at(offset)? {

@@ -1,4 +1,4 @@
-//! Values in logs, found by reference. Keeps B1: a reference is checked when it is followed, by bounds and checksum.
+//! Values stored in WALs, resolved by reference. Keeps B1: each resolve checks bounds and checksum.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ impl ValueSource for LogFile {
     }
 }
 
-/// A log that nobody writes any more, mapped for the values in it.
+/// A sealed WAL, mapped to resolve the values in it.
 pub struct SealedLog {
     path: PathBuf,
     number: FileNumber,
@@ -42,10 +42,11 @@ impl AsRef<[u8]> for Mapped {
 }
 
 impl SealedLog {
-    /// Maps the log `number`. Nobody may write to the file or cut it while this lives.
+    /// Maps WAL `number`. The file must not be written or truncated while the mapping lives.
     ///
     /// # Errors
-    /// `Corruption`: it is not that log. `Io`: it is not there, or cannot be mapped.
+    /// `Corruption`: the file is not WAL `number`. `Unsupported`: its format version is unknown. `Io`: it is missing or
+    /// cannot be mapped.
     pub fn open(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<SealedLog> {
         let mapping = Arc::new(Mapped(vfs.map_read(path)?));
         let bytes = (*mapping).as_ref();

@@ -1,5 +1,5 @@
-//! What follows a representation's name in an option: one value behind a colon, `key=value` pairs in braces, or a JSON
-//! object. All become pairs of texts, read by the same getters, which name the key and the bounds when they refuse.
+//! Arguments of a representation in an option: one value behind a colon, `key=value` pairs in braces, or a JSON object.
+//! All become pairs of texts for the same getters. Their errors name the key and the bounds.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -10,17 +10,17 @@ use base::{Error, Result};
 use serde::de::{Deserialize, Deserializer, MapAccess};
 use serde_json::{Map, Value};
 
-/// An option taken apart.
+/// A parsed option.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     name: String,
-    /// What follows the first colon, where it is no JSON object: the argument that needs no name.
+    /// The argument without a name: the text behind the first colon, unless it is a JSON object.
     positional: Option<String>,
     pairs: Vec<(String, String)>,
 }
 
 impl Arguments {
-    /// Of `name`, `name:value`, `name:{"key":value}` or `{id=name;key=value}`.
+    /// Parses `name`, `name:value`, `name:{"key":value}` or `{id=name;key=value}`.
     pub(crate) fn parse(option: &str) -> Result<Arguments> {
         if option.starts_with('{') {
             return Self::of_pairs(option);
@@ -38,7 +38,7 @@ impl Arguments {
         Self::of_members(name, members.iter().map(|(key, value)| (key, value)))
     }
 
-    /// Of a name and a JSON object whose values are strings, numbers, or true and false.
+    /// From a name and a JSON object of strings, numbers and booleans.
     pub(crate) fn of_params(name: &str, params: &Map<String, Value>) -> Result<Arguments> {
         Self::of_members(name, params.iter())
     }
@@ -81,11 +81,11 @@ impl Arguments {
         &self.name
     }
 
-    /// Gives the argument without a name its name, `positional`, and checks that every key is one of `known`.
+    /// Names the unnamed argument `positional`, and checks that every key is one of `known`.
     ///
     /// # Errors
-    /// `InvalidArgument`: an unknown key, with the nearest known one; a key given twice; or an argument without a name
-    /// where there is none.
+    /// `InvalidArgument`: an unknown key, with the nearest known one; a duplicate key; or an unnamed argument if
+    /// `positional` is `None`.
     pub(crate) fn settle(&mut self, positional: Option<&str>, known: &[&str]) -> Result<()> {
         if let Some(value) = self.positional.take() {
             let key = positional.ok_or_else(|| {
@@ -109,22 +109,22 @@ impl Arguments {
         Ok(())
     }
 
-    /// A number of at most `max`; `None` where it is not given.
+    /// A number of at most `max`; `None` if not given.
     pub(crate) fn number(&self, key: &str, max: usize) -> Result<Option<usize>> {
         self.integer(key, 0..=max, |number| number.to_string())
     }
 
-    /// A size in bytes within `bounds`, plain or with K, M, G or T behind it; `None` where it is not given.
+    /// A size in bytes within `bounds`, plain or with suffix K, M, G or T; `None` if not given.
     pub(crate) fn bytes(&self, key: &str, bounds: RangeInclusive<usize>) -> Result<Option<usize>> {
         self.integer(key, bounds, bytes_text)
     }
 
-    /// `true` or `false`; `None` where it is not given.
+    /// `true` or `false`; `None` if not given.
     pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>> {
         self.flag_or(key, &[])
     }
 
-    /// `true` or `false`, or one of a few names for them; `None` where it is not given.
+    /// `true` or `false`, or one of `choices`; `None` if not given.
     pub(crate) fn flag_or(&self, key: &str, choices: &[(&str, bool)]) -> Result<Option<bool>> {
         let Some(text) = self.text(key) else { return Ok(None) };
         let named = || choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| *choice);
@@ -134,7 +134,7 @@ impl Arguments {
         })
     }
 
-    /// One of a few names; `None` where it is not given.
+    /// One of `choices`; `None` if not given.
     pub(crate) fn choice<T: Copy>(&self, key: &str, choices: &[(&str, T)]) -> Result<Option<T>> {
         let Some(text) = self.text(key) else { return Ok(None) };
         let found = choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| *choice);
@@ -161,13 +161,13 @@ impl Arguments {
     }
 }
 
-/// What all options take for a value of this type.
+/// Parses as every option of this type does.
 fn parsed<T: Setting + Default>(text: &str) -> Option<T> {
     let mut value = T::default();
     value.set(text, &mut Load::default()).is_ok().then_some(value)
 }
 
-/// A size with the largest suffix that loses nothing; parsing it yields the same.
+/// A size with the largest suffix without loss; parsing it yields the same.
 pub(crate) fn bytes_text(bytes: usize) -> String {
     let suffixes = [(40, "T"), (30, "G"), (20, "M"), (10, "K")];
     let fits = |(shift, _): &&(u32, &str)| bytes != 0 && bytes.trailing_zeros() >= *shift;
@@ -177,7 +177,7 @@ pub(crate) fn bytes_text(bytes: usize) -> String {
     }
 }
 
-/// The members of a JSON object, in order, those with equal names too.
+/// The members of a JSON object in order, duplicates included.
 struct Members(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Members {

@@ -1,5 +1,5 @@
-//! A bloom filter over whole user keys, timestamps stripped, that writers fill while readers ask: lookups of absent keys
-//! then cost one cache line. All bits of a key lie in one line of 512.
+//! A bloom filter over whole user keys without timestamps, filled and read concurrently. Lookups of absent keys cost
+//! one cache line: all bits of a key lie in one line of 512.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,7 +14,7 @@ const LINE_WORDS: usize = LINE_BYTES / GRANULE_BYTES;
 /// Bits set for a key. Six probes in one line give about 1 false answer in 50 at 10 bits a key.
 const PROBES: u32 = 6;
 
-/// The largest share of a memtable that a filter may take, as in RocksDB.
+/// The filter's largest share of a memtable, as in RocksDB.
 const RATIO_MAX: f64 = 0.25;
 
 pub(crate) struct Bloom {
@@ -25,11 +25,11 @@ pub(crate) struct Bloom {
 }
 
 impl Bloom {
-    /// A filter of `ratio` of `capacity_bytes`, allocated from `arena`; `None` where the ratio asks for none or where keys
-    /// that are equal can differ in their bytes, so that a hash would tell them apart.
+    /// A filter of `ratio` of `capacity_bytes`, allocated from `arena`. `None` if the ratio is too small for one line,
+    /// or if equal keys can differ in their bytes and so in their hashes.
     ///
     /// # Errors
-    /// `InvalidArgument` for a ratio outside 0 to 0.25, or where the arena is too small.
+    /// `InvalidArgument`: a ratio outside 0 to 0.25, or the arena is too small.
     pub(crate) fn new(arena: &Arena, order: &UserOrder, capacity_bytes: usize, ratio: f64) -> Result<Option<Bloom>> {
         if !(0.0..=RATIO_MAX).contains(&ratio) {
             return Err(Error::invalid_argument(format!(
@@ -40,7 +40,7 @@ impl Bloom {
         if lines == 0 || order.equal_keys_can_differ() {
             return Ok(None);
         }
-        // One line more, because the arena aligns to granules and lines want to be lines.
+        // One line more: the arena aligns only to granules, and lines must be cache lines.
         let bytes = (lines + 1) * LINE_BYTES;
         if !arena.try_reserve(bytes) {
             return Err(Error::invalid_argument(format!(
@@ -52,7 +52,7 @@ impl Bloom {
         Ok(Some(Bloom { order: order.clone(), bits, lines: lines as u64 }))
     }
 
-    /// Adds a key. The bits need no order of their own: whatever publishes the entry publishes them.
+    /// Adds a key. Relaxed is enough: publishing the entry publishes the bits.
     pub(crate) fn add<const IMAGE: bool>(&self, arena: &Arena<IMAGE>, user_key: &[u8]) {
         let hash = self.hash(user_key);
         for (word, mask) in self.probes(hash) {

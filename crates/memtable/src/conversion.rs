@@ -1,4 +1,4 @@
-//! How a sealed memtable becomes a table: what users of ToplingDB's CSPP choose, by their names.
+//! How a sealed memtable becomes a table: the options of ToplingDB's CSPP, by their names.
 
 use base::Result;
 use base::value_source::ReferenceForm;
@@ -6,13 +6,13 @@ use serde_json::{Map, Value};
 
 use crate::arguments::Arguments;
 
-/// What a flush does with a memtable.
+/// How a flush treats a memtable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conversion {
     pub to_sst: ConvertToSst,
-    /// How a memtable refers to values that stay in the log, in a database whose option `memtable_as_log_index` is set.
+    /// How a memtable refers to values kept in the WAL, if the database option `memtable_as_log_index` is set.
     pub ref_log_format: RefLogFormat,
-    /// Whether a file that became a table is synced before the flush counts as done.
+    /// Whether a memtable file converted to a table is synced before the flush counts as done.
     pub sync_sst_file: bool,
 }
 
@@ -24,7 +24,7 @@ impl Default for Conversion {
 
 impl Conversion {
     /// # Errors
-    /// `InvalidArgument`: a value that is none of the names.
+    /// `InvalidArgument`: an unknown name.
     pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Conversion> {
         let default = Conversion::default();
         Ok(Conversion {
@@ -34,13 +34,13 @@ impl Conversion {
         })
     }
 
-    /// Whether memtables are to become tables, so that their memory must be a whole image.
+    /// Whether memtables become tables, so that their memory must be a whole image.
     pub fn is_wanted(&self) -> bool {
         self.to_sst != ConvertToSst::DontConvert
     }
 
-    /// How memtables that become tables refer to values in the log; `None` where they hold all values themselves. One
-    /// that is rewritten has no use for references: what they spare in memory, the flush would have to gather.
+    /// How converted memtables refer to values in the WAL; `None` if they hold all values themselves. Rewritten
+    /// memtables use no references: the flush would have to gather the values from the WAL.
     pub fn reference_form(&self) -> Option<ReferenceForm> {
         match self.ref_log_format {
             _ if !self.is_wanted() => None,
@@ -76,7 +76,7 @@ pub enum ConvertToSst {
     DontConvert,
     /// The memtable's memory is written out and is the table.
     DumpMem,
-    /// The memtable lies in a file, which becomes the table.
+    /// The memtable's own file becomes the table.
     FileMmap,
 }
 
@@ -92,7 +92,7 @@ impl ConvertToSst {
 pub enum RefLogFormat {
     /// Values are in the memtable.
     NoLogRef,
-    /// Log and offset; short values are kept beside them instead.
+    /// WAL and offset; short values are kept inline instead.
     PlainLogRef,
     /// The same in fewer bytes.
     ShortLogRef,

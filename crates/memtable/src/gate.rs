@@ -1,11 +1,12 @@
-//! Whether anybody writes: so that a sealed memtable's memory can be handed out as bytes that do not change (A5).
+//! Gate for writers of a memtable with an image. Once it is closed, the sealed memory can be exposed as immutable bytes
+//! (A5).
 //!
-//! A writer counts itself in, then looks whether the gate is closed; whoever closes it closes it, then looks at the counts.
-//! All of that is sequentially consistent, so one of the two sees the other: a writer that the closing did not count
-//! panics before it writes.
+//! A writer increments its count, then checks the closed flag. Closing sets the flag, then checks the counts. All four
+//! accesses are sequentially consistent, so at least one side sees the other: a writer missed by the closing panics
+//! before it writes.
 //!
-//! Those who only mark how far the memtable is complete come at any time and stay for a few stores: the closing waits for
-//! them, and they find that they came too late.
+//! Watermark markers may enter at any time and stay for a few stores. The closing waits for them; markers arriving
+//! later find the gate closed.
 
 use std::sync::atomic::{
     AtomicBool, AtomicUsize,
@@ -14,7 +15,7 @@ use std::sync::atomic::{
 
 use crate::stripe::{STRIPES, thread_index};
 
-/// What one who marks counts for, where a writer counts for 1: more than there can be writers.
+/// Weight of a marker in a count, where a writer weighs 1: more than the possible number of writers.
 const MARKER: usize = 1 << 32;
 
 /// Alone on its pair of cache lines.
@@ -23,21 +24,21 @@ const MARKER: usize = 1 << 32;
 struct Count(AtomicUsize);
 
 pub(crate) struct Gate {
-    /// For memtables without an image nobody is counted, and the gate never closes.
+    /// False for memtables without an image: nothing is counted, and the gate never closes.
     is_watched: bool,
     is_closed: AtomicBool,
     /// Writers and markers inside, by thread.
     inside: [Count; STRIPES],
 }
 
-/// One who is inside, until dropped: whose count it is in, and for how many.
+/// A writer or marker inside until dropped: its count and weight.
 pub(crate) struct Inside<'a>(Option<(&'a Count, usize)>);
 
 impl Drop for Inside<'_> {
     #[inline]
     fn drop(&mut self) {
         if let Some((count, weight)) = self.0 {
-            // Release: what was written happened before the gate was found empty.
+            // Release: the holder's writes happen before the gate is found empty.
             count.0.fetch_sub(weight, Release);
         }
     }
@@ -48,13 +49,13 @@ impl Gate {
         Gate { is_watched, is_closed: AtomicBool::new(false), inside: Default::default() }
     }
 
-    /// Of memory that nobody ever wrote to here.
+    /// For a reopened image: no writer may ever enter.
     pub(crate) fn closed() -> Gate {
         Gate { is_closed: AtomicBool::new(true), ..Gate::new(true) }
     }
 
     /// # Panics
-    /// Where the gate is closed: an insert into a sealed memtable.
+    /// If the gate is closed: an insert into a sealed memtable.
     #[inline]
     pub(crate) fn enter(&self) -> Inside<'_> {
         if !self.is_watched {
@@ -65,7 +66,7 @@ impl Gate {
         inside
     }
 
-    /// Lets somebody in who marks; `None` where the gate is closed, or nobody is counted.
+    /// Enters as a marker; `None` if the gate is closed or not watched.
     #[inline]
     pub(crate) fn enter_to_mark(&self) -> Option<Inside<'_>> {
         if !self.is_watched {
@@ -84,7 +85,8 @@ impl Gate {
         }))
     }
 
-    /// Closes the gate. True, once only, where it was open and no writer is inside; where one is, it is open again.
+    /// Closes the gate. Returns true once only, if it was open and no writer is inside. If a writer is inside, the gate
+    /// reopens.
     pub(crate) fn close(&self) -> bool {
         if !self.is_watched || self.is_closed.swap(true, SeqCst) {
             return false;
@@ -93,7 +95,7 @@ impl Gate {
             self.is_closed.store(false, SeqCst);
             return false;
         }
-        // Whoever marks is done within a few stores, unless put to sleep.
+        // Markers leave within a few stores, unless descheduled.
         while self.inside.iter().any(|count| count.0.load(SeqCst) != 0) {
             std::thread::yield_now();
         }

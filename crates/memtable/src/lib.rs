@@ -1,9 +1,11 @@
-//! Memtables: where writes live, sorted, until they are flushed. One trait, several representations, chosen by name.
+//! Memtables: sorted writes in memory until the flush. One trait, several representations, chosen by name.
 //!
-//! Contracts of every representation: readers never wait for writers (those of the vector and the sorted hash may wait for
-//! each other's sort of what is new); an entry is visible to every read that starts after its
-//! insert returned; entries whose sequence numbers arrive out of order are placed rightly; nothing inserted moves or is
-//! freed while the memtable lives; memory is accounted honestly.
+//! Contracts of every representation:
+//! - Readers never wait for writers. Readers of the vector and the sorted hash may wait for a concurrent reader's sort.
+//! - An entry is visible to every read started after its insert returned.
+//! - Entries may arrive with sequence numbers out of order.
+//! - No inserted entry moves or is freed while the memtable lives.
+//! - Memory is counted in full.
 
 mod arena;
 mod arguments;
@@ -38,28 +40,29 @@ pub use arena::SealedFile;
 pub use conversion::{Conversion, ConvertToSst, RefLogFormat};
 pub use registry::{factory_from_option_string, factory_from_params, names};
 
-/// What a memtable is made for.
+/// Parameters of a new memtable.
 #[derive(Clone)]
 pub struct MemtableConfig {
     pub order: InternalOrder,
     pub family: FamilyId,
-    /// Bytes of arena: entries, nodes and slack. Fixed for the memtable's life. A representation with a bound of its own
-    /// (the trie's `mem_cap`) takes the smaller.
+    /// Bytes of arena: entries, nodes and slack. Fixed for the memtable's life. The trie takes its `mem_cap` if
+    /// smaller.
     pub capacity_bytes: usize,
-    /// Bytes that the batch for which the memtable is made needs, by [`worst_case_bytes`](Memtable::worst_case_bytes); 0
-    /// where it is not made for one. [`MemtableFactory::create`] fails where a bound leaves no room for them.
+    /// Bytes needed by the batch that caused the memtable's creation, by
+    /// [`worst_case_bytes`](Memtable::worst_case_bytes); 0 if none did. [`MemtableFactory::create`] fails if a bound
+    /// leaves no room for them.
     pub room_bytes: usize,
     /// Bits of bloom filter over whole user keys, as a share of the capacity (RocksDB's
     /// `memtable_prefix_bloom_size_ratio` with `memtable_whole_key_filtering`); 0 for none.
     pub bloom_ratio: f64,
-    /// Where work goes that no caller should wait for.
+    /// Runs background work such as sorting.
     pub background: Background,
-    /// The file that the arena is to lie in, for representations whose image can be one.
+    /// File for the arena, in representations with images.
     pub image: Option<ImageFile>,
 }
 
 impl MemtableConfig {
-    /// Without a filter or a file; background work is done by whoever asks for it.
+    /// No filter, no file; background work runs inline on the calling thread.
     pub fn new(order: InternalOrder, family: FamilyId, capacity_bytes: usize) -> Self {
         MemtableConfig {
             order,
@@ -73,27 +76,26 @@ impl MemtableConfig {
     }
 }
 
-/// A file to be created and mapped. It is removed with the memtable, unless it was kept ([`SealedFile::keep`]).
+/// A file to be created and mapped. Removed with the memtable, unless kept by [`SealedFile::keep`].
 #[derive(Clone)]
 pub struct ImageFile {
     pub vfs: Arc<dyn Vfs>,
     pub path: PathBuf,
-    /// Whether it was said already that no file can be had and memory is taken instead: said once for all files that
-    /// share this.
+    /// True once the fallback to memory, when no file can be had, was logged: once for all files sharing this flag.
     pub told: Arc<AtomicBool>,
-    /// What the image says of itself from the start.
+    /// Written to the image's header before the first insert.
     pub identity: ImageIdentity,
 }
 
 impl ImageFile {
-    /// A file whose image says nothing of whose it is.
+    /// A file with an all-zero identity.
     pub fn new(vfs: Arc<dyn Vfs>, path: impl Into<PathBuf>) -> Self {
         ImageFile { vfs, path: path.into(), told: Arc::default(), identity: ImageIdentity::default() }
     }
 }
 
-/// Runs tasks, soon and in any order, each once. A task holds no more than a `Weak` of the memtable it works for, so
-/// that one which is never run keeps nothing alive.
+/// Runs tasks, soon and in any order, each once. A task holds only a `Weak` of its memtable, so a task that never runs
+/// keeps no memory alive.
 #[derive(Clone)]
 pub struct Background(Arc<dyn Fn(Task) + Send + Sync>);
 
@@ -102,7 +104,7 @@ impl Background {
         Background(Arc::new(run))
     }
 
-    /// Runs each task on the thread that hands it in, before [`run`](Background::run) returns.
+    /// Runs each task on the calling thread, before [`run`](Background::run) returns.
     pub fn inline() -> Self {
         Background::new(|task| task())
     }
@@ -122,15 +124,15 @@ pub struct Entry<'a> {
     pub value: &'a [u8],
 }
 
-/// Is shown number, kind and value of an entry; false where it has seen enough.
+/// Receives sequence number, kind and value of an entry; returns false to stop.
 pub type Visit<'a> = dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool + 'a;
 
-/// As [`Visit`], told first which of many lookups the entry is for.
+/// As [`Visit`]; the first argument is the index of the lookup.
 pub type VisitMany<'a> = dyn FnMut(usize, SeqNo, ValueKind, &[u8]) -> bool + 'a;
 
 /// A sorted set of entries in memory.
 ///
-/// Inserting takes `&self`: where [`concurrent_insert`](Memtable::concurrent_insert) is false the caller must insert from
+/// Inserting takes `&self`. If [`concurrent_insert`](Memtable::concurrent_insert) is false, the caller must insert from
 /// one thread at a time.
 pub trait Memtable: Send + Sync {
     /// The registry name of the representation ("skip_list").
@@ -138,16 +140,16 @@ pub trait Memtable: Send + Sync {
 
     fn concurrent_insert(&self) -> bool;
 
-    /// The most arena bytes that inserting `entries` entries, whose keys and values are `payload_bytes` together, can
-    /// take: alignment, nodes and races included.
+    /// Upper bound on the arena bytes of inserting `entries` entries with `payload_bytes` of keys and values:
+    /// alignment, nodes and races included.
     fn worst_case_bytes(&self, entries: usize, payload_bytes: usize) -> usize;
 
-    /// Sets `bytes` of the arena aside for inserts to come. False where there is no room: the memtable must be switched.
-    /// A caller cannot give back what it reserved (C4: after this, [`insert`](Memtable::insert) cannot fail); the
-    /// representation may reuse what its inserts did not need.
+    /// Reserves `bytes` of the arena for later inserts. False if there is no room: the memtable must be switched. A
+    /// reservation cannot be returned (C4: after it, [`insert`](Memtable::insert) cannot fail). The representation may
+    /// reuse bytes its inserts did not need.
     fn try_reserve(&self, bytes: usize) -> bool;
 
-    /// Inserts an entry whose bytes were reserved. Range deletions go to a list of their own.
+    /// Inserts an entry with reserved bytes. Range deletions go to a list of their own.
     fn insert(&self, entry: Entry<'_>);
 
     /// Inserts the entries of a batch, in the order given.
@@ -161,22 +163,22 @@ pub trait Memtable: Send + Sync {
     /// returns false. The value is valid only during the call.
     fn get(&self, key: &LookupKey, visit: &mut Visit<'_>);
 
-    /// Many lookups; `visit` is told which. Representations that can, interleave their descents.
+    /// Many lookups; `visit` receives the index of the key. Some representations interleave their descents.
     fn multi_get(&self, keys: &[&LookupKey], visit: &mut VisitMany<'_>) {
         for (i, key) in keys.iter().enumerate() {
             self.get(key, &mut |seq, kind, value| visit(i, seq, kind, value));
         }
     }
 
-    /// A cursor over point entries. It keeps the memtable alive and sees entries inserted while it lives, at the latest
-    /// from the next call that positions it by other than a step.
+    /// A cursor over point entries. It keeps the memtable alive. Entries inserted later are visible at the latest after
+    /// the next seek.
     fn cursor(self: Arc<Self>) -> Box<dyn Cursor>;
 
-    /// The range tombstones inserted so far, fragmented; `None` where there are none. Built again only after new ones.
+    /// The range tombstones inserted so far, fragmented; `None` if there are none. Rebuilt only after new ones.
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>>;
 
-    /// Whether a seek takes a few cache misses just now, and [`tombstones`](Memtable::tombstones) builds nothing: then both
-    /// may be asked under a lock. Representations that sort for their readers never are.
+    /// True if a seek costs only a few cache misses now and [`tombstones`](Memtable::tombstones) builds nothing, so
+    /// both may be called under a lock. Always false for representations that sort in readers.
     fn is_ready_to_seek(&self) -> bool {
         false
     }
@@ -192,66 +194,67 @@ pub trait Memtable: Send + Sync {
     /// Memory held now, everything included, in bytes.
     fn memory_bytes(&self) -> usize;
 
-    /// Arena bytes reserved so far: what `write_buffer_size` is compared with.
+    /// Arena bytes reserved so far; compared with `write_buffer_size`.
     fn reserved_bytes(&self) -> usize;
 
-    /// What [`reserved_bytes`](Memtable::reserved_bytes) can reach.
+    /// Upper limit of [`reserved_bytes`](Memtable::reserved_bytes).
     fn capacity_bytes(&self) -> usize;
 
     /// Estimated entries with user keys in `[start, end)`.
     fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64;
 
-    /// Makes the next pages of the arena present of those that lie less than `ahead_bytes` behind what is reserved, so that
-    /// no insert waits for them: a step of at most 2 MiB. `may_hold` is asked first whether so many bytes more may be held, as
-    /// what is present counts as held. False where nothing was lacking, or could be had. Called in the background, before
-    /// and while the memtable is written.
+    /// Prefaults the next arena pages, of the `ahead_bytes` behind the reserved part, so that inserts take no page
+    /// faults: at most 2 MiB a call. `may_hold` decides first whether so many bytes more may be held, because
+    /// prefaulted pages count as held. False if no page was missing or none could be had. Called in the background,
+    /// before and during writes.
     fn make_present(&self, _ahead_bytes: usize, _may_hold: &dyn Fn(usize) -> bool) -> bool {
         false
     }
 
-    /// Makes all of it present.
+    /// Prefaults the whole arena.
     fn populate(&self) {
         while self.make_present(usize::MAX, &|_| true) {}
     }
 
-    /// Tells an image that no write at or below `created_at` is in it. Told before the first insert, again with a larger number as
-    /// long as nothing was inserted, and late by some with what was told before; nothing without an image, or once sealed.
+    /// Records in the image: no write at or below `created_at` is in it. Called before the first insert, and again with
+    /// a larger number while the memtable is empty. A late call with a smaller number has no effect. No effect without
+    /// an image, or once sealed.
     fn begin_after(&self, _created_at: SeqNo) {}
 
-    /// Tells an image that every write of its family above the number that it begins after, up to `complete_through`, that was
-    /// meant for this memtable is inserted; and a position at or before the first write above that number, in whatever way
-    /// of counting in which later is larger. What was told before stands where it is larger. Cheap enough for each
-    /// publication; nothing without an image, or once sealed.
+    /// Raises the recovery watermark. Every write of the family meant for this memtable, above the `begin_after` number
+    /// and up to `complete_through`, is inserted. `position` is at or before the first write above `complete_through`,
+    /// in any unit that grows with later writes. Smaller values than before have no effect. Cheap enough for each
+    /// publication. No effect without an image, or once sealed.
     fn mark(&self, _complete_through: SeqNo, _position: u64) {}
 
-    /// Tells an image that something of its family which belongs between is elsewhere, so that the image alone does not
-    /// tell all. False where it cannot be told: without an image, or once sealed.
+    /// Records in the image: some writes of its family in this range are elsewhere, so the image alone is incomplete.
+    /// False if it cannot be recorded: without an image, or once sealed.
     fn mark_foreign(&self) -> bool {
         false
     }
 
-    /// Told, once or more often, when no further insert will come and all are done. Representations that sort, sort here.
+    /// Called once or more, after the last insert has returned. Representations that sort, sort here.
     fn seal(&self) {}
 
-    /// Its memory as the bytes of a file, once it is sealed. `None` for representations that have no images, and where the
-    /// factory's [`Conversion`] wants none and the memtable lies in no file.
+    /// The memtable's memory as the bytes of a file, once sealed. `None` for representations without images, and if the
+    /// factory's [`Conversion`] wants none and the memtable has no file.
     fn image(&self) -> Option<SealedImage<'_>> {
         None
     }
 }
 
-/// Makes memtables of one representation: what an option string such as `skip_list` or `vector` names.
+/// Makes memtables of one representation, as named by an option string such as `skip_list` or `vector`.
 pub trait MemtableFactory: Send + Sync {
     fn name(&self) -> &'static str;
 
-    /// The option string that yields this factory again.
+    /// Option string of this factory; parsing it yields the same factory.
     fn option_string(&self) -> String;
 
     /// # Errors
-    /// `NoSpace` where memory cannot be had; `InvalidArgument` for a capacity that nothing fits in, or one that cannot be.
+    /// `NoSpace`: memory cannot be had. `InvalidArgument`: the capacity is impossible, or too small for any entry.
     fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>>;
 
-    /// How its memtables are to become tables; as a rule by being rewritten.
+    /// How flushes convert its memtables to tables; by default entries are rewritten.
     fn conversion(&self) -> Conversion {
         Conversion::default()
     }

@@ -1,5 +1,5 @@
-//! Orders of user keys as types, so that a memtable's comparisons are compiled into its loops. Which one a memtable has
-//! is chosen once, when it is made.
+//! Orders of user keys as types, so that comparisons are compiled into a memtable's loops. The order is chosen once,
+//! when the memtable is made.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use base::Comparator;
 pub(crate) trait KeyOrder: Send + Sync + 'static {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
-    /// True where two keys are the same key: whole, or without their timestamps.
+    /// True if two keys are the same key: whole, or without their timestamps.
     fn same_key(&self, a: &[u8], b: &[u8]) -> bool;
 
     /// How this order relates to the order of the keys' bytes.
     const DIRECTION: Direction;
 
-    /// A number that does not fall as keys ascend: `prefix(a) < prefix(b)` implies `a < b`.
+    /// A number monotonic in key order: `prefix(a) < prefix(b)` implies `a < b`.
     #[inline]
     fn prefix(key: &[u8]) -> u64 {
         match Self::DIRECTION {
@@ -86,8 +86,8 @@ impl KeyOrder for Custom {
         self.comparator.compare(a, b)
     }
 
-    /// Keys with timestamps are the same where their other bytes are: the comparator wants timestamps on both sides and
-    /// would tell versions apart.
+    /// Keys with timestamps are compared bytewise without them: the comparator needs timestamps on both sides and would
+    /// tell versions apart.
     #[inline]
     fn same_key(&self, a: &[u8], b: &[u8]) -> bool {
         if self.timestamp_bytes == 0 {

@@ -33,10 +33,10 @@ pub(crate) fn trailer_of(entry: &Entry<'_>) -> u64 {
 /// Writes the record of `entry` at `at`.
 ///
 /// # Panics
-/// In an image; where a length does not fit 32 bits: callers refuse such keys and values at admission (C4).
+/// In an image, or if a length does not fit 32 bits: callers refuse such keys and values at admission (C4).
 ///
 /// # Safety
-/// `at` must begin [`record_bytes`] of an allocation of `arena` that is not published yet.
+/// [`record_bytes`] from `at` on must lie in an unpublished allocation of `arena`.
 #[inline]
 pub(crate) unsafe fn write<const IMAGE: bool>(arena: &Arena<IMAGE>, at: Ref, entry: &Entry<'_>) {
     assert!(!IMAGE, "a write to an image (A5)");

@@ -1,7 +1,7 @@
-//! The representations by the names that users write in options. A new one is a file and a line here.
+//! The representations by their option names. A new representation is one file and one line here.
 //!
-//! `name`, `name:argument`, `name:{"key":value}`, RocksDB's `{id=name;key=value}`, or, from a configuration that was
-//! parsed already, a name and a JSON object: [`Arguments`] sees no difference.
+//! Accepted: `name`, `name:argument`, `name:{"key":value}`, RocksDB's `{id=name;key=value}`, or a name and a parsed
+//! JSON object. [`Arguments`] treats all alike.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::{MemtableFactory, skiplist, sorted_hash, trie, vector};
 /// A line of the registry.
 struct Representation {
     name: &'static str,
-    /// Other names for the same: RocksDB's, and the classes of configurations in JSON and YAML.
+    /// Aliases: RocksDB's names, and the classes of JSON and YAML configurations.
     aliases: &'static [&'static str],
-    /// The argument that may stand behind a colon without its name.
+    /// The argument allowed behind a colon without its name.
     positional: Option<&'static str>,
-    /// The names of all arguments. What is not among them is refused before `make` is called.
+    /// The names of all arguments. Unknown ones are refused before `make` is called.
     arguments: &'static [&'static str],
     make: fn(&Arguments) -> Result<Arc<dyn MemtableFactory>>,
 }
@@ -73,17 +73,16 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     REPRESENTATIONS.iter().map(|r| r.name)
 }
 
-/// The factory that an option string names: `skip_list`, `SkipListFactory`, `skip_list:16`, `{id=vector;count=1024}`, ...
+/// The factory named by an option string: `skip_list`, `SkipListFactory`, `skip_list:16`, `{id=vector;count=1024}`, ...
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown name, an argument that the representation does not have, or one out of bounds; near
-/// names and the bounds are told.
+/// `InvalidArgument`: an unknown name or argument, or a value out of bounds. The message has the nearest name or the
+/// bounds.
 pub fn factory_from_option_string(option: &str) -> Result<Arc<dyn MemtableFactory>> {
     make(Arguments::parse(option.trim())?)
 }
 
-/// The factory of the representation called `class`, with the arguments that `params` names: strings, numbers, true and
-/// false.
+/// The factory of the representation called `class`. `params` are its arguments: strings, numbers and booleans.
 ///
 /// # Errors
 /// As [`factory_from_option_string`].

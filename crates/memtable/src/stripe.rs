@@ -1,5 +1,5 @@
-//! State that every writer changes, divided by thread so that concurrent writers do not fight over one cache line: the
-//! counts of what was inserted, and whatever a representation keeps beside them.
+//! Hot writer state, divided by thread so that concurrent writers do not contend for one cache line: counts of inserted
+//! entries, and the representation's own state beside them.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -7,7 +7,7 @@ use base::ValueKind;
 
 use crate::Entry;
 
-/// Stripes of one memtable. More writing threads than this share stripes, which is slower and nothing worse.
+/// Stripes of one memtable. More writing threads than stripes share them: slower, still correct.
 pub(crate) const STRIPES: usize = 8;
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);
@@ -16,13 +16,13 @@ thread_local! {
     static THREAD_INDEX: usize = THREADS.fetch_add(1, Relaxed);
 }
 
-/// The calling thread's number, from 0 on as threads come.
+/// The calling thread's number, from 0 in order of first use.
 #[inline]
 pub(crate) fn thread_index() -> usize {
     THREAD_INDEX.with(|index| *index)
 }
 
-/// What was inserted by the threads of one stripe.
+/// Counts of the threads of one stripe.
 #[repr(align(128))]
 pub(crate) struct Stripe<T> {
     entries: AtomicU64,
@@ -38,7 +38,7 @@ pub(crate) struct Stripes<T> {
     stripes: [Stripe<T>; STRIPES],
 }
 
-/// What some entries are, together.
+/// Totals over a set of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub entries: u64,
@@ -63,7 +63,7 @@ impl Counts {
         self.range_deletions += u64::from(entry.kind == ValueKind::RangeDeletion);
     }
 
-    /// What most entries have none of.
+    /// True if any count is set that is zero for most entries.
     fn has_rare_kinds(&self) -> bool {
         (self.deletions | self.merge_operands) != 0
     }
@@ -83,7 +83,7 @@ impl<T> Stripe<T> {
         self.entries.fetch_add(counts.entries, Relaxed)
     }
 
-    /// As [`add`](Stripe::add), for callers who all hold one lock of the stripe's: loads and stores will do.
+    /// As [`add`](Stripe::add), if all callers hold the same lock of the stripe: loads and stores suffice.
     #[inline]
     pub(crate) fn add_alone(&self, counts: Counts) {
         let add = |count: &AtomicU64, more| count.store(count.load(Relaxed) + more, Relaxed);

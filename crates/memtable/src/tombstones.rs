@@ -1,5 +1,5 @@
-//! Range deletions of a memtable: a list in the arena that writers push to without a lock, and its fragmented form, built
-//! by the first reader that finds new ones and shared by all until then.
+//! Range deletions of a memtable: a lock-free list in the arena, and its fragmented form. The first reader after a push
+//! rebuilds the fragments; later readers share them.
 
 use std::sync::Arc;
 use std::sync::atomic::{
@@ -16,26 +16,26 @@ use crate::Entry;
 use crate::arena::{Arena, GRANULE_BYTES, Ref};
 use crate::record::{self, record_bytes};
 
-/// Bytes of a range deletion in the arena beside its record: the link to the one pushed before.
+/// Bytes of a range deletion in the arena beside its record: the link to the previous push.
 pub(crate) const LINK_BYTES: usize = GRANULE_BYTES;
 
 pub(crate) struct Tombstones {
     order: UserOrder,
     head: Head,
     built: ArcSwapOption<Built>,
-    /// Held while building, so that readers who come together build once.
+    /// Held while building, so that concurrent readers build once.
     building: Mutex<()>,
 }
 
-/// Where the reference to the newest push is. Its granule links to the one before, its record follows.
+/// Location of the reference to the newest push. Its granule links to the previous push; its record follows.
 enum Head {
     Own(AtomicU64),
-    /// In the arena, so that its image has them too: each push is in the image when it is published.
+    /// In the arena, so that the image has range deletions too, each from its publication on.
     InArena(Ref),
 }
 
 struct Built {
-    /// The head whose whole list these fragments are.
+    /// The fragments cover the list from this head.
     head: Ref,
     fragments: Arc<FragmentedTombstones>,
     heap_bytes: usize,
@@ -46,7 +46,7 @@ impl Tombstones {
         Self::with(order, Head::Own(AtomicU64::new(0)))
     }
 
-    /// As [`new`](Self::new), with the list's head in the granule at `head`, which is zero and used for nothing else.
+    /// As [`new`](Self::new), with the list's head in the granule at `head`, zeroed and used for nothing else.
     pub(crate) fn in_arena(order: UserOrder, head: Ref) -> Self {
         Self::with(order, Head::InArena(head))
     }
@@ -60,7 +60,7 @@ impl Tombstones {
         LINK_BYTES + record_bytes(entry)
     }
 
-    /// Adds a range deletion, whose bytes were reserved.
+    /// Adds a range deletion with reserved bytes.
     pub(crate) fn push<const IMAGE: bool>(&self, arena: &Arena<IMAGE>, entry: &Entry<'_>) {
         self.push_at(arena, arena.allocate(Self::bytes(entry)), entry);
     }
@@ -79,8 +79,8 @@ impl Tombstones {
         let mut head = head_word.load(Relaxed);
         loop {
             link.store(head, Relaxed);
-            // Release publishes link and record; the records behind `head` were published by the exchanges that this one
-            // continues (a release sequence).
+            // Release publishes link and record. The records behind `head` were published by earlier exchanges; this
+            // one continues their release sequence.
             match head_word.compare_exchange_weak(head, u64::from(node.raw()), Release, Relaxed) {
                 Ok(_) => return,
                 Err(now) => head = now,
@@ -88,7 +88,7 @@ impl Tombstones {
         }
     }
 
-    /// All range deletions pushed so far; `None`, for the price of one load, where there are none.
+    /// All range deletions pushed so far. `None` if there are none, at the cost of one load.
     pub(crate) fn fragmented<const IMAGE: bool>(&self, arena: &Arena<IMAGE>) -> Option<Arc<FragmentedTombstones>> {
         let head = self.head(arena);
         if head.is_null() {
@@ -112,7 +112,7 @@ impl Tombstones {
         Some(fragments)
     }
 
-    /// Whether [`fragmented`](Self::fragmented) has nothing to build.
+    /// True if [`fragmented`](Self::fragmented) has nothing to build.
     pub(crate) fn is_built<const IMAGE: bool>(&self, arena: &Arena<IMAGE>) -> bool {
         let head = self.head(arena);
         head.is_null() || self.built.load().as_ref().is_some_and(|built| built.head == head)

@@ -1,8 +1,8 @@
-//! Spillway: an embedded LSM key-value store whose foreground writes wait for nothing but their own log record.
+//! Spillway: an embedded LSM key-value store. A foreground write waits only for its own WAL record.
 //!
-//! The folders are rooms by subject: `commit`, `wal`, `queue`, `read`, `flush`, `ingest`, `version`, `compaction` and others.
-//! `ARCHITECTURE.md` at the root of the repository tells the lives of a put, a get, a flush, a compaction and a recovery, and the
-//! lock order.
+//! The folders are organized by subject: `commit`, `wal`, `queue`, `read`, `flush`, `ingest`, `version`, `compaction`
+//! and more. `ARCHITECTURE.md` at the root of the repository describes the lives of a put, a get, a flush, a compaction
+//! and a recovery, and the lock order.
 #![forbid(unsafe_code)]
 
 pub mod api;
@@ -46,7 +46,7 @@ pub use read::snapshot::Snapshot;
 pub use table::{BlockCache, PassedOver};
 pub use vfs;
 
-/// The examples of the pages for users.
+/// Runs the examples in the user documentation.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../docs/guide.md")]

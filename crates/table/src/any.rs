@@ -1,4 +1,4 @@
-//! Tables of every kind: which reader a file needs, its last eight bytes tell.
+//! Tables of every kind: a file's last eight bytes select its reader.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use vfs::{IoClass, RandomFile, Vfs};
 
 use crate::{BlockBasedTable, ConvertedTable, FastTable, Table, TableContext, ZipTable, converted, fast, zip};
 
-/// What a table's file is.
+/// The kind of a table's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableFormat {
-    /// Also of a file that is no table at all.
+    /// Also of a file without a known magic.
     BlockBased,
     Converted,
     Fast,
@@ -19,10 +19,10 @@ pub enum TableFormat {
 }
 
 impl TableFormat {
-    /// Of a file that has `file_bytes` bytes as far as the caller knows: its end is read, and nothing checked.
+    /// The format of a file expected to have `file_bytes` bytes. Reads only the magic and checks nothing.
     ///
     /// # Errors
-    /// What reading yields.
+    /// Errors of reading.
     pub fn of(file: &dyn RandomFile, file_bytes: u64, class: IoClass) -> Result<TableFormat> {
         Ok(match magic_of(file, file_bytes, class)? {
             Some(converted::MAGIC) => TableFormat::Converted,
@@ -68,8 +68,8 @@ impl AnyTable {
     }
 }
 
-/// Opens the table in `file`, whose name is `path` and which has `file_bytes` bytes as far as the caller knows. A
-/// converted, fast or zip table is mapped, by way of `vfs`.
+/// Opens the table in `file`, named `path` and expected to have `file_bytes` bytes. Converted, fast and zip tables are
+/// mapped through `vfs`.
 ///
 /// # Errors
 /// As [`BlockBasedTable::open`], [`ConvertedTable::open`], [`FastTable::open`] and [`ZipTable::open`].
@@ -91,7 +91,7 @@ pub fn open_any(
     })
 }
 
-/// The last eight bytes; `None` of a shorter file.
+/// The last eight bytes; `None` if the file is shorter.
 fn magic_of(file: &dyn RandomFile, file_bytes: u64, class: IoClass) -> Result<Option<u64>> {
     let mut magic = [0; 8];
     let Some(at) = file_bytes.checked_sub(magic.len() as u64) else { return Ok(None) };

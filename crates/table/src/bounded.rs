@@ -1,6 +1,6 @@
-//! A part of a table: what lies between two internal keys, read as if it were all that the file holds.
+//! A part of a table: the entries between two internal keys, read as if they were the whole file.
 //!
-//! A table that counts whole is never wrapped, and pays nothing.
+//! Whole tables are never wrapped and pay nothing.
 
 use std::sync::Arc;
 
@@ -10,28 +10,29 @@ use base::{Cursor, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
 
 use crate::{Properties, Table, TableReadOptions, TableValue, Visit};
 
-/// Which part of a table counts.
+/// The bounds of a part of a table.
 #[derive(Clone, Debug)]
 pub struct TablePart {
-    /// The first internal key that counts.
+    /// The first internal key of the part.
     pub smallest: Vec<u8>,
-    /// The last one. Where it is the end of a range tombstone (`SeqNo::MAX`, `RangeDeletion`), its user key is outside.
+    /// The last internal key. If it is a range tombstone's end (`SeqNo::MAX`, `RangeDeletion`), its user key is
+    /// outside.
     pub largest: Vec<u8>,
-    /// Bytes of the part, about.
+    /// Approximate bytes of the part.
     pub bytes: u64,
     /// Bytes of the whole file.
     pub file_bytes: u64,
 }
 
-/// A table of which only a part counts.
+/// A table restricted to a part.
 pub struct BoundedTable {
     whole: Arc<dyn Table>,
     bounds: Arc<Bounds>,
-    /// Cut to the part.
+    /// Clipped to the part.
     tombstones: Option<Arc<FragmentedTombstones>>,
-    /// The whole table's, its counts and sizes in proportion to the part's bytes.
+    /// The whole table's properties, with counts and sizes scaled to the part's bytes.
     properties: Properties,
-    /// Where in the file the part begins, about.
+    /// Approximate file offset of the part.
     offset: u64,
 }
 
@@ -41,12 +42,12 @@ struct Bounds {
     largest: Vec<u8>,
 }
 
-/// Where a user key lies.
+/// Position of a user key relative to the part.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Before,
     Inside,
-    /// The bounds are versions of it, so that each version is to be compared.
+    /// The key is a bound's user key: each version must be compared.
     OnEdge,
     Behind,
 }
@@ -67,7 +68,7 @@ impl Bounds {
         }
     }
 
-    /// Whether a version of an edge's user key counts. Newer versions come first.
+    /// Whether a version of a bound's user key is inside. Newer versions come first.
     fn hold_version(&self, key: &[u8], seq: SeqNo, kind: ValueKind) -> bool {
         let trailer = pack_trailer(seq, kind as u8);
         let (first, newest) = split(&self.smallest).unwrap_or_default();
@@ -87,7 +88,7 @@ impl Bounds {
 
 impl BoundedTable {
     /// # Errors
-    /// What reading the table's index yields.
+    /// Errors of reading the table's index.
     pub fn new(whole: Arc<dyn Table>, order: InternalOrder, part: TablePart) -> Result<Arc<BoundedTable>> {
         let TablePart { smallest, largest, bytes, file_bytes } = part;
         let tombstones = whole
@@ -105,7 +106,7 @@ impl BoundedTable {
         Ok(Arc::new(BoundedTable { whole, bounds, tombstones, properties, offset }))
     }
 
-    /// An offset in the file as one in the part.
+    /// Converts an offset in the file to an offset in the part.
     fn offset_inside(&self, offset: u64) -> u64 {
         offset.saturating_sub(self.offset).min(self.properties.data_bytes)
     }
@@ -154,7 +155,7 @@ impl Table for BoundedTable {
         &self.properties
     }
 
-    /// From where the part begins; about the bytes of its data behind its end.
+    /// Relative to the part's start. Past its end: the part's approximate data bytes.
     fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64> {
         if self.bounds.end_before(internal_key) {
             return Ok(self.properties.data_bytes);
@@ -172,7 +173,7 @@ impl Table for BoundedTable {
         Ok(anchors)
     }
 
-    /// The whole file: what does not count is checked too, since checksums and counts are the file's.
+    /// Verifies the whole file: checksums and counts cover all of it.
     fn verify(&self) -> Result<()> {
         self.whole.verify()
     }
@@ -191,7 +192,7 @@ struct BoundedCursor {
 }
 
 impl BoundedCursor {
-    /// After a move that came from inside or before: only the end can have been passed.
+    /// After a move from inside or before the part: only its end can have been passed.
     fn stand_forward(&mut self, found: bool) -> bool {
         self.valid = found && !self.bounds.end_before(self.whole.key());
         self.valid
@@ -228,7 +229,7 @@ impl Cursor for BoundedCursor {
     }
 
     fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
-        // The part's beginning may have another prefix, or none in the file.
+        // The part's start may have a different prefix than `target`, or one absent from the file.
         if self.bounds.begin_after(target) {
             return self.seek_to_first();
         }

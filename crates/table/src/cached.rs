@@ -1,4 +1,4 @@
-//! What the block cache holds: a block's contents, ready to use.
+//! Contents of the block cache: blocks ready to use.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::index::IndexBlock;
 /// The cache of all tables' blocks.
 pub type BlockCache = Cache<CachedBlock>;
 
-/// A block shared by the cache, the cursors that stand on it, and the values pinned in it.
+/// A block shared by the cache, its cursors, and the values pinned in it.
 pub type BlockRef = Arc<CachedBlock>;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,8 +23,7 @@ pub enum BlockRole {
     Filter,
 }
 
-/// A block of one role; the parts that belong to the others are empty, so that a cursor reaches its entries without a
-/// branch.
+/// A block of one role. The parts of other roles are empty, so a cursor reaches its entries without a branch.
 #[derive(Debug, Default)]
 pub struct CachedBlock {
     role: BlockRole,
@@ -45,13 +44,13 @@ impl CachedBlock {
         CachedBlock { role: BlockRole::Filter, entries: Block::opaque(bytes), ..Self::default() }
     }
 
-    /// The index; empty in another role, which [`check`](Self::check) has ruled out.
+    /// The index; empty in other roles, ruled out by [`check`](Self::check).
     #[inline]
     pub fn as_index(&self) -> &IndexBlock {
         &self.index
     }
 
-    /// Handles come from the file: two of different roles can name one offset.
+    /// Checks the role. Handles come from the file: two of different roles can name one offset.
     ///
     /// # Errors
     /// `Corruption`: the block was cached in another role.
@@ -63,7 +62,7 @@ impl CachedBlock {
         Ok(())
     }
 
-    /// Heap bytes: what the cache is charged.
+    /// Heap bytes, charged to the cache.
     pub fn memory_bytes(&self) -> usize {
         self.entries.memory_bytes() + self.index.memory_bytes() + size_of::<CachedBlock>()
     }
@@ -73,21 +72,21 @@ impl CachedBlock {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoleContents {
     pub entries: u64,
-    /// As the cache is charged.
+    /// As charged to the cache.
     pub bytes: u64,
 }
 
-/// What a cache holds.
+/// Contents of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheContents {
     pub data: RoleContents,
     pub index: RoleContents,
     pub filter: RoleContents,
-    /// For memory held elsewhere.
+    /// Charged for memory held elsewhere.
     pub reserved_bytes: u64,
 }
 
-/// Counts a cache's blocks by role. Walks all entries, under one shard's lock after the other.
+/// Counts a cache's blocks by role. Walks all entries, locking one shard at a time.
 pub fn contents(cache: &BlockCache) -> CacheContents {
     let mut found = CacheContents { reserved_bytes: cache.reserved_bytes() as u64, ..CacheContents::default() };
     cache.for_each(|block, bytes| {

@@ -4,12 +4,12 @@ use base::coding::put_varint64;
 use base::options::{CompressionKind, CompressionOptions};
 use base::{Error, Result};
 
-/// Blocks larger than this are stored raw: readers refuse compressed blocks that claim more.
+/// Larger blocks are stored raw: readers refuse compressed blocks claiming more.
 pub const COMPRESSED_BLOCK_BYTES_MAX: usize = 256 << 20;
 
 const ZSTD_LEVEL_DEFAULT: i32 = 3;
 
-/// One compression at one level, its state kept from block to block.
+/// One compression at one level. Its state is reused from block to block.
 pub struct Compressor {
     kind: CompressionKind,
     codec: Codec,
@@ -25,15 +25,15 @@ enum Codec {
 }
 
 impl Compressor {
-    /// LZ4HC blocks are written by the LZ4 compressor: the format is one, only the effort differs.
+    /// LZ4HC uses the LZ4 compressor: the format is the same, only the effort differs.
     ///
     /// # Errors
-    /// `Unsupported`: bzip2. `InvalidArgument`: a zlib window that RocksDB could not read back.
+    /// `Unsupported`: bzip2. `InvalidArgument`: a zlib window RocksDB could not read back.
     pub fn new(kind: CompressionKind, options: &CompressionOptions) -> Result<Compressor> {
         Self::with_dictionary(kind, options, &[])
     }
 
-    /// The same with a dictionary, which only ZSTD takes.
+    /// The same with a dictionary; only ZSTD uses it.
     pub fn with_dictionary(kind: CompressionKind, options: &CompressionOptions, dictionary: &[u8]) -> Result<Self> {
         let codec = match kind {
             CompressionKind::None | CompressionKind::Disable => Codec::None,
@@ -51,8 +51,8 @@ impl Compressor {
         Ok(Compressor { kind, codec, out: Vec::new() })
     }
 
-    /// The bytes to store for `block`, and how they are compressed: raw where compression would save less than an
-    /// eighth, as RocksDB decides.
+    /// The bytes to store for `block`, and their compression: raw if compression saves less than an eighth, as in
+    /// RocksDB.
     pub fn compress<'a>(&'a mut self, block: &'a [u8]) -> Result<(&'a [u8], CompressionKind)> {
         if matches!(self.codec, Codec::None) || block.len() > COMPRESSED_BLOCK_BYTES_MAX {
             return Ok((block, CompressionKind::None));

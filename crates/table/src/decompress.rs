@@ -1,5 +1,5 @@
-//! Decompresses blocks read from tables, trusting nothing they claim (B2): the size is bounded, absolutely and by what
-//! the compression can reach, before anything is allocated. Format: docs/format/table.md, "Compression".
+//! Decompresses blocks read from tables. Claimed sizes are untrusted (B2): they are bounded, absolutely and by the
+//! compression's maximum ratio, before any allocation. Format: docs/format/table.md, "Compression".
 
 use std::cell::RefCell;
 
@@ -10,19 +10,19 @@ use parking_lot::Mutex;
 
 use crate::compress::COMPRESSED_BLOCK_BYTES_MAX;
 
-/// Output bytes for one input byte that each format can encode at the most; a block that claims more lies.
+/// Maximum output bytes per input byte of each format. A block claiming more is corrupt.
 const SNAPPY_RATIO_MAX: usize = 64;
 const LZ4_RATIO_MAX: usize = 256;
 const ZLIB_RATIO_MAX: usize = 1100;
 const ZSTD_RATIO_MAX: usize = 64 << 10;
 
-/// Contexts kept for reuse by a table with a dictionary; more readers than that at once make their own.
+/// Contexts kept for reuse by a table with a dictionary. Further concurrent readers make their own.
 const CONTEXTS_MAX: usize = 16;
 
 /// A table's compression dictionary.
 pub struct Dictionary {
     bytes: Vec<u8>,
-    /// Contexts with the dictionary loaded. The lock is held to take one or give it back.
+    /// Contexts with the dictionary loaded. The lock is held only to take or return one.
     zstd: Mutex<Vec<zstd::bulk::Decompressor<'static>>>,
 }
 
@@ -40,7 +40,7 @@ thread_local! {
     static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
-/// Decompresses `stored`, whose trailer gave `kind`. `None` where it is stored raw.
+/// Decompresses `stored` by `kind`, the compression type in its trailer. `None` if it is stored raw.
 ///
 /// # Errors
 /// `Unsupported`: bzip2, or a compression this version does not know. `Corruption`: everything else.
@@ -69,7 +69,7 @@ pub fn decompress(kind: u8, stored: &[u8], dictionary: Option<&Dictionary>) -> R
     Ok(Some(out))
 }
 
-/// The size in front of the compressed bytes, believed only as far as `ratio_max` allows.
+/// The size in front of the compressed bytes, bounded by `ratio_max`.
 fn claimed_size(stored: &[u8], ratio_max: usize) -> Result<(usize, &[u8])> {
     let mut reader = Reader::new(stored);
     let size = reader.varint32("uncompressed size")? as usize;

@@ -13,13 +13,13 @@ use crate::converted::FORMAT_VERSION;
 use crate::reader::Fetch;
 use crate::{AnyTable, BlockBasedTable, ConvertedTable, FastTable, Table, TableReadOptions, ZipTable};
 
-/// What of a table to show.
+/// Part of a table to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DumpPart {
-    /// Footer and metaindex, or what the image says of itself.
+    /// Footer and metaindex, or the description of an image.
     Layout,
     Properties,
-    /// Every data block: separator, first key where the index has it, where it lies. A fast or zip table's groups; a converted
+    /// Every data block: separator, first key if indexed, position. The groups of a fast or zip table. A converted
     /// table has none.
     Index,
     /// Every entry.
@@ -27,10 +27,10 @@ pub enum DumpPart {
     Tombstones,
 }
 
-/// Shows `line` the text of one part, line by line, until it returns false.
+/// Passes the text of one part to `line`, line by line, until `line` returns false.
 ///
 /// # Errors
-/// `Corruption`: damage met on the way; the lines before it were shown.
+/// `Corruption`: damage. The lines before it were shown.
 pub fn dump_any(table: &AnyTable, part: DumpPart, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
     match (part, table) {
         (DumpPart::Layout, AnyTable::BlockBased(table)) => layout(table, line),
@@ -182,7 +182,7 @@ fn readable_internal(internal_key: &[u8]) -> String {
     }
 }
 
-/// Printable bytes as they are, others as `\xNN`.
+/// Printable bytes as they are, the rest as `\xNN`.
 fn readable(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }

@@ -1,5 +1,5 @@
-//! The checksums of private tables: one for each extent of what a table holds, and one for the tail that they are in.
-//! All are crc32c, masked.
+//! Checksums of private tables: one per extent of the contents, and one for the tail with these checksums. All are
+//! masked crc32c.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ pub(crate) fn checksum(extent: &[u8]) -> u32 {
 }
 
 /// # Errors
-/// `Corruption`, with the extent's offset: its checksum is not the one stored.
+/// `Corruption`, with the extent's offset: its checksum differs from `stored`.
 pub(crate) fn check(extent: &[u8], at: u64, stored: u32) -> Result<()> {
     let computed = checksum(extent);
     if computed == stored {
@@ -25,7 +25,7 @@ pub(crate) fn check(extent: &[u8], at: u64, stored: u32) -> Result<()> {
 }
 
 /// # Errors
-/// `Corruption`: what a footer's checksum covers has another one than `stored`.
+/// `Corruption`: the checksum of `covered` differs from `stored`, the footer's.
 pub(crate) fn check_tail(covered: &[u8], stored: u32) -> Result<()> {
     let computed = checksum(covered);
     if computed == stored {
@@ -34,13 +34,13 @@ pub(crate) fn check_tail(covered: &[u8], stored: u32) -> Result<()> {
     Err(Error::corruption(format!("the table's tail has checksum {computed:#010x}, its footer says {stored:#010x}")))
 }
 
-/// Makes the checksums of bytes that come piece by piece.
+/// Computes the extent checksums of bytes added piece by piece.
 pub(crate) struct ExtentSums {
     extent_bytes: usize,
-    /// Of the extent being filled.
+    /// Checksum of the current extent.
     crc: u32,
     filled: usize,
-    /// As they are stored.
+    /// In their stored form.
     sums: Vec<u8>,
 }
 
@@ -81,12 +81,12 @@ impl ExtentSums {
 
 const WORD_BITS: usize = u64::BITS as usize;
 
-/// Which extents of an open table were found right: a bit for each, so that a read that finds it set pays a load.
-/// Relaxed: a reader that misses a bit compares again.
+/// Bitmap of the verified extents of an open table: reading a verified extent costs one load. Relaxed: a reader missing
+/// a bit verifies again.
 pub(crate) struct CheckedExtents {
     /// Extents have `1 << shift` bytes.
     shift: u32,
-    /// What extents cover, from the start of the file; their checksums follow.
+    /// Bytes covered by extents, from the start of the file; their checksums follow.
     covered_bytes: usize,
     words: Box<[AtomicU64]>,
 }
@@ -109,7 +109,7 @@ impl CheckedExtents {
         self.words.get(extent / WORD_BITS).is_some_and(|word| word.load(Ordering::Relaxed) & bit != 0)
     }
 
-    /// Compares the checksums of the extents that `range` of `file`, the whole of it, touches; each once.
+    /// Verifies the extents touched by `range`, each once. `file` is the whole file.
     ///
     /// # Errors
     /// `Corruption`.
@@ -133,7 +133,7 @@ impl CheckedExtents {
         Ok(())
     }
 
-    /// Compares all, whatever was found before.
+    /// Verifies all extents, even those verified before.
     ///
     /// # Errors
     /// `Corruption`.
@@ -141,7 +141,7 @@ impl CheckedExtents {
         (0..self.extents_of(self.covered_bytes)).try_for_each(|extent| self.compare(file, extent))
     }
 
-    /// Extents that so many bytes reach into.
+    /// Number of extents in the first `bytes` bytes.
     #[inline]
     fn extents_of(&self, bytes: usize) -> usize {
         bytes.div_ceil(1 << self.shift)

@@ -1,4 +1,4 @@
-//! Makes builders of tables of every kind. Which kind a level gets, the family's `table_factory` says.
+//! Makes builders of every kind of table. The family's `table_factory` selects the kind of each level.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,8 +12,8 @@ use crate::{
     ZipSettings, ZipTableBuilder,
 };
 
-/// A builder of a table of that kind in `file`. Entries come in order: of a kind that sorts, what it sorts for is made.
-/// `vfs` is for temporary files.
+/// A builder of a `kind` table in `file`. Entries must come in order: a sorting kind yields the builder of its final
+/// table. `vfs` is for temporary files.
 ///
 /// # Errors
 /// As of the kind's builder.
@@ -37,7 +37,7 @@ pub fn new_builder(
     })
 }
 
-/// A builder of a block-based table in `file` whose entries come in any order.
+/// A builder of a block-based table in `file`, for entries in any order.
 ///
 /// # Errors
 /// As [`BlockBasedTableBuilder::new`].

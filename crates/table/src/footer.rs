@@ -1,4 +1,4 @@
-//! The last 53 bytes of a table: which checksum its blocks carry, its format version, and where to begin reading.
+//! The last 53 bytes of a table: checksum kind, format version, and the first handles to read.
 //! Format: docs/format/table.md, "Footer".
 
 use base::checksum::ChecksumKind;
@@ -13,16 +13,15 @@ use crate::zip::MAGIC as ZIP_MAGIC;
 pub const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
 /// LevelDB's magic, kept by format versions 0 and 1's oldest files.
 const LEGACY_MAGIC: u64 = 0xdb47_7524_8b80_fb57;
-/// RocksDB's plain tables, which have no blocks.
+/// RocksDB's plain tables, without blocks.
 const PLAIN_MAGICS: [u64; 2] = [0x8242_2296_63bf_9564, 0x4f34_18eb_7a8f_13b8];
 
 pub const FOOTER_BYTES: usize = 53;
 pub const FORMAT_VERSION_MIN: u32 = 2;
 pub const FORMAT_VERSION_MAX: u32 = 7;
-/// The newest that is written: RocksDB 7.8 reads it.
+/// The newest version written: RocksDB 7.8 reads it.
 pub const FORMAT_VERSION_WRITTEN_MAX: u32 = 5;
-/// From here on the footer is checksummed, block checksums depend on their offset, and the index is found by way of
-/// the metaindex.
+/// From here on the footer is checksummed, block checksums depend on their offset, and the metaindex names the index.
 const FORMAT_VERSION_CONTEXT: u32 = 6;
 
 const EXTENDED_MAGIC: [u8; 4] = [0x3e, 0x00, 0x7a, 0x00];
@@ -39,7 +38,7 @@ pub struct Footer {
 }
 
 impl Footer {
-    /// Reads the footer of a table of `file_bytes` bytes from `tail`, which holds the file's end.
+    /// Decodes the footer of a table of `file_bytes` bytes from `tail`, the end of the file.
     ///
     /// # Errors
     /// `Unsupported`: a table of another kind or of a version outside 2 to 7. `Corruption`: anything else.
@@ -118,7 +117,7 @@ impl Footer {
         Ok(Footer { metaindex: BlockHandle { offset, size }, base_context_checksum, ..self })
     }
 
-    /// What is added to the checksum of a block at `offset`.
+    /// The addend to the checksum of a block at `offset`.
     pub fn context_modifier(&self, offset: u64) -> u32 {
         context_modifier(self.base_context_checksum, offset)
     }

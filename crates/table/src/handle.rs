@@ -1,9 +1,9 @@
-//! Where a block lies in its table. Format: docs/format/table.md, "Handles".
+//! Position of a block in its table. Format: docs/format/table.md, "Handles".
 
 use base::coding::{Reader, put_varint64};
 use base::{Error, Result};
 
-/// Bytes behind every block: its compression type and a checksum.
+/// Bytes after every block: its compression type and a checksum.
 pub const BLOCK_TRAILER_BYTES: u64 = 5;
 
 /// A block's offset and its length without the trailer.
@@ -14,7 +14,7 @@ pub struct BlockHandle {
 }
 
 impl BlockHandle {
-    /// The first byte behind the block and its trailer; where the next block starts. Saturates.
+    /// The first byte after the block and its trailer: the start of the next block. Saturates.
     pub fn end(&self) -> u64 {
         self.offset.saturating_add(self.size).saturating_add(BLOCK_TRAILER_BYTES)
     }

@@ -58,16 +58,16 @@ use vfs::IoClass;
 #[derive(Clone, Debug)]
 pub struct TableReadOptions {
     pub verify_checksums: bool,
-    /// Whether blocks read from the file are put into the block cache.
+    /// Whether blocks read from the file enter the block cache.
     pub fill_cache: bool,
-    /// Bytes to read ahead of a cursor that walks forward; 0 lets the reader judge by the access pattern.
+    /// Bytes to read ahead of a forward cursor; 0 for automatic readahead.
     pub readahead_bytes: usize,
-    /// Walk in whole key order even where the table's index or filter is by prefix.
+    /// Walk in whole key order even if the table's index or filter is by prefix.
     pub total_order_seek: bool,
     /// Whether [`Cursor::seek_in_prefix`] may consult prefix filters.
     pub prefix_same_as_start: bool,
     pub class: IoClass,
-    /// Cursors go on past damaged blocks and values, and tell it what they passed over.
+    /// Cursors skip damaged blocks and values, and report each to it.
     pub skip_damaged: Option<Arc<dyn DamageSink>>,
 }
 
@@ -89,11 +89,11 @@ impl Default for TableReadOptions {
 #[derive(Clone, Copy)]
 pub struct TableValue<'a> {
     pub bytes: &'a [u8],
-    /// What holds the bytes, and where `bytes` starts in it; `None` where pinning must copy.
+    /// Owner of the bytes, and the offset of `bytes` in it; `None` if pinning must copy.
     pub owner: Option<(&'a dyn ShareBytes, usize)>,
 }
 
-/// Something reference-counted that owns bytes. Sharing it is deferred until a value is pinned: most are only looked at.
+/// A reference-counted owner of bytes. Shared only when a value is pinned: most values are only looked at.
 pub trait ShareBytes {
     fn share(&self) -> BytesOwner;
 }
@@ -110,17 +110,17 @@ impl<T: AsRef<[u8]> + Send + Sync + 'static> ShareBytes for Arc<T> {
     }
 }
 
-/// Values from this length on are pinned by sharing a whole table's memory; shorter ones are copied, which costs as
-/// little, does not have all readers count in one place, and holds no table.
+/// Values of at least this length are pinned by sharing a whole table's memory. Shorter ones are copied: as cheap,
+/// without contention on one reference count, and without holding the table.
 const SHARED_BYTES_MIN: usize = 1024;
 
 impl<'a> TableValue<'a> {
-    /// A value that is pinned already.
+    /// A value pinned already.
     pub fn of(value: &'a Pinned) -> Self {
         TableValue { bytes: value, owner: value.as_shared().map(|(owner, start)| (owner as &dyn ShareBytes, start)) }
     }
 
-    /// A value in memory that is a whole table's, `start()` of it where it is not short.
+    /// A value in a whole table's memory, at offset `start()`. Short values do not need `start`.
     #[inline]
     pub(crate) fn of_whole(bytes: &'a [u8], owner: &'a dyn ShareBytes, start: impl FnOnce() -> usize) -> Self {
         TableValue { bytes, owner: (bytes.len() >= SHARED_BYTES_MIN).then(|| (owner, start())) }
@@ -134,15 +134,15 @@ impl<'a> TableValue<'a> {
     }
 }
 
-/// Is shown entries, newest first; false ends the walk.
+/// Receives entries, newest first. Returning false ends the walk.
 pub type Visit<'a> = &'a mut dyn FnMut(SeqNo, ValueKind, TableValue<'_>) -> bool;
 
 /// An open table. Shared by all threads; holds no lock across a read.
 pub trait Table: Send + Sync {
-    /// Shows `visit` the point entries of the lookup's user key at or below its sequence number, newest first.
+    /// Passes the point entries of the lookup's user key at or below its sequence number to `visit`, newest first.
     fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()>;
 
-    /// Many lookups of ascending user keys, sharing blocks; `visit` is told which.
+    /// Many lookups of ascending user keys, sharing blocks. `visit` gets the lookup's index.
     fn multi_get(
         &self,
         keys: &[&LookupKey],
@@ -158,16 +158,16 @@ pub trait Table: Send + Sync {
     /// A cursor over point entries; it keeps the table alive.
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor>;
 
-    /// The table's range tombstones; `None` where it has none. Read and fragmented once.
+    /// The table's range tombstones; `None` if it has none. Read and fragmented once.
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>>;
 
     fn properties(&self) -> &Properties;
 
-    /// The file offset near which `internal_key` would lie: for size estimates.
+    /// Approximate file offset of `internal_key`, for size estimates.
     fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64>;
 
-    /// Some user keys that cut the table into parts of similar size, with the bytes up to each: for splitting a
-    /// compaction. At most `max` of them, ascending.
+    /// User keys cutting the table into parts of similar size, each with the bytes up to it. For splitting a
+    /// compaction. At most `max`, ascending.
     fn anchors(&self, max: usize) -> Result<Vec<(Vec<u8>, u64)>>;
 
     /// Reads every block and checks checksums, order and counts.
@@ -177,13 +177,13 @@ pub trait Table: Send + Sync {
     fn memory_bytes(&self) -> usize;
 }
 
-/// What was written, as the MANIFEST needs it.
+/// A finished table, as the MANIFEST needs it.
 #[derive(Clone, Debug, Default)]
 pub struct TableSummary {
     pub file_bytes: u64,
-    /// First and last internal key of the point entries; `None` where the table holds tombstones only.
+    /// First and last internal key of the point entries; `None` if the table has none.
     pub point_bounds: Option<(Vec<u8>, Vec<u8>)>,
-    /// Of point entries and tombstones both.
+    /// Over point entries and tombstones.
     pub smallest_seq: SeqNo,
     pub largest_seq: SeqNo,
     pub properties: Properties,
@@ -200,9 +200,9 @@ pub trait TableBuilder: Send {
     /// Point entries and tombstones so far.
     fn entries(&self) -> u64;
 
-    /// Bytes the file would have if it ended now, about.
+    /// Approximate size of the file if it ended now, in bytes.
     fn estimated_bytes(&self) -> u64;
 
-    /// Writes what is left, syncs the file and tells what it is.
+    /// Writes the rest, syncs the file and returns its summary.
     fn finish(self: Box<Self>) -> Result<TableSummary>;
 }

@@ -1,4 +1,4 @@
-//! The block that names all other meta blocks. Format: docs/format/table.md, "Metaindex".
+//! The block of handles of all other meta blocks, by name. Format: docs/format/table.md, "Metaindex".
 
 use base::Result;
 use base::coding::Reader;
@@ -10,10 +10,10 @@ pub const FULL_FILTER: &str = "fullfilter.rocksdb.BuiltinBloomFilter";
 pub const PARTITIONED_FILTER: &str = "partitionedfilter.rocksdb.BuiltinBloomFilter";
 pub const COMPRESSION_DICT: &str = "rocksdb.compression_dict";
 pub const RANGE_DEL: &str = "rocksdb.range_del";
-/// From format version 6 on, in the footer's stead.
+/// From format version 6 on, instead of the footer's handle.
 pub const INDEX: &str = "rocksdb.index";
 
-/// Meta blocks by name, in the block's order, which is ascending: a handful.
+/// Meta blocks by name, ascending as in the block: a handful.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Metaindex(Vec<(String, BlockHandle)>);
 

@@ -17,7 +17,7 @@ pub(crate) fn encode(order: &UserOrder, tombstones: &mut [RangeTombstone]) -> Ve
     block.finish().to_vec()
 }
 
-/// The tombstones of a block; `None` where none deletes anything.
+/// The tombstones of a block; `None` if none deletes anything.
 ///
 /// # Errors
 /// `Corruption`.
@@ -37,7 +37,7 @@ pub(crate) fn decode(block: &Block, global: GlobalSeq, order: &UserOrder) -> Res
     Ok((!fragmented.is_empty()).then(|| Arc::new(fragmented)))
 }
 
-/// What they take in memory.
+/// Memory of the tombstones, in bytes.
 pub(crate) fn memory_bytes(tombstones: &FragmentedTombstones) -> usize {
     tombstones.fragments().iter().map(|f| f.start.len() + f.end.len() + f.seqs.len() * 8 + 72).sum()
 }

@@ -1,5 +1,5 @@
-//! Values of a memtable, or of the table it became, that may lie in a log: what stands in their place is followed here.
-//! Keeps B1: every reference is checked when it is followed.
+//! Resolves values of a memtable or its converted table, stored in place or in a WAL. Keeps B1: every reference is
+//! checked when it is resolved.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use base::{Cursor, Error, ErrorKind, Pinned, Result, SeqNo, ValueKind, key};
 
 use crate::{DamageSink, PassedOver, TableValue};
 
-/// Whether what stands in the place of such an entry's value may be elsewhere: deletions have none.
+/// Whether an entry of this kind may have its value elsewhere: deletions have none.
 #[inline]
 pub fn may_lie_elsewhere(kind: ValueKind) -> bool {
     matches!(kind, ValueKind::Value | ValueKind::Merge)
 }
 
-/// The values that a file refers to: errors name it.
+/// The values referenced by a file; errors name the file.
 pub struct ValuesOfFile {
     source: Arc<dyn ValueSource>,
     file: PathBuf,
@@ -40,7 +40,7 @@ impl ValueSource for ValuesOfFile {
     }
 }
 
-/// Follows what stands in the place of values, for one lookup. The first failure ends it.
+/// Resolves stored values for one lookup. The first failure ends the lookup.
 pub struct Following<'a> {
     source: &'a dyn ValueSource,
     failure: Option<Error>,
@@ -51,7 +51,7 @@ impl<'a> Following<'a> {
         Following { source, failure: None }
     }
 
-    /// Shows `visit` the value that `stored` stands for; `here` makes a value of bytes that are in place.
+    /// Passes the value of `stored` to `visit`. `here` wraps a value stored in place.
     pub fn show<'v>(
         &mut self,
         (seq, kind, stored): (SeqNo, ValueKind, &'v [u8]),
@@ -77,21 +77,21 @@ impl<'a> Following<'a> {
     }
 
     /// # Errors
-    /// The failure that ended the lookup.
+    /// The first failure of the lookup.
     pub fn end(self) -> Result<()> {
         self.failure.map_or(Ok(()), Err)
     }
 }
 
-/// A cursor over entries whose values may lie elsewhere, which shows them as if they did not.
+/// A cursor over entries with values possibly elsewhere; shows the resolved values.
 pub struct FollowingCursor {
     inner: Box<dyn Cursor>,
     source: Arc<dyn ValueSource>,
-    /// The present entry's value, where that is elsewhere.
+    /// The current entry's value, if stored elsewhere.
     elsewhere: Option<Pinned>,
-    /// Bytes at the beginning of what stands in the place of a value that are not the value.
+    /// Bytes in front of a value stored in place.
     skipped: usize,
-    /// Is told of values that cannot be read, whose entries are passed over.
+    /// Receives unreadable values; the cursor skips their entries.
     damage: Option<Arc<dyn DamageSink>>,
     failure: Option<Error>,
 }
@@ -101,15 +101,14 @@ impl FollowingCursor {
         Box::new(FollowingCursor { inner, source, elsewhere: None, skipped: 0, damage: None, failure: None })
     }
 
-    /// Has it go on past entries whose values are damaged or gone, and tell `damage` of each.
+    /// Skips entries with damaged or missing values, and reports each to `damage`.
     #[must_use]
     pub fn passing_over(mut self: Box<Self>, damage: Option<&Arc<dyn DamageSink>>) -> Box<Self> {
         self.damage = damage.cloned();
         self
     }
 
-    /// Looks at the entry that the inner cursor stands on, if `found`. Where that is to be passed over, the next in the
-    /// walk's direction is looked at.
+    /// Resolves the current entry of the inner cursor, if `found`. Skips damaged entries in the walk's direction.
     fn arrive(&mut self, mut found: bool, forward: bool) -> bool {
         loop {
             (self.elsewhere, self.skipped) = (None, 0);

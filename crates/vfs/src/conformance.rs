@@ -1,4 +1,4 @@
-//! What every backing must do alike, run over each of them.
+//! Conformance tests, run on every backing.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! Every outside effect: files, mappings, directories, the clock, randomness and threads. Nothing above this crate
-//! touches the world any other way, so that a test can script faults, crash at any call, and replay a run from one seed.
+//! All outside effects: files, mappings, directories, the clock, randomness and threads. Code above this crate has no
+//! other access to the system. So a test can script faults, crash at any call, and replay a run from one seed.
 //!
-//! Three backings: [`real`] (the operating system), [`memory`] (a file system that can be cloned as it would be after a
-//! crash) and [`fault`] (a wrapper that fails the calls it is told to).
+//! Three backings: [`real`] (the operating system), [`memory`] (in memory, with a clone of the state after a crash) and
+//! [`fault`] (a wrapper that fails selected calls).
 
 pub mod fault;
 pub mod memory;
@@ -23,7 +23,7 @@ pub use mapped_memory::MappedMemory;
 pub use memory::{CrashPolicy, MemoryVfs};
 pub use real::{AnonymousMapping, HeapMemory, RealVfs};
 
-/// Why a call is made: for statistics, rate limits, and for choosing which calls to fail.
+/// Purpose of a call: for statistics, rate limits and fault selection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum IoClass {
     Log,
@@ -35,7 +35,7 @@ pub enum IoClass {
     Other,
 }
 
-/// How [`Vfs::create`] treats a file that is there already.
+/// How [`Vfs::create`] treats an existing file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfExists {
     /// An error of kind `InvalidArgument`.
@@ -45,8 +45,8 @@ pub enum IfExists {
 
 /// A file read at positions. Shared freely between threads.
 pub trait RandomFile: Send + Sync {
-    /// Reads up to `buf.len()` bytes at `offset`; fewer only where the file ends. Interrupted and short reads of the
-    /// operating system are taken up again inside.
+    /// Reads up to `buf.len()` bytes at `offset`; fewer only at the file's end. Retries interrupted and short reads of
+    /// the operating system.
     fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize>;
 
     fn len(&self) -> Result<u64>;
@@ -55,36 +55,36 @@ pub trait RandomFile: Send + Sync {
         Ok(self.len()? == 0)
     }
 
-    /// Hints that a range will be read soon. May do nothing.
+    /// Hints at an upcoming read of a range. May do nothing.
     fn prefetch(&self, _offset: u64, _len: u64) {}
 }
 
-/// A file that is only appended to, by one owner.
+/// An append-only file with one owner.
 pub trait AppendFile: Send {
     fn append(&mut self, bytes: &[u8], class: IoClass) -> Result<()>;
 
-    /// Bytes appended so far (and found in the file when it was opened).
+    /// Bytes appended so far, plus the file's length when opened.
     fn len(&self) -> u64;
 
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Makes everything appended so far survive a power loss. After an error nothing is known of what was not synced,
-    /// and the call must not be tried again (D4).
+    /// Makes everything appended so far durable. After an error the state of the unsynced bytes is unknown, and the
+    /// call must not be retried (D4).
     fn sync(&mut self, class: IoClass) -> Result<()>;
 
-    /// Starts writing out what was appended since the last such call, and waits until what that one started is written: so
-    /// that no more than two such pieces are on their way to the disk, and the syncs of other files do not stand behind a
-    /// whole file. Without a promise; may do nothing.
+    /// Starts writeback of the bytes appended since the previous call, and waits for the writeback started by the
+    /// previous call. At most two pieces are in flight, so syncs of other files do not queue behind a whole file. Not a
+    /// sync; may do nothing.
     fn start_writeback(&mut self, _class: IoClass) {}
 
-    /// Writes out what was appended so far, and waits for that, so that nothing of it stands before what others give the
-    /// disk next. Without a promise, and no sync; may do nothing.
+    /// Writes back everything appended so far, and waits. Later writes to the disk then do not queue behind it. Not a
+    /// sync; may do nothing.
     fn write_back(&mut self, _class: IoClass) {}
 }
 
-/// A file written at positions by many threads at once, each in a range of its own.
+/// A file written at positions by many threads concurrently, in disjoint ranges.
 pub trait SharedFile: Send + Sync {
     fn write_at(&self, offset: u64, bytes: &[u8], class: IoClass) -> Result<()>;
 
@@ -93,8 +93,8 @@ pub trait SharedFile: Send + Sync {
     /// As [`AppendFile::sync`]; covers every write that returned before the call.
     fn sync(&self, class: IoClass) -> Result<()>;
 
-    /// Allocates blocks for `offset .. offset + len`, the file growing to their end. A full disk is `NoSpace` here and
-    /// not later.
+    /// Allocates blocks for `offset .. offset + len`, and extends the file to their end. A full disk is `NoSpace` here,
+    /// not at a later write.
     fn allocate(&self, offset: u64, len: u64, class: IoClass) -> Result<()>;
 
     fn len(&self) -> Result<u64>;
@@ -106,46 +106,46 @@ pub trait SharedFile: Send + Sync {
     fn truncate(&self, len: u64) -> Result<()>;
 }
 
-/// A read-only mapping of a whole file. The file must not be truncated while it lives: that is outside what this
-/// crate can defend against (SIGBUS), and only files that are complete are mapped.
+/// A read-only mapping of a whole file. The file must not be truncated while the mapping lives: this crate cannot
+/// defend against SIGBUS. Only complete files are mapped.
 pub trait ReadMapping: Send + Sync + AsRef<[u8]> {}
 
-/// A file mapped for reading and writing, at a fixed address for its whole life, up to a capacity given at creation.
+/// A file mapped for reading and writing at one fixed address, up to a capacity set at creation.
 ///
-/// Stores are atomic 8-byte words, relaxed, so that writers in disjoint ranges and readers of what was published need no
-/// lock. Only ranges that [`ensure`](RwMapping::ensure) has allocated may be touched: a full disk is then an error of
-/// `ensure` and never a signal.
+/// Stores are relaxed atomic 8-byte words, so writers of disjoint ranges and readers of published bytes need no lock.
+/// Only ranges allocated by [`ensure`](RwMapping::ensure) may be accessed. A full disk is then an error of `ensure`,
+/// never a signal.
 pub trait RwMapping: Send + Sync {
-    /// Address space reserved, in bytes: what was asked for, in whole pages.
+    /// Reserved address space in bytes: the requested capacity in whole pages.
     fn capacity(&self) -> u64;
 
-    /// Bytes from the start that are allocated on disk and may be read and written.
+    /// Bytes from the start, allocated on disk. They may be read and written.
     fn allocated(&self) -> u64;
 
     /// Allocates extents so that `allocated() >= end`. `NoSpace` on a full disk, `InvalidArgument` past the capacity.
     fn ensure(&self, end: u64) -> Result<()>;
 
-    /// Makes the pages of a range present and writable ahead of use. A hint.
+    /// Prefaults the pages of a range, writable. A hint.
     fn populate(&self, offset: u64, len: u64);
 
-    /// Takes the whole pages of a range off the address space; their contents stay, and the next access maps them again.
-    /// For ranges that are not touched again soon: syncing a mapped page stops every thread for a moment. A hint.
+    /// Unmaps the whole pages of a range. Contents stay, and the next access maps the pages again. For ranges not
+    /// accessed again soon: syncing a mapped page interrupts every thread. A hint.
     fn release(&self, _offset: u64, _len: u64) {}
 
-    /// Asks for pages of 2 MiB from `offset` on, before the file grows: they come 512 at a time, take one translation, and are written back
-    /// as one. Not for a file that is synced while it is written: a page is written whole, however little of it changed.
-    /// File systems without them (ext4 before Linux 6.16, for one) go on with small ones. A hint.
+    /// Asks for 2 MiB pages from `offset` on, before the file grows. One fault, one TLB entry and one writeback then
+    /// cover 512 small pages. Not for a file synced while it is written: any change writes back the whole page. File
+    /// systems without large pages (ext4 before Linux 6.16, for one) use small pages. A hint.
     fn use_huge_pages(&self, _offset: u64) {}
 
-    /// Copies `bytes` to `offset`, which must be a multiple of 8; the last word is padded with zeros. The range must
-    /// lie below `allocated()`, and no other writer may touch its words; both are asserted or harmless, never undefined.
+    /// Copies `bytes` to `offset`, a multiple of 8. Zeros pad the last word. The range must be below `allocated()`
+    /// (asserted). No concurrent writer may touch its words; an overlap is harmless, never undefined.
     fn write(&self, offset: u64, bytes: &[u8]);
 
-    /// Copies bytes out; any offset. Reading what another thread is writing yields some mixture of old and new.
+    /// Copies bytes to `buf`, from any offset. A read concurrent with a write returns a mixture of old and new bytes.
     fn read(&self, offset: u64, buf: &mut [u8]);
 
-    /// As [`read`](RwMapping::read), of a file whose sync failed: what the kernel has dropped, and the disk does not give back, is
-    /// an error and not a signal. Returns the bytes read.
+    /// As [`read`](RwMapping::read), after a failed sync. Pages lost by the kernel and unreadable on disk are an error,
+    /// not a signal. Returns the bytes read.
     ///
     /// # Errors
     /// `Io`.
@@ -154,51 +154,51 @@ pub trait RwMapping: Send + Sync {
         Ok(buf.len())
     }
 
-    /// The mapping's memory, for users who keep structures in it and synchronise access themselves. Only bytes below
-    /// [`allocated`](RwMapping::allocated) may be touched: a store beyond can raise a signal. [`read`](RwMapping::read)
-    /// and [`write`](RwMapping::write) see such stores and are seen by such loads; who mixes both on the same words must
-    /// order them. [`truncate_on_drop`](RwMapping::truncate_on_drop) does not cut the file before the memory is dropped.
+    /// The mapping's memory, for structures with their own synchronisation. Only bytes below
+    /// [`allocated`](RwMapping::allocated) may be accessed: a store beyond can raise a signal.
+    /// [`read`](RwMapping::read) and [`write`](RwMapping::write) are coherent with access by address. Mixed use on the
+    /// same words must be ordered by the user. [`truncate_on_drop`](RwMapping::truncate_on_drop) cuts the file only
+    /// after the memory is dropped.
     ///
     /// # Errors
-    /// `Unsupported` where the implementation must see each store, as wrappers that test something do.
+    /// `Unsupported` if the implementation must see every store, as some test wrappers must.
     fn memory(self: Arc<Self>) -> Result<MappedMemory> {
         Err(base::Error::unsupported("this mapping must see each store, so it gives no address"))
     }
 
-    /// Writes back and waits: everything stored before the call survives a power loss. As [`AppendFile::sync`] (D4).
+    /// Writes back and waits: everything stored before the call is durable. As [`AppendFile::sync`] (D4).
     fn sync(&self, class: IoClass) -> Result<()>;
 
-    /// Cuts the file to `len` bytes when the mapping is dropped, giving back extents that were allocated ahead.
+    /// Cuts the file to `len` bytes when the mapping is dropped, and so frees extents allocated ahead.
     fn truncate_on_drop(&self, len: u64);
 
-    /// Gives back now what was allocated behind `len`, rounded up to pages, and allocates nothing from then on, so that the
-    /// file can be appended to. The caller answers for it that nobody touches what is cut off, then or later: that can raise
-    /// a signal.
+    /// Frees the space behind `len`, rounded up to pages, and ends allocation, so the file can be appended to. The
+    /// caller guarantees no access to the removed range, then or later: an access can raise a signal.
     ///
     /// # Errors
-    /// What cutting the file yields; what was to be cut off may not be touched all the same.
+    /// The error of the truncation. The range may not be accessed even after an error.
     fn cut(&self, len: u64) -> Result<()>;
 }
 
-/// A file without a name, whose space is its owner's to give back. What is left of it goes when this is dropped.
+/// A file without a name. Its owner frees its space in steps, and dropping it frees the rest.
 pub trait Remains: Send {
-    /// What is left.
+    /// Bytes left.
     fn bytes(&self) -> u64;
 
-    /// Gives so many bytes back, from the end. False where nothing is given back in steps any more, or none ever was because
-    /// somebody has the file open: then it is to be dropped.
+    /// Frees `bytes` bytes from the end. False if no further step is possible, or none ever was because the file is
+    /// open elsewhere. Drop the file then.
     fn cut(&mut self, bytes: u64) -> bool;
 }
 
 /// Held while a database is open; released when dropped.
 pub trait LockGuard: Send + Sync {}
 
-/// What a directory or a file is.
+/// Type of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     File,
     Directory,
-    /// A symbolic link, FIFO, socket or device: nothing the engine reads.
+    /// A symbolic link, FIFO, socket or device. The engine reads none of them.
     Other,
 }
 
@@ -211,41 +211,40 @@ pub struct Metadata {
     pub identity: FileIdentity,
 }
 
-/// Which file it is, whatever its name: two names of one file have the same. Given to another once the file is gone.
+/// Identity of a file, independent of its name: equal for all its links. Reused after the file is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileIdentity {
     pub device: u64,
-    /// The file's number on the device.
+    /// The inode number.
     pub number: u64,
 }
 
-/// Runs until it returns; joined by whoever spawned it.
+/// Work of a thread; the spawner joins it.
 pub type Task = Box<dyn FnOnce() + Send>;
 
 pub trait JoinHandle: Send {
-    /// Waits for the thread's end. A panic inside it is passed on.
+    /// Waits for the thread's end, and resumes its panic, if any.
     fn join(self: Box<Self>);
 }
 
-/// The world. Paths are whole; nothing is relative to a current directory unless the caller says so. Files are created
-/// with mode 0600, directories with 0700.
+/// Access to the system. Paths are absolute, unless the caller chooses a relative one. Files are created with mode
+/// 0600, directories with 0700.
 pub trait Vfs: Send + Sync {
     fn open(&self, path: &Path) -> Result<Arc<dyn RandomFile>>;
 
     fn create(&self, path: &Path, if_exists: IfExists) -> Result<Box<dyn AppendFile>>;
 
-    /// Opens a file for appending to what is there.
+    /// Opens an existing file for appending.
     fn open_append(&self, path: &Path) -> Result<Box<dyn AppendFile>>;
 
-    /// Creates a file for positional writes. Fails where it exists.
+    /// Creates a file for positional writes. Fails if the file exists.
     fn create_shared(&self, path: &Path) -> Result<Arc<dyn SharedFile>>;
 
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>>;
 
-    /// Creates a file and maps `capacity` bytes of address space over it, none of them allocated yet. `Unsupported` where
-    /// the file system gives no guarantee that allocated extents can be stored to without failing: allocating is tried,
-    /// and the file system must be one known to keep what it allocated.
-    /// Fails where the file exists.
+    /// Creates a file, and maps `capacity` bytes of address space over it, none allocated yet. Fails if the file
+    /// exists. `Unsupported` unless stores to allocated extents cannot fail: a trial allocation must succeed, and the
+    /// file system must be known to keep allocated extents.
     fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>>;
 
     fn metadata(&self, path: &Path) -> Result<Metadata>;
@@ -261,16 +260,16 @@ pub trait Vfs: Send + Sync {
     /// File names in a directory, sorted; neither `.` nor `..`.
     fn read_dir(&self, path: &Path) -> Result<Vec<String>>;
 
-    /// Each new directory survives a power loss only once its parent is synced.
+    /// Each new directory is durable only after its parent is synced.
     fn create_dir_all(&self, path: &Path) -> Result<()>;
 
-    /// Makes creations, renames and removals in the directory survive a power loss.
+    /// Makes creations, renames and removals in the directory durable.
     fn sync_dir(&self, path: &Path) -> Result<()>;
 
     fn remove_file(&self, path: &Path) -> Result<()>;
 
-    /// Removes a file's name, and leaves it to the caller to give its space back step by step. `None` where that is done
-    /// already, or is not for the caller to do.
+    /// Removes a file's name, and returns its space for the caller to free in steps. `None` if the space is freed
+    /// already, or not by the caller.
     fn remove_in_steps(&self, path: &Path) -> Result<Option<Box<dyn Remains>>> {
         self.remove_file(path).map(|()| None)
     }
@@ -278,28 +277,28 @@ pub trait Vfs: Send + Sync {
     /// Removes an empty directory.
     fn remove_dir(&self, path: &Path) -> Result<()>;
 
-    /// Moves a file, replacing one that is there, atomically.
+    /// Renames a file atomically, replacing an existing one.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
 
-    /// A second name for the same file. `Unsupported` across file systems.
+    /// Creates a second name for the file. `Unsupported` across file systems.
     fn hard_link(&self, from: &Path, to: &Path) -> Result<()>;
 
-    /// The path with links resolved.
+    /// The path with symbolic links resolved.
     fn canonicalize(&self, path: &Path) -> Result<PathBuf>;
 
-    /// Takes the lock that `path` stands for, creating the file if needed. `Busy` where any process, this one included,
-    /// holds it already. Never waits.
+    /// Takes the lock file `path`, and creates it if needed. `Busy` if any process holds the lock, this process
+    /// included. Never waits.
     fn lock(&self, path: &Path) -> Result<Box<dyn LockGuard>>;
 
-    /// Bytes free for new files where `path` lies; `None` where that is not known.
+    /// Bytes available to new files on the file system of `path`; `None` if unknown.
     fn free_bytes(&self, path: &Path) -> Option<u64>;
 
-    /// Identifies the page cache over the file system at `path`: this boot of the machine and this mount. Pages that a crashed
-    /// process dirtied survive as long as it stays the same. `None` where one of the two cannot be told: only what was synced
-    /// is then known to be there. Another mount of the same file system has another, which costs no more than time.
+    /// Identifies the page cache over the file system at `path`: this boot and this mount. While it is unchanged, pages
+    /// dirtied by a crashed process survive. `None` if either is unknown: only synced data can then be relied on. A
+    /// second mount of the same file system has a different id, at a cost in time only.
     fn page_cache_id(&self, path: &Path) -> Option<String>;
 
-    /// Time that only grows, from an arbitrary start.
+    /// Monotonic time from an arbitrary start.
     fn now(&self) -> Duration;
 
     /// Microseconds since the epoch.
@@ -309,16 +308,16 @@ pub trait Vfs: Send + Sync {
 
     fn random_u64(&self) -> u64;
 
-    /// Starts a thread. Only where [`runs_inline`](Vfs::runs_inline) is false.
+    /// Starts a thread. Only if [`runs_inline`](Vfs::runs_inline) is false.
     fn spawn(&self, name: &str, task: Task) -> Result<Box<dyn JoinHandle>>;
 
-    /// Has the calling thread, and those that it starts, give way to others where processors are short: for good, since only
-    /// the privileged can take it back. False where that cannot be had.
+    /// Lowers the CPU priority of the calling thread and of threads it starts later. Permanent, since raising it takes
+    /// privileges. False if not possible.
     fn lower_cpu_priority(&self) -> bool {
         false
     }
 
-    /// True where background jobs are to run on the thread that would schedule them, so that a run is deterministic.
+    /// True if background jobs run on the scheduling thread, for deterministic runs.
     fn runs_inline(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! The memory of a mapped file, for those who access it by address.
+//! The memory of a mapped file, for access by address.
 
 use std::any::Any;
 use std::fmt;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::real::page;
 
-/// Readable and writable bytes at one address, zero until they are stored to, for as long as the value lives: it keeps
-/// the mapping alive. See [`RwMapping::memory`](crate::RwMapping::memory).
+/// Readable and writable bytes at one address, zero until stored to. The value keeps the mapping alive. See
+/// [`RwMapping::memory`](crate::RwMapping::memory).
 pub struct MappedMemory {
     base: NonNull<u8>,
     capacity: usize,
@@ -22,8 +22,8 @@ unsafe impl Sync for MappedMemory {}
 
 impl MappedMemory {
     /// # Safety
-    /// As long as `owner` lives, `capacity` bytes at `base`, a page's address, must be mapped readable and writable, and
-    /// nothing but users of the address may access them other than by aligned atomic words.
+    /// While `owner` lives, `capacity` bytes at `base`, a page's address, must be mapped readable and writable.
+    /// Accesses other than by users of the address must be by aligned atomic words.
     pub unsafe fn new(base: NonNull<u8>, capacity: usize, owner: Arc<dyn Any + Send + Sync>) -> Self {
         MappedMemory { base, capacity, _owner: owner }
     }
@@ -38,9 +38,9 @@ impl MappedMemory {
         self.capacity
     }
 
-    /// Bytes of pages that are in memory, as the kernel counts them.
+    /// Resident bytes, in whole pages, as counted by the kernel.
     pub fn resident_bytes(&self) -> usize {
-        // SAFETY: `new` was promised a mapped range that starts at a page.
+        // SAFETY: by the contract of `new` the range is mapped and starts at a page.
         unsafe { page::resident_bytes(self.as_ptr(), self.capacity) }
     }
 }

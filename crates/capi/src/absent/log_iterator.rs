@@ -1,5 +1,5 @@
-//! `rocksdb_wal_iterator_t`: changes out of the log, in their order. The log of a database here is let go of as soon as it
-//! is flushed, and keeps nothing for readers.
+//! `rocksdb_wal_iterator_t`: changes read from the WAL, in their order. Here a WAL is deleted once flushed, and not
+//! kept for readers.
 
 use super::Absent;
 use crate::boundary::{fallible, handles, of_nothing};
@@ -7,10 +7,10 @@ use crate::database::Database;
 
 const LOG_ITERATORS: Absent = Absent("iterators over the log");
 
-/// An iterator, of which there is none.
+/// An iterator, never made.
 pub enum LogIterator {}
 
-/// `rocksdb_wal_readoptions_t`, of which there is none either.
+/// `rocksdb_wal_readoptions_t`, never made.
 pub enum LogReadOptions {}
 
 handles!(LogIterator, LogReadOptions);

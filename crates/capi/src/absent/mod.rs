@@ -1,7 +1,7 @@
-//! What RocksDB has and Spillway has not, so that programs which can do without it link.
+//! RocksDB features missing from Spillway, so that programs able to do without them link.
 //!
-//! One rule: a function that has an `errptr` reports `Not implemented: `. One without takes only handles that such a function
-//! would have made; so it gets NULL (K1), which ends the process as everywhere, or does nothing where it destroys them.
+//! One rule: a function with an `errptr` reports `Not implemented: `. A function without one takes only handles made by
+//! such a function, so it gets NULL (K1). It ends the process as everywhere, or does nothing if it destroys them.
 
 mod log_iterator;
 mod secondary;
@@ -10,7 +10,7 @@ mod transactions;
 
 use crate::failure::Failure;
 
-/// What the engine has not, for messages.
+/// A missing feature, for messages.
 #[derive(Clone, Copy)]
 struct Absent(&'static str);
 
@@ -19,7 +19,7 @@ impl Absent {
         Failure::not_implemented(format!("{} are not there", self.0))
     }
 
-    /// The outcome of a function that would need it.
+    /// The outcome of a function in need of it.
     fn refuse<R>(self) -> Result<R, Failure> {
         Err(self.failure())
     }

@@ -1,4 +1,4 @@
-//! Secondary instances: readers that follow another process's database.
+//! Secondary instances: followers of a different process's database.
 
 use std::ffi::{CStr, c_char};
 

@@ -1,5 +1,5 @@
-//! User-defined timestamps. A database whose comparator has them is refused when it is opened, so that no key has one; what
-//! is asked for with one is refused too, and not done without it.
+//! User-defined timestamps. Opening a database whose comparator has them is refused, so no key has one. Operations with
+//! a timestamp are refused too, not done without it.
 
 use std::ffi::{CStr, c_char};
 
@@ -23,19 +23,19 @@ use crate::write_options::WriteSettings;
 
 const TIMESTAMPS: Absent = Absent("user-defined timestamps");
 
-/// The error of a read, or of a batch, that has a timestamp.
+/// The error of a read or a batch with a timestamp.
 #[cold]
 pub fn refused() -> Error {
     Error::unsupported("user-defined timestamps are not there")
 }
 
-/// Where the timestamps of a lookup of many go.
+/// Destinations of a multi-get's timestamps.
 struct FoundTimestamps {
     timestamps: OutArray<*mut c_char>,
     lens: OutArray<usize>,
 }
 
-/// Gives each key the same error, and neither a value nor a timestamp.
+/// Gives each key the same error; value and timestamp are empty.
 fn refuse_all(count: Count, results: Results, found: FoundTimestamps) {
     results.fill(count, std::iter::repeat_with(|| Err(refused())));
     for (timestamp, len) in found.timestamps.room(count).iter_mut().zip(found.lens.room(count)) {
@@ -245,7 +245,7 @@ export! {
         options.has_timestamp = timestamp.is_some();
     }
 
-    /// A compaction reports no error that could say so.
+    /// A compaction has no error to report it by.
     fn rocksdb_compactoptions_set_full_history_ts_low(
         _options: &mut CompactSettings,
         timestamp[timestamp_len]: Option<&[u8]>,

@@ -12,10 +12,10 @@ use crate::options::kept::{Kept, keeps_numbers};
 
 const TRANSACTIONS: Absent = Absent("transactions");
 
-/// `rocksdb_transactiondb_t`, of which there is none.
+/// `rocksdb_transactiondb_t`, never made.
 pub enum TransactionDb {}
 
-/// `rocksdb_optimistictransactiondb_t`, of which there is none.
+/// `rocksdb_optimistictransactiondb_t`, never made.
 pub enum OptimisticDb {}
 
 /// `rocksdb_transactiondb_options_t`.

@@ -1,20 +1,20 @@
-//! The library's allocator is `malloc`, so that C can free what a vector held without a copy being made of it.
+//! The library's allocator is `malloc`: C can free a vector's memory without a copy.
 //!
-//! Rust's own default allocator is `malloc` for most requests on Linux too, but does not promise it; this one does.
+//! Rust's own default allocator is `malloc` for most requests on Linux too, but does not promise it.
 
 use std::alloc::{GlobalAlloc, Layout};
 
-/// What `malloc` aligns for on every 64-bit platform that we build for.
+/// Alignment of `malloc` on every supported 64-bit platform.
 const MALLOC_ALIGN: usize = 16;
 
 struct Malloc;
 
-// SAFETY: each method forwards to the C function of that purpose, which keeps `GlobalAlloc`'s contract: a block has the
-// size and alignment asked for (`aligned_alloc` where `malloc` promises less), and all of them are freed by `free`.
+// SAFETY: each method forwards to its C function, which keeps `GlobalAlloc`'s contract: a block has the size and
+// alignment asked for (`aligned_alloc` beyond `malloc`'s alignment), and `free` frees every block.
 unsafe impl GlobalAlloc for Malloc {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: sizes and alignments of a layout are what the functions take; `aligned_alloc` wants a multiple.
+        // SAFETY: a layout's size and alignment are valid arguments; `aligned_alloc` wants a multiple.
         unsafe {
             if layout.align() <= MALLOC_ALIGN {
                 libc::malloc(layout.size()).cast()
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Malloc {
             // SAFETY: any size may be asked for.
             return unsafe { libc::calloc(layout.size(), 1).cast() };
         }
-        // SAFETY: the caller's layout; the block that is zeroed has its size.
+        // SAFETY: the caller's layout; the zeroed block has its size.
         unsafe {
             let block = self.alloc(layout);
             if !block.is_null() {
@@ -42,14 +42,14 @@ unsafe impl GlobalAlloc for Malloc {
 
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, _layout: Layout) {
-        // SAFETY: a block of `alloc`, `alloc_zeroed` or `realloc`, which all come from the same heap.
+        // SAFETY: a block of `alloc`, `alloc_zeroed` or `realloc`, all from the same heap.
         unsafe { libc::free(block.cast()) }
     }
 
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         if layout.align() <= MALLOC_ALIGN {
-            // SAFETY: a block of this heap, which `realloc` aligns as `malloc` does.
+            // SAFETY: a block of this heap; `realloc` aligns as `malloc` does.
             return unsafe { libc::realloc(block.cast(), size).cast() };
         }
         // SAFETY: the caller's block and layout; the copy is no longer than either block.
@@ -67,7 +67,7 @@ unsafe impl GlobalAlloc for Malloc {
 #[global_allocator]
 static MALLOC: Malloc = Malloc;
 
-/// The memory of a vector that has some, to be freed with `free`.
+/// The memory of a non-empty vector, to be freed with `free`.
 pub fn release(bytes: Vec<u8>) -> *mut u8 {
     std::mem::ManuallyDrop::new(bytes).as_mut_ptr()
 }

@@ -7,7 +7,7 @@ use std::slice;
 use super::Handle;
 use super::call::die;
 
-/// Which argument of which function: for messages.
+/// Function and argument, for messages.
 #[derive(Clone, Copy)]
 pub struct Place {
     pub function: &'static str,
@@ -21,15 +21,15 @@ impl Place {
     }
 }
 
-/// An argument that is made of one parameter in C, or of a pointer and a length.
+/// An argument made of one parameter in C, or of a pointer and a length.
 pub trait FromC: Sized {
-    /// The parameter; of two the pointer.
+    /// The parameter; of a pair, the pointer.
     type Parameter;
     /// The parameter, or both.
     type Raw;
 
     /// # Safety
-    /// K1 to K5 hold of what `raw` is, and of `Self` for as long as the caller keeps it.
+    /// K1 to K5 hold of `raw`, and of `Self` for as long as the caller keeps it.
     unsafe fn from_c(raw: Self::Raw, place: Place) -> Self;
 }
 
@@ -66,7 +66,7 @@ impl<'a, T: Handle> FromC for &'a T {
 
     #[inline]
     unsafe fn from_c(raw: *const T, place: Place) -> &'a T {
-        // SAFETY: K1, K5: a handle in use, which nobody changes meanwhile.
+        // SAFETY: K1, K5: a handle in use, unchanged meanwhile.
         unsafe { raw.as_ref() }.unwrap_or_else(|| place.is_null())
     }
 }
@@ -77,7 +77,7 @@ impl<'a, T: Handle> FromC for Option<&'a T> {
 
     #[inline]
     unsafe fn from_c(raw: *const T, _place: Place) -> Option<&'a T> {
-        // SAFETY: K1, K5: NULL, or a handle in use, which nobody changes meanwhile.
+        // SAFETY: K1, K5: NULL, or a handle in use, unchanged meanwhile.
         unsafe { raw.as_ref() }
     }
 }
@@ -93,19 +93,19 @@ impl<'a, T: Handle> FromC for &'a mut T {
     }
 }
 
-/// A handle that the call destroys, or takes into something else. NULL is none.
+/// A handle destroyed or consumed by the call. NULL is none.
 impl<T: Handle> FromC for Option<Box<T>> {
     type Parameter = *mut T;
     type Raw = *mut T;
 
     #[inline]
     unsafe fn from_c(raw: *mut T, _place: Place) -> Option<Box<T>> {
-        // SAFETY: K1: what `reply` made of a box, once.
+        // SAFETY: K1: `reply` made it of a box, once.
         (!raw.is_null()).then(|| unsafe { Box::from_raw(raw) })
     }
 }
 
-/// The same where there must be one.
+/// The same, required.
 impl<T: Handle> FromC for Box<T> {
     type Parameter = *mut T;
     type Raw = *mut T;
@@ -114,12 +114,12 @@ impl<T: Handle> FromC for Box<T> {
         if raw.is_null() {
             place.is_null();
         }
-        // SAFETY: K1: what `reply` made of a box, once, and not NULL.
+        // SAFETY: K1: `reply` made it of a box, once, and it is not NULL.
         unsafe { Box::from_raw(raw) }
     }
 }
 
-/// A handle whose contents the call replaces, when it no longer needs any of its other arguments: they may be the same.
+/// A handle whose contents the call replaces after its last use of its other arguments: they may be the same.
 pub struct Replaced<T>(ptr::NonNull<T>);
 
 impl<T: Handle> FromC for Replaced<T> {
@@ -133,7 +133,7 @@ impl<T: Handle> FromC for Replaced<T> {
 
 impl<T> Replaced<T> {
     pub fn with(mut self, contents: T) {
-        // SAFETY: K1, K5: a handle in use by this call alone; `self` is the last way to it that the call uses.
+        // SAFETY: K1, K5: a handle in use by this call alone; the call uses no other way to it after `self`.
         unsafe { *self.0.as_mut() = contents }
     }
 }
@@ -147,7 +147,7 @@ impl<'a> FromC for &'a [u8] {
         if bytes.is_null() && len > 0 {
             place.is_null();
         }
-        // SAFETY: K2, and no NULL before more than nothing, as just seen.
+        // SAFETY: K2, and NULL only if `len` is 0, as checked above.
         unsafe { bytes_at(bytes, len) }
     }
 }
@@ -165,13 +165,13 @@ impl<'a> FromC for Option<&'a [u8]> {
 }
 
 /// # Safety
-/// K2, and not NULL where `len` is more than 0.
+/// K2. NULL gives an empty slice, whatever `len`.
 #[inline]
 pub unsafe fn bytes_at<'a>(bytes: *const c_char, len: usize) -> &'a [u8] {
     if bytes.is_null() {
         return &[];
     }
-    // SAFETY: not NULL, and K2, which the caller vouches for.
+    // SAFETY: not NULL, and the caller vouches for K2.
     unsafe { slice::from_raw_parts(bytes.cast(), len) }
 }
 
@@ -199,7 +199,7 @@ impl<'a> FromC for Option<&'a CStr> {
     }
 }
 
-/// Where one result goes; NULL drops it.
+/// Destination of one result; NULL drops it.
 pub struct Out<T>(*mut T);
 
 impl<T> FromC for Out<T> {
@@ -220,7 +220,7 @@ impl<T: Copy> Out<T> {
     #[inline]
     pub fn set(&self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: K4: room for a result, which may hold anything before.
+            // SAFETY: K4: room for a result, with any contents before.
             unsafe { self.0.write(value) }
         }
     }

@@ -1,4 +1,4 @@
-//! Arrays of C: several parameters, in whatever order, that belong together.
+//! C's arrays: several parameters, in any order, of one argument.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
@@ -7,7 +7,7 @@ use std::slice;
 use super::Handle;
 use super::argument::{FromC, Place, bytes_at};
 
-/// The length of a call's arrays. Only C makes one, so that K2 covers what it is used with.
+/// The length of a call's arrays. Only C makes one, so K2 covers its use.
 #[derive(Clone, Copy)]
 pub struct Count(usize);
 
@@ -26,7 +26,7 @@ impl FromC for Count {
     }
 }
 
-/// The same where C has an `int`.
+/// The same for an `int` in C.
 #[derive(Clone, Copy)]
 pub struct IntCount(Count);
 
@@ -45,7 +45,7 @@ impl From<IntCount> for Count {
     }
 }
 
-/// An array that the call reads.
+/// An array read by the call.
 #[derive(Clone, Copy)]
 pub struct Array<T> {
     first: *const T,
@@ -62,7 +62,7 @@ impl<T> FromC for Array<T> {
 }
 
 impl<T> Array<T> {
-    /// The elements, of which the caller says that there are `count`.
+    /// The elements; the caller states that there are `count`.
     pub fn elements<'a>(self, count: impl Into<Count>) -> &'a [T] {
         let Count(len) = count.into();
         if self.first.is_null() {
@@ -96,7 +96,7 @@ impl Array<*const c_char> {
         self.elements(count).iter().map(move |&text| unsafe { FromC::from_c(text, place) })
     }
 
-    /// The byte strings whose lengths are in `sizes`.
+    /// The byte strings with the lengths in `sizes`.
     pub fn byte_strings<'a>(self, sizes: Array<usize>, count: Count) -> impl ExactSizeIterator<Item = &'a [u8]> {
         let place = self.place;
         let both = self.elements(count).iter().zip(sizes.elements(count));
@@ -105,7 +105,7 @@ impl Array<*const c_char> {
     }
 }
 
-/// One byte string that C passes in parts.
+/// One byte string passed in parts.
 pub struct Parts {
     pub count: IntCount,
     pub parts: Array<*const c_char>,
@@ -129,7 +129,7 @@ pub struct CSlice {
 
 impl CSlice {
     pub const NONE: CSlice = CSlice { data: std::ptr::null(), size: 0 };
-    /// No bytes, of which callers may make a slice of their own: not NULL.
+    /// No bytes, and not NULL: callers may make a slice of it.
     pub const EMPTY: CSlice = CSlice { data: c"".as_ptr(), size: 0 };
 
     pub fn of(bytes: &[u8]) -> CSlice {
@@ -139,12 +139,12 @@ impl CSlice {
 
 impl Array<CSlice> {
     pub fn slices<'a>(self, count: Count) -> impl ExactSizeIterator<Item = &'a [u8]> {
-        // SAFETY: K2, of each element; `bytes_at` makes nothing of NULL.
+        // SAFETY: K2, of each element; for NULL `bytes_at` returns an empty slice.
         self.elements(count).iter().map(|slice| unsafe { bytes_at(slice.data, slice.size) })
     }
 }
 
-/// An array that the call fills.
+/// An array filled by the call.
 pub struct OutArray<T> {
     first: *mut T,
     place: Place,
@@ -169,7 +169,7 @@ impl<T> OutArray<T> {
             }
             return &mut [];
         }
-        // SAFETY: K4, K2: room for `len` results, which may hold anything before.
+        // SAFETY: K4, K2: room for `len` results, with any contents before.
         unsafe { slice::from_raw_parts_mut(self.first.cast(), len) }
     }
 }

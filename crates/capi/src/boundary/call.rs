@@ -1,4 +1,4 @@
-//! How every exported function runs: no panic crosses the boundary.
+//! The wrapper of every exported function: no panic crosses the boundary.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::reply::{ErrorSlot, IntoC};
 use crate::failure::Failure;
 
-/// Runs a function that cannot report an error: a panic ends the process.
+/// Runs a function without an error parameter: a panic ends the process.
 #[inline]
 pub fn infallible<R: IntoC>(function: &'static str, body: impl FnOnce() -> R) -> R::C {
     match catch_unwind(AssertUnwindSafe(|| body().into_c())) {
@@ -15,7 +15,7 @@ pub fn infallible<R: IntoC>(function: &'static str, body: impl FnOnce() -> R) ->
     }
 }
 
-/// Runs a function that reports errors; a panic is one.
+/// Runs a function with an error parameter; a panic is an error.
 #[inline]
 pub fn fallible<R: IntoC>(
     function: &'static str,
@@ -43,7 +43,7 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic without a message")
 }
 
-/// Ends the process: the caller broke the interface's rules, or we did, and nobody can be told otherwise.
+/// Ends the process: the caller or this library broke the interface's rules, and no other report is possible.
 #[cold]
 pub fn die(what: &str) -> ! {
     eprintln!("librocksdb (Spillway): {what}");

@@ -1,5 +1,5 @@
-//! C's functions, called by the engine (K6): comparators, merge operators, compaction filters, prefix extractors, and the
-//! visitors of a batch. Here are the calls; what the engine makes of them is in [`extend`](crate::extend).
+//! C's functions, called by the engine (K6): comparators, merge operators, compaction filters, prefix extractors, and
+//! visitors of a batch. The calls are here; the engine's objects around them are in [`extend`](crate::extend).
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_void};
@@ -9,7 +9,7 @@ use super::argument::{FromC, Place, bytes_at};
 use super::reply;
 use crate::extend::filter::{CallbackFilter, FilterContext};
 
-/// A callback's first argument, and what frees it.
+/// A callback's first argument, and its destructor.
 pub struct State {
     state: *mut c_void,
     destructor: Option<unsafe extern "C" fn(*mut c_void)>,
@@ -21,7 +21,7 @@ unsafe impl Send for State {}
 unsafe impl Sync for State {}
 
 impl State {
-    /// State that nobody frees.
+    /// State without a destructor.
     pub fn borrowed(state: StatePointer) -> State {
         State { state: state.0, destructor: None }
     }
@@ -40,7 +40,7 @@ impl Drop for State {
     }
 }
 
-/// Arguments that are passed on and never looked into.
+/// Arguments passed on unread.
 macro_rules! opaque {
     ($( $(#[$doc:meta])* $name:ident($type:ty); )+) => {$(
         $(#[$doc])*
@@ -66,13 +66,13 @@ opaque! {
     Name(Option<unsafe extern "C" fn(*mut c_void) -> *const c_char>);
     FullMerge(Option<FullMergeFn>);
     PartialMerge(Option<PartialMergeFn>);
-    /// Frees what a merge returned.
+    /// Frees the result of a merge.
     DeleteValue(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>);
     Filter(Option<FilterFn>);
-    /// The prefix of a key, which may be anywhere in memory that lives as long as the state.
+    /// The prefix of a key: memory anywhere, alive as long as the state.
     Transform(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char>);
     InDomain(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar>);
-    /// A filter that the library owns from then on, or NULL.
+    /// A filter, from then on owned by the library, or NULL.
     CreateFilter(Option<unsafe extern "C" fn(*mut c_void, *mut FilterContext) -> *mut CallbackFilter>);
     /// State, level, a line and its length.
     Log(Option<unsafe extern "C" fn(*mut c_void, c_uint, *mut c_char, usize)>);
@@ -82,7 +82,7 @@ opaque! {
     VisitFamilyKey(Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>);
 }
 
-/// A function that is never called, whatever its type.
+/// A function never called, of any type.
 pub struct Uncalled;
 
 impl FromC for Uncalled {
@@ -94,7 +94,7 @@ impl FromC for Uncalled {
     }
 }
 
-/// State, key, the value below or NULL, operands oldest first, and where success and the result's length go.
+/// State, key, the value below or NULL, operands oldest first, and destinations of success and the result's length.
 type FullMergeFn = unsafe extern "C" fn(
     *mut c_void,
     *const c_char,
@@ -120,7 +120,7 @@ type PartialMergeFn = unsafe extern "C" fn(
     *mut usize,
 ) -> *mut c_char;
 
-/// State, level, key, value, and where a new value goes with its length and a flag that says so.
+/// State, level, key, value, and destinations of a new value, its length and its flag.
 type FilterFn = unsafe extern "C" fn(
     *mut c_void,
     c_int,
@@ -138,10 +138,10 @@ fn raw(bytes: &[u8]) -> *const c_char {
 }
 
 impl Name {
-    /// The name, copied; empty where there is no function or no name.
+    /// The name, copied; empty without a function or a name.
     pub fn of(self, state: &State) -> String {
         let Some(name) = self.0 else { return String::new() };
-        // SAFETY: K6, and K3 of what it returns.
+        // SAFETY: K6, and K3 of the returned name.
         unsafe {
             let name = name(state.state);
             if name.is_null() { String::new() } else { CStr::from_ptr(name).to_string_lossy().into_owned() }
@@ -159,16 +159,16 @@ impl Compare {
 }
 
 impl DeleteValue {
-    /// Copies what a merge returned, and frees it; `None` where it failed.
+    /// Copies the result of a merge, and frees it; `None` if the merge failed.
     ///
     /// # Safety
     /// K6: `len` bytes at `merged`, or NULL, to be freed as the operator's maker said.
     unsafe fn take(self, state: &State, merged: *mut c_char, len: usize, success: c_uchar) -> Option<Vec<u8>> {
-        // SAFETY: the caller's promise; NULL makes nothing of it.
+        // SAFETY: the caller's promise; for NULL `bytes_at` returns an empty slice.
         let copy = (success != 0).then(|| unsafe { bytes_at(merged, len) }.to_vec());
         match self.0 {
             _ if merged.is_null() => {}
-            // SAFETY: K6: this is what frees it.
+            // SAFETY: K6: this function frees the result.
             Some(delete) => unsafe { delete(state.state, merged, len) },
             // SAFETY: K6: without a function of its own the memory is malloc's.
             None => unsafe { reply::free(merged) },
@@ -237,7 +237,7 @@ impl PartialMerge {
     }
 }
 
-/// What a filter made of a value.
+/// A filter's decision on a value.
 pub enum Filtered {
     Keep,
     Remove,
@@ -265,7 +265,7 @@ impl Filter {
 
 impl CreateFilter {
     pub fn call(self, state: &State, context: &mut FilterContext) -> Option<Box<CallbackFilter>> {
-        // SAFETY: K6, and K1 of what it returns.
+        // SAFETY: K6, and K1 of the returned filter.
         unsafe {
             let filter = self.0?(state.state, context);
             (!filter.is_null()).then(|| Box::from_raw(filter))
@@ -281,11 +281,11 @@ impl InDomain {
 }
 
 impl Transform {
-    /// The length of the key's beginning that is its prefix; `None` where what the function returns is not one.
+    /// The length of the key's prefix; `None` if the function returns no prefix of the key.
     pub fn prefix_len(self, state: &State, key: &[u8]) -> Option<usize> {
         let transform = self.0?;
         let mut len = 0;
-        // SAFETY: K6; what it returns is read before anything else is called.
+        // SAFETY: K6; the returned prefix is read before any other call.
         let prefix = unsafe {
             let prefix = transform(state.state, raw(key), key.len(), &mut len);
             bytes_at(prefix, if prefix.is_null() { 0 } else { len })
@@ -300,7 +300,7 @@ impl Log {
         if let Some(log) = self.0 {
             let mut line = line.as_bytes().to_vec();
             let len = line.len();
-            line.push(0); // for those who take it for a string
+            line.push(0); // for readers that expect a C string
             // SAFETY: K6.
             unsafe { log(state.state, level.into(), line.as_mut_ptr().cast(), len) }
         }

@@ -1,15 +1,15 @@
 //! The boundary to C: everything unsafe in this crate.
 //!
-//! Exported functions are written in [`export!`] and [`fallible!`] with Rust's types; the macros turn C's parameters into
-//! them, keep panics on this side, and turn results into what C expects. What no compiler can check is what a caller
-//! promises, as RocksDB's header has it:
+//! Exported functions are written in [`export!`] and [`fallible!`] with Rust's types. The macros convert C's
+//! parameters, catch panics, and convert results. The compiler cannot check the caller's promises, given in RocksDB's
+//! header:
 //!
-//! - **K1** A handle is NULL, or what a function of this library returned for that type and no function has destroyed.
-//!   A NULL where there must be a handle ends the process with a message that names function and argument.
-//! - **K2** A pointer that comes with a length leads to that many bytes (or elements), which do not change during the
-//!   call. NULL stands for none.
-//! - **K3** A pointer to text without a length leads to text that ends with a zero byte.
-//! - **K4** A pointer to where a result goes is NULL, which drops the result, or leads to room for it.
+//! - **K1** A handle is NULL, or was returned by a function of this library for its type and is not yet destroyed. A
+//!   NULL in place of a required handle ends the process with a message that names function and argument.
+//! - **K2** A pointer with a length leads to as many bytes (or elements), unchanged during the call. NULL stands for
+//!   none.
+//! - **K3** A pointer to text without a length leads to text ending with a zero byte.
+//! - **K4** A pointer to a result's destination is NULL, which drops the result, or leads to room for it.
 //! - **K5** While a function changes a handle (setters, iterators, batches, destroying), no other thread uses it.
 //! - **K6** A callback has the type that the header gives it, can be called by any thread, also by several at once, with
 //!   its state, until its destructor was called, and does not unwind.
@@ -23,7 +23,7 @@ pub mod callback;
 pub mod reply;
 pub mod settings;
 
-/// A type that C knows by a pointer to it.
+/// A type known to C by a pointer to it.
 pub trait Handle {}
 
 /// Marks types as handles.
@@ -31,7 +31,7 @@ macro_rules! handles {
     ($($type:ty),+ $(,)?) => { $( impl $crate::boundary::Handle for $type {} )+ };
 }
 
-/// Exports functions that report no error. An argument `key[key_len]` is two parameters in C: pointer and length.
+/// Exports functions without an error parameter. An argument `key[key_len]` is two parameters in C: pointer and length.
 macro_rules! export {
     ($(
         $(#[doc = $doc:literal])*
@@ -50,7 +50,7 @@ macro_rules! export {
     )+};
 }
 
-/// Exports functions that report errors: `char** errptr` is their last parameter in C, and bodies return a `Result`.
+/// Exports functions with an error parameter: `char** errptr`, the last one in C. Bodies return a `Result`.
 macro_rules! fallible {
     ($(
         $(#[doc = $doc:literal])*
@@ -76,8 +76,9 @@ macro_rules! fallible {
     )+};
 }
 
-/// Exports functions whose first argument is a handle that nothing makes, so that it is NULL (K1): those after `destroy` do
-/// nothing, those after `use` end the process. Their other arguments are the caller's to clean up, and not looked at.
+/// Exports functions whose first argument is a handle of a type never made, so it is NULL (K1). Functions after
+/// `destroy` do nothing; functions after `use` end the process. Their other arguments are not looked at, and stay the
+/// caller's to clean up.
 macro_rules! of_nothing {
     ($what:literal; destroy { $($destroyer:ident)* } use { $($user:ident)* }) => {
         $(
@@ -106,12 +107,12 @@ macro_rules! or_unit {
     };
 }
 
-/// One argument, from the parameters that it is in C.
+/// One argument, from its parameters in C.
 macro_rules! take {
     ($function:ident, $arg:ident $([$len:ident])?) => {{
         const PLACE: $crate::boundary::argument::Place =
             $crate::boundary::argument::Place { function: stringify!($function), argument: stringify!($arg) };
-        // SAFETY: K1 to K5, which the caller of an exported function keeps.
+        // SAFETY: K1 to K5, kept by the caller of an exported function.
         unsafe { $crate::boundary::argument::FromC::from_c(($arg $(, $len)?), PLACE) }
     }};
 }

@@ -1,4 +1,4 @@
-//! Rust's results as C's: handles, plain numbers, and memory that C frees with `free`.
+//! Rust's results as C's: handles, plain numbers, and memory for C to free with `free`.
 
 use std::ffi::{c_char, c_double, c_int, c_uchar};
 use std::ptr;
@@ -9,7 +9,7 @@ use super::array::CSlice;
 use super::call::die;
 use crate::failure::Failure;
 
-/// A result, and what C gets instead where there is none because of an error.
+/// A result, and its substitute in C after an error.
 pub trait IntoC {
     type C;
     const ABSENT: Self::C;
@@ -42,7 +42,7 @@ impl IntoC for bool {
     }
 }
 
-/// A handle that the caller owns.
+/// A handle owned by the caller.
 impl<T: Handle> IntoC for Box<T> {
     type C = *mut T;
     const ABSENT: *mut T = ptr::null_mut();
@@ -70,7 +70,7 @@ impl IntoC for CSlice {
     }
 }
 
-/// Memory that C frees with `free`; NULL for none.
+/// Memory for C to free with `free`; NULL for none.
 pub struct Given<T>(*mut T);
 
 impl<T> IntoC for Given<T> {
@@ -91,10 +91,10 @@ impl<T> Given<T> {
 }
 
 impl Given<c_char> {
-    /// A copy of bytes. Never NULL: C takes that for the absence of a value.
+    /// A copy of bytes. Never NULL: to C, NULL is the absence of a value.
     #[inline]
     pub fn bytes(bytes: &[u8]) -> Self {
-        // SAFETY: malloc may be called with any size; what it returns has room for the copy, and is nobody else's.
+        // SAFETY: malloc may be called with any size; its result has room for the copy, and is not shared.
         unsafe {
             let copy: *mut c_char = allocated(libc::malloc(bytes.len().max(1)));
             ptr::copy_nonoverlapping(bytes.as_ptr(), copy.cast(), bytes.len());
@@ -111,7 +111,7 @@ impl Given<c_char> {
         Given(allocator::release(bytes).cast())
     }
 
-    /// A copy of text, with the zero byte that ends it.
+    /// A copy of text, with a zero byte at the end.
     pub fn text(text: impl AsRef<[u8]>) -> Self {
         let mut bytes = text.as_ref().to_vec();
         bytes.push(0);
@@ -138,10 +138,10 @@ fn allocated<T>(memory: *mut libc::c_void) -> *mut T {
     memory.cast()
 }
 
-/// Frees what C allocated, or was given.
+/// Frees memory allocated by C, or given to C.
 ///
 /// # Safety
-/// NULL, or memory of `malloc` that nobody uses any more.
+/// NULL, or memory of `malloc` no longer in use.
 pub unsafe fn free<T>(memory: *mut T) {
     // SAFETY: the caller's promise.
     unsafe { libc::free(memory.cast()) }
@@ -152,7 +152,7 @@ pub fn free_texts(list: FreedArray, len: usize) {
     if list.0.is_null() {
         return;
     }
-    // SAFETY: K1: what `Given::pointers` made of `len` texts.
+    // SAFETY: K1: `Given::pointers` made it of `len` texts.
     unsafe {
         for at in 0..len {
             free(*list.0.add(at));
@@ -161,7 +161,7 @@ pub fn free_texts(list: FreedArray, len: usize) {
     }
 }
 
-/// An array of texts that the caller gives back.
+/// An array of texts returned by the caller.
 pub struct FreedArray(*mut *mut c_char);
 
 impl super::argument::FromC for FreedArray {
@@ -173,7 +173,7 @@ impl super::argument::FromC for FreedArray {
     }
 }
 
-/// An array of handles that the caller gives back, with the handles.
+/// An array of handles returned by the caller, with the handles.
 pub struct FreedHandles<T>(*mut *mut T);
 
 impl<T: Handle> super::argument::FromC for FreedHandles<T> {
@@ -190,7 +190,7 @@ impl<T: Handle> FreedHandles<T> {
         if self.0.is_null() {
             return;
         }
-        // SAFETY: K1: what `Given::pointers` made of `len` handles that `Box::into_raw` returned.
+        // SAFETY: K1: `Given::pointers` made it of `len` handles from `Box::into_raw`.
         unsafe {
             for at in 0..len {
                 drop(Box::from_raw(*self.0.add(at)));
@@ -200,7 +200,7 @@ impl<T: Handle> FreedHandles<T> {
     }
 }
 
-/// Memory of `malloc` that the caller gives back.
+/// Memory of `malloc` returned by the caller.
 pub struct Freed(*mut libc::c_void);
 
 impl super::argument::FromC for Freed {
@@ -214,17 +214,17 @@ impl super::argument::FromC for Freed {
 
 impl Drop for Freed {
     fn drop(&mut self) {
-        // SAFETY: K1: NULL, or memory of `malloc` that the caller gives up.
+        // SAFETY: K1: NULL, or memory of `malloc` given up by the caller.
         unsafe { free(self.0) }
     }
 }
 
-/// Bytes that stay the handle's: C reads them until the handle changes.
+/// Bytes owned by the handle: C reads them until the handle changes.
 pub struct Lent(*const c_char);
 
 impl Lent {
     pub const NONE: Lent = Lent(ptr::null());
-    /// No bytes, of which callers may make a slice of their own: not NULL.
+    /// No bytes, and not NULL: callers may make a slice of it.
     pub const EMPTY: Lent = Lent(c"".as_ptr());
 
     #[inline]
@@ -249,13 +249,13 @@ pub struct ErrorSlot(*mut *mut c_char);
 
 impl ErrorSlot {
     /// # Safety
-    /// NULL, or a place that holds NULL or memory of `malloc`, and that only this call uses (K4).
+    /// NULL, or a place with NULL or memory of `malloc` in it, used by this call only (K4).
     #[inline]
     pub unsafe fn new(place: *mut *mut c_char) -> Self {
         ErrorSlot(place)
     }
 
-    /// Puts a message in place of the one that may be there, which is freed.
+    /// Stores a message. Frees an earlier one.
     #[cold]
     pub fn save(self, failure: &Failure) {
         if self.0.is_null() {

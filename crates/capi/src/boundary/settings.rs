@@ -7,7 +7,7 @@
 /// NAME: type in C [| ...] = RocksDB's default;                                       one that is only kept
 /// ```
 ///
-/// The handle is one that `Keeps` numbers.
+/// The handle implements `Keeps`.
 macro_rules! settings {
     ($Handle:ty, $prefix:literal; $($rest:tt)+) => {
         $crate::boundary::settings::rows!($Handle, $prefix; $($rest)+);
@@ -65,7 +65,7 @@ macro_rules! accessors {
             unsafe extern "C" fn set(options: *mut $Handle, value: $set) {
                 $crate::boundary::call::infallible(SETTER.function, || {
                     let apply: fn(&mut $Handle, $set) = $setter;
-                    // SAFETY: K1, K5, which the caller of an exported function keeps.
+                    // SAFETY: K1, K5, kept by the caller of an exported function.
                     apply(unsafe { $crate::boundary::argument::FromC::from_c(options, SETTER) }, value);
                 });
             }
@@ -74,7 +74,7 @@ macro_rules! accessors {
             unsafe extern "C" fn get(options: *mut $Handle) -> $get {
                 $crate::boundary::call::infallible(GETTER.function, || -> $get {
                     let read: fn(&$Handle) -> $get = $getter;
-                    // SAFETY: K1, K5, which the caller of an exported function keeps.
+                    // SAFETY: K1, K5, kept by the caller of an exported function.
                     read(unsafe { $crate::boundary::argument::FromC::from_c(options.cast_const(), GETTER) })
                 })
             }

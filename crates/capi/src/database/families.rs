@@ -11,11 +11,11 @@ use crate::failure::Failure;
 use crate::options::Options;
 use crate::text::utf8;
 
-/// Nothing gets old.
+/// No expiry.
 pub const NO_TTL: c_int = 0;
 
 impl Database {
-    /// Where values have stamps, those of the family get old after `ttl_s` seconds; 0 or less for never.
+    /// If values have stamps, the family's expire after `ttl_s` seconds; 0 or less for never.
     pub fn create_family(&self, options: &Options, name: &CStr, ttl_s: c_int) -> Result<Box<FamilyHandle>, Failure> {
         options.check(self.db.path())?;
         let mut options = options.within_bounds();
@@ -44,7 +44,7 @@ fallible! {
         database.create_family(options, name, ttl)
     }
 
-    /// After an error those made before it stay, without handles.
+    /// After an error the families made before it stay, without handles.
     fn rocksdb_create_column_families(
         database: &Database,
         options: &Options,

@@ -90,7 +90,7 @@ fallible! {
         database.flush(&families, options)
     }
 
-    /// What is logged is in the file when a write returns: only a sync is left to do.
+    /// A write reaches the file before it returns: only the sync is left to do.
     fn rocksdb_flush_wal(database: &Database, sync: bool) {
         if sync { database.db.sync_log().map_err(|error| database.refused(error)) } else { Ok(()) }
     }
@@ -108,7 +108,7 @@ fallible! {
         Ok(())
     }
 
-    /// Spillway's own: what C++ has as `DB::Resume`.
+    /// Spillway's own: C++'s `DB::Resume`.
     fn spillway_resume(database: &Database) {
         database.db.resume().map_err(|error| database.refused(error))
     }
@@ -182,8 +182,8 @@ fallible! {
 }
 
 export! {
-    /// Each call is undone by one of `rocksdb_enable_manual_compaction`, be it made before or after. Returns when none is
-    /// running any more.
+    /// Each call is undone by one of `rocksdb_enable_manual_compaction`, before or after it. Returns when no manual
+    /// compaction is running.
     fn rocksdb_disable_manual_compaction(database: &Database) {
         *database.times_disabled.write() += 1;
     }
@@ -192,7 +192,7 @@ export! {
         *database.times_disabled.write() -= 1;
     }
 
-    /// No compaction begins any more; memtables are still flushed, so that writes go on. `wait` for those that run.
+    /// No compaction starts any more; memtables are still flushed, so writes go on. `wait` for the running ones.
     fn rocksdb_cancel_all_background_work(database: &Database, wait: bool) {
         database.stop_compactions(wait);
     }

@@ -20,19 +20,19 @@ use crate::read_options::ReadSettings;
 use crate::ttl::Stamps;
 use crate::write_options::WriteSettings;
 
-/// An open database. Other handles made from it (snapshots, iterators, families) own what they need, and can outlive it.
+/// An open database. Handles made from it (snapshots, iterators, families) own their resources, and can outlive it.
 pub struct Database {
     pub db: Arc<Db>,
     default: Arc<Family>,
     read_only: bool,
     /// Values end with a stamp: the database was opened with a time to live.
     stamps: Option<Stamps>,
-    /// Manual compactions hold it shared while they run. How many times they were disabled, less how many times they were
-    /// enabled: none runs while it is above 0. RocksDB counts below 0 too, for callers that enable first.
+    /// Number of disable calls less enable calls; no manual compaction runs while it is above 0. A running one holds
+    /// the lock shared. RocksDB counts below 0 too, for callers enabling first.
     times_disabled: RwLock<i64>,
-    /// Options that cannot be honoured are told of instead of refused.
+    /// Unsupported options give warnings instead of errors.
     ignores_unsupported: bool,
-    /// What was told of already, of the options of calls.
+    /// Call options already noted in the event log.
     told: RwLock<BTreeSet<&'static str>>,
 }
 
@@ -42,19 +42,19 @@ pub struct FamilyHandle(pub Arc<Family>);
 handles!(Database, FamilyHandle);
 
 impl Database {
-    /// The family that functions without one mean.
+    /// The family of functions without a family argument.
     #[inline]
     pub fn default_family(&self) -> &Arc<Family> {
         &self.default
     }
 
-    /// What takes stamps off values and puts them on, where they have them.
+    /// Adds and removes stamps; `None` if values have none.
     #[inline]
     pub fn stamps(&self) -> Option<&Stamps> {
         self.stamps.as_ref()
     }
 
-    /// Tells the event log of options that a call was given and that have no effect: of each once.
+    /// Notes a call's options without effect in the event log, each once.
     #[inline]
     pub fn tell(&self, kept: &Kept) {
         if !kept.is_empty() {
@@ -73,14 +73,14 @@ impl Database {
     }
 
     /// # Errors
-    /// What options of a read change of what is found, and cannot be honoured.
+    /// A read option affects results and cannot be honoured.
     pub fn honour(&self, settings: &ReadSettings) -> Result<(), Error> {
         settings.check(self.ignores_unsupported)?;
         self.tell(&settings.kept);
         Ok(())
     }
 
-    /// How a write is done by these options.
+    /// The engine's options of a write.
     #[inline]
     pub fn writing<'s>(&self, settings: &'s WriteSettings) -> &'s WriteOptions {
         self.tell(&settings.kept);
@@ -92,7 +92,7 @@ impl Database {
     pub fn refused(&self, error: Error) -> Failure {
         match error.kind() {
             ErrorKind::ReadOnly if self.read_only => Failure::not_implemented(error.to_string()),
-            // Only a write that was asked not to wait is refused like this.
+            // Only a write forbidden to wait fails so.
             ErrorKind::Busy => Failure::incomplete(error.to_string()),
             _ => error.into(),
         }

@@ -1,4 +1,4 @@
-//! Opening and closing; databases that are not open: destroyed, repaired, their families listed.
+//! Opening and closing; operations on closed databases: destroy, repair, list families.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
@@ -19,8 +19,8 @@ use crate::options::Options;
 use crate::text::{path, utf8};
 use crate::ttl::Stamps;
 
-/// Brings numbers that are out of bounds to the nearest that is not: C's setters cannot refuse any, and RocksDB does the
-/// same. What was asked for is kept: the open tells of it.
+/// Clamps numbers out of bounds: C's setters cannot refuse any, and RocksDB clamps too. The requested values are kept:
+/// the open notes them.
 fn clamp(group: &mut (impl OptionGroup + Clone)) {
     let mut changes = Vec::new();
     for (row, setting) in group.settings() {
@@ -45,7 +45,7 @@ fn within_bounds(options: &FamilyOptions) -> FamilyOptions {
 }
 
 impl Options {
-    /// How a database is opened for writing by these options, with these families.
+    /// The engine's options to open a database for writing with these families.
     fn to_open<'a>(&self, families: impl Iterator<Item = (String, &'a Options)>) -> OpenOptions {
         let mut open = OpenOptions { db: self.db.clone(), ..OpenOptions::default() };
         open.block_cache = self.block_cache.clone();
@@ -67,7 +67,7 @@ impl Options {
         open
     }
 
-    /// The family's options as a database takes them.
+    /// The family's options for the engine.
     pub fn within_bounds(&self) -> FamilyOptions {
         within_bounds(&self.family)
     }
@@ -79,7 +79,7 @@ impl Options {
 
 impl Database {
     /// # Errors
-    /// The engine's; a database that another has locked is an IO error, as in RocksDB.
+    /// The engine's. If the database is locked, an IO error, as in RocksDB.
     fn open(path: &Path, options: &Options, open: &OpenOptions) -> Result<Box<Database>, Failure> {
         options.check(path)?;
         let db = Db::open(path, open).map_err(locked_out)?;
@@ -109,7 +109,7 @@ impl Database {
         Ok(Box::new(database))
     }
 
-    /// Opens a database whose only family is the default one.
+    /// Opens a database with only the default family.
     fn open_default(options: &Options, name: &CStr, mode: Mode<'_>) -> Result<Box<Database>, Failure> {
         let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
         if matches!(mode, Mode::ReadOnly) {
@@ -146,7 +146,7 @@ impl Database {
     }
 }
 
-/// A directory that somebody has locked is an IO error, as in RocksDB.
+/// A locked directory is an IO error, as in RocksDB.
 fn locked_out(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::Busy => Failure::locked(error.to_string()),
@@ -154,7 +154,7 @@ fn locked_out(error: Error) -> Failure {
     }
 }
 
-/// What a database is opened for.
+/// Mode of an open.
 enum Mode<'a> {
     Write,
     ReadOnly,
@@ -179,7 +179,7 @@ impl Mode<'_> {
     }
 }
 
-/// The families that a call names, and where their handles go.
+/// The families named by a call, and destinations of their handles.
 struct Families {
     count: IntCount,
     names: Array<*const c_char>,
@@ -188,7 +188,7 @@ struct Families {
 }
 
 export! {
-    /// Ends the database's threads and lets go of its directory. What other handles hold stays readable to them.
+    /// Ends the database's threads and releases its directory. Other handles keep their data readable.
     fn rocksdb_close(database: Option<Box<Database>>) {
         let Some(database) = database else { return };
         if let Err(error) = database.db.close() {
@@ -206,7 +206,7 @@ fallible! {
         Database::open_default(options, name, Mode::Write)
     }
 
-    /// Logs are read either way; with the flag, one that holds anything is an error in RocksDB. Ours are part of the
+    /// WALs are read either way. In RocksDB the flag makes an error of one with data; here WALs are part of the
     /// database.
     fn rocksdb_open_for_read_only(options: &Options, name: &CStr, _error_if_wal_file_exists: bool) -> Box<Database> {
         Database::open_default(options, name, Mode::ReadOnly)
@@ -265,7 +265,7 @@ fallible! {
         Db::destroy_by(path(name), &options.db, &options.vfs()).map_err(locked_out)
     }
 
-    /// What was lost stands in the directory's `lost/REPORT`, as in RocksDB an error only where there is no database then.
+    /// Losses are listed in the directory's `lost/REPORT`. As in RocksDB they are an error only if no database is left.
     fn rocksdb_repair_db(options: &Options, name: &CStr) {
         let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
         open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));

@@ -1,4 +1,4 @@
-//! What a database tells about itself: properties and sizes.
+//! Properties and sizes.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -17,7 +17,7 @@ impl Database {
         value.map_or(Given::NONE, Given::text)
     }
 
-    /// 0 where the property is known, and -1 where it is not.
+    /// 0 if the property is known, else -1.
     fn int_property(&self, family: &Family, name: &CStr, value: Out<u64>) -> c_int {
         let found = name.to_str().ok().and_then(|name| self.db.int_property(family, name));
         let Some(number) = found else { return -1 };
@@ -48,7 +48,7 @@ struct Ranges {
 }
 
 export! {
-    /// NULL of a name that is not a property's.
+    /// NULL for an unknown property.
     fn rocksdb_property_value(database: &Database, name: &CStr) -> Given<c_char> {
         database.property(database.default_family(), name)
     }

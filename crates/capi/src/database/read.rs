@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::read_options::ReadSettings;
 use crate::ttl::unstamp;
 
-/// `rocksdb_pinnableslice_t` and `rocksdb_pinnable_handle_t`: a value that pins the block it lies in.
+/// `rocksdb_pinnableslice_t` and `rocksdb_pinnable_handle_t`: a value and a pin on its block.
 pub struct PinnedValue(Pinned);
 
 handles!(PinnedValue);
@@ -31,7 +31,7 @@ fn unstamp_found(found: Found) -> Found {
     found?.map(unstamp).transpose()
 }
 
-/// A value as C frees it. What is nobody else's is handed over, anything else copied.
+/// A value for C to free. An unshared value is handed over, any other is copied.
 fn given(value: Pinned) -> Given<c_char> {
     match value.as_shared() {
         Some(_) => Given::bytes(&value),
@@ -39,7 +39,7 @@ fn given(value: Pinned) -> Given<c_char> {
     }
 }
 
-/// The same of what was looked up, with its length: NULL and 0 where there is nothing, or an error.
+/// The same for a lookup, with the length: NULL and 0 for an absent key or an error.
 #[inline]
 pub fn given_found(
     found: Result<Option<Pinned>, impl Into<Failure>>,
@@ -98,7 +98,7 @@ impl Database {
         Ok(true)
     }
 
-    /// Looks keys up, all of a family at once.
+    /// Looks up several keys, all of a family at once.
     fn multi_get(&self, family: &Family, keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
         match self.honour(options).and_then(|()| self.db.multi_get(family, keys, &options.options)) {
             Ok(found) if self.stamps.is_some() => found.into_iter().map(unstamp_found).collect(),
@@ -119,8 +119,8 @@ impl Database {
         found
     }
 
-    /// Whether a key exists. As in RocksDB, `found` says that the answer is sure, and only then is there a value: an empty
-    /// one of an absent key. Callers that pass no `found` get none, and so have none to free.
+    /// Whether a key exists. As in RocksDB, `found` means a sure answer, and only then is there a value: an empty one
+    /// for an absent key. Callers without `found` get none, and so have none to free.
     fn may_exist(&self, family: &Family, key: &[u8], options: &ReadSettings, wanted: Wanted) -> bool {
         let looked_up = self.look_up(family, key, options);
         wanted.found.set(u8::from(looked_up.is_ok()));
@@ -134,21 +134,21 @@ impl Database {
     }
 }
 
-/// Where a value goes whose length is not known beforehand.
+/// Destination of a value of unknown length.
 struct Buffer<'a> {
     room: &'a mut [MaybeUninit<u8>],
     len: Out<usize>,
     found: Out<u8>,
 }
 
-/// What a caller of `key_may_exist` wants to have of the value.
+/// The parts of the value wanted by a caller of `key_may_exist`.
 struct Wanted {
     value: Out<*mut c_char>,
     len: Out<usize>,
     found: Out<u8>,
 }
 
-/// Where the results of a lookup of many go.
+/// Destinations of a multi-get's results.
 pub struct Results {
     pub values: OutArray<*mut c_char>,
     pub lens: OutArray<usize>,
@@ -156,7 +156,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// Fills as many places as there are results.
+    /// Fills one place for each result.
     pub fn fill(self, count: Count, found: impl IntoIterator<Item = Found>) {
         let places = self.values.room(count).iter_mut().zip(self.lens.room(count)).zip(self.errors.room(count));
         for (((value, len), error), found) in places.zip(found) {
@@ -168,7 +168,7 @@ impl Results {
     }
 }
 
-/// A key's value and its error, of which there is one at most.
+/// A key's value and its error, at most one of them set.
 fn apart(found: Found) -> (Option<Pinned>, Given<c_char>) {
     match found {
         Ok(value) => (value, Given::NONE),
@@ -176,7 +176,7 @@ fn apart(found: Found) -> (Option<Pinned>, Given<c_char>) {
     }
 }
 
-/// The same for values that stay pinned.
+/// The same for pinned values.
 fn fill_pinned(count: Count, values: OutArray<*mut PinnedValue>, errors: OutArray<*mut c_char>, found: Vec<Found>) {
     for ((value, error), found) in values.room(count).iter_mut().zip(errors.room(count)).zip(found) {
         let (found, message) = apart(found);
@@ -234,7 +234,7 @@ fallible! {
         database.pinned(&family.0, key, options)
     }
 
-    /// 1 where the value was copied; else `found` tells whether there is one, and `len` how long it is.
+    /// 1 if the value was copied; else `found` tells whether it exists, and `len` its length.
     fn rocksdb_get_into_buffer(
         database: &Database,
         options: &ReadSettings,
@@ -325,7 +325,7 @@ export! {
         fill_pinned(count, values, errors, database.multi_get(&family.0, &keys, options));
     }
 
-    /// False means that the key does not exist. The answer is exact here; in RocksDB it may be a false yes.
+    /// False if the key does not exist. The answer is exact here; RocksDB has false positives.
     fn rocksdb_key_may_exist(
         database: &Database,
         options: &ReadSettings,
@@ -358,7 +358,7 @@ export! {
         drop(value);
     }
 
-    /// NULL of no value.
+    /// NULL if there is no value.
     fn rocksdb_pinnableslice_value(value: Option<&PinnedValue>, len: Out<usize>) -> Lent {
         len.set(value.map_or(0, |value| value.0.len()));
         value.map_or(Lent::NONE, |value| Lent::of(&value.0))

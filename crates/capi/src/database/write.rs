@@ -32,7 +32,7 @@ impl Database {
 
     pub fn write(&self, batch: &WriteBatch, settings: &WriteSettings) -> Result<(), Failure> {
         let written = match &self.stamps {
-            // What did not fit into a batch would not be missed in a copy of it: the batch itself is refused.
+            // A stamped copy would silently lack the entries of an oversized batch: refuse the batch itself.
             Some(stamps) if !batch.is_oversized() => {
                 self.db.write(&stamps.stamped_batch(batch)?, self.writing(settings))
             }

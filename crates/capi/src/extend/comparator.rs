@@ -8,11 +8,11 @@ use spillway::{Comparator, UserOrder};
 use crate::boundary::callback::{Compare, Destructor, Name, State, StatePointer, Uncalled};
 use crate::boundary::{export, handles};
 
-/// An order of keys by a function of C. Databases keep it when the handle is destroyed.
+/// A key order by a function of C. Databases keep it when the handle is destroyed.
 pub struct CallbackOrder(Arc<Order>);
 
 struct Order {
-    /// Bytes of the timestamp that every key ends with.
+    /// Bytes of the timestamp at the end of every key.
     timestamp_bytes: usize,
     state: State,
     compare: Compare,
@@ -22,7 +22,7 @@ struct Order {
 handles!(CallbackOrder);
 
 impl CallbackOrder {
-    /// Databases with such an order are refused.
+    /// Databases with such an order are refused at the open.
     pub fn has_timestamps(&self) -> bool {
         self.0.timestamp_bytes > 0
     }
@@ -41,7 +41,7 @@ impl Comparator for Order {
         self.compare.call(&self.state, a, b)
     }
 
-    /// Nothing is known of the function.
+    /// The function's behaviour is unknown.
     fn equal_keys_can_differ(&self) -> bool {
         true
     }
@@ -59,7 +59,7 @@ export! {
         Box::new(CallbackOrder(Arc::new(Order { timestamp_bytes: 0, state, compare, name })))
     }
 
-    /// Options with it are refused where a database is opened with them.
+    /// The open refuses options with it.
     fn rocksdb_comparator_with_ts_create(
         state: StatePointer,
         destructor: Destructor,

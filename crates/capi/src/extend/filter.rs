@@ -71,7 +71,7 @@ export! {
         Box::new(CallbackFilter(Arc::new(FilterOfC { state, filter, name })))
     }
 
-    /// Filters never see what a snapshot sees, here as in RocksDB since version 6: the flag changes nothing.
+    /// Filters never see entries visible to a snapshot, as in RocksDB since version 6: the flag changes nothing.
     fn rocksdb_compactionfilter_set_ignore_snapshots(_filter: &mut CallbackFilter, _ignore: bool) {}
 
     fn rocksdb_compactionfilter_destroy(filter: Option<Box<CallbackFilter>>) {

@@ -1,4 +1,4 @@
-//! What C adds to the engine: orders of keys, merge operators, compaction filters, prefixes.
+//! C's extensions of the engine: key orders, merge operators, compaction filters, prefixes.
 
 pub mod comparator;
 pub mod filter;

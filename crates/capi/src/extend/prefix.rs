@@ -1,4 +1,4 @@
-//! `rocksdb_slicetransform_t`: the part of a key that prefix filters and prefix iteration go by.
+//! `rocksdb_slicetransform_t`: the key prefix for prefix filters and prefix iteration.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl PrefixExtractor for CallbackPrefix {
         self.name.clone()
     }
 
-    /// What is not a beginning of the key counts as outside of the domain.
+    /// A result other than a prefix of the key counts as out of domain.
     fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]> {
         let len = self.in_domain.call(&self.state, key).then(|| self.transform.prefix_len(&self.state, key))?;
         key.get(..len?)
@@ -51,7 +51,7 @@ impl PrefixExtractor for CallbackPrefix {
 }
 
 export! {
-    /// RocksDB 11's signature, which has no `in_range`.
+    /// RocksDB 11's signature, without `in_range`.
     fn rocksdb_slicetransform_create(
         state: StatePointer,
         destructor: Destructor,

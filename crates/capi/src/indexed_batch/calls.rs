@@ -20,12 +20,12 @@ use crate::read_options::ReadSettings;
 use crate::write_options::WriteSettings;
 
 export! {
-    /// One entry is shown for each key, the newest, whether or not `overwrite_keys`.
+    /// Each key shows one entry, the newest, whether or not `overwrite_keys`.
     fn rocksdb_writebatch_wi_create(_reserved_bytes: usize, _overwrite_keys: bool) -> Box<IndexedBatch> {
         IndexedBatch::new(UserOrder::Bytewise)
     }
 
-    /// The comparator is for families whose handle no call has shown. Batches grow as they need.
+    /// The comparator is for families not yet passed to a call by handle. Batches grow as they need.
     fn rocksdb_writebatch_wi_create_with_params(
         comparator: Option<&CallbackOrder>,
         _reserved_bytes: usize,
@@ -229,12 +229,12 @@ export! {
         batch.change_parts(Some(family), ValueKind::RangeDeletion, start, end);
     }
 
-    /// Shows puts and deletions, whatever their family, in the order in which they came.
+    /// Shows puts and deletions of every family, in the order of writing.
     fn rocksdb_writebatch_wi_iterate(batch: &IndexedBatch, state: StatePointer, put: VisitPair, deleted: VisitKey) {
         show(batch.batch.iter(), state, put, deleted);
     }
 
-    /// The iterator takes `below`, and shows what the batch holds whenever it moves.
+    /// The iterator takes `below`. Each move shows the batch's current contents.
     fn rocksdb_writebatch_wi_create_iterator_with_base(
         batch: &mut IndexedBatch,
         below: Box<Iterator>,
@@ -277,7 +277,7 @@ fallible! {
         database.write(batch.batch(), options)
     }
 
-    /// Of the batch alone; the options' merge operator is what applies operands, where the call names no family that has one.
+    /// By the batch alone. The options' merge operator applies operands if the call names no family with one.
     fn rocksdb_writebatch_wi_get_from_batch(
         batch: &IndexedBatch,
         options: &Options,

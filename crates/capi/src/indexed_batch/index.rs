@@ -1,4 +1,4 @@
-//! What a batch says of each key, sorted.
+//! A batch's net changes by key, sorted.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -9,16 +9,17 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use spillway::{FamilyId, UserOrder, ValueKind};
 
-/// A batch's families. Iterators share them, so that they show what the batch holds whenever they move, and can outlive it.
+/// A batch's families. Iterators share them: each move shows the batch's current contents, and iterators can outlive
+/// the batch.
 pub struct Index {
     families: BTreeMap<FamilyId, Arc<RwLock<FamilyIndex>>>,
 }
 
-/// What a batch says of one family's keys.
+/// A batch's net changes of one family.
 pub struct FamilyIndex {
     order: UserOrder,
     keys: BTreeMap<OrderedKey, Said>,
-    /// Deleted ranges, disjoint: the end, exclusive, by the beginning. They say nothing of the keys above.
+    /// Deleted ranges, disjoint: the exclusive end by the start. An entry in `keys` overrides them.
     ranges: BTreeMap<OrderedKey, Arc<[u8]>>,
 }
 
@@ -31,13 +32,13 @@ pub struct Said {
 
 #[derive(Clone)]
 pub enum Base {
-    /// Whatever the database has.
+    /// As in the database.
     Below,
     Deleted,
     Value(Arc<[u8]>),
 }
 
-/// A key that sorts by its family's order.
+/// A key sorted by its family's order.
 #[derive(Clone)]
 struct OrderedKey {
     order: UserOrder,
@@ -135,12 +136,12 @@ impl Index {
         }
     }
 
-    /// What is said of a key; `None` where it is as the database has it.
+    /// The change of a key; `None` if the batch has none.
     pub fn get(&self, id: FamilyId, key: &[u8]) -> Option<Said> {
         self.families.get(&id)?.read().get(key)
     }
 
-    /// The index of a family; one that is new sorts by `order`.
+    /// The index of a family; a new one sorts by `order`.
     pub fn family(&mut self, id: FamilyId, order: impl FnOnce() -> UserOrder) -> &Arc<RwLock<FamilyIndex>> {
         self.families.entry(id).or_insert_with(|| Arc::new(RwLock::new(FamilyIndex::new(order()))))
     }
@@ -159,7 +160,7 @@ impl FamilyIndex {
         OrderedKey { order: self.order.clone(), bytes: bytes.into() }
     }
 
-    /// Adds a change; `value` is the range's end for a deletion of one.
+    /// Adds a change; for a range deletion, `value` is the end.
     pub fn change(&mut self, kind: ValueKind, key: &[u8], value: &[u8]) {
         match kind {
             ValueKind::Value => self.set(key, Base::Value(value.into())),
@@ -177,7 +178,7 @@ impl FamilyIndex {
         self.keys.insert(self.key(key), Said { base, operands: Vec::new() });
     }
 
-    /// A range whose end is not behind its beginning holds nothing.
+    /// A range is empty if its end is not after its start.
     fn delete_range(&mut self, start: &[u8], end: &[u8]) {
         if self.order.compare(start, end).is_ge() {
             return;
@@ -188,7 +189,7 @@ impl FamilyIndex {
             *said = Said { base: Base::Deleted, operands: Vec::new() };
         }
         let (mut first, mut last) = (self.key(start), Arc::<[u8]>::from(end));
-        // Those that it touches become part of it.
+        // Merges overlapping and adjacent ranges.
         while let Some((other, other_end)) =
             self.last_range_before(end).filter(|(_, other_end)| self.order.compare(other_end, start).is_ge())
         {
@@ -206,13 +207,13 @@ impl FamilyIndex {
         Probe { order: &self.order, bytes }
     }
 
-    /// The deleted range that begins last of those that begin at or before `key`.
+    /// Of the deleted ranges starting at or before `key`, the last.
     fn last_range_before(&self, key: &[u8]) -> Option<(&OrderedKey, &Arc<[u8]>)> {
         let through = (Bound::Unbounded, Bound::Included(&self.probe(key) as &dyn Sorted));
         self.ranges.range::<dyn Sorted, _>(through).next_back()
     }
 
-    /// Whether the database's value of a key that has no entry here is hidden.
+    /// Whether a deleted range hides the database's value of a key without an entry here.
     pub fn is_deleted(&self, key: &[u8]) -> bool {
         self.last_range_before(key).is_some_and(|(_, end)| self.order.compare(key, end).is_lt())
     }

@@ -1,4 +1,4 @@
-//! The value that a batch's changes of a key make.
+//! The value of a key after a batch's changes.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use super::index::{Base, Said};
 use crate::failure::Failure;
 use crate::ttl::STAMPED_MERGE;
 
-/// What applies operands, if there is anything.
+/// The merge operator, if there is one.
 pub type Operator = Option<Arc<dyn MergeOperator>>;
 
-/// The operator of a family whose values have no stamps. That of one with stamps takes what is stamped, and batches are not.
+/// The operator of a family without stamps. A stamped family's operator expects stamps, and batches have none.
 pub fn operator_of(family: &Family) -> Operator {
     family.options().merge_operator.clone().filter(|operator| operator.name() != STAMPED_MERGE)
 }
 
-/// The value over `below`, the database's; `None` where the key is deleted.
+/// The value over `below`, the database's; `None` if the key is deleted.
 ///
 /// # Errors
-/// `Invalid argument`: there are operands and nothing to apply them. `Corruption`: they cannot be applied.
+/// `Invalid argument`: operands without an operator. `Corruption`: they cannot be applied.
 pub fn merged(
     operator: Option<&Arc<dyn MergeOperator>>,
     key: &[u8],

@@ -1,7 +1,7 @@
-//! `rocksdb_writebatch_wi_t`: a batch that can be read before it is written, alone and over a database.
+//! `rocksdb_writebatch_wi_t`: a batch readable before it is written, alone and over a database.
 //!
-//! Beside the batch stands an index of it by family and key ([`index`]). Range deletions are part of it, which RocksDB
-//! leaves out of such batches without a word.
+//! Beside the batch stands its index by family and key ([`index`]). It includes range deletions, which RocksDB silently
+//! ignores in such batches.
 
 mod calls;
 mod index;
@@ -21,11 +21,11 @@ use crate::iterator::Iterator;
 use crate::options::Options;
 use crate::read_options::ReadSettings;
 
-/// A batch, and what it says of each key.
+/// A batch, and its net change of each key.
 pub struct IndexedBatch {
     batch: WriteBatch,
     index: Index,
-    /// How keys of families sort whose handle no call has shown.
+    /// Order of keys of families not yet passed to a call by handle.
     order: UserOrder,
 }
 
@@ -40,7 +40,7 @@ impl IndexedBatch {
         &self.batch
     }
 
-    /// Adds a change to the batch and to the index; `value` is the end of a range.
+    /// Adds a change to the batch and to the index; for a range deletion, `value` is the end.
     fn change(&mut self, family: Option<&FamilyHandle>, kind: ValueKind, key: &[u8], value: &[u8]) {
         let id = family.map_or(FamilyId::DEFAULT, |family| family.0.id());
         match kind {
@@ -54,7 +54,7 @@ impl IndexedBatch {
         self.index.family(id, order).write().change(kind, key, value);
     }
 
-    /// As [`change`](Self::change), of what comes in parts.
+    /// As [`change`](Self::change), with key and value in parts.
     fn change_parts(&mut self, family: Option<&FamilyHandle>, kind: ValueKind, key: Parts, value: Parts) {
         self.change(family, kind, &key.joined(), &value.joined());
     }
@@ -64,7 +64,7 @@ impl IndexedBatch {
         self.index.forget_changes();
     }
 
-    /// What the batch says of a key; `None` where that is nothing.
+    /// The batch's change of a key; `None` if there is none.
     fn said(&self, family: Option<&FamilyHandle>, key: &[u8]) -> Option<Said> {
         let id = family.map_or(FamilyId::DEFAULT, |family| family.0.id());
         self.index.get(id, key)
@@ -73,7 +73,8 @@ impl IndexedBatch {
     /// The value by the batch alone.
     ///
     /// # Errors
-    /// It depends on what is in the database; neither family nor options have an operator, or it cannot apply the operands.
+    /// The value depends on the database; or neither family nor options have an operator; or it cannot apply the
+    /// operands.
     fn get(&self, family: Option<&FamilyHandle>, key: &[u8], options: &Options) -> Result<Option<Pinned>, Failure> {
         match self.said(family, key) {
             None => Ok(None),
@@ -88,7 +89,7 @@ impl IndexedBatch {
         }
     }
 
-    /// The value as it will be when the batch is written.
+    /// The value after the batch is written.
     fn get_over(
         &self,
         database: &Database,
@@ -104,8 +105,8 @@ impl IndexedBatch {
         Ok(merged(operator.as_ref(), key, &said, below.as_deref())?.map(Pinned::from))
     }
 
-    /// An iterator over the batch's entries and those of `below`, which it takes. `bounds` are those of the batch's
-    /// entries, without it they are those of `below`.
+    /// An iterator over the batch's entries and the entries of `below`, which it takes. `bounds` apply to the batch's
+    /// entries; `None` for the bounds of `below`.
     fn over(
         &mut self,
         below: Box<Iterator>,
@@ -123,7 +124,7 @@ impl IndexedBatch {
         })
     }
 
-    /// Builds the index anew, from the batch.
+    /// Rebuilds the index from the batch.
     fn reindex(&mut self) {
         self.index.forget_changes();
         for record in self.batch.iter().flatten() {

@@ -1,4 +1,4 @@
-//! The database as it will be when an indexed batch is written: one walk over the batch and over an iterator below it.
+//! The database after an indexed batch is written: one walk over the batch and an iterator below it.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -12,16 +12,16 @@ use super::merged::{Operator, merged};
 use crate::failure::Failure;
 use crate::iterator::{Iterator, Move};
 
-/// Shows the batch's entries over those of the iterator below, sorted, without what the batch deletes.
+/// Shows the batch's entries over the entries of the iterator below, sorted. Keys deleted by the batch are hidden.
 pub struct BatchOverBase {
     below: Box<Iterator>,
     batch: Arc<RwLock<FamilyIndex>>,
     order: UserOrder,
     operator: Operator,
-    /// Bounds of what is shown of the batch; the iterator below has its own.
+    /// Bounds of the batch's entries; the iterator below has its own.
     lower: Option<Vec<u8>>,
     upper: Option<Vec<u8>>,
-    /// The batch's entry that is next in the direction of the walk, as it was when the walk came to it.
+    /// The batch's next entry in the walk's direction, as it was when the walk came to it.
     entry: Option<(Arc<[u8]>, Said)>,
     forward: bool,
     shown: Shown,
@@ -30,18 +30,18 @@ pub struct BatchOverBase {
 
 enum Shown {
     Nothing,
-    /// What the iterator below stands on.
+    /// The current entry of the iterator below.
     Below,
-    /// The batch's entry, with the value that it makes.
+    /// The batch's entry, with its resulting value.
     Batch(Vec<u8>),
 }
 
-/// Where the next entry comes from.
+/// Source of the next entry.
 enum Source {
     End,
     Below,
     Batch,
-    /// Both stand on one key, which the batch has changed.
+    /// Both are at one key, changed by the batch.
     Both,
 }
 
@@ -91,7 +91,7 @@ impl BatchOverBase {
         self.failure.clone().map_or_else(|| self.below.status(), Err)
     }
 
-    /// Shows the database below as it is now; stands on nothing.
+    /// Shows the current database below; has no position.
     pub fn refresh(&mut self) {
         self.below.refresh();
         (self.shown, self.entry, self.failure) = (Shown::Nothing, None, None);
@@ -118,7 +118,7 @@ impl BatchOverBase {
         self.find_entry(at);
     }
 
-    /// Leaves what is shown, in either direction.
+    /// Leaves the current entry, in either direction.
     fn step(&mut self, forward: bool) {
         let shown = self.key().to_vec();
         if forward != self.forward {
@@ -131,7 +131,7 @@ impl BatchOverBase {
         self.find_entry(Bound::Excluded(&shown));
     }
 
-    /// Stands on the batch's entry that is first in the walk's direction, from `at` on, within the bounds.
+    /// Finds the batch's first entry in the walk's direction, from `at` on, within the bounds.
     fn find_entry(&mut self, at: Bound<&[u8]>) {
         let (batch, order) = (self.batch.read(), &self.order);
         let found = if self.forward {
@@ -163,7 +163,7 @@ impl BatchOverBase {
         }
     }
 
-    /// Goes on to what can be shown.
+    /// Goes on to the next visible entry.
     fn settle(&mut self) {
         let onward = if self.forward { Move::Next } else { Move::Prev };
         self.shown = loop {
@@ -189,7 +189,8 @@ impl BatchOverBase {
         };
     }
 
-    /// The value of the batch's entry, over what the iterator below stands on where `both`; `None` where the key is deleted.
+    /// The value of the batch's entry, over the current one of the iterator below if `both`; `None` if the key is
+    /// deleted.
     fn entry_value(&mut self, both: bool) -> Option<Vec<u8>> {
         let (key, said) = self.entry.as_ref()?;
         let below = both.then(|| self.below.value());
@@ -200,7 +201,7 @@ impl BatchOverBase {
     }
 }
 
-/// Whether a walk that begins at `at` begins outside of a bound.
+/// Whether a walk from `at` starts outside a bound.
 fn is_outside(at: Bound<&[u8]>, outside: impl FnOnce(&[u8]) -> bool) -> bool {
     match at {
         Bound::Unbounded => true,

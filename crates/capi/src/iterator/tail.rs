@@ -1,20 +1,20 @@
-//! Tailing iterators: each step shows the database as it is then, so that a reader can follow a writer.
+//! Tailing iterators: each step shows the current database, so a reader can follow a writer.
 //!
-//! A step forward needs no seek before it. At the end, where RocksDB leaves `next` undefined, it goes on behind what was shown
-//! last. A step looks afresh only where something was written since the last look: that costs a seek.
+//! A step forward needs no seek before it. RocksDB leaves `next` at the end undefined; here it goes on behind the last
+//! shown entry. A step forward takes a new view only after a write since the last one: a new view costs a seek.
 
 use spillway::SeqNo;
 
 use super::{Iterator, Move, Source};
 
-/// How far a tailing iterator has come.
+/// Progress of a tailing iterator.
 pub(super) struct Tail {
-    /// Nothing that was written later is in what is shown.
+    /// The view includes every write up to this number.
     seen_through: SeqNo,
     place: Place,
 }
 
-/// Where a step forward goes on from. The key is `Tail`'s own copy.
+/// Start of the next step forward. The key is `Tail`'s own copy.
 pub(super) enum Place {
     First,
     At(Vec<u8>),
@@ -45,15 +45,15 @@ impl Iterator {
         self.go_within(to);
     }
 
-    /// Shows what is there now, and stands on nothing.
+    /// Takes a new view, without a position.
     pub(super) fn look_again(&mut self, place: Place) {
-        // Taken before the look, which then sees that much at least.
+        // Read before the view, so the view includes at least these writes.
         let seen_through = self.source.db.latest_sequence_number();
         self.shown = self.source.look();
         self.tail = Some(Tail { seen_through, place });
     }
 
-    /// A step forward, from the entry that is shown or, behind the last one, from where the walk ended.
+    /// A step forward, from the current entry or, behind the last one, from the end of the walk.
     fn follow(&mut self) {
         let Some(tail) = self.tail.take() else { return };
         let was_shown = self.valid();

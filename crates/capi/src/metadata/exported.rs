@@ -1,4 +1,4 @@
-//! A family's tables taken out of one database and into another: `rocksdb_export_import_files_metadata_t`.
+//! Export of a family's tables and import into a different database: `rocksdb_export_import_files_metadata_t`.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uchar};
 use std::os::unix::ffi::OsStrExt;
@@ -19,14 +19,14 @@ use crate::options::Options;
 use crate::options::kept::{Kept, keeps_numbers};
 use crate::text::path;
 
-/// Which tables there are, and by which comparator their keys are sorted.
+/// The exported tables, and the comparator of their keys.
 #[derive(Default)]
 pub struct Exported {
     comparator: CString,
     files: Vec<ShownFile>,
 }
 
-/// `rocksdb_livefile_t`: what a caller says of a table.
+/// `rocksdb_livefile_t`: a table as described by a caller.
 #[derive(Default)]
 pub struct NewFile {
     file: LiveFile,
@@ -51,7 +51,7 @@ settings! { ImportSettings, "rocksdb_import_column_family_options_";
 }
 
 impl NewFile {
-    /// As it is shown among others.
+    /// The table as an entry of a list.
     fn shown(&self) -> ShownFile {
         let name = self.name.as_bytes();
         let name = OsStr::from_bytes(name.strip_prefix(b"/").unwrap_or(name));
@@ -60,7 +60,7 @@ impl NewFile {
 }
 
 impl Exported {
-    /// The tables' paths, those first that hold the oldest entries: deep levels, then level 0 by number.
+    /// The tables' paths, oldest entries first: deep levels, then level 0 by number.
     fn oldest_first(&self) -> Vec<PathBuf> {
         let mut files: Vec<&LiveFile> = self.files.iter().map(|shown| &shown.file).collect();
         files.sort_by_key(|file| (std::cmp::Reverse(file.level), file.largest_seq));
@@ -69,7 +69,7 @@ impl Exported {
 }
 
 impl Database {
-    /// A family of what was exported; where the tables cannot be taken, there is no family.
+    /// A family made of an export. If the tables cannot be taken, no family is left.
     fn import(
         &self,
         options: &Options,
@@ -97,7 +97,7 @@ impl Database {
 }
 
 fallible! {
-    /// Flushes the family, and links its tables into a directory that is not there yet.
+    /// Flushes the family, and links its tables into a new directory.
     fn rocksdb_checkpoint_export_column_family(
         checkpoint: &Checkpoint,
         family: &FamilyHandle,
@@ -108,7 +108,7 @@ fallible! {
         Ok(Box::new(Exported { comparator, files: files.into_iter().map(ShownFile::new).collect() }))
     }
 
-    /// The tables get new sequence numbers, in an order that keeps what is newer newer.
+    /// The tables get new sequence numbers, in the order of their age.
     fn rocksdb_create_column_family_with_import(
         database: &Database,
         options: &Options,
@@ -137,7 +137,7 @@ export! {
         metadata.comparator = name.to_owned();
     }
 
-    /// A copy, which is the caller's.
+    /// A copy, owned by the caller.
     fn rocksdb_export_import_files_metadata_get_files(metadata: &Exported) -> Box<LiveFiles> {
         Box::new(LiveFiles(metadata.files.clone()))
     }

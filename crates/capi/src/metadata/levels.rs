@@ -78,7 +78,7 @@ export! {
         metadata.levels.len()
     }
 
-    /// NULL of a level that there is not.
+    /// NULL if there is no such level.
     fn rocksdb_column_family_metadata_get_level_metadata(
         metadata: &FamilyMetadata,
         level: usize,
@@ -102,7 +102,7 @@ export! {
         level.0.files.len()
     }
 
-    /// NULL of a table that there is not.
+    /// NULL if there is no such table.
     fn rocksdb_level_metadata_get_sst_file_metadata(
         level: &LevelMetadata,
         index: usize,

@@ -11,7 +11,7 @@ use crate::boundary::reply::Lent;
 use crate::boundary::{export, handles};
 use crate::database::Database;
 
-/// The tables, with their names as C reads them. Functions of an index that no table has return nothing or 0.
+/// The tables, with their names as C strings. For an index out of range functions return nothing or 0.
 pub struct LiveFiles(pub Vec<ShownFile>);
 
 /// A table's file.

@@ -1,4 +1,4 @@
-//! What tables a database consists of.
+//! Tables of a database.
 
 pub mod exported;
 pub mod levels;

@@ -1,4 +1,4 @@
-//! The options of a database, by RocksDB's C names and types; those of ours first.
+//! A database's options, by RocksDB's C names and types; Spillway's first.
 
 use std::ffi::{c_int, c_uchar, c_uint};
 

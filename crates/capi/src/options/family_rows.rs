@@ -1,4 +1,4 @@
-//! The options of a family, by RocksDB's C names and types; those of ours first.
+//! A family's options, by RocksDB's C names and types; Spillway's first.
 
 use std::ffi::{c_double, c_int, c_uchar};
 

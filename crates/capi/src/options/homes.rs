@@ -1,4 +1,4 @@
-//! Where an option that C sets lies among a database's: in which group, under which name, in which words.
+//! The place of a C setter's option among a database's: group, name and words.
 
 use spillway::options::kept::Kept as Texts;
 use spillway::options::known::{self, Unhonoured};
@@ -10,14 +10,14 @@ use super::kept::Keeps;
 use super::number::Number;
 use super::table::BlockBasedOptions;
 
-/// Names that C shortens.
+/// Names shortened by C.
 const RENAMED: [(&str, &str); 3] = [
     ("blob_gc_age_cutoff", "blob_garbage_collection_age_cutoff"),
     ("blob_gc_force_threshold", "blob_garbage_collection_force_threshold"),
     ("enable_blob_gc", "enable_blob_garbage_collection"),
 ];
 
-/// What stands before names of `compression_opts`.
+/// Prefix of names of `compression_opts`.
 const OF_COMPRESSION: &str = "compression_options_";
 
 const COMPRESSIONS: &[(i128, &str)] = &[
@@ -33,7 +33,7 @@ const COMPRESSIONS: &[(i128, &str)] = &[
     (0xff, "kDisableCompressionOption"),
 ];
 
-/// The words for numbers of options that option strings do not write as numbers.
+/// Words for numbers, as written by option strings.
 const WORDS: [(&str, &[(i128, &str)]); 11] = [
     ("compression", COMPRESSIONS),
     ("bottommost_compression", COMPRESSIONS),
@@ -75,7 +75,7 @@ const WORDS: [(&str, &[(i128, &str)]); 11] = [
     ),
 ];
 
-/// The words of an option of ours that C sets by number, where it has words.
+/// The words of an option set by number in C, if it has words.
 pub fn words(option: &str) -> Option<&'static [(i128, &'static str)]> {
     WORDS.iter().find(|(name, _)| *name == option).map(|(_, words)| *words)
 }
@@ -89,7 +89,7 @@ enum Home {
     Compression,
 }
 
-/// The group and the name there. `None` for what only C has.
+/// The group and the name there. `None` for options of C only.
 fn home(name: &'static str) -> Option<(Home, &'static str)> {
     if let Some(inner) = name.strip_prefix(OF_COMPRESSION) {
         return Some((Home::Compression, inner));
@@ -110,7 +110,7 @@ fn row(option: &str) -> Option<&'static Unhonoured> {
     rows.find(|row| row.name == option)
 }
 
-/// As option strings have the number.
+/// The number in option string form.
 fn text(option: &str, number: Number) -> String {
     if let Some(words) = words(option) {
         let word = words.iter().find(|(known, _)| Number::Integer(*known) == number);
@@ -120,21 +120,21 @@ fn text(option: &str, number: Number) -> String {
     number.text(is_flag)
 }
 
-/// The number that a text stands for.
+/// The number for a text.
 fn number(option: &str, text: &str) -> Option<Number> {
     let word = words(option).and_then(|words| words.iter().find(|(_, word)| *word == text));
     word.map(|(number, _)| Number::Integer(*number)).or_else(|| Number::parse(text))
 }
 
-/// Keeps a value that is not the default of all of RocksDB's versions.
+/// Keeps a value unless it is the default of every RocksDB version.
 fn put(texts: &mut Texts, option: &str, value: Number) {
     let text = text(option, value);
     let silent = row(option).is_some_and(|row| row.defaults.len() == 1 && row.is_default(&text));
     if silent { texts.remove(option) } else { texts.set(option, &text) }
 }
 
-/// Notes of an option of ours that it was set: a number that it cannot have becomes the nearest, words that it cannot have
-/// are kept, to be refused when a database is opened.
+/// Keeps a value Spillway's option did not take. The open notes a number (the option has the nearest valid one), and
+/// refuses a word.
 fn put_field(texts: &mut Texts, option: &str, value: Number, taken: bool) {
     if taken {
         texts.remove(option);

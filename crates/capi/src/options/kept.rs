@@ -1,6 +1,6 @@
-//! Values of options that have no effect here, or that an option of ours cannot have: they are kept, so that a caller who
-//! asks gets what was set. Those of a database and its families lie with the options themselves, where option strings put
-//! theirs too: opening a database tells of them in the event log, or refuses them.
+//! Values of options without effect here, or invalid for one of Spillway's options: kept so that getters return them.
+//! Values of a database and its families are stored with the options themselves, as for option strings: the open notes
+//! them in the event log, or refuses them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,18 @@ use parking_lot::Mutex;
 
 use super::number::Number;
 
-/// What setters and getters of a handle keep numbers in, by the names that C has for them.
+/// Storage for the numbers of a handle's setters and getters, by C's names.
 pub trait Keeps {
-    /// Keeps a value of an option that has no effect; `default` is RocksDB's.
+    /// Keeps a value of an option without effect; `default` is RocksDB's.
     fn keep(&mut self, name: &'static str, number: Number, default: Number);
 
-    /// Notes what was set of an option of ours: whether it was `taken` as it is.
+    /// Notes a set option of Spillway's; `taken` if it has the value as given.
     fn keep_field(&mut self, name: &'static str, number: Number, taken: bool);
 
     fn kept(&self, name: &'static str) -> Option<Number>;
 }
 
-/// The values of a handle that no database takes over. Calls that are given the handle tell of them.
+/// A handle's values that no database takes over. Calls given the handle note them.
 #[derive(Clone, Debug, Default)]
 pub struct Kept(BTreeMap<&'static str, Number>);
 
@@ -58,7 +58,7 @@ impl Keeps for Kept {
     }
 }
 
-/// Handles whose field `kept` keeps numbers for themselves alone.
+/// Handles with a field `kept`, each with numbers of its own.
 macro_rules! keeps_numbers {
     ($($Handle:ty),+ $(,)?) => {$(
         impl $crate::options::kept::Keeps for $Handle {
@@ -84,7 +84,7 @@ macro_rules! keeps_numbers {
 
 pub(crate) use keeps_numbers;
 
-/// Says once for each name that something has no effect which no database hears of.
+/// Warns of an option without effect, once per name, outside any database's event log.
 pub fn warn(name: &'static str, value: &str) {
     static SAID: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
     if SAID.lock().insert(name) {

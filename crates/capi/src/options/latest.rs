@@ -1,4 +1,4 @@
-//! The options that a database was last opened with, from its OPTIONS file.
+//! The options of a database's last open, from its OPTIONS file.
 
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::text::path;
 /// A family takes some kilobytes.
 const OPTIONS_BYTES_MAX: u64 = 64 << 20;
 
-/// An open database removes a file that two newer ones follow. More often than this nobody does while one is opened.
+/// Limit on retries: an open database removes a file once two newer ones follow.
 const LOOKS_MAX: usize = 100;
 
 /// The newest OPTIONS file in a directory, ours or RocksDB's.
@@ -35,7 +35,7 @@ fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<PathBuf, Failure> {
     Ok(dir.join(name))
 }
 
-/// The text of that file. Whoever has the database open may remove it before it is `read`: then there are newer ones.
+/// The text of the newest OPTIONS file. If the open database removes it before it is `read`, there are newer ones.
 fn newest_text(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -56,17 +56,17 @@ fn newest_text(
     }
 }
 
-/// What names an object that a caller may have made.
+/// Options naming an object perhaps made by the caller.
 const OBJECTS: [&str; 5] =
     ["comparator", "merge_operator", "prefix_extractor", "compaction_filter", "compaction_filter_factory"];
 
-/// Whether a line names an object that is not built in.
+/// Whether a line names an object other than a built-in one.
 fn is_callers_object(line: &str) -> bool {
     let Some((name, _)) = line.split_once('=') else { return false };
     OBJECTS.contains(&name.trim()) && apply_string(&mut FamilyOptions::default(), line.trim()).is_err()
 }
 
-/// The text without the objects that only the caller has, as in RocksDB; lines keep their numbers.
+/// The text without the caller's own objects, as in RocksDB; lines keep their numbers.
 fn without_callers_objects(text: &str) -> String {
     let line = |line| {
         if !is_callers_object(line) {
@@ -78,7 +78,7 @@ fn without_callers_objects(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Where the parts of what is loaded go.
+/// Destinations of the loaded parts.
 struct Loaded {
     db: Out<*mut Options>,
     count: Out<usize>,
@@ -110,8 +110,8 @@ impl Loaded {
 }
 
 fallible! {
-    /// Comparators, operators and extractors that are not built in must be set before the options are used. All four
-    /// results are given back together.
+    /// Set comparators, operators and extractors that are not built in before using the options. All four results are
+    /// freed together.
     fn rocksdb_load_latest_options(
         dir: &CStr,
         env: &EnvHandle,

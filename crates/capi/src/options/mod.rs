@@ -31,19 +31,19 @@ use crate::memory::WriteBufferManager;
 pub struct Options {
     pub db: DbOptions,
     pub family: FamilyOptions,
-    /// Of options that only C has.
+    /// Options known to C only.
     numbers: Kept,
     pub block_cache: Option<Arc<BlockCache>>,
     pub env: Option<Env>,
     pub write_buffer_manager: Option<WriteBufferManager>,
     pub rate_limiter: Option<spillway::RateLimiter>,
     pub file_manager: Option<FileManager>,
-    /// Where tables were asked to lie.
+    /// Requested directories of tables.
     table_dirs: Vec<PathBuf>,
     family_table_dirs: Vec<PathBuf>,
-    /// The comparator is one of keys with timestamps.
+    /// The comparator has timestamps.
     has_timestamps: bool,
-    /// Those of the database last opened with these options, copies included.
+    /// Statistics of the database last opened with these options, copies included.
     pub statistics: Arc<Mutex<Option<Arc<Statistics>>>>,
 }
 

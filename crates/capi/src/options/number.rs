@@ -1,4 +1,4 @@
-//! Values of options as C passes them: numbers of any of its types.
+//! Values of options in C: numbers of any of its types.
 
 use std::ffi::{c_char, c_double, c_int, c_uchar};
 
@@ -29,7 +29,7 @@ impl Number {
         }
     }
 
-    /// A number as option strings have it; a suffix multiplies.
+    /// A number in option string form; a suffix multiplies.
     pub fn parse(text: &str) -> Option<Number> {
         match text {
             "true" => return Some(Number::Integer(1)),
@@ -44,7 +44,7 @@ impl Number {
         parsed.ok().map(|()| Number::Integer(integer.into())).or_else(|| text.parse().ok().map(Number::Real))
     }
 
-    /// As option strings have it: truth values are words there.
+    /// In option string form, with words for truth values.
     pub fn text(self, is_flag: bool) -> String {
         match self {
             Number::Integer(number) if is_flag => (number != 0).to_string(),
@@ -54,7 +54,7 @@ impl Number {
     }
 }
 
-/// A number's type in C. What does not fit is cut to the nearest that does.
+/// A number's type in C. Clamps to the type's range.
 pub trait CNumber: Copy {
     fn number(self) -> Number;
     fn of(number: Number) -> Self;
@@ -96,11 +96,11 @@ impl CNumber for c_double {
     }
 }
 
-/// An option of ours that C sets by a number.
+/// An option set by a number in C.
 pub trait Field {
     fn number(&self) -> Number;
 
-    /// False where the option cannot have that value: of numbers it has the nearest then, else it stays as it was.
+    /// False if the value is invalid: a number becomes the nearest valid one, any other option stays as it was.
     #[must_use]
     fn take(&mut self, number: Number) -> bool;
 }
@@ -145,7 +145,7 @@ impl Field for f64 {
     }
 }
 
-/// What RocksDB numbers and we number alike. Values that we only read, or do not know, are refused.
+/// Enums numbered as in RocksDB. Unknown and read-only values are refused.
 macro_rules! named {
     ($($type:ty),+) => {$(
         impl Field for $type {

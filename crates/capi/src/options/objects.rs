@@ -1,4 +1,4 @@
-//! Options that are objects: comparators, operators, caches, and representations of memtables and tables.
+//! Options that are objects: comparators, operators, caches, and formats of memtables and tables.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ impl Options {
         self.statistics.lock().clone()
     }
 
-    /// A compression by level. A list with one that is not written is refused when a database is opened.
+    /// A compression by level. The open refuses a list with an unsupported one.
     fn set_compressions(&mut self, numbers: &[c_int]) {
         let mut all_taken = true;
         let kind = |&number: &c_int| {
@@ -110,7 +110,7 @@ export! {
         options.db.info_log = logger.map(|logger| logger.0.clone());
     }
 
-    /// A handle of its own; NULL where none was set.
+    /// A new handle; NULL if none was set.
     fn rocksdb_options_get_info_log(options: &Options) -> Option<Box<Logger>> {
         options.db.info_log.clone().map(|logger| Box::new(Logger(logger)))
     }
@@ -131,7 +131,7 @@ export! {
         options.set_compressions(levels.elements(count));
     }
 
-    /// Levels from `first` on are compressed, those before it are not; negative for all.
+    /// Compresses levels from `first` on, and none before it. A negative number changes nothing.
     fn rocksdb_options_set_min_level_to_compress(options: &mut Options, first: c_int) {
         let Ok(first) = usize::try_from(first) else { return };
         let compression = options.family.compression;
@@ -185,7 +185,7 @@ export! {
         }
     }
 
-    /// Those of the other levels are trained too, where they have any.
+    /// Dictionaries of other levels are trained too.
     fn rocksdb_options_get_bottommost_compression_options_use_zstd_dict_trainer(_options: &Options) -> bool {
         true
     }
@@ -238,7 +238,7 @@ export! {
         options.family.memtable_factory = "vector".into();
     }
 
-    /// Height and branching factor are those of RocksDB's lists in buckets; ours have none.
+    /// Height and branching factor are for RocksDB's lists in buckets, absent here.
     fn rocksdb_options_set_hash_skip_list_rep(
         options: &mut Options,
         bucket_count: usize,
@@ -271,7 +271,7 @@ export! {
         options.db.statistics = true;
     }
 
-    /// NULL where statistics are off. All is 0 until a database is opened with them.
+    /// NULL if statistics are off. All is 0 until a database is opened with them.
     fn rocksdb_options_statistics_get_string(options: &Options) -> Given<c_char> {
         if !options.db.statistics {
             return Given::NONE;
@@ -279,8 +279,7 @@ export! {
         Given::text(options.opened_statistics().unwrap_or_default().to_string())
     }
 
-    /// As in RocksDB a level is something that statistics have: without them nothing is set. All that is counted here is
-    /// counted at every level.
+    /// As in RocksDB, no level is set without statistics. Every level counts everything here.
     fn rocksdb_options_set_statistics_level(options: &mut Options, level: c_int) {
         if options.db.statistics {
             let level = level.clamp(STATISTICS_DISABLED, STATISTICS_ALL);
@@ -338,7 +337,7 @@ const STATISTICS_LEVEL_DEFAULT: c_int = 3;
 const STATISTICS_ALL: c_int = 5;
 const COLLECTORS: &str = "table_properties_collector_factories";
 
-/// Keeps a text where there is one.
+/// Keeps a text, if there is one.
 fn keep_if(kept: &mut Texts, name: &str, text: Option<String>) {
     match text {
         Some(text) => kept.set(name, &text),

@@ -1,5 +1,5 @@
-//! `rocksdb_dbpath_t`: directories for tables. All of them lie in the database's own, so that another one is refused when
-//! the database is opened, and not passed over.
+//! `rocksdb_dbpath_t`: directories for tables. All tables are in the database's own directory. A different one is
+//! refused at the open, not ignored.
 
 use std::ffi::CStr;
 use std::path::{Path, PathBuf};

@@ -12,14 +12,14 @@ use crate::boundary::export;
 
 const MIB: u64 = 1 << 20;
 
-/// For a compaction trigger that is not to be reached.
+/// A compaction trigger never reached.
 const NEVER_FILES: i32 = 1 << 30;
 
 fn as_size(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// Shares a budget for memtables out: two are merged before they are flushed, six may wait.
+/// Splits a budget for memtables: two are merged before a flush, six may wait.
 fn share_memtable_budget(family: &mut FamilyOptions, budget_bytes: u64) {
     family.write_buffer_size = as_size(budget_bytes / 4);
     family.min_write_buffer_number_to_merge = 2;
@@ -43,7 +43,7 @@ export! {
         family.compression_per_level = CompressionList((0..family.num_levels).map(kind).collect());
     }
 
-    /// Tables are arranged by level all the same, and opening a database says so.
+    /// Tables are arranged by level all the same; the open notes it.
     fn rocksdb_options_optimize_universal_style_compaction(options: &mut Options, memtable_memory_budget: u64) {
         share_memtable_budget(&mut options.family, memtable_memory_budget);
         options.family.compaction_style = CompactionStyle::Universal;
@@ -74,13 +74,13 @@ export! {
         family.target_file_size_base = 256 * MIB;
     }
 
-    /// They mean nothing by themselves; universal compaction is not done, and the style is told of.
+    /// No effect by themselves: universal compaction is unsupported, and the style is noted.
     fn rocksdb_options_set_universal_compaction_options(
         _options: &mut Options,
         _universal: Option<&super::styles::Universal>,
     ) {
     }
 
-    /// They mean nothing by themselves; the style is refused when a database is opened.
+    /// No effect by themselves: the open refuses the style.
     fn rocksdb_options_set_fifo_compaction_options(_options: &mut Options, _fifo: Option<&super::styles::Fifo>) {}
 }

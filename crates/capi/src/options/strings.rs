@@ -1,4 +1,4 @@
-//! Options as text: RocksDB's option strings, which is also how Spillway's own options reach C.
+//! Options as text: RocksDB's option strings, also C's way to Spillway's own options.
 
 use std::ffi::CStr;
 
@@ -11,24 +11,23 @@ use crate::failure::Failure;
 use crate::text::utf8;
 
 impl Options {
-    /// Sets what an option string names, of the database or of the family. What cannot be honoured is kept, as setters keep
-    /// it.
+    /// Sets the options in a string, of the database or of the family. Unsupported values are kept, as by setters.
     fn apply(&mut self, text: &str) -> Result<(), Failure> {
-        keep_both(&mut self.db, &mut self.family, text)?; // opening a database tells of what has no effect
+        keep_both(&mut self.db, &mut self.family, text)?; // the open notes options without effect
         Ok(())
     }
 }
 
 export! {
-    /// Not RocksDB's. Options that change what is stored, kept or found, and cannot be honoured, are told of in the event
-    /// log when a database is opened, instead of refused.
+    /// Not RocksDB's. Unsupported options affecting stored data or results are noted in the event log at the open,
+    /// instead of refused.
     fn spillway_options_set_ignore_unsupported_options(options: &mut Options, ignore: bool) {
         options.db.ignore_unsupported_options = ignore;
     }
 }
 
 fallible! {
-    /// `new_options` becomes what `base_options` is, with what the string says.
+    /// `new_options` becomes a copy of `base_options` with the string applied.
     fn rocksdb_get_options_from_string(
         base_options: &Options,
         text: &CStr,

@@ -1,4 +1,4 @@
-//! Options of compaction styles and tables that are not there, kept so that a caller gets what was set.
+//! Unsupported options of compaction styles and tables, kept for getters.
 
 use std::ffi::{c_double, c_int, c_uchar};
 
@@ -38,7 +38,7 @@ settings! { Universal, "rocksdb_universal_compaction_options_";
     stop_style: c_int = 1;
 }
 
-/// RocksDB has an unsigned number there, and C an `int`.
+/// Unsigned in RocksDB, `int` in C.
 const UNLIMITED: c_int = -1;
 
 settings! { Fifo, "rocksdb_fifo_compaction_options_";

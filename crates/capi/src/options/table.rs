@@ -1,4 +1,4 @@
-//! `rocksdb_block_based_table_options_t`, and what goes into it: filters and caches.
+//! `rocksdb_block_based_table_options_t`, with filters and caches.
 
 use std::ffi::{c_char, c_double, c_int, c_uchar};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::cache::Cache;
 #[derive(Clone, Default)]
 pub struct BlockBasedOptions {
     pub table: TableOptions,
-    /// Of options that only C has.
+    /// Options known to C only.
     pub(super) numbers: Kept,
     pub cache: Option<Arc<BlockCache>>,
 }
@@ -25,7 +25,7 @@ pub struct BlockBasedOptions {
 /// A filter policy, until table options take it.
 pub struct Filter {
     policy: FilterPolicy,
-    /// What was asked for instead, as option strings have it.
+    /// The requested ribbon policy, in option string form.
     ribbon: Option<String>,
 }
 
@@ -68,11 +68,11 @@ settings! { BlockBasedOptions, "rocksdb_block_based_options_";
     use_delta_encoding: c_uchar = 1;
 }
 
-/// RocksDB's names for what stays in the cache, by number.
+/// RocksDB's pinning tiers of the cache, by number.
 const PINNING_TIERS: [&str; 4] = ["kFallback", "kNone", "kFlushedAndSimilar", "kAll"];
 
 impl BlockBasedOptions {
-    /// Pinning is kept among the options of tables: opening a database tells of it.
+    /// Pinning is kept among the options of tables: the open notes it.
     fn pin(&mut self, what: &'static str, tier: c_int) {
         self.numbers.keep(what, tier.number(), c_int::number(0));
         let word = |tier: Number| usize::try_from(c_int::of(tier)).ok().and_then(|tier| PINNING_TIERS.get(tier));
@@ -103,7 +103,7 @@ impl Filter {
         Box::new(Filter { policy: bits.map_or(FilterPolicy::NONE, FilterPolicy::bloom), ribbon: None })
     }
 
-    /// A bloom filter with as many bits, since ribbon filters are read and not written. Opening a database says so.
+    /// A bloom filter with as many bits: ribbon filters are read, not written. The open notes it.
     fn ribbon(bits_per_key: f64, bloom_before_level: c_int) -> Box<Filter> {
         let bloom = Filter::bloom(bits_per_key);
         let asked = bloom.policy.bits_per_key.map(|bits| format!("ribbonfilter:{bits}:{bloom_before_level}"));

@@ -1,4 +1,4 @@
-//! What drops old values when compactions pass by.
+//! The compaction filter of expired values.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use spillway::extend::{CompactionFilter, CompactionFilterContext, CompactionFilt
 
 use super::{Stamps, split};
 
-/// Drops old values, and shows the others without stamps to the caller's filter, if there is one. Merge operands stay,
-/// however old, as in RocksDB: what they are merged into is as young as the merge.
+/// Drops expired values, and passes the rest without stamps to the caller's filter, if there is one. Merge operands
+/// stay, however old, as in RocksDB: a merge's result is as young as the merge.
 pub struct Expiry {
     stamps: Stamps,
-    /// 0 or less: nothing grows old.
+    /// 0 or less: no expiry.
     ttl_s: i32,
     inner: Option<Arc<dyn CompactionFilter>>,
 }
@@ -30,7 +30,7 @@ impl CompactionFilter for Expiry {
         "TtlCompactionFilter"
     }
 
-    /// What is too short for a stamp is kept: reads report it.
+    /// A value too short for a stamp is kept: reads report it.
     fn filter(&self, level: usize, key: &[u8], stamped: &[u8]) -> FilterDecision {
         let Some((value, stamp_s)) = split(stamped) else { return FilterDecision::Keep };
         if self.is_old(stamp_s) {
@@ -47,7 +47,7 @@ impl CompactionFilter for Expiry {
     }
 }
 
-/// Makes one for each compaction, around what the caller's factory makes.
+/// Makes one for each compaction, around the filter of the caller's factory.
 pub struct ExpiryFactory {
     stamps: Stamps,
     ttl_s: i32,

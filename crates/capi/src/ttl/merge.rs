@@ -9,7 +9,7 @@ use super::{Stamps, split};
 /// RocksDB's name for it.
 pub const STAMPED_MERGE: &str = "TtlMergeOperator";
 
-/// Shows values and operands without stamps to an operator; what it returns is as old as the moment.
+/// Shows values and operands without stamps to an operator; its result is stamped with the current second.
 pub struct StampedMerge {
     stamps: Stamps,
     inner: Arc<dyn MergeOperator>,
@@ -26,7 +26,7 @@ impl StampedMerge {
     }
 }
 
-/// The bytes before the stamp; `None`, which fails the merge, where there is none.
+/// The bytes before the stamp; `None`, which fails the merge, if there is no stamp.
 fn value(stamped: &[u8]) -> Option<&[u8]> {
     split(stamped).map(|(value, _)| value)
 }

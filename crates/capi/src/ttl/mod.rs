@@ -1,8 +1,8 @@
-//! Databases whose values grow old: RocksDB's `DBWithTTL`.
+//! Databases with a time to live: RocksDB's `DBWithTTL`.
 //!
-//! Every value and merge operand ends with the second at which it was written: four bytes, little endian, as seconds since
-//! the epoch. Reads take the stamp off. Compactions drop what is older than its family's time to live; until one passes
-//! by, old values stay readable, as in RocksDB. Its `ldb --ttl` reads what is exported from such a database.
+//! Every value and merge operand ends with the second of its write: four bytes, little endian, as seconds since the
+//! epoch. Reads remove the stamp. Compactions drop values older than their family's time to live; until then old values
+//! stay readable, as in RocksDB. RocksDB's `ldb --ttl` reads an export of such a database.
 
 mod filter;
 mod merge;
@@ -19,10 +19,10 @@ use crate::failure::Failure;
 
 const STAMP_BYTES: usize = 4;
 
-/// The first second that RocksDB takes for a stamp: it had none before. What is less was not written with one.
+/// RocksDB's lowest valid stamp: it wrote none earlier. A lower number is no stamp.
 const FIRST_STAMP: i32 = 1_368_146_402;
 
-/// Puts stamps behind values, and takes them off.
+/// Appends stamps to values, and removes them.
 #[derive(Clone)]
 pub struct Stamps {
     clock: Arc<dyn Vfs>,
@@ -33,8 +33,8 @@ impl Stamps {
         Stamps { clock }
     }
 
-    /// Has a family's compactions drop what is older than `ttl_s` seconds, if that is above 0, and hides the stamps from the
-    /// filter and the operator that the options have.
+    /// Has a family's compactions drop values older than `ttl_s` seconds, if `ttl_s` is above 0. Hides the stamps from
+    /// the options' filter and operator.
     pub fn wrap(&self, options: &mut FamilyOptions, ttl_s: i32) {
         match options.compaction_filter.take() {
             Some(filter) => {
@@ -50,7 +50,7 @@ impl Stamps {
         }
     }
 
-    /// Seconds since the epoch, as a stamp holds them.
+    /// Seconds since the epoch, as in a stamp.
     fn now_s(&self) -> i64 {
         i64::try_from(self.clock.unix_time_us() / 1_000_000).unwrap_or(i64::MAX)
     }
@@ -67,7 +67,7 @@ impl Stamps {
         value.extend_from_slice(&seconds.to_le_bytes());
     }
 
-    /// The batch with a stamp behind every value and operand. Log data, which changes nothing, is left out.
+    /// The batch with a stamp behind every value and operand. Log data changes nothing, and is left out.
     pub fn stamped_batch(&self, batch: &WriteBatch) -> Result<WriteBatch, Failure> {
         let mut stamped = WriteBatch::new();
         for record in batch.iter() {
@@ -85,18 +85,18 @@ impl Stamps {
     }
 }
 
-/// A value and its stamp, in seconds; `None` where it is too short for one.
+/// A value and its stamp, in seconds; `None` if it is too short for one.
 fn split(stamped: &[u8]) -> Option<(&[u8], i32)> {
     let (value, stamp) = stamped.split_last_chunk::<STAMP_BYTES>()?;
     Some((value, i32::from_le_bytes(*stamp)))
 }
 
-/// The value before the stamp; all of it where there is no room for one.
+/// The value before the stamp; all of it if it is too short for one.
 pub fn unstamped(stamped: &[u8]) -> &[u8] {
     split(stamped).map_or(stamped, |(value, _)| value)
 }
 
-/// The same for a value that was looked up.
+/// The same for a looked up value.
 ///
 /// # Errors
 /// `Corruption`: the value was written without a stamp.

@@ -1,4 +1,4 @@
-//! Reads records in RocksDB's framing, and tells how and where they end.
+//! Reads records in RocksDB's framing, and reports how and where they end.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,22 +11,22 @@ use vfs::{IoClass, RandomFile, Vfs};
 
 use super::{BLOCK_BYTES, FramedEnd, FramedRecord, HEADER_BYTES, Part, RECYCLABLE_HEADER_BYTES, special};
 
-/// Yields the records of one file in order. The file is not changed, and what is appended after
-/// [`open`](FramedReader::open) is not seen.
+/// Yields the records of one file in order. The file is not changed. Bytes appended after [`open`](FramedReader::open)
+/// are not read.
 pub struct FramedReader {
     file: Arc<dyn RandomFile>,
     path: PathBuf,
     class: IoClass,
-    /// The low half of the log's number, as recyclable headers repeat it.
+    /// The low half of the log's number, as in recyclable headers.
     log_number: Option<u32>,
     file_len: u64,
-    /// The bytes of the current block that the file holds.
+    /// The current block's bytes, as far as the file has them.
     block: Vec<u8>,
     block_start: u64,
-    /// Where the next header starts in `block`.
+    /// Offset of the next header in `block`.
     at: usize,
     state: State,
-    /// After damage, fragments without their first one belong to it and are passed over.
+    /// Set after damage: fragments without a first fragment are skipped.
     resyncing: bool,
     recycled: bool,
     good_end: u64,
@@ -35,14 +35,15 @@ pub struct FramedReader {
 enum State {
     Reading,
     Ended(FramedEnd),
-    /// Returned until the reader is moved past it; `resume` is where reading can go on, if it can.
+    /// `error` is repeated until the damage is skipped. `resume` is the offset to continue at; `None` if reading cannot
+    /// continue.
     Stopped {
         error: Error,
         resume: Option<u64>,
     },
 }
 
-/// What was found at one position.
+/// The result of reading at one position.
 enum Step {
     Fragment(Fragment),
     End(FramedEnd),
@@ -63,7 +64,7 @@ struct Damage {
     resume: u64,
 }
 
-/// A header that fits its block, and whose length does.
+/// A header whose fields and payload fit the block.
 struct Header {
     kind: u8,
     crc: u32,
@@ -72,7 +73,7 @@ struct Header {
 }
 
 impl FramedReader {
-    /// `log_number`: the number in a log's name, against which recyclable records are checked; `None` for a MANIFEST.
+    /// `log_number`: the number in the WAL's file name, checked against recyclable records; `None` for a MANIFEST.
     pub fn open(vfs: &dyn Vfs, path: &Path, log_number: Option<u64>, class: IoClass) -> Result<Self> {
         let file = vfs.open(path)?;
         let file_len = file.len()?;
@@ -94,11 +95,11 @@ impl FramedReader {
         Ok(reader)
     }
 
-    /// The next whole record, or `None` at the end, which [`end`](FramedReader::end) explains.
+    /// The next whole record. `None` at the end; [`end`](FramedReader::end) gives the reason.
     ///
     /// # Errors
-    /// `Corruption` with its offset: damage with more of the file behind it. The same error returns until
-    /// [`skip_damage`](FramedReader::skip_damage). `Unsupported`: a feature that this version does not read.
+    /// `Corruption` with its offset: damage, and the file may continue after it. Repeated until
+    /// [`skip_damage`](FramedReader::skip_damage). `Unsupported`: a feature not supported by this version.
     #[expect(clippy::should_implement_trait, reason = "an iterator of results would be read past its first error")]
     pub fn next(&mut self) -> Result<Option<FramedRecord>> {
         match &self.state {
@@ -133,7 +134,7 @@ impl FramedReader {
         }
     }
 
-    /// Why `next` returned `None`; `None` before it did.
+    /// Why `next` returned `None`; `None` until then.
     pub fn end(&self) -> Option<FramedEnd> {
         match self.state {
             State::Ended(end) => Some(end),
@@ -141,10 +142,10 @@ impl FramedReader {
         }
     }
 
-    /// Moves past the damage that `next` reported; what follows may still hold whole records.
+    /// Skips the damage reported by `next`. Whole records may follow.
     ///
     /// # Errors
-    /// The error that stopped the reader, where reading cannot go on behind it.
+    /// The error of `next`, if reading cannot continue behind it.
     pub fn skip_damage(&mut self) -> Result<()> {
         if let State::Stopped { error, resume } = &self.state {
             let resume = resume.ok_or_else(|| error.clone())?;
@@ -155,12 +156,13 @@ impl FramedReader {
         Ok(())
     }
 
-    /// Where the last whole record ended.
+    /// End of the last whole record.
     pub fn good_end(&self) -> u64 {
         self.good_end
     }
 
-    /// True once a whole recyclable record was seen: then bytes that make no sense may be what an earlier log left behind.
+    /// True once a recyclable record with a valid checksum was read. Invalid bytes may then be remains of an earlier
+    /// log.
     pub fn is_recycled(&self) -> bool {
         self.recycled
     }
@@ -179,7 +181,7 @@ impl FramedReader {
         error
     }
 
-    /// Joins a fragment to the record in the making; `Some` once that is whole.
+    /// Adds a fragment to the partial record, and returns the record if complete.
     fn assemble(
         &mut self,
         fragment: Fragment,
@@ -219,7 +221,7 @@ impl FramedReader {
         }
     }
 
-    /// Reads on to the next fragment.
+    /// Reads up to the next fragment.
     fn step(&mut self) -> Result<Step> {
         loop {
             if BLOCK_BYTES - self.at < HEADER_BYTES {
@@ -262,7 +264,7 @@ impl FramedReader {
         }
     }
 
-    /// Decodes the header at the current position. `None`: zeros where a header would be.
+    /// Decodes the header at the current position. `None` if it is zeros.
     fn parse_header(&self) -> Result<Option<Header>, Step> {
         let torn = || Step::End(FramedEnd::Torn { offset: self.position() });
         let rest = self.block.get(self.at..).unwrap_or_default();
@@ -278,7 +280,7 @@ impl FramedReader {
         let header_len = if recyclable { RECYCLABLE_HEADER_BYTES } else { HEADER_BYTES };
         let start = self.at + header_len;
         if start + len > self.block.len() {
-            // In the last block a writer that was cut off looks the same as a damaged length.
+            // In the last block, a cut-off write looks the same as a damaged length.
             let is_last_block = self.next_block() >= self.file_len;
             return Err(if is_last_block { torn() } else { self.damage("a length reaches past its block") });
         }
@@ -287,8 +289,8 @@ impl FramedReader {
         Ok(Some(Header { kind, crc, log_number, payload: start..start + len }))
     }
 
-    /// At a header of zeros: the end of the file's use, the padding that a recyclable writer left at a block's end, or
-    /// a gap with something behind it. `None`: padding was passed.
+    /// Classifies a header of zeros: unused space at the file's end, a recyclable writer's padding at a block's end, or
+    /// a gap with data behind it. `None` if padding was skipped.
     fn pass_zeros(&mut self) -> Result<Option<Step>> {
         let offset = self.position();
         let is_padding = BLOCK_BYTES - self.at < RECYCLABLE_HEADER_BYTES;
@@ -309,7 +311,7 @@ impl FramedReader {
         }
     }
 
-    /// Damage here makes the lengths behind it untrustworthy: reading can go on at the next block only.
+    /// Damage makes the following lengths of the block untrustworthy, so reading resumes at the next block.
     fn damage(&self, what: &'static str) -> Step {
         Step::Damage(Damage { offset: self.position(), what, resume: self.next_block() })
     }
@@ -318,7 +320,7 @@ impl FramedReader {
         self.block_start + BLOCK_BYTES as u64
     }
 
-    /// Reads the block that holds `offset`, and stands there.
+    /// Reads the block of `offset`, and moves to `offset`.
     fn load(&mut self, offset: u64) -> Result<()> {
         self.at = (offset % BLOCK_BYTES as u64) as usize;
         self.block_start = offset - self.at as u64;
@@ -326,7 +328,7 @@ impl FramedReader {
         self.block.clear();
         self.block.resize(len, 0);
         if len > 0 && self.file.read_at(self.block_start, &mut self.block, self.class)? < len {
-            // Never to be taken for the end of the log.
+            // A short read must never pass for the end of the log.
             self.block.clear();
             return Err(Error::new(ErrorKind::Io, "a file became shorter while it was read").at_path(&self.path));
         }
@@ -334,7 +336,7 @@ impl FramedReader {
     }
 }
 
-/// The crc that a header should hold, unmasked.
+/// The expected crc of a header, unmasked.
 fn checksum(header: &Header, payload: &[u8]) -> u32 {
     let mut crc = crc32c(&[header.kind]);
     if let Some(number) = header.log_number {
@@ -343,7 +345,7 @@ fn checksum(header: &Header, payload: &[u8]) -> u32 {
     crc32c_append(crc, payload)
 }
 
-/// Why a record that is no fragment cannot be passed over, if it cannot.
+/// Why a record of a special type cannot be skipped; `None` if it can.
 fn refusal(kind: u8, payload: &[u8]) -> Option<String> {
     match kind {
         special::SET_COMPRESSION => {

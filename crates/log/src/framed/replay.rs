@@ -1,16 +1,16 @@
-//! Runs through a framed log under one of the four recovery modes.
+//! Replays a framed log in one of the four recovery modes.
 
 use base::{Error, ErrorKind, Result};
 
 use super::{FramedEnd, FramedReader, FramedRecord};
 use crate::RecoveryMode;
 
-/// Visits the records of `reader` in order, and ends where `mode` says.
+/// Visits the records of `reader` in order, up to the end allowed by `mode`.
 ///
 /// # Errors
-/// What `visit` returns; `Unsupported` and file errors in every mode; `Corruption` where the mode does not bear the
-/// damage. Damage in a file that held another log before may be what that one left, so that the tolerant mode takes it
-/// for the end.
+/// Errors of `visit`. `Unsupported` and file errors in every mode. `Corruption` if the mode does not tolerate the
+/// damage. In a recycled file, damage may be remains of the earlier log, so `TolerateCorruptedTailRecords` takes it for
+/// the end.
 pub fn replay(
     reader: &mut FramedReader,
     mode: RecoveryMode,

@@ -1,4 +1,4 @@
-//! Writes records in RocksDB's framing, with the legacy types that every version reads.
+//! Writes records in RocksDB's framing, with the legacy types, readable by every version.
 
 use base::checksum::{crc32c_append, mask};
 use base::coding::{put_u16, put_u32};
@@ -7,13 +7,13 @@ use vfs::{AppendFile, IoClass};
 
 use super::{BLOCK_BYTES, HEADER_BYTES, Part};
 
-/// Bytes gathered before they go to the file, so that an ordinary record is one append, and a huge one is not held
-/// twice in memory.
+/// Bytes buffered before an append to the file. An ordinary record is one append, and a huge record is not copied
+/// whole.
 const GATHER_BYTES_MAX: usize = 256 << 10;
 
 /// Appends records to one file. One owner; nothing is durable before [`sync`](FramedWriter::sync).
 ///
-/// The first failure is kept, and returned by every later call: after it the file's end is unknown (D4).
+/// The first failure is repeated by every later call: the file's end is then unknown (D4).
 pub struct FramedWriter {
     file: Box<dyn AppendFile>,
     class: IoClass,
@@ -22,7 +22,7 @@ pub struct FramedWriter {
 }
 
 impl FramedWriter {
-    /// Goes on where `file` ends, which must be the end of a record or of an empty file.
+    /// Continues at the end of `file`, either empty or ending with a whole record.
     pub fn new(file: Box<dyn AppendFile>, class: IoClass) -> Self {
         FramedWriter { file, class, gathered: Vec::new(), failed: None }
     }
@@ -30,7 +30,7 @@ impl FramedWriter {
     /// Appends one record; an empty one is allowed.
     ///
     /// # Errors
-    /// Whatever the file reports. The writer is of no use after that.
+    /// The file's error. The writer is unusable after it.
     pub fn append(&mut self, record: &[u8]) -> Result<()> {
         self.guard(|writer| writer.append_fragments(record))
     }

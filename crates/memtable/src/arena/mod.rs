@@ -1,20 +1,20 @@
-//! The memory of one memtable: a zeroed region of fixed capacity, allocated from its low end and never freed, moved or
-//! grown while the memtable lives. Places in it are named by 32-bit references, so that structures built in it hold no
-//! addresses: the region can be a file, and is then the memtable's image at any instant.
+//! The memory of one memtable: a zeroed region of fixed capacity, allocated upwards and never freed, moved or grown
+//! while the memtable lives. Structures in it use 32-bit references instead of addresses. So the region can be a file,
+//! and is then the memtable's image at any instant.
 //!
 //! Invariants, cited by the `SAFETY` comments of this crate:
-//! - **A1** Ranges handed out by [`Arena::allocate`] lie inside the region and do not overlap.
-//! - **A2** Every non-null reference stored in a memtable was made from such a range, and what it leads to was written
-//!   whole before a release store or exchange published it.
-//! - **A3** Bytes that are not atomic words (entries) are not written again after they were published.
+//! - **A1** Ranges returned by [`Arena::allocate`] lie inside the region and do not overlap.
+//! - **A2** Every non-null reference stored in a memtable was made from such a range. Its target was written whole
+//!   before a release store or exchange published it.
+//! - **A3** Bytes other than atomic words (entries) are not written again after their publication.
 //! - **A4** The region lives as long as the `Arena`, at one address.
-//! - **A5** An `Arena<true>`, an *image*, lies over a read-only mapping of a complete file ([`vfs::ReadMapping`]) that was
-//!   checked as a whole ([`crate::image`], B1) and that nobody writes any more, so that A1 to A3 hold of what it says.
-//!   Nothing is handed out of it or stored in it. Its words are read as plain memory: an atomic access is not defined on
-//!   memory that cannot be written.
+//! - **A5** An `Arena<true>`, an *image*, lies over a read-only mapping of a complete file ([`vfs::ReadMapping`]). The
+//!   file was checked as a whole ([`crate::image`], B1) and is not written any more, so A1 to A3 hold for its content.
+//!   Nothing is allocated from it or stored in it. Its words are read as plain memory: an atomic access is not defined
+//!   on read-only memory.
 //!
-//! Whatever can fail, fails before numbering (C4): disk and memory for what is reserved are found in
-//! [`Arena::try_reserve`], under no lock, so that no store meets a full disk.
+//! Everything fallible fails before sequence allocation (C4): [`Arena::try_reserve`] obtains disk and memory for
+//! reserved bytes, under no lock, so no store meets a full disk.
 
 mod reference;
 mod region;
@@ -41,38 +41,38 @@ pub use self::region::SealedFile;
 /// The unit of allocation and of references.
 pub(crate) const GRANULE_BYTES: usize = 8;
 
-/// What 32-bit references to granules can reach: 32 GiB.
+/// Reach of 32-bit references to granules: 32 GiB.
 pub(crate) const CAPACITY_MAX_BYTES: usize = GRANULE_BYTES << 32;
 
-/// The start of a file, or of memory that is to be written to one, of which nothing is handed out: what an image says of
-/// itself (see [`crate::image`]). A page, so that writing it dirties nothing else.
+/// The image header: the start of a file, or of memory to be written to one. Nothing is allocated from it; it describes
+/// the image (see [`crate::image`]). A page, so that writing it dirties nothing else.
 pub(crate) const IMAGE_HEADER_BYTES: usize = 4096;
 
-/// Where memory without a file comes from.
+/// Source of memory without a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The allocator. All of it counts as held.
+    /// The allocator. The whole capacity counts as held.
     Heap,
-    /// An anonymous mapping: pages are taken when they are touched.
+    /// An anonymous mapping: pages are committed on first touch.
     Mapping,
 }
 
-/// How an arena is made.
+/// Configuration of an arena.
 #[derive(Clone)]
 pub(crate) struct ArenaConfig<'a> {
-    /// Bytes to hand out; a header lies beside them.
+    /// Bytes to allocate, without the header.
     pub(crate) capacity: usize,
     pub(crate) source: Source,
-    /// Huge pages whatever the capacity; else from 4 MiB up. For mappings without a file.
+    /// Huge pages for any capacity; else from 4 MiB up. For mappings without a file.
     pub(crate) huge_pages: bool,
-    /// Pages are made present in steps by `try_reserve`, which fails where there is no memory for them; else by faults,
-    /// which cannot fail but by a signal. For mappings.
+    /// `try_reserve` prefaults pages in steps, and fails if there is no memory for them. Else pages fault in on first
+    /// touch, and a lack of memory is a signal. For mappings.
     pub(crate) commits_ahead: bool,
     /// [`Arena::held_bytes`] asks the kernel.
     pub(crate) exact_accounting: bool,
-    /// Memory without a file has a header too, so that its bytes are a whole image.
+    /// Memory without a file gets a header too, so that its bytes are a whole image.
     pub(crate) keeps_header: bool,
-    /// A file to lie in.
+    /// The file to map.
     pub(crate) image: Option<&'a ImageFile>,
 }
 
@@ -90,32 +90,32 @@ impl ArenaConfig<'_> {
     }
 }
 
-/// A counter alone on its pair of cache lines: writers on all processors add to it.
+/// A counter on its own pair of cache lines: writers on all processors add to it.
 #[repr(align(128))]
 struct Lonely(AtomicUsize);
 
-/// Memory to hand out; `IMAGE`, what another one has left (A5).
+/// Memory to allocate from; with `IMAGE`, the memory left by another arena (A5).
 pub(crate) struct Arena<const IMAGE: bool = false> {
-    /// Of `region`.
+    /// Start of `region`.
     base: NonNull<u8>,
-    /// Bytes that may be promised, and those before them.
+    /// End of the reservable bytes, from the region's start: header included.
     capacity: usize,
-    /// Bytes before them: an image's header, or none.
+    /// Bytes of the image header, or 0.
     header: usize,
-    /// Bytes from the start that may be touched. At least `reserved`, at most what the region has.
+    /// Bytes from the start safe to touch. At least `reserved`, at most the region's capacity.
     ready: AtomicUsize,
-    /// Bytes known to be present, whether touched or not.
+    /// Bytes from the start known to be present, touched or not.
     held: AtomicUsize,
-    /// Bytes from the start that were made present before, or while, they were stored to. Written by
+    /// Bytes from the start made present before, or while, they were stored to. Written by
     /// [`make_present`](Arena::make_present) and `extend`.
     present: AtomicUsize,
     exact_accounting: bool,
-    /// It was told once that the region could not be extended.
+    /// A failure to extend the region was logged.
     told: AtomicBool,
     region: Region,
-    /// Bytes promised. At most `capacity`.
+    /// Bytes reserved. At most `capacity`.
     reserved: Lonely,
-    /// Bytes handed out. At most `reserved`.
+    /// Bytes allocated. At most `reserved`.
     allocated: Lonely,
 }
 
@@ -129,21 +129,21 @@ impl Arena {
     /// An anonymous mapping of `capacity` bytes. No page is touched.
     ///
     /// # Errors
-    /// `InvalidArgument` beyond what references can reach; whatever the mapping fails with.
+    /// `InvalidArgument`: the capacity exceeds the reach of references. Errors of the mapping.
     pub(crate) fn new(capacity: usize) -> Result<Arena> {
         Self::with(&ArenaConfig::new(capacity))
     }
 
-    /// An arena in a file, where one is asked for and the file system can map it, else in memory.
+    /// An arena in the configured file if the file system can map it, else in memory.
     ///
     /// # Errors
-    /// As [`new`](Arena::new); `InvalidArgument` also where the file exists.
+    /// As [`new`](Arena::new). `InvalidArgument` also if the file exists.
     pub(crate) fn with(config: &ArenaConfig<'_>) -> Result<Arena> {
         region::check_capacity(config)?;
         let region = Region::new(config)?;
         let header = if region.is_file() || config.keeps_header { IMAGE_HEADER_BYTES } else { 0 };
         let capacity = config.capacity + header;
-        // The null granule is spoken for.
+        // The null granule is never allocated.
         let start = header.max(GRANULE_BYTES);
         Ok(Arena {
             base: region.base(),
@@ -162,16 +162,16 @@ impl Arena {
 }
 
 impl Arena<true> {
-    /// The first `bytes`, whole granules, of a file that holds an image.
+    /// An arena over the first `bytes`, whole granules, of an image file.
     ///
     /// # Safety
-    /// They must have passed the check of [`crate::image`], and nobody may write to the file (A5).
+    /// The bytes must have passed the check of [`crate::image`], and the file must not be written any more (A5).
     ///
     /// # Errors
     /// `Unsupported`: a mapping that is not aligned to granules.
     ///
     /// # Panics
-    /// Where the mapping is shorter.
+    /// If the mapping is shorter, or `bytes` are not whole granules.
     pub(crate) unsafe fn over_image(mapping: Arc<dyn ReadMapping>, bytes: usize) -> Result<Self> {
         assert!(bytes.is_multiple_of(GRANULE_BYTES) && bytes <= (*mapping).as_ref().len(), "an image that was checked");
         let region = Region::over_image(mapping)?;
@@ -185,7 +185,7 @@ impl Arena<true> {
             exact_accounting: false,
             told: AtomicBool::new(false),
             region,
-            // All of it, so that nothing is left to promise.
+            // Everything, so that nothing is left to reserve.
             reserved: Lonely(AtomicUsize::new(bytes)),
             allocated: Lonely(AtomicUsize::new(bytes)),
         })
@@ -193,8 +193,8 @@ impl Arena<true> {
 }
 
 impl<const IMAGE: bool> Arena<IMAGE> {
-    /// Promises `bytes`, rounded up to granules. False, and nothing promised, where they do not fit, or where there is no
-    /// disk or memory for them.
+    /// Reserves `bytes`, rounded up to granules. False, with nothing reserved, if they do not fit or there is no disk
+    /// or memory for them.
     pub(crate) fn try_reserve(&self, bytes: usize) -> bool {
         let Some(bytes) = bytes.checked_next_multiple_of(GRANULE_BYTES) else {
             return false;
@@ -214,14 +214,15 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         }
     }
 
-    /// Takes back a promise, or a part of it in whole granules, which nothing was allocated from and nothing will be.
+    /// Releases a reservation or a part of it, in whole granules. Nothing may have been allocated from it, nor be
+    /// later.
     pub(crate) fn give_back(&self, bytes: usize) {
         debug_assert!(bytes.is_multiple_of(GRANULE_BYTES));
         let before = self.reserved.0.fetch_sub(bytes, Relaxed);
         debug_assert!(before >= bytes && before - bytes >= GRANULE_BYTES, "more given back than was promised");
     }
 
-    /// True once the bytes up to `end` may be touched.
+    /// True if the bytes up to `end` may be touched.
     #[inline]
     fn is_ready(&self, end: usize) -> bool {
         let ready = self.ready.load(Acquire);
@@ -248,9 +249,9 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         }
     }
 
-    /// Makes the next pages present of those that begin less than `ahead` bytes behind what is promised, so that no store
-    /// waits for them; `may_hold` is asked first whether so many bytes more may be held. One step, small enough that whoever
-    /// maps or unmaps meanwhile does not wait long. False where none is lacking, or can be had: whoever stores finds out.
+    /// Prefaults one step of the pages that begin less than `ahead` bytes after the reserved ones; stores there do not
+    /// fault. Asks `may_hold` first whether so many more bytes may be held. The step is small, so concurrent mmap and
+    /// munmap calls are not blocked long. False if no page is missing, or none can be had: later stores find out.
     pub(crate) fn make_present(&self, ahead: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
         let from = self.present.load(Relaxed);
         let wanted = self.reserved.0.load(Relaxed).saturating_add(ahead).min(self.capacity);
@@ -267,11 +268,11 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         true
     }
 
-    /// Bytes of memory held now. Asked for exactly, what the kernel counts; else what was handed out, or more where more
-    /// is known to be present. That falls short by less than a page, 4 KiB or, where they are huge, 2 MiB: the rest of the
-    /// last one touched. The kernel's own tables (8 bytes for a page) are not counted.
+    /// Bytes of memory held now. With exact accounting, the kernel's count. Else the bytes allocated, or more if more
+    /// are known to be present; short by less than a page (4 KiB, or 2 MiB if huge), the rest of the last page touched.
+    /// The kernel's page tables (8 bytes a page) are not counted.
     ///
-    /// An image holds none: its pages are the file's, and the kernel takes them when it needs them.
+    /// An image holds none: its pages are the file's, reclaimed by the kernel on demand.
     pub(crate) fn held_bytes(&self) -> usize {
         if IMAGE {
             return 0;
@@ -282,30 +283,30 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         self.allocated().max(self.held.load(Relaxed))
     }
 
-    /// True where the bytes from the region's start on are an image: where there is a header.
+    /// True if there is a header: the bytes from the region's start are an image.
     pub(crate) fn has_header(&self) -> bool {
         self.header > 0
     }
 
-    /// The file that the arena lies in, from which nothing is handed out any more.
+    /// The arena's file. Called when nothing is allocated from the arena any more.
     pub(crate) fn file(&self) -> Option<SealedFile<'_>> {
         self.region.file(self.allocated())
     }
 
-    /// What was handed out, and all before it.
+    /// All bytes up to the end of the allocated ones.
     ///
     /// # Safety
-    /// Nothing may be stored in the arena as long as the result lives.
+    /// Nothing may be stored in the arena while the result lives.
     pub(crate) unsafe fn bytes(&self) -> &[u8] {
         // SAFETY: the region has these bytes, initialised, for the borrow (A4); by the caller, or for an image by A5, they
         // do not change.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().cast_const(), self.allocated()) }
     }
 
-    /// Stores `bytes`, whole granules, in the header from `at` on, granule by granule; nothing where there is none.
+    /// Stores `bytes`, whole granules, in the header from `at` on, granule by granule. Does nothing without a header.
     ///
     /// # Panics
-    /// Where they do not lie in the header.
+    /// If they do not lie in the header, or in an image.
     pub(crate) fn store_header(&self, at: usize, bytes: &[u8]) {
         if self.header == 0 {
             return;
@@ -320,8 +321,8 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         }
     }
 
-    /// The word of the header at `at`, a multiple of a granule; `None` without a header, beyond it, or in an image. It may be
-    /// stored to only by those who keep the memtable from being sealed ([`crate::gate`]), and by who seals it.
+    /// The header word at `at`, a multiple of a granule; `None` without a header, beyond it, or in an image. Stored to
+    /// only by threads that hold off sealing ([`crate::gate`]), and by the sealing thread.
     #[inline]
     pub(crate) fn header_word(&self, at: usize) -> Option<&AtomicU64> {
         if IMAGE || !at.is_multiple_of(GRANULE_BYTES) || at >= self.header {
@@ -332,30 +333,29 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         Some(unsafe { AtomicU64::from_ptr(self.base.as_ptr().add(at).cast()) })
     }
 
-    /// Bytes that can be promised, the header left out.
+    /// Bytes that can be reserved, without the header.
     pub(crate) fn capacity(&self) -> usize {
         self.capacity - self.header
     }
 
-    /// Bytes promised, the header left out.
+    /// Bytes reserved, without the header.
     pub(crate) fn reserved(&self) -> usize {
         self.reserved.0.load(Relaxed) - self.header
     }
 
-    /// Bytes handed out, rounding included.
+    /// Bytes allocated, header and rounding included.
     #[inline]
     pub(crate) fn allocated(&self) -> usize {
         self.allocated.0.load(Relaxed)
     }
 
-    /// Hands out `bytes`, rounded up to granules and aligned to one, zeroed. The bytes must have been reserved.
+    /// Allocates `bytes`, rounded up to granules and aligned to one, zeroed. The bytes must have been reserved.
     ///
-    /// This cannot fail: each caller reserved at least the rounded size of what it allocates, before it allocates.
-    /// Reservations are whole granules and their sum is at most the capacity; allocations are whole granules, start on
-    /// one (the sum of whole granules) and follow each other without gaps, so no alignment is ever lost and, in whatever
-    /// order threads come, the sum of what was allocated is at most the sum of what was reserved. The single
-    /// `fetch_add` gives each thread a range of its own (A1) and needs no ordering: nothing is read through the counter.
-    /// The assertion holds A1 even where a caller breaks its side.
+    /// This cannot fail: each caller reserved at least the rounded size before it allocates. Reservations are whole
+    /// granules and their sum is at most the capacity. Allocations are whole granules, start on one (the sum of whole
+    /// granules) and follow each other without gaps, so no alignment is ever lost. In any order of threads, the sum of
+    /// allocations is at most the sum of reservations. The single `fetch_add` gives each thread its own range (A1) and
+    /// needs no ordering: nothing is read through the counter. The assertion keeps A1 even if a caller breaks its side.
     #[inline]
     pub(crate) fn allocate(&self, bytes: usize) -> Ref {
         let size = bytes.next_multiple_of(GRANULE_BYTES);
@@ -376,7 +376,7 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         unsafe { self.base.as_ptr().add(at.byte_offset()) }
     }
 
-    /// The word at `at`, acquired.
+    /// The word at `at`, loaded with acquire.
     ///
     /// # Safety
     /// As for [`word`](Arena::word).
@@ -405,7 +405,7 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         unsafe { AtomicU64::from_ptr(self.address(at).cast()) }
     }
 
-    /// Asks for the cache line of `at`. Any reference will do: a hint reads nothing.
+    /// Prefetches the cache line of `at`. Any reference is allowed: a hint reads nothing.
     #[inline]
     pub(crate) fn prefetch(&self, at: Ref) {
         #[cfg(target_arch = "x86_64")]

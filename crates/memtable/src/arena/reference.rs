@@ -1,13 +1,13 @@
-//! References: places in an arena that mean the same wherever its memory lies.
+//! References: positions in an arena, independent of its address.
 
 use super::GRANULE_BYTES;
 
-/// A place in an arena, in granules from its start.
+/// A position in an arena, in granules from its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ref(u32);
 
 impl Ref {
-    /// No place: the region's first granule is never handed out.
+    /// Null: the region's first granule is never allocated.
     pub(crate) const NULL: Ref = Ref(0);
 
     #[inline]
@@ -25,13 +25,13 @@ impl Ref {
         self.0 == 0
     }
 
-    /// The place `granules` further on. It must lie in the same allocation.
+    /// The position `granules` after this one. It must lie in the same allocation.
     #[inline]
     pub(crate) fn forward(self, granules: usize) -> Ref {
         Ref(self.0.wrapping_add(granules as u32))
     }
 
-    /// The place `granules` before. It must lie in the same allocation.
+    /// The position `granules` before this one. It must lie in the same allocation.
     #[inline]
     pub(crate) fn back(self, granules: usize) -> Ref {
         Ref(self.0.wrapping_sub(granules as u32))

@@ -1,6 +1,7 @@
-//! What an arena's memory is: the allocator's, an anonymous mapping, or a mapped file, and how far it may be touched.
+//! Backing memory of an arena: the allocator's, an anonymous mapping, or a mapped file; and the part of it safe to
+//! touch.
 //!
-//! A file that was made for an arena goes with it, unless somebody said that it is to stay ([`SealedFile::keep`]).
+//! A file made for an arena is removed with it, unless the file was kept ([`SealedFile::keep`]).
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -13,32 +14,32 @@ use vfs::{AnonymousMapping, FileIdentity, HeapMemory, IoClass, MappedMemory, Rea
 use super::{ArenaConfig, GRANULE_BYTES, IMAGE_HEADER_BYTES, Source};
 use crate::ImageFile;
 
-/// Capacities from here up ask for huge pages unasked: half of the cost of a descent through a large memtable is address
-/// translation, and memory that small memtables do not need is not taken 2 MiB at a time.
+/// Capacities from here up use huge pages by default: half the cost of a descent through a large memtable is address
+/// translation. Small memtables do not pay 2 MiB for a page.
 const HUGE_PAGES_MIN_BYTES: usize = 4 << 20;
 
-/// The first of an arena has small pages: a memtable that holds little takes little, and whoever writes first into one that
-/// nobody made present does not wait for two megabytes to be cleared.
+/// The first bytes of an arena have small pages: a nearly empty memtable takes little memory, and the first writer to
+/// an arena without prefault does not wait for 2 MiB to be cleared.
 const SMALL_PAGES_BYTES: usize = 2 << 20;
 
-/// Extents of a file are allocated this far ahead: one call to the file system for tens of thousands of entries, and no
-/// more disk than this taken in vain.
+/// File extents are allocated this far ahead: one call for tens of thousands of entries, and at most this much disk
+/// unused.
 const EXTENT_STEP_BYTES: usize = 4 << 20;
 
-/// Where the disk has no room for as much, memory is taken: no memtable can begin with a header alone.
+/// If the disk lacks room for this much, memory is used instead: no memtable can begin with a header alone.
 const FILE_MIN_BYTES: usize = 64 << 10;
 
-/// Pages are committed this far ahead: a huge page.
+/// Pages are committed this far ahead: one huge page.
 const COMMIT_STEP_BYTES: usize = 2 << 20;
 
-/// Of small pages, so many bytes at the most are made present at a time: no longer in the way of whoever maps or unmaps
-/// something than it takes to clear some tens of pages.
+/// Small pages are prefaulted in steps of at most this size: concurrent mmap and munmap calls wait only while some tens
+/// of pages are cleared.
 const SMALL_STEP_BYTES: usize = 256 << 10;
 
 /// Memory of fixed capacity at one address (A4).
 pub(super) struct Region {
     backing: Backing,
-    /// Pages are made present before they are used, not by faults.
+    /// Pages are committed before use, not by faults.
     commits_ahead: bool,
 }
 
@@ -46,7 +47,7 @@ enum Backing {
     Heap(HeapMemory),
     Anonymous(AnonymousMapping),
     File(File),
-    /// What another arena has left, not to be written.
+    /// An image left by another arena; read-only.
     Image(Arc<dyn ReadMapping>),
 }
 
@@ -58,7 +59,7 @@ struct File {
     is_kept: AtomicBool,
 }
 
-/// The file that a sealed memtable lies in.
+/// The file of a sealed memtable.
 pub struct SealedFile<'a> {
     file: &'a File,
     image_bytes: u64,
@@ -69,24 +70,24 @@ impl SealedFile<'_> {
         &self.file.place
     }
 
-    /// Which file it is, whatever it is called.
+    /// The file's identity, independent of its name.
     pub fn identity(&self) -> FileIdentity {
         self.file.identity
     }
 
-    /// Bytes of the file: the image, and behind it what was allocated ahead, zeros.
+    /// Bytes of the file: the image, followed by zeros allocated ahead.
     pub fn file_bytes(&self) -> u64 {
         self.file.mapping.allocated()
     }
 
-    /// Gives back what was allocated ahead, all but the rest of the image's last page, for good: what is appended to the file
-    /// then lies behind the image.
+    /// Cuts the bytes allocated ahead, for good, except the rest of the image's last page. Later appends to the file
+    /// then follow the image.
     ///
     /// # Errors
-    /// What cutting the file yields. The memtable is as it was, and its file may be longer than
+    /// Errors of cutting the file. The memtable is unchanged, and its file may be longer than
     /// [`file_bytes`](SealedFile::file_bytes) says.
     pub fn give_back_the_rest(&self) -> Result<()> {
-        // Readers follow references into the image only, and pages are populated below what is allocated.
+        // References point into the image only, and pages are populated below the allocated end.
         self.file.mapping.cut(self.image_bytes)
     }
 
@@ -96,7 +97,7 @@ impl SealedFile<'_> {
         self.file.mapping.sync(class)
     }
 
-    /// The file stays when the memtable goes: its name is another's now.
+    /// Keeps the file when the memtable is dropped: its name now belongs to a new owner.
     pub fn keep(&self) {
         self.file.is_kept.store(true, Relaxed);
     }
@@ -117,7 +118,7 @@ impl Drop for File {
 }
 
 impl Region {
-    /// A file, where one is asked for and can be had; else memory without a name.
+    /// A mapped file if configured and possible; else unnamed memory.
     pub(super) fn new(config: &ArenaConfig<'_>) -> Result<Region> {
         let backing = match config.image.map(|image| map_file(image, config.capacity)) {
             Some(Ok(backing)) => backing,
@@ -136,7 +137,7 @@ impl Region {
     }
 
     /// # Errors
-    /// `Unsupported`: a mapping at an address that is not aligned to granules.
+    /// `Unsupported`: the mapping's address is not aligned to granules.
     pub(super) fn over_image(mapping: Arc<dyn ReadMapping>) -> Result<Region> {
         if !(*mapping).as_ref().as_ptr().addr().is_multiple_of(GRANULE_BYTES) {
             return Err(Error::unsupported("a mapping that does not begin at a word"));
@@ -148,7 +149,7 @@ impl Region {
         matches!(self.backing, Backing::File(_))
     }
 
-    /// `image_bytes`: what was handed out, and all before it.
+    /// `image_bytes`: all bytes up to the end of the allocated ones.
     pub(super) fn file(&self, image_bytes: usize) -> Option<SealedFile<'_>> {
         match &self.backing {
             Backing::File(file) => Some(SealedFile { file, image_bytes: image_bytes as u64 }),
@@ -175,7 +176,7 @@ impl Region {
         }
     }
 
-    /// Bytes from the start that may be touched as things stand.
+    /// Bytes from the start safe to touch without [`extend`](Region::extend).
     pub(super) fn ready_bytes(&self) -> usize {
         match &self.backing {
             Backing::Heap(memory) => memory.capacity(),
@@ -187,7 +188,8 @@ impl Region {
         }
     }
 
-    /// Makes the bytes up to `end`, and some more, ready to be touched, `ready` of them being so. Returns how many are.
+    /// Makes the bytes up to `end`, and some more, safe to touch; `ready` of them are already. Returns the bytes now
+    /// ready.
     ///
     /// # Errors
     /// `NoSpace`, `Io`: there is no disk or memory for them.
@@ -212,17 +214,18 @@ impl Region {
         }
     }
 
-    /// Where a step ends that makes pages present from `from` on, up to `wanted`: a whole huge page, or some small ones.
+    /// End of the prefault step from `from`, up to `wanted`: one whole huge page, or some small ones.
     pub(super) fn step_end(&self, from: usize, wanted: usize) -> usize {
         let is_huge = matches!(self.backing, Backing::Anonymous(_)) && from >= SMALL_PAGES_BYTES;
         let next_multiple_of = |step| (from + 1).next_multiple_of(step);
         if is_huge { next_multiple_of(COMMIT_STEP_BYTES) } else { next_multiple_of(SMALL_STEP_BYTES).min(wanted) }
     }
 
-    /// Makes `from .. to` present, and ready to be touched; all below is.
+    /// Prefaults `from .. to`, and makes it safe to touch; all bytes below already are.
     ///
     /// # Errors
-    /// As [`extend`](Region::extend), and where a file was given back what was allocated ahead; a part may be present then.
+    /// As [`extend`](Region::extend), and if a file's bytes allocated ahead were given back; a part may then be
+    /// present.
     pub(super) fn make_present(&self, from: usize, to: usize) -> Result<()> {
         let len = to.saturating_sub(from);
         match &self.backing {
@@ -237,7 +240,7 @@ impl Region {
         }
     }
 
-    /// Bytes held from the start, touched or not: of memory from the allocator, which gives what others left, all.
+    /// Bytes held from the start, touched or not. Heap memory may be reused and resident, so all of it counts.
     pub(super) fn held_at_start(&self) -> usize {
         match &self.backing {
             Backing::Heap(memory) => memory.capacity(),
@@ -245,7 +248,7 @@ impl Region {
         }
     }
 
-    /// True where [`ready_bytes`](Region::ready_bytes) are bytes present, not only bytes that can be.
+    /// True if [`ready_bytes`](Region::ready_bytes) counts present bytes, not only bytes safe to touch.
     pub(super) fn commits_ahead(&self) -> bool {
         self.commits_ahead
     }
@@ -261,7 +264,7 @@ impl Region {
 }
 
 impl Backing {
-    /// Under Miri always the heap.
+    /// Memory without a file. Under Miri always the heap.
     fn unnamed(config: &ArenaConfig<'_>) -> Result<Backing> {
         let bytes = config.capacity + if config.keeps_header { IMAGE_HEADER_BYTES } else { 0 };
         if config.source == Source::Heap || cfg!(miri) {
@@ -276,7 +279,7 @@ impl Backing {
     }
 }
 
-/// A file with its first extents; it is removed again where it cannot be used.
+/// A file with its first extents; removed again if it is unusable.
 fn map_file(image: &ImageFile, capacity: usize) -> Result<Backing> {
     let bytes = capacity.saturating_add(IMAGE_HEADER_BYTES);
     let mapping = image.vfs.create_mapped(&image.path, bytes as u64)?;
@@ -300,7 +303,7 @@ fn map_file(image: &ImageFile, capacity: usize) -> Result<Backing> {
     }
 }
 
-/// Removes a file that was made in vain because of `error`, which is returned.
+/// Removes an unusable file after `error`, which is returned.
 fn remove_file(image: &ImageFile, error: Error) -> Error {
     match image.vfs.remove_file(&image.path) {
         Ok(()) => error,
@@ -308,7 +311,7 @@ fn remove_file(image: &ImageFile, error: Error) -> Error {
     }
 }
 
-/// Allocates extents up to `wanted`; where the disk has no room for that, up to `needed`.
+/// Allocates extents up to `wanted`; if the disk lacks room, up to `needed`.
 fn ensure_some(mapping: &dyn RwMapping, wanted: usize, needed: usize) -> Result<()> {
     match mapping.ensure(wanted as u64) {
         Err(e) if e.kind() == ErrorKind::NoSpace && needed < wanted => mapping.ensure(needed as u64),
@@ -316,7 +319,7 @@ fn ensure_some(mapping: &dyn RwMapping, wanted: usize, needed: usize) -> Result<
     }
 }
 
-/// Refuses capacities that references cannot reach, a file's header included.
+/// Refuses capacities beyond the reach of references, header included.
 pub(super) fn check_capacity(config: &ArenaConfig<'_>) -> Result<()> {
     let header = if config.image.is_some() || config.keeps_header { IMAGE_HEADER_BYTES } else { 0 };
     let bounds = super::GRANULE_BYTES..=super::CAPACITY_MAX_BYTES - header;

@@ -13,7 +13,7 @@ fn image(vfs: &Arc<MemoryVfs>) -> ImageFile {
     ImageFile::new(Arc::clone(vfs) as Arc<dyn Vfs>, "/image")
 }
 
-/// Stores a number in each granule that is allocated until nothing more can be reserved; says how many.
+/// Stores a number in each allocated granule until no more can be reserved; returns how many.
 fn fill(arena: &Arena, granules_each: usize) -> u64 {
     let mut count = 0;
     while arena.try_reserve(granules_each * GRANULE_BYTES) {
@@ -124,12 +124,12 @@ fn what_is_held_is_told_before_it_is_touched() {
     assert_eq!(held(&ArenaConfig { image: Some(&file), ..plain.clone() }), [4096, 4096, total]);
 }
 
-/// Makes a window present; says how many steps that took.
+/// Prefaults a window; returns the number of steps.
 fn steps(arena: &Arena, ahead: usize) -> usize {
     std::iter::repeat_with(|| arena.make_present(ahead, &|_| true)).take_while(|stepped| *stepped).count()
 }
 
-/// As the kernel counts: no store into the window takes a fault, and what lies behind it is not there.
+/// By the kernel's count: no store into the window faults, and pages behind it are absent.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn a_window_is_made_present_in_steps_and_moves_with_what_is_promised() {
@@ -168,7 +168,7 @@ fn memory_of_the_allocator_is_made_present_too() {
     assert!(arena.region.resident_bytes() >= 3 * MIB);
 }
 
-/// Who reserves finds the disk's or the memory's part of the work done.
+/// Reservations find the disk or memory of a prefault ready.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn what_was_made_present_is_ready_for_whoever_reserves() {
@@ -224,7 +224,7 @@ fn a_crash_between_two_stores_leaves_a_beginning_of_what_was_stored() {
     }
 }
 
-/// A life in a file, with every call to the file system failing in turn, once and for good.
+/// A memtable in a file, with every file system call failing in turn, once and for good.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn a_file_system_that_fails_makes_a_memtable_full_or_nameless_and_never_worse() {
@@ -290,7 +290,7 @@ fn a_disk_with_little_left_is_used_to_the_last_page() {
     assert!(arena.try_reserve(MIB), "there is room again");
 }
 
-/// What a memtable begins with is there, or it begins in memory.
+/// A file has room for the first extents, or the memtable is in memory.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn a_disk_with_next_to_nothing_left_is_not_begun_with() {

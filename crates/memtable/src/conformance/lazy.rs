@@ -1,4 +1,4 @@
-//! Unchecked images behind the trait of memtables, so that the same reads can be asked of them.
+//! Unchecked images behind the `Memtable` trait, for the same reads.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ impl LazyMemtable {
     }
 }
 
-/// Reads that fail panic, as does all else.
+/// Failed reads panic.
 impl Memtable for LazyMemtable {
     fn name(&self) -> &'static str {
         "an unchecked image"

@@ -1,4 +1,4 @@
-//! What every representation in the registry must do, whatever it is made of. A new one is covered by being registered.
+//! Requirements on every representation. A new one is covered once it is in the registry.
 
 mod lazy;
 mod model;
@@ -17,7 +17,7 @@ use vfs::{MemoryVfs, Vfs};
 use crate::image::{self, Expected};
 use crate::{Entry, ImageFile, Memtable, MemtableConfig, factory_from_option_string, names};
 
-/// Option strings under test: every name, and the arguments that change what is done or where it lies.
+/// Option strings under test: every name, and arguments changing the algorithm or the memory's place.
 fn options() -> Vec<String> {
     let others = [
         "skip_list:4",
@@ -35,7 +35,7 @@ fn options() -> Vec<String> {
 /// Made in a file.
 const IN_A_FILE: &str = r#"trie:{"convert_to_sst":"kFileMmap"}"#;
 
-/// True where memory is told as it is handed out; else in pages or steps, or all of it at once.
+/// True if memory is counted as allocated; else by pages or steps, or all of it at once.
 fn tells_every_byte(option: &str) -> bool {
     !["use_vm", "vm_explicit_commit", "accurate_memsize"].iter().any(|key| option.contains(key))
 }
@@ -52,7 +52,7 @@ fn make(option: &str, config: &MemtableConfig) -> Arc<dyn Memtable> {
     factory_from_option_string(option).expect("known").create(&config).expect("created")
 }
 
-/// The memtable that a file with the image of `sealed` is; `None` where it has no image.
+/// The memtable reopened from a file with the image of `sealed`; `None` if it has no image.
 pub(crate) fn reopened(sealed: &dyn Memtable, order: &UserOrder) -> Option<Arc<dyn Memtable>> {
     let image = sealed.image()?;
     let (vfs, path) = (MemoryVfs::new(1), Path::new("/image"));
@@ -64,7 +64,7 @@ pub(crate) fn reopened(sealed: &dyn Memtable, order: &UserOrder) -> Option<Arc<d
 
 pub(crate) use self::lazy::LazyMemtable;
 
-/// Reserves and inserts; false where the memtable is full.
+/// Reserves and inserts; false if the memtable is full.
 pub(crate) fn put(memtable: &dyn Memtable, key: &[u8], seq: u64, kind: ValueKind, value: &[u8]) -> bool {
     let fits = memtable.try_reserve(memtable.worst_case_bytes(1, key.len() + value.len()));
     if fits {
@@ -116,7 +116,7 @@ impl Random {
     }
 }
 
-/// Shorter keys first: an order that bytes say nothing about.
+/// Shorter keys first: an order unrelated to byte order.
 pub(crate) struct ShortestFirst;
 
 impl Comparator for ShortestFirst {
@@ -128,7 +128,7 @@ impl Comparator for ShortestFirst {
     }
 }
 
-/// Letters without their case: keys that are equal can differ.
+/// Case-insensitive: equal keys can differ.
 struct CaseBlind;
 
 impl Comparator for CaseBlind {

@@ -6,7 +6,7 @@ use base::key;
 
 use super::*;
 
-/// Entries in the order that the memtable must show them.
+/// Entries in the memtable's expected order.
 struct Model {
     order: InternalOrder,
     entries: Vec<(Vec<u8>, Vec<u8>)>,
@@ -47,7 +47,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Few keys, of few lengths, some the beginning of others.
+    /// Few keys, of few lengths, some of them prefixes of others.
     fn key(&mut self) -> Vec<u8> {
         let mut key = self.prefix.to_vec();
         let len = self.random.below(12) as usize;
@@ -59,7 +59,7 @@ impl Case<'_> {
         let kinds = [ValueKind::Value, ValueKind::Deletion, ValueKind::Merge, ValueKind::SingleDeletion];
         let kind = kinds[self.random.below(4) as usize];
         let value = vec![self.random.below(256) as u8; self.random.below(40) as usize];
-        // Numbers out of order, and now and then one that is taken.
+        // Numbers out of order, some of them duplicates.
         (self.key(), self.random.below(self.seqs), kind, value)
     }
 
@@ -118,7 +118,7 @@ impl Case<'_> {
         }
     }
 
-    /// A walk with turns, from places that exist and places that do not.
+    /// A walk with turns, from existing and missing keys.
     fn check_cursor(&mut self, cursor: &mut dyn Cursor) {
         for _ in 0..10 {
             let target = key::encode(&self.key(), SeqNo(self.random.below(self.seqs)), ValueKind::Merge);
@@ -259,7 +259,7 @@ fn random_operations_agree_with_the_model() {
     }
 }
 
-/// Every number of a small history is asked for, whatever order it was written in.
+/// Reads every number of a small history, in any order of writes.
 #[test]
 fn numbers_out_of_order_are_placed_rightly() {
     for option in options() {

@@ -104,7 +104,7 @@ fn estimates_are_exact_for_few_and_near_for_many() {
     }
 }
 
-/// Keys and numbers that are all alike must not make a representation slow or lose entries.
+/// Equal keys and numbers must not make a representation slow or lose entries.
 #[test]
 fn equal_internal_keys_are_all_kept_the_later_first() {
     for option in options() {

@@ -1,5 +1,5 @@
-//! Shapes of keys that representations treat specially: none at all, very long ones, a key that is the prefix of more
-//! than a byte can tell apart; and walks backward while writers insert.
+//! Keys with special shapes for representations: no keys, very long ones, a key with more extensions than a byte can
+//! distinguish; and backward walks while writers insert.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,7 +11,7 @@ fn user_keys(entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<Vec<u8>> {
     entries.iter().map(|(internal, _)| key::user_key(internal).to_vec()).collect()
 }
 
-/// Inserts each key with a value that tells it from all others, and checks gets and walks both ways.
+/// Inserts each key with a distinct value, and checks gets and walks both ways.
 fn check(option: &str, order: &UserOrder, keys: &[Vec<u8>]) {
     let memtable = make(option, &config(order.clone(), 16 << 20));
     for (i, key) in keys.iter().enumerate() {
@@ -29,7 +29,7 @@ fn check(option: &str, order: &UserOrder, keys: &[Vec<u8>]) {
     assert_eq!(user_keys(&backward(&mut *cursor)), sorted, "{option}");
 }
 
-/// A prefix that is a key itself, below which all 256 bytes follow, and below some of those more.
+/// A prefix as a key, followed by all 256 bytes, some of them followed by more.
 #[test]
 fn a_key_below_which_everything_branches() {
     let prefix = b"prefix".to_vec();
@@ -64,8 +64,7 @@ fn keys_of_no_bytes_and_of_64_kib() {
     }
 }
 
-/// What a backward walk shows descends strictly and holds everything that was there before it began, whatever is
-/// inserted meanwhile.
+/// A backward walk descends strictly and includes every entry from before its start, even with concurrent inserts.
 #[test]
 fn walks_backward_while_writers_insert() {
     for option in options() {

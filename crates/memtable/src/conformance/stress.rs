@@ -24,7 +24,7 @@ fn together(threads: u64, work: impl Fn(u64) + Send + Sync + 'static) {
     running.into_iter().for_each(|thread| thread.join());
 }
 
-/// The writer's `i`-th entry: keys that interleave with the other writers', and a value that proves itself.
+/// The writer's `i`-th entry: a key interleaved with the other writers', and a self-verifying value.
 fn nth(writer: u64, i: u64) -> (Vec<u8>, u64, Vec<u8>) {
     let seq = i * WRITERS + writer + 1;
     let key = format!("key{:04}", seq.wrapping_mul(0x9E37_79B9_7F4A_7C15) % 5000).into_bytes();

@@ -1,4 +1,4 @@
-//! What the checks of all representations share: marks, counts, and what every entry must be.
+//! Shared by the checks of all representations: marks, counts, and the requirements on every entry.
 
 use base::{Error, Result, SeqNo, ValueKind};
 
@@ -7,7 +7,7 @@ use super::marks::Marks;
 use super::view::{EntryView, wrong};
 use super::{Expected, Report};
 
-/// What was reached so far.
+/// Totals of everything reached so far.
 pub(super) struct Tally {
     pub(super) marks: Marks,
     pub(super) keys: u64,
@@ -49,7 +49,7 @@ impl Tally {
     /// Counts the point entry at `at`.
     ///
     /// # Errors
-    /// `Corruption`: it is none.
+    /// `Corruption`: it is no point entry.
     pub(super) fn point(&mut self, at: u64, entry: &EntryView<'_>) -> Result<()> {
         let kind = entry.point_kind(at)?;
         self.deletions += u64::from(matches!(kind, ValueKind::Deletion | ValueKind::SingleDeletion));
@@ -91,7 +91,7 @@ impl Tally {
 }
 
 /// # Errors
-/// `InvalidArgument`: the image is of something else.
+/// `InvalidArgument`: the image has another order or representation.
 pub(super) fn check_expected(header: &Header, expected: &Expected) -> Result<()> {
     if header.order != expected.order.name() {
         return Err(Error::invalid_argument(format!(

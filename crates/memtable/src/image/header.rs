@@ -1,8 +1,7 @@
-//! The first page of an image: what it is and whose, how far it is complete, and once it is sealed, how much there is.
-//! Format: docs/format/image.md
+//! The first page of an image: kind, identity, watermark, and once sealed, the totals. Format: docs/format/image.md
 //!
-//! All but seal and watermark is written before the first insert. The seal's first word, written last, says that it is
-//! there, so that a crash leaves it whole or absent.
+//! Everything but seal and watermark is written before the first insert. The seal's first word is written last and
+//! marks it present, so a crash leaves the seal whole or absent.
 
 use std::fmt;
 
@@ -31,10 +30,10 @@ const HEAD_AT: usize = 32;
 const IDENTITY_AT: usize = 64;
 const NAME_AT: usize = 192;
 
-/// Longer names of orders are refused: the page has room for more, and no comparator needs it.
+/// Longer names of orders are refused: the page has room for more, but no comparator needs it.
 pub(super) const NAME_MAX_BYTES: usize = 1024;
 
-/// The seal: a word that says that it is there, four numbers, a checksum.
+/// The seal: a presence word, four numbers, a checksum.
 pub(super) const SEAL_AT: usize = 2048;
 const SEAL_NUMBERS: usize = 4;
 const SEAL_CRC_AT: usize = SEAL_AT + GRANULE_BYTES * (1 + SEAL_NUMBERS);
@@ -43,13 +42,13 @@ const SEALED: u64 = 1;
 const _: () = assert!(IDENTITY_AT + IDENTITY_BYTES <= NAME_AT && NAME_AT + NAME_MAX_BYTES <= SEAL_AT);
 const _: () = assert!(SEAL_CRC_AT + GRANULE_BYTES <= WATERMARK_AT && WATERMARK_AT < IMAGE_HEADER_BYTES);
 
-/// Bytes from an image's start that [`Header::read`] asks for.
+/// Bytes from an image's start required by [`Header::read`].
 pub const HEADER_BYTES: usize = IMAGE_HEADER_BYTES;
 
 /// How entries are arranged in an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Representation {
-    /// References are shifted by `shift` bits to be offsets.
+    /// Shift from references to offsets, in bits.
     Trie {
         shift: u32,
     },
@@ -82,28 +81,28 @@ impl fmt::Display for Representation {
     }
 }
 
-/// What an image says of itself.
+/// An image's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
     pub representation: Representation,
     /// The name of the order of user keys.
     pub order: String,
-    /// Where the representation's head lies.
+    /// Offset of the representation's head.
     pub head: u64,
-    /// Whose it is, as the engine said when it was made.
+    /// Identity set by the engine when the memtable was made.
     pub identity: ImageIdentity,
-    /// The file that it was made in; zeros where it was made in memory. A copy says what the original was.
+    /// File the image was made in; zeros if made in memory. A copy keeps the original's.
     pub file: FileIdentity,
-    /// As it was when the bytes were read.
+    /// As of the read of the bytes.
     pub watermark: Watermark,
-    /// `None` where its writer was stopped before it was done.
+    /// `None` if its writer was stopped before the seal.
     pub sealed: Option<Seal>,
 }
 
-/// What a memtable held when it was sealed.
+/// A memtable's totals at the seal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seal {
-    /// Bytes handed out, from the file's start.
+    /// Allocated bytes, from the file's start.
     pub allocated_bytes: u64,
     pub entries: u64,
     pub deletions: u64,
@@ -111,10 +110,10 @@ pub struct Seal {
 }
 
 impl Header {
-    /// Reads the header of an image from its first [`HEADER_BYTES`] or more, and checks nothing but that.
+    /// Reads the header of an image from its first [`HEADER_BYTES`] or more. Checks only the header.
     ///
     /// # Errors
-    /// `Corruption`: no image, or a damaged header; `Unsupported`: a newer one.
+    /// `Corruption`: no image, or a damaged header; `Unsupported`: a newer format.
     pub fn read(bytes: &[u8]) -> Result<Header> {
         let view = View::new(bytes);
         let at = |offset: usize| offset as u64;
@@ -207,7 +206,7 @@ pub(super) fn encode(
     Ok(bytes)
 }
 
-/// Writes the seal: numbers and checksum first, then that they are there.
+/// Writes the seal: numbers and checksum first, the presence word last.
 pub(super) fn seal<const IMAGE: bool>(arena: &Arena<IMAGE>, allocated_bytes: u64, totals: Counts) {
     let numbers = [allocated_bytes, totals.entries, totals.deletions, totals.payload_bytes].map(u64::to_le_bytes);
     let crc = u64::from(mask(crc32c(numbers.as_flattened())));
@@ -216,9 +215,10 @@ pub(super) fn seal<const IMAGE: bool>(arena: &Arena<IMAGE>, allocated_bytes: u64
     arena.store_header(SEAL_AT, &SEALED.to_le_bytes());
 }
 
-/// Whether the seal is there, and with it all that was written before it.
+/// True if the seal is present, and with it everything written before it.
 pub(super) fn is_sealed<const IMAGE: bool>(arena: &Arena<IMAGE>) -> bool {
     const SEAL: Ref = Ref::from_raw((SEAL_AT / GRANULE_BYTES) as u32);
-    // SAFETY: the word lies in the header, which comes before all that is handed out, and is an atomic word to everyone.
+    // SAFETY: the word lies in the header, which comes before all that is handed out, and is an atomic word to
+    // everyone.
     arena.has_header() && unsafe { arena.load(SEAL) } == SEALED
 }

@@ -1,5 +1,5 @@
-//! Which memtable an image is of: written before the first insert, so that whoever finds the file later can tell whether
-//! it is the one that was left there, in place. Format: docs/format/image.md
+//! Identity of an image's memtable, written before the first insert. Recovery uses it to tell whether a file it finds
+//! is the one it expects, in place. Format: docs/format/image.md
 
 use base::{FamilyId, Result, SeqNo};
 use vfs::FileIdentity;
@@ -7,25 +7,24 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::view::View;
 
-/// Bytes of an identity in the header, where nothing was written all zero.
+/// Bytes of an identity in the header; all zero if none was written.
 pub(super) const IDENTITY_BYTES: usize = 72;
 
-/// What the engine says of a memtable that it makes in a file. Of others all is zero.
+/// The engine's identity for a memtable made in a file. All zero for a memtable in memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageIdentity {
-    /// The page cache over the file: the boot of the machine and the mount; 0 where that is not known, which is the same as no
-    /// other.
+    /// Page cache over the file: the machine's boot and the mount. 0 if unknown, which equals no other.
     pub page_cache: u128,
     pub database: u128,
     pub family: FamilyId,
     /// No write at or below this number is in the memtable.
     pub created_at: SeqNo,
-    /// Whatever the engine wants to find again.
+    /// Opaque to this crate; the engine's own.
     pub extra: u64,
 }
 
 impl ImageIdentity {
-    /// A name as a number, the page cache's or the database's say; 0 for none.
+    /// The 128-bit number of a name, such as the page cache's or the database's; 0 for an empty name.
     pub fn number_of(name: &str) -> u128 {
         if name.is_empty() { 0 } else { xxh3_128(name.as_bytes()).max(1) }
     }
@@ -44,10 +43,10 @@ pub(super) fn encode(identity: &ImageIdentity, file: FileIdentity) -> [u8; IDENT
     bytes
 }
 
-/// The identity at `at`, and that of the file it was written to.
+/// The memtable's identity at `at`, and the identity of the file it was written to.
 ///
 /// # Errors
-/// `Corruption`: it does not lie in the image.
+/// `Corruption`: it lies outside the image.
 pub(super) fn decode(view: &View<'_>, at: u64) -> Result<(ImageIdentity, FileIdentity)> {
     let word = |n: u64| view.u64(at + 8 * n);
     let wide = |n: u64| Ok(u128::from(word(n)?) | u128::from(word(n + 1)?) << 64);

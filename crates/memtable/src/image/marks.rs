@@ -1,5 +1,5 @@
-//! What of an image was reached: every granule is part of one block at most (A1), so nothing is reached twice, and whatever
-//! references lead to ends.
+//! The reached granules of an image. Every granule is part of one block at most (A1), so nothing is reached twice, and
+//! every chain of references ends.
 
 use base::Result;
 
@@ -16,7 +16,7 @@ impl Bits {
         Bits(vec![0; granules.div_ceil(64) as usize])
     }
 
-    /// Sets the bits from `first` up to `end`; false where one was set before, or lies beyond the image.
+    /// Sets the bits from `first` up to `end`; false if one was set already, or lies beyond the image.
     fn set(&mut self, first: u64, end: u64) -> bool {
         let mut at = first;
         while at < end {
@@ -44,7 +44,7 @@ pub(super) struct Marks {
 }
 
 impl Marks {
-    /// For an image of `bytes`, whose first `head_bytes` nothing may lead into.
+    /// For an image of `bytes`. No reference may lead into its first `head_bytes`.
     pub(super) fn new(bytes: u64, head_bytes: u64) -> Result<Self> {
         let granules = bytes.div_ceil(GRANULE);
         let mut marks = Marks { taken: Bits::new(granules), leaves: Bits::new(granules), taken_granules: 0 };
@@ -52,10 +52,10 @@ impl Marks {
         Ok(marks)
     }
 
-    /// Notes that the bytes from `at` to `end`, rounded up to granules, are `what`.
+    /// Marks the bytes from `at` to `end`, rounded up to granules, as `what`.
     ///
     /// # Errors
-    /// `Corruption`: some of them are something else, or `at` is between granules.
+    /// `Corruption`: some of them are marked already, or `at` is not aligned to granules.
     pub(super) fn take(&mut self, at: u64, end: u64, what: &str) -> Result<()> {
         if !at.is_multiple_of(GRANULE) {
             return Err(wrong(at, format!("{what} is not aligned to {GRANULE} bytes")));
@@ -68,12 +68,12 @@ impl Marks {
         Ok(())
     }
 
-    /// Notes that a leaf begins at `at`.
+    /// Marks the start of a leaf.
     pub(super) fn note_leaf(&mut self, at: u64) {
         self.leaves.set(at / GRANULE, at / GRANULE + 1);
     }
 
-    /// True where a leaf that was reached begins at `at`.
+    /// True if a reached leaf begins at `at`.
     pub(super) fn is_leaf(&self, at: u64) -> bool {
         at.is_multiple_of(GRANULE) && self.leaves.has(at / GRANULE)
     }

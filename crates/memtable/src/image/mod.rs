@@ -1,13 +1,13 @@
-//! Images: the bytes of a memtable's arena, as its file holds them at any instant, checked and read.
+//! Images: the bytes of a memtable's arena, as its file holds them at any instant. Checking and reading them.
 //!
-//! Whatever a file says is untrusted (B1). [`Image::open`] follows every reference once, with bounds, before anything is
-//! believed: blocks lie inside what was handed out and overlap nowhere, so there is no cycle; kinds and lengths are
-//! possible ones; keys agree with the way that leads to them and stand in order. What passes can be walked without a
-//! further error. Time and memory are proportional to the image, whatever its bytes are (B2): each byte is looked at a
-//! bounded number of times, and marks take a thirty-second of its size.
+//! File bytes are untrusted (B1). [`Image::open`] follows every reference once, with bounds checks, before any is
+//! trusted: blocks lie inside the allocated part and do not overlap, so there is no cycle; kinds and lengths are valid;
+//! keys agree with the path to them and are in order. A checked image can be walked without a further error. Time and
+//! memory are proportional to the image, whatever its bytes are (B2): each byte is read a bounded number of times, and
+//! marks take a thirty-second of its size.
 //!
-//! What cannot be told without checksums, a changed byte inside a value or a key that still is in order, is not told.
-//! Format: docs/format/image.md; the code is safe and shares with the writers their layout only.
+//! Damage detectable only by checksums is not detected: a changed byte inside a value, or inside a key still in order.
+//! Format: docs/format/image.md. The code is safe and shares only the layout with the writers.
 
 mod check;
 mod header;
@@ -44,7 +44,7 @@ pub use self::sealed::{SealedImage, Totals};
 pub use self::watermark::Watermark;
 pub(crate) use self::watermark::{begin_after, mark, mark_foreign};
 
-/// What an image is to be.
+/// Expected properties of an image.
 #[derive(Clone, Default)]
 pub struct Expected {
     /// `None`: any.
@@ -52,14 +52,14 @@ pub struct Expected {
     pub order: UserOrder,
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub header: Header,
-    /// Bytes looked at: those handed out where the image says how many, else the whole file.
+    /// Bytes checked: the allocated part if the image is sealed, else the whole file.
     pub image_bytes: u64,
-    /// Bytes of the header, of nodes and of entries, rounded as they were allocated. The rest is slack: replaced nodes, and
-    /// memory that was set aside.
+    /// Bytes of the header, of nodes and of entries, rounded as allocated. The rest is slack: replaced nodes and unused
+    /// reservations.
     pub used_bytes: u64,
     /// Point entries, deletions included, and range deletions.
     pub entries: u64,
@@ -72,9 +72,9 @@ pub struct Report {
     pub payload_bytes: u64,
     pub key_bytes: u64,
     pub largest_seq: SeqNo,
-    /// Nodes of a trie.
+    /// Nodes of the trie or the skiplist.
     pub nodes: u64,
-    /// Nodes that writers held locked. That means nothing for readers.
+    /// Nodes locked by writers. No meaning for readers.
     pub locked_nodes: u64,
 }
 
@@ -95,13 +95,14 @@ impl fmt::Display for Report {
 /// Checks a whole image, which must not change meanwhile.
 ///
 /// # Errors
-/// `Corruption`, with the offset in the image; `InvalidArgument` where it is another image than expected;
-/// `Unsupported` for a newer format.
+/// `Corruption`, with the offset in the image; `InvalidArgument` if it is another image than expected; `Unsupported`
+/// for a newer format.
 pub fn check(bytes: &[u8], expected: &Expected) -> Result<Report> {
     Ok(Image::open(bytes, expected)?.report().clone())
 }
 
-/// Writes what is known of an image when its memtable is made, before anything is inserted; nothing without a header.
+/// Writes the header, without seal and watermark, when the memtable is made, before the first insert. No effect without
+/// a header.
 ///
 /// # Errors
 /// `InvalidArgument`: the order's name is too long.
@@ -114,7 +115,7 @@ pub(crate) fn begin(arena: &Arena, representation: Representation, head: u64, or
     Ok(())
 }
 
-/// Writes what is known when no insert is to come; nothing without a header.
+/// Writes the seal, after the last insert. No effect without a header.
 pub(crate) fn seal<const IMAGE: bool>(arena: &Arena<IMAGE>, totals: Counts) {
     header::seal(arena, arena.allocated() as u64, totals);
 }

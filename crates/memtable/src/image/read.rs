@@ -1,4 +1,4 @@
-//! Reading a checked image. Nothing met here can be wrong any more; iterators end at an error all the same.
+//! Reading a checked image. Errors are impossible after the check; iterators end at one all the same.
 
 use base::{Error, Result, SeqNo, UserOrder};
 
@@ -27,7 +27,7 @@ pub(super) enum Body<'a> {
     SkipList(ListView<'a>),
 }
 
-/// Where the parts of an image begin, of which no more than the head is known to lie in it.
+/// Offsets of an image's parts. Only the head is known to lie in the image.
 pub(super) struct Parts<'a> {
     pub(super) view: View<'a>,
     pub(super) body: Body<'a>,
@@ -60,7 +60,7 @@ impl<'a> Parts<'a> {
 }
 
 impl<'a> Image<'a> {
-    /// Checks a whole image, which must not change while it is borrowed.
+    /// Checks a whole image. It must not change while borrowed.
     ///
     /// # Errors
     /// As [`check`](super::check).
@@ -99,7 +99,7 @@ impl<'a> Image<'a> {
     }
 }
 
-/// The bytes that were handed out, where the image says which, else all.
+/// The allocated bytes if the image is sealed, else all.
 fn allocated_part<'a>(bytes: &'a [u8], header: &Header) -> Result<View<'a>> {
     let Some(seal) = header.sealed else { return Ok(View::new(bytes)) };
     let part = usize::try_from(seal.allocated_bytes).ok().and_then(|end| bytes.get(..end));

@@ -1,5 +1,5 @@
-//! Reading a memtable where a file has its image: mapped, checked as a whole, then read in place by the code that reads
-//! live memtables.
+//! Reopening a memtable from the image in a file: mapped, checked as a whole, then read in place by the code of live
+//! memtables.
 
 use std::sync::Arc;
 
@@ -10,21 +10,20 @@ use super::{Expected, Report, Representation, Totals, check};
 use crate::arena::{Arena, GRANULE_BYTES};
 use crate::{Memtable, skiplist, trie};
 
-/// A memtable that is only read, and what the check of its image found.
+/// A read-only memtable, and the report of its image's check.
 pub struct Reopened {
     /// Full and sealed: nothing can be reserved, and inserting panics.
     pub memtable: Arc<dyn Memtable>,
     pub report: Report,
 }
 
-/// The memtable whose sealed image the first `image_bytes` of a mapping are.
+/// The memtable whose sealed image is the first `image_bytes` of a mapping.
 ///
-/// The file must be the caller's alone: nothing in this process or another may write to it while it is mapped. What it
-/// holds may be anything.
+/// The file must be the caller's alone: no process may write to it while it is mapped. Its contents may be arbitrary.
 ///
 /// # Errors
-/// `Corruption`: no image, one that is damaged or not sealed, or one of another length. As [`check`] else.
-/// `Unsupported` also where the mapping does not begin at a word.
+/// `Corruption`: no image, a damaged or unsealed one, or one of another length. Otherwise as [`check`]. `Unsupported`
+/// also if the mapping is not word-aligned.
 pub fn reopen(mapping: Arc<dyn ReadMapping>, image_bytes: u64, expected: &Expected) -> Result<Reopened> {
     let whole = (*mapping).as_ref();
     let bytes = usize::try_from(image_bytes).ok().and_then(|end| whole.get(..end));

@@ -8,10 +8,10 @@ pub use crate::stripe::Counts as Totals;
 
 /// The memory of a sealed memtable: an image, with its seal.
 pub struct SealedImage<'a> {
-    /// What was handed out, header first. Nobody writes to it any more.
+    /// The allocated bytes, header first. Immutable.
     pub bytes: &'a [u8],
     pub totals: Totals,
-    /// Where the bytes lie in a file that the memtable was made in.
+    /// The memtable's file, if it was made in one.
     pub file: Option<SealedFile<'a>>,
 }
 
@@ -21,8 +21,8 @@ impl<'a> SealedImage<'a> {
         if !header::is_sealed(arena) {
             return None;
         }
-        // SAFETY: the seal is written once the gate is closed for good and nobody is inside (`crate::gate`), or it lies in
-        // a file that nobody writes (A5); so nothing is stored any more.
+        // SAFETY: the seal is written once the gate is closed for good and nobody is inside (`crate::gate`), or it lies
+        // in a file that nobody writes (A5); so nothing is stored any more.
         let bytes = unsafe { arena.bytes() };
         Some(SealedImage { bytes, totals: totals(), file: arena.file() })
     }

@@ -1,7 +1,7 @@
 //! The skiplist in an image, read and checked within bounds. Layout: [`crate::skiplist::list`].
 //!
-//! A link's high half, its tag, is the writer's and means nothing without what the writer knew: it is not looked at. Nor
-//! does an image say how tall a tower is; what counts is which levels lead to it.
+//! A link's high half, its tag, has a meaning only to the writer and is ignored. An image does not store a tower's
+//! height; only the levels linking to the tower count.
 
 use std::cmp::Ordering;
 
@@ -14,7 +14,7 @@ use crate::skiplist::list::HEIGHT_MAX;
 
 const GRANULE: u64 = GRANULE_BYTES as u64;
 
-/// Bytes from the head's lowest link to its end: that link, and the word that leads to range deletions.
+/// Bytes from the head's lowest link to its end: the link, and the link to range deletions.
 pub(super) const HEAD_TAIL_BYTES: u64 = 2 * GRANULE;
 
 #[derive(Clone, Copy)]
@@ -35,19 +35,19 @@ impl<'a> ListView<'a> {
         Ok(ListView { view, head })
     }
 
-    /// As [`new`](Self::new) found it before.
+    /// For a head already checked by [`new`](Self::new).
     #[inline]
     pub(super) fn known(view: View<'a>, head: u64) -> Self {
         ListView { view, head }
     }
 
-    /// Where the head's lowest link lies.
+    /// Offset of the head's lowest link.
     #[inline]
     pub(super) fn head(&self) -> u64 {
         self.head
     }
 
-    /// Where the node behind the one at `node` (or the head) at `level` lies; 0 where there is none.
+    /// Offset of the node behind the one at `node` (or the head) at `level`; 0 if there is none.
     pub(super) fn next(&self, node: u64, level: usize) -> Result<u64> {
         let at = node.checked_sub(level as u64 * GRANULE).ok_or_else(|| wrong(node, "a tower before the image"))?;
         Ok((self.view.u64(at)? & u64::from(u32::MAX)) * GRANULE)
@@ -63,7 +63,7 @@ impl<'a> ListView<'a> {
     }
 }
 
-/// Checks all that the head leads to, and counts it.
+/// Checks and counts everything reachable from the head.
 ///
 /// # Errors
 /// `Corruption`.
@@ -96,13 +96,13 @@ fn check_entries(list: ListView<'_>, order: &UserOrder, tally: &mut Tally) -> Re
     Ok(())
 }
 
-/// That the nodes of `level` are nodes of the level below, in their order: so the level ends, and is sorted.
+/// Checks that the nodes of `level` are nodes of the level below, in the same order: so the level ends, and is sorted.
 fn check_level(list: ListView<'_>, level: usize, tally: &mut Tally) -> Result<()> {
     let mut expected = list.next(list.head, level)?;
     let mut below = list.next(list.head, level - 1)?;
     while below != 0 && expected != 0 {
         if below == expected {
-            // Where it would begin before the image: in the head, which is taken.
+            // If it would begin before the image: in the head, which is marked.
             let link_at = below.saturating_sub(level as u64 * GRANULE);
             tally.marks.take(link_at, link_at + GRANULE, "a tower")?;
             expected = list.next(below, level)?;

@@ -1,4 +1,4 @@
-//! The range deletions of an image: a list, the last added first, not sorted. Layout: [`crate::tombstones`].
+//! The range deletions of an image: an unsorted list, the last added first. Layout: [`crate::tombstones`].
 
 use base::{Result, UserOrder, ValueKind};
 
@@ -8,7 +8,7 @@ use crate::arena::GRANULE_BYTES;
 
 const GRANULE: u64 = GRANULE_BYTES as u64;
 
-/// The range deletion that the granule at `link_at` leads to, and where it lies.
+/// The range deletion linked from the granule at `link_at`, and its offset.
 pub(super) fn next<'a>(view: &View<'a>, link_at: u64) -> Result<Option<(u64, EntryView<'a>)>> {
     let link = view.u64(link_at)?;
     if link == 0 {
@@ -19,7 +19,7 @@ pub(super) fn next<'a>(view: &View<'a>, link_at: u64) -> Result<Option<(u64, Ent
     Ok(Some((at, view.record(at + GRANULE)?)))
 }
 
-/// That what lies at `at` is a range deletion, and one that `order` can compare.
+/// Checks that the entry at `at` is a range deletion whose keys `order` can compare.
 pub(super) fn check_one(at: u64, entry: &EntryView<'_>, order: &UserOrder) -> Result<()> {
     if entry.kind() != Some(ValueKind::RangeDeletion) {
         return Err(wrong(at, format!("kind {:#x} among range deletions", entry.trailer() as u8)));
@@ -28,7 +28,7 @@ pub(super) fn check_one(at: u64, entry: &EntryView<'_>, order: &UserOrder) -> Re
     check_key(at, order, entry.value)
 }
 
-/// Checks the list that begins at `head`, and counts it.
+/// Checks and counts the list beginning at `head`.
 ///
 /// # Errors
 /// `Corruption`.

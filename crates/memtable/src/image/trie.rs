@@ -9,17 +9,17 @@ use crate::trie::layout::{
 };
 use crate::trie::search::matches;
 
-/// Nodes and leaves are read by their first words at once.
+/// The first words of nodes and leaves are read together.
 const _: () = assert!(HEADER_AT == 0 && DEPTH_AT == 4 && SAMPLE_AT == 8 && NEXT_AT == 0 && META_AT == 4);
 
 const LABELS: &str = "a node's labels";
 
-/// A node's header, and nothing that it leads to.
+/// A node's header only; its references are not followed.
 #[derive(Clone, Copy)]
 pub(super) struct NodeView {
     pub(super) at: u64,
     pub(super) kind: Kind,
-    /// As the header counts them.
+    /// From the header.
     pub(super) children: usize,
     pub(super) depth: u32,
     pub(super) sample: Link,
@@ -46,7 +46,7 @@ impl NodeView {
 pub(super) struct LeafView<'a> {
     pub(super) at: u64,
     pub(super) next: Link,
-    /// Where it has one: the link, and for how many `next` links it stands.
+    /// The jump, if any: its link, and the number of `next` links it spans.
     pub(super) jump: Option<(Link, u32)>,
     pub(super) entry: EntryView<'a>,
 }
@@ -60,7 +60,7 @@ pub(super) struct TrieView<'a> {
 
 impl<'a> TrieView<'a> {
     /// # Errors
-    /// `Unsupported`: a layout that is not known; `Corruption`: no room for a head there.
+    /// `Unsupported`: an unknown layout; `Corruption`: no room for a head there.
     pub(super) fn new(view: View<'a>, shift: u32, head: u64) -> Result<Self> {
         view.bytes(head, HEAD_BYTES as u64, "the head of a trie")?;
         let version = view.u32(head + VERSION_AT)?;
@@ -71,7 +71,7 @@ impl<'a> TrieView<'a> {
         Ok(TrieView { view, shift, head })
     }
 
-    /// As [`new`](Self::new) found it before.
+    /// For a head already checked by [`new`](Self::new).
     #[inline]
     pub(super) fn known(view: View<'a>, shift: u32, head: u64) -> Self {
         TrieView { view, shift, head }
@@ -109,7 +109,7 @@ impl<'a> TrieView<'a> {
         Link::leaf(leaf.at, self.shift)
     }
 
-    /// The node that `link`, which is not a leaf's, leads to.
+    /// The node at `link`, which must not be a leaf's.
     #[inline]
     pub(super) fn node(&self, link: Link) -> Result<NodeView> {
         let at = link.node_offset(self.shift);
@@ -134,7 +134,7 @@ impl<'a> TrieView<'a> {
         Ok(NodeView { at, kind, children: header.children(), depth, sample: Link(sample), is_locked })
     }
 
-    /// The bytes of a node's children, in the order they came; none of an N256.
+    /// The bytes of a node's children, in insertion order; empty for an N256.
     #[inline]
     pub(super) fn labels(&self, node: &NodeView) -> Result<&'a [u8]> {
         self.view.bytes(node.at + KEYS_AT, node.children as u64, LABELS)
@@ -146,11 +146,11 @@ impl<'a> TrieView<'a> {
         Ok(Link(self.view.u32(node.at + node.kind.children_at() + 4 * i as u64)?))
     }
 
-    /// The node that `link` leads to, below a node whose byte was the one before `from`.
+    /// The node at `link`, reached with `from` bytes of the key used.
     ///
     /// # Errors
-    /// As [`node`](Self::node); `Corruption` also where it parts keys at a byte that is used already: depths grow along
-    /// every way, so each way ends.
+    /// As [`node`](Self::node); `Corruption` also if its depth is below `from`: depths grow along every path, so each
+    /// path ends.
     #[inline]
     pub(super) fn node_below(&self, link: Link, from: u64) -> Result<NodeView> {
         let node = self.node(link)?;
@@ -161,14 +161,14 @@ impl<'a> TrieView<'a> {
         Ok(node)
     }
 
-    /// The child at `byte`; null where there is none.
+    /// The child at `byte`; null if there is none.
     #[inline]
     pub(super) fn child_at(&self, node: &NodeView, byte: u8) -> Result<Link> {
         self.child_of(node.at, (node.kind, node.children), byte)
     }
 
-    /// As [`child_at`](Self::child_at), of a node at `node` that is thought to be of a kind and to have so many children, at
-    /// most as many as the kind can.
+    /// As [`child_at`](Self::child_at), of a node at `node` presumed to be of this kind with so many children, at most
+    /// the kind's maximum.
     #[inline]
     pub(super) fn child_of(&self, node: u64, (kind, children): (Kind, usize), byte: u8) -> Result<Link> {
         let at = node + KEYS_AT;
@@ -199,7 +199,7 @@ impl<'a> TrieView<'a> {
         found.map(|(i, byte)| Ok((byte, self.child(node, i)?))).transpose()
     }
 
-    /// The version that `link`, which is not null, leads to.
+    /// The version at `link`, which must not be null.
     #[inline(always)]
     pub(super) fn leaf(&self, link: Link) -> Result<LeafView<'a>> {
         let at = self.leaf_offset(link);

@@ -1,8 +1,8 @@
 //! Checking a trie: see [`super`].
 //!
-//! The walk goes through keys in the order of their bytes, which are compared pairwise: two neighbours must part exactly
-//! at the depth of the node where the ways to them part, and each key must have its way's byte at each node. So all keys
-//! below a node share what a descent skips, at the cost of each key's length once.
+//! The walk visits keys in byte order and compares neighbours: two neighbours must part exactly at the depth of the
+//! node where their paths part, and each key must have its path's byte at each node. So all keys below a node share the
+//! bytes skipped by a descent, at the cost of each key's length once.
 
 use base::Result;
 
@@ -16,11 +16,11 @@ struct Check<'a, 't> {
     trie: TrieView<'a>,
     walk: Walk,
     tally: &'t mut Tally,
-    /// The key before.
+    /// The previous key.
     before: Option<&'a [u8]>,
 }
 
-/// Checks all that the root leads to, and counts it.
+/// Checks and counts everything reachable from the root.
 ///
 /// # Errors
 /// `Corruption`.
@@ -47,14 +47,14 @@ impl<'a> Check<'a, '_> {
         if children + usize::from(ends_here) < 2 {
             return Err(wrong(node.at, "a node that parts no keys"));
         }
-        // What was reached before the node does not lie below it.
+        // Leaves reached before the node do not lie below it.
         if sample.is_null() || self.tally.marks.is_leaf(self.trie.leaf_offset(sample)) {
             return Err(wrong(node.at, "a node's sample is no leaf below it"));
         }
         Ok(())
     }
 
-    /// The number of children, of which each byte has one at most.
+    /// The number of children. Each byte has one at most.
     fn children(&self, node: &NodeView) -> Result<usize> {
         let trie = &self.trie;
         if node.kind == Kind::N256 {
@@ -96,7 +96,7 @@ impl<'a> Check<'a, '_> {
         Ok(())
     }
 
-    /// Checks the versions of `key` from the newest on; true where one has a jump.
+    /// Checks the versions of `key` from the newest on; true if one has a jump.
     fn check_versions(&mut self, newest: Link, key: &[u8]) -> Result<bool> {
         let (mut link, mut trailer_max, mut jumps) = (newest, u64::MAX, false);
         while !link.is_null() {
@@ -118,7 +118,8 @@ impl<'a> Check<'a, '_> {
         Ok(jumps)
     }
 
-    /// That a jump leads to what was not reached yet; false where it leads nowhere and says so.
+    /// Checks that a jump leads to a leaf not reached yet. Returns false for an empty jump: null, with a span of at
+    /// most 1.
     fn check_jump(&self, leaf: &LeafView<'_>, (to, span): (Link, u32)) -> Result<bool> {
         if to.is_null() && span <= 1 {
             return Ok(false);
@@ -129,7 +130,7 @@ impl<'a> Check<'a, '_> {
         Ok(true)
     }
 
-    /// That what jumps lead to was reached since: among the versions behind them.
+    /// Checks that every jump's target was reached since, so it is among the versions behind the jump.
     fn check_jumps_arrive(&self, newest: Link) -> Result<()> {
         let mut link = newest;
         while !link.is_null() {

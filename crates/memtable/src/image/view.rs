@@ -9,7 +9,7 @@ pub(super) fn wrong(at: u64, what: impl Into<String>) -> Error {
     Error::corruption(what).at_offset(at)
 }
 
-/// The bytes of an image, or its beginning up to what was handed out.
+/// The bytes of an image, or its allocated part.
 #[derive(Clone, Copy)]
 pub(super) struct View<'a> {
     bytes: &'a [u8],
@@ -58,7 +58,7 @@ impl<'a> View<'a> {
         Ok(bytes.first_chunk().map_or(0, |chunk| u64::from_le_bytes(*chunk)))
     }
 
-    /// The entry whose key lies at `key_at` and is followed by its trailer and its value.
+    /// The entry whose key, trailer and value lie at `key_at`, in this order.
     #[inline]
     pub(super) fn entry(&self, key_at: u64, key_len: u32, value_len: u32) -> Result<EntryView<'a>> {
         let key_bytes = u64::from(key_len) + TRAILER_BYTES as u64;
@@ -75,7 +75,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// That `order` can compare `key`, of something at `at`.
+/// Checks that `order` can compare `key`, found at `at`.
 #[inline]
 pub(super) fn check_key(at: u64, order: &UserOrder, key: &[u8]) -> Result<()> {
     if key.len() < order.timestamp_bytes() {
@@ -84,12 +84,12 @@ pub(super) fn check_key(at: u64, order: &UserOrder, key: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// An entry, wherever it lies.
+/// An entry of an image.
 #[derive(Clone, Copy)]
 pub(super) struct EntryView<'a> {
     pub(super) internal_key: &'a [u8],
     pub(super) value: &'a [u8],
-    /// Where it ends in the image, not rounded.
+    /// Its end in the image, not rounded.
     pub(super) end: u64,
 }
 
@@ -117,7 +117,7 @@ impl<'a> EntryView<'a> {
     /// The kind of the point entry at `at`.
     ///
     /// # Errors
-    /// `Corruption`: it is none.
+    /// `Corruption`: it is no point entry.
     #[inline]
     pub(super) fn point_kind(&self, at: u64) -> Result<ValueKind> {
         let kind = self.kind().filter(|kind| *kind != ValueKind::RangeDeletion);

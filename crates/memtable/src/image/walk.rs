@@ -1,8 +1,8 @@
-//! A walk over the keys of a trie in an image, in the order of their bytes, either way, from an end or from a key.
+//! A walk over the keys of a trie in an image, in byte order, either way, from an end or from a key.
 //!
-//! It ends, and takes time in proportion to the keys it meets, whatever the bytes are: depths grow along every way, every
-//! node entered leads to a leaf, and each key is checked against the way to it and the key before
-//! ([`Walk::check_way`]), so that the same leaf does not turn up twice.
+//! Whatever the bytes are, the walk ends, in time proportional to the keys met: depths grow along every path, every
+//! node entered leads to a leaf, and each key is checked against its path and the previous key ([`Walk::check_way`]),
+//! so no leaf is met twice.
 
 use base::Result;
 
@@ -11,12 +11,12 @@ use super::view::wrong;
 use crate::trie::layout::Link;
 use crate::trie::shared_prefix;
 
-/// A node on the way to where a walk stands.
+/// A node on the path to the walk's position.
 #[derive(Clone, Copy)]
 struct Frame {
     link: Link,
     depth: u32,
-    /// Where the walk went: 0 to the node's own leaf, else to the child at that byte, plus 1; above that, nowhere yet.
+    /// Current place: 0 is the node's own leaf, otherwise the child's byte plus 1. Above 256: none yet.
     place: u16,
 }
 
@@ -32,16 +32,16 @@ const PLACES: u16 = 257;
 
 pub(super) struct Walk {
     upwards: bool,
-    /// The nodes from the root to where the walk stands.
+    /// The nodes from the root to the current position.
     frames: Vec<Frame>,
-    /// To be visited next, unless null.
+    /// Visited next, unless null.
     pending: Link,
-    /// The frame nearest to the root that went to another place since the last key.
+    /// Index of the topmost frame whose place changed since the last key.
     turned_at: usize,
 }
 
 impl Walk {
-    /// One that stands nowhere.
+    /// Positioned nowhere.
     pub(super) fn new() -> Walk {
         Walk { upwards: true, frames: Vec::new(), pending: Link::NULL, turned_at: 0 }
     }
@@ -52,14 +52,14 @@ impl Walk {
         (self.pending, self.turned_at) = (Link::NULL, 0);
     }
 
-    /// Begins at the trie's end.
+    /// Begins at an end of the trie.
     pub(super) fn start(&mut self, trie: &TrieView<'_>, upwards: bool) -> Result<()> {
         self.reset(upwards);
         self.pending = trie.root()?;
         Ok(())
     }
 
-    /// Begins at `key`, or where it would be: at the first key at or after it upwards, at or before it downwards.
+    /// Begins at the first key at or after `key` upwards, at or before it downwards.
     pub(super) fn seek(&mut self, trie: &TrieView<'_>, key: &[u8], upwards: bool) -> Result<()> {
         self.reset(upwards);
         let link = self.descend(trie, key)?;
@@ -79,13 +79,14 @@ impl Walk {
             return Err(wrong(at, format!("a key does not agree with its way at byte {}", frame.depth)));
         }
         let agreed = shared_prefix(key, witness);
-        // All keys in the subtree of the last node popped, or else behind `link`, stand to the key as the witness does.
+        // All keys in the subtree of the last node popped, or else behind `link`, compare to the key as the witness
+        // does.
         let mut subtree = link;
         while let Some(frame) = self.frames.pop_if(|frame| frame.depth as usize > agreed) {
             subtree = frame.link;
         }
         let comes = if agreed == key.len() {
-            // The key is the beginning of all keys in the subtree, or one of them.
+            // The key is a prefix of all keys in the subtree, or one of them.
             upwards || agreed == witness.len() && subtree.is_leaf()
         } else {
             (key.get(agreed) < witness.get(agreed)) == upwards
@@ -99,8 +100,8 @@ impl Walk {
         Ok(())
     }
 
-    /// Makes the frames of a descent for `key`, each standing at the child that it chose, and returns where it ended: at a
-    /// leaf, at a node that the key is too short for, or nowhere.
+    /// Pushes the frames of a descent for `key`, each at the chosen child. Returns its end: a leaf, a node deeper than
+    /// the key is long, or null.
     fn descend(&mut self, trie: &TrieView<'_>, key: &[u8]) -> Result<Link> {
         let mut link = trie.root()?;
         let mut from = 0;
@@ -134,7 +135,7 @@ impl Walk {
         }
     }
 
-    /// The next key, by the link to its newest version.
+    /// The next key, as the link to its newest version.
     pub(super) fn next_key(&mut self, trie: &TrieView<'_>) -> Result<Option<Link>> {
         loop {
             match self.next(trie)? {
@@ -156,12 +157,12 @@ impl Walk {
         Ok(Step::Enter(node))
     }
 
-    /// That the `key` at `at`, which the walk found just now, belongs there: that it has its way's byte at each node, and
-    /// parts from the key `before` where their ways part. So it comes after that one.
+    /// Checks that the `key` at `at`, just found by the walk, belongs there: it has its path's byte at each node, and
+    /// parts from the key `before` where their paths part. So it comes after `before`.
     pub(super) fn check_way(&mut self, at: u64, key: &[u8], before: Option<&[u8]>) -> Result<()> {
         let new = self.frames.get(self.turned_at..).unwrap_or_default();
         if let Some(before) = before {
-            // With no other place gone to since, the same key turned up again.
+            // If no place changed since, the same key turned up again.
             let depth = new.first().map_or(usize::MAX, |parting| parting.depth as usize);
             if key.get(..depth).is_none() || key.get(..depth) != before.get(..depth) {
                 return Err(wrong(at, format!("a key does not share its first {depth} bytes with the one before")));
@@ -182,7 +183,7 @@ impl Walk {
     }
 }
 
-/// The place of `node` after `place` (`PLACES` and above where none was yet), and its link.
+/// The place of `node` after `place` (`PLACES` and above: none yet), and its link.
 fn next_place(trie: &TrieView<'_>, node: &NodeView, place: u16, upwards: bool) -> Result<Option<(u16, Link)>> {
     let own = Some((0, node.own())).filter(|(_, leaf)| !leaf.is_null());
     let child = |bound| Ok(trie.next_child(node, bound, upwards)?.map(|(byte, link)| (u16::from(byte) + 1, link)));

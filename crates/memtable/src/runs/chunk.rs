@@ -1,4 +1,4 @@
-//! A chunk of the write list: entries as they came until somebody needs them sorted, a run from then on.
+//! A chunk of the write list: entries in arrival order until first needed sorted, a run from then on.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -25,7 +25,7 @@ impl Run {
         })
     }
 
-    /// The first entry behind `item`, which may be another run's.
+    /// The first entry behind `item`, which may be of any run.
     pub(super) fn position_after<O: KeyOrder>(&self, entries: &Entries<O>, item: Item) -> usize {
         let user_key = entries.record(item).user_key();
         let prefix = self.base.prefix::<O>(user_key);
@@ -35,7 +35,7 @@ impl Run {
 }
 
 pub(super) struct Chunk {
-    /// Until the run is made. Locked under the run's initialisation only.
+    /// `Some` until the run is made. Locked only while the run is initialised.
     unsorted: Mutex<Option<Unsorted>>,
     run: OnceLock<(Run, Held)>,
     len: usize,
@@ -70,9 +70,8 @@ impl Chunk {
         self.run.get().map(|(run, _)| run)
     }
 
-    /// The run, which is made of the entries as they came where nobody has: `sort` puts them in order and yields their
-    /// base. Who comes while another thread does so waits for it. Where a comparator panics in `sort` the entries stay,
-    /// in some order, for the next who asks.
+    /// The run; made now if it does not exist. `sort` puts the entries in order and returns their base. Concurrent
+    /// callers wait for it. If a comparator panics in `sort`, the entries stay, in some order, for the next caller.
     pub(super) fn sort_with(&self, sort: impl FnOnce(&mut [Item]) -> Arc<Base>) -> &Run {
         let (run, _) = self.run.get_or_init(|| {
             let mut unsorted = self.unsorted.lock();
@@ -87,7 +86,7 @@ impl Chunk {
     }
 }
 
-/// Bytes that count in a gauge for as long as they are held: by the memtable, or by a cursor after a merge.
+/// Bytes counted in a gauge while held: by the memtable, or by a cursor after a merge.
 struct Held {
     gauge: Arc<AtomicUsize>,
     bytes: usize,

@@ -1,5 +1,5 @@
-//! A walk over the chunks of a list. Each positioning call takes the chunks of that moment, sorting what is new; the
-//! steps after it walk those.
+//! A cursor over the chunks of a list. Each seek takes the current chunks and sorts new ones; later steps walk the same
+//! chunks.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::record::Record;
 
 pub(crate) struct RunsCursor<O: KeyOrder> {
     list: Arc<RunsList<O>>,
-    /// `None` until it is positioned.
+    /// `None` until the first seek.
     parts: Option<Arc<Parts>>,
     walk: Walk,
-    /// Where the walk stands.
+    /// The current entry.
     item: Option<Item>,
 }
 

@@ -9,7 +9,7 @@ use crate::order::KeyOrder;
 
 impl<O: KeyOrder> RunsList<O> {
     /// Shows `visit` the entries of the lookup's user key at or below its sequence number, newest first, until it
-    /// returns false. Searches each run once for every entry shown, which is mostly one.
+    /// returns false. Searches each run once for every entry shown, usually one.
     pub(crate) fn get(&self, lookup: &LookupKey, visit: &mut Visit<'_>) {
         let entries = &self.entries;
         let parts = self.current();
@@ -28,7 +28,7 @@ impl<O: KeyOrder> RunsList<O> {
             let Some(item) = first.min_by(|a, b| entries.compare_keys(*a, *b)) else { return };
             let record = entries.record(item);
             let (seq, kind) = record.version();
-            // Newer ones than asked for can follow where keys have timestamps: those sort before sequence numbers.
+            // With timestamps, newer entries can follow: timestamps sort before sequence numbers.
             if seq <= visible && !visit(seq, kind, record.value()) {
                 return;
             }

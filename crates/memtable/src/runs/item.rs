@@ -1,4 +1,4 @@
-//! Items: references to entries, with enough of the key beside each to settle most comparisons.
+//! Items: references to entries, each with enough of the key to settle most comparisons.
 
 use std::cmp::Ordering;
 
@@ -17,7 +17,7 @@ pub(crate) struct Item {
 }
 
 impl Item {
-    /// Of no entry: fills buffers.
+    /// A placeholder to fill buffers.
     pub(crate) const NONE: Item = Item { prefix: 0, at: Ref::NULL };
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct Entries<O> {
 }
 
 impl<O: KeyOrder> Entries<O> {
-    /// The item, of the empty base, of the record at `at`, which the calling thread has written.
+    /// The item, with the empty base, of the record at `at`, written by the calling thread.
     #[inline]
     pub(crate) fn item(&self, at: Ref, user_key: &[u8]) -> Item {
         Item { prefix: O::prefix(user_key), at }
@@ -55,7 +55,7 @@ impl<O: KeyOrder> Entries<O> {
         unsafe { record::read(&self.arena, item.at) }
     }
 
-    /// How `item` stands to the target, whose prefix in the item's base is `prefix`.
+    /// Orders `item` against the target, whose prefix in the item's base is `prefix`.
     #[inline]
     pub(super) fn compare_to(&self, item: Item, prefix: u64, target: &Target<'_>) -> Ordering {
         item.prefix.cmp(&prefix).then_with(|| self.compare_key(item, target))
@@ -67,13 +67,13 @@ impl<O: KeyOrder> Entries<O> {
         self.order.compare(user_key, target.user_key).then_with(|| target.trailer.cmp(&trailer))
     }
 
-    /// A total order of items of one base: of entries with equal internal keys the later comes first.
+    /// A total order of items of one base. Of equal internal keys the later comes first.
     #[inline]
     pub(super) fn compare(&self, a: Item, b: Item) -> Ordering {
         a.prefix.cmp(&b.prefix).then_with(|| self.compare_keys(a, b))
     }
 
-    /// The same order, whatever the bases.
+    /// As `compare`, for items of any bases.
     pub(super) fn compare_keys(&self, a: Item, b: Item) -> Ordering {
         let (user_key, trailer) = self.record(b).split();
         self.compare_key(a, &Target { user_key, trailer }).then_with(|| b.at.cmp(&a.at))

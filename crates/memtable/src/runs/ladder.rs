@@ -1,5 +1,5 @@
-//! The chunks of a list, and the rule that keeps them few: each is to be at least [`RATIO`] times as long as the next, so
-//! that n entries make at most log n chunks to that base.
+//! The chunks of a list, and the rule keeping them few: each must be at least [`RATIO`] times as long as the next, so n
+//! entries make at most log n chunks to that base.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use super::chunk::{Chunk, Run};
 use super::item::{Entries, Item};
 use crate::order::KeyOrder;
 
-/// Of neighbouring chunks. Where entries are cut off one by one, 20,000 of them are moved 13 times each at 2, and make
-/// seven chunks on average; 17 times at 4, for four chunks; 24 times at 8, for three and a half.
+/// Length ratio of neighbouring chunks. If entries are cut off one by one, 20,000 of them are moved 13 times each at 2,
+/// and make seven chunks on average; 17 times at 4, for four chunks; 24 times at 8, for three and a half.
 const RATIO: usize = 4;
 
-/// Chunks, the longest first, and how much of each stripe's list is in them.
+/// Chunks, the longest first, and the number of each stripe's items in them.
 pub(super) struct Parts {
     pub(super) chunks: Vec<Arc<Chunk>>,
     pub(super) covered: Vec<u64>,
 }
 
 impl Parts {
-    /// With a chunk in its place.
+    /// Adds a chunk at its place by length.
     pub(super) fn with(&self, chunk: Arc<Chunk>) -> Parts {
         let mut chunks = Vec::with_capacity(self.chunks.len() + 1);
         let longer = self.chunks.partition_point(|other| other.len() >= chunk.len());
@@ -28,7 +28,7 @@ impl Parts {
         Parts { chunks, covered: self.covered.clone() }
     }
 
-    /// With `merged` in place of `inputs`; `None` where those are not all here any more.
+    /// With `merged` in place of `inputs`; `None` unless all `inputs` are still present.
     pub(super) fn replacing(&self, inputs: &[Arc<Chunk>], merged: Arc<Chunk>) -> Option<Parts> {
         let is_input = |chunk: &Arc<Chunk>| inputs.iter().any(|input| Arc::ptr_eq(input, chunk));
         let rest: Vec<Arc<Chunk>> = self.chunks.iter().filter(|chunk| !is_input(chunk)).cloned().collect();
@@ -45,7 +45,7 @@ impl Parts {
         pairs.into_iter().find(broken).map(|(longer, shorter)| [Arc::clone(longer), Arc::clone(shorter)])
     }
 
-    /// The sorted items of the `i`-th chunk; none where it is not sorted.
+    /// The sorted items of the `i`-th chunk; empty if it is not sorted.
     #[inline]
     pub(super) fn items(&self, i: usize) -> &[Item] {
         self.chunks.get(i).and_then(|chunk| chunk.run()).map_or(&[], |run| &run.items)
@@ -56,7 +56,7 @@ impl Parts {
     }
 }
 
-/// True where neighbours of those lengths are to be merged.
+/// True if neighbours of these lengths must be merged.
 pub(super) fn is_too_similar(longer: usize, shorter: usize) -> bool {
     longer < RATIO * shorter
 }

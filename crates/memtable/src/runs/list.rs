@@ -1,7 +1,7 @@
-//! The write list: what threads append to, and the chunks that readers see.
+//! The write list: the lists threads append to, and the chunks readers see.
 //!
-//! Locks, outermost first: `merging`, `cutting`, a shard's list. Nothing is sorted or merged under the latter two, so
-//! writers wait for a few stores at most, and a reader for its own sort and those that are under way.
+//! Locks, outermost first: `merging`, `cutting`, a shard's list. No large sort or merge runs under the latter two, so
+//! writers wait for a few stores at most. A reader waits for its own sort and the sorts under way.
 
 use std::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
@@ -27,24 +27,24 @@ const SMALL_MERGE: usize = 8192;
 /// Entries up to which a cut is sorted and merged before readers see it: a microsecond or so under `cutting`.
 const TINY_MERGE: usize = 512;
 
-/// Chunks from which a reader merges whatever is to be merged: nobody does it in the background.
+/// Chunks from which a reader runs all pending merges, because the background has fallen behind.
 const CHUNKS_MAX: usize = 16;
 
-/// Items up to which a list makes room when it begins again after a cut.
+/// Most items reserved by a list when it restarts after a cut.
 const RESTART_ITEMS: usize = 64;
 
 /// How the lists of stripes grow.
 pub(crate) struct Growth {
-    /// Items for which a list makes room when it is first used, if there is memory for so many.
+    /// Items to reserve when a list is first used, if memory allows.
     pub(crate) first: usize,
-    /// Items with which a list is handed to the background.
+    /// Items at which a list is handed to the background.
     pub(crate) max: usize,
 }
 
 pub(crate) struct RunsList<O> {
     pub(crate) entries: Entries<O>,
     shards: Stripes<Shard>,
-    /// What readers see. Changed under `cutting`.
+    /// The readers' snapshot. Changed under `cutting`.
     parts: ArcSwap<Parts>,
     cutting: Mutex<()>,
     /// Held over merges of more than [`SMALL_MERGE`].
@@ -52,20 +52,20 @@ pub(crate) struct RunsList<O> {
     learner: Learner,
     growth: Growth,
     background: Background,
-    /// A task was handed to the background and has not begun.
+    /// A background task is queued and has not begun.
     scheduled: AtomicBool,
-    /// Nothing will be appended.
+    /// No append follows.
     sealed: AtomicBool,
     /// Bytes of chunks.
     held: Arc<AtomicUsize>,
     me: Weak<RunsList<O>>,
 }
 
-/// What threads of one stripe appended.
+/// Items appended by threads of one stripe.
 #[derive(Default)]
 struct Shard {
     unsorted: Mutex<Vec<Item>>,
-    /// Items ever appended. Changes under the lock of `unsorted`, is read without.
+    /// Items ever appended. Written under the lock of `unsorted`, read without it.
     appended: AtomicU64,
 }
 
@@ -89,7 +89,7 @@ impl<O: KeyOrder> RunsList<O> {
         })
     }
 
-    /// Appends items whose records the calling thread has written, and counts what was inserted.
+    /// Appends items of records written by the calling thread, and adds `counts`.
     #[inline]
     pub(crate) fn append(&self, items: &[Item], counts: Counts) {
         let stripe = self.shards.mine();
@@ -102,23 +102,23 @@ impl<O: KeyOrder> RunsList<O> {
         }
     }
 
-    /// Appends as much of `items` as there is room for. Where that filled the list, returns the rest.
+    /// Appends as many of `items` as fit. If the list is then full, returns the rest.
     #[inline]
     fn fill<'a>(&self, stripe: &Stripe<Shard>, unsorted: &mut Vec<Item>, items: &'a [Item]) -> Option<&'a [Item]> {
         let room = self.growth.max - unsorted.len();
         let (fits, rest) = items.split_at_checked(room).unwrap_or((items, &[]));
-        // The lock makes this thread the only one that changes the number.
+        // Only this thread writes the number: it holds the lock.
         let appended = stripe.own.appended.load(Relaxed);
         if unsorted.capacity() - unsorted.len() < fits.len() {
             self.grow(unsorted, fits.len(), appended == 0);
         }
         unsorted.extend_from_slice(fits);
-        // Release: a reader that sees it finds the items behind the lock.
+        // Release: a reader of this number finds the items behind the lock.
         stripe.own.appended.store(appended + fits.len() as u64, Release);
         (unsorted.len() == self.growth.max).then_some(rest)
     }
 
-    /// Makes room for `more` items, which the list's maximum allows, and for those to come.
+    /// Makes room for `more` items, within the list's maximum, and for later ones.
     fn grow(&self, unsorted: &mut Vec<Item>, more: usize, is_first: bool) {
         let first = if is_first { self.growth.first } else { self.growth.first.min(RESTART_ITEMS) };
         let wanted = (2 * unsorted.capacity()).max(first).max(unsorted.len() + more).min(self.growth.max);
@@ -139,7 +139,7 @@ impl<O: KeyOrder> RunsList<O> {
         }
     }
 
-    /// Cuts off the lists that are full, and has them sorted in the background.
+    /// Cuts off the full lists, and schedules their sort in the background.
     fn hand_over(&self) {
         {
             let _cutting = self.cutting.lock();
@@ -148,7 +148,7 @@ impl<O: KeyOrder> RunsList<O> {
         self.schedule();
     }
 
-    /// Makes a chunk of the lists that are `wanted`. The caller holds `cutting`.
+    /// Makes one chunk of the `wanted` lists. The caller holds `cutting`.
     fn cut(&self, wanted: impl Fn(&Vec<Item>) -> bool) -> Arc<Parts> {
         let before = self.parts.load_full();
         let mut covered = Vec::with_capacity(before.covered.len());
@@ -168,7 +168,7 @@ impl<O: KeyOrder> RunsList<O> {
             return before;
         }
         let parts = match items.len() {
-            // A comparator of the user's might panic: then the entries must be in a chunk already.
+            // A user's comparator might panic: its entries must be in a chunk first.
             0..=TINY_MERGE if O::DIRECTION != Direction::Unknown => self.with_tiny(&before, items),
             _ => before.with(Arc::new(Chunk::unsorted(items, &self.held))),
         };
@@ -177,7 +177,7 @@ impl<O: KeyOrder> RunsList<O> {
         parts
     }
 
-    /// `before` with a few items more, sorted and merged with the chunks that are as small.
+    /// `before` with a few items more, sorted and merged with the chunks of similar size.
     fn with_tiny(&self, before: &Parts, mut items: Vec<Item>) -> Parts {
         let base = self.sort(&mut items, before);
         let mut run = Run { base, items: items.into_boxed_slice() };
@@ -196,7 +196,7 @@ impl<O: KeyOrder> RunsList<O> {
 
     /// Chunks, all sorted, that hold every entry whose insert returned before this call.
     pub(super) fn current(&self) -> Arc<Parts> {
-        // Asked before the parts are taken: they then include the last cut.
+        // Loaded before the parts: if true, the parts include the last cut.
         let sealed = self.sealed.load(Acquire);
         let parts = self.parts.load();
         if sealed || self.covers_all(&parts) {
@@ -218,7 +218,7 @@ impl<O: KeyOrder> RunsList<O> {
         appended.zip(&parts.covered).all(|(appended, covered)| appended <= *covered)
     }
 
-    /// Sorts the chunks of `parts` and merges small ones; returns what they have become.
+    /// Sorts the chunks of `parts` and merges small ones; returns the new parts.
     fn tidy(&self, mut parts: Arc<Parts>) -> Arc<Parts> {
         loop {
             self.sort_all(&parts);
@@ -245,12 +245,12 @@ impl<O: KeyOrder> RunsList<O> {
         }
     }
 
-    /// The run of a chunk, sorted now where nobody has.
+    /// The run of a chunk, sorted now if it was not sorted yet.
     fn run_of<'a>(&self, chunk: &'a Chunk) -> &'a Run {
         chunk.sort_with(|items| self.sort(items, &self.parts.load()))
     }
 
-    /// Sorts items as they were appended, and returns their base; `parts` are what there is beside them.
+    /// Sorts freshly appended items, and returns their base. `parts` are the chunks beside them.
     fn sort(&self, items: &mut [Item], parts: &Parts) -> Arc<Base> {
         let total = || self.shards.totals().entries;
         let base = self.learner.base_for(&self.entries, items, parts.items(0), total);
@@ -261,7 +261,7 @@ impl<O: KeyOrder> RunsList<O> {
         base
     }
 
-    /// Asks for [`work`](Self::work) in the background, once until it begins.
+    /// Schedules [`work`](Self::work) in the background; at most one task is queued.
     fn schedule(&self) {
         if self.scheduled.swap(true, AcqRel) {
             return;
@@ -269,14 +269,14 @@ impl<O: KeyOrder> RunsList<O> {
         let me = Weak::clone(&self.me);
         self.background.run(Box::new(move || {
             if let Some(list) = me.upgrade() {
-                // Sees what the one asked for that found the task scheduled already.
+                // Acquires the changes of callers for which the task was already scheduled.
                 list.scheduled.swap(false, AcqRel);
                 list.work();
             }
         }));
     }
 
-    /// Sorts what was handed over, and merges what is too similar in length.
+    /// Sorts unsorted chunks, then merges chunks of similar length.
     fn work(&self) {
         let unsorted = || self.parts.load().chunks.iter().find(|chunk| chunk.run().is_none()).cloned();
         while let Some(chunk) = unsorted() {
@@ -291,7 +291,7 @@ impl<O: KeyOrder> RunsList<O> {
         self.climb();
     }
 
-    /// The same. The caller holds `merging`.
+    /// As `merge_similar`. The caller holds `merging`.
     fn climb(&self) {
         let too_similar = || self.parts.load().too_similar(usize::MAX);
         while let Some(pair) = too_similar() {
@@ -299,7 +299,7 @@ impl<O: KeyOrder> RunsList<O> {
         }
     }
 
-    /// Merges two chunks, unless another thread was faster with one of them.
+    /// Merges two chunks, unless another thread has merged one of them meanwhile.
     fn merge_pair(&self, pair: &[Arc<Chunk>; 2]) {
         let [a, b] = pair;
         let run = self.merged(self.run_of(a), self.run_of(b));
@@ -323,7 +323,7 @@ impl<O: KeyOrder> RunsList<O> {
         items
     }
 
-    /// Puts a run in the place of those it was merged from. False where they have been merged otherwise.
+    /// Replaces `inputs` by their merged run. False if another merge has taken one of them.
     fn replace(&self, inputs: &[Arc<Chunk>], run: Run) -> bool {
         let merged = Arc::new(Chunk::sorted(run, &self.held));
         let _cutting = self.cutting.lock();
@@ -331,7 +331,7 @@ impl<O: KeyOrder> RunsList<O> {
         parts.map(|parts| self.parts.store(Arc::new(parts))).is_some()
     }
 
-    /// Makes one run of everything. No append may follow.
+    /// Merges all entries into one run. No append may follow.
     pub(crate) fn seal(&self) {
         {
             let _cutting = self.cutting.lock();
@@ -340,10 +340,10 @@ impl<O: KeyOrder> RunsList<O> {
         }
         let _merging = self.merging.lock();
         loop {
-            // However far the background lags: else each of many chunks of one length would move all before it.
+            // Needed if the background lags: else each of many chunks of equal length would move every entry before it.
             self.climb();
             let parts = self.parts.load_full();
-            // The shortest first: each is far shorter than the next, so an entry is moved twice, more or less.
+            // Shortest first: each is far shorter than the next, so an entry moves about twice.
             let mut chunks = parts.chunks.iter().rev();
             let (Some(shortest), Some(next)) = (chunks.next(), chunks.next()) else {
                 return self.sort_all(&parts);
@@ -356,19 +356,19 @@ impl<O: KeyOrder> RunsList<O> {
         }
     }
 
-    /// Estimated entries with user keys in `[start, end)`: exact.
+    /// Entries with user keys in `[start, end)`: exact.
     pub(crate) fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
         let trailer = key::pack_trailer(SeqNo::MAX, key::SEEK_KIND);
         let first = |run: &Run, user_key| run.position(&self.entries, &Target { user_key, trailer }, false);
         self.current().runs().map(|run| first(run, end).saturating_sub(first(run, start)) as u64).sum()
     }
 
-    /// What was inserted.
+    /// Counts of all inserted entries.
     pub(crate) fn totals(&self) -> Counts {
         self.shards.totals()
     }
 
-    /// Bytes beside the arena, those that only cursors hold included.
+    /// Heap bytes outside the arena, including chunks held only by cursors.
     pub(crate) fn heap_bytes(&self) -> usize {
         let lists = self.shards.iter().map(|stripe| stripe.own.unsorted.lock().capacity() * size_of::<Item>());
         size_of_val(self) + self.held.load(Relaxed) + lists.sum::<usize>()

@@ -1,9 +1,8 @@
-//! Entries in the order of their arrival, sorted when somebody wants them in the order of their keys: what the vector
-//! and the sorted hash share.
+//! Entries in order of arrival, sorted when a reader needs key order. Shared by the vector and the sorted hash.
 //!
-//! An insert appends to the list of its stripe ([`list`]). A reader cuts off what has come since the last one, as a
-//! *chunk* ([`chunk`]) that is sorted once ([`sort`]), by whoever needs it first, and shared from then on. Sorted chunks
-//! are *runs*; [`ladder`] keeps them few, [`walk`] and [`cursor`] walk over all of them at once.
+//! An insert appends to the list of its stripe ([`list`]). A reader cuts off the entries appended since the last cut as
+//! a *chunk* ([`chunk`]). The first reader of a chunk sorts it ([`sort`]); later readers share the result. Sorted
+//! chunks are *runs*; [`ladder`] keeps them few, [`walk`] and [`cursor`] walk over all of them at once.
 
 mod chunk;
 mod cursor;

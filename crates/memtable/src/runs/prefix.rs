@@ -1,5 +1,5 @@
-//! Bases: what most keys begin with, which the prefixes in items leave out. Keys of one table, or small numbers, begin
-//! with the same eight bytes; behind the base they differ.
+//! Bases: the common beginning of most keys, left out of items' prefixes. Keys of one table, or small numbers, share
+//! their first eight bytes and differ only behind the base.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use parking_lot::Mutex;
 use super::item::{Entries, Item};
 use crate::order::{Direction, KeyOrder};
 
-/// Keys looked at to learn a base; in a thousand random ones the same 64 tell as much.
+/// Keys sampled to learn a base; a thousand random ones tell little more.
 const SAMPLE: usize = 64;
 
-/// Of a sample, the part at either end that a base need not be the beginning of: a few keys of another kind cost
-/// comparisons, a base that suits them costs everyone.
+/// Keys at either end of a sample that need not share the base. A few outliers cost comparisons; a base short enough
+/// for them costs every key.
 const OUTLIERS: usize = SAMPLE / 16;
 
 /// Items of entries without the base compare by whole keys.
@@ -26,7 +26,7 @@ impl Base {
         self.0.is_empty()
     }
 
-    /// A number that does not fall as keys ascend.
+    /// A number monotonic in key order: it never falls as keys ascend.
     #[inline]
     pub(super) fn prefix<O: KeyOrder>(&self, user_key: &[u8]) -> u64 {
         if self.is_empty() {
@@ -39,9 +39,9 @@ impl Base {
         }
     }
 
-    /// Gives items the prefixes of this base.
+    /// Sets the items' prefixes by this base.
     pub(super) fn rekey<O: KeyOrder>(&self, entries: &Entries<O>, items: &mut [Item]) {
-        /// Records ahead that are asked for: a few dozen nanoseconds of work each.
+        /// Prefetch distance in records: a few dozen nanoseconds of work each.
         const AHEAD: usize = 8;
         let ahead: Vec<Item> = items.iter().skip(AHEAD).copied().collect();
         let mut ahead = ahead.iter();
@@ -54,12 +54,12 @@ impl Base {
     }
 }
 
-/// The base for chunks to come. It is learnt again each time that the entries have doubled.
+/// The base for future chunks. Learnt again each time the number of entries has doubled.
 pub(super) struct Learner(Mutex<Learnt>);
 
 struct Learnt {
     base: Arc<Base>,
-    /// Entries that there were when it was learnt.
+    /// Number of entries when it was learnt.
     entries: u64,
 }
 
@@ -72,7 +72,7 @@ impl Learner {
         Arc::clone(&self.0.lock().base)
     }
 
-    /// The base for a chunk of `new` items, where there are `total` entries, some of them in `sorted`.
+    /// The base for a chunk of `new` items, given `total` entries, some of them in `sorted`.
     pub(super) fn base_for<O: KeyOrder>(
         &self,
         entries: &Entries<O>,

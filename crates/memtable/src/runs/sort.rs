@@ -1,6 +1,6 @@
-//! Sorting items: first by their prefixes, as numbers; then, where those are equal, by the bytes behind what the equal
-//! ones share, again as numbers, and so on. Whole keys are compared only in small groups. (Bentley and Sedgewick, "Fast
-//! algorithms for sorting and searching strings", SODA 1997, with eight bytes for a letter.)
+//! Sorting items: first by their prefixes, as numbers; ties by the bytes behind the group's shared prefix, again as
+//! numbers, and so on. Whole keys are compared only in small groups. (Bentley and Sedgewick, "Fast algorithms for
+//! sorting and searching strings", SODA 1997, with eight bytes for a letter.)
 
 use std::cmp::Reverse;
 
@@ -8,15 +8,15 @@ use super::item::{Entries, Item};
 use super::prefix::common_prefix;
 use crate::order::{Direction, KeyOrder};
 
-/// Groups up to here are sorted by comparing whole keys.
+/// Groups of up to this many items are sorted by comparing whole keys.
 const SMALL: usize = 16;
 
-/// Prefixes taken of a key before whole keys are compared after all: keys made so that each group loses one key at a
-/// time must not make a sort quadratic.
+/// Most prefixes taken of a key before whole keys are compared. Without it, keys crafted so that each group loses one
+/// key at a time would make a sort quadratic.
 const DEPTH_MAX: usize = 16;
 
 impl<O: KeyOrder> Entries<O> {
-    /// Sorts items of one base; their order before is of no consequence.
+    /// Sorts items of one base; their initial order is irrelevant.
     pub(super) fn sort(&self, items: &mut [Item]) {
         if O::DIRECTION == Direction::Unknown {
             return self.sort_by_keys(items);
@@ -25,7 +25,7 @@ impl<O: KeyOrder> Entries<O> {
         self.sort_ties(items, 0);
     }
 
-    /// Sorts the groups of equal prefixes among items that are sorted by prefix.
+    /// Sorts the groups of equal prefixes in items sorted by prefix.
     fn sort_ties(&self, items: &mut [Item], depth: usize) {
         for group in items.chunk_by_mut(|a, b| a.prefix == b.prefix) {
             match group.len() {
@@ -37,10 +37,10 @@ impl<O: KeyOrder> Entries<O> {
         }
     }
 
-    /// Sorts items with equal prefixes by what is behind the bytes that they share.
+    /// Sorts items with equal prefixes by the bytes behind their shared prefix.
     fn sort_deeper(&self, items: &mut [Item], depth: usize) {
         let Some(before) = items.first().map(|item| item.prefix) else { return };
-        // Reads the records as they lie; and leaves versions of one key newest first.
+        // Reads the records in memory order, and leaves versions of one key newest first.
         items.sort_unstable_by_key(|item| Reverse(item.at));
         let key = |item: &Item| self.record(*item).user_key();
         let mut shared = items.first().map_or(&[][..], key);
@@ -62,15 +62,15 @@ impl<O: KeyOrder> Entries<O> {
         items.iter_mut().for_each(|item| item.prefix = before);
     }
 
-    /// Sorts by comparing whole keys, in linear time where they were inserted in order.
+    /// Sorts by comparing whole keys; linear time if they were inserted in order.
     fn sort_by_keys(&self, items: &mut [Item]) {
         items.sort_unstable_by_key(|item| Reverse(item.at));
         items.sort_by(|a, b| self.compare_keys(*a, *b));
     }
 }
 
-/// Seven bytes, and how many there are: equal only for keys that are equal or go on, so that each group either is one
-/// key or falls apart behind them.
+/// Seven bytes and their count: equal only for equal keys and for keys longer than seven bytes. So a group is one key,
+/// or falls apart behind these bytes.
 fn tail_prefix(rest: &[u8]) -> u64 {
     let mut bytes = [0; 8];
     bytes.iter_mut().zip(rest.iter().take(7)).for_each(|(to, from)| *to = *from);

@@ -1,4 +1,4 @@
-//! Lists whose chunks are small, so that all that happens to chunks happens to a few hundred entries.
+//! Lists with small chunks, so that a few hundred entries exercise every chunk operation.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ fn backward<O: KeyOrder>(list: &Arc<RunsList<O>>) -> Vec<Vec<u8>> {
     rest(&mut cursor, more, |cursor| cursor.prev())
 }
 
-/// That there are the first `count` of `put_mixed`, in order, either way.
+/// Checks for the first `count` of `put_mixed`, in order, either way.
 fn check(list: &Arc<RunsList<Bytewise>>, count: u64) {
     let mut expected: Vec<_> =
         (0..count).map(|i| key::encode(&mixed(i).to_be_bytes(), SeqNo(i), ValueKind::Value)).collect();
@@ -93,7 +93,7 @@ fn run_all(queue: &Queue) {
     }
 }
 
-/// Keys that share their beginnings in every way there is, each several times.
+/// Keys with all kinds of shared prefixes, each several times.
 fn awkward_keys() -> Vec<Vec<u8>> {
     let mut keys: Vec<Vec<u8>> = Vec::new();
     for len in 0..24 {
@@ -220,7 +220,7 @@ fn a_cursor_stays_on_its_runs_while_others_merge_them() {
     });
 }
 
-/// Writers go on while readers cut, and nobody waits for a background that does nothing.
+/// Writers make progress while readers cut, even if the background never runs.
 #[test]
 fn cuts_while_writers_write_see_all_that_was_written_before() {
     const WRITERS: u64 = 3;
@@ -254,7 +254,7 @@ fn cuts_while_writers_write_see_all_that_was_written_before() {
     }
 }
 
-/// Where keys change their beginning after a base was learnt, old and new runs compare rightly.
+/// If keys change their prefix after a base was learnt, old and new runs compare correctly.
 #[test]
 fn runs_of_different_bases_are_walked_and_merged_together() {
     let (background, queue) = queued();
@@ -277,7 +277,7 @@ fn runs_of_different_bases_are_walked_and_merged_together() {
     assert_eq!(forward(&list), expected);
 }
 
-/// Counts comparisons, and panics in one where it is told to.
+/// Counts comparisons, and panics in a chosen one.
 #[derive(Default)]
 struct Watched {
     comparisons: AtomicU64,

@@ -1,4 +1,4 @@
-//! A position among several runs at once: a tournament of their nearest entries.
+//! A position in several runs at once: a tournament of their nearest entries.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use super::item::{Entries, Item, Target};
 use super::ladder::Parts;
 use crate::order::KeyOrder;
 
-/// Entries ahead, in the same run, whose records are asked for at a step.
+/// Entries ahead, in the same run, whose records a step prefetches.
 const AHEAD: usize = 8;
 
-/// For each run, its first entry at or after the current one. The current one's run points at it, all others point
-/// beyond, so that a turn needs no search.
+/// For each run, its first entry at or after the current one. The current entry's run points at it, all other runs
+/// beyond it, so a turn needs no search.
 #[derive(Default)]
 pub(super) struct Walk {
     heads: Vec<Head>,
@@ -24,13 +24,13 @@ pub(super) struct Walk {
 
 struct Head {
     at: usize,
-    /// What the run has to offer in the walk's direction.
+    /// The run's next entry in the walk's direction.
     item: Option<Item>,
 }
 
 impl Walk {
-    /// Stands on the first entry at or after the target (the very first without one), or, backward, on the last at or
-    /// before it.
+    /// Positions at the first entry at or after the target (the very first without one), or, backward, at the last at
+    /// or before it.
     pub(super) fn seek<O: KeyOrder>(
         &mut self,
         entries: &Entries<O>,
@@ -90,7 +90,7 @@ impl Walk {
         self.winners.get(1).map(|winner| *winner as usize)
     }
 
-    /// Takes every run's offer in one direction, and finds the winner.
+    /// Loads every run's item in one direction, and finds the winner.
     fn turn<O: KeyOrder>(&mut self, entries: &Entries<O>, parts: &Parts, backward: bool) {
         self.backward = backward;
         for (i, head) in self.heads.iter_mut().enumerate() {
@@ -109,7 +109,7 @@ impl Walk {
         }
     }
 
-    /// Plays the games of a head whose offer has changed.
+    /// Replays the games of a head with a new item.
     fn replay<O: KeyOrder>(&mut self, entries: &Entries<O>, head: usize) {
         let mut node = (self.heads.len() + head) / 2;
         while node >= 1 {
@@ -136,7 +136,7 @@ impl Walk {
         if self.backward { order.is_gt() } else { order.is_lt() }
     }
 
-    /// Backward, heads point behind what they offer; the current entry's points at it.
+    /// Backward, heads point behind their items; the current entry's head points at it.
     fn point_at_winner(&mut self) {
         if let Some(head) = self.winner().and_then(|winner| self.heads.get_mut(winner))
             && head.item.is_some()

@@ -1,5 +1,5 @@
-//! A walk along the list. Forward steps follow links; backward steps have none to follow, so the cursor remembers the
-//! nodes that it passed when it last searched, and checks each with one load before it steps there.
+//! A cursor along the list. Forward steps follow links. Backward there are no links, so the cursor remembers the nodes
+//! passed in its last search, and checks each with one load before stepping there.
 
 use std::sync::Arc;
 
@@ -13,23 +13,23 @@ use crate::order::KeyOrder;
 /// Nodes remembered for backward steps, the nearest last.
 const BEHIND_MAX: usize = 32;
 
-/// The level from which a backward search walks up to the cursor's node grows to this: 2^4 nodes for each search.
+/// Upper bound of `reach`: 2^4 nodes for each search.
 const REACH_MAX: usize = 4;
 
 pub(super) struct SkipCursor<O: KeyOrder, const IMAGE: bool> {
     memtable: Arc<SkipList<O, IMAGE>>,
-    /// Null where the cursor stands on no entry.
+    /// Null if the cursor is on no entry.
     node: Ref,
     behind: Behind,
-    /// Levels above the lowest from which the next backward search starts to remember nodes: none at first, so that a
-    /// single step back costs a search and no more.
+    /// Level at which the next backward search starts to remember nodes. 0 at first, so a single step back costs only
+    /// one search.
     reach: usize,
 }
 
-/// The last nodes of a walk, a ring.
+/// A ring of the last nodes of a walk.
 struct Behind {
     nodes: [Ref; BEHIND_MAX],
-    /// Nodes ever pushed less those popped.
+    /// Nodes pushed minus nodes popped.
     end: usize,
     len: usize,
 }
@@ -62,7 +62,7 @@ impl<O: KeyOrder, const IMAGE: bool> SkipCursor<O, IMAGE> {
         &self.memtable.list
     }
 
-    /// Stands on `node`, and asks for the one behind it while the caller looks at this one.
+    /// Moves to `node`, and prefetches its successor while the caller reads.
     #[inline]
     fn stand(&mut self, node: Ref) -> bool {
         self.node = if node == self.list().head { Ref::NULL } else { node };
@@ -73,14 +73,14 @@ impl<O: KeyOrder, const IMAGE: bool> SkipCursor<O, IMAGE> {
         true
     }
 
-    /// As [`stand`](Self::stand), away from whatever was remembered.
+    /// As [`stand`](Self::stand), and forgets the remembered nodes.
     fn jump(&mut self, node: Ref) -> bool {
         self.behind.len = 0;
         self.reach = 0;
         self.stand(node)
     }
 
-    /// Remembers nodes before the one that the cursor stands on; the head is one of them where there are few.
+    /// Remembers nodes before the current one, including the head if there are few.
     fn look_back(&mut self) {
         let list = &self.memtable.list;
         let target = list.internal_target(list.record(self.node).internal_key());
@@ -94,7 +94,7 @@ impl<O: KeyOrder, const IMAGE: bool> SkipCursor<O, IMAGE> {
         self.reach = (self.reach + 1).min(REACH_MAX);
     }
 
-    /// RocksDB's lookahead: short distances forward are walked. True where the walk ended at the target.
+    /// RocksDB's lookahead: walks short distances forward. True if the walk ended at the target.
     fn walk_to(&mut self, target: &[u8]) -> bool {
         let list = &self.memtable.list;
         if self.memtable.lookahead == 0 || self.node.is_null() {
@@ -158,7 +158,7 @@ impl<O: KeyOrder, const IMAGE: bool> Cursor for SkipCursor<O, IMAGE> {
         if self.behind.len == 0 {
             self.look_back();
         }
-        // What was remembered is before this node for good; entries inserted since lie between, so walk up to it.
+        // A remembered node stays before this node. Entries inserted since may lie between, so walk up to it.
         let mut before = self.behind.pop().expect("the head or a node is before every node");
         while let next = self.list().next(before, 0).node()
             && next != self.node

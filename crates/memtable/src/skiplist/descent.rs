@@ -1,15 +1,15 @@
-//! Many descents at once: each goes on until it needs a node that is not in the cache, asks for it, and lets the others go
-//! on meanwhile. Where memory is what a descent waits for, the waits of a batch overlap.
+//! Interleaved descents: each runs until it needs a node outside the cache, prefetches the node, and yields to the next
+//! descent. The cache misses of a batch overlap.
 
 use super::list::{Link, List, Splice, Target};
 use super::tag::NO_TAG;
 use crate::arena::Ref;
 use crate::order::KeyOrder;
 
-/// Descents in flight: processors keep 10 to 20 misses going, and more would only push each other's lines out.
+/// Descents in flight. Processors sustain 10 to 20 misses; more would evict each other's lines.
 pub(super) const WIDTH: usize = 16;
 
-/// A descent to one target, under way or done.
+/// A descent to one target, in progress or done.
 pub(super) struct Descent<'a> {
     target: Target<'a>,
     level: usize,
@@ -17,7 +17,7 @@ pub(super) struct Descent<'a> {
     node: Ref,
     /// Known to be behind the target.
     bound: Ref,
-    /// The node asked for last.
+    /// The node prefetched last.
     asked: Ref,
     /// For each level done, the last node before the target.
     pub(super) splice: Splice,
@@ -26,7 +26,7 @@ pub(super) struct Descent<'a> {
 }
 
 impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
-    /// Descends to all targets. What `descents` holds beyond them is done at once.
+    /// Descends to all targets. Descents beyond the targets are left unstarted.
     pub(super) fn descend_all<'a>(&self, targets: &[Target<'a>]) -> [Descent<'a>; WIDTH] {
         debug_assert!(targets.len() <= WIDTH);
         let nothing = Target { user_key: &[], trailer: 0, tag: NO_TAG };
@@ -51,7 +51,7 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         descents
     }
 
-    /// Goes on until a node must be fetched; true when done.
+    /// Advances until a node must be fetched; true if done.
     #[inline]
     fn advance(&self, descent: &mut Descent<'_>) -> bool {
         loop {
@@ -77,7 +77,7 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         }
     }
 
-    /// True where a link's tag tells on which side of the target its node lies.
+    /// True if the link's tag alone decides on which side of the target its node lies.
     #[inline]
     fn is_decided(&self, link: Link, target: &Target<'_>) -> bool {
         link.node().is_null() || (link.tag() != target.tag && link.tag() != NO_TAG && target.tag != NO_TAG)
@@ -85,7 +85,7 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
 }
 
 impl Descent<'_> {
-    /// Asks for a node, at its record or at its link of `level`; false where that was done already.
+    /// Prefetches a node, at its record or at its link of `level`; false if it was prefetched last.
     #[inline]
     fn ask<O, const IMAGE: bool>(&mut self, list: &List<O, IMAGE>, link: Link, level: usize) -> bool {
         let fresh = self.asked != link.node();

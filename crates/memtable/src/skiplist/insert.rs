@@ -1,4 +1,4 @@
-//! Inserting: where a node goes, how tall it is, and how it is published.
+//! Insertion: a node's place, height and publication.
 
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -10,21 +10,21 @@ use crate::arena::{GRANULE_BYTES, Ref};
 use crate::order::KeyOrder;
 use crate::record::{self, record_bytes, trailer_of};
 
-/// Links that every insertion pays for. Towers have 2 on average; what an insertion does not use, later ones of its stripe
-/// may, and one that would take more than was paid for is cut. So n insertions take at most 3n links, and reservations
-/// need not assume that every tower is the tallest.
+/// Links paid for by every insertion. Towers have 2 on average. Later insertions of the stripe may use the unused
+/// links; a tower beyond the paid links is cut. So n insertions take at most 3n links, and a reservation need not
+/// assume the tallest tower.
 pub(super) const LINKS_PAID: usize = 3;
 
-/// Level-0 steps from where the last insertion went that are tried before a descent.
+/// Level-0 steps tried from the place of the last insertion before a descent.
 const NEAR_STEPS_MAX: usize = 3;
 
-/// What the writers of one stripe share.
+/// State shared by the writers of one stripe.
 pub(super) struct Finger(Mutex<FingerState>);
 
 struct FingerState {
-    /// Where the stripe's last insertion went.
+    /// Place of the stripe's last insertion.
     splice: Splice,
-    /// Links paid for and not used.
+    /// Links paid for and unused.
     credit: usize,
 }
 
@@ -35,11 +35,11 @@ impl Finger {
 }
 
 impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
-    /// Inserts an entry whose bytes were reserved. Among entries with equal internal keys the later comes first.
+    /// Inserts an entry with reserved bytes. Of entries with equal internal keys the later comes first.
     pub(super) fn insert(&self, finger: &Finger, entry: &Entry<'_>) -> Ref {
         let target = self.target(entry.user_key, trailer_of(entry));
         let random = self.random(target.trailer);
-        // Nobody waits here: a writer that shares its stripe does without.
+        // No waiting: if the stripe's finger is in use, insert without it.
         let Some(mut finger) = finger.0.try_lock() else {
             let mut splice = Splice::new(self.head);
             self.descend::<false>(&target, |level, node| splice.set(level, node));
@@ -56,7 +56,7 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         node
     }
 
-    /// Inserts an entry whose place was found, by descending, in `splice`; later insertions may have made it stale.
+    /// Inserts an entry at the place in `splice`, found by a descent; later insertions may have made it stale.
     pub(super) fn insert_at(&self, finger: &Finger, entry: &Entry<'_>, splice: &mut Splice) -> Ref {
         let target = self.target(entry.user_key, trailer_of(entry));
         let wanted = height(self.random(target.trailer));
@@ -67,14 +67,14 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         self.link_in(entry, &target, splice, height)
     }
 
-    /// True where `entry` belongs near where the stripe's last insertion went, as where keys come in order.
+    /// True if `entry` belongs near the stripe's last insertion: keys seem to come in order.
     pub(super) fn continues(&self, finger: &Finger, entry: &Entry<'_>) -> bool {
         let target = self.target(entry.user_key, trailer_of(entry));
         finger.0.try_lock().is_some_and(|mut finger| self.is_near(&mut finger.splice, &target))
     }
 
-    /// Makes sure that no node of `splice` is behind its lowest, after `node` was linked in. One may be where another writer
-    /// linked its own in between, after this one had passed there and before it walked along a higher level.
+    /// Ensures that no node of `splice` is behind its lowest, after `node` was linked in. One can be if another writer
+    /// linked a node in between, after this writer passed level 0 and before it walked a higher level.
     fn keep_near(&self, splice: &mut Splice, node: Ref, target: &Target<'_>) {
         if self.next(splice.at(0), 0).node() != node {
             let (before, _) = self.walk::<false>(splice.at(0), 0, target);
@@ -82,8 +82,8 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         }
     }
 
-    /// True where the target's place is a few steps from `splice` at most. Then the nodes of
-    /// all levels are before the target, because none is behind the lowest.
+    /// True if the target's place is at most a few steps from `splice`. Then the nodes of all levels are before the
+    /// target, because none is behind the lowest.
     fn is_near(&self, splice: &mut Splice, target: &Target<'_>) -> bool {
         let mut node = splice.at(0);
         if node != self.head && self.compare(node, target).is_ge() {
@@ -100,7 +100,7 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         false
     }
 
-    /// Makes the node and links it in from the lowest level up, so that whoever finds it at a level can go on below.
+    /// Makes the node and links it in from the lowest level up, so that a reader reaching it at any level can descend.
     /// Every node of `splice` must be before the target.
     fn link_in(&self, entry: &Entry<'_>, target: &Target<'_>, splice: &mut Splice, height: usize) -> Ref {
         let node = self.arena.allocate(height * GRANULE_BYTES + record_bytes(entry)).forward(height - 1);
@@ -129,8 +129,8 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         node
     }
 
-    /// Bits to draw a tower's height from. They depend on nothing but what was inserted, so that one seed replays a run;
-    /// the arena's frontier makes entries differ that share a sequence number.
+    /// Random bits for a tower's height. They depend only on the inserted data, so one seed replays a run. The arena's
+    /// frontier distinguishes entries of one sequence number.
     fn random(&self, trailer: u64) -> u64 {
         let mut x = (self.arena.allocated() as u64 ^ trailer.rotate_left(32)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
@@ -139,7 +139,7 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
 }
 
 impl FingerState {
-    /// The height that can be paid for.
+    /// Pays for a tower; returns its height, at most `wanted`.
     fn pay(&mut self, wanted: usize) -> usize {
         let height = wanted.min(self.credit + LINKS_PAID);
         self.credit += LINKS_PAID - height.min(LINKS_PAID);
@@ -148,7 +148,7 @@ impl FingerState {
     }
 }
 
-/// A height of which each is `BRANCHING` times as likely as the next.
+/// Draws a height; each is `BRANCHING` times as likely as the next.
 fn height(random: u64) -> usize {
     let level = random.trailing_zeros() / BRANCHING.ilog2();
     (level as usize + 1).min(HEIGHT_MAX)

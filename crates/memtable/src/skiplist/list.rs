@@ -1,15 +1,15 @@
 //! The list itself: nodes, links, and descents to a key.
 //!
-//! A node is a tower of links, the highest first, followed by a record; a node's reference points at its lowest link, so
-//! that the links used most lie beside the key:
+//! A node is a tower of links, the highest first, followed by a record. A node's reference points at its lowest link,
+//! so the most used links lie beside the key:
 //!
 //! ```text
 //! link h-1 .. link 1 | link 0 | record
 //!                      ^ reference
 //! ```
 //!
-//! A link is one word: the tag of the node it leads to (see [`super::tag`]) above that node's reference. Nodes are never
-//! unlinked, so a node that was once before a key is before it for good, and any such node is a place to search from.
+//! A link is one word: the tag of its target node (see [`super::tag`]) above the node's reference. Nodes are never
+//! unlinked, so a node once before a key stays before it, and is a valid start of a search.
 
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -21,15 +21,16 @@ use crate::arena::{Arena, GRANULE_BYTES, Ref};
 use crate::order::KeyOrder;
 use crate::record::{self, Record};
 
-/// Nodes of a level for each node of the level above. Tags decide most comparisons without a miss, so what a descent costs
-/// is the nodes it steps to: half a step a level at 2, one and a half at 4. With 500,000 entries of 116 bytes, inserts
-/// took about three quarters of the time at 2 that they took at 4, for five bytes an entry.
+/// Nodes of a level for each node of the level above. Tags decide most comparisons without a cache miss, so a descent's
+/// cost is the nodes it steps to: half a step a level at 2, one and a half at 4. With 500,000 entries of 116 bytes,
+/// inserts at 2 took about three quarters of their time at 4, for five bytes an entry.
 pub(crate) const BRANCHING: u32 = 2;
 
-/// Links of the tallest towers. Beyond 2^20 entries each doubling adds a step on the highest level, whose nodes are cached.
+/// Links of the tallest towers. Beyond 2^20 entries each doubling adds a step on the highest level; its nodes are
+/// cached.
 pub(crate) const HEIGHT_MAX: usize = 20;
 
-/// The word of a link.
+/// A link word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Link(pub(super) u64);
 
@@ -50,7 +51,7 @@ impl Link {
     }
 }
 
-/// A place to search for: an internal key taken apart, and its tag.
+/// A search target: user key, trailer and tag.
 #[derive(Clone, Copy)]
 pub(super) struct Target<'a> {
     pub(super) user_key: &'a [u8],
@@ -58,7 +59,7 @@ pub(super) struct Target<'a> {
     pub(super) tag: u32,
 }
 
-/// For each level, the last node before some key: where that key's links go.
+/// For each level, the last node before some key: the insertion point of the key's links.
 #[derive(Clone, Copy)]
 pub(super) struct Splice([Ref; HEIGHT_MAX]);
 
@@ -84,30 +85,30 @@ pub(super) struct List<O, const IMAGE: bool = false> {
     pub(super) arena: Arena<IMAGE>,
     pub(super) order: O,
     pub(super) tagger: Tagger,
-    /// A tower of `HEIGHT_MAX` links; in a record's place a granule that leads to the newest range deletion.
+    /// A tower of `HEIGHT_MAX` links. In place of a record, a granule pointing to the newest range deletion.
     pub(super) head: Ref,
-    /// Height of the tallest node, or a little less while it is linked in.
+    /// Height of the tallest node; possibly less while that node is being linked in.
     pub(super) height: AtomicU32,
 }
 
 impl<O: KeyOrder> List<O> {
-    /// An empty list in `arena`; `None` where the arena has no room for its head.
+    /// An empty list in `arena`; `None` if the arena has no room for its head.
     pub(super) fn new(arena: Arena, order: O) -> Option<Self> {
         let bytes = (HEIGHT_MAX + 1) * GRANULE_BYTES;
         if !arena.try_reserve(bytes) {
             return None;
         }
-        // Allocated memory is zeroed: every link leads nowhere.
+        // Allocated memory is zeroed: every link is null.
         let head = arena.allocate(bytes).forward(HEIGHT_MAX - 1);
         Some(List { arena, order, tagger: Tagger::default(), head, height: AtomicU32::new(1) })
     }
 }
 
 impl<O: KeyOrder> List<O, true> {
-    /// The list that an image holds. Links have the tags of who wrote them, which mean nothing here: targets have none.
+    /// The list of an image. Its links carry tags of the writer's prefix, meaningless here: targets get no tag.
     ///
     /// # Safety
-    /// The image must have been checked to be a list whose head lies at `head` (A2, A5).
+    /// The image must have been checked to be a list with its head at `head` (A2, A5).
     pub(super) unsafe fn of_image(arena: Arena<true>, order: O, head: Ref) -> Self {
         let list = List { arena, order, tagger: Tagger::default(), head, height: AtomicU32::new(1) };
         let is_used = |level: &usize| !list.next(head, *level).node().is_null();
@@ -123,13 +124,13 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         Target { user_key, trailer, tag: self.tagger.tag::<O, IMAGE>(&self.arena, user_key) }
     }
 
-    /// The target that an internal key stands for.
+    /// The target of an internal key.
     pub(super) fn internal_target<'a>(&self, internal_key: &'a [u8]) -> Target<'a> {
         let (user_key, trailer) = key::split(internal_key).unwrap_or((internal_key, u64::MAX));
         self.target(user_key, trailer)
     }
 
-    /// The link of `node` at `level`: published, so what it leads to can be read.
+    /// The link of `node` at `level`, acquired: its target can be read.
     #[inline]
     pub(super) fn next(&self, node: Ref, level: usize) -> Link {
         // SAFETY: `node` is the head or was reached through a link of `level` or below it in its own tower, so its tower
@@ -146,14 +147,14 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         unsafe { record::read(&self.arena, node.forward(1)) }
     }
 
-    /// How `node` stands to the target.
+    /// Compares `node` to the target.
     #[inline]
     pub(super) fn compare(&self, node: Ref, target: &Target<'_>) -> Ordering {
         let (user_key, trailer) = self.record(node).split();
         self.order.compare(user_key, target.user_key).then_with(|| target.trailer.cmp(&trailer))
     }
 
-    /// True where `link` leads to a node before the target (or at it, `OR_AT`).
+    /// True if `link` leads to a node before the target (or at it, with `OR_AT`).
     #[inline]
     pub(super) fn passes<const OR_AT: bool>(&self, link: Link, target: &Target<'_>) -> bool {
         if link.node().is_null() {
@@ -166,7 +167,8 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         order.is_lt() || (OR_AT && order.is_eq())
     }
 
-    /// Walks along `level` from `node`, which is before the target: the last node before (or at) it, and its link.
+    /// Walks along `level` from `node`, which is before the target. Returns the last node before (or at) the target,
+    /// and its link.
     #[inline]
     pub(super) fn walk<const OR_AT: bool>(&self, mut node: Ref, level: usize, target: &Target<'_>) -> (Ref, Link) {
         loop {
@@ -178,7 +180,8 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         }
     }
 
-    /// Descends to the target: the last node before it (or at it, `OR_AT`), its link, and for each level the last node.
+    /// Descends to the target. Returns the last node before it (or at it, with `OR_AT`), and its link. Calls `note`
+    /// with each level's last node.
     #[inline]
     pub(super) fn descend<const OR_AT: bool>(
         &self,
@@ -227,10 +230,10 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         node
     }
 
-    /// Estimates the nodes from `start` up to `end`: the highest level that has [`SAMPLE_MIN`] of them is counted, and
-    /// stands for those below. Exact where there are few.
+    /// Estimates the nodes from `start` up to `end`: counts the highest level with at least [`SAMPLE_MIN`] of them, and
+    /// scales. Exact for few nodes.
     pub(super) fn estimate(&self, start: &Target<'_>, end: &Target<'_>) -> u64 {
-        /// A sample of this many puts the estimate within a quarter or so.
+        /// A sample of this size puts the estimate within about a quarter.
         const SAMPLE_MIN: u64 = 16;
         let mut node = self.head;
         for level in (0..self.top()).rev() {

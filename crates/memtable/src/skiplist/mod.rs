@@ -1,7 +1,7 @@
-//! The skiplist memtable: any order of keys, any number of writers and readers at once, none of which waits for another.
+//! The skiplist memtable: any key order, any number of concurrent writers and readers, none waiting for another.
 //!
-//! Nodes lie in an arena and are linked in from the bottom up, each link by one release exchange; they are never unlinked,
-//! so every state that a reader can see is a sorted list. William Pugh, "Skip Lists: A Probabilistic Alternative to
+//! Nodes lie in an arena and are linked in from the bottom up, each link by one release exchange. They are never
+//! unlinked, so every visible state is a sorted list. William Pugh, "Skip Lists: A Probabilistic Alternative to
 //! Balanced Trees", CACM 33(6), 1990.
 
 mod cursor;
@@ -32,14 +32,14 @@ use crate::{Conversion, Entry, Memtable, MemtableConfig, MemtableFactory, Visit,
 
 pub(crate) const NAME: &str = "skip_list";
 
-/// Entries of a stripe after which the prefix that keys share is learnt: enough for two keys at the ends to share no
-/// more than all do, few enough that nodes without a tag stay in the cache.
+/// The shared key prefix is learnt after this many entries of a stripe: enough for the two end keys to share no more
+/// than all keys do, few enough for the untagged nodes to stay cached.
 const LEARN_AT: u64 = 64;
 
 /// Batches from this size up descend together.
 const TOGETHER_MIN: usize = 4;
 
-/// A lookahead is a handful of steps; a longer one only delays the search.
+/// Upper bound of the option. Useful lookaheads are a few steps; longer ones delay the search.
 const LOOKAHEAD_MAX: usize = 1 << 16;
 
 const BYTES_PER_ENTRY_MAX: usize = LINKS_PAID * GRANULE_BYTES + RECORD_OVERHEAD_BYTES + GRANULE_BYTES - 1;
@@ -76,7 +76,8 @@ impl<O: KeyOrder> SkipList<O> {
 
 impl<O: KeyOrder> SkipList<O, true> {
     /// # Safety
-    /// The image must have been checked to be a list of this order, whose head lies at `head`, with `totals` (A2, A5).
+    /// The image must have been checked to be a list of this order, with its head at `head` and these `totals` (A2,
+    /// A5).
     unsafe fn of_image(arena: Arena<true>, user: &UserOrder, order: O, (head, totals): (Ref, Counts)) -> Self {
         // SAFETY: as the caller promises.
         let list = unsafe { List::of_image(arena, order, head) };
@@ -90,7 +91,8 @@ impl<O: KeyOrder> SkipList<O, true> {
 /// The skiplist of an image.
 ///
 /// # Safety
-/// The image must have been checked to be a skiplist of this order, whose head lies at `head`, with `totals` (A2, A5).
+/// The image must have been checked to be a skiplist of this order, with its head at `head` and these `totals` (A2,
+/// A5).
 pub(crate) unsafe fn of_image(order: &UserOrder, arena: Arena<true>, head: u64, totals: Counts) -> Arc<dyn Memtable> {
     let place = (Ref::from_raw((head / GRANULE_BYTES as u64) as u32), totals);
     // SAFETY: as the caller promises.
@@ -104,7 +106,7 @@ pub(crate) unsafe fn of_image(order: &UserOrder, arena: Arena<true>, head: u64, 
 }
 
 impl<O: KeyOrder, const IMAGE: bool> SkipList<O, IMAGE> {
-    /// Does what an entry needs beside the list; true where it belongs into the list.
+    /// Updates tombstones or the bloom filter for `entry`; true if the entry belongs into the list.
     fn enters_list(&self, entry: &Entry<'_>) -> bool {
         if entry.kind == ValueKind::RangeDeletion {
             self.tombstones.push(&self.list.arena, entry);
@@ -116,7 +118,7 @@ impl<O: KeyOrder, const IMAGE: bool> SkipList<O, IMAGE> {
         true
     }
 
-    /// Counts what was inserted, and learns the keys' prefix when it is time.
+    /// Counts the inserted entries, and learns the key prefix at `LEARN_AT` entries.
     fn count(&self, stripe: &Stripe<Finger>, counts: Counts, newest: Ref) {
         let before = stripe.add(counts);
         if before >= LEARN_AT || before + counts.entries < LEARN_AT || self.list.tagger.is_learnt() {
@@ -129,7 +131,7 @@ impl<O: KeyOrder, const IMAGE: bool> SkipList<O, IMAGE> {
         }
     }
 
-    /// Inserts up to `WIDTH` point entries, their descents interleaved unless keys seem to come in order.
+    /// Inserts up to `WIDTH` point entries; interleaves their descents unless keys seem to come in order.
     fn insert_chunk(&self, stripe: &Stripe<Finger>, chunk: &[Entry<'_>]) -> Ref {
         let mut newest = Ref::NULL;
         let list = &self.list;
@@ -151,7 +153,7 @@ impl<O: KeyOrder, const IMAGE: bool> SkipList<O, IMAGE> {
         newest
     }
 
-    /// Shows `visit` the entries of the lookup's user key from `node` on, which is the first at or after the lookup.
+    /// Shows `visit` the entries of the lookup's user key from `node` on, the first at or after the lookup.
     fn visit_versions(&self, mut node: Ref, key: &LookupKey, visit: &mut Visit<'_>) {
         let (user_key, visible) = (key.user_key(), key.seq());
         while !node.is_null() {
@@ -160,7 +162,7 @@ impl<O: KeyOrder, const IMAGE: bool> SkipList<O, IMAGE> {
                 return;
             }
             let (seq, kind) = record.version();
-            // Newer ones than asked for can follow where keys have timestamps: those sort before sequence numbers.
+            // With user timestamps, entries newer than the lookup can follow: timestamps sort before sequence numbers.
             if seq <= visible && !visit(seq, kind, record.value()) {
                 return;
             }
@@ -322,7 +324,7 @@ impl<O: KeyOrder, const IMAGE: bool> Memtable for SkipList<O, IMAGE> {
     }
 }
 
-/// Makes skiplists. `lookahead` is RocksDB's: how many steps a forward seek tries before it searches.
+/// Makes skiplists. `lookahead` is RocksDB's: the steps a forward seek tries before it searches.
 #[derive(Default)]
 pub(crate) struct Factory {
     lookahead: usize,

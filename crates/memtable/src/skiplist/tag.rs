@@ -1,10 +1,10 @@
-//! Tags: 32 bits of a node's key, kept in the links that lead to the node, so that a descent can mostly tell on which side
-//! of the target a node lies without touching it.
+//! Tags: 32 bits of a node's key, stored in the links to the node. A descent can mostly compare a node to the target by
+//! the tag, without touching the node.
 //!
-//! A tag is the four bytes that follow a prefix which nearly all keys of the memtable share (taken at their start, keys
-//! of one table or of small integers would have equal tags). The prefix is learnt once, from the first and the last of
-//! the first keys inserted; nodes from before have no tag. Keys without the prefix get the tags below and above all
-//! others, so tags never contradict the order, whatever comes later.
+//! A tag is the four key bytes after a prefix shared by nearly all keys of the memtable. (Without the prefix, keys of
+//! one table or of small integers would have equal tags.) The prefix is learnt once, from the first and the last of the
+//! first keys inserted; earlier nodes have no tag. Keys without the prefix get the lowest or the highest tag, so tags
+//! never contradict the order, whatever keys follow.
 
 use std::cmp::Ordering;
 use std::sync::atomic::{
@@ -16,19 +16,18 @@ use crate::arena::{Arena, Ref};
 use crate::order::{Direction, KeyOrder};
 use crate::record;
 
-/// The tag of a node that has none. Every other tag keeps the order of keys.
+/// The tag of an untagged node. All other tags keep the order of keys.
 pub(super) const NO_TAG: u32 = 0;
 
 const BELOW: u32 = 1;
 const ABOVE: u32 = u32::MAX;
 
-/// Prefix bytes given up where keys come in ascending order: the shared prefix of the first of them is longer than that of
-/// all.
+/// Prefix bytes dropped if keys arrive in ascending order: the first keys share a longer prefix than all keys do.
 const ASCENDING_SLACK_BYTES: usize = 2;
 
 #[derive(Default)]
 pub(super) struct Tagger {
-    /// The record whose user key begins with the prefix, and the prefix's length above it. 0 until learnt.
+    /// A record whose user key begins with the prefix; above it, the prefix length. 0 until learnt.
     learnt: AtomicU64,
 }
 
@@ -37,7 +36,7 @@ impl Tagger {
         self.learnt.load(Relaxed) != 0
     }
 
-    /// Learns the prefix from the records of the first and the last key. The first caller decides.
+    /// Learns the prefix from the records of the first and the last key. The first caller wins.
     pub(super) fn learn<O: KeyOrder, const IMAGE: bool>(
         &self,
         arena: &Arena<IMAGE>,
@@ -53,7 +52,7 @@ impl Tagger {
         let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
         let len = if ascending { shared.saturating_sub(ASCENDING_SLACK_BYTES) } else { shared };
         let learnt = (len as u64) << 32 | u64::from(first.raw());
-        // Release: whoever uses the prefix has not necessarily acquired a link to `first`. Losing the race is fine.
+        // Release: a user of the prefix has not necessarily acquired a link to `first`. Losing the race is fine.
         let _ = self.learnt.compare_exchange(0, learnt, Release, Relaxed);
     }
 

@@ -1,16 +1,16 @@
-//! The hash table: for each bucket one word that leads to a list of its keys' nodes.
+//! The hash table: one word for each bucket, the head of a list of its keys' nodes.
 //!
 //! ```text
 //! link | versions | record
 //! ^ reference
 //! ```
 //!
-//! A *link*, in a bucket or a node, is the next node's reference and, above it, a tag: whether that node is the list's
-//! last, and 31 bits of the hash of its key. So nodes of other keys are passed without a comparison, and a key that is
-//! absent is mostly answered by the bucket alone.
-//! A bucket's list has one node for each key, its *anchor*, whichever version came first; the others hang from its second
-//! word ([`super::versions`]). New anchors go to the list's front, by exchanging the bucket's word: of two threads that
-//! insert one key, the slower meets the other's anchor when it looks again.
+//! A *link*, in a bucket or a node, is the next node's reference and, above it, a tag: a bit set if that node is the
+//! list's last, and 31 bits of its key's hash. So nodes of other keys are skipped without a comparison, and a lookup of
+//! an absent key mostly reads only the bucket.
+//! A bucket's list has one node for each key, its *anchor*: the first version linked in. Later versions hang from its
+//! second word ([`super::versions`]). New anchors go to the list's front, by exchanging the bucket's word. If two
+//! threads insert one key, the slower finds the faster one's anchor when it retries.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -28,14 +28,14 @@ pub(super) const NODE_WORDS: usize = 2;
 /// Bytes of a node beside its record.
 pub(super) const NODE_BYTES: usize = NODE_WORDS * GRANULE_BYTES;
 
-/// The word of a link.
+/// A link's word.
 #[derive(Clone, Copy)]
 pub(super) struct Link(u64);
 
-/// The bit of a link that says that the node it leads to has no next. It stays true: nodes are only ever put in front.
+/// Set if the linked node is the last. Never changes: nodes are only added in front.
 const LAST: u64 = 1 << 32;
 
-/// The bits that are from the hash.
+/// The bits taken from the hash.
 const HASH: u64 = (u64::MAX << 32) & !LAST;
 
 impl Link {
@@ -45,7 +45,7 @@ impl Link {
         Link((hash << 32) & HASH | last | u64::from(node.raw()))
     }
 
-    /// True where no node follows the one it leads to.
+    /// True if the linked node is the last.
     #[inline]
     fn is_last(self) -> bool {
         self.0 & LAST != 0
@@ -56,7 +56,7 @@ impl Link {
         Ref::from_raw(self.0 as u32)
     }
 
-    /// True where the node it leads to, if any, may be of a key with that hash.
+    /// False if the linked node's key certainly has another hash. A null link may match.
     #[inline]
     pub(super) fn may_match(self, hash: u64) -> bool {
         (self.0 ^ (hash << 32)) & HASH == 0
@@ -67,15 +67,15 @@ pub(super) struct Buckets {
     start: Ref,
     /// At least 1, at most 2^32.
     count: u64,
-    /// Bytes at the end of user keys that do not tell keys apart.
+    /// Bytes of the timestamp at the end of user keys, excluded from the hash.
     timestamp_bytes: usize,
 }
 
 impl Buckets {
-    /// `count` empty buckets; `None` where the arena has no room for them.
+    /// `count` empty buckets; `None` if the arena has no room for them.
     pub(super) fn new(arena: &Arena, count: usize, timestamp_bytes: usize) -> Option<Buckets> {
         let bytes = bytes_of(count);
-        // Allocated memory is zeroed: every bucket leads nowhere.
+        // Allocated memory is zeroed: every bucket is empty.
         arena.try_reserve(bytes).then(|| Buckets { start: arena.allocate(bytes), count: count as u64, timestamp_bytes })
     }
 
@@ -93,7 +93,7 @@ impl Buckets {
         self.hash(key.user_key())
     }
 
-    /// The bucket of a hash: by its upper half, links tell keys apart by the lower.
+    /// The bucket of a hash: chosen by the upper half. The links' tags are bits of the lower half.
     #[inline]
     fn bucket(&self, hash: u64) -> Ref {
         self.start.forward((((hash >> 32) * self.count) >> 32) as usize)
@@ -110,7 +110,7 @@ impl Buckets {
         link_at(arena, self.bucket(hash))
     }
 
-    /// The anchor of `user_key` among the nodes from `link` up to `end`, which is not looked at; null means all.
+    /// The anchor of `user_key` among the nodes from `link` up to `end`, exclusive; null means all.
     #[inline]
     pub(super) fn find<O: KeyOrder>(
         entries: &Entries<O>,
@@ -131,7 +131,7 @@ impl Buckets {
         None
     }
 
-    /// Makes `node`, whose record is written, the anchor of its key; or returns the one that there is.
+    /// Makes `node`, whose record is written, the anchor of its key, or returns the existing anchor.
     pub(super) fn insert<O: KeyOrder>(
         &self,
         entries: &Entries<O>,
@@ -153,24 +153,24 @@ impl Buckets {
             if word.compare_exchange(first.0, Link::new(node, hash, first).0, Release, Relaxed).is_ok() {
                 return Ok(());
             }
-            looked_at = first.node(); // only what was put before it is new
+            looked_at = first.node(); // only nodes in front of it are new
         }
     }
 }
 
-/// Bytes that `count` buckets take.
+/// Bytes of `count` buckets.
 pub(super) const fn bytes_of(count: usize) -> usize {
     count * GRANULE_BYTES
 }
 
 #[inline]
 fn link_at(arena: &Arena, at: Ref) -> Link {
-    // SAFETY: `at` is a bucket, or a node that was reached through a link loaded with acquire (A2); the first granule of
-    // either is an atomic word to everyone.
+    // SAFETY: `at` is a bucket, or a node that was reached through a link loaded with acquire (A2); the first granule
+    // of either is an atomic word to everyone.
     Link(unsafe { arena.word(at) }.load(Acquire))
 }
 
-/// The record of a node that was reached through a link, or made by this thread.
+/// The record of a node reached through a link, or made by this thread.
 #[inline]
 pub(super) fn node_record(arena: &Arena, node: Ref) -> Record<'_> {
     // SAFETY: links are loaded with acquire, and nodes are published with their record (A2).

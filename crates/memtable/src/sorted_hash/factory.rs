@@ -1,4 +1,4 @@
-//! Making sorted hashes: how many buckets, and which orders of keys can be hashed.
+//! Factory of sorted hashes: bucket counts, and the hashable orders of keys.
 
 use std::sync::Arc;
 
@@ -12,12 +12,11 @@ use crate::order::{Bytewise, Custom, ReverseBytewise};
 use crate::registry::{Arguments, factory_from_option_string};
 use crate::{Memtable, MemtableConfig, MemtableFactory, skiplist};
 
-/// Arguments that name a part of RocksDB's hash memtables which this one does not have, accepted so that their options
-/// can be read.
+/// Arguments of RocksDB's hash memtables without a meaning here, accepted so that existing options can be read.
 const MEANINGLESS: [&str; 6] =
     ["skiplist_height", "height", "branching_factor", "threshold", "huge_page_size", "logging_threshold"];
 
-/// One more, true or false.
+/// As above, but a boolean.
 const MEANINGLESS_FLAG: &str = "log_when_flash";
 
 /// The names of all arguments.
@@ -32,20 +31,20 @@ pub(crate) const ARGUMENTS: &[&str] = &[
     MEANINGLESS_FLAG,
 ];
 
-/// Arena bytes for each bucket where the number is not given: as many buckets as entries of 16-byte keys and 60-byte
-/// values, for a sixteenth of the memory.
+/// Arena bytes for each bucket if no number is given: as many buckets as entries of 16-byte keys and 60-byte values,
+/// for a sixteenth of the memory.
 const BYTES_PER_BUCKET: usize = 128;
 
-/// The largest part of a memtable's capacity that its buckets may take, whatever number is given.
+/// Buckets take at most one part in this many of a memtable's capacity, whatever number is given.
 const PART_MAX: usize = 4;
 
-/// What references can tell apart.
+/// Most buckets: the range of references.
 const BUCKETS_MAX: usize = 1 << 32;
 
 /// Makes sorted hashes. RocksDB's `prefix_hash` and `hash_linkedlist` mean the same here: whole keys are hashed, so no
 /// prefix extractor is needed, and cursors always see the total order.
 pub(crate) struct Factory {
-    /// Buckets to make; by the capacity where 0.
+    /// Number of buckets; 0 derives it from the capacity.
     buckets: usize,
 }
 
@@ -67,11 +66,11 @@ impl Factory {
         Ok(Arc::new(Factory { buckets: buckets.unwrap_or(0) }))
     }
 
-    /// Buckets for a memtable of that capacity, which is to have `room_bytes` beside them.
+    /// Buckets for a memtable of this capacity, leaving `room_bytes` beside them.
     fn buckets_for(&self, capacity_bytes: usize, room_bytes: usize) -> usize {
         let wanted = if self.buckets == 0 { capacity_bytes / BYTES_PER_BUCKET } else { self.buckets };
         let part = capacity_bytes / PART_MAX;
-        // The null granule, and one that rounding may cost.
+        // The null granule, and one for rounding.
         let reach = CAPACITY_MAX_BYTES.saturating_sub(room_bytes.saturating_add(2 * GRANULE_BYTES));
         wanted.clamp(1, (part.min(reach) / bytes_of(1)).max(1))
     }

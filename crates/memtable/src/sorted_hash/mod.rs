@@ -1,7 +1,7 @@
-//! The sorted hash memtable, for point access under heavy writes: lookups and inserts take constant time, whatever the
-//! size; order is made in the background, and by cursors for what the background has not come to.
+//! The sorted hash memtable, for point access under heavy writes. Lookups and inserts take constant time at any size.
+//! The background sorts; cursors sort the entries it has not reached.
 //!
-//! Every entry is a node in a hash table ([`buckets`], [`versions`]), which readers and writers share without a lock, and
+//! Every entry is a node in a hash table ([`buckets`], [`versions`]), shared by readers and writers without a lock, and
 //! an item of a write list ([`crate::runs`]), whose chunks of [`CHUNK_ITEMS`] are sorted and merged in the background.
 //! The table answers lookups, the list cursors. After Speedb's HashSpdRepFactory.
 
@@ -31,17 +31,17 @@ pub(crate) use self::factory::{ARGUMENTS, Factory};
 
 pub(crate) const NAME: &str = "sorted_hash";
 
-/// Entries of a stripe that are handed to the background together: a few hundred microseconds of sorting.
+/// Entries of a stripe handed to the background together: a few hundred microseconds of sorting.
 const CHUNK_ITEMS: usize = 10_000;
 
-/// Items for which a list makes room at first: small memtables stay small.
+/// Items a list reserves at first: small memtables stay small.
 const LIST_ITEMS: usize = 64;
 
-/// Lookups, and inserts of a batch, whose memory accesses overlap.
+/// Lookups, or inserts of a batch, with overlapping memory accesses.
 const WIDTH: usize = 16;
 
-/// An entry's item is outside the arena, but is reserved in it, so that the reservation that is compared with
-/// `write_buffer_size` counts it.
+/// An entry's item is outside the arena but reserved in it, so that the reservation compared with `write_buffer_size`
+/// counts it.
 const BYTES_PER_ENTRY_MAX: usize = size_of::<Item>() + NODE_BYTES + RECORD_OVERHEAD_BYTES + GRANULE_BYTES - 1;
 const _: () = assert!(LINK_BYTES <= NODE_BYTES, "range deletions take no more than other entries");
 
@@ -51,19 +51,19 @@ struct SortedHash<O> {
     tombstones: Tombstones,
 }
 
-/// Bytes of arena for a memtable of that capacity.
+/// Arena bytes for a memtable of this capacity.
 fn arena_bytes(capacity_bytes: usize, buckets: usize) -> usize {
-    // A capacity that is beyond reach by itself is left for the arena to refuse.
+    // An impossible capacity is left for the arena to refuse.
     capacity_bytes.saturating_add(bytes_of(buckets)).min(capacity_bytes.max(CAPACITY_MAX_BYTES))
 }
 
 impl<O: KeyOrder> SortedHash<O> {
-    /// With that many buckets, whose memory comes on top of the configured capacity as far as references reach, so that a
-    /// memtable made for one large batch has room for it.
+    /// The buckets' memory comes on top of the configured capacity, as far as references reach, so that a memtable made
+    /// for one large batch has room for it.
     fn new(config: &MemtableConfig, order: O, buckets: usize) -> Result<Self> {
         let arena = Arena::new(arena_bytes(config.capacity_bytes, buckets))?;
         let user_order = &config.order.user;
-        // The buckets are a filter already, and a better one. No capacity: only the ratio is checked.
+        // The buckets already filter, and better. Capacity 0: only the ratio is checked.
         Bloom::new(&arena, user_order, 0, config.bloom_ratio)?;
         let buckets = Buckets::new(&arena, buckets, user_order.timestamp_bytes()).ok_or_else(|| {
             Error::invalid_argument(format!("{} bytes are too few for a memtable", config.capacity_bytes))
@@ -77,7 +77,7 @@ impl<O: KeyOrder> SortedHash<O> {
         &self.list.entries
     }
 
-    /// Writes the record of an entry into a node that nothing leads to yet.
+    /// Writes the record of an entry into an unlinked node.
     #[inline]
     fn write(&self, entry: &Entry<'_>) -> Ref {
         let arena = &self.entries().arena;
@@ -117,7 +117,7 @@ impl<O: KeyOrder> SortedHash<O> {
         self.list.append(items.get(..chunk.len()).unwrap_or(&items), counts);
     }
 
-    /// Shows the versions of the lookup's key, whose bucket's first link is `first`.
+    /// Shows the versions of the lookup's key. `first` is the first link of its bucket.
     #[inline]
     fn visit_versions(&self, first: buckets::Link, hash: u64, key: &LookupKey, visit: &mut Visit<'_>) {
         let (entries, user_key, visible) = (self.entries(), key.user_key(), key.seq());
@@ -224,13 +224,13 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
         self.list.totals().payload_bytes
     }
 
-    /// The buckets included, touched or not.
+    /// Includes all buckets, touched or not.
     fn memory_bytes(&self) -> usize {
         let heap = self.list.heap_bytes() + self.tombstones.heap_bytes();
         size_of_val(self) + self.entries().arena.held_bytes() + heap
     }
 
-    /// Without the buckets, which lie beside the capacity.
+    /// Excludes the buckets: their memory is beside the capacity.
     fn reserved_bytes(&self) -> usize {
         self.entries().arena.reserved() - self.buckets.bytes()
     }
@@ -247,7 +247,7 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
         self.list.approximate_entries(start, end)
     }
 
-    /// Makes one run of everything: what a flush reads.
+    /// Merges all entries into one run for the flush.
     fn seal(&self) {
         self.list.seal();
     }

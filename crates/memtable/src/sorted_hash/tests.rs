@@ -1,5 +1,4 @@
-//! Collisions, versions, counting of memory, and which orders are hashed. What every memtable must do is in the
-//! conformance tests.
+//! Collisions, versions, memory counts, and the hashable orders. The conformance tests cover the common requirements.
 
 use std::sync::Arc;
 

@@ -1,13 +1,13 @@
-//! The versions of a key: two lists that hang from its anchor, of those before it in the order (mostly newer) and of
-//! those behind, each newest first. The second word of an anchor holds the two heads, the former in the lower half.
+//! The versions of a key: two lists at its anchor, one of versions before the anchor in the order (mostly newer), one
+//! of versions behind it, each newest first. The second word of an anchor holds the two heads, the former in the lower
+//! half.
 //!
-//! A version's node has the words *older*, the next version and above it the list's length from here, and *jump*, a
-//! version farther on, so that the n-th newest is found in O(log n) steps: a key that is overwritten a million times
-//! costs an old snapshot no more than that. (Myers, "An applicative random-access stack", Information Processing
-//! Letters 17, 1983.) Versions that arrive out of order are put where they belong, past which jumps may lead, which
-//! makes a search a little longer and nothing worse.
+//! A version's node has two words. *older* holds the next version and, above it, the list's length from here. *jump*
+//! holds a version farther on, so that the n-th newest is found in O(log n) steps, however often a key is overwritten.
+//! (Myers, "An applicative random-access stack", Information Processing Letters 17, 1983.) Versions arriving out of
+//! order are inserted at their place; jumps may pass over them, which makes a search only a little longer.
 //!
-//! Nothing is ever unlinked, so a node that was before some version is before it for good.
+//! Nothing is ever unlinked, so a node before some version stays before it.
 
 use std::cmp::Ordering as Order;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -22,12 +22,12 @@ use base::SeqNo;
 /// A place in the order of one key's versions.
 #[derive(Clone, Copy)]
 pub(super) struct Version<'a> {
-    /// With its timestamp, where keys have one.
+    /// With its timestamp, if keys have one.
     pub(super) user_key: &'a [u8],
     pub(super) trailer: u64,
 }
 
-/// Half of a word that holds a reference.
+/// Half of a word, holding a reference.
 #[derive(Clone, Copy)]
 struct Place {
     word: Ref,
@@ -35,7 +35,7 @@ struct Place {
 }
 
 impl Place {
-    /// Where the list of versions before the anchor begins.
+    /// The head of the list of versions before the anchor.
     fn before(anchor: Ref) -> Place {
         Place { word: anchor.forward(1), shift: 0 }
     }
@@ -63,7 +63,7 @@ pub(super) struct Versions<'a, O> {
 }
 
 impl<O: KeyOrder> Versions<'_, O> {
-    /// Links in a node whose record, of that version, is written. Among equal versions the later comes first.
+    /// Links in a node with a written record of this version. Of equal versions the later comes first.
     pub(super) fn insert(&self, node: Ref, version: &Version<'_>) {
         let arena = &self.entries.arena;
         let mut place =
@@ -80,12 +80,12 @@ impl<O: KeyOrder> Versions<'_, O> {
         }
     }
 
-    /// Shows `visit` the versions from `from` on whose numbers are at most `visible`, until it returns false.
+    /// Shows `visit` the versions from `from` on with numbers at most `visible`, until it returns false.
     pub(super) fn visit(&self, from: &Version<'_>, visible: SeqNo, visit: &mut Visit<'_>) {
         let mut show = |node| {
             let record = node_record(&self.entries.arena, node);
             let (seq, kind) = record.version();
-            // Newer ones than asked for can follow where keys have timestamps: those sort before sequence numbers.
+            // With timestamps, newer versions can follow: timestamps sort before sequence numbers.
             seq > visible || visit(seq, kind, record.value())
         };
         let more = self.list(Place::before(self.anchor), from, &mut show)
@@ -95,7 +95,7 @@ impl<O: KeyOrder> Versions<'_, O> {
         }
     }
 
-    /// Shows one of the lists from `from` on; false where `show` has seen enough.
+    /// Shows one of the lists from `from` on; false if `show` returned false.
     fn list(&self, head: Place, from: &Version<'_>, show: &mut impl FnMut(Ref) -> bool) -> bool {
         let (place, word) = self.seek(head, from);
         let mut node = place.reference(word);
@@ -109,7 +109,7 @@ impl<O: KeyOrder> Versions<'_, O> {
         true
     }
 
-    /// The place that leads to the first version not before `version`, and its word.
+    /// The place of the link to the first version not before `version`, and its word.
     #[inline]
     fn seek(&self, mut place: Place, version: &Version<'_>) -> (Place, u64) {
         let arena = &self.entries.arena;
@@ -130,7 +130,7 @@ impl<O: KeyOrder> Versions<'_, O> {
         }
     }
 
-    /// True where the version of `node` comes before `version`, as newer ones do.
+    /// True if the version of `node` comes before `version`, as newer ones do.
     #[inline]
     fn is_before(&self, node: Ref, version: &Version<'_>) -> bool {
         let (user_key, trailer) = node_record(&self.entries.arena, node).split();
@@ -141,7 +141,7 @@ impl<O: KeyOrder> Versions<'_, O> {
     }
 }
 
-/// Writes the words of a node that is to come before `next`, which may be null.
+/// Writes the words of a node placed before `next`, which may be null.
 fn link_to(arena: &Arena, node: Ref, next: Ref) {
     let length = length(arena, next).wrapping_add(1);
     let skipped = jump(arena, next);
@@ -152,7 +152,7 @@ fn link_to(arena: &Arena, node: Ref, next: Ref) {
     word_at(arena, node.forward(1)).store(u64::from(jump.raw()), Relaxed);
 }
 
-/// Versions from `node` to the end of its list, as far as was known when it was linked in.
+/// Versions from `node` to the end of its list, as known when it was linked in.
 fn length(arena: &Arena, node: Ref) -> u32 {
     if node.is_null() { 0 } else { (word_at(arena, node).load(Relaxed) >> 32) as u32 }
 }
@@ -161,8 +161,8 @@ fn length_between(arena: &Arena, from: Ref, to: Ref) -> u32 {
     length(arena, from).wrapping_sub(length(arena, to))
 }
 
-/// Where a version's jump leads. Relaxed: it was stored before the node was published, to nodes that its writer had
-/// acquired.
+/// The target of a version's jump. Relaxed: stored before the node was published, and its writer had acquired the
+/// target.
 #[inline]
 fn jump(arena: &Arena, node: Ref) -> Ref {
     if node.is_null() { Ref::NULL } else { Ref::from_raw(word_at(arena, node.forward(1)).load(Relaxed) as u32) }
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::sorted_hash::buckets::NODE_BYTES;
 
-    /// Without records: only the words are looked at.
+    /// Without records: only the words are read.
     #[test]
     fn jumps_reach_the_end_of_a_list_in_logarithmic_steps() {
         const COUNT: usize = 1000;

@@ -1,6 +1,5 @@
-//! A cursor over entries: a walk over keys, and for each key its versions. The walk goes one way; a turn is a new search
-//! for the key that the cursor stands on. Versions are linked from new to old, so the first step back within a key
-//! gathers them.
+//! A cursor over entries: a walk over keys, and over the versions of each key. The walk goes one way; a turn is a new
+//! search for the current key. Versions are linked from new to old, so the first step back within a key collects them.
 
 use std::sync::Arc;
 
@@ -18,9 +17,9 @@ use crate::order::{Direction, KeyOrder};
 pub(super) struct TrieCursor<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> {
     trie: Arc<Trie<O, SHIFT, IMAGE>>,
     walk: Walk,
-    /// The entry that the cursor stands on, or null.
+    /// The current entry, or null.
     entry: Link,
-    /// The way the walk goes, in the order of keys.
+    /// Direction of the walk in key order.
     forward: bool,
     /// Walking backwards: the newest version of the entry's key.
     newest: Link,
@@ -50,7 +49,7 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> TrieCursor<O, SHIFT, IMAG
         self.tree().leaf(self.entry)
     }
 
-    /// Turns the order of keys into that of bytes.
+    /// Converts a direction in key order to one in byte order.
     fn upwards(forward: bool) -> bool {
         forward == (O::DIRECTION == Direction::Ascending)
     }
@@ -65,7 +64,7 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> TrieCursor<O, SHIFT, IMAG
         self.walk.seek(&self.trie.tree, user_key, Self::upwards(forward));
     }
 
-    /// Searches for the key that the cursor stands on, to walk the other way from it.
+    /// Searches for the current key, to walk the other way from it.
     fn turn(&mut self, forward: bool) {
         self.forward = forward;
         let key = self.trie.tree.leaf(self.entry).user_key();
@@ -74,13 +73,13 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> TrieCursor<O, SHIFT, IMAG
         self.gathered = false;
     }
 
-    /// Stands on the next key's newest version.
+    /// Moves to the newest version of the next key.
     fn enter_forward(&mut self) -> bool {
         self.entry = self.walk.next(&self.trie.tree);
         !self.entry.is_null()
     }
 
-    /// Stands on the oldest version of the key whose newest is `newest`.
+    /// Moves to the oldest version of the key with newest version `newest`.
     fn enter_backward(&mut self, newest: Link) -> bool {
         self.newest = newest;
         self.gathered = false;
@@ -100,7 +99,7 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> TrieCursor<O, SHIFT, IMAG
     }
 }
 
-/// User key and trailer of a target; one too short to have a trailer comes before all versions.
+/// User key and trailer of a target. A target too short for a trailer sorts before all versions.
 fn split_target(target: &[u8]) -> (&[u8], u64) {
     key::split(target).unwrap_or((target, u64::MAX))
 }

@@ -1,17 +1,17 @@
-//! Estimates of how many entries lie between two keys: counted where they are few, else told from where the keys' ways part
-//! among the children of a few nodes, as if all children of a node had equally many entries below them.
+//! Estimates of the entries between two keys. Few entries are counted. More are estimated from the positions of both
+//! keys among the children on their paths, as if all children of a node had equally many entries below them.
 
 use super::layout::{Kind, Link, Target};
 use super::memory::Memory;
 use super::tree::Tree;
 use super::walk::Walk;
 
-/// Entries up to which an estimate is a count.
+/// Up to this many entries an estimate is a count.
 const COUNTED_MAX: u64 = 32;
 
 impl<M: Memory> Tree<M> {
-    /// Estimates the entries with keys from `start` up to `end`, which comes after it in the direction `upwards`, of
-    /// `entries` in all.
+    /// Estimates the entries with keys from `start` up to `end`, which follows `start` in the direction `upwards`.
+    /// `entries`: all entries of the trie.
     pub(super) fn estimate(&self, start: &[u8], end: &[u8], upwards: bool, entries: u64) -> u64 {
         let mut walk = Walk::new();
         walk.seek(self, start, upwards);
@@ -35,7 +35,7 @@ impl<M: Memory> Tree<M> {
         counted.max((share * entries as f64) as u64)
     }
 
-    /// The share of the trie that lies before `key` in the order of bytes.
+    /// The fraction of the trie before `key` in byte order.
     fn position(&self, key: &[u8]) -> f64 {
         let (mut before, mut width) = (0.0, 1.0);
         let (mut link, mut from) = (self.root(), 0);
@@ -57,7 +57,7 @@ impl<M: Memory> Tree<M> {
         if is_behind { before + width } else { before }
     }
 
-    /// Of what a node leads to, its own leaf included: how much comes before the child at `byte`, and how much it is.
+    /// Children of a node before the child at `byte`, and all of them; the node's own leaf counts as one.
     fn children_before(&self, link: Link, byte: u8) -> (usize, usize) {
         let node = self.node(link);
         let own = usize::from(!node.own().is_null());

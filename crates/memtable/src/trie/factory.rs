@@ -1,4 +1,4 @@
-//! What makes tries, and what is made where a family's order is not one of bytes.
+//! The trie's factory. For families with a custom key order it makes skiplists.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::{Conversion, Memtable, MemtableConfig, MemtableFactory, skiplist};
 
 pub(crate) struct Factory {
     params: Params,
-    /// Families that were told that they get a skiplist.
+    /// Families whose use of a skiplist was logged.
     told: Mutex<BTreeSet<FamilyId>>,
 }
 
@@ -37,7 +37,7 @@ impl Factory {
     }
 }
 
-/// A trie in an arena made as `arena` says, with links that reach as far as it is large.
+/// A trie in an arena of this configuration, with the link shift for its capacity.
 fn make<O: KeyOrder>(config: &MemtableConfig, arena: &ArenaConfig<'_>) -> Result<Arc<dyn Memtable>> {
     let bytes = arena.capacity as u64 + IMAGE_HEADER_BYTES as u64;
     let arena = Arena::with(arena)?;

@@ -1,5 +1,5 @@
-//! A trie's image after every store of every insertion: a valid trie, with all entries whose insertion returned, and of
-//! the others all or nothing.
+//! A trie's image after every store of every insertion: a valid trie with all entries of returned insertions, and each
+//! other entry whole or absent.
 
 #![cfg(not(miri))]
 
@@ -166,8 +166,8 @@ fn shapes(random: &mut Random, thread: u64, count: u64) -> Vec<(Vec<u8>, u64)> {
     entries
 }
 
-/// Single-threaded, after every store: splits, growth of every kind to 256, keys that end at nodes, versions in and out of
-/// order.
+/// Single-threaded, after every store: splits, growth of every kind to 256, keys that end at nodes, versions in and out
+/// of order.
 fn one_writer<const SHIFT: u32>() {
     let tree = tree::<SHIFT>();
     for (key, seq) in shapes(&mut Random(11), 0, 120) {
@@ -190,7 +190,7 @@ fn every_store_of_an_insertion_leaves_a_valid_image() {
     one_writer::<FAR_SHIFT>();
 }
 
-/// The same with three writers, whose stores interleave: as a crash finds them.
+/// The same with three writers and interleaved stores, as a crash finds them.
 #[test]
 fn every_store_of_three_writers_at_once_leaves_a_valid_image() {
     let (tree, vfs) = (Arc::new(tree::<NEAR_SHIFT>()), RealVfs::new());

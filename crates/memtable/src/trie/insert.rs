@@ -1,21 +1,21 @@
-//! Inserting. An entry becomes visible by one release store or exchange; whatever a writer prepared before is reachable
-//! from nowhere. Which change that is, the end of a descent tells:
+//! Insertion. An entry becomes visible by one release store or exchange; everything prepared before is unreachable. The
+//! end of the descent selects the change:
 //!
 //! | the descent ends at | the change | published by |
 //! |---|---|---|
-//! | an empty slot of an N256, or no root | the leaf goes there | exchange of the slot |
-//! | a small node without the child | the leaf is added | store of the header, which counts it |
+//! | an empty slot of an N256, or no root | the leaf is stored there | exchange of the slot |
+//! | a small node without the child | the leaf is added | store of the header with the new count |
 //! | the same, full | a larger copy with the leaf | store of the link in the parent |
 //! | a node where the key ends | the leaf goes into its sample | store, or exchange, of the sample |
-//! | a leaf of the same key | a version more | replacing the link to the newest, or exchange of a `next` |
-//! | anything the key parts from earlier | a node of two, in front of it | replacing the link to it |
+//! | a leaf of the same key | one more version | replacing the link to the newest, or exchange of a `next` |
+//! | any place the key diverges before | a node of two, above it | replacing the link to it |
 //!
-//! Writers lock small nodes by an exchange of the exact header that they saw, from the root down, and start again where
-//! that fails; a lock is held for a few stores and never waited for. Readers know nothing of locks.
+//! Writers lock small nodes by an exchange of the exact header seen, from the root down, and restart if the exchange
+//! fails. A lock is held for a few stores and never waited for. Readers ignore locks.
 //! - **T3** A published small node changes only under its lock, and never once it is obsolete.
-//! - **T4** A link to a small node is replaced under the lock of the small node that it lies in, or, where it lies in an
-//!   N256 or in the head, under the lock of the node that it leads to. So whoever holds those and finds the link still
-//!   there can replace it.
+//! - **T4** A link to a small node is replaced under the lock of the small node containing the link. A link in an N256
+//!   or in the head is replaced under the lock of its target instead. The holder of those locks may replace the link if
+//!   it is unchanged.
 
 use std::sync::atomic::Ordering::Release;
 
@@ -30,7 +30,7 @@ use crate::Entry;
 use crate::record::trailer_of;
 use crate::stripe::Stripe;
 
-/// Where a link lies, and what it takes to replace it.
+/// The place of a link, and the lock needed to replace it.
 #[derive(Clone, Copy)]
 struct Spot {
     at: Offset,
@@ -41,22 +41,22 @@ struct Spot {
 enum Owner {
     /// The head or an N256.
     Shared,
-    /// An N256 whose sample it is.
+    /// The sample of an N256.
     Sample,
-    /// A small node, whose header was this when the spot was found.
+    /// A small node, and its header when the spot was found.
     Node(Offset, Header),
 }
 
 /// Where the descent for a key ended.
 struct Place {
-    /// Where the last link followed lies, and that link.
+    /// The place of the last link followed, and the link.
     spot: Spot,
     link: Link,
-    /// Bytes of the key used up to that link.
+    /// Bytes of the key used before that link.
     from: usize,
-    /// The node that the spot lies in; null for the head.
+    /// The node containing the spot; null for the head.
     parent: Link,
-    /// True where no byte was skipped on the way: all keys here share the bytes used.
+    /// True if no byte was skipped on the way: all keys here share the bytes used.
     exact: bool,
     end: End,
 }
@@ -69,26 +69,26 @@ enum End {
     Leaf,
     /// The link leads to a small node without a child for the key's byte.
     Missing { header: Header, depth: usize, byte: u8 },
-    /// The link leads to a node at whose depth the key ends. Without a header: an N256.
+    /// The key ends at the depth of the link's node. No header: an N256.
     Own { header: Option<Header> },
-    /// The link leads to a node deeper than the key is long.
+    /// The link leads to a node deeper than the key's length.
     Above,
 }
 
-/// An insertion under way.
+/// An insertion in progress.
 struct Work<'a> {
     entry: &'a Entry<'a>,
     trailer: u64,
     stripe: &'a Stripe<Share>,
     purse: &'a mut Purse,
-    /// The entry's leaf, and the highest rank that it has room for.
+    /// The entry's leaf, and the highest rank it has room for.
     leaf: Option<(Offset, u32)>,
-    /// A node of the first kind that was not needed after all.
+    /// An allocated, unused node of the first kind.
     spare: Option<Offset>,
 }
 
 impl<M: Memory> Tree<M> {
-    /// Inserts a point entry. `purse` must have received what was reserved for it.
+    /// Inserts a point entry. `purse` must have received its reservation.
     pub(super) fn insert(&self, stripe: &Stripe<Share>, purse: &mut Purse, entry: &Entry<'_>) {
         let mut work = Work { entry, trailer: trailer_of(entry), stripe, purse, leaf: None, spare: None };
         let mut failures = 0;
@@ -132,7 +132,7 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// Makes the change that `place` asks for. False where another writer was in the way.
+    /// Makes the change selected by `place`. False if another writer interfered.
     fn attempt(&self, place: &Place, work: &mut Work<'_>) -> bool {
         let key = work.entry.user_key;
         let witness = match place.end {
@@ -141,7 +141,7 @@ impl<M: Memory> Tree<M> {
             End::Empty => self.node(place.parent).sample().split_sample().0,
             End::Missing { .. } | End::Own { .. } | End::Above => self.node(place.link).sample().split_sample().0,
         };
-        // Without a witness all bytes were looked at.
+        // No witness: no byte was skipped.
         let (agreed, other) = if witness.is_null() {
             (usize::MAX, None)
         } else {
@@ -175,8 +175,8 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// The first link on the way of `key` to something deeper than `depth`, where it lies, and the bytes used to it. `None`
-    /// where a node of that depth has come about.
+    /// The first link on the path of `key` to a leaf or a node deeper than `depth`, its place, and the bytes used
+    /// before it. `None` if a node of that depth has appeared.
     fn locate_deeper(&self, key: &[u8], depth: usize) -> Option<(Spot, Link, usize)> {
         let mut spot = Spot { at: self.root_at(), owner: Owner::Shared };
         let mut from = 0;
@@ -203,7 +203,7 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// Replaces the link at `spot`, where it still is `old`, and so publishes what is behind `new`.
+    /// Replaces the link at `spot` if it is still `old`, and so publishes the target of `new`.
     fn replace(&self, spot: Spot, old: Link, new: Link) -> bool {
         let guard = match (spot.owner, old.target()) {
             (Owner::Node(at, header), _) => (Node::at(self.memory(), at), header),
@@ -225,13 +225,13 @@ impl<M: Memory> Tree<M> {
         stands
     }
 
-    /// Stores a link, and so publishes what is behind it. The caller holds the lock that T4 asks for.
+    /// Stores a link, and so publishes its target. The caller holds the lock required by T4.
     fn publish(&self, spot: Spot, new: Link) {
         // SAFETY: as in `replace`.
         unsafe { self.memory().store(spot.at, new.0, Release) };
     }
 
-    /// Adds the leaf to the small node that the place's link leads to.
+    /// Adds the leaf to the small node at `place.link`.
     fn append(&self, place: &Place, header: Header, byte: u8, work: &mut Work<'_>) -> bool {
         let kind = header.kind().expect("a node's kind was one when written (T1)");
         let leaf = self.prepare(work, Link::NULL);
@@ -247,7 +247,7 @@ impl<M: Memory> Tree<M> {
         true
     }
 
-    /// Puts a larger node, with the prepared leaf in it, in the place of a full one.
+    /// Replaces a full node by a larger one with the prepared leaf.
     fn grow(&self, place: &Place, header: Header, byte: u8, work: &mut Work<'_>) -> bool {
         let old = self.node(place.link);
         let parent = match place.spot.owner {
@@ -291,7 +291,7 @@ impl<M: Memory> Tree<M> {
         at
     }
 
-    /// The key ends at the node that the place's link leads to.
+    /// Adds an entry whose key ends at the node at `place.link`.
     fn end_here(&self, place: &Place, header: Option<Header>, work: &mut Work<'_>) -> bool {
         let node = self.node(place.link);
         let owner = header.map_or(Owner::Sample, |header| Owner::Node(node.at, header));
@@ -306,8 +306,8 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// Adds a version to the key whose newest is `newest`; `form` makes of a leaf what lies at `spot`. Of equal trailers the
-    /// later comes first.
+    /// Adds a version to the key with newest version `newest`; `form` turns a leaf link into the word at `spot`. Of
+    /// equal trailers the later insertion comes first.
     fn add_version(&self, spot: Spot, newest: Link, form: fn(Link) -> Link, work: &mut Work<'_>) -> bool {
         if work.trailer >= self.leaf(newest).trailer() {
             let leaf = self.prepare(work, newest);
@@ -324,8 +324,8 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// A node at `depth` of the entry's leaf and of what `link`, reached with `from` bytes used, leads to: whose keys have
-    /// the byte `other` there, or which is a key that ends there.
+    /// A new node at `depth`, above the entry's leaf and the target of `link`. `from` bytes are used before `link`.
+    /// `other` is the byte at `depth` of the keys below `link`, or `None` if `link` is a key of `depth` bytes.
     fn part(&self, link: Link, from: usize, depth: usize, other: Option<u8>, work: &mut Work<'_>) -> Link {
         let leaf = self.prepare(work, Link::NULL);
         let kind = first_kind(M::SHIFT);
@@ -349,7 +349,7 @@ impl<M: Memory> Tree<M> {
         Link::node(at, M::SHIFT, kind, depth != from)
     }
 
-    /// `link`, as it is to be where `from` bytes are used before it.
+    /// `link` for a new parent with `from` bytes used before it, instead of `was_from`.
     fn below(&self, link: Link, was_from: usize, from: usize) -> Link {
         match link.target() {
             Target::N256 | Target::Dense => {
@@ -360,8 +360,8 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// Writes the entry's leaf as the version before `older`, or as the only one. Until it is published it can be
-    /// prepared again.
+    /// Writes the entry's leaf as the version before `older`, or as the only one. It can be prepared again until it is
+    /// published.
     fn prepare(&self, work: &mut Work<'_>, older: Link) -> Link {
         let mut rank = rank_before(self.memory(), older);
         let (at, room_for) = *work.leaf.get_or_insert_with(|| {

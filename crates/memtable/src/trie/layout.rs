@@ -1,17 +1,18 @@
-//! Where everything lies in a trie's arena, so that an image can be read, and checked, without the code that wrote it. All
-//! numbers are little-endian in an image; offsets are from the arena's start.
+//! Byte layout of a trie's arena, sufficient to read and check an image without the writing code. All numbers are
+//! little-endian in an image; offsets are from the arena's start.
 //!
-//! **Link**: 32 bits; 0 leads nowhere. `SHIFT` is 2 where the arena has at most 16 GiB, 3 where it has at most 32 GiB.
+//! **Link**: 32 bits; 0 is null. `SHIFT` is 2 for arenas of at most 16 GiB, 3 for at most 32 GiB.
 //!
 //! | bits | leads to | offset | aligned to |
 //! |---|---|---|---|
 //! | `......0` | a leaf | `(link & !1) << SHIFT` | `2 << SHIFT` |
 //! | `....001` | an N4 | `(link & !7) << SHIFT` | `8 << SHIFT` |
-//! | `....011` | an N10, N23 or N48: its header says which | as above | as above |
+//! | `....011` | an N10, N23 or N48: see its header | as above | as above |
 //! | `....101` | an N256 | as above | as above |
-//! | `....111` | an N256 that skips nothing: its depth is one more than its parent's, or 0 at the root | as above | as above |
+//! | `....111` | an N256 without skips: of depth one more than its parent's, or 0 at the root | as above | as above |
 //!
-//! **Head**, [`HEAD_BYTES`] at the offset that [`super::memory::Memory::head`] names; what lies before it, the image's own header and what aligns the head, belongs to no block.
+//! **Head**, [`HEAD_BYTES`] at the offset named by [`super::memory::Memory::head`]. The bytes before it, the image's
+//! own header and alignment padding, belong to no block.
 //!
 //! | at | bytes | what |
 //! |---|---|---|
@@ -20,14 +21,14 @@
 //! | 8 | 8 | the newest range deletion, in granules of 8 bytes; 0 for none (see [`crate::tombstones`]) |
 //! | 16 | 48 | zero |
 //!
-//! **Node**: the keys below it share their first `depth` bytes and part at the next.
+//! **Node**: the keys below it share their first `depth` bytes and diverge at the next.
 //!
 //! | at | bytes | what |
 //! |---|---|---|
 //! | 0 | 4 | header: bits 0-7 children (0 in an N256), 8-10 kind, 11 locked, 12 obsolete, others zero |
 //! | 4 | 4 | depth |
-//! | 8 | 4 | sample: link to some leaf below; bit 0 set where that leaf's key ends here (it is `depth` bytes long) |
-//! | 12 | n | not in an N256: one byte for each child, in the order they came; bytes behind the last child's mean nothing |
+//! | 8 | 4 | sample: link to some leaf below; bit 0 set if the leaf's key ends here (it is `depth` bytes long) |
+//! | 12 | n | not in an N256: one byte for each child, in insertion order; later bytes are undefined |
 //! | see below | 4 n | links to children, in the same order; in an N256 by their byte, 0 for none |
 //!
 //! | kind | number | children at most | child links at | size |
@@ -38,9 +39,9 @@
 //! | N48 | 3 | 48 | 60 | 256 (4 unused) |
 //! | N256 | 4 | 256 | 64 (12-63 unused) | 1088 |
 //!
-//! A child's depth is greater than its parent's; between the two its keys agree, and a descent skips those bytes. A node
-//! has at least one child besides its own leaf, or two. A node marked obsolete was replaced by a larger one; no link that
-//! can be reached from the head leads to it. A lock bit in an image means nothing.
+//! A child's depth is greater than its parent's. Keys below the child agree on the bytes between, and a descent skips
+//! those bytes. A node has at least one child besides its own leaf, or two. A node marked obsolete was replaced by a
+//! larger one and is unreachable from the head. Lock bits in an image are meaningless.
 //!
 //! **Leaf**: one version of one key. A link leads to the key's newest version.
 //!
@@ -48,16 +49,16 @@
 //! |---|---|---|
 //! | 0 | 4 | link to the next older version (a smaller or equal trailer), 0 for none |
 //! | 4 | 4 | bits 0-1 *rank*: 0 for a key's oldest version, 3 from the fourth on; bit 2 *long*; not long: bits 3-12 length of the user key, 13-31 of the value |
-//! | 8 | 8 | only where long: length of the user key, of the value, 32 bits each |
-//! | | 8 | only where the rank is 3: link to an older version, 0 for none, and how many `next` links it stands for, or fewer |
+//! | 8 | 8 | only if long: length of the user key, of the value, 32 bits each |
+//! | | 8 | only if the rank is 3, the *jump*: link to an older version, 0 for none; a lower bound on the `next` links spanned |
 //! | | n | user key |
 //! | | 8 | trailer, `sequence << 8 or kind` |
 //! | | n | value |
 //!
-//! Ranks and the links that stand for many (see [`super::versions`]) shorten a search and prove nothing: the order of a
-//! key's versions is that of the `next` links.
+//! Ranks and jumps (see [`super::versions`]) are hints to shorten a search: the `next` links alone define the order of
+//! a key's versions.
 
-/// Of everything on this page. An image of another version is not read.
+/// Version of this whole layout. Images of other versions are not read.
 pub(crate) const LAYOUT_VERSION: u32 = 1;
 
 /// `SHIFT` of links in arenas up to [`NEAR_BYTES_MAX`].
@@ -66,7 +67,7 @@ pub(crate) const NEAR_SHIFT: u32 = 2;
 /// `SHIFT` of links in larger arenas.
 pub(crate) const FAR_SHIFT: u32 = 3;
 
-/// What links of [`NEAR_SHIFT`] reach: 16 GiB.
+/// Reach of links of [`NEAR_SHIFT`]: 16 GiB.
 pub(crate) const NEAR_BYTES_MAX: u64 = 1 << (32 + NEAR_SHIFT);
 
 pub(crate) const HEAD_BYTES: usize = 64;
@@ -94,12 +95,12 @@ pub(crate) const RANK_MAX: u32 = 3;
 /// A place in the arena, in bytes from its start.
 pub(crate) type Offset = u64;
 
-/// Bytes to which nodes are aligned, and of which all that the trie takes from its arena is a multiple.
+/// Alignment of nodes, in bytes. Every block the trie allocates from its arena is a multiple of it.
 pub(crate) const fn unit_bytes(shift: u32) -> usize {
     8 << shift
 }
 
-/// Bytes to which leaves are aligned.
+/// Alignment of leaves, in bytes.
 pub(crate) const fn leaf_align_bytes(shift: u32) -> usize {
     2 << shift
 }
@@ -148,7 +149,7 @@ impl Kind {
         }
     }
 
-    /// Where the first child's link lies in a node.
+    /// Offset of the first child's link in a node.
     #[inline]
     pub(crate) const fn children_at(self) -> u64 {
         match self {
@@ -160,7 +161,7 @@ impl Kind {
         }
     }
 
-    /// The kind that takes the place of a full one of this kind.
+    /// The kind a full node of this kind grows into.
     pub(crate) const fn larger(self) -> Kind {
         match self {
             Kind::N4 => Kind::N10,
@@ -171,7 +172,7 @@ impl Kind {
     }
 }
 
-/// What a link leads to, as far as its own bits tell.
+/// Target of a link, as encoded in its low bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     Leaf,
@@ -179,18 +180,17 @@ pub(crate) enum Target {
     /// N10, N23 or N48.
     Middle,
     N256,
-    /// An N256 that skips nothing.
+    /// An N256 without skipped bytes.
     Dense,
 }
 
-/// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Link(pub(crate) u32);
 
 impl Link {
     pub(crate) const NULL: Link = Link(0);
 
-    /// Beside a leaf in a node's sample: its key ends at the node.
+    /// Flag in a node's sample: the leaf's key ends at the node.
     pub(crate) const ENDS_HERE: u32 = 1;
 
     #[inline]
@@ -198,7 +198,8 @@ impl Link {
         Link((at >> shift) as u32)
     }
 
-    /// A link to a node whose parent's byte is at `parent_depth - 1` (0 where it is the root).
+    /// A link to a node of `kind`. `skips`: bytes are skipped between its parent (the key's start, at the root) and the
+    /// node.
     #[inline]
     pub(crate) fn node(at: Offset, shift: u32, kind: Kind, skips: bool) -> Link {
         let tag = match (kind, skips) {
@@ -242,7 +243,7 @@ impl Link {
         u64::from(self.0 & !0b111) << shift
     }
 
-    /// As a node's sample: the leaf, and whether its key ends there.
+    /// Splits a node's sample into the leaf and whether its key ends there.
     #[inline]
     pub(crate) fn split_sample(self) -> (Link, bool) {
         (Link(self.0 & !Link::ENDS_HERE), self.0 & Link::ENDS_HERE != 0)
@@ -273,7 +274,7 @@ impl Header {
         (self.0 & 0xFF) as usize
     }
 
-    /// `None` for a number that no kind has: only in an image that is not one.
+    /// `None` for an unknown number: possible only in a damaged image.
     #[inline]
     pub(crate) fn kind(self) -> Option<Kind> {
         Kind::from_number((self.0 >> Self::KIND_SHIFT) & 0b111)
@@ -289,7 +290,7 @@ impl Header {
         Header(self.0 | Self::LOCKED)
     }
 
-    /// What an image's header is before its first use: a lock's holder is gone.
+    /// The header without its lock bit. Applied before an image's first use: the lock's holder is gone.
     pub(crate) fn unlocked(self) -> Header {
         Header(self.0 & !Self::LOCKED)
     }

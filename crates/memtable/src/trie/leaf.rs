@@ -15,15 +15,15 @@ use crate::record::trailer_of;
 /// Bytes of the largest leaf without its key and value, before alignment.
 pub(super) const LEAF_OVERHEAD_BYTES: usize = LEAF_FIXED_BYTES + 2 * LEAF_PART_BYTES + TRAILER_BYTES;
 
-/// Where a version stands among those of its key, as its leaf tells: a hint.
+/// A version's rank among the versions of its key, as stored in the leaf: a hint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rank {
     pub(super) number: u32,
-    /// Where `number` is [`RANK_MAX`].
+    /// Set if `number` is [`RANK_MAX`].
     pub(super) jump: Jump,
 }
 
-/// A link that stands for `span` `next` links at least.
+/// A link over at least `span` `next` links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Jump {
     pub(super) to: u32,
@@ -38,7 +38,7 @@ pub(super) fn leaf_bytes<M: Memory>(rank: u32, entry: &Entry<'_>) -> usize {
     bytes.next_multiple_of(leaf_align_bytes(M::SHIFT))
 }
 
-/// A leaf, being written or published.
+/// A leaf, unpublished or published.
 pub(super) struct Leaf<'a, M> {
     memory: &'a M,
     at: Offset,
@@ -53,14 +53,14 @@ impl<M> Clone for Leaf<'_, M> {
 impl<M> Copy for Leaf<'_, M> {}
 
 impl<'a, M: Memory> Leaf<'a, M> {
-    /// The leaf that `link`, which is not null, leads to.
+    /// The leaf at `link`, which must not be null.
     #[inline]
     pub(super) fn of(memory: &'a M, link: Link) -> Self {
         debug_assert!(link.is_leaf() && !link.is_null());
         Leaf { memory, at: link.leaf_offset(M::SHIFT) }
     }
 
-    /// The leaf at `at`, which this thread is about to write.
+    /// The leaf at `at`, about to be written by this thread.
     #[inline]
     pub(super) fn at(memory: &'a M, at: Offset) -> Self {
         Leaf { memory, at }
@@ -74,10 +74,10 @@ impl<'a, M: Memory> Leaf<'a, M> {
     /// Writes all but the `next` link.
     ///
     /// # Panics
-    /// Where a length does not fit 32 bits: callers refuse such keys and values at admission (C4).
+    /// If a length does not fit 32 bits: callers refuse such keys and values at admission (C4).
     ///
     /// # Safety
-    /// There must be [`leaf_bytes`] for this rank or a higher one, not published yet.
+    /// The block must be unpublished and have [`leaf_bytes`] for this rank or a higher one.
     pub(super) unsafe fn write(self, rank: Rank, entry: &Entry<'_>) {
         let (Ok(key_len), Ok(value_len)) = (u32::try_from(entry.user_key.len()), u32::try_from(entry.value.len()))
         else {
@@ -180,16 +180,16 @@ impl<'a, M: Memory> Leaf<'a, M> {
         Link(unsafe { self.memory.load(self.at + NEXT_AT, Acquire) })
     }
 
-    /// Sets what comes next, before the leaf is published.
+    /// Sets the next older version of an unpublished leaf.
     #[inline]
     pub(super) fn set_next(self, next: Link) {
         // SAFETY: as in `next`.
         unsafe { self.memory.store(self.at + NEXT_AT, next.0, Relaxed) };
     }
 
-    /// Publishes `new` as the next older version, where `next` still is it.
+    /// Publishes `new` as the next older version if it is still `next`.
     pub(super) fn link_in(self, next: Link, new: Link) -> bool {
-        // SAFETY: as in `next`. Release publishes what is behind `new`.
+        // SAFETY: as in `next`. Release publishes the target of `new`.
         unsafe { self.memory.exchange(self.at + NEXT_AT, next.0, new.0, Release) }
     }
 }

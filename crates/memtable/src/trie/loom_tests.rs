@@ -1,6 +1,6 @@
-//! The trie's own code over memory that a model checker watches: every interleaving of a few writers and a reader, and
-//! every value that a load may see, up to a bound of preemptions. `RUSTFLAGS="--cfg loom" cargo test -p spillway-memtable
-//! --release --lib loom_`, with a target folder of its own.
+//! The trie's own code over memory watched by a model checker: every interleaving of a few writers and a reader, and
+//! every value a load may see, up to a bound of preemptions. `RUSTFLAGS="--cfg loom" cargo test -p spillway-memtable
+//! --release --lib loom_`, with its own target folder.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,8 +23,8 @@ const CAPACITY: usize = 2048;
 /// With 2, the slowest race has a quarter of a million executions.
 const PREEMPTIONS_MAX: usize = 2;
 
-/// Words that the model checker watches; bytes, of which it watches by granules whether they are read before they were
-/// published.
+/// Words watched by the model checker, and bytes. For bytes it checks per granule that they are not read before
+/// publication.
 struct LoomMemory {
     words: Vec<AtomicU32>,
     granules: Vec<Watched<()>>,
@@ -44,7 +44,7 @@ impl LoomMemory {
             words: (0..CAPACITY / 4).map(|_| AtomicU32::new(0)).collect(),
             granules: (0..CAPACITY / 8).map(|_| Watched::new(())).collect(),
             bytes: (0..CAPACITY).map(|_| UnsafeCell::new(0)).collect(),
-            // The head, which lies behind nothing's offset.
+            // The head, after the null offset.
             reserved: AtomicUsize::new(2 * HEAD_BYTES),
             allocated: AtomicUsize::new(2 * HEAD_BYTES),
         }
@@ -152,7 +152,7 @@ fn all_keys(tree: &Tree<LoomMemory>) -> Vec<Vec<u8>> {
 
 type Version = (&'static [u8], u64);
 
-/// What a reader may rely on while `first` and others are inserted: what was there stays, and what it sees is whole.
+/// A reader's guarantees while `first` and others are inserted: earlier entries stay, and every visible entry is whole.
 fn read(tree: &Tree<LoomMemory>, before: &[Version], first: Version, all: &[Version]) {
     let seen = versions(tree, first.0);
     assert!(seen.len() >= before.iter().filter(|(key, _)| *key == first.0).count());
@@ -163,8 +163,8 @@ fn read(tree: &Tree<LoomMemory>, before: &[Version], first: Version, all: &[Vers
     assert!(all_keys(tree).iter().all(is_known), "a leaf is whole where a node counts it");
 }
 
-/// Two writers and a reader, with what was there before. The reader has a thread of its own: the model checker does not
-/// switch away from the main one while it runs.
+/// Two writers and a reader, over the entries in `before`. The reader has its own thread: the model checker does not
+/// switch away from the main thread while it runs.
 fn race(before: &'static [Version], first: Version, second: Version) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(PREEMPTIONS_MAX);

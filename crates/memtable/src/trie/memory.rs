@@ -1,25 +1,24 @@
-//! The memory that a trie lives in, as far as its code asks: atomic words, bytes, blocks. The arena is one; tests run the
-//! same code in memory that a model checker watches. An image is memory that is only read: what would write to it panics.
+//! The memory interface of the trie: atomic words, bytes, blocks. The arena implements it; tests run the same code in
+//! memory watched by a model checker. An image is read-only memory: writes to it panic.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::layout::{HEAD_BYTES, LAYOUT_VERSION, Offset, TOMBSTONES_AT, VERSION_AT, unit_bytes};
 use crate::arena::{Arena, GRANULE_BYTES, Ref};
 
-/// Memory of atomic words and of bytes that are written once. Blocks handed out do not overlap, stay where they are and
-/// are zero (A1, A4).
+/// Memory of atomic words and write-once bytes. Allocated blocks do not overlap, stay in place and are zeroed (A1, A4).
 pub(crate) trait Memory: Send + Sync + 'static {
-    /// By how much links are shifted to be offsets.
+    /// Left shift from a link to an offset.
     const SHIFT: u32;
 
-    /// Where the head lies.
+    /// Offset of the head.
     fn head(&self) -> Offset;
 
     /// The word at `at`.
     ///
     /// # Safety
-    /// `at` must be a multiple of four inside a block that was handed out, and the word be used atomically by all once it
-    /// is published (A2).
+    /// `at` must be a multiple of four inside an allocated block. All threads must use the word atomically once it is
+    /// published (A2).
     unsafe fn load(&self, at: Offset, order: Ordering) -> u32;
 
     /// Stores to the word at `at`.
@@ -28,7 +27,7 @@ pub(crate) trait Memory: Send + Sync + 'static {
     /// As for [`load`](Memory::load).
     unsafe fn store(&self, at: Offset, word: u32, order: Ordering);
 
-    /// Replaces the word at `at` where it is `current`; `order` is that of a success, a failure orders nothing.
+    /// Replaces the word at `at` if it is `current`. `order` applies to success; a failure is relaxed.
     ///
     /// # Safety
     /// As for [`load`](Memory::load).
@@ -37,35 +36,35 @@ pub(crate) trait Memory: Send + Sync + 'static {
     /// Writes bytes.
     ///
     /// # Safety
-    /// They must lie inside one block that is not published yet (A3).
+    /// They must lie inside one unpublished block (A3).
     unsafe fn write(&self, at: Offset, bytes: &[u8]);
 
-    /// Bytes written before.
+    /// Reads bytes written before.
     ///
     /// # Safety
-    /// They must lie inside one block that was published to this thread, and be no atomic words (A2, A3).
+    /// They must lie inside one block published to this thread, and contain no atomic words (A2, A3).
     unsafe fn read(&self, at: Offset, len: usize) -> &[u8];
 
-    /// Asks for the cache line of `at`; any offset will do.
+    /// Prefetches the cache line of `at`; any offset is allowed.
     fn prefetch(&self, at: Offset);
 
-    /// Called before an attempt that met another writer is made for the `nth` time again.
+    /// Backs off before the `nth` retry of an attempt that lost to another writer.
     fn pause(&self, nth: u32);
 
-    /// Bytes that can be promised.
+    /// Bytes that can be reserved.
     fn capacity(&self) -> usize;
 
-    /// Promises `bytes`, a multiple of eight.
+    /// Reserves `bytes`, a multiple of eight.
     fn try_reserve(&self, bytes: usize) -> bool;
 
-    /// Takes back a promise.
+    /// Releases a reservation.
     fn give_back(&self, bytes: usize);
 
-    /// Hands out a block of promised bytes, which must be a multiple of the unit, aligned to a unit.
+    /// Allocates a block of reserved bytes, aligned to a unit; `bytes` must be a multiple of the unit.
     fn allocate(&self, bytes: usize) -> Offset;
 }
 
-/// What the head takes of an arena's capacity at most: itself, the null granule, and what lies before it to align it.
+/// Most bytes the head takes of an arena's capacity: itself, the null granule, and alignment padding.
 pub(super) const HEAD_BYTES_MAX: usize = 2 * HEAD_BYTES + GRANULE_BYTES;
 
 /// An arena with the trie's head in it.
@@ -75,14 +74,14 @@ pub(crate) struct ArenaMemory<const SHIFT: u32, const IMAGE: bool = false> {
 }
 
 impl<const SHIFT: u32> ArenaMemory<SHIFT> {
-    /// Writes an empty trie's head; `None` where the arena has no room for it. The arena must serve nothing else from now
+    /// Writes an empty trie's head; `None` if the arena has no room for it. The arena must serve nothing else from now
     /// on: blocks are aligned because all are multiples of a unit.
     pub(super) fn new(arena: Arena) -> Option<Self> {
         const { assert!(HEAD_BYTES.is_multiple_of(unit_bytes(SHIFT))) };
         if !arena.try_reserve(HEAD_BYTES_MAX) {
             return None;
         }
-        // Where the arena's frontier lies only an allocation tells.
+        // Only an allocation reveals the arena's frontier.
         let after_probe = byte_offset(arena.allocate(GRANULE_BYTES)) + GRANULE_BYTES as u64;
         let head = after_probe.next_multiple_of(HEAD_BYTES as u64);
         let padding = (head - after_probe) as usize;
@@ -96,10 +95,10 @@ impl<const SHIFT: u32> ArenaMemory<SHIFT> {
 }
 
 impl<const SHIFT: u32> ArenaMemory<SHIFT, true> {
-    /// The trie that an image holds.
+    /// The trie of an image.
     ///
     /// # Safety
-    /// The image must have been checked to be a trie of this shift, whose head lies at `head` (T1, A5).
+    /// The image must have been checked to be a trie of this shift, with its head at `head` (T1, A5).
     pub(super) unsafe fn of_image(arena: Arena<true>, head: Offset) -> Self {
         ArenaMemory { arena, head }
     }
@@ -110,7 +109,7 @@ impl<const SHIFT: u32, const IMAGE: bool> ArenaMemory<SHIFT, IMAGE> {
         &self.arena
     }
 
-    /// The granule of the head that leads to the newest range deletion.
+    /// The head's granule that points to the newest range deletion.
     pub(super) fn tombstones_head(&self) -> Ref {
         Ref::from_raw(((self.head + TOMBSTONES_AT) / GRANULE_BYTES as u64) as u32)
     }
@@ -182,7 +181,7 @@ impl<const SHIFT: u32, const IMAGE: bool> Memory for ArenaMemory<SHIFT, IMAGE> {
         self.arena.prefetch(Ref::from_raw((at / GRANULE_BYTES as u64) as u32));
     }
 
-    /// A lock is held for some ten stores, unless its holder was put to sleep.
+    /// A lock is held for about ten stores, unless the holder was descheduled.
     fn pause(&self, nth: u32) {
         const SPINS: u32 = 32;
         if nth < SPINS { std::hint::spin_loop() } else { std::thread::yield_now() }

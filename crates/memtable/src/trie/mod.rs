@@ -1,24 +1,24 @@
-//! The trie memtable: the fast one, for keys in the order of their bytes or the reverse. A Patricia trie with nodes of
-//! several sizes, after Leis, Kemper, Neumann, "The Adaptive Radix Tree" (ICDE 2013), in an arena of integer references.
+//! The trie memtable: the fast one, for bytewise key order or its reverse. A Patricia trie with nodes of several sizes,
+//! after Leis, Kemper, Neumann, "The Adaptive Radix Tree" (ICDE 2013), in an arena of integer references.
 //!
-//! - A node says at which byte the keys below it part; what lies between two nodes is skipped, and a lookup compares its
-//!   key once, at the leaf ([`tree`]). A miss costs what a hit costs, so there is no bloom filter: the configuration's
-//!   `bloom_ratio` is checked and not used.
-//! - Readers take no locks and never wait or start again. Each insertion becomes visible by one release store or
-//!   exchange, and nothing is moved or freed while the memtable lives, so the arena's bytes are a whole trie at any instant
-//!   ([`insert`]; the bytes are described in [`layout`]).
-//! - Memory is reserved before numbering and insertions never fail (C4): growth of a node is paid for in advance by the
-//!   children that lead to it ([`space`]).
-//! - Lookups and insertions of many keys overlap their waits for memory ([`together`]).
+//! - A node stores the byte position at which the keys below it diverge. Bytes between two nodes are skipped, and a
+//!   lookup compares its key once, at the leaf ([`tree`]). A miss costs as much as a hit, so there is no bloom filter:
+//!   the configuration's `bloom_ratio` is checked and not used.
+//! - Readers take no locks, never wait and never restart. Each insertion becomes visible by one release store or
+//!   exchange. Nothing is moved or freed while the memtable lives, so the arena's bytes are a whole trie at any instant
+//!   ([`insert`]; [`layout`] describes the bytes).
+//! - Memory is reserved before sequence allocation, and insertions never fail (C4): the children of a node pay in
+//!   advance for its growth ([`space`]).
+//! - Batched lookups and insertions overlap their cache misses ([`together`]).
 //!
 //! Invariants, cited by the `SAFETY` comments here, beside the arena's A1 to A4:
-//! - **T1** A link leads to a block that was handed out for what the link says it is, and that was written whole before
-//!   the release that published the link.
-//! - **T2** The head, the words of nodes and the `next` words of leaves are atomic words to all; the rest of a leaf is
-//!   written before it is published and never again.
-//! - **T3**, **T4** What locks protect: see [`insert`]. **T5** What is reserved: see [`space`].
+//! - **T1** A link leads to a block allocated for the kind of object the link names. The object was written whole
+//!   before the release that published the link.
+//! - **T2** All threads access the head, the words of nodes and the `next` words of leaves atomically. The rest of a
+//!   leaf is written before its publication and never again.
+//! - **T3**, **T4** Lock rules: see [`insert`]. **T5** Reservation accounting: see [`space`].
 //!
-//! For an order that is not that of bytes [`Factory`] makes a skiplist.
+//! For any other key order, [`Factory`] makes a skiplist.
 
 mod cursor;
 mod estimate;
@@ -81,7 +81,7 @@ struct Trie<O, const SHIFT: u32, const IMAGE: bool = false> {
 
 impl<O: KeyOrder, const SHIFT: u32> Trie<O, SHIFT> {
     /// # Errors
-    /// `InvalidArgument` for a bloom ratio out of bounds, or where the arena is too small for anything.
+    /// `InvalidArgument`: the bloom ratio is out of bounds, or the arena is too small for the head.
     fn new(config: &MemtableConfig, arena: Arena) -> Result<Self> {
         // No capacity: only the ratio is checked.
         Bloom::new(&arena, &config.order.user, 0, config.bloom_ratio)?;
@@ -98,8 +98,8 @@ impl<O: KeyOrder, const SHIFT: u32> Trie<O, SHIFT> {
 
 impl<O: KeyOrder, const SHIFT: u32> Trie<O, SHIFT, true> {
     /// # Safety
-    /// The image must have been checked to be a trie of this order and shift, whose head lies at `head`, with `totals`
-    /// (T1, A5).
+    /// The image must have been checked to be a trie of this order and shift, with its head at `head` and these
+    /// `totals` (T1, A5).
     unsafe fn of_image(order: UserOrder, arena: Arena<true>, head: Offset, totals: Counts) -> Self {
         // SAFETY: as the caller promises.
         let memory = unsafe { ArenaMemory::of_image(arena, head) };
@@ -117,7 +117,7 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Trie<O, SHIFT, IMAGE> {
         self.tree.memory().arena()
     }
 
-    /// Inserts one entry; `purse` receives what was reserved for it.
+    /// Inserts one entry; `purse` receives its reservation.
     fn insert_one(&self, stripe: &Stripe<space::Share>, purse: &mut Purse, entry: &Entry<'_>) {
         purse.receive(SHIFT, entry.user_key.len() + entry.value.len());
         if entry.kind == ValueKind::RangeDeletion {
@@ -147,7 +147,7 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Trie<O, SHIFT, IMAGE> {
         }
     }
 
-    /// Shows `visit` the versions from `newest` on at or below the lookup's number.
+    /// Shows `visit` the versions from `newest` on, at or below the lookup's sequence number.
     #[inline]
     fn visit_versions(&self, newest: Link, key: &LookupKey, visit: &mut Visit<'_>) {
         if newest.is_null() {
@@ -254,7 +254,7 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIF
 
     fn memory_bytes(&self) -> usize {
         let (allocated, held) = (self.arena().allocated(), self.arena().held_bytes());
-        // Where nothing else is known, what no block was cut from was not touched.
+        // Without a better count of held pages, uncut chunk bytes are taken as untouched.
         let untouched = if held == allocated { self.tree.space.uncut_bytes() } else { 0 };
         size_of_val(self) + held - untouched.min(held) + self.tombstones.heap_bytes()
     }
@@ -301,10 +301,10 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIF
     }
 }
 
-/// The trie of an image; `None` where it cannot be one of this order.
+/// The trie of an image; `None` if a trie cannot have this order or shift.
 ///
 /// # Safety
-/// The image must have been checked to be a trie of this order, shifted by `shift`, whose head lies at `head`, with
+/// The image must have been checked to be a trie of this order, shifted by `shift`, with its head at `head` and these
 /// `totals` (T1, A5).
 pub(crate) unsafe fn of_image(
     order: &UserOrder,

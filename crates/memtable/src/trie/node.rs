@@ -1,7 +1,7 @@
-//! Nodes: looking up a child, and the changes a lock's holder makes. The layout is in [`super::layout`].
+//! Nodes: child lookup, and changes made under a node's lock. The layout is in [`super::layout`].
 //!
-//! Readers never look at lock bits. They load the header with acquire, and what it counts was written before it was
-//! stored with release; a link in a slot may have been replaced since, so slots are loaded with acquire too.
+//! Readers ignore lock bits. They load the header with acquire; the children it counts were written before its release
+//! store. A link in a slot may have been replaced since, so slots are loaded with acquire too.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
@@ -31,7 +31,7 @@ impl<'a, M: Memory> Node<'a, M> {
         Node { memory, at: link.node_offset(M::SHIFT) }
     }
 
-    /// The node at `at`: one that was reached before, or one that this thread is about to write.
+    /// The node at `at`: reached before, or about to be written by this thread.
     #[inline]
     pub(super) fn at(memory: &'a M, at: Offset) -> Self {
         Node { memory, at }
@@ -66,7 +66,7 @@ impl<'a, M: Memory> Node<'a, M> {
         self.at + SAMPLE_AT
     }
 
-    /// Where the link of child `i` lies; in an N256, of the child at byte `i`.
+    /// Offset of the link of child `i`; in an N256, of the child at byte `i`.
     #[inline]
     pub(super) fn child_at(self, kind: Kind, i: usize) -> Offset {
         self.at + kind.children_at() + 4 * i as u64
@@ -79,7 +79,7 @@ impl<'a, M: Memory> Node<'a, M> {
         Link(unsafe { self.memory.load(at, Acquire) })
     }
 
-    /// Where the link of the child at `byte` lies; `None` where a node other than an N256 has no such child.
+    /// Offset of the link of the child at `byte`; `None` if a node other than an N256 has no such child.
     #[inline(always)]
     pub(super) fn find(self, header: Header, byte: u8) -> Option<Offset> {
         let (kind, found) = match header.kind()? {
@@ -117,34 +117,34 @@ impl<'a, M: Memory> Node<'a, M> {
         (self.key_word(i / 4) >> (8 * (i % 4))) as u8
     }
 
-    /// Locks the node, where its header still is `seen`. The holder sees all that former holders wrote.
+    /// Locks the node if its header is still `seen`. The holder sees all writes of former holders.
     #[inline]
     pub(super) fn lock(self, seen: Header) -> bool {
         // SAFETY: as in `header`.
         seen.is_free() && unsafe { self.memory.exchange(self.at + HEADER_AT, seen.0, seen.locked().0, Acquire) }
     }
 
-    /// Publishes what the lock's holder wrote, and unlocks.
+    /// Publishes the lock holder's writes, and unlocks.
     #[inline]
     pub(super) fn unlock(self, header: Header) {
         self.set_header(header);
     }
 
-    /// Marks a locked node as replaced. It stays locked, so that no writer changes it any more.
+    /// Marks a locked node as replaced. It stays locked, so no writer changes it again.
     pub(super) fn retire(self, header: Header) {
         self.set_header(Header(header.locked().0 | Header::OBSOLETE));
     }
 
-    /// Begins to write a node that is not published yet. The header, that of a node without children, is stored by
-    /// [`unlock`](Self::unlock).
+    /// Begins to write an unpublished node. Returns a header without children; [`unlock`](Self::unlock) stores the
+    /// final header.
     pub(super) fn begin(self, kind: Kind, depth: usize, sample: Link) -> Header {
         self.set(DEPTH_AT, depth as u32);
         self.set(SAMPLE_AT, sample.0);
         Header::new(kind, 0)
     }
 
-    /// Adds a child to a node that is not published yet, or whose lock the caller holds, and that has room. Returns the
-    /// header that makes it visible; an N256 has it at once.
+    /// Adds a child to a node with room, either unpublished or locked by the caller. Returns the header to publish the
+    /// child with; in an N256 the slot itself makes it visible.
     pub(super) fn add(self, header: Header, byte: u8, child: Link) -> Header {
         let kind = header.kind().expect("a node's kind was one when written (T1)");
         if kind == Kind::N256 {
@@ -154,14 +154,14 @@ impl<'a, M: Memory> Node<'a, M> {
         let i = header.children();
         debug_assert!(i < kind.children_max());
         let shift = 8 * (i % 4);
-        // Readers may load the word meanwhile: they do not count this byte yet. What a crashed writer left is replaced.
+        // Concurrent readers of the word do not count this byte yet. A crashed writer's leftover byte is overwritten.
         let word = self.key_word(i / 4) & !(0xFF << shift) | u32::from(byte) << shift;
         self.set(KEYS_AT + 4 * (i / 4) as u64, word);
         self.set(kind.children_at() + 4 * i as u64, child.0);
         header.with_another()
     }
 
-    /// Stores a field that nobody reads before a later release publishes it.
+    /// Stores a field that a later release publishes.
     #[inline]
     fn set(self, field: u64, word: u32) {
         // SAFETY: as in `header`.
@@ -170,7 +170,7 @@ impl<'a, M: Memory> Node<'a, M> {
 
     #[inline]
     fn set_header(self, header: Header) {
-        // SAFETY: as in `header`. Release publishes what was written before, to those who acquire this word.
+        // SAFETY: as in `header`. Release publishes earlier writes to threads that acquire this word.
         unsafe { self.memory.store(self.at + HEADER_AT, header.0, Release) };
     }
 }

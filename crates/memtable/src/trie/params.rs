@@ -1,6 +1,6 @@
-//! The trie's parameters, under the names that users of ToplingDB's CSPP memtable write, with its defaults. Those that
-//! tune what does not exist here (tokens of readers, memory set aside for each thread, commits in the background,
-//! references to values in a log) are taken, and a log line says that they have no effect.
+//! The trie's parameters, with the names and defaults of ToplingDB's CSPP memtable. Parameters without a counterpart
+//! here (reader tokens, per-thread memory, background commits, references to values in a log) are accepted, and a log
+//! line says they have no effect.
 
 use base::note;
 use base::{Error, Result};
@@ -15,7 +15,7 @@ use crate::{Conversion, MemtableConfig};
 const MEM_CAP_MIN_BYTES: usize = 64 << 10;
 const MEM_CAP_DEFAULT_BYTES: usize = 2 << 30;
 
-/// CSPP's own default, so that it need not be printed.
+/// CSPP's own default, so it is not printed.
 const CHUNK_DEFAULT_BYTES: usize = 16 << 10;
 const CHUNK_MAX_BYTES: usize = 1 << 30;
 
@@ -36,30 +36,30 @@ pub(crate) const NAMES: &[&str] = &[
     "cspp_debug_level",
 ];
 
-/// Of [`NAMES`], the flags at the end that are told of and forgotten.
+/// The flags at the end of [`NAMES`], accepted without effect and not stored.
 const FORGOTTEN_FLAGS: [&str; 2] = ["read_by_writer_token", "vm_background_commit"];
 
-/// The same for a number.
+/// The same, a number.
 const DEBUG_LEVEL: &str = "cspp_debug_level";
 const FORGOTTEN: usize = FORGOTTEN_FLAGS.len() + 1;
 
-/// What ToplingDB writes for `use_hugepage`: whether, and by which call of the system, which is one here.
+/// ToplingDB's values of `use_hugepage`. They name the system call too; here there is only one.
 const HUGE_PAGE_NAMES: &[(&str, bool)] = &[("kNone", false), ("kMmap", true), ("kTransparent", true)];
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Params {
-    /// The most bytes a memtable's arena may have, whatever the write buffer's size. Address space: memory is taken as it
-    /// is used.
+    /// Upper bound of an arena, in bytes of address space, independent of the write buffer size. Memory is committed on
+    /// use.
     mem_cap: usize,
-    /// True: an anonymous mapping. False: the allocator's memory, all of which counts as held.
+    /// True: an anonymous mapping. False: the allocator's memory, all counted as held.
     use_vm: bool,
-    /// True: huge pages for arenas of any size. False: for those of 4 MiB and more, which gain from them.
+    /// True: huge pages for arenas of any size. False: only for arenas of 4 MiB and more, where they pay.
     use_hugepage: bool,
-    /// True: pages are made present ahead of the writers, in steps, so that a lack of memory is a full memtable and no
-    /// signal. False: they come as they are touched.
+    /// True: prefaults pages ahead of writers, in steps, so a lack of memory means a full memtable, not a signal.
+    /// False: pages fault in on first touch.
     vm_explicit_commit: bool,
-    /// True: the memory held is what the kernel counts, page by page: up to 0.3 ms for each gigabyte of arena, each time.
-    /// False: what was handed out, exact to a page, for two loads.
+    /// True: memory held is counted by the kernel, page by page: up to 0.3 ms per GiB of arena, each call. False: bytes
+    /// allocated, exact to a page, for two loads.
     accurate_memsize: bool,
     token_use_idle: bool,
     chunk_size: usize,
@@ -83,7 +83,7 @@ impl Default for Params {
 
 impl Params {
     /// # Errors
-    /// `InvalidArgument`: a value out of bounds or of the wrong kind, or values that contradict each other.
+    /// `InvalidArgument`: a value is out of bounds or of the wrong kind, or values contradict each other.
     pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Params> {
         let default = Params::default();
         let flag = |key, default| Ok::<bool, Error>(arguments.flag(key)?.unwrap_or(default));
@@ -128,7 +128,7 @@ impl Params {
         self.conversion
     }
 
-    /// The option string of the representation called `name`: what differs from the defaults, as JSON.
+    /// The option string of the representation called `name`: values other than the defaults, as JSON.
     pub(crate) fn option_string(&self, name: &str) -> String {
         let mut object = Map::new();
         for ((key, value), (_, default)) in self.named_values().into_iter().zip(Params::default().named_values()) {
@@ -159,10 +159,10 @@ impl Params {
     /// The arena of a memtable made with `config`.
     ///
     /// # Errors
-    /// `InvalidArgument` where a batch needs more than `mem_cap` allows.
+    /// `InvalidArgument`: a batch needs more than `mem_cap`.
     pub(crate) fn arena<'a>(&self, config: &'a MemtableConfig) -> Result<ArenaConfig<'a>> {
         let capacity = config.capacity_bytes.min(self.mem_cap).min(CAPACITY_MAX_BYTES - IMAGE_HEADER_BYTES);
-        // The arena counts in granules, and the head lies in it too.
+        // The arena rounds to granules, and also contains the head.
         let needed = config.room_bytes.saturating_add(HEAD_BYTES_MAX + GRANULE_BYTES);
         if config.room_bytes > 0 && capacity < needed {
             return Err(Error::invalid_argument(format!(

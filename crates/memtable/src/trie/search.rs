@@ -1,7 +1,7 @@
-//! Finding a byte among a node's key bytes. The bytes come as words that were loaded atomically, because another thread
-//! may be appending to them; which of them count, the node's header says.
+//! Finds a byte among a node's key bytes. Callers load the bytes as atomic words, because another thread may be
+//! appending; the node's header says how many bytes count.
 
-/// A bit for each byte of `words` that is `byte`, the first byte's lowest. `WORDS` is at most 12.
+/// A bit mask of the bytes of `words` equal to `byte`, first byte lowest. `WORDS` is at most 12.
 #[inline(always)]
 pub(crate) fn matches<const WORDS: usize>(words: [u32; WORDS], byte: u8) -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -10,12 +10,12 @@ pub(crate) fn matches<const WORDS: usize>(words: [u32; WORDS], byte: u8) -> u64 
     return portable(words, byte);
 }
 
-/// One word's matches: a bit for each byte.
+/// As `matches`, for one word.
 #[inline(always)]
 pub(crate) fn matches_in_word(word: u32, byte: u8) -> u32 {
     const LOW: u32 = 0x7F7F_7F7F;
     let differing = word ^ (u32::from(byte) * 0x0101_0101);
-    // The high bit of each byte that is zero, then those bits side by side.
+    // The high bit of each zero byte, then those bits side by side.
     let zero = !(((differing & LOW) + LOW) | differing | LOW);
     ((zero >> 7).wrapping_mul(0x0102_0408) >> 24) & 0xF
 }

@@ -1,22 +1,22 @@
-//! Where blocks come from and who pays for them (C4).
+//! Block allocation and its accounting (C4).
 //!
-//! Writers reserve bytes before they are numbered and may not fail afterwards, yet an insertion's worst case, a node
-//! that grows to 256 children, is many times what it mostly needs. So growth is paid for by the children that led to it:
+//! Writers reserve bytes before sequence allocation and may not fail afterwards. An insertion's worst case, a node
+//! growing to 256 children, is many times its usual cost. So the children of a node pay for its growth in advance:
 //!
-//! - A node's *credit* is what its children brought since it was made: [`rate`] bytes each, from the first that it was not
-//!   made with. It is derived from the node, not stored. When the node is full, its credit and the rate of the child that
-//!   does not fit pay for the larger node.
-//! - So an insertion costs at most its leaf, a node of the first kind where it parts two keys (never more than one: skipped
-//!   bytes need no nodes), and one rate. That is its [`price_max`], which the caller reserved for it, and which it holds as
-//!   a [`Purse`]. What it did not spend goes to the stripe's *pool*, from which later reservations are served.
+//! - A node's *credit* is the sum its children paid since it was made: [`rate`] bytes each, beyond the children it was
+//!   made with. The credit is derived from the node, not stored. A full node's credit and the rate of the child without
+//!   room pay for the larger node.
+//! - So an insertion costs at most its leaf, one node of the first kind if it parts two keys (never more: skipped bytes
+//!   need no nodes), and one rate. The sum is its [`price_max`], reserved by the caller and held as a [`Purse`].
+//!   Unspent bytes go to the stripe's *pool*, to serve later reservations.
 //!
-//! Blocks are cut from a *chunk* of the stripe, leaves from its low end and nodes from its high end. A block that does not
-//! fit is paid for by the purse and taken from the arena, rounded up to a unit; where the pool has the means, a whole new
-//! chunk is, and the pool pays for the rest. A block cut from a chunk costs its purse nothing: it was paid for. What is
-//! left of an old chunk is lost, at most [`CHUNK_SHARE_MAX`]th of it.
+//! Blocks are cut from a *chunk* of the stripe, leaves from its low end and nodes from its high end. If a block does
+//! not fit, the purse pays for it and the arena allocates it, rounded up to a unit. If the pool has enough bytes, the
+//! arena allocates a whole new chunk instead, and the pool pays for the rest. A block cut from a chunk costs its purse
+//! nothing: the chunk is paid for. The rest of an old chunk is lost, at most [`CHUNK_SHARE_MAX`]th of a chunk.
 //!
-//! Thus at any time **T5**: `reserved = allocated + credit + purses and reservations not yet held as such + pools`. Nothing is
-//! allocated but what was reserved, and an insertion that was reserved for cannot fail.
+//! At any time **T5**: `reserved = allocated + credit + purses and reservations not yet held as such + pools`. Only
+//! reserved bytes are allocated, and a reserved insertion cannot fail.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -29,24 +29,24 @@ use crate::Entry;
 use crate::arena::GRANULE_BYTES;
 use crate::stripe::{Counts, Stripe, Stripes};
 
-/// A stripe takes bytes from the arena in steps of the capacity's share, within these bounds, and gives back what its pool
-/// has above two steps.
+/// A stripe reserves bytes from the arena in steps of a `STEPS`th of the capacity, within these bounds, and returns
+/// pool bytes beyond two steps.
 const STEPS: usize = 1024;
 const STEP_MIN_BYTES: usize = 512;
 const STEP_MAX_BYTES: usize = 32 << 10;
 
-/// A block larger than the chunk's share does not end a chunk that has no room for it.
+/// A block larger than a `CHUNK_SHARE_MAX`th of a step does not end a chunk with more room than that.
 const CHUNK_SHARE_MAX: usize = 8;
 
-/// Nodes are aligned to cache lines where that costs nothing.
+/// In chunks, nodes of a cache line or more are aligned to lines.
 const LINE_BYTES: u64 = 64;
 
-/// The kind of nodes that part two keys. Links that reach far have no use for blocks smaller than their unit.
+/// The kind of a new node between two keys. The unit of far links is larger than an N4.
 pub(super) const fn first_kind(shift: u32) -> Kind {
     if shift == FAR_SHIFT { Kind::N10 } else { Kind::N4 }
 }
 
-/// Children that a node of `kind` has when it is made, or two.
+/// Children a node of `kind` is made with. An N4 may be made with one less, beside its own leaf.
 const fn children_made_with(kind: Kind) -> usize {
     match kind {
         Kind::N4 => 2,
@@ -57,7 +57,7 @@ const fn children_made_with(kind: Kind) -> usize {
     }
 }
 
-/// What each further child brings to a node of `kind`, in bytes: the cost of the larger node, divided by those who pay.
+/// Bytes each further child pays to a node of `kind`: the size of the larger node, divided among the paying children.
 const fn rate(kind: Kind) -> usize {
     match kind {
         Kind::N256 => 0,
@@ -79,12 +79,12 @@ const RATE_MAX: usize = {
     if ab > cd { ab } else { cd }
 };
 
-/// What inserting an entry costs at most, beside the bytes of its key and value.
+/// Most bytes an insertion costs, beside its key and value.
 pub(super) const fn overhead_max(shift: u32) -> usize {
     LEAF_OVERHEAD_BYTES + unit_bytes(shift) - 1 + first_kind(shift).bytes() + RATE_MAX
 }
 
-/// What inserting an entry of `payload_bytes` costs at most.
+/// Most bytes an insertion of `payload_bytes` costs.
 pub(super) const fn price_max(shift: u32, payload_bytes: usize) -> usize {
     payload_bytes + overhead_max(shift)
 }
@@ -96,7 +96,7 @@ pub(super) struct Purse {
 }
 
 impl Purse {
-    /// Holds what was reserved for an entry of `payload_bytes`.
+    /// Adds the reservation of an entry of `payload_bytes`.
     #[inline]
     pub(super) fn receive(&mut self, shift: u32, payload_bytes: usize) {
         self.bytes += price_max(shift, payload_bytes);
@@ -108,22 +108,22 @@ impl Purse {
         self.bytes = rest.expect("an insertion costs no more than its price (T5)");
     }
 
-    /// Pays the credit that a child brings to a node which had `header`.
+    /// Pays the credit for one more child of a node with `children_before`.
     #[inline]
     pub(super) fn pay_credit(&mut self, kind: Kind, children_before: usize) {
         self.pay(credit(kind, children_before + 1) - credit(kind, children_before));
     }
 
-    /// Takes the credit of a full node that is about to be replaced.
+    /// Takes the credit of a full node before its replacement.
     pub(super) fn take_credit(&mut self, header: Header) {
         let kind = header.kind().expect("a node's kind was one when written (T1)");
         self.bytes += credit(kind, header.children());
     }
 }
 
-/// What the writers of one stripe share.
+/// Allocation state shared by the writers of one stripe.
 pub(super) struct Share {
-    /// Bytes reserved from the arena for whoever needs them next.
+    /// Bytes reserved from the arena for the stripe's later reservations and chunks.
     pool: AtomicUsize,
     chunk: Mutex<Chunk>,
 }
@@ -132,7 +132,7 @@ pub(super) struct Share {
 struct Chunk {
     low: Offset,
     high: Offset,
-    /// A unit left over where a node was aligned.
+    /// A free unit above an aligned node.
     spare: Option<Offset>,
 }
 
@@ -151,7 +151,7 @@ impl Chunk {
         })
     }
 
-    /// A block from the high end, aligned to a unit, and to a line where it is as large as one.
+    /// A block from the high end, aligned to a unit, and to a cache line if it is at least a line long.
     #[inline]
     fn cut_high(&mut self, bytes: usize, unit: u64) -> Option<Offset> {
         if bytes as u64 == unit
@@ -183,7 +183,7 @@ impl Share {
     }
 }
 
-/// The memory of a trie, shared out to its writers.
+/// The memory of a trie, divided among stripes of writers.
 pub(super) struct Space<M> {
     pub(super) memory: M,
     pub(super) stripes: Stripes<Share>,
@@ -197,8 +197,8 @@ impl<M: Memory> Space<M> {
         Space { memory, stripes: Stripes::new(Share::new), step }
     }
 
-    /// Promises `bytes`: from the stripe's pool, or from the arena together with a step for the pool; towards the end from
-    /// the arena alone, with what all pools have put back into it.
+    /// Reserves `bytes`: from the stripe's pool, or from the arena together with a step for the pool. If the step does
+    /// not fit, all pools return their bytes and the arena is asked for `bytes` alone.
     pub(super) fn try_reserve(&self, bytes: usize) -> bool {
         let share = &self.stripes.mine().own;
         if share.draw(bytes) {
@@ -220,7 +220,7 @@ impl<M: Memory> Space<M> {
         true
     }
 
-    /// Gives back to the arena what a pool has above `keep`.
+    /// Returns to the arena a pool's bytes beyond `keep`.
     fn give_back(&self, share: &Share, keep: usize) {
         let surplus = share.pool.load(Relaxed).saturating_sub(keep) & !(GRANULE_BYTES - 1);
         if surplus > 0 && share.draw(surplus) {
@@ -228,7 +228,7 @@ impl<M: Memory> Space<M> {
         }
     }
 
-    /// Puts what is left of `purse` into the pool, and what the pool then has too much back to the arena.
+    /// Moves the rest of `purse` into the pool, and surplus pool bytes back to the arena.
     pub(super) fn settle(&self, share: &Share, purse: &mut Purse) {
         let left = std::mem::take(&mut purse.bytes);
         let pool = share.pool.fetch_add(left, Relaxed) + left;
@@ -237,7 +237,7 @@ impl<M: Memory> Space<M> {
         }
     }
 
-    /// A zeroed block for the leaf, or for the range deletion, of `entry`, which is counted while the lock is held.
+    /// A zeroed block for the leaf or range deletion of `entry`. Counts the entry under the chunk lock.
     #[inline]
     pub(super) fn leaf_block(
         &self,
@@ -263,7 +263,7 @@ impl<M: Memory> Space<M> {
         self.memory.allocate(whole)
     }
 
-    /// A block for a node, zeroed where it is an N256.
+    /// A block for a node, zeroed if it is an N256.
     #[inline]
     pub(super) fn node_block(&self, share: &Share, purse: &mut Purse, kind: Kind) -> Offset {
         let unit = unit_bytes(M::SHIFT) as u64;
@@ -278,19 +278,19 @@ impl<M: Memory> Space<M> {
         self.memory.allocate(kind.bytes())
     }
 
-    /// Takes back a unit that was handed out for a node and never published. A small node needs no zeros.
+    /// Takes back a unit cut for a node and never published. A small node needs no zeros.
     pub(super) fn keep_unit(&self, share: &Share, at: Offset) {
         share.chunk.lock().spare = Some(at);
     }
 
-    /// Begins a new chunk that has room for `paid` bytes, which were paid for; the pool pays for the rest. False where the
-    /// old chunk is too good to end, or where the pool has too little.
+    /// Begins a new chunk with room for the `paid` bytes; the pool pays for the rest. False if the old chunk has too
+    /// much room left to end it, or the pool has too little.
     #[cold]
     fn renew(&self, share: &Share, chunk: &mut Chunk, paid: usize) -> bool {
         if paid > self.step / CHUNK_SHARE_MAX && chunk.room() > self.step / CHUNK_SHARE_MAX {
             return false;
         }
-        // A unit more, because the arena's frontier may lie across a line.
+        // One extra unit: the arena's frontier need not be line-aligned.
         let rest = self.step.saturating_sub(paid) + unit_bytes(M::SHIFT);
         if !share.draw(rest) {
             return false;
@@ -300,7 +300,7 @@ impl<M: Memory> Space<M> {
         true
     }
 
-    /// Bytes of chunks that no block was cut from.
+    /// Uncut bytes of all chunks.
     pub(super) fn uncut_bytes(&self) -> usize {
         self.stripes
             .iter()

@@ -1,4 +1,4 @@
-//! What the conformance suite does not reach: every form of growth and parting, and the accounts to the byte.
+//! Cases beyond the conformance suite: every form of growth and parting, and the accounting to the byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn newest(trie: &dyn Memtable, key: &[u8], seq: u64) -> Option<(u64, Vec<u8>)> {
     found
 }
 
-/// What a walk over all nodes finds.
+/// Counts of a walk over all nodes.
 #[derive(Default)]
 struct Census {
     credit: usize,
@@ -396,7 +396,7 @@ fn together(threads: u64, work: impl Fn(u64) + Send + Sync + 'static) {
 
 const WRITERS: u64 = 4;
 
-/// The `i`-th key of a writer: some of its own, some that all write, crowded so that nodes grow and part under way.
+/// The `i`-th key of a writer: some its own, some written by all; crowded so that nodes grow and split concurrently.
 fn crowded(writer: u64, i: u64) -> Vec<u8> {
     let mut random = Random(if i.is_multiple_of(3) { i } else { i << 8 | writer });
     random.below(2);
@@ -446,7 +446,7 @@ fn read_all(trie: &Arc<Near<Bytewise>>, forward: bool) {
     }
 }
 
-/// Steps of the threads' pools follow the arena, not the write buffer: else those of eight threads fill a small arena.
+/// Pool steps follow the arena, not the write buffer: else the pools of eight threads fill a small arena.
 #[test]
 fn a_trie_that_mem_cap_bounds_holds_what_one_of_that_capacity_holds() {
     let filled = |option: &str, capacity| {
@@ -464,7 +464,7 @@ fn a_trie_that_mem_cap_bounds_holds_what_one_of_that_capacity_holds() {
     assert!(bounded * 10 >= small * 9, "{bounded} entries, not {small}");
 }
 
-/// What a memtable was made for fits, or it is not made.
+/// A memtable made for a batch has room for it; else creation fails.
 #[test]
 fn a_trie_that_is_made_for_a_batch_has_room_for_it() {
     let factory = crate::factory_from_option_string(r#"trie:{"mem_cap":"1M"}"#).expect("known");

@@ -1,21 +1,21 @@
-//! Many descents at once: each goes one node further and asks for the next, and lets the others go on until it is there.
-//! Where memory is what a descent waits for, the waits of a batch overlap.
+//! Interleaved descents: each step moves one descent to its next node and prefetches, then moves the next descent. The
+//! cache misses of a batch overlap.
 
 use super::layout::Link;
 use super::memory::Memory;
 use super::tree::Tree;
 
-/// Descents in flight: processors keep 10 to 20 misses going, and more would only push each other's lines out.
+/// Descents in flight. Processors sustain 10 to 20 misses; more would evict each other's lines.
 pub(super) const WIDTH: usize = 16;
 
-/// A descent for one key, under way or done.
+/// A descent for one key, in progress or done.
 #[derive(Clone, Copy)]
 pub(super) struct Probe<'a> {
     key: &'a [u8],
-    /// Once done: a leaf that may be the key's, or null.
+    /// Once done: a candidate leaf of the key, or null.
     pub(super) link: Link,
     from: usize,
-    /// Bytes were skipped on the way.
+    /// True if bytes were skipped on the way.
     skips: bool,
 }
 
@@ -28,7 +28,7 @@ impl<'a> Probe<'a> {
 }
 
 impl<M: Memory> Tree<M> {
-    /// Descends for all probes, and asks for the leaves that they arrive at; `TO_INSERT`, also for those that an insertion
+    /// Descends for all probes, and prefetches the leaves at their ends. With `TO_INSERT`, also the leaves an insertion
     /// compares its key with.
     pub(super) fn probe_all<const TO_INSERT: bool>(&self, probes: &mut [Probe<'_>]) {
         debug_assert!(probes.len() <= WIDTH);
@@ -44,7 +44,7 @@ impl<M: Memory> Tree<M> {
         }
     }
 
-    /// Goes one node further; false where the descent is done.
+    /// Advances one node; false if the descent is done.
     #[inline(always)]
     fn advance<const TO_INSERT: bool>(&self, probe: &mut Probe<'_>) -> bool {
         if probe.link.is_leaf() {

@@ -1,5 +1,5 @@
-//! Descending the trie: by a key's bytes at the depths of nodes, skipping what lies between. So a descent proves nothing
-//! of the bytes skipped: whoever arrives at a leaf compares the whole key once.
+//! Descent of the trie: by a key's bytes at the depths of nodes; bytes between are skipped. A descent proves nothing
+//! about skipped bytes, so the caller compares the whole key once at the leaf.
 
 use std::sync::atomic::Ordering::Acquire;
 
@@ -29,13 +29,13 @@ impl<M: Memory> Tree<M> {
         Node::of(self.memory(), link)
     }
 
-    /// Where the link to the root lies.
+    /// Offset of the link to the root.
     #[inline]
     pub(super) fn root_at(&self) -> Offset {
         self.memory().head() + ROOT_AT
     }
 
-    /// The link in the head or in a node at `at`.
+    /// The link at `at`, in the head or in a node.
     #[inline]
     pub(super) fn link_at(&self, at: Offset) -> Link {
         // SAFETY: callers name the root's word, or one they found in a published node (T1, T2).
@@ -47,19 +47,19 @@ impl<M: Memory> Tree<M> {
         self.link_at(self.root_at())
     }
 
-    /// The depth of the node that `link` leads to, below a node whose byte is before `from`.
+    /// The depth of the node at `link`, reached with `from` bytes of the key used.
     #[inline]
     pub(super) fn depth(&self, link: Link, from: usize) -> usize {
         if link.target() == Target::Dense { from } else { self.node(link).depth() }
     }
 
-    /// Goes from the node that `link` leads to, reached with `from` bytes of `key` used, to the child that the key's next
-    /// byte chooses; to the node's own leaf where the key ends there; else to nowhere.
+    /// Steps from the node at `link`, reached with `from` bytes of `key` used, to the child for the key's next byte. If
+    /// the key ends at the node: its own leaf. Null if there is neither.
     #[inline(always)]
     pub(super) fn step(&self, link: Link, from: &mut usize, key: &[u8]) -> Link {
         let node = self.node(link);
         let target = link.target();
-        // Of an N256 that skips nothing the header is never read: a cache line less.
+        // The header of a `Dense` N256 is never read: one cache line less.
         let header = match target {
             Target::Dense | Target::N256 => None,
             _ => Some(node.header()),
@@ -87,13 +87,13 @@ impl<M: Memory> Tree<M> {
         self.confirm(link, key)
     }
 
-    /// The leaf that a descent for `key` arrived at, where it is that key's.
+    /// `link` if it is a leaf of `key`, else null.
     #[inline]
     pub(super) fn confirm(&self, link: Link, key: &[u8]) -> Link {
         if !link.is_null() && same_bytes(self.leaf(link).user_key(), key) { link } else { Link::NULL }
     }
 
-    /// Asks for what a descent for `key` will read first behind `link`.
+    /// Prefetches the line a descent for `key` reads first behind `link`.
     #[inline]
     pub(super) fn prefetch(&self, link: Link, from: usize, key: &[u8]) {
         let at = match link.target() {
@@ -108,7 +108,7 @@ impl<M: Memory> Tree<M> {
     }
 }
 
-/// Equality, without a call to `memcmp` where keys are short.
+/// Equality, without a call to `memcmp` for short keys.
 #[inline]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     const FIRST_AND_LAST_MAX: usize = 16;
@@ -123,7 +123,7 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Bytes that `a` and `b` share from their beginnings.
+/// Length of the common prefix of `a` and `b`.
 #[inline]
 pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     let mut shared = 0;

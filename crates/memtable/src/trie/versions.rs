@@ -1,15 +1,15 @@
-//! The versions of one key: a list by trailer, the largest (newest) first, and links along it that stand for many steps.
+//! The versions of one key: a list ordered by trailer, the largest (newest) first, with jump links over many steps.
 //!
-//! From its fourth version on, a key's leaves have a *jump*, spaced as in Eugene Myers' "An applicative random-access
-//! stack" (1983): a search among n versions takes O(log n) steps. A version that arrives late goes where its number
-//! belongs, and no jump made before leads to it; since the list stays sorted, jumps never lead past what is searched. The
-//! bound is for versions that come nearly in order: among n that come the oldest last, a step is linear in n.
+//! From the fourth version on, a key's leaves have a *jump*, spaced as in Eugene Myers' "An applicative random-access
+//! stack" (1983): a search among n versions takes O(log n) steps. A late version is inserted at its sorted place, and
+//! no earlier jump leads to it. The list stays sorted, so jumps never pass the search target. The bound holds for
+//! versions nearly in order: if n versions arrive oldest last, a step is linear in n.
 
 use super::layout::{Link, RANK_MAX};
 use super::leaf::{Jump, Leaf, Rank};
 use super::memory::Memory;
 
-/// The first version from `head` on whose trailer is at most `trailer`, or null.
+/// The first version from `head` on with a trailer of at most `trailer`, or null.
 #[inline]
 pub(super) fn first_at_or_below<M: Memory>(memory: &M, head: Link, trailer: u64) -> Link {
     if head.is_null() || Leaf::of(memory, head).trailer() <= trailer {
@@ -18,7 +18,8 @@ pub(super) fn first_at_or_below<M: Memory>(memory: &M, head: Link, trailer: u64)
     last_above(memory, head, trailer).1
 }
 
-/// The last version from `head` on whose trailer is above `trailer`, and the one after it. `head`'s own must be.
+/// The last version from `head` on with a trailer above `trailer`, and the version after it. The trailer of `head` must
+/// be above `trailer`.
 pub(super) fn last_above<M: Memory>(memory: &M, head: Link, trailer: u64) -> (Link, Link) {
     let is_above = |link: Link| !link.is_null() && Leaf::of(memory, link).trailer() > trailer;
     let mut at = head;
@@ -51,7 +52,7 @@ pub(super) fn oldest<M: Memory>(memory: &M, head: Link) -> Link {
     }
 }
 
-/// The rank of a version that comes before `older`, which is null for the first.
+/// The rank of a version inserted before `older`; null for a key's first version.
 pub(super) fn rank_before<M: Memory>(memory: &M, older: Link) -> Rank {
     if older.is_null() {
         return Rank::default();

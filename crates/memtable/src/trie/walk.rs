@@ -1,34 +1,34 @@
-//! Walks over the trie's keys in the order of their bytes, either way, while writers go on.
+//! Walks over the trie's keys in byte order, in either direction, concurrent with writers.
 //!
-//! A walk keeps the nodes between the root and where it stands. It finds leaves some steps ahead of its caller and asks
-//! for their memory, the more the longer it goes on. A node that was replaced meanwhile is walked to its end: what it
-//! leads to is in the trie still, in the same order, and only keys that came later can be missed.
+//! A walk keeps the path of nodes from the root. It finds leaves some steps ahead of its caller and prefetches them,
+//! more the longer it runs. A node replaced meanwhile is walked to its end: its children are still in the trie, in the
+//! same order, so only later keys can be missed.
 
 use super::layout::{Header, Kind, Link, Target};
 use super::memory::Memory;
 use super::tree::{Tree, shared_prefix};
 
-/// Leaves found ahead at most.
+/// Most leaves found ahead.
 const AHEAD_MAX: usize = 16;
 
-/// Leaves found ahead from which a walk is thought to be long, so that all children of a node are asked for.
+/// From this many leaves ahead a walk counts as long, and prefetches all children of a node.
 const LONG_AHEAD: usize = 4;
 
-/// Slots of an N256 ahead of the walk that are looked at.
+/// Distance of the prefetched N256 slot from the walk, in slots.
 const SLOTS_AHEAD: usize = 12;
 
 /// Places in a node, in order: its own leaf, then the child at each byte.
 const PLACES: u16 = 257;
 
-/// A node on the way to where the walk stands.
+/// A node on the path to the walk's position.
 struct Frame {
     link: Link,
     depth: usize,
-    /// None for an N256.
+    /// `None` for an N256.
     header: Option<Header>,
-    /// Upwards, the first place not yet walked; downwards, the one after the last not yet walked.
+    /// Upwards, the first place not yet walked; downwards, one past the last place not yet walked.
     place: u16,
-    /// For nodes other than an N256, once `listed`: a bit for each byte that has a child.
+    /// For nodes other than an N256, once `listed`: a bit for each child's byte.
     bytes: [u64; 4],
     listed: bool,
 }
@@ -36,13 +36,13 @@ struct Frame {
 pub(super) struct Walk {
     upwards: bool,
     frames: Vec<Frame>,
-    /// What comes before the rest of the frames: a leaf, a node, or nothing.
+    /// A leaf or node to walk before the frames, or null.
     pending: Link,
-    /// Leaves found, the next at `taken` modulo its length.
+    /// A ring of leaves found; the next is at `taken` modulo its length.
     found: [Link; AHEAD_MAX],
     taken: usize,
     len: usize,
-    /// How many leaves to find ahead: few at first, as most walks are short.
+    /// Leaves to find ahead: few at first, as most walks are short.
     ahead: usize,
 }
 
@@ -66,13 +66,13 @@ impl Walk {
         (self.taken, self.len, self.ahead) = (0, 0, 1);
     }
 
-    /// Begins at the trie's end.
+    /// Begins at the trie's first key in the walking direction.
     pub(super) fn start<M: Memory>(&mut self, tree: &Tree<M>, upwards: bool) {
         self.reset(upwards);
         self.pending = tree.root();
     }
 
-    /// Begins at `key`, or where it would be: at the first key at or after it upwards, at or before it downwards.
+    /// Begins at `key`. If absent, begins at the first key after it upwards, before it downwards.
     pub(super) fn seek<M: Memory>(&mut self, tree: &Tree<M>, key: &[u8], upwards: bool) {
         self.reset(upwards);
         let (mut link, mut from) = (tree.root(), 0);
@@ -80,7 +80,7 @@ impl Walk {
             let depth = tree.depth(link, from);
             let Some(&byte) = key.get(depth) else { break };
             let mut frame = Frame::new(tree, link, depth, upwards);
-            // The child at the byte is dealt with below: the frame goes on behind it.
+            // The frame continues after the child at the byte; the loop descends into this child.
             frame.place = u16::from(byte) + if upwards { 2 } else { 1 };
             self.frames.push(frame);
             link = tree.step(link, &mut from, key);
@@ -95,13 +95,14 @@ impl Walk {
         }
         let witness = tree.leaf(witness).user_key();
         let agreed = shared_prefix(key, witness);
-        // All keys in the subtree of the last node popped, or else behind `link`, stand to the key as the witness does.
+        // Every key in the subtree of the last popped node, or else behind `link`, compares to `key` as the witness
+        // does.
         let mut subtree = link;
         while let Some(frame) = self.frames.pop_if(|frame| frame.depth > agreed) {
             subtree = frame.link;
         }
         let comes = if agreed == key.len() {
-            // The key is the beginning of all keys in the subtree, or one of them.
+            // The key is a prefix of all keys in the subtree, or one of them.
             upwards || agreed == witness.len() && subtree.is_leaf()
         } else {
             (key.get(agreed) < witness.get(agreed)) == upwards
@@ -113,7 +114,7 @@ impl Walk {
         }
     }
 
-    /// The next key's newest version, or null.
+    /// The newest version of the next key, or null.
     #[inline]
     pub(super) fn next<M: Memory>(&mut self, tree: &Tree<M>) -> Link {
         let leaf = self.take_found().unwrap_or_else(|| self.find_next(tree));
@@ -177,7 +178,7 @@ impl Frame {
         Frame { link, depth, header, place: if upwards { 0 } else { PLACES }, bytes: [0; 4], listed: false }
     }
 
-    /// Asks for the children of a small node.
+    /// Prefetches the children of a small node.
     fn prefetch<M: Memory>(&self, tree: &Tree<M>) {
         let node = tree.node(self.link);
         let Some((header, kind)) = self.header.and_then(|header| Some((header, header.kind()?))) else { return };
@@ -187,7 +188,7 @@ impl Frame {
         }
     }
 
-    /// The next leaf or child, or null where nothing is at the place walked last; `None` at the end.
+    /// The next leaf or child; null if the place just walked is empty; `None` at the end.
     #[inline]
     fn take<M: Memory>(&mut self, tree: &Tree<M>, upwards: bool) -> Option<Link> {
         let node = tree.node(self.link);
@@ -210,7 +211,7 @@ impl Frame {
             }
         };
         let Some(byte) = byte else {
-            // Downwards the node's own leaf remains.
+            // Downwards, the node's own leaf remains.
             self.place = if upwards { PLACES } else { 1 };
             return (!upwards).then_some(Link::NULL);
         };
@@ -222,7 +223,7 @@ impl Frame {
         Some(node.link(at))
     }
 
-    /// The next byte at which an N256 has a child.
+    /// The next byte with a child in an N256.
     #[inline]
     fn take_slot<M: Memory>(&self, tree: &Tree<M>, upwards: bool) -> Option<u8> {
         let node = tree.node(self.link);
@@ -251,7 +252,7 @@ impl Frame {
         self.listed = true;
     }
 
-    /// The next byte at which a node other than an N256 has a child.
+    /// The next byte with a child in a node other than an N256.
     #[inline]
     fn take_listed(&self, upwards: bool) -> Option<u8> {
         let place = u32::from(self.place);

@@ -1,8 +1,8 @@
-//! The vector memtable, for bulk loads: an insert appends, and sorting waits until the memtable is sealed or somebody
-//! reads. A reader sorts only what came since the last one, as a new run beside the older ones.
+//! The vector memtable, for bulk loads: an insert appends, and sorting waits for the seal or a read. A reader sorts
+//! only entries added since the last sort, as a new run beside the older ones.
 //!
-//! Any number of threads insert at once, each mostly alone with the list of its stripe. Readers do not hold writers up;
-//! the first reader after new entries sorts them, and others who need them too wait for that.
+//! Any number of threads insert at once, mostly without contention on their stripe's list. Readers do not delay
+//! writers. The first reader after new entries sorts them; concurrent readers wait for the sort.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use crate::{Entry, Memtable, MemtableConfig, MemtableFactory, Visit};
 
 pub(crate) const NAME: &str = "vector";
 
-/// Items that a vector may be told to make room for when it is made: 4 GiB of them.
+/// Largest `count` option: 4 GiB of items.
 const COUNT_MAX: usize = 1 << 28;
 
-/// Items of a batch that are appended together.
+/// Items of a batch appended together.
 const TOGETHER: usize = 32;
 
-/// An entry's item is outside the arena, but is reserved in it, so that the reservation that is compared with
-/// `write_buffer_size` counts it. A range deletion has a link in its place.
+/// An entry's item is outside the arena but reserved in it, so that the reservation compared with `write_buffer_size`
+/// counts it. A range deletion has a link in its place.
 const BYTES_PER_ENTRY_MAX: usize = size_of::<Item>() + RECORD_OVERHEAD_BYTES + GRANULE_BYTES - 1;
 const _: () = assert!(LINK_BYTES <= size_of::<Item>(), "range deletions take no more than other entries");
 
@@ -48,7 +48,7 @@ impl<O: KeyOrder> Vector<O> {
         Ok(Vector { list, tombstones: Tombstones::new(config.order.user.clone()), bloom })
     }
 
-    /// Writes the entry's record; none for a range deletion, which goes elsewhere.
+    /// Writes the entry's record and returns its item; `None` for a range deletion, kept in `tombstones`.
     #[inline]
     fn write(&self, entry: &Entry<'_>) -> Option<Item> {
         let entries = &self.list.entries;
@@ -157,14 +157,14 @@ impl<O: KeyOrder> Memtable for Vector<O> {
         self.list.entries.arena.make_present(ahead_bytes, may_hold)
     }
 
-    /// Sorts everything into one run: what a flush reads.
+    /// Sorts all entries into one run for the flush.
     fn seal(&self) {
         self.list.seal();
     }
 }
 
-/// Makes vectors. `count` is RocksDB's: entries to make room for at the start, in equal parts for the stripes, each when it
-/// is first used.
+/// Makes vectors. `count` is RocksDB's: the number of entries to reserve, divided equally among the stripes. Each
+/// stripe reserves on first use.
 pub(crate) struct Factory {
     count: usize,
 }

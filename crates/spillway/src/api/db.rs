@@ -25,40 +25,40 @@ use crate::read::snapshot::Snapshot;
 use crate::read::{get, multi_get};
 use base::UserOrder;
 
-/// The name of the family that every database has.
+/// Name of the family present in every database.
 pub const DEFAULT_FAMILY: &str = "default";
 
-/// What becomes of families that exist in the database and are not named at open.
+/// Treatment of existing families not named at open.
 #[derive(Clone, Default)]
 pub enum OtherFamilies {
-    /// Opening fails and names them, as in RocksDB.
+    /// The open fails and names them, as in RocksDB.
     #[default]
     Refuse,
-    /// They are opened with these options; their order of keys and merge operator are looked up by their stored names.
+    /// They are opened with these options; their key order and merge operator are looked up by their stored names.
     OpenWith(Box<FamilyOptions>),
 }
 
-/// How a database is opened.
+/// Options to open a database.
 #[derive(Clone)]
 pub struct OpenOptions {
     pub db: DbOptions,
-    /// Families by name, with their options. The default family may be left out: it takes the defaults.
+    /// Families by name, with their options. The default family may be left out: it gets the default options.
     pub families: Vec<(String, FamilyOptions)>,
     pub other_families: OtherFamilies,
     /// Opens without writing anything; other processes may have the database open.
     pub read_only: bool,
-    /// With `read_only`: tables and logs of values that are missing or cut short fail the reads that need them, and not the
-    /// open. See [`ReadOptions::skip_damaged`] for reads that go on past them.
+    /// With `read_only`: missing or truncated tables and value logs fail the reads in need of them, not the open. See
+    /// [`ReadOptions::skip_damaged`] for reads past them.
     pub bear_damage: bool,
-    /// Takes over a directory that RocksDB wrote. From then on RocksDB refuses it; `export` leads back.
+    /// Takes over a directory written by RocksDB. From then on RocksDB refuses it; `export` leads back.
     pub adopt_rocksdb: bool,
     pub vfs: Arc<dyn Vfs>,
-    /// The threads that flush and compact: those of the process unless it is another.
+    /// Threads for flushes and compactions; by default the process's.
     pub env: Env,
-    /// How fast flushes and compactions write. Shared by databases that are given the same one; made by
-    /// `rate_limiter_bytes_per_sec` otherwise.
+    /// Write rate of flushes and compactions. Databases given the same limiter share it. `None`: made from
+    /// `rate_limiter_bytes_per_sec`.
     pub rate_limiter: Option<RateLimiter>,
-    /// Shared by databases that are given the same one; made to each family's options otherwise.
+    /// Databases given the same cache share it. `None`: made from each family's options.
     pub block_cache: Option<Arc<table::BlockCache>>,
     /// Lines for the event log, written once at the open: see [`remark_on`](OpenOptions::remark_on).
     pub remarks: Vec<String>,
@@ -83,22 +83,22 @@ impl Default for OpenOptions {
 }
 
 impl OpenOptions {
-    /// Creates the database where there is none.
+    /// Creates the database if it is missing.
     pub fn create_if_missing() -> Self {
         let mut options = OpenOptions::default();
         options.db.create_if_missing = true;
         options
     }
 
-    /// Has the event log tell of what had no effect in the text that these options were read from. The open itself tells of
-    /// options that are kept: those are left out here.
+    /// Notes in the event log the warnings of the text these options were read from. Leaves out kept options: the open
+    /// notes them itself.
     pub fn remark_on(&mut self, warnings: &[String]) {
         let told = open::remarks_on_kept(self);
         let is_told = |warning: &String| told.iter().any(|told| warning.ends_with(told.as_str()));
         self.remarks.extend(warnings.iter().filter(|warning| !is_told(warning)).cloned());
     }
 
-    /// The orders of keys that tables may have.
+    /// The key orders tables may have.
     pub(crate) fn orders(&self) -> Vec<UserOrder> {
         let mut orders = vec![UserOrder::Bytewise, UserOrder::ReverseBytewise];
         let others = match &self.other_families {
@@ -130,13 +130,13 @@ impl Db {
     /// Opens the database in the directory `path`.
     ///
     /// # Errors
-    /// `InvalidArgument`: it is not there, or options do not fit it. `Busy`: it is open already. `Corruption`: a file is
-    /// damaged or missing; the error names it.
+    /// `InvalidArgument`: it does not exist, or options do not fit it. `Busy`: it is open already. `Corruption`: a file
+    /// is damaged or missing; the error names it.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Db> {
         Db::start(open::open(path.as_ref(), options)?, options)
     }
 
-    /// The handle of what was opened, with threads to work for it.
+    /// Makes the handle of an opened database, and registers it with its threads.
     pub(crate) fn start(opened: Opened, options: &OpenOptions) -> Result<Db> {
         let db = Db { engine: opened.engine, lock: Arc::new(Mutex::new(opened.lock)) };
         if !options.read_only {
@@ -147,18 +147,18 @@ impl Db {
         Ok(db)
     }
 
-    /// Stops background work, and releases the directory. What the log holds is not flushed: it is replayed at the next
-    /// open. Writes with `disable_wal` are flushed, unless `avoid_flush_during_shutdown` says otherwise.
+    /// Stops background work, and releases the directory. Data in the WAL is not flushed: the next open replays it.
+    /// Writes with `disable_wal` are flushed, unless `avoid_flush_during_shutdown` is set.
     ///
-    /// A listener may call it on a thread that works for the database: then it returns at once, and the database is closed
-    /// when that job is done.
+    /// If a listener calls it on a background thread of the database, it returns at once. The database closes when the
+    /// job is done.
     ///
     /// # Errors
     /// The first failure; the database is closed all the same.
     pub fn close(&self) -> Result<()> {
         let (engine, lock) = (self.engine.clone(), self.lock.clone());
         let close_later = move || {
-            let _ = engine.close(&lock); // told to the event log
+            let _ = engine.close(&lock); // noted in the event log
         };
         match self.engine.core.state_changed.registration() {
             Some(registration) if registration.defer(close_later) => Ok(()),
@@ -174,7 +174,7 @@ impl Db {
         &self.engine.core.context.options
     }
 
-    /// The id that IDENTITY and the tables' properties hold.
+    /// The id in IDENTITY and in the tables' properties.
     pub fn identity(&self) -> &str {
         &self.engine.core.context.db_id
     }
@@ -187,12 +187,12 @@ impl Db {
         &self.engine
     }
 
-    /// The family that every database has.
+    /// The family present in every database.
     pub fn default_family(&self) -> Arc<Family> {
         self.family(DEFAULT_FAMILY).expect("the default family cannot be dropped")
     }
 
-    /// The open family of that name.
+    /// The open family named `name`.
     pub fn family(&self, name: &str) -> Option<Arc<Family>> {
         self.engine.core.families.load().by_name(name).cloned()
     }
@@ -205,9 +205,9 @@ impl Db {
     /// Applies a batch atomically. Returns the last sequence number it took.
     ///
     /// # Errors
-    /// `InvalidArgument`, `Closed`: nothing was written. `Busy`: it would have had to wait, and was asked not to.
-    /// `ReadOnly`: the database does not take writes; the message says why. `Io`: the log failed, and with it the
-    /// database's ability to write.
+    /// `InvalidArgument`, `Closed`: nothing was written. `Busy`: the write would have waited, and its options forbid
+    /// it. `ReadOnly`: the database does not take writes; the message says why. `Io`: the WAL failed; the database
+    /// takes no more writes.
     pub fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
         let written = self.engine.committer.write_counted(batch, options)?;
         self.engine.flusher.end_write(written)
@@ -235,7 +235,7 @@ impl Db {
         self.write_one(family, options, |batch| batch.delete_range(family.id(), start, end))
     }
 
-    /// Adds an operand, to be combined by the family's merge operator when the key is read.
+    /// Adds an operand. Reads of the key combine operands by the family's merge operator.
     ///
     /// # Errors
     /// `InvalidArgument`: the family has no merge operator.
@@ -243,29 +243,29 @@ impl Db {
         self.write_one(family, options, |batch| batch.merge(family.id(), key, operand))
     }
 
-    /// Writes a batch of one change, in memory that the thread keeps.
+    /// Writes a batch of one change, in a buffer kept by the thread.
     fn write_one(&self, family: &Family, options: &WriteOptions, add: impl FnOnce(&mut WriteBatch)) -> Result<()> {
         family.check_home(&self.engine.core.context)?;
         thread_local! {
             static BATCH: std::cell::Cell<Option<WriteBatch>> = const { std::cell::Cell::new(None) };
         }
-        /// A batch larger than this is not kept.
+        /// A larger batch is not kept.
         const KEPT_BYTES_MAX: usize = 64 << 10;
         let mut batch = BATCH.try_with(std::cell::Cell::take).ok().flatten().unwrap_or_default();
         batch.clear();
         add(&mut batch);
         let written = self.write(&batch, options);
         if batch.len() <= KEPT_BYTES_MAX {
-            let _ = BATCH.try_with(|kept| kept.set(Some(batch))); // a thread that ends keeps nothing
+            let _ = BATCH.try_with(|kept| kept.set(Some(batch))); // fails while the thread ends
         }
         written.map(drop)
     }
 
-    /// The value of a key, or `None`. Values from tables are not copied: they pin their block while they live.
+    /// The value of a key, or `None`. Values from tables are not copied: they pin their block.
     ///
     /// # Errors
-    /// `Corruption`, `Io`: a table could not be read. `Closed`: the family was dropped. `InvalidArgument`: the family or the
-    /// snapshot is another database's.
+    /// `Corruption`, `Io`: a table could not be read. `Closed`: the family was dropped. `InvalidArgument`: the family
+    /// or the snapshot belongs to a different database.
     pub fn get(&self, family: &Family, key: &[u8], options: &ReadOptions) -> Result<Option<Pinned>> {
         self.check_readable(family, options)?;
         let (view, seq) = self.point_in_time(family, options);
@@ -296,22 +296,21 @@ impl Db {
         Ok(results.into_iter().map(|result| result.map(|found| found.value)).collect())
     }
 
-    /// An iterator over a family as it is now, or as the snapshot in the options saw it. It holds on to what it needs,
-    /// and can outlive the handle.
+    /// An iterator over a family, as of now or of the options' snapshot. It owns its view, and can outlive the handle.
     pub fn iter(&self, family: &Family, options: &ReadOptions) -> Result<DbIterator> {
         self.check_readable(family, options)?;
         let (view, seq) = self.point_in_time(family, options);
         DbIterator::new(Guard::into_inner(view), seq, family.read_context(), options)
     }
 
-    /// Keeps the present state readable, until the last clone of the snapshot is dropped.
+    /// A snapshot of the current state, readable until the last clone is dropped.
     pub fn snapshot(&self) -> Snapshot {
         let now_s = self.engine.core.context.vfs.unix_time_us() / 1_000_000;
         self.engine.core.snapshots.acquire(now_s, || self.engine.core.pipeline.visible())
     }
 
-    /// A view of a family and the number to read it at (V1): the view is taken first, then the number, and the view must
-    /// still stand, or a write at that number might be in a memtable that the view does not have.
+    /// A view of a family and the number to read it at (V1). The view is loaded first, then the number. Then the view
+    /// must still be current: else a write at that number might be in a memtable missing from the view.
     fn point_in_time(&self, family: &Family, options: &ReadOptions) -> (Guard<Arc<ReadView>>, SeqNo) {
         if let Some(snapshot) = &options.snapshot {
             return (family.view(), snapshot.seq());
@@ -335,12 +334,12 @@ impl Db {
         self.engine.core.check_family(family)
     }
 
-    /// The number at or below which everything can be read.
+    /// The last visible sequence number.
     pub fn latest_sequence_number(&self) -> SeqNo {
         self.engine.core.pipeline.visible()
     }
 
-    /// Makes everything acknowledged so far survive power loss.
+    /// Syncs the WAL: every write acknowledged so far survives power loss.
     ///
     /// # Errors
     /// `Io`, sticky (D4).
@@ -355,8 +354,8 @@ impl Db {
         open::list_families(path.as_ref(), vfs)
     }
 
-    /// Deletes the database at `path`: every file in it that is a database's, and the directory if that empties it.
-    /// `wal_dir` is where its logs lie, if elsewhere.
+    /// Deletes the database at `path`: every database file in it, and the directory if it is then empty. `wal_dir` is
+    /// the directory of its WALs, if elsewhere.
     ///
     /// # Errors
     /// `Busy`: it is open. Other files are left alone.
@@ -364,7 +363,7 @@ impl Db {
         open::destroy(path.as_ref(), wal_dir, "", vfs)
     }
 
-    /// As [`destroy`](Self::destroy), with the directories that options name: `wal_dir`, and `db_log_dir` for event logs.
+    /// As [`destroy`](Self::destroy), with the options' directories: `wal_dir`, and `db_log_dir` for event logs.
     ///
     /// # Errors
     /// As [`destroy`](Self::destroy).

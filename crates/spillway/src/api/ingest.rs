@@ -11,9 +11,9 @@ use crate::core::family::Family;
 use crate::ingest::{IngestOptions, IngestProgress, IngestReport, IngestRequest, PreparedIngest};
 
 impl Db {
-    /// Makes tables part of a family: [`prepare_ingest`](Self::prepare_ingest) and [`commit_ingest`](Self::commit_ingest)
-    /// in one. They are visible, whole and durable when the call returns. No writer waits for them, but in other modes than
-    /// [`IngestMode::Flushable`](crate::IngestMode).
+    /// Makes tables part of a family: [`prepare_ingest`](Self::prepare_ingest) and
+    /// [`commit_ingest`](Self::commit_ingest) in one. They are visible, whole and durable when the call returns. In
+    /// mode [`IngestMode::Flushable`](crate::IngestMode) no writer waits for them.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -38,18 +38,18 @@ impl Db {
         self.ingest_all(&[request], options)
     }
 
-    /// As [`ingest`](Self::ingest), of several families, with excises: all of it at one instant.
+    /// As [`ingest`](Self::ingest), for several families and with excises, at one instant.
     pub fn ingest_all(&self, requests: &[IngestRequest], options: &IngestOptions) -> Result<IngestReport> {
         let prepared = self.prepare_ingest(requests, options, &IngestProgress::default())?;
         self.commit_ingest(prepared)
     }
 
-    /// Brings files into the database's directory and checks them. Nothing is visible yet, and nothing stays if what is
-    /// returned is dropped. Any number of threads can prepare at once; `progress` can be watched, and cancelled.
+    /// Brings files into the database's directory and checks them. Nothing is visible yet; dropping the result removes
+    /// the files. Any number of threads can prepare at once; `progress` can be watched, and cancelled.
     ///
     /// # Errors
-    /// `InvalidArgument`: a file is no table that the family can take. `Corruption`: a damaged one. `Closed`: cancelled.
-    /// The error names the file.
+    /// `InvalidArgument`: a file is no table, or one the family cannot take. `Corruption`: a damaged one. `Closed`:
+    /// cancelled. The error names the file.
     pub fn prepare_ingest(
         &self,
         requests: &[IngestRequest],
@@ -63,19 +63,19 @@ impl Db {
         Ok(prepared)
     }
 
-    /// Makes what was prepared part of the database. Snapshots taken before do not see it (but see
+    /// Makes a prepared ingest part of the database. Earlier snapshots do not see it (but see
     /// [`IngestOptions::ingest_behind`]).
     ///
     /// # Errors
-    /// `Closed`, `ReadOnly`: nothing was done. `InvalidArgument`: nor was it; a file has changed since it was prepared, or
-    /// the options forbid what the ingest would take. `Busy`: nor was it; it would have had to wait. `Io`, `NoSpace`: the
-    /// log or the MANIFEST failed; the database takes no more writes.
+    /// `Closed`, `ReadOnly`: nothing was done. `InvalidArgument`: nothing was done; a file has changed since it was
+    /// prepared, or the options forbid a step the ingest needs. `Busy`: nothing was done; it would have waited. `Io`,
+    /// `NoSpace`: the WAL or the MANIFEST failed; the database takes no more writes.
     pub fn commit_ingest(&self, prepared: PreparedIngest) -> Result<IngestReport> {
         let _noting = self.core().context.noting();
         self.engine().ingester.commit_ingest(prepared, None)
     }
 
-    /// As [`commit_ingest`](Self::commit_ingest), atomically with a batch, which counts as written after the tables.
+    /// As [`commit_ingest`](Self::commit_ingest), atomically with a batch ordered after the tables.
     pub fn write_with_ingest(&self, batch: &WriteBatch, prepared: PreparedIngest) -> Result<IngestReport> {
         let _noting = self.core().context.noting();
         self.engine().ingester.commit_ingest(prepared, Some(batch))

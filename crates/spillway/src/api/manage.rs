@@ -1,5 +1,5 @@
-//! What is done to a database besides reading and writing: families created and dropped, flushes and compactions by
-//! hand, options changed.
+//! Operations other than reads and writes: families created and dropped, manual flushes and compactions, options
+//! changed, copies made.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ impl Db {
     /// Creates an empty family.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is one of that name, the name is empty, or the options are out of bounds.
+    /// `InvalidArgument`: the name is taken or empty, or the options are out of bounds.
     pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
         self.core().check_writable()?;
         let _noting = self.core().context.noting();
@@ -34,8 +34,8 @@ impl Db {
         Ok(family)
     }
 
-    /// Drops a family. Handles, iterators and snapshots that are open keep reading what they saw; its files are deleted
-    /// when the last of them is gone.
+    /// Drops a family. Open iterators keep reading; later reads and writes fail with `Closed`. Its files are deleted
+    /// when no handle or iterator uses them.
     ///
     /// # Errors
     /// `InvalidArgument`: it is the default family. `Closed`: it was dropped before.
@@ -47,21 +47,21 @@ impl Db {
         Ok(())
     }
 
-    /// Flushes families: returns when everything written to them before the call is in tables.
+    /// Flushes families. Returns when every earlier write to them is in tables.
     ///
     /// # Errors
-    /// `NoSpace`: the disk is full; the flush is tried again when there is room, and writes go on. After other errors the
-    /// database is read-only.
+    /// `NoSpace`: the disk is full; the flush is retried when there is room, and writes go on. After any other error
+    /// the database is read-only.
     pub fn flush(&self, families: &[&Arc<Family>]) -> Result<()> {
         let _noting = self.core().context.noting();
         self.core().check_writable()?;
         self.engine().flusher.flush_families(families)
     }
 
-    /// Begins what [`flush`](Self::flush) does, and leaves it to the background.
+    /// Starts a [`flush`](Self::flush) in the background.
     ///
     /// # Errors
-    /// As of [`flush`](Self::flush), of what is wrong already.
+    /// As of [`flush`](Self::flush), for errors already present.
     pub fn begin_flush(&self, families: &[&Arc<Family>]) -> Result<()> {
         self.core().check_writable()?;
         self.engine().flusher.seal_families(families)?;
@@ -69,18 +69,19 @@ impl Db {
         Ok(())
     }
 
-    /// Lets background work go on after a background error, once its cause is mended. What lacked disk space goes on by
-    /// itself when there is room; this tries at once, and returns when it is known how one such flush and one such
-    /// compaction end.
+    /// Resumes background work after a background error, once its cause is mended. Work stopped by `NoSpace` resumes by
+    /// itself when there is room. This call retries at once, and returns once one such flush and one such compaction
+    /// have ended.
     ///
     /// # Errors
-    /// `NoSpace`: there is still too little. Others: the error cannot be mended while the database is open; reopen it.
+    /// `NoSpace`: there is still too little. Any other: the error cannot be mended while the database is open; reopen
+    /// it.
     pub fn resume(&self) -> Result<()> {
         let _noting = self.core().context.noting();
         self.engine().jobs.resume()
     }
 
-    /// Keeps files that nothing needs any more where they are, so that they can be copied, until
+    /// Keeps obsolete files on disk, so that they can be copied, until
     /// [`enable_file_deletions`](Self::enable_file_deletions) was called as often. A deletion under way goes on.
     pub fn disable_file_deletions(&self) {
         self.core().purge.hold();
@@ -92,16 +93,16 @@ impl Db {
         self.core().drive_if_inline();
     }
 
-    /// Tells the event log of an option of RocksDB's that a call was given and that has no effect.
+    /// Notes in the event log a call's RocksDB option without effect here.
     pub fn note_without_effect(&self, option: &str, text: &str) {
         let _noting = self.core().context.noting();
         note::warn!("option `{option}={text}` of RocksDB has no effect here");
     }
 
-    /// Changes options of a family that can change while it is open, by RocksDB's names.
+    /// Changes mutable options of a family, by RocksDB's names.
     ///
     /// # Errors
-    /// `InvalidArgument`: an unknown name, a value out of bounds, an option that is fixed. `Closed`. Nothing was changed.
+    /// `InvalidArgument`: an unknown name, a value out of bounds, or a fixed option. `Closed`. Nothing was changed.
     pub fn set_options(&self, family: &Family, options: &[(&str, &str)]) -> Result<()> {
         self.core().check_open()?;
         let _noting = self.core().context.noting();
@@ -112,13 +113,13 @@ impl Db {
         Ok(())
     }
 
-    /// Compacts the user keys from `start` through `end`, `None` being the end of the key space: everything written to
-    /// them before the call is in one level afterwards; what was ingested from behind (`allow_ingest_behind`) stays in
-    /// the last one. Flushes the family first.
+    /// Compacts the user keys from `start` through `end`; `None` is the end of the key space. Afterwards every earlier
+    /// write to them is in one level. Tables ingested behind (`allow_ingest_behind`) stay in the last one. Flushes the
+    /// family first.
     ///
     /// # Errors
-    /// `InvalidArgument`: `start` is above `end`, or the target level cannot take the files. `NoSpace`: the disk is full, and
-    /// what was not compacted is as it was. `ReadOnly`, `Closed`; what ended a compaction early.
+    /// `InvalidArgument`: `start` is above `end`, or the target level cannot take the files. `NoSpace`: the disk is
+    /// full, and the rest of the range is as it was. `ReadOnly`, `Closed`; or the error of a compaction.
     pub fn compact_range(
         &self,
         family: &Arc<Family>,
@@ -138,12 +139,12 @@ impl Db {
         self.engine().compactor.compact_range(family, start, end, options)
     }
 
-    /// Has the tables that hold user keys from `start` through `end`, `None` being the end of the key space, compacted one
-    /// level down by automatic compactions, when those have nothing more urgent. Tables of the deepest level stay. A hint:
-    /// it waits for nothing, and is forgotten when the database is closed.
+    /// Marks the tables with user keys from `start` through `end` for compaction one level down; `None` is the end of
+    /// the key space. Automatic compactions take them when nothing is more urgent. Tables of the deepest level stay. A
+    /// hint: the call does not wait, and closing the database drops the marks.
     ///
     /// # Errors
-    /// `InvalidArgument`: the family is another database's. `ReadOnly`, `Closed`.
+    /// `InvalidArgument`: the family belongs to a different database. `ReadOnly`, `Closed`.
     pub fn suggest_compact_range(&self, family: &Family, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         self.core().check_writable()?;
         self.core().check_family(family)?;
@@ -153,7 +154,7 @@ impl Db {
     /// Waits until no flush or compaction runs or is due.
     ///
     /// # Errors
-    /// The background error that keeps them from ending; `NoSpace`: one of them waits for disk space; `Closed`.
+    /// The background error in their way; `NoSpace`: one of them waits for disk space; `Closed`.
     pub fn wait_for_compaction(&self) -> Result<()> {
         self.core().check_writable()?;
         let core = self.core();
@@ -176,11 +177,11 @@ impl Db {
         })
     }
 
-    /// Drops the tables of a family all of whose keys lie from `start` through `end`, `None` being the end of the key space.
-    /// Tables of level 0 stay, as do those that a compaction reads or that have no level yet, and whatever is in memory: what
-    /// is left of the range is for a range deletion, or [`IngestRequest::excise`](crate::IngestRequest::excise), to remove.
-    /// Older versions of a key may reappear where a table above theirs goes. Iterators go on with what they saw; snapshots
-    /// do not see any more what was dropped. Returns how many tables went.
+    /// Drops a family's tables with all keys from `start` through `end`; `None` is the end of the key space. Tables of
+    /// level 0 stay, as do tables read by compactions, ingested tables without a level, and memtables. Use a range
+    /// deletion or [`IngestRequest::excise`](crate::IngestRequest::excise) for the rest of the range. Older versions of
+    /// a key may reappear if a table above them goes. Iterators keep the dropped data; snapshots lose it. Returns the
+    /// number of dropped tables.
     ///
     /// # Errors
     /// `ReadOnly`, `Closed`; a failure of the MANIFEST, after which the database is read-only (D4).
@@ -193,46 +194,44 @@ impl Db {
         self.engine().copier().drop_tables_in_range(family, start, end)
     }
 
-    /// Makes a database in `dir`, which must not exist, that holds what this one held at some instant during the call:
-    /// everything acknowledged before it, and of what was written meanwhile a prefix. Tables are shared by hard links
-    /// where the file system allows it, and not read: `check` tells whether they are whole. Returns the number of the last
-    /// write in it.
+    /// Makes a database in `dir`, which must not exist, with the state of this one at some instant during the call:
+    /// every write acknowledged before it, and a prefix of the concurrent writes. Tables are hard links if the file
+    /// system allows it, and are not read: use `check` to verify them. Returns its last write's sequence number.
     ///
     /// # Errors
-    /// `Corruption`: a table cannot be opened. `InvalidArgument`: there is something at `dir`. `ReadOnly`: this database does not take writes. On any error
-    /// nothing is left at `dir`.
+    /// `Corruption`: a table cannot be opened. `InvalidArgument`: `dir` exists. `ReadOnly`: this database does not take
+    /// writes. On any error nothing is left at `dir`.
     pub fn checkpoint(&self, dir: impl AsRef<Path>) -> Result<SeqNo> {
         self.engine().copier().checkpoint(dir.as_ref())
     }
 
-    /// As [`checkpoint`](Self::checkpoint), of the database in `dir`, which another process may have open for writing, and go
-    /// on writing to. It holds everything that was acknowledged before the call and went to a log: what that process wrote
-    /// without one is there once it is flushed.
+    /// As [`checkpoint`](Self::checkpoint), for the database in `dir`, even if a different process has it open and
+    /// writes to it. Includes every write acknowledged before the call and logged in the WAL. Unlogged writes are
+    /// included once flushed.
     ///
     /// # Errors
-    /// `Busy`: files went faster than they could be linked. `InvalidArgument`: there is something at `to`, or the database
-    /// is RocksDB's. As [`open`](Self::open) for reading only.
+    /// `Busy`: files went faster than they could be linked. `InvalidArgument`: `to` exists, or the database is
+    /// RocksDB's. As [`open`](Self::open) for reading only.
     pub fn checkpoint_beside(dir: impl AsRef<Path>, options: &OpenOptions, to: impl AsRef<Path>) -> Result<SeqNo> {
         checkpoint::checkpoint_beside(dir.as_ref(), options, to.as_ref())
     }
 
-    /// Makes a database in `dir`, which must not exist, that RocksDB 7.8 and later open: all families as they are at one
-    /// instant during the call. Memtables are flushed first, in this database. Tables that RocksDB does not know, and what
-    /// an excise left as parts of files, are written anew there.
-    ///
+    /// Makes a database in `dir`, which must not exist, for RocksDB 7.8 and later: all families at one instant during
+    /// the call. Memtables of this database are flushed first. Tables in formats unknown to RocksDB, and parts of files
+    /// left by an excise, are written anew there.
     /// # Errors
-    /// `Corruption`: a table is damaged; every block is read. `Busy`: writes kept coming, so that no instant was found; stop them, or export a checkpoint. `InvalidArgument`:
-    /// there is something at `dir`. On any error nothing is left there.
+    /// `Corruption`: a table is damaged; every block is read. `Busy`: writes kept coming, and no instant was found;
+    /// stop them, or export a checkpoint. `InvalidArgument`: `dir` exists. On any error nothing is left there.
     pub fn export(&self, dir: impl AsRef<Path>, options: &ExportOptions) -> Result<ExportSummary> {
         self.engine().copier().export(dir.as_ref(), *options)
     }
 
-    /// Brings a family's tables to `dir`, which must not exist, as they are after a flush that begins now: linked where
-    /// that is possible, and all of them such as RocksDB reads. Returns what each is.
+    /// Exports a family's tables to `dir`, which must not exist, as of a flush begun by the call. Tables are linked if
+    /// possible, and all are readable by RocksDB. Returns a description of each.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is something at `dir`. `ReadOnly`: this database does not take writes. On any error
-    /// nothing is left there.
+    /// `InvalidArgument`: `dir` exists. `ReadOnly`: this database does not take writes. On any error nothing is left
+    /// there.
     pub fn export_family(&self, family: &Arc<Family>, dir: impl AsRef<Path>) -> Result<Vec<LiveFile>> {
         self.engine().copier().export_family(family, dir.as_ref())
     }

@@ -1,25 +1,25 @@
-//! Panics in work that nobody would miss for a while if its thread ended: of merge operators, filters, comparators and
-//! listeners, which are the caller's. They are errors, so that what the work had taken on is given back, and told.
+//! Turns panics of background work into errors. User code may panic: merge operators, filters, comparators and
+//! listeners. As errors, panics are reported, and the work's resources are released.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base::{Error, Result};
 
-/// Does `work`, which leaves nothing half done that others see.
+/// Runs `work` and catches panics. `work` must leave no shared state half changed.
 ///
 /// # Errors
-/// Those of the work, and `Corruption` where it panics: the message is the panic's.
+/// Errors of `work`; `Corruption` with the panic's message if it panics.
 pub(crate) fn caught<R>(what: &str, work: impl FnOnce() -> Result<R>) -> Result<R> {
     let panicked =
         |panic: Box<dyn Any + Send>| Err(Error::corruption(format!("{what} panicked: {}", message_of(&*panic))));
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(panicked)
 }
 
-/// As [`caught`], for work that does not fail otherwise.
+/// As [`caught`], for work without errors of its own.
 ///
 /// # Errors
-/// `Corruption`: it panicked.
+/// `Corruption` if `work` panics.
 pub(crate) fn caught_panic(what: &str, work: impl FnOnce()) -> Result<()> {
     caught(what, || {
         work();

@@ -1,4 +1,4 @@
-//! What a user sees of the process's threads: an Env and the sizes of its pools.
+//! Public interface to the process's threads: an Env and the sizes of its pools.
 
 use std::sync::{Arc, LazyLock, Weak};
 use std::time::Duration;
@@ -13,24 +13,24 @@ use super::signal::Signal;
 use super::timer::Timer;
 use super::{Client, Lane, PerLane};
 
-/// Flush threads, compaction threads where the user names no number, and helpers: as many as processors, and no fewer than these.
-/// Jobs wait for disks, so even one processor serves several.
+/// Lower bound of the default size of the flush, compaction and helper pools: otherwise one thread per processor. Jobs
+/// wait for disks, so even one processor serves several.
 const JOB_THREADS_MIN: usize = 4;
 
-/// Threads for short tasks, and for upkeep. Their work is short, so more would only take processors from writers.
+/// Threads for short tasks and for upkeep. Their work is short; more threads would only take processors from writers.
 const TASK_THREADS: usize = 4;
 const UPKEEP_THREADS: usize = 3;
 
-/// A thread that found no work for so long ends.
+/// Idle time after which a thread ends.
 const IDLE_MAX: Duration = Duration::from_secs(5);
 
 /// Sizes of an Env's pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EnvOptions {
-    /// Threads that flush. 0: as many as processors, 4 at least.
+    /// Flush threads. 0: as many as processors, at least 4.
     pub flush_threads: usize,
-    /// Threads that compact. 0: as many as processors, 4 at least.
+    /// Compaction threads. 0: as many as processors, at least 4.
     pub compaction_threads: usize,
 }
 
@@ -48,10 +48,11 @@ impl EnvOptions {
     }
 }
 
-/// Threads that databases share: for flushes, for compactions, and a few for upkeep.
+/// Threads shared by databases: for flushes, for compactions, and a few for upkeep.
 ///
-/// [`Env::default`] is the one of the process. Clones are the same Env. Threads start when there is work and end when they are
-/// idle, so sizes are upper bounds. `max_background_jobs` bounds the jobs of one database; opening a database makes a pool at least that large.
+/// [`Env::default`] is the Env of the process. Clones are the same Env. Threads start when there is work and end when
+/// they are idle, so sizes are upper bounds. `max_background_jobs` bounds the jobs of one database; opening a database
+/// makes a pool at least that large.
 ///
 /// ```
 /// use spillway::{Env, EnvOptions, OpenOptions};
@@ -75,9 +76,9 @@ impl Shared {
         self.pools.get(lane)
     }
 
-    /// Starts the threads that pools want. False if one cannot be started.
+    /// Starts the threads requested by pools. False if one cannot be started.
     pub fn start_threads(&self) -> bool {
-        self.pools.all().iter().filter(|pool| !pool.start_threads()).count() == 0 // of each, whatever the others do
+        self.pools.all().iter().filter(|pool| !pool.start_threads()).count() == 0 // every pool, even after a failure
     }
 }
 
@@ -110,17 +111,18 @@ impl Env {
         Env(Arc::new(Shared { pools, timer }))
     }
 
-    /// The most threads that flush at once.
+    /// Maximum of concurrent flush threads.
     pub fn flush_threads(&self) -> usize {
         self.0.pool(Lane::Flush).size()
     }
 
-    /// The most threads that compact at once.
+    /// Maximum of concurrent compaction threads.
     pub fn compaction_threads(&self) -> usize {
         self.0.pool(Lane::Compaction).size()
     }
 
-    /// At least 1. Threads that are too many end with their present job. A database that is opened later may raise it again.
+    /// Sets the maximum, at least 1. Surplus threads end after their present job. Opening a database later may raise
+    /// the maximum again.
     pub fn set_flush_threads(&self, threads: usize) {
         self.0.pool(Lane::Flush).set_size(threads);
     }
@@ -131,20 +133,20 @@ impl Env {
         self.0.pool(Lane::LowCompaction).set_size(threads);
     }
 
-    /// Threads that may help with parts of what a caller waits for. Makes the pool large enough for all of them.
+    /// Helper threads for parts of a caller's work. Grows the pool to at least `count`.
     pub(crate) fn helpers(&self, count: usize) -> Helpers {
         let pool = self.0.pool(Lane::Parts);
         pool.need(count);
         Helpers::new(pool, count)
     }
 
-    /// The most threads that help at once.
+    /// Maximum of concurrent helper threads.
     #[cfg(test)]
     pub(super) fn helper_threads(&self) -> usize {
         self.0.pool(Lane::Parts).size()
     }
 
-    /// Threads that there are at present, the timer's included.
+    /// Present number of threads, including the timer's.
     pub fn threads(&self) -> usize {
         let pooled: usize = self.0.pools.all().iter().map(|pool| pool.threads()).sum();
         pooled + self.0.timer.threads()

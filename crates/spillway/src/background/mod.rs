@@ -1,17 +1,18 @@
 //! Threads of the process, shared by its databases.
 //!
-//! An [`Env`] owns a [pool](pool) of threads for each [`Lane`] of work, and a [timer](timer). Threads start when there is work
-//! and end after some idle time. A database [registers](registration) with the Env of its options. The Env holds it weakly.
+//! An [`Env`] owns a [pool](pool) of threads for each [`Lane`] of work, and a [timer](timer). Threads start when there
+//! is work and end after some idle time. A database [registers](registration) with the Env of its options. The Env
+//! holds it weakly.
 //!
-//! - **E1** Fair: a database with work stands once in the queue of a lane. A thread does one job for the database at the
-//!   front; the database then goes to the back.
+//! - **E1** Fair: a database with work is queued once per lane. A thread does one job for the database at the front;
+//!   the database then goes to the back.
 //! - **E2** A database runs no more jobs of a lane at once than its own limit, whatever the size of the pool.
 //! - **E3** After [`Registration::end`] no thread of the Env does anything for the database.
-//! - **E4** A thread inside a listener does not count: another may start in its place. So no pool stands still because
-//!   listeners wait for a database.
-//! - **E5** Whoever waits for [parts](parts) works on them. So no part waits for a thread.
+//! - **E4** A thread inside a listener does not count: another thread may start in its place. So listeners waiting for
+//!   a database never block a pool.
+//! - **E5** The caller of [parts](parts) works on them itself, so no part waits for a thread.
 //!
-//! Locks here are leaves, and may be taken under any other. The timer's alone is held over a signal's.
+//! Locks here are leaves, and may be taken under any other lock. Only the timer's lock is held over a signal's.
 
 use std::time::Duration;
 
@@ -37,16 +38,16 @@ pub(crate) use signal::{Signal, StateChanged};
 pub use throttle::RateLimiter;
 pub(crate) use throttle::{Throttle, Work};
 
-/// A kind of work. Each has threads of its own, so that none waits behind another kind.
+/// A kind of work. Each kind has its own threads, so no kind waits behind another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     Flush,
     Compaction,
-    /// Compactions of databases with `compaction_cpu_priority=kLow`: a thread cannot take its priority back.
+    /// Compactions of databases with `compaction_cpu_priority=kLow`: a thread cannot raise its priority again.
     LowCompaction,
     /// Short tasks; see [`crate::background::tasks`].
     Tasks,
-    /// Parts of what callers wait for. Parts of compactions run on the threads of compactions.
+    /// Parallel parts of callers' work. Parts of compactions run on compaction threads.
     Parts,
     Upkeep,
 }
@@ -102,11 +103,11 @@ impl<T> PerLane<T> {
 
 /// A database, as an Env knows it. Called on threads of the Env. Must not panic.
 pub(crate) trait Client: Send + Sync {
-    /// Does one job of a lane; not of `Parts` or `Upkeep`. Calls `found` between picking the job and running it: another thread then
-    /// looks for a second job. False if there was no job.
+    /// Does one job of a lane, except `Parts` and `Upkeep`. Calls `found` between picking the job and running it:
+    /// another thread then looks for a second job. False if there was no job.
     fn work(&self, lane: Lane, found: &dyn Fn()) -> bool;
 
-    /// One turn of upkeep. `is_over`: the time is over that the previous turn returned. Returns the time until the next turn
-    /// if nothing raises the signal before; `None` if only the signal calls for one.
+    /// One turn of upkeep. `is_over`: the time limit returned by the previous turn has expired. Returns the time until
+    /// the next turn if nothing raises the signal before; `None` to wait for the signal only.
     fn keep_up(&self, is_over: bool) -> Option<Duration>;
 }

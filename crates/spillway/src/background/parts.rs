@@ -1,7 +1,7 @@
-//! Parts of one piece of work, side by side. Whoever waits for the parts works on them; threads of a pool help.
+//! Parallel parts of one piece of work. The caller works on the parts; threads of a pool help.
 //!
-//! No part waits for a helper, so a busy pool delays nothing. Once [`run_parts`] returns, no helper runs a part or holds
-//! anything of the work.
+//! No part waits for a helper, so a busy pool delays nothing. Once [`run_parts`] returns, no helper runs a part or
+//! holds anything of the work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,10 +15,10 @@ use super::Lane;
 use super::pool::{Pool, Turn};
 use crate::background::caught::{caught, caught_panic};
 
-/// How often a caller that waits for helpers asks whether to stop.
+/// Interval at which a caller waiting for helpers checks `stop`.
 const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Threads of a pool that may help with parts.
+/// Up to `count` threads of a pool as helpers.
 pub(crate) struct Helpers {
     pool: Option<Arc<Pool>>,
     count: usize,
@@ -36,22 +36,22 @@ impl Helpers {
 
 /// Results of parts.
 pub(crate) struct Outcome<R> {
-    /// Of the parts that succeeded, in the parts' order: of all parts, if there is no error.
+    /// Results of the successful parts, in the order of the parts. Complete if there is no error.
     pub done: Vec<R>,
-    /// The first; later ones may only say that there was one.
+    /// The first error; later errors may only follow from it.
     pub error: Option<Error>,
 }
 
 impl<R> Outcome<R> {
     /// # Errors
-    /// The first of a part.
+    /// The first error of a part.
     pub fn all(self) -> Result<Vec<R>> {
         self.error.map_or(Ok(self.done), Err)
     }
 }
 
-/// Does `work` on every part. After an error or a panic no further part is begun. `work` can ask whether to give up: because
-/// another part failed, or because of `stop`, which the calling thread alone asks.
+/// Runs `work` on every part. After an error or a panic no further part begins. `work` can poll its second argument to
+/// give up early: it is true after another part failed, or if `stop` is true. Only the calling thread calls `stop`.
 pub(crate) fn run_parts<T, R, W>(helpers: Helpers, parts: Vec<T>, stop: &dyn Fn() -> bool, work: W) -> Outcome<R>
 where
     T: Send + Sync + 'static,
@@ -70,7 +70,7 @@ where
                 parts_of_helpers.work_off(&|| false);
             }));
             (0..count).for_each(|_| pool.push(help.clone()));
-            pool.start_threads(); // without a database there is no timer; those that fail to start are not waited for
+            pool.start_threads(); // without a database there is no timer; failed starts delay nothing
             all.work_off(stop);
             pool.withdraw(&(help.clone() as Arc<dyn Turn>));
             help.end(|| {
@@ -88,10 +88,10 @@ where
 struct Parts<T, R, W> {
     parts: Vec<T>,
     work: W,
-    /// The first part that nobody has begun.
+    /// Index of the next part to begin.
     next: AtomicUsize,
     gives_up: AtomicBool,
-    /// Results with the index of the part.
+    /// Results with their part's index.
     outcome: Mutex<Outcome<(usize, R)>>,
 }
 
@@ -102,7 +102,7 @@ impl<T, R, W: Fn(&T, &dyn Fn() -> bool) -> Result<R>> Parts<T, R, W> {
         while !self.gives_up.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(part) = self.parts.get(index) else { return };
-            // A panic is an error: a part that is missing is data that is missing (V2).
+            // A panic is an error: a missing part is missing data (V2).
             match caught("a part of parallel work", || (self.work)(part, &gives_up)) {
                 Ok(result) => self.outcome.lock().done.push((index, result)),
                 Err(error) => {
@@ -122,7 +122,7 @@ struct Help {
 }
 
 struct HelpState {
-    /// `None` once no helper is to begin.
+    /// `None` once no further helper may begin.
     work: Option<Arc<dyn Fn() + Send + Sync>>,
     helping: usize,
 }
@@ -132,7 +132,7 @@ impl Help {
         Arc::new(Help { state: Mutex::new(HelpState { work: Some(work.into()), helping: 0 }), ended: Condvar::new() })
     }
 
-    /// Has no helper begin, and waits for those at work. Calls `look` now and then.
+    /// Stops further helpers and waits for running ones. Calls `look` periodically.
     fn end(&self, look: impl Fn()) {
         let mut state = self.state.lock();
         state.work = None;

@@ -1,4 +1,4 @@
-//! The threads of one lane, and the databases that wait for one of them. Keeps E1, E4.
+//! The threads of one lane and its queue of databases with work. Keeps E1, E4.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,13 +11,13 @@ use super::Lane;
 use super::timer::Timer;
 use crate::background::caught::caught_panic;
 
-/// What waits for a thread of a pool.
+/// A queue entry of a pool.
 pub(super) trait Turn: Send + Sync {
     fn turn(self: Arc<Self>, lane: Lane);
 }
 
 thread_local! {
-    /// The pool that this thread belongs to.
+    /// The pool of this thread.
     static POOL: RefCell<Option<Arc<Pool>>> = const { RefCell::new(None) };
 }
 
@@ -29,19 +29,19 @@ pub(super) struct Pool {
 }
 
 struct Queue {
-    /// Databases with work, each at most once; and calls for help with parts.
+    /// Databases with work, each at most once, and requests for help with parts.
     ready: VecDeque<Arc<dyn Turn>>,
-    /// The most threads, those away not counted.
+    /// Maximum of threads, not counting threads in `away`.
     size: usize,
-    /// Those to be started included.
+    /// Includes threads in `to_start`.
     threads: usize,
-    /// Threads that the timer's thread is to start: starting one takes longer than a writer should wait.
+    /// Threads for the timer to start: starting a thread takes too long for a writer.
     to_start: usize,
-    /// Threads that wait, and that nobody woke.
+    /// Waiting threads, not woken yet.
     idle: usize,
-    /// Threads that were woken and do not run yet.
+    /// Woken threads, not running yet.
     woken: usize,
-    /// Threads in callers' code (E4).
+    /// Threads inside user code (E4).
     away: usize,
 }
 
@@ -69,7 +69,7 @@ impl Pool {
         self.resize(|_| size.max(1));
     }
 
-    /// Makes the pool no smaller than this.
+    /// Grows the pool to at least `size`.
     pub fn need(&self, size: usize) {
         self.resize(|now| now.max(size));
     }
@@ -82,19 +82,20 @@ impl Pool {
         (0..ready).for_each(|_| self.serve(self.queue.lock()));
     }
 
-    /// Puts it at the back of the queue.
+    /// Appends `turn` to the queue.
     pub fn push(&self, turn: Arc<dyn Turn>) {
         let mut queue = self.queue.lock();
         queue.ready.push_back(turn);
         self.serve(queue);
     }
 
-    /// Takes it out of the queue.
+    /// Removes `turn` from the queue.
     pub fn withdraw(&self, turn: &Arc<dyn Turn>) {
         self.queue.lock().ready.retain(|ready| !Arc::ptr_eq(ready, turn));
     }
 
-    /// Has a thread come for what is ready: one that waits, or a new one. If there is neither, a thread that runs comes.
+    /// Wakes an idle thread for the queue, or starts a new one. If neither is possible, a running thread picks up the
+    /// work.
     fn serve(&self, mut queue: MutexGuard<'_, Queue>) {
         if queue.idle > 0 {
             queue.idle -= 1;
@@ -109,14 +110,14 @@ impl Pool {
         }
     }
 
-    /// Starts the threads that are to be started. False if one cannot be.
+    /// Starts the threads in `to_start`. False if one cannot be started.
     pub fn start_threads(self: &Arc<Self>) -> bool {
         let mut queue = self.queue.lock();
         while queue.to_start > 0 {
             queue.to_start -= 1;
             let pool = self.clone();
             let start = || self.timer.vfs.spawn(self.lane.thread_name(), Box::new(move || pool.run()));
-            // Nobody joins it.
+            // The thread is never joined.
             if let Err(error) = MutexGuard::unlocked(&mut queue, start).map(drop) {
                 note::warn!(%error, "background work waits for a thread");
                 queue.to_start += 1;
@@ -126,7 +127,7 @@ impl Pool {
         true
     }
 
-    /// The life of a thread.
+    /// Main function of a thread.
     fn run(self: &Arc<Self>) {
         POOL.replace(Some(self.clone()));
         if self.lane == Lane::LowCompaction && !self.timer.vfs.lower_cpu_priority() {
@@ -142,13 +143,13 @@ impl Pool {
             });
         }
         queue.threads -= 1;
-        // One too many leaves: another may have to come for what it was woken for.
+        // A surplus thread may end after being woken for a turn. Another thread must take the turn.
         if !queue.ready.is_empty() {
             self.serve(queue);
         }
     }
 
-    /// Waits for work. False if none came for so long that the thread ends.
+    /// Waits for work. False after an idle time long enough to end the thread.
     fn wait(&self, queue: &mut MutexGuard<'_, Queue>) -> bool {
         queue.idle += 1;
         loop {
@@ -165,7 +166,8 @@ impl Pool {
     }
 }
 
-/// The calling thread is away from its pool while this lives: another may take its place (E4). For any other thread it is nothing.
+/// Guard: the calling thread is away from its pool, and another thread may take its place (E4). No effect on other
+/// threads.
 pub(super) struct AwayFromPool(Option<Arc<Pool>>);
 
 impl AwayFromPool {

@@ -1,4 +1,4 @@
-//! A database's place in an Env: its limits, and what runs for it. Keeps E2, E3.
+//! A database's registration with an Env: its limits and its running jobs. Keeps E2, E3.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use super::signal::Signal;
 use super::{Client, Lane, PerLane};
 use crate::background::caught::caught_panic;
 
-/// How many jobs of a database may run at once.
+/// Limits on concurrent jobs of a database.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub flushes: usize,
@@ -42,7 +42,7 @@ pub(crate) struct Registration {
     limits: Limits,
     pub(super) upkeep: Arc<Signal>,
     lanes: Mutex<Lanes>,
-    /// Nothing runs any more.
+    /// Notified when no job runs any more.
     idle: Condvar,
 }
 
@@ -56,9 +56,9 @@ struct LaneState {
     /// In the pool's queue.
     is_queued: bool,
     running: usize,
-    /// Of those running: inside a listener (E4).
+    /// Running jobs inside a listener (E4).
     away: usize,
-    /// Work may have come while as many ran as may.
+    /// Work may have arrived while the lane was at its limit.
     again: bool,
 }
 
@@ -69,14 +69,14 @@ impl Lanes {
 }
 
 thread_local! {
-    /// The turn that this thread of an Env is at.
+    /// The current turn of this Env thread.
     static CURRENT: RefCell<Option<Current>> = const { RefCell::new(None) };
 }
 
 struct Current {
     registration: Arc<Registration>,
     lane: Lane,
-    /// To be run when the turn is over.
+    /// Tasks to run after the turn.
     after: Vec<Task>,
 }
 
@@ -95,13 +95,13 @@ impl Registration {
         registration
     }
 
-    /// Says that there may be flushes and compactions to do.
+    /// Signals possible flushes and compactions.
     pub fn signal_jobs(self: &Arc<Self>) {
         self.signal(Lane::Flush);
         self.signal(self.limits.compaction_lane);
     }
 
-    /// Says that there may be work.
+    /// Signals possible work of a lane.
     pub fn signal(self: &Arc<Self>, lane: Lane) {
         let mut lanes = self.lanes.lock();
         if lanes.is_ended {
@@ -120,12 +120,12 @@ impl Registration {
         self.env.pool(lane).push(self.clone());
     }
 
-    /// Threads that may help with parts of what a caller waits for.
+    /// Helper threads for parts of a caller's work.
     pub fn helpers(&self, count: usize) -> Helpers {
         Helpers::new(self.env.pool(Lane::Parts), count)
     }
 
-    /// Threads that may help with parts of a compaction.
+    /// Helper threads for parts of a compaction.
     pub fn compaction_helpers(&self, count: usize) -> Helpers {
         Helpers::new(self.env.pool(self.limits.compaction_lane), count)
     }
@@ -166,7 +166,8 @@ impl Registration {
         }
     }
 
-    /// Cancels what is queued, and waits for what runs. Not on a thread that runs a job of the database: see [`defer`](Self::defer).
+    /// Cancels queued turns and waits for running jobs. Must not be called from a job of the database: see
+    /// [`defer`](Self::defer).
     pub fn end(&self) {
         let mut lanes = self.lanes.lock();
         let is_first = !std::mem::replace(&mut lanes.is_ended, true);
@@ -179,7 +180,7 @@ impl Registration {
         }
     }
 
-    /// Has `task` run after the job that this thread runs for the database. `false` if it runs none.
+    /// Runs `task` after the database's current job on this thread. `false` if this thread runs no job of the database.
     pub fn defer(&self, task: impl FnOnce() + Send + 'static) -> bool {
         CURRENT.with_borrow_mut(|current| match current {
             Some(current) if current.registration.id == self.id => {
@@ -218,14 +219,14 @@ impl Turn for Registration {
         let after = CURRENT.take().map(|current| current.after).unwrap_or_default();
         self.end_turn(lane, worked || panicked.is_err());
         if !after.is_empty() {
-            // No part of the lane's work: the pool is not to wait for it.
+            // Not part of the lane's work: the pool must not wait for these tasks.
             let _away = AwayFromPool::new();
             after.into_iter().for_each(|task| task());
         }
     }
 }
 
-/// Runs code of a caller's, which may wait for a database. On a thread of an Env others take the thread's place (E4).
+/// Runs user code, which may wait for a database. On an Env thread, another thread may take its place (E4).
 pub(crate) fn as_away(run: impl FnOnce()) {
     let current =
         CURRENT.with_borrow(|current| current.as_ref().map(|current| (current.registration.clone(), current.lane)));
@@ -234,7 +235,7 @@ pub(crate) fn as_away(run: impl FnOnce()) {
     run();
 }
 
-/// A job of the database is in a caller's code while this lives.
+/// Guard: a job of the database is inside user code.
 struct Away {
     registration: Arc<Registration>,
     lane: Lane,
@@ -242,7 +243,7 @@ struct Away {
 
 impl Away {
     fn new(registration: Arc<Registration>, lane: Lane) -> Self {
-        // One turn of upkeep at a time, wherever it is.
+        // Upkeep runs one turn at a time, even while away.
         if lane != Lane::Upkeep {
             registration.go_away(lane);
         }

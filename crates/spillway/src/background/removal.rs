@@ -1,8 +1,8 @@
-//! Deletes what nothing needs so that syncs of the log do not stand behind it.
+//! Paced deletion of obsolete files, so WAL syncs do not queue behind it at the disk.
 //!
-//! Where a file system tells its disk at once what is free (the mount option `discard`), deleting 4 MB keeps the disk from
-//! everything else for 7 ms, 64 MB for a tenth of a second, and five small files one after the other for 5 ms. So while the
-//! throttle limits deletions a file loses its name at once, and its space in steps.
+//! On a file system mounted with `discard`, deleting 4 MB blocks the disk for 7 ms, 64 MB for 100 ms, and five small
+//! files in a row for 5 ms. While the throttle limits deletions, a file is unlinked at once and its space is released
+//! in steps.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -15,16 +15,16 @@ use vfs::{Remains, Vfs};
 
 use crate::background::{Throttle, Work};
 
-/// Keeps the disk for about a millisecond; half as much keeps it for two thirds of that.
+/// Blocks the disk for about a millisecond; half as much blocks it for two thirds of a millisecond.
 const STEP_BYTES: u64 = 512 << 10;
 
-/// No more waits than this part of the space that is free, so that nobody finds none for it.
+/// Pending space is at most the free space divided by this, so pacing does not fill the disk.
 const FREE_PER_WAITING: u64 = 8;
 
-/// Files at the most: each is an open one.
+/// Maximum of pending files: each holds an open file.
 const FILES_MAX: usize = 64;
 
-/// Files that have no name any more, oldest first. A leaf lock, not held while the space is given back.
+/// Unlinked files, oldest first. A leaf lock, not held while space is released.
 pub struct Removals {
     vfs: Arc<dyn Vfs>,
     throttle: Arc<Throttle>,
@@ -42,8 +42,8 @@ impl Removals {
         Removals { vfs, throttle, waiting: Mutex::default() }
     }
 
-    /// Takes over a file. What is returned is to be dropped: what waits would be too much of the space that is free, or the
-    /// oldest is one file too many.
+    /// Adds a file. Returns files to drop: all files if their bytes exceed the share of the free space, else the oldest
+    /// beyond `FILES_MAX`.
     fn add(&self, file: Box<dyn Remains>, free_bytes: Option<u64>) -> VecDeque<Box<dyn Remains>> {
         let mut waiting = self.waiting.lock();
         waiting.files.push_back(file);
@@ -55,13 +55,13 @@ impl Removals {
         waiting.files.drain(..too_many).collect()
     }
 
-    /// How long it is to the next step; `None` where there is none to make.
+    /// Time until the next step; `None` if no file is pending.
     pub fn until_next(&self, now: Duration) -> Option<Duration> {
         let waiting = self.waiting.lock();
         (!waiting.files.is_empty()).then(|| waiting.next_step.saturating_sub(now))
     }
 
-    /// Makes steps as long as they are due. `charge` says how long to wait after one of so many bytes.
+    /// Runs all due steps. `charge` returns the wait after a step of so many bytes.
     fn step(&self, clock: &dyn Fn() -> Duration, charge: &dyn Fn(u64) -> Option<Duration>) {
         let mut waiting = self.waiting.lock();
         while clock() >= waiting.next_step {
@@ -75,7 +75,7 @@ impl Removals {
         }
     }
 
-    /// Gives everything back at once. False where there was nothing.
+    /// Releases all space at once. False if there was none.
     fn give_back(&self) -> bool {
         let files = std::mem::take(&mut self.waiting.lock().files);
         !files.is_empty()
@@ -83,7 +83,7 @@ impl Removals {
 }
 
 impl Removals {
-    /// Deletes a file that nothing needs. Its space may come later.
+    /// Deletes an obsolete file. Its space may be released later.
     pub(crate) fn remove_obsolete(&self, path: &Path) -> Result<()> {
         if !self.throttle.limits(Work::Deletion) {
             return self.vfs.remove_file(path);
@@ -95,15 +95,15 @@ impl Removals {
         Ok(())
     }
 
-    /// Gives back what [`remove_obsolete`](Self::remove_obsolete) left, as far as the throttle lets it.
+    /// Releases the space left by [`remove_obsolete`](Self::remove_obsolete), as far as the throttle permits.
     pub(crate) fn give_back_space(&self) {
         self.step(&|| self.vfs.now(), &|bytes| self.throttle.charge(Work::Deletion, bytes));
     }
 
-    /// Makes a file, again where there was no space for it but some that waits.
+    /// Calls `make`. After `NoSpace` it releases all pending space, and if there was any, retries once.
     ///
     /// # Errors
-    /// What making it yields.
+    /// Errors of `make`.
     pub(crate) fn with_all_space<T>(&self, make: impl Fn() -> Result<T>) -> Result<T> {
         match make() {
             Err(error) if error.kind() == ErrorKind::NoSpace && self.give_back() => make(),
@@ -111,7 +111,7 @@ impl Removals {
         }
     }
 
-    /// For whoever found no space, or leaves.
+    /// Called after a background error, for lack of space, and on close.
     pub(crate) fn give_back_all_space(&self) {
         self.give_back();
     }

@@ -1,4 +1,4 @@
-//! How a database calls for threads: [`Signal`] for upkeep, [`StateChanged`] for jobs and for whoever waits.
+//! How a database calls for threads: [`Signal`] for upkeep, [`StateChanged`] for jobs and for waiting threads.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -7,7 +7,7 @@ use parking_lot::{Condvar, Mutex, MutexGuard};
 use super::Lane;
 use super::registration::Registration;
 
-/// Calls for a turn of upkeep. May be raised under any lock. Without an Env it only stays raised.
+/// Requests a turn of upkeep. May be raised under any lock. Without an Env it only stays raised.
 #[derive(Default)]
 pub(crate) struct Signal {
     state: Mutex<SignalState>,
@@ -17,9 +17,9 @@ pub(crate) struct Signal {
 #[derive(Default)]
 struct SignalState {
     is_raised: bool,
-    /// The timer looks within [`LOOK_EVERY`](super::timer::LOOK_EVERY).
+    /// The timer checks the signal within [`LOOK_EVERY`](super::timer::LOOK_EVERY).
     looks_soon: bool,
-    /// The time is over that the last turn waits for.
+    /// The time limit of the last turn has expired.
     is_over: bool,
 }
 
@@ -33,8 +33,8 @@ impl Signal {
         self.wake();
     }
 
-    /// As [`raise`](Self::raise), for work that may wait some milliseconds: no thread is woken if the timer looks soon. A
-    /// wake-up costs the caller more than many a task takes.
+    /// As [`raise`](Self::raise), for work with some milliseconds to spare. Wakes no thread if the timer checks soon: a
+    /// wake-up often costs the caller more than the work itself.
     pub fn raise_soon(&self) {
         let mut state = self.state.lock();
         state.is_raised = true;
@@ -44,7 +44,8 @@ impl Signal {
         }
     }
 
-    /// As [`raise_soon`](Self::raise_soon). If it was raised already, more work came than may wait for the next look.
+    /// As [`raise_soon`](Self::raise_soon), but wakes a thread if the signal was raised already: there is more work
+    /// than may wait for the next check.
     pub fn raise_again(&self) {
         let mut state = self.state.lock();
         let was_raised = std::mem::replace(&mut state.is_raised, true);
@@ -60,13 +61,13 @@ impl Signal {
         }
     }
 
-    /// Lowers it. Whether it was raised.
+    /// Clears the signal. Returns whether it was raised.
     #[cfg(test)]
     pub fn take(&self) -> bool {
         std::mem::take(&mut self.state.lock().is_raised)
     }
 
-    /// Lowers it for a turn. Whether the time is over that the last turn waits for; `None` if nothing calls for a turn.
+    /// Clears the signal for a turn. Returns whether the last turn's time limit expired; `None` if no turn is due.
     pub(super) fn begin_turn(&self) -> Option<bool> {
         let mut state = self.state.lock();
         let called = state.is_raised || state.is_over;
@@ -74,26 +75,26 @@ impl Signal {
         called.then(|| std::mem::take(&mut state.is_over))
     }
 
-    /// The timer looks soon from now on.
+    /// From now on the timer checks soon.
     pub(super) fn looks_soon(&self) {
         self.state.lock().looks_soon = true;
     }
 
-    /// A look of the timer's: whether it is raised. `is_last`: none comes soon after it.
+    /// Called by the timer. Returns whether the signal is raised. `is_last`: no further check follows soon.
     pub(super) fn look(&self, is_last: bool) -> bool {
         let mut state = self.state.lock();
         state.looks_soon &= !is_last && !state.is_raised;
         state.is_raised
     }
 
-    /// Calls for a turn: because it is raised, or because the time is over that the last turn waits for.
+    /// Requests a turn: the signal is raised, or the last turn's time limit expired (`is_over`).
     pub(super) fn call_for_turn(&self, is_over: bool) {
         self.state.lock().is_over |= is_over;
         self.wake();
     }
 }
 
-/// Tells of changes of a database's state: threads that wait for one, and jobs that may have something to do.
+/// Notifies waiting threads and jobs of changes of the database's state.
 #[derive(Default)]
 pub(crate) struct StateChanged {
     waiting: Condvar,
@@ -101,12 +102,12 @@ pub(crate) struct StateChanged {
 }
 
 impl StateChanged {
-    /// Has jobs run on an Env's threads from now on.
+    /// From now on, jobs run on threads of an Env.
     pub fn run_jobs_by(&self, registration: Arc<Registration>) {
         let _ = self.registration.set(registration); // a database registers once
     }
 
-    /// `None` where no thread runs jobs.
+    /// `None` if no thread runs jobs.
     pub fn registration(&self) -> Option<&Arc<Registration>> {
         self.registration.get()
     }

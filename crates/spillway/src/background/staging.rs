@@ -1,5 +1,5 @@
-//! A database directory in the making: filled under a temporary name, and renamed into place once it is whole and
-//! synced, so that a directory of the final name is a database or is not there.
+//! A database directory under construction. It is filled under a temporary name, synced, and renamed into place. So a
+//! directory of the final name is either absent or a complete database.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::version::file_name;
 /// Bytes copied at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-/// What follows the final name while the directory is being filled.
+/// Suffix of the temporary name.
 const SUFFIX: &str = ".tmp";
 
-/// The directory that is being filled. Dropped without [`commit`](Staging::commit), it is removed.
+/// The directory under construction. Removed on drop unless [`commit`](Staging::commit) renamed it.
 pub(crate) struct Staging {
     vfs: Arc<dyn Vfs>,
     target: PathBuf,
@@ -25,10 +25,10 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// Begins a directory that will be `target`. What an interrupted attempt left under the temporary name is removed.
+    /// Begins a directory to be renamed to `target`. Removes leftovers of an interrupted attempt.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is something of that name, or something of the temporary name that is not ours.
+    /// `InvalidArgument`: `target` exists, or the temporary name exists and is not a directory of database files only.
     pub fn begin(vfs: Arc<dyn Vfs>, target: &Path) -> Result<Staging> {
         if vfs.exists(target)? {
             return Err(Error::invalid_argument("exists already; name a directory that does not").at_path(target));
@@ -47,21 +47,21 @@ impl Staging {
         &self.dir
     }
 
-    /// Gives a file that nobody will change a second name here, or copies it where that cannot be.
+    /// Hard-links an immutable file into the directory; copies it if the link fails.
     pub fn link_or_copy(&self, from: &Path) -> Result<()> {
         let to = self.place_of(from)?;
         match self.vfs.hard_link(from, &to) {
             Ok(()) => Ok(()),
             Err(error) if error.is_not_found() => Err(error),
-            // Another file system, or one without links: whatever the reason, a copy shows whether the file is readable.
+            // Another file system, or no support for links. If the file itself is unreadable, the copy fails as well.
             Err(_) => self.copy(from, None),
         }
     }
 
-    /// Copies the first `bytes` of a file, all of it without, and syncs the copy.
+    /// Copies the first `bytes` of a file (`None`: the whole file) and syncs the copy.
     ///
     /// # Errors
-    /// `Corruption`: the file has fewer.
+    /// `Corruption`: the file is shorter than `bytes`.
     pub fn copy(&self, from: &Path, bytes: Option<u64>) -> Result<()> {
         let to = self.place_of(from)?;
         let source = self.vfs.open(from)?;
@@ -83,7 +83,7 @@ impl Staging {
         file.sync(IoClass::Other)
     }
 
-    /// Gives the directory its final name, durably. Every file in it has been synced.
+    /// Renames the directory to its final name, durably. Every file in it must be synced already.
     pub fn commit(mut self) -> Result<()> {
         self.vfs.sync_dir(&self.dir)?;
         self.vfs.rename(&self.dir, &self.target)?;
@@ -100,11 +100,11 @@ impl Staging {
     }
 }
 
-/// Shows `visit` the first `end` bytes of a file, all that there are at the most, block by block, each with its offset.
-/// Returns how many there were.
+/// Calls `visit` with each block of the first `end` bytes of a file and its offset. Stops early at the end of the file.
+/// Returns the number of bytes read.
 ///
 /// # Errors
-/// The file's, and whatever `visit` returns, which ends it.
+/// Read errors, and errors of `visit`; each ends the read.
 pub(crate) fn read_blocks(
     from: &dyn RandomFile,
     end: u64,
@@ -136,7 +136,7 @@ impl Drop for Staging {
     }
 }
 
-/// Removes a directory with the database files in it, and refuses one that holds anything else.
+/// Removes a directory of database files. Refuses a directory with any other file.
 fn remove_database_files(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     let refused = |what: String| Error::invalid_argument(what).at_path(dir);
     if vfs.metadata(dir)?.kind != FileKind::Directory {

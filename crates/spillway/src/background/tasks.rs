@@ -1,7 +1,7 @@
-//! Short tasks that no caller should wait for: sorting a part of a memtable, giving a memtable's memory back, syncing a
-//! log beside the table that is built from it. Threads of the Env run them, in the order they came.
+//! Short tasks off the caller's path: sorting a part of a memtable, freeing a memtable's memory, syncing a WAL during
+//! the build of a table. Threads of the Env run tasks in order of arrival.
 //!
-//! Where background work runs inline, and where the database is open for reading only, a task is run by whoever hands it in.
+//! If background work runs inline, or the database is read-only, the caller runs the task.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -14,18 +14,18 @@ use vfs::Task;
 use crate::background::caught::caught_panic;
 use crate::background::{Lane, Registration};
 
-/// Tasks that wait at the most; beyond that whoever hands one in runs it, so that the queue cannot outgrow its threads.
+/// Maximum of queued tasks. Beyond it the caller runs its task, so the queue cannot outgrow its threads.
 const WAITING_MAX: usize = 1024;
 
-/// Tasks of a database at once, at the most.
+/// Maximum of concurrent tasks of a database.
 const AT_ONCE_MAX: usize = 4;
 
-/// Tasks at once of a database that may have so many jobs.
+/// Concurrent tasks of a database with `max_background_jobs`.
 pub(crate) fn at_once(max_background_jobs: usize) -> usize {
     max_background_jobs.clamp(1, AT_ONCE_MAX)
 }
 
-/// Tasks on their way to threads. A leaf lock.
+/// Queue of tasks. A leaf lock.
 pub struct Tasks {
     inline: bool,
     waiting: Mutex<Waiting>,
@@ -39,18 +39,18 @@ struct Waiting {
 }
 
 impl Tasks {
-    /// `inline`: whoever hands a task in runs it.
+    /// `inline`: the caller runs each task.
     pub fn new(inline: bool) -> Arc<Self> {
         Arc::new(Tasks { inline, waiting: Mutex::default(), registration: OnceLock::new() })
     }
 
-    /// Has threads of an Env come for tasks, those that wait included.
+    /// From now on, threads of an Env run the tasks, including queued ones.
     pub(crate) fn run_by(&self, registration: Arc<Registration>) {
         let _ = self.registration.set(registration); // a database registers once
         self.call();
     }
 
-    /// `None` where no threads of an Env come.
+    /// `None` if no Env runs the tasks.
     pub(crate) fn registration(&self) -> Option<&Arc<Registration>> {
         self.registration.get()
     }
@@ -61,14 +61,14 @@ impl Tasks {
         }
     }
 
-    /// Has a task run: soon, once, and not at all where the database closes before its turn comes.
+    /// Runs a task once, soon. Dropped without running if the database closes first.
     pub fn run(&self, task: Task) {
         if let Some(task) = self.enqueue(task) {
             task();
         }
     }
 
-    /// Returns a task that its owner has to run.
+    /// Returns the task if the caller must run it.
     fn enqueue(&self, task: Task) -> Option<Task> {
         if self.inline {
             return Some(task);
@@ -83,7 +83,7 @@ impl Tasks {
         None
     }
 
-    /// Runs the first that waits. Calls `found` before. False if none waits.
+    /// Runs the oldest queued task. Calls `found` first if more are queued. False if the queue is empty.
     pub(crate) fn run_one(&self, found: &dyn Fn()) -> bool {
         let (task, is_last) = {
             let mut waiting = self.waiting.lock();
@@ -96,21 +96,21 @@ impl Tasks {
         if let Err(error) = caught_panic("a task", task) {
             note::error!(%error, "the thread goes on");
         }
-        // A flush leaves many memtables to be freed: who woke on this processor need not wait for all.
+        // A flush queues many memtables to free. Yield between them to threads woken on this processor.
         std::thread::yield_now();
         true
     }
 
-    /// Drops what waits. Tasks handed in later are run by whoever does.
+    /// Drops queued tasks. From now on callers run their tasks.
     pub fn end(&self) {
         let mut waiting = self.waiting.lock();
         waiting.ended = true;
         let dropped = std::mem::take(&mut waiting.tasks);
         drop(waiting);
-        drop(dropped); // off the lock: what a task owns may hand in another when it is dropped
+        drop(dropped); // off the lock: dropping a task may enqueue another
     }
 
-    /// The same, as memtables know it.
+    /// The queue as a `Background` for memtables.
     pub fn as_background(self: &Arc<Self>) -> Background {
         let tasks = self.clone();
         Background::new(move |task| tasks.run(task))

@@ -1,7 +1,7 @@
-//! The clock of upkeep: calls for turns whose time has come. One thread for all databases of an Env; it also starts the
+//! The upkeep timer: requests turns when they are due. One thread for all databases of an Env; it also starts the
 //! threads of pools.
 //!
-//! After a turn it looks some times at the database's signal, so that writers need not wake a thread
+//! After a turn it polls the database's signal a few times, so writers need not wake a thread
 //! ([`Signal::raise_soon`](super::Signal::raise_soon)).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,17 +15,17 @@ use vfs::Vfs;
 use super::env::Shared;
 use super::registration::Registration;
 
-/// From one look at a signal to the next, and how many come after a turn.
+/// Interval between polls of a signal, and the number of polls after a turn.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(10);
 pub(super) const LOOKS: u32 = 10;
 
-/// From one try to start a thread to the next.
+/// Interval between attempts to start a thread.
 const START_AGAIN: Duration = Duration::from_secs(1);
 
 pub(super) struct Timer {
     /// Starts the threads of the Env, and is its clock.
     pub vfs: Arc<dyn Vfs>,
-    /// A thread that found no work for so long ends.
+    /// Idle time after which a thread ends.
     pub idle_max: Duration,
     due: Mutex<Due>,
     changed: Condvar,
@@ -34,12 +34,12 @@ pub(super) struct Timer {
 #[derive(Default)]
 struct Due {
     databases: BTreeMap<u64, Wait>,
-    /// When something is due of which database.
+    /// Due times of the databases.
     order: BTreeSet<(Duration, u64)>,
-    /// Databases that are registered.
+    /// Number of registered databases.
     registered: usize,
     has_thread: bool,
-    /// When pools' threads are to be started, if any are.
+    /// When to start threads for pools; `None` if none are requested.
     start_at: Option<Duration>,
     /// When the thread wakes by itself; `None` while it runs.
     wakes_at: Option<Duration>,
@@ -76,7 +76,7 @@ impl Timer {
         usize::from(self.due.lock().has_thread)
     }
 
-    /// For a database that registers.
+    /// Called when a database registers.
     ///
     /// # Errors
     /// `Io`: the thread cannot be started.
@@ -84,26 +84,26 @@ impl Timer {
         let mut due = self.due.lock();
         if !due.has_thread {
             let shared = shared.clone();
-            drop(self.vfs.spawn("spillway-timer", Box::new(move || shared.timer.run(&shared)))?); // nobody joins it
+            drop(self.vfs.spawn("spillway-timer", Box::new(move || shared.timer.run(&shared)))?); // never joined
             due.has_thread = true;
         }
         due.registered += 1;
         Ok(())
     }
 
-    /// For a database that leaves.
+    /// Called when a database unregisters.
     pub fn end(&self, id: u64) {
         let mut due = self.due.lock();
         due.registered -= 1;
         let gone = due.remove(id);
         if due.registered == 0 {
-            self.changed.notify_one(); // whose wait has an end from now on
+            self.changed.notify_one(); // from now on its wait has a time limit
         }
         drop(due);
         drop(gone);
     }
 
-    /// After a turn of upkeep: looks for a while, and calls for the next turn after `limit`.
+    /// Called after a turn of upkeep. Polls the signal for a while, and requests the next turn after `limit`.
     pub fn rest(&self, registration: &Arc<Registration>, limit: Option<Duration>) {
         registration.upkeep.looks_soon();
         let now = self.vfs.now();
@@ -113,7 +113,7 @@ impl Timer {
         self.put_off(&mut due, wait, now);
     }
 
-    /// Notes when the timer is to look next; not at all if neither a look nor an end is to come.
+    /// Schedules the next poll or time limit of a database; drops `wait` if neither remains.
     fn put_off(&self, due: &mut Due, mut wait: Wait, now: Duration) {
         let look_at = (wait.looks_left > 0).then(|| now + LOOK_EVERY);
         let Some(next) = look_at.into_iter().chain(wait.over_at).min() else { return };
@@ -124,13 +124,13 @@ impl Timer {
         }
     }
 
-    /// Has the thread start those that pools want.
+    /// Makes the timer thread start threads for pools.
     pub fn start_threads(&self) {
         self.due.lock().start_at = Some(Duration::ZERO);
         self.changed.notify_one();
     }
 
-    /// The life of the thread.
+    /// Main function of the timer thread.
     fn run(&self, shared: &Shared) {
         let mut due = self.due.lock();
         loop {
@@ -151,7 +151,7 @@ impl Timer {
         }
     }
 
-    /// True if the time is over.
+    /// Waits for a change. True if `limit` expired.
     fn wait(&self, due: &mut MutexGuard<'_, Due>, limit: Option<Duration>) -> bool {
         due.wakes_at = Some(limit.map_or(Duration::MAX, |limit| self.vfs.now() + limit));
         let is_over = match limit {
@@ -174,7 +174,7 @@ impl Timer {
         }
     }
 
-    /// Looks at a database that something is due of.
+    /// Handles one due database.
     fn look(&self, due: &mut MutexGuard<'_, Due>, mut wait: Wait, now: Duration) {
         let signal = wait.registration.upkeep.clone();
         let is_over = wait.over_at.is_some_and(|over_at| over_at <= now);

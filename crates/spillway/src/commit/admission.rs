@@ -1,4 +1,4 @@
-//! What a write does before it takes a number: everything that can fail or wait (C4).
+//! Admission: the fallible and blocking steps of a write before its sequence numbers (C4).
 
 use std::sync::Arc;
 
@@ -20,32 +20,32 @@ use crate::queue::room::MemoryWanted;
 use crate::queue::view::ReadView;
 use crate::wal::value_logs::stored_value_bytes_max;
 
-/// A batch's share in one family.
+/// The part of a batch for one family.
 pub(crate) struct Part<'a> {
     pub family: &'a Arc<Family>,
-    /// Holds the memtable that the entries are reserved in. `None` while the writer waits: the memtables that a view holds
-    /// would not be freed, and that may be what it waits for.
+    /// Pins the memtable with the reserved room. `None` while the writer waits: the wait may be for memory of pinned
+    /// memtables.
     view: Option<Guard<Arc<ReadView>>>,
-    /// The id of the memtable that room was reserved in; 0 for none yet.
+    /// Id of the memtable with the reserved room; 0 if none yet.
     reserved_in: u64,
-    /// The id of the memtable that was charged for that; 0 for none yet.
+    /// Id of the memtable charged for the room; 0 if none yet.
     charged_in: u64,
     entries: usize,
     payload_bytes: usize,
-    /// What of that a memtable takes which leaves values in the log.
+    /// As `payload_bytes`, for a memtable with values left in the WAL.
     referring_bytes: usize,
     smallest: &'a [u8],
     largest: &'a [u8],
 }
 
 impl<'a> Part<'a> {
-    /// The memtable to insert into, once room was reserved.
+    /// The memtable to insert into. Room must be reserved.
     pub fn memtable(&self) -> &QueuedMemtable {
         let view = self.view.as_ref().expect("a part that was reserved has a view");
         &view.mutable
     }
 
-    /// Takes a view whose memtable is the mutable one, as far as is known.
+    /// Takes a new view unless the held one has the mutable memtable.
     fn refresh_view(&mut self) {
         let is_mutable = |view: &Guard<Arc<ReadView>>| view.mutable.id() == self.family.mutable_id();
         if !self.view.as_ref().is_some_and(is_mutable) {
@@ -53,23 +53,23 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// The bounds of the keys touched, for the range latches.
+    /// Bounds of the touched keys, for the range latches.
     pub fn keys(&self) -> KeyRange<'a> {
         let (family, order) = (self.family.id(), &self.family.order().user);
         KeyRange { family, order, start: self.smallest, end: self.largest, end_is_exclusive: false }
     }
 
-    /// True while the reserved memtable is the one that writes go to. Asked under the commit lock.
+    /// True while the reserved memtable is the mutable one. Called under the commit lock.
     pub fn is_current(&self) -> bool {
         self.family.mutable_id() == self.reserved_in
     }
 }
 
-/// Who waits for an ingest.
+/// How a commit waits for latches.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiter {
     pub no_slowdown: bool,
-    /// Not another ingest: the wait is counted.
+    /// A write, not an ingest: its waits are counted.
     pub is_writer: bool,
 }
 
@@ -79,15 +79,14 @@ impl Waiter {
     }
 }
 
-/// Memtables that a write switches before it gives up: the first may have been filled by others meanwhile, but not this
-/// many.
+/// Memtable switches before a write fails. Concurrent writers may fill a fresh memtable, but not this many in a row.
 const SWITCHES_MAX: usize = 100;
 
 pub(crate) type Parts<'a> = SmallVec<[Part<'a>; 2]>;
 
-/// What a part still needs before the batch can take numbers.
+/// Missing resource of a part.
 enum Lacking {
-    /// A memtable other than this one, which has no room for so many bytes.
+    /// A memtable with `need_bytes` of room; the memtable with id `full` lacks it.
     Memtable {
         full: u64,
         need_bytes: usize,
@@ -95,16 +94,16 @@ enum Lacking {
     Memory(MemoryWanted),
 }
 
-/// Lets go of what the parts hold, before a wait.
+/// Releases the views of the parts before a wait.
 pub(crate) fn release_views(parts: &mut Parts<'_>) {
     parts.iter_mut().for_each(|part| part.view = None);
 }
 
-/// Takes a batch apart by family into `parts`, and checks it.
+/// Splits a batch by family into `parts` and checks it.
 ///
 /// # Errors
-/// `InvalidArgument`: a range that ends before it starts, an operand for a family without a merge operator, an unknown family.
-/// `Closed`: a dropped one.
+/// `InvalidArgument`: a range with its end before its start, a merge operand without a merge operator, an unknown
+/// family. `Closed`: a dropped family.
 pub(crate) fn summarise<'a>(
     batch: &'a WriteBatch,
     set: &'a FamilySet,
@@ -140,7 +139,7 @@ fn inverted_range(family: &Family, start: &[u8], end: &[u8]) -> Error {
     ))
 }
 
-/// An operand that no read could apply.
+/// Refused at the write: no read could apply the operand.
 #[cold]
 fn no_operator(family: &Family) -> Error {
     Error::invalid_argument(format!("column family \"{}\" has no merge operator", family.name()))
@@ -178,7 +177,7 @@ impl<'a> Part<'a> {
         if record.kind == base::ValueKind::Merge && self.family.read_context().merge_operator.is_none() {
             return Err(no_operator(self.family));
         }
-        // A part's first key is its bounds already: a comparator that is a function of C is not asked for nothing.
+        // The first key of a part is its own bound. Skip the compare: it may call a C function.
         if !std::ptr::eq(record.key, self.smallest) && order.compare(record.key, self.smallest).is_lt() {
             self.smallest = record.key;
         }
@@ -188,12 +187,12 @@ impl<'a> Part<'a> {
         Ok(())
     }
 
-    /// What the part takes in a memtable of its own, at the worst.
+    /// Worst-case bytes of the part in a memtable of its own.
     pub fn room_alone(&self, memtable: &dyn memtable::Memtable) -> usize {
         memtable.worst_case_bytes(self.entries, self.payload_bytes)
     }
 
-    /// What the part takes in a family's memtable, at the worst.
+    /// Worst-case bytes of the part in the family's memtable.
     fn room_in(&self, queued: &QueuedMemtable, is_logged: bool) -> usize {
         if is_logged && queued.leaves_values() {
             return queued.memtable().worst_case_bytes(self.entries, self.referring_bytes);
@@ -201,14 +200,14 @@ impl<'a> Part<'a> {
         queued.room_for(self.entries, self.payload_bytes)
     }
 
-    /// The family and the bounds of the keys touched in it, as the pipeline keeps them.
+    /// The part's family and key bounds, in the pipeline's form.
     pub fn bounds(&self) -> KeyBounds {
         KeyBounds::new(self.family.id(), &self.family.order().user, self.smallest, self.largest)
     }
 }
 
 impl Committer {
-    /// Holds the write up as long as compactions are behind.
+    /// Delays the write while compactions are behind.
     pub(crate) fn wait_for_debt(&self, bytes: usize, options: &WriteOptions) -> Result<()> {
         if self.core.stall.is_free() {
             return Ok(());
@@ -225,10 +224,11 @@ impl Committer {
         self.core.check_writable()
     }
 
-    /// Latches keys for a commit, waiting for others' latches. Writes that come to the keys wait for this one.
+    /// Latches keys for a commit; waits for overlapping latches and permits. Later overlapping writes wait for this
+    /// latch.
     ///
     /// # Errors
-    /// `Busy`: it would have to wait, and may not. `Closed`, `ReadOnly`.
+    /// `Busy`: the latch is not free and `no_slowdown` is set. `Closed`, `ReadOnly`.
     pub(crate) fn latch_keys<'k>(
         &self,
         keys: impl Iterator<Item = KeyRange<'k>>,
@@ -244,7 +244,7 @@ impl Committer {
         self.core.latches.acquire(spans, &|| self.core.check_writable(), barrier)
     }
 
-    /// Finds out that no range latch is on any of the keys, waiting where one is.
+    /// Returns a clearance for `keys`; waits while an overlapping latch is granted.
     #[cold]
     pub(crate) fn clear_of_latches(&self, keys: &[KeyRange<'_>], waiter: Waiter) -> Result<Clearance<'_>> {
         if let Some(clearance) = self.core.latches.look(keys) {
@@ -262,8 +262,8 @@ impl Committer {
         clearance
     }
 
-    /// Reserves room for every part in its family's mutable memtable, and memory for that, switching memtables that have
-    /// none. Before it waits for anybody it gives back the pass.
+    /// Reserves memtable room and memory for every part. Switches full memtables. Gives the permit back before any
+    /// wait.
     pub(crate) fn reserve_memtables(
         &self,
         parts: &mut Parts<'_>,
@@ -300,7 +300,7 @@ impl Committer {
         }
     }
 
-    /// Reserves what it can; tells of the first part that lacks something.
+    /// Reserves for each part in order. Returns the first part with a missing resource; `None` if all are reserved.
     fn reserve_all<'b>(&self, parts: &mut Parts<'b>, how: (bool, bool)) -> Result<Option<(&'b Arc<Family>, Lacking)>> {
         for part in parts {
             if let Some(lacking) = self.reserve(part, how)? {
@@ -310,7 +310,7 @@ impl Committer {
         Ok(None)
     }
 
-    /// Reserves room for a part and memory for that, without waiting; tells what is lacking.
+    /// Reserves room and memory for a part without waiting. Returns the missing resource.
     fn reserve(&self, part: &mut Part<'_>, (has_turn, is_logged): (bool, bool)) -> Result<Option<Lacking>> {
         part.family.check_live()?;
         part.refresh_view();
@@ -321,7 +321,7 @@ impl Committer {
         }
         if part.reserved_in != id {
             let need_bytes = part.room_in(queued, is_logged);
-            // Memory first: what is reserved and cannot be paid for would stand in the way of those who wait before.
+            // Charge before reserving: an unpaid reservation would block earlier waiters for memory.
             if !self.memtables.charge(queued, need_bytes, has_turn) {
                 return Ok(Some(Lacking::Memory(MemoryWanted::of(queued, need_bytes))));
             }
@@ -329,10 +329,10 @@ impl Committer {
                 return Ok(Some(Lacking::Memtable { full: id, need_bytes }));
             };
             if is_look_due {
-                self.core.upkeep.raise_soon(); // which sees to the spare, and to what is written next
+                self.core.upkeep.raise_soon(); // to make the spare and prefault memory
             }
         }
-        // Others may have reserved on the same charge meanwhile.
+        // Concurrent writers may have reserved on the same charge meanwhile.
         let charged = self.memtables.charge(queued, 0, has_turn);
         let lacking = (!charged).then(|| Lacking::Memory(MemoryWanted::of(queued, 0)));
         part.reserved_in = id;
@@ -343,12 +343,12 @@ impl Committer {
     }
 }
 
-/// The error of a commit that asked not to wait, where keys that it touches are latched.
+/// Error of a `no_slowdown` commit with latched keys.
 fn latched() -> Error {
     Error::new(ErrorKind::Busy, "it would have to wait for an ingest or a transaction (no_slowdown was asked for)")
 }
 
-/// The error of a write that asked not to wait.
+/// Error of a `no_slowdown` write under back-pressure.
 pub(crate) fn stalled() -> Error {
     Error::new(ErrorKind::Busy, "the write would have to wait for flushes or compactions (no_slowdown was asked for)")
 }

@@ -1,5 +1,5 @@
-//! Write batches, in RocksDB's layout: `fixed64 sequence, fixed32 count, records` (`db/write_batch.cc`), so that a
-//! batch is encoded once and its bytes go to the log as they are.
+//! Write batches in RocksDB's layout: `fixed64 sequence, fixed32 count, records` (`db/write_batch.cc`). A batch is
+//! encoded once; its records go to the WAL as they are.
 
 use base::coding::{Reader, decode_u32, decode_u64, put_prefixed, put_varint32};
 use base::limits::{self, ENTRY_BYTES_MAX, KEY_BYTES_MAX};
@@ -8,10 +8,10 @@ use base::{Error, FamilyId, Result, SeqNo, ValueKind};
 /// Bytes before the first record.
 pub const HEADER_BYTES: usize = 12;
 
-/// Bytes of an encoded batch at the most: it is one record of a log.
+/// Maximum bytes of an encoded batch: it is one WAL record.
 const BATCH_BYTES_MAX: u64 = log::PAYLOAD_BYTES_MAX;
 
-/// Record tags that have no `ValueKind`. The tags of families other than the default one are separate.
+/// Record tags without a `ValueKind`. Families other than the default one have separate tags.
 mod tag {
     pub const LOG_DATA: u8 = 0x3;
     pub const FAMILY_DELETION: u8 = 0x4;
@@ -22,7 +22,7 @@ mod tag {
     pub const FAMILY_RANGE_DELETION: u8 = 0xE;
 }
 
-/// The tag of a record of another family than the default one.
+/// Tag of a record outside the default family.
 fn family_tag(kind: ValueKind) -> u8 {
     match kind {
         ValueKind::Deletion => tag::FAMILY_DELETION,
@@ -45,23 +45,23 @@ fn kind_of_tag(byte: u8) -> Option<(ValueKind, bool)> {
     })
 }
 
-/// Changes that are applied together: all of them or none, across families.
+/// Changes applied together: all or none, across families.
 ///
-/// Families go by their ids, and a batch does not know for which database it is: to fill it with ids of one and to write it
-/// to another changes the families that have these ids there.
+/// A batch names families by id and is not bound to a database. Written to a database other than the source of the ids,
+/// it changes the families with the same ids there.
 ///
-/// A change that is larger than what can be stored ([`limits`]) is not added; to write the batch then fails, unless it is
-/// rolled back to a savepoint from before.
+/// A change larger than the limits ([`limits`]) is not added. Writing the batch then fails, unless it is rolled back to
+/// an earlier savepoint.
 #[derive(Clone, Debug)]
 pub struct WriteBatch {
     bytes: Vec<u8>,
     count: u32,
-    /// Why a change was left out: the batch cannot be written.
+    /// Why a change was left out. If set, the batch cannot be written.
     left_out: Option<LeftOut>,
     savepoints: Vec<Savepoint>,
 }
 
-/// Why a change is not in the batch that it was added to.
+/// Why a batch left out a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LeftOut {
     TooLarge,
@@ -86,11 +86,11 @@ impl WriteBatch {
         Self::default()
     }
 
-    /// Takes over bytes in RocksDB's layout, checking every record.
+    /// Takes bytes in RocksDB's layout and checks every record.
     ///
     /// # Errors
-    /// `Corruption`: the bytes are not a batch, or its count lies. `Unsupported`: a record this version cannot apply.
-    /// `InvalidArgument`: a change larger than what can be stored ([`limits`]).
+    /// `Corruption`: the bytes are not a batch, or its count is wrong. `Unsupported`: a record type this version cannot
+    /// apply. `InvalidArgument`: a change larger than the limits ([`limits`]).
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self> {
         let reader = BatchReader::new(&bytes)?;
         let count = reader.declared_count();
@@ -106,7 +106,7 @@ impl WriteBatch {
         Ok(WriteBatch { bytes, count, left_out: None, savepoints: Vec::new() })
     }
 
-    /// The encoded batch; its sequence number is set when it is committed.
+    /// The encoded batch. Its sequence number is set at the commit.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -116,12 +116,12 @@ impl WriteBatch {
         self.bytes.get(HEADER_BYTES..).unwrap_or_default()
     }
 
-    /// Changes in the batch. Log data is not one.
+    /// Number of changes. Log data does not count.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// True where writing the batch changes nothing, and a change that was left out does not have it fail.
+    /// True if the batch has no changes and left none out: writing it succeeds and changes nothing.
     pub fn is_empty(&self) -> bool {
         self.count == 0 && self.left_out.is_none()
     }
@@ -150,7 +150,7 @@ impl WriteBatch {
         self.add(family, ValueKind::Deletion, key, None);
     }
 
-    /// Deletes a key that was put at most once since it was last deleted; anything else is undefined, as in RocksDB.
+    /// Deletes a key put at most once since its last deletion. Otherwise the result is undefined, as in RocksDB.
     pub fn single_delete(&mut self, family: FamilyId, key: &[u8]) {
         self.add(family, ValueKind::SingleDeletion, key, None);
     }
@@ -160,7 +160,7 @@ impl WriteBatch {
         self.add(family, ValueKind::RangeDeletion, start, Some(end));
     }
 
-    /// Puts a blob into the log, beside the changes, that changes nothing in the database. One without changes is not logged.
+    /// Adds a blob to the WAL record only; the database does not change. Without changes in the batch it is not logged.
     pub fn put_log_data(&mut self, blob: &[u8]) {
         if blob.len() > ENTRY_BYTES_MAX {
             self.left_out = Some(LeftOut::TooLarge);
@@ -170,13 +170,13 @@ impl WriteBatch {
         put_prefixed(&mut self.bytes, blob);
     }
 
-    /// Marks a state to which [`rollback_to_savepoint`](Self::rollback_to_savepoint) returns.
+    /// Sets a savepoint for [`rollback_to_savepoint`](Self::rollback_to_savepoint).
     pub fn set_savepoint(&mut self) {
         let savepoint = Savepoint { len: self.bytes.len(), count: self.count, left_out: self.left_out };
         self.savepoints.push(savepoint);
     }
 
-    /// Takes back what was added since the last savepoint, and the savepoint itself. False where there is none.
+    /// Removes the last savepoint and everything added since. False if there is none.
     pub fn rollback_to_savepoint(&mut self) -> bool {
         let Some(savepoint) = self.savepoints.pop() else { return false };
         self.bytes.truncate(savepoint.len);
@@ -185,7 +185,7 @@ impl WriteBatch {
         true
     }
 
-    /// Forgets the last savepoint, keeping what was added since. False where there is none.
+    /// Removes the last savepoint, but keeps everything added since. False if there is none.
     pub fn pop_savepoint(&mut self) -> bool {
         self.savepoints.pop().is_some()
     }
@@ -194,13 +194,13 @@ impl WriteBatch {
         BatchReader { rest: Reader::new(self.body()), seq: SeqNo::ZERO, count: self.count, failed: false }
     }
 
-    /// True where a change was too large, or one too many, and was left out; writing the batch will fail.
+    /// True if a change was left out as too large or one too many. Writing the batch will fail.
     pub fn is_oversized(&self) -> bool {
         self.left_out.is_some()
     }
 
     /// # Errors
-    /// `InvalidArgument`: the batch cannot be written, by its size or that of a change.
+    /// `InvalidArgument`: the batch is too large, or a change was left out.
     pub(crate) fn check_size(&self) -> Result<()> {
         let what = match self.left_out {
             Some(LeftOut::TooLarge) => {
@@ -248,7 +248,7 @@ impl WriteBatch {
     }
 }
 
-/// The header of a batch of `count` changes whose first has number `seq`.
+/// Header of a batch of `count` changes; the first has number `seq`.
 pub(crate) fn header(seq: SeqNo, count: u32) -> [u8; HEADER_BYTES] {
     let mut bytes = [0; HEADER_BYTES];
     let (seq_field, count_field) = bytes.split_at_mut(8);
@@ -267,7 +267,7 @@ pub struct BatchRecord<'a> {
     pub value: &'a [u8],
 }
 
-/// Walks the changes of an encoded batch. Log data and no-ops are passed over. Ends after the first error.
+/// Iterates over the changes of an encoded batch. Skips log data and no-ops. Ends after the first error.
 #[derive(Clone, Debug)]
 pub struct BatchReader<'a> {
     rest: Reader<'a>,
@@ -293,7 +293,7 @@ impl<'a> BatchReader<'a> {
         self.seq
     }
 
-    /// Changes, as the header says.
+    /// Number of changes in the header.
     pub fn declared_count(&self) -> u32 {
         self.count
     }

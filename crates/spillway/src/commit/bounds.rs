@@ -1,8 +1,8 @@
-//! The keys that an unfinished write touches, in a fixed number of words: what an ingest or a transaction must know of
-//! writers that have numbers and may not be in the memtables yet.
+//! Key bounds of unfinished writes, in a fixed number of words. Ingests check them against numbered writers, possibly
+//! not in the memtables yet.
 //!
-//! Never less than what is written, sometimes more: long keys are clipped. So that a write's bounds are moved into the
-//! pipeline by a few stores (C3), and are read there without a lock.
+//! Bounds are conservative: long keys are clipped. So a few stores move a write's bounds into its pipeline slot (C3),
+//! and readers take no lock.
 
 use std::sync::atomic::Ordering;
 
@@ -10,13 +10,13 @@ use base::{FamilyId, UserOrder};
 
 use crate::commit::sync::AtomicU64;
 
-/// What is kept of a key.
+/// Bytes kept of a key.
 const PREFIX_BYTES: usize = 32;
 
-/// Families whose bounds a slot holds. A batch over more of them counts as touching everything.
+/// Families with bounds in a slot. A batch over more families counts as touching everything.
 pub(super) const FAMILIES_MAX: usize = 4;
 
-/// A key, or as much of its beginning as is kept.
+/// A key, or its first `PREFIX_BYTES` bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Prefix {
     bytes: [u8; PREFIX_BYTES],
@@ -38,24 +38,24 @@ impl Prefix {
     }
 }
 
-/// The user keys that a batch touches in one family, inclusive on both sides.
+/// User keys touched by a batch in one family, both ends inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeyBounds {
     family: FamilyId,
-    /// `None` for any key at all.
+    /// `None`: any key.
     keys: Option<(Prefix, Prefix)>,
 }
 
 impl KeyBounds {
-    /// The bounds of keys from `smallest` to `largest` in the family's order.
+    /// Bounds from `smallest` to `largest` in the family's order.
     pub fn new(family: FamilyId, order: &UserOrder, smallest: &[u8], largest: &[u8]) -> Self {
-        // Of a clipped key only the orders by bytes say anything.
+        // Only bytewise orders can compare a clipped key.
         let too_long = matches!(order, UserOrder::Custom(_)) && smallest.len().max(largest.len()) > PREFIX_BYTES;
         if too_long {
             return KeyBounds { family, keys: None };
         }
         let first = Prefix::of(smallest);
-        // The bounds of a single change are mostly the same key, copied once.
+        // Both bounds of a single change are mostly the same key: copy it once.
         let last = if std::ptr::eq(smallest, largest) { first } else { Prefix::of(largest) };
         KeyBounds { family, keys: Some((first, last)) }
     }
@@ -64,11 +64,11 @@ impl KeyBounds {
         self.family
     }
 
-    /// False only where the write touches no key from `start` to `end`, both included. `order` is the family's.
+    /// False only if the write touches no key from `start` to `end`, both inclusive. `order` is the family's.
     pub fn may_overlap(&self, order: &UserOrder, start: &[u8], end: &[u8]) -> bool {
         let Some((smallest, largest)) = &self.keys else { return true };
-        // Clipping keys turns `a < b` into `a <= b` at worst, in both orders by bytes, so what is clipped on both sides
-        // overlaps wherever the whole keys do.
+        // In both bytewise orders clipping turns `a < b` into `a <= b` at worst. So ranges clipped on both sides
+        // overlap whenever the whole keys do.
         let clip = |key| match order {
             UserOrder::Custom(_) => key,
             UserOrder::Bytewise | UserOrder::ReverseBytewise => <[u8]>::get(key, ..PREFIX_BYTES).unwrap_or(key),
@@ -77,7 +77,7 @@ impl KeyBounds {
     }
 }
 
-/// A part of what an unfinished write touches.
+/// Keys touched by an unfinished write, in one family or anywhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touched {
     /// Any key in any family.
@@ -86,7 +86,7 @@ pub enum Touched {
 }
 
 impl Touched {
-    /// False only where the write touches no key of the family from `start` to `end`, both included.
+    /// False only if the write touches no key of the family from `start` to `end`, both inclusive.
     pub fn may_overlap(&self, family: FamilyId, order: &UserOrder, start: &[u8], end: &[u8]) -> bool {
         match self {
             Touched::Anything => true,
@@ -95,16 +95,16 @@ impl Touched {
     }
 }
 
-/// The bounds of one write, as words that may be read while another write's replace them. Whoever reads finds out from
-/// the pipeline whether that happened; what was read is then worth nothing.
+/// Bounds of one write, in words readable while the next write replaces them. The reader then checks the pipeline: if
+/// the slot was reused, the result is worthless.
 #[derive(Default)]
 pub(super) struct StoredBounds {
-    /// Families stored, or more than `FAMILIES_MAX` for "anything".
+    /// Families stored; more than `FAMILIES_MAX` means anything.
     count: AtomicU64,
     families: [StoredFamily; FAMILIES_MAX],
 }
 
-/// `summary`: the family in the low 32 bits, then the keys' lengths in 8 bits each, then `ANY_KEY`.
+/// `summary`: the family in the low 32 bits, then two key lengths of 8 bits each, then `ANY_KEY`.
 #[derive(Default)]
 struct StoredFamily {
     summary: AtomicU64,
@@ -124,7 +124,7 @@ impl StoredBounds {
         }
     }
 
-    /// What is stored, of the `FAMILIES_MAX` places the first ones.
+    /// Returns the stored bounds in the first of the `FAMILIES_MAX` places.
     pub fn load(&self) -> [Option<Touched>; FAMILIES_MAX] {
         let mut touched = [None; FAMILIES_MAX];
         let count = self.count.load(Ordering::Relaxed);
@@ -163,7 +163,7 @@ impl StoredFamily {
     }
 }
 
-/// Words behind the key's end are left as they are.
+/// Leaves words behind the key's end unchanged.
 fn store_prefix(words: &[AtomicU64], prefix: &Prefix) {
     let used = usize::from(prefix.len).div_ceil(8);
     for (word, bytes) in words.iter().zip(prefix.bytes.as_chunks::<8>().0).take(used) {

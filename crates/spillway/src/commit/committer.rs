@@ -1,12 +1,12 @@
-//! The commit path. A write, a large batch and an ingest are each a [`Commit`]; all go through [`Committer::number`] and
+//! The commit path. Writes, large batches and ingests are each a [`Commit`]; all go through [`Committer::number`] and
 //! [`Committer::apply`]:
 //!
-//! 1. admission, off the locks: room in memtables, clearance from range latches; whatever can fail or wait (C4);
-//! 2. under the commit lock, O(1) (C3): check, take numbers, log space and a place in the pipeline; a commit that brings
-//!    flushables also holds the state lock, and installs the views that it staged there (V1);
-//! 3. off the locks: append the record (C1, C2), insert the entries, publish in order (S2).
+//! 1. Admission, off the locks: memtable room, latch permits, every fallible or blocking step (C4).
+//! 2. Under the commit lock, O(1) (C3): check, then take sequence numbers, WAL space and a pipeline slot. A commit with
+//!    flushables also holds the state lock and installs the views staged there (V1).
+//! 3. Off the locks: append the record (C1, C2), insert the entries, publish in order (S2).
 //!
-//! Under the locks a commit either goes or names what is [`Missing`]; that is provided off the locks, and it tries again.
+//! A failed check under the locks names the [`Missing`] resource. The commit provides it off the locks and retries.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,122 +36,122 @@ use crate::wal::logs::ActiveLog;
 use crate::wal::roll::Wal;
 use crate::wal::value_logs::Logged;
 
-/// Everything that takes sequence numbers.
+/// An operation with sequence numbers: a write, a large batch or an ingest.
 pub(crate) struct Commit<'a> {
-    /// What goes to the log; `None` where nothing is logged.
+    /// The WAL record; `None` if nothing is logged.
     pub record: Option<Record<'a>>,
-    /// Sequence numbers that it takes.
+    /// Count of sequence numbers.
     pub count: u64,
-    /// What goes entry by entry into mutable memtables; `None` where all joins the queues as a whole.
+    /// Entries for mutable memtables; `None` if the commit brings flushables only.
     pub entries: Option<Entries<'a>>,
-    /// What joins the queues as a whole.
+    /// Flushables to enqueue.
     pub flushables: Vec<NewFlushable>,
-    /// Key bounds, for others that look for unfinished writes that they overlap.
+    /// Key bounds for the pipeline slot. Ingests look there for overlapping unfinished writes.
     pub bounds: SmallVec<[KeyBounds; 2]>,
-    /// The log of its own that holds a large batch, and that the record names.
+    /// The separate WAL of a large batch; `record` names it.
     pub own_log: Option<&'a Arc<ActiveLog>>,
     pub waiter: Waiter,
-    /// Asked before numbers are taken, with everything that the commit touches latched.
+    /// Checked before numbers are taken, with every touched key latched.
     pub conflicts: Option<&'a dyn ConflictCheck>,
-    /// A latch over everything touched is held. All others wait for such latches.
+    /// A latch over every touched key is held, here or by the caller. Overlapping commits wait for it.
     pub is_latched: bool,
     clearance: Clearance<'a>,
-    /// Where conflicts were checked.
+    /// Set if conflicts were checked.
     latch: Option<LatchGuard<'a>>,
-    /// What is to stand in the queues; once the commit has numbers, what stood there. Dropping it may free memory.
+    /// Queues and views to install; once the commit has numbers, the replaced ones. Dropping them may free memory.
     staged: Vec<Staged>,
-    /// A family's ingests began to wait for their flush.
+    /// True if a family's ingests began to wait for their flush.
     begins_wait: bool,
-    /// Of an ingest.
+    /// Ingests only.
     pub lock: LockTimes,
 }
 
-/// Whether a commit may still be made, as a transaction's validation says.
+/// Validation of a commit, for transactions.
 pub(crate) trait ConflictCheck {
-    /// Called off every lock. Everything that the commit touches is latched until it is published, and older writes of it are
-    /// visible.
+    /// Called off every lock. Every touched key is latched until the commit is finished in the pipeline. Older writes
+    /// to these keys are visible.
     ///
     /// # Errors
-    /// `Conflict`: something that the commit depends on has changed.
+    /// `Conflict`: a dependency of the commit has changed.
     fn check(&self) -> Result<()>;
 }
 
-/// A batch, with the memtables in which room is reserved for it.
+/// A batch and its parts by family. The parts pin the memtables with the reserved room.
 pub(crate) struct Entries<'a> {
     pub batch: &'a WriteBatch,
     pub parts: Parts<'a>,
     pub options: &'a WriteOptions,
 }
 
-/// A commit that has numbers, and whose flushables stand in the queues. Dropped before it was [applied](Committer::apply), it turns
-/// the database read-only (C4).
+/// A commit with numbers and its flushables in the queues. If it is dropped before [`apply`](Committer::apply), the
+/// database turns read-only (C4).
 pub(crate) struct Numbered<'a> {
     pub given: Given,
     space: Option<InLog>,
     unfinished: Unfinished<'a>,
 }
 
-/// What a write did.
+/// Result of a write.
 pub(crate) struct Written {
-    /// The last number that it took.
+    /// Last sequence number of the write.
     pub last: SeqNo,
-    /// The write ends with a flush of these.
+    /// Families to flush before the write returns.
     pub to_flush: Vec<Arc<Family>>,
 }
 
-/// What came of a commit.
+/// Result of a commit.
 pub(crate) struct Committed {
     pub given: Given,
-    /// Families in which flushables went under the mutable memtable.
+    /// Number of families with flushables under the mutable memtable.
     pub under: usize,
-    /// A family's ingests began to wait for their flush.
+    /// True if a family's ingests began to wait for their flush.
     pub begins_wait: bool,
-    /// Where its record is; `None` where nothing was logged.
+    /// WAL and place of the record; `None` if nothing was logged.
     pub log: Option<InLog>,
 }
 
-/// How long an ingest had the commit lock.
+/// Commit lock times of an ingest.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LockTimes {
-    /// When it took the lock under which it was numbered.
+    /// When the successful attempt took the lock.
     pub locked_at: Duration,
-    /// Under the lock, in all attempts.
+    /// Time under the lock, over all attempts.
     pub locked_for: Duration,
-    /// When it was in the log and published.
+    /// When the ingest was logged and finished.
     pub published_at: Duration,
 }
 
-/// The numbers of a commit, and the end of its record.
+/// Sequence numbers of a commit, and the end of its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Given {
-    /// The last number before it.
+    /// Last number before the commit.
     pub before: SeqNo,
     pub last: SeqNo,
-    /// 0 without a record.
+    /// End of the record in the WAL; 0 without a record.
     pub log_end: LogPosition,
 }
 
-/// Space for a record.
+/// A WAL and the space reserved in it.
 pub(crate) type InLog = (Arc<ActiveLog>, Reservation);
 
-/// What a commit took under the commit lock.
+/// Resources taken under the commit lock.
 struct Taken {
     given: Given,
     ticket: Ticket,
     space: Option<InLog>,
 }
 
-/// Why a commit took no numbers. All but the last are provided off the locks.
+/// Why a commit took no numbers. Every case but `Failed` is provided off the locks.
 pub(super) enum Missing {
-    /// A memtable with room reserved is no longer mutable.
+    /// A memtable with reserved room is no longer mutable.
     Memtable,
-    /// Space in this log, the current one; `None` before the first log.
+    /// Space in this WAL, the current one; `None` before the first WAL.
     Wal(Option<Arc<ActiveLog>>),
-    /// A place in the pipeline.
+    /// A pipeline slot.
     Slot,
-    /// There are range latches, and the commit is not known to be clear of them.
+    /// Latches are granted, and the clearance does not cover them.
     Latch,
-    /// The memtable above the flushable at this place.
+    /// A successor memtable for the flushable at this index.
     Successor(usize),
     Failed(Error),
 }
@@ -163,8 +163,8 @@ impl From<Error> for Missing {
 }
 
 impl<'a> Commit<'a> {
-    /// A batch whose entries go into mutable memtables. Its parts are [still to be told](Self::take_apart), so that they are
-    /// made where they stay.
+    /// A batch for mutable memtables. [`take_apart`](Self::take_apart) fills in the parts later, in place to avoid a
+    /// move.
     #[inline]
     pub(super) fn of_batch(batch: &'a WriteBatch, options: &'a WriteOptions) -> Self {
         let record = (!options.disable_wal).then_some(Record::Batch(batch));
@@ -172,10 +172,10 @@ impl<'a> Commit<'a> {
         Commit::new(record, u64::from(batch.count()), Some(entries), Vec::new(), Waiter::of_write(options))
     }
 
-    /// Takes a batch apart by family and checks it.
+    /// Splits the batch by family and checks it.
     ///
     /// # Errors
-    /// As of [`summarise`](admission::summarise).
+    /// As [`summarise`](admission::summarise).
     #[inline]
     pub(super) fn take_apart(&mut self, set: &'a FamilySet) -> Result<()> {
         if let Some(Entries { batch, parts, options }) = &mut self.entries {
@@ -185,7 +185,7 @@ impl<'a> Commit<'a> {
         Ok(())
     }
 
-    /// What joins the queues as a whole.
+    /// A commit of flushables, without memtable entries.
     #[inline]
     pub fn of_flushables(
         record: Option<Record<'a>>,
@@ -226,14 +226,14 @@ impl<'a> Commit<'a> {
         self.record.as_ref().map(Record::len)
     }
 
-    /// The keys touched, for the range latches.
+    /// Touched keys, for the range latches.
     fn keys(&self) -> SmallVec<[KeyRange<'_>; 2]> {
         let of_entries = self.entries.iter().flat_map(|entries| entries.parts.iter().map(Part::keys));
         of_entries.chain(self.flushables.iter().flat_map(NewFlushable::keys)).collect()
     }
 }
 
-/// Takes commits through the pipeline.
+/// Runs commits through the pipeline.
 pub(crate) struct Committer {
     pub core: Arc<Core>,
     pub memtables: Arc<Memtables>,
@@ -248,7 +248,7 @@ impl Committer {
         Arc::new(Committer { core, memtables, wal, ingest_waits, counts })
     }
 
-    /// As [`write`](Self::write), counted, and timed if statistics are kept.
+    /// [`write`](Self::write), counted; timed if statistics are kept.
     pub(crate) fn write_counted(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<Written> {
         let start = self.counts.start(&self.core.context);
         let written = self.write(batch, options)?;
@@ -256,13 +256,12 @@ impl Committer {
         Ok(written)
     }
 
-    /// Applies a batch: atomically, and visibly to every read that starts after the return. The caller
+    /// Applies a batch atomically. Every read started after the return sees it. The caller
     /// [ends](crate::flush::group::Flusher::end_write) the write.
     ///
     /// # Errors
-    /// `InvalidArgument`, `Closed`: nothing was written. `Busy`: it would have had to wait. `ReadOnly`: the database does
-    /// not take writes. `Io`, `NoSpace`: the write failed; whether it is there after a reopen is not known if it had
-    /// reached the log.
+    /// `InvalidArgument`, `Closed`: nothing was written. `Busy`: the write would have to wait. `ReadOnly`: the database
+    /// takes no writes. `Io`, `NoSpace`: the write failed. If it had reached the WAL, a reopen may or may not find it.
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<Written> {
         self.core.check_takes_writes()?;
         if options.sync && options.disable_wal {
@@ -294,8 +293,8 @@ impl Committer {
         Ok(Written { last: given.last, to_flush })
     }
 
-    /// What a batch without changes does: with `sync` all that was written before it survives power loss from then on, as
-    /// after [`sync_log`](crate::Db::sync_log); with `flush_after` it is in tables, whatever family it went to.
+    /// A batch without changes. `sync` makes every earlier write durable, as [`sync_log`](crate::Db::sync_log) does.
+    /// `flush_after` flushes every live family.
     #[cold]
     fn write_nothing(&self, set: &FamilySet, options: &WriteOptions) -> Result<Written> {
         let last = self.core.pipeline.visible();
@@ -307,10 +306,11 @@ impl Committer {
         Ok(Written { last, to_flush })
     }
 
-    /// Takes numbers for a commit, and has its flushables join the queues.
+    /// Allocates the commit's sequence numbers and enqueues its flushables.
     ///
     /// # Errors
-    /// Nothing was done. Unused successors stay in the commit; the caller [gives them back](Self::give_back_successors).
+    /// Nothing was committed. Unused successors stay in the commit; the caller [returns](Self::give_back_successors)
+    /// them to the spares.
     pub(crate) fn number<'a>(&'a self, commit: &mut Commit<'a>) -> Result<Numbered<'a>> {
         if let Some(check) = commit.conflicts {
             self.latch_and_check(commit, check)?;
@@ -328,7 +328,7 @@ impl Committer {
         }
     }
 
-    /// Provides what a commit lacks, or waits for that.
+    /// Provides the missing resource, or waits for it.
     #[cold]
     fn provide<'a>(&'a self, missing: Missing, commit: &mut Commit<'a>, backoff: &Backoff) -> Result<()> {
         match missing {
@@ -338,7 +338,7 @@ impl Committer {
                 commit.flushables.get_mut(at).map_or(Ok(()), |flushable| self.make_successor(flushable))?;
             }
             Missing::Latch => {
-                self.hold_nothing(commit); // for others, as long as this waits
+                self.hold_nothing(commit); // a waiting commit must not pin memtables
                 let clearance = self.clear_of_latches(&commit.keys(), commit.waiter)?;
                 commit.clearance = clearance;
             }
@@ -356,7 +356,7 @@ impl Committer {
         self.core.check_writable()
     }
 
-    /// Latches what a commit touches, and has its conflicts checked.
+    /// Latches the touched keys, waits until older writes are visible, and checks conflicts.
     #[cold]
     fn latch_and_check<'a>(&'a self, commit: &mut Commit<'a>, check: &dyn ConflictCheck) -> Result<()> {
         commit.latch = Some(self.latch_keys(commit.keys().into_iter(), commit.waiter)?);
@@ -366,8 +366,8 @@ impl Committer {
         check.check()
     }
 
-    /// Both locks, of which a commit without flushables takes the second only. The state lock keeps the queues as they were
-    /// staged; the commit lock makes the order of numbers the order in the queues (Q1).
+    /// Takes the state lock if the commit has flushables, then the commit lock. The state lock keeps the queues as
+    /// staged; the commit lock makes the queue order equal the number order (Q1).
     fn try_number<'a>(&'a self, commit: &mut Commit<'_>) -> Result<Numbered<'a>, Missing> {
         let mut unfinished = Unfinished::new(&self.core);
         let mut state = None;
@@ -395,8 +395,8 @@ impl Committer {
         Ok(Numbered { given, space, unfinished })
     }
 
-    /// Checks that nothing is missing, and takes numbers, log space and a place in the pipeline. Under the commit lock: O(1)
-    /// in everything but the number of families (C3).
+    /// Checks every precondition, then takes numbers, WAL space and a slot. Called under the commit lock: O(1) in
+    /// everything but the number of families (C3).
     fn take(&self, commit: &mut Commit<'_>, end: &mut CommitState) -> Result<Taken, Missing> {
         if !commit.is_latched && !self.core.latches.lets_pass(&commit.clearance) {
             return Err(Missing::Latch);
@@ -412,7 +412,7 @@ impl Committer {
         self.take_numbers(commit, end)
     }
 
-    /// Takes a commit's numbers, space for its record and a place in the pipeline. O(1) (C3).
+    /// Takes sequence numbers, WAL space for the record and a pipeline slot. O(1) (C3).
     fn take_numbers(&self, commit: &Commit<'_>, end: &mut CommitState) -> Result<Taken, Missing> {
         if !self.core.pipeline.has_room() {
             return Err(Missing::Slot);
@@ -423,7 +423,7 @@ impl Committer {
         if end.closed {
             return Err(Error::closed("the database is closed").into());
         }
-        // The last step that can fail: space that is reserved is filled.
+        // The last fallible step: reserved space must be filled.
         let reserve = |bytes| {
             let log = end.log.as_ref()?;
             log.file.try_reserve(bytes).map(|reservation| (log.clone(), reservation))
@@ -440,10 +440,12 @@ impl Committer {
         Ok(Taken { given: Given { before, last, log_end }, ticket, space })
     }
 
-    /// Gives flushables their numbers, and installs the views that were staged: readers find the flushables before any number
-    /// is published that needs them (V1), and writers that take a number from now on go to the memtables above. Under the
-    /// commit lock: O(1) for each family (C3). The record is not appended yet: a recovery never finds it beside an image that
-    /// does not say that something else belongs to it.
+    /// Numbers the flushables and installs the staged views. Readers find the flushables before any number in need of
+    /// them is published (V1). Writes with later numbers use the successor memtables. Called under the commit lock:
+    /// O(1) for each family (C3).
+    ///
+    /// `mark_foreign` precedes the append of the record. So a recovery with the record also finds the mark in the
+    /// memtable's image.
     fn install_flushables(&self, commit: &mut Commit<'_>, given: &Given) {
         if let Some(log) = commit.own_log {
             self.core.logs.note_large(log, given.last);
@@ -457,13 +459,13 @@ impl Committer {
                 staged.mutable().memtable().mark_foreign();
             }
             flushable.entries.iter().for_each(|entry| entry.set_numbers(given));
-            // No number above those before the commit goes to the memtable under it.
+            // The sealed memtable holds no number above `before`.
             let Given { before, last, .. } = *given;
             staged.install(&flushable.family, &Seam { before, last, logged_through, next_record: None });
         }
     }
 
-    /// Has the families' state, by which jobs go, follow the views that were installed.
+    /// Updates the families' state, used by jobs, to the installed views. Called under the state lock.
     fn follow_flushables(&self, commit: &mut Commit<'_>, state: &mut State) {
         for (flushable, staged) in commit.flushables.iter_mut().zip(&mut commit.staged) {
             let family = flushable.state_in(state);
@@ -474,7 +476,7 @@ impl Committer {
         }
     }
 
-    /// Logs a commit that has numbers, inserts its entries and publishes it; returns once it is visible.
+    /// Logs a numbered commit, inserts its entries and publishes it. Returns once it is visible.
     ///
     /// # Errors
     /// `Io`, sticky: the database takes no more writes.
@@ -499,7 +501,8 @@ impl Committer {
         Ok(Committed { given, under, begins_wait: commit.begins_wait, log: space })
     }
 
-    /// What is left to do for flushables once they are published. Returns how many went under the mutable memtable.
+    /// Exchanges the views of published flushables. Returns the number of families with flushables under the mutable
+    /// memtable.
     #[cold]
     fn end_flushables(&self, commit: &mut Commit<'_>) -> usize {
         if !commit.waiter.is_writer {
@@ -510,7 +513,7 @@ impl Committer {
         under
     }
 
-    /// Lets go of what a commit holds of memtables, before a wait.
+    /// Releases the commit's views and successor memtables before a wait.
     fn hold_nothing(&self, commit: &mut Commit<'_>) {
         if let Some(entries) = &mut commit.entries {
             admission::release_views(&mut entries.parts);
@@ -519,7 +522,7 @@ impl Committer {
     }
 }
 
-/// The families whose flush ends a write: it asks for that, or they do.
+/// Families to flush at the end of a write: all with `flush_after`, else only families with eager flush.
 #[inline]
 pub(super) fn flushed_eagerly(parts: &[Part<'_>], options: &WriteOptions) -> Vec<Arc<Family>> {
     let is_asked_for = |part: &&Part<'_>| options.flush_after || part.family.flushes_eagerly();
@@ -527,7 +530,7 @@ pub(super) fn flushed_eagerly(parts: &[Part<'_>], options: &WriteOptions) -> Vec
 }
 
 impl Entries<'_> {
-    /// Inserts the entries into the memtables in which room is reserved for them. Cannot fail (C4).
+    /// Inserts the entries into the reserved memtable room. Cannot fail (C4).
     fn insert(&self, given: &Given, space: Option<&InLog>) {
         let Entries { batch, parts, options } = self;
         if options.disable_wal {
@@ -547,7 +550,7 @@ impl Entries<'_> {
     }
 }
 
-/// The entries of a batch that was checked, with their numbers and families.
+/// Entries of a checked batch, with their families and sequence numbers.
 pub(crate) fn entries_of(records: BatchReader<'_>, first: SeqNo) -> impl Iterator<Item = (base::FamilyId, Entry<'_>)> {
     records.map_while(Result::ok).enumerate().map(move |(i, record)| {
         let seq = SeqNo(first.0 + i as u64);

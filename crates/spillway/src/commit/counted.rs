@@ -1,4 +1,4 @@
-//! Counting writes: few sums always, times and distributions if statistics are kept.
+//! Write counters: a few sums always; times and distributions if statistics are kept.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
 use crate::core::context::Context;
 
-/// What was written since the database was opened.
+/// Writes since the database was opened.
 pub(crate) struct WriteCounts {
     statistics: Option<Arc<Statistics>>,
-    /// Writes, changes, their bytes; of those that are logged how many, and bytes.
+    /// Writes, changes, bytes; logged writes, their bytes.
     sums: Counters<5>,
 }
 
@@ -25,13 +25,13 @@ impl WriteCounts {
         self.sums.sums()
     }
 
-    /// When a write begins; `None` without statistics, and then the clock is not read.
+    /// Start time of a write; `None` without statistics, to save the clock read.
     #[inline]
     pub fn start(&self, context: &Context) -> Option<Duration> {
         self.statistics.as_ref().map(|_| context.vfs.now())
     }
 
-    /// Counts a write, and how long it took. A batch without changes does not count.
+    /// Counts a write and its duration. A batch without changes does not count.
     #[inline]
     pub fn add(&self, batch: &WriteBatch, options: &WriteOptions, took: Option<Duration>) {
         if batch.is_empty() {
@@ -56,6 +56,6 @@ fn tell(statistics: &Statistics, batch: &WriteBatch, options: &WriteOptions, too
         statistics.add(Ticker::WalFileBytes, bytes);
     }
     if !options.sync {
-        statistics.add(Ticker::WriteDoneBySelf, 1); // synced writes count where they are synced
+        statistics.add(Ticker::WriteDoneBySelf, 1); // the sync counts synced writes
     }
 }

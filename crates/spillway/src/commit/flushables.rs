@@ -1,5 +1,5 @@
-//! What joins a family's queue as a whole, rather than entry by entry through a memtable: a large batch that was indexed
-//! beforehand, tables that are ingested. Keeps Q1, V1.
+//! Flushables of a commit, enqueued as a whole and not entry by entry: indexed large batches and ingested tables. Keeps
+//! Q1, V1.
 
 use std::sync::Arc;
 
@@ -16,34 +16,33 @@ use crate::queue::flushable::{Flushable, QueuedMemtable};
 use crate::queue::staged::Staged;
 use crate::version::span::Span;
 
-/// An entry of a queue that gets its numbers when it joins.
+/// A queue entry numbered when it is enqueued.
 pub(crate) trait Joins: Flushable {
     /// Called once, under the commit lock, before any reader can find the entry.
     fn set_numbers(&self, given: &Given);
 
-    /// Called once, before a flush can find it, where a memtable that will be written into a table was sealed because the
-    /// entry overlaps it.
+    /// Called once, before a flush can find the entry, if the entry's overlap sealed the memtable below it. Not called
+    /// if the memtable becomes a table in place.
     fn stands_over_memtable(&self) {}
 }
 
-/// What joins one family's queue.
+/// New entries for one family's queue.
 pub(crate) struct NewFlushable {
     pub family: Arc<Family>,
     /// Oldest first.
     pub entries: Vec<Arc<dyn Joins>>,
-    /// What they touch beyond what is covered.
+    /// Keys touched beyond `coverage`.
     pub touched: Vec<Span>,
-    /// Where the entries may go under the mutable memtable: what they must not meet there.
+    /// If the mutable memtable holds none of these keys, the entries may go under it. `None`: they go above it.
     pub coverage: Option<Coverage>,
-    /// The memtable that takes over as mutable where the entries stand above the present one. Made when it is needed.
+    /// Next mutable memtable if the entries go above the present one. Made on demand.
     pub successor: Option<Arc<QueuedMemtable>>,
-    /// The mutable memtable that was found to hold what the entries must not meet, or to be about to: as long as it is the
-    /// mutable one, nobody needs to look again.
+    /// Id of a mutable memtable found to overlap the entries, or about to. It is not checked again.
     pub met: Option<u64>,
 }
 
 impl NewFlushable {
-    /// A batch's share in a family, indexed. It goes above the mutable memtable.
+    /// The indexed part of a batch in one family. It goes above the mutable memtable.
     pub fn of_batch(part: &Part<'_>, indexed: Arc<dyn Joins>) -> Self {
         let (family, touched) = (part.family.clone(), vec![part.keys().to_span()]);
         NewFlushable { family, entries: vec![indexed], touched, coverage: None, successor: None, met: None }
@@ -60,16 +59,16 @@ impl NewFlushable {
         self.entries.iter().any(|entry| entry.as_ingest().is_some())
     }
 
-    /// Of the family, which was found when this was staged, under the same lock.
+    /// The family's state; staging found it under the same hold of the state lock.
     pub fn state_in<'a>(&self, state: &'a mut State) -> &'a mut FamilyState {
         state.families.get_mut(&self.family.id()).expect("families are dropped under the state lock")
     }
 
-    /// Has a family's state follow the view that was installed. Under the state lock.
+    /// Updates a family's state to the installed view. Called under the state lock.
     pub fn follow(&mut self, staged: &mut Staged, family: &mut FamilyState) {
         if !staged.keeps_mutable() {
-            self.successor = None; // it is the mutable one
-            // A memtable that becomes a table as it is leaves the entry's flush to itself.
+            self.successor = None; // now the mutable memtable
+            // A memtable turned into a table in place leaves the entry's flush alone.
             if self.coverage.is_some() && family.mutable.conversion().is_none() {
                 self.entries.iter().for_each(|entry| entry.stands_over_memtable());
             }
@@ -79,8 +78,8 @@ impl NewFlushable {
 }
 
 impl Committer {
-    /// Makes the successors that are known to be needed: where a family's memtable holds what the entries must not meet, or
-    /// they may not go under it. Off every lock.
+    /// Makes the successors known to be needed: the family's memtable overlaps the entries, or they must go above it.
+    /// Called off every lock.
     pub(super) fn make_successors(&self, commit: &mut Commit<'_>) -> Result<()> {
         if !commit.flushables.is_empty() {
             self.core.check_writable()?;
@@ -88,7 +87,7 @@ impl Committer {
         let is_clear = commit.is_latched;
         for flushable in &mut commit.flushables {
             let mutable = flushable.family.view().mutable.clone();
-            // Entries never leave a memtable: what meets it now will do so under the lock.
+            // Entries never leave a memtable: an overlap found now holds under the lock.
             let meets = |coverage: &Coverage| !is_clear && coverage.meets_memtable_once_ready(mutable.memtable());
             if flushable.coverage.as_ref().is_none_or(meets) {
                 flushable.met = Some(mutable.id());
@@ -98,7 +97,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Makes the memtable that may take over, unless there is one already. Off every lock.
+    /// Makes the successor memtable, unless there is one. Called off every lock.
     pub(crate) fn make_successor(&self, flushable: &mut NewFlushable) -> Result<()> {
         if flushable.successor.is_none() {
             flushable.successor = Some(match self.memtables.take_spare(flushable.family.id(), 0) {
@@ -122,7 +121,8 @@ impl Committer {
         }
     }
 
-    /// Makes what can be made before the commit lock is taken. Under the state lock: the queues stand from here on.
+    /// Stages queues and views before the commit lock. Called under the state lock: the queues do not change from here
+    /// on.
     pub(super) fn stage(
         &self,
         flushables: &[NewFlushable],
@@ -131,7 +131,7 @@ impl Committer {
     ) -> Result<(), Missing> {
         for (at, flushable) in flushables.iter().enumerate() {
             let family = self.core.family_state(state, flushable.family.id())?;
-            // Entries never leave a memtable: one that they met is not looked at again.
+            // Entries never leave a memtable: a known overlap is not checked again.
             let may_go_under = flushable.coverage.is_some() && flushable.met != Some(family.mutable.id());
             let next = if may_go_under { None } else { flushable.successor.as_ref() };
             if next.is_none() && !may_go_under {
@@ -143,7 +143,7 @@ impl Committer {
         Ok(())
     }
 
-    /// The first of the flushables that may not go under its family's mutable memtable, as it was staged to. Under both locks.
+    /// Index of the first flushable staged under a mutable memtable it overlaps. Called under both locks.
     pub(super) fn overlapping(&self, flushables: &mut [NewFlushable], staged: &[Staged]) -> Option<usize> {
         for (at, (flushable, staged)) in flushables.iter_mut().zip(staged).enumerate() {
             if staged.keeps_mutable() && self.meets(flushable, staged.mutable()) {
@@ -154,7 +154,7 @@ impl Committer {
         None
     }
 
-    /// Unfinished writers first, then the memtable: a writer that finishes in between is in the memtable.
+    /// Checks unfinished writers first, then the memtable: a writer finishing in between is in the memtable.
     fn meets(&self, flushable: &NewFlushable, mutable: &QueuedMemtable) -> bool {
         let meets = |coverage: &Coverage| {
             coverage.meets_in_flight(flushable.family.id(), &self.core.pipeline)
@@ -163,8 +163,8 @@ impl Committer {
         flushable.coverage.as_ref().is_some_and(meets)
     }
 
-    /// Exchanges the views that were installed. Looks at what every thread is reading: not for a caller with an unfinished
-    /// number, whom writers would wait for.
+    /// Exchanges the installed views. Inspects every thread's reads, so not for a caller with an unfinished number:
+    /// writers would wait.
     pub(super) fn exchange_views(&self, flushables: &[NewFlushable], staged: &mut Vec<Staged>) {
         let mut old = Vec::with_capacity(flushables.len());
         let mut state = self.core.state.lock();

@@ -1,5 +1,5 @@
-//! How long writers waited because of ingests: at the gate in modes `blocking` and `flush-first`, at a latch in mode `direct`;
-//! and how long ingests held the commit lock, in every mode.
+//! Writers' waits for ingests: at the gate in modes `blocking` and `flush-first`, at a latch in mode `direct`. Also the
+//! time ingests held the commit lock, in every mode.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -8,41 +8,41 @@ use parking_lot::MutexGuard;
 
 use crate::core::CommitState;
 
-/// What writers waited for ingests, since the database was opened.
+/// Writers' waits for ingests since the database was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IngestWaitReport {
-    /// Writes that an ingest stopped: at a latch or the gate.
+    /// Writes stopped by an ingest, at a latch or the gate.
     pub waits: u64,
-    /// How long those waited together.
+    /// Total time of these waits.
     pub total: Duration,
-    /// The longest that one of them waited.
+    /// The longest of these waits.
     pub longest: Duration,
-    /// How long ingests held the commit lock together. No number is given out meanwhile.
+    /// Total time ingests held the commit lock. No number is allocated meanwhile.
     pub lock_held: Duration,
-    /// Writes that found the commit lock held by an ingest.
+    /// Commits delayed by an ingest's hold of the commit lock.
     pub lock_waits: u64,
 }
 
-/// The counters behind it.
+/// Counters of an [`IngestWaitReport`].
 #[derive(Default)]
 pub(crate) struct IngestWaits {
     stops: AtomicU64,
     stopped_nanos: AtomicU64,
     longest_stop_nanos: AtomicU64,
-    /// An ingest holds the commit lock. Changed under it.
+    /// An ingest holds the commit lock. Changed under the lock.
     has_lock: AtomicBool,
     lock_held_nanos: AtomicU64,
     lock_waits: AtomicU64,
 }
 
-/// While an ingest holds the commit lock. Dropped before the lock is.
+/// An ingest's hold of the commit lock. Dropped before the lock.
 pub(crate) struct LockHeld<'a> {
     waits: &'a IngestWaits,
     pub since: Duration,
 }
 
 impl LockHeld<'_> {
-    /// Returns how long it was held.
+    /// Ends the hold and returns its duration.
     pub fn end(self, now: Duration) -> Duration {
         let held_for = now.saturating_sub(self.since);
         self.waits.lock_held_nanos.fetch_add(nanos(held_for), Ordering::Relaxed);
@@ -57,20 +57,20 @@ impl Drop for LockHeld<'_> {
 }
 
 impl IngestWaits {
-    /// A writer was stopped for so long.
+    /// Counts a stop of a writer.
     pub fn count_stop(&self, wait: Duration) {
         self.stops.fetch_add(1, Ordering::Relaxed);
         self.stopped_nanos.fetch_add(nanos(wait), Ordering::Relaxed);
         self.longest_stop_nanos.fetch_max(nanos(wait), Ordering::Relaxed);
     }
 
-    /// Under the commit lock.
+    /// Called under the commit lock.
     pub fn hold_lock(&self, since: Duration) -> LockHeld<'_> {
         self.has_lock.store(true, Ordering::Relaxed);
         LockHeld { waits: self, since }
     }
 
-    /// Takes the commit lock for a commit.
+    /// Takes the commit lock. Counts a wait behind an ingest.
     #[inline]
     pub fn lock<'a>(&self, commit: &'a parking_lot::Mutex<CommitState>) -> MutexGuard<'a, CommitState> {
         commit.try_lock().unwrap_or_else(|| {

@@ -1,6 +1,6 @@
-//! Large batches: above `large_batch_bytes` a batch would hold up every other writer's publication while it is copied.
-//! So it is written to a log of its own and indexed as a flushable of its own *before* it takes numbers; then a small
-//! record in the current log names its file, and that commits it. Keeps C3, C4, D3.
+//! Large batches. Copying a batch above `large_batch_bytes` would delay every other writer's publication. So the batch
+//! is written to a WAL of its own and indexed as a flushable *before* it takes numbers. A small record in the current
+//! WAL names the batch's file and commits the batch. Keeps C3, C4, D3.
 
 use std::sync::Arc;
 
@@ -24,20 +24,20 @@ use crate::queue::held::HeldMemtable;
 use crate::queue::rebased::RebasedMemtable;
 use crate::wal::logs::ActiveLog;
 
-/// What the record in the current log says. Format: docs/format/log.md.
+/// Commit record of a large batch, in the current WAL. Format: docs/format/log.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LargeBatchRecord {
     /// The first number of the batch.
     pub first: SeqNo,
     pub count: u32,
-    /// The file that holds the batch, as the only record of a log.
+    /// File of the batch: a WAL with the batch as its only record.
     pub file: FileNumber,
-    /// The families that it writes to: once all of them have flushed through it, the file may be gone.
+    /// Families of the batch. Once all of them have flushed through it, the file may be gone.
     pub families: Vec<FamilyId>,
 }
 
 impl LargeBatchRecord {
-    /// As long whatever the first number is.
+    /// The length does not depend on the first number.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         put_u64(&mut bytes, self.first.0);
@@ -48,7 +48,7 @@ impl LargeBatchRecord {
     }
 
     /// # Errors
-    /// `Corruption`: not such a record.
+    /// `Corruption`: a malformed record.
     pub fn decode(payload: &[u8]) -> Result<Self> {
         let mut reader = Reader::new(payload);
         let first = SeqNo(reader.u64("a large batch's first number")?);
@@ -94,7 +94,7 @@ impl Committer {
         let last = given.last;
         self.core.note_joined(parts.iter().map(|part| part.family.id()));
         if file.is_some() && self.wal.are_logs_over_limit() {
-            self.wal.flush_for_log_limit(0); // the current log may be long in filling up
+            self.wal.flush_for_log_limit(0); // the current WAL may fill slowly
         }
         if options.sync {
             self.wal.sync_write(given.log_end)?;
@@ -105,7 +105,7 @@ impl Committer {
         Ok(Written { last, to_flush: flushed_eagerly(&parts, options) })
     }
 
-    /// A memtable for each part, with its room reserved and charged. `room_bytes` is about what they need together.
+    /// Makes a memtable for each part, with room reserved and charged. `room_bytes` estimates the sum.
     fn memtables_of(&self, parts: &[Part<'_>], room_bytes: usize, options: &WriteOptions) -> Result<Vec<HeldMemtable>> {
         let ahead = self.memtables.charge_ahead(room_bytes, options)?;
         let memtables = parts.iter().map(with_room).collect::<Result<Vec<_>>>()?;
@@ -113,7 +113,7 @@ impl Committer {
         Ok(memtables)
     }
 
-    /// Fills the memtables, which takes long, and makes those above them.
+    /// Fills the memtables, a long step, and makes their successors.
     fn large_commit<'a>(
         &self,
         batch: &'a WriteBatch,
@@ -135,10 +135,11 @@ impl Committer {
         Ok(commit)
     }
 
-    /// Indexes a batch that joins queues with something else of the same change, which takes `numbers_before` first.
+    /// Indexes a batch committed together with other entries, such as ingested tables; they take `numbers_before`
+    /// numbers first.
     ///
     /// # Errors
-    /// As for a write with these options that is admitted.
+    /// As the admission of a write with these options.
     pub(crate) fn index_batch(
         &self,
         batch: &WriteBatch,
@@ -160,7 +161,7 @@ impl Committer {
         Ok(parts.iter().zip(memtables).map(of_part).collect())
     }
 
-    /// Writes the batch as the only record of a log, durable before the record that commits it can be.
+    /// Writes the batch as the only record of a new WAL, durable before the commit record.
     fn log_of_its_own(&self, batch: &WriteBatch) -> Result<Arc<ActiveLog>> {
         let create = || self.core.logs.create_for_batch(batch.len() as u64);
         let log = self.core.removals.with_all_space(create)?;
@@ -169,7 +170,7 @@ impl Committer {
     }
 }
 
-/// Appends the batch to a log of its own, ends that, and syncs it.
+/// Appends the batch to its own WAL, seals the WAL and syncs it.
 fn fill(log: &ActiveLog, batch: &WriteBatch) -> Result<()> {
     let too_long = || Error::invalid_argument("a batch is longer than 4 GiB");
     let reservation = log.file.try_reserve(batch.len()).ok_or_else(too_long)?;
@@ -182,15 +183,15 @@ fn fill(log: &ActiveLog, batch: &WriteBatch) -> Result<()> {
     log.file.sync().map(drop)
 }
 
-/// The record that commits a batch, but for its number.
+/// The commit record of a batch, without its number.
 fn record_of(batch: &WriteBatch, parts: &[Part<'_>], file: &ActiveLog) -> Record<'static> {
     let families = parts.iter().map(|part| part.family.id()).collect();
     let record = LargeBatchRecord { first: SeqNo::ZERO, count: batch.count(), file: file.number(), families };
-    // It begins with its first number.
+    // The payload begins with the first number.
     Record::Made(MadeRecord { kind: RecordKind::LargeBatch, payload: record.encode(), numbers: smallvec![(0, 1)] })
 }
 
-/// A memtable that has room for a batch's part in a family, filled with it.
+/// Fills the memtable with the batch's part in a family.
 fn indexed(batch: &WriteBatch, family: FamilyId, held: HeldMemtable, numbers_before: u64) -> Arc<RebasedMemtable> {
     let of_family = |(of, entry)| (of == family).then_some(entry);
     let memtable = held.memtable();
@@ -199,7 +200,7 @@ fn indexed(batch: &WriteBatch, family: FamilyId, held: HeldMemtable, numbers_bef
     RebasedMemtable::new(held, numbers_before)
 }
 
-/// A memtable with room for a part reserved, however much that is.
+/// Makes a memtable with room reserved for a part of any size.
 fn with_room(part: &Part<'_>) -> Result<HeldMemtable> {
     let held = part.family.create_batch_memtable(0)?;
     let room = part.room_alone(&**held.memtable());

@@ -1,26 +1,28 @@
-//! Range latches: while an ingest is given its level at once (mode `direct`), writes and other ingests that overlap it
-//! are held back before they take numbers. All others go on, and where there is no latch each pays one atomic load.
+//! Range latches: while an ingest in mode `direct` gives its tables levels, overlapping writes and ingests wait before
+//! they take sequence numbers. Everything else goes on; without a latch a write pays one atomic load.
 //!
-//! # Who waits for whom
-//! An ingest in mode `direct` holds a *latch* on all its spans. Whatever else takes numbers only has to be *clear* of
-//! latches: it looks, and where a latch overlaps its keys it waits for a *pass*, which keeps overlapping latches from
-//! being granted until it is numbered. Latches and passes stand in one queue in the order in which they were asked for;
-//! one is granted when no earlier one conflicts with it, granted or not. All spans of one call are one entry, and waits
-//! go to earlier entries only: so there is no deadlock among them, and nobody is overtaken for ever.
+//! # Waits and deadlock freedom
+//! An ingest in mode `direct` holds a *latch* over all its spans; so does a commit with a conflict check. Every other
+//! commit only looks for overlapping latches. If it finds one, it waits for a *permit* (`pass`). A permit blocks
+//! overlapping latches until the commit has numbers.
 //!
-//! Neither is held over back-pressure: a latch is asked for after admission, a pass is given back before any other wait, but
-//! for those for whoever has the commit lock, who waits for nobody.
-//! Jobs take none (V2 protects them).
+//! Latches and permits share one queue, in request order. An entry is granted once no earlier entry conflicts with it,
+//! granted or not. All spans of one call are one entry, and entries wait for earlier entries only. So there is no
+//! deadlock and no starvation.
+//!
+//! An ingest requests its latch after admission; a commit with a conflict check requests it before it reserves memtable
+//! room. A permit is given back before any wait, except for the commit lock, whose holder never waits. Jobs take
+//! neither (V2 protects them).
 //!
 //! # Why no overlapping write takes a number under a latch
-//! Numbers are given out under the commit lock, and there, just before, the write asks [`RangeLatches::lets_pass`]. A
-//! latch is published in `stamp` first, and then its holder takes the commit lock once, as a barrier. In the order of that
-//! lock a write is
-//! - before the barrier: then the holder finds it, in the pipeline's slots or in the memtable;
-//! - behind it: then the lock makes it see this latch's stamp or a later one, none of which is 0 or was told to a write
-//!   that did not look at this latch.
+//! Sequence numbers are allocated under the commit lock. Just before, the write asks [`RangeLatches::lets_pass`]. The
+//! latch holder first publishes the latch in `stamp`, then takes the commit lock once, as a barrier. In commit lock
+//! order, a write is
+//! - before the barrier: the holder finds it in the pipeline's slots or in the memtable;
+//! - after it: the lock makes this latch's stamp, or a later one, visible to the write. Such a stamp is not 0, and no
+//!   write has it in a clearance without a look at this latch.
 //!
-//! `loom_tests.rs` runs this through every order in which threads can meet, and shows that the barrier is needed.
+//! `loom_tests.rs` runs this under every thread interleaving and shows that the barrier is needed.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -32,11 +34,11 @@ use crate::commit::overlap::merged;
 use crate::commit::sync::{AtomicU64, Condvar, Mutex, MutexGuard};
 use crate::version::span::Span;
 
-/// Keys of one family that an ingest latches.
+/// Latched keys of one family.
 #[derive(Clone)]
 pub(crate) struct LatchSpan {
     pub family: FamilyId,
-    /// The family's.
+    /// User key order of the family.
     pub order: UserOrder,
     pub span: Span,
 }
@@ -47,11 +49,11 @@ impl LatchSpan {
     }
 }
 
-/// Bounds of what a write or an ingest touches in one family.
+/// Key bounds of a write or an ingest in one family.
 #[derive(Clone, Copy)]
 pub(crate) struct KeyRange<'a> {
     pub family: FamilyId,
-    /// The family's.
+    /// User key order of the family.
     pub order: &'a UserOrder,
     pub start: &'a [u8],
     pub end: &'a [u8],
@@ -70,33 +72,33 @@ impl<'a> KeyRange<'a> {
     }
 }
 
-/// The latches of a database. Its lock is a leaf.
+/// All latches of a database. The lock is a leaf.
 pub(crate) struct RangeLatches {
-    /// 0 while no latch is granted; else a number that no earlier set of granted latches had, but for larger ones of which
-    /// this is what is left. Written under the lock of `queue`.
+    /// 0 while no latch is granted, else the number of grants so far. Equal nonzero stamps at two times: no latch was
+    /// granted in between. Written under the lock of `queue`.
     stamp: CachePadded<AtomicU64>,
     queue: Mutex<Queue>,
     granted: Condvar,
 }
 
-/// What someone who wants numbers has learnt of the latches, good for the keys that it was asked for. The default is to
-/// have learnt nothing: it lets pass where there is no latch.
+/// Result of a look at the latches, valid for the keys looked up. The default lets a commit pass only if no latch is
+/// granted.
 #[derive(Default)]
 pub(crate) struct Clearance<'a> {
-    /// Where the latches stood when none of them overlapped.
+    /// The stamp when no granted latch overlapped.
     stamp: u64,
-    /// No overlapping latch is granted as long as it is held.
+    /// A permit: no overlapping latch is granted while it is held.
     pass: Option<LatchGuard<'a>>,
 }
 
 impl Clearance<'_> {
-    /// Holds no latch up any more. Called before a wait that others may wait in, and off the commit lock.
+    /// Stops blocking latches. Called off the commit lock, before any wait.
     pub fn give_back_pass(&mut self) {
         self.pass = None;
     }
 }
 
-/// A latch, or a pass; it ends when dropped.
+/// A latch or a permit, released on drop.
 #[must_use = "a latch that is dropped holds nobody back"]
 pub(crate) struct LatchGuard<'a> {
     latches: &'a RangeLatches,
@@ -108,7 +110,7 @@ impl Drop for LatchGuard<'_> {
         let mut queue = self.latches.lock();
         let (granted_any, _removed) = queue.remove(self.number);
         self.latches.publish(&queue);
-        drop(queue); // before the entry, which may hold many spans
+        drop(queue); // before `_removed`: an entry may hold many spans
         if granted_any {
             self.latches.granted.notify_all();
         }
@@ -124,13 +126,13 @@ impl RangeLatches {
         }
     }
 
-    /// Latches all spans at once, waiting for overlapping latches and passes. `barrier` takes the commit lock and
-    /// releases it: every overlapping write that has numbers after the call had them before `barrier`. An ingest asks
-    /// once: a second call would wait for the first one's latch.
+    /// Latches all spans at once; waits for overlapping latches and permits. `barrier` takes and releases the commit
+    /// lock: an overlapping write with numbers after this call had them before `barrier`. An ingest calls this once: a
+    /// second call would wait for the first latch.
     ///
     /// # Errors
-    /// Those of `go_on`, which is asked before each sleep, under the lock here: it takes none. Whoever changes its answer
-    /// calls [`wake`](Self::wake) afterwards.
+    /// Errors of `go_on`. It is called before each sleep, under the lock of the queue, and must take no lock. After a
+    /// change of its answer, call [`wake`](Self::wake).
     pub fn acquire(
         &self,
         spans: Vec<LatchSpan>,
@@ -142,7 +144,7 @@ impl RangeLatches {
         Ok(latch)
     }
 
-    /// As [`acquire`](Self::acquire), of every key of every family: a gate for all that takes numbers.
+    /// As [`acquire`](Self::acquire), over every key of every family: a gate for all commits.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
@@ -152,8 +154,7 @@ impl RangeLatches {
         Ok(gate)
     }
 
-    /// As [`acquire`](Self::acquire), without waiting: `None` where something that overlaps is latched, asked for before,
-    /// or let pass just now.
+    /// As [`acquire`](Self::acquire), without waiting: `None` if an overlapping latch or permit is granted or queued.
     pub fn try_acquire(&self, spans: Vec<LatchSpan>, barrier: impl FnOnce()) -> Option<LatchGuard<'_>> {
         self.try_enter(Reach::of(spans)).inspect(|_| barrier())
     }
@@ -163,23 +164,23 @@ impl RangeLatches {
         self.try_enter(Reach::Everything).inspect(|_| barrier())
     }
 
-    /// Whether what the clearance was given for may take numbers. Asked under the commit lock, just before.
+    /// Whether a commit with this clearance may take numbers. Called under the commit lock, just before.
     #[inline]
     pub fn lets_pass(&self, clearance: &Clearance<'_>) -> bool {
-        // The commit lock makes a granted latch be seen. Acquire is for what a latch's release says: that whatever its
-        // holder did comes before this write.
+        // The commit lock makes a granted latch visible. Acquire pairs with a latch's release: its holder's effects
+        // come before this write.
         let stamp = self.stamp.load(Ordering::Acquire);
         stamp == 0 || stamp == clearance.stamp || clearance.pass.is_some()
     }
 
-    /// A clearance for keys that no granted latch overlaps; `None` where one does. Waits for nobody.
+    /// A clearance if no granted latch overlaps the keys, else `None`. Does not wait for latches.
     pub fn look(&self, keys: &[KeyRange<'_>]) -> Option<Clearance<'_>> {
         let queue = self.lock();
         (!queue.is_latched(keys)).then(|| Clearance { stamp: queue.stamp(), pass: None })
     }
 
-    /// Waits behind overlapping latches, granted or asked for, and returns with a pass. Only after
-    /// [`look`](Self::look) found one. The caller holds no lock, and nothing that the latch's holder may wait for.
+    /// Waits behind overlapping latches, granted or queued, and returns with a permit. Called only after
+    /// [`look`](Self::look) found a latch. The caller holds no lock and no resource the latch holder may wait for.
     ///
     /// # Errors
     /// As [`acquire`](Self::acquire).
@@ -188,9 +189,9 @@ impl RangeLatches {
         Ok(Clearance { stamp: 0, pass: Some(self.enter(Reach::of(spans), Kind::Pass, go_on)?) })
     }
 
-    /// Has everyone who waits ask again whether to go on.
+    /// Makes every waiter call `go_on` again.
     pub fn wake(&self) {
-        drop(self.lock()); // whoever asked before the change holds it until it sleeps
+        drop(self.lock()); // a waiter holds it from `go_on` until it sleeps
         self.granted.notify_all();
     }
 
@@ -199,7 +200,7 @@ impl RangeLatches {
         let number = queue.push(reach, kind);
         self.publish(&queue);
         drop(queue);
-        // Made before the lock is taken again, so that it is dropped off the lock where the wait fails.
+        // Made before the second lock: if the wait fails, the guard drops off the lock.
         let guard = LatchGuard { latches: self, number };
         let mut queue = self.lock();
         while !queue.is_granted(number) {
@@ -210,7 +211,7 @@ impl RangeLatches {
         Ok(guard)
     }
 
-    /// Nobody else sees an entry that is not granted at once.
+    /// An entry not granted at once is removed under the same lock, invisible to other threads.
     fn try_enter(&self, reach: Reach) -> Option<LatchGuard<'_>> {
         let mut queue = self.lock();
         let number = queue.push(reach, Kind::Latch);
@@ -238,18 +239,18 @@ enum Kind {
     Pass,
 }
 
-/// The keys that an entry is about.
+/// The keys of an entry.
 enum Reach {
-    /// By id, each family once.
+    /// Ascending by id, each family once.
     Families(Vec<FamilyReach>),
     Everything,
 }
 
-/// What an entry is about in one family. Thousands of spans where that many tables are ingested.
+/// The keys of an entry in one family. An ingest of thousands of tables has as many spans.
 struct FamilyReach {
     family: FamilyId,
     order: UserOrder,
-    /// Ascending, none overlapping another.
+    /// Ascending, disjoint.
     spans: Vec<Span>,
 }
 
@@ -286,7 +287,7 @@ fn of_family(families: &[FamilyReach], id: FamilyId) -> Option<&FamilyReach> {
 }
 
 impl FamilyReach {
-    /// Walks along the one with fewer spans and seeks in the other.
+    /// Walks the side with fewer spans and seeks in the longer one.
     fn meets(&self, other: &FamilyReach) -> bool {
         let self_is_shorter = self.spans.len() <= other.spans.len();
         let (few, many) = if self_is_shorter { (self, other) } else { (other, self) };
@@ -304,8 +305,8 @@ impl FamilyReach {
         })
     }
 
-    /// The spans from the first one on that does not end before the key. Sought from the front in growing strides: a walk
-    /// of many short steps costs as little as one along both.
+    /// The spans from the first one not ending before the key. A galloping search from the front: many short steps cost
+    /// as little as a merge.
     fn not_before<'a>(&self, spans: &'a [Span], user_key: &[u8]) -> &'a [Span] {
         let ends_before = |span: &Span| !span.reaches(&self.order, user_key);
         let mut stride = 1;
@@ -334,7 +335,7 @@ impl Entry {
     }
 }
 
-/// Latches and passes, granted ones and those waited for, in the order in which they were asked for.
+/// Latches and permits, granted and waiting, in request order.
 #[derive(Default)]
 struct Queue {
     /// By `number`, ascending.
@@ -354,8 +355,8 @@ impl Queue {
         self.last_number
     }
 
-    /// Takes an entry out and grants what waited for nothing else; false where there was nothing. Returns the entry, to be
-    /// dropped off the lock.
+    /// Removes an entry and grants every entry with no conflict left. Returns whether any was granted, and the removed
+    /// entry, to be dropped off the lock.
     fn remove(&mut self, number: u64) -> (bool, Entry) {
         let place = self.entries.binary_search_by_key(&number, |entry| entry.number);
         let removed = self.entries.remove(place.expect("an entry is removed by its only guard"));

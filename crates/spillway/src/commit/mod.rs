@@ -1,6 +1,6 @@
 //! Writing: batches, admission, range latches, the commit pipeline, stalls.
 //!
-//! `commit.rs` is the way of everything that takes sequence numbers: a batch, a large batch, an ingest. Keeps S1-S3, C1-C4.
+//! `committer.rs` runs every operation with sequence numbers: a batch, a large batch, an ingest. Keeps S1-S3, C1-C4.
 
 pub(crate) mod admission;
 pub mod batch;

@@ -1,5 +1,5 @@
-//! Whether what is about to be ingested meets anything in a family's mutable memtable. Looks at memory only and waits
-//! for nobody, so that it can be asked under the commit lock.
+//! Whether an ingest overlaps a family's mutable memtable. The check reads memory only and does not wait, so it may run
+//! under the commit lock.
 
 use std::sync::Arc;
 
@@ -14,15 +14,15 @@ use crate::queue::flushable::Flushable;
 use crate::queue::ingest_record::FamilyIngest;
 use crate::version::span::Span;
 
-/// Spans that are looked for under the commit lock; bounds what is done there.
+/// Spans checked under the commit lock; bounds the work there.
 const SPANS_MAX: usize = 8;
 
-/// What an ingest covers of one family.
+/// Keys of an ingest in one family.
 pub(crate) struct Coverage {
     order: UserOrder,
-    /// Exactly what is covered: ascending, none overlapping another.
+    /// Exact; ascending, disjoint.
     spans: Vec<Span>,
-    /// The same in `SPANS_MAX` spans, so that gaps may be covered too, where it is more than those.
+    /// `spans` united into `SPANS_MAX` at most, gaps included. `None` if `spans` are few enough.
     united: Option<Vec<Span>>,
 }
 
@@ -39,7 +39,7 @@ impl Coverage {
         Coverage { order: order.clone(), spans, united }
     }
 
-    /// Exactly what is covered.
+    /// The exact spans.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }
@@ -52,8 +52,8 @@ impl Coverage {
         self.united.as_deref().unwrap_or(&self.spans)
     }
 
-    /// Whether a write that has a number may touch what is covered, or a gap, and be in no memtable yet. Asked under the commit
-    /// lock, *before* the memtable is looked at: a write that leaves the pipeline in between is in the memtable.
+    /// Whether a numbered write may touch a span or a united gap and be in no memtable yet. Called under the commit
+    /// lock, *before* the memtable is checked: a write leaving the pipeline in between is in the memtable.
     pub fn meets_in_flight(&self, family: base::FamilyId, pipeline: &Pipeline) -> bool {
         let mut meets = false;
         pipeline.for_each_in_flight(|touched| {
@@ -62,8 +62,8 @@ impl Coverage {
         meets
     }
 
-    /// Whether the memtable holds anything of what is covered or of a gap, or would have to build something to tell. Takes
-    /// a few cache misses for each of a few spans.
+    /// Whether the memtable holds a key in a span or a united gap. Also true if it would have to build an index to
+    /// tell. Costs a few cache misses for each of a few spans.
     pub fn meets_memtable(&self, memtable: &Arc<dyn Memtable>) -> bool {
         if memtable.entries() == 0 {
             return false;
@@ -76,8 +76,7 @@ impl Coverage {
         self.few().iter().any(|span| self.meets(span, tombstones.as_deref(), &mut *cursor))
     }
 
-    /// Whether an entry of a queue holds anything of what is covered. May read tables, or have a memtable build what it
-    /// needs: not under a lock.
+    /// Whether a queue entry holds a key in a span. May read tables or build a memtable's index: not under a lock.
     pub fn meets_entry(&self, entry: &Arc<dyn Flushable>) -> Result<bool> {
         let tombstones = entry.tombstones()?;
         let options = TableReadOptions { class: IoClass::Ingest, ..TableReadOptions::default() };
@@ -98,14 +97,15 @@ impl Coverage {
                 && span.reaches(&self.order, key::user_key(cursor.key())))
     }
 
-    /// As [`meets_memtable`](Self::meets_memtable), having the memtable build what it needs first. Not under a lock.
+    /// As [`meets_memtable`](Self::meets_memtable), after the memtable has built its range tombstones. Not under a
+    /// lock.
     pub fn meets_memtable_once_ready(&self, memtable: &Arc<dyn Memtable>) -> bool {
         drop(memtable.tombstones());
         self.meets_memtable(memtable)
     }
 }
 
-/// Sorts spans and merges those that overlap.
+/// Sorts spans and merges overlapping ones.
 pub(crate) fn merged(order: &UserOrder, mut spans: Vec<Span>) -> Vec<Span> {
     if spans.len() < 2 {
         return spans;
@@ -126,7 +126,7 @@ pub(crate) fn merged(order: &UserOrder, mut spans: Vec<Span>) -> Vec<Span> {
     merged
 }
 
-/// Unites neighbours of sorted spans until there are few: what lies between counts as covered then.
+/// Unites neighbours of sorted spans until there are few. The gaps between them then count as covered.
 fn united(spans: &[Span]) -> Vec<Span> {
     let each = spans.len().div_ceil(SPANS_MAX).max(1);
     let unite = |group: &[Span]| {

@@ -1,12 +1,13 @@
-//! The ring of writes that have numbers and are not yet visible. Numbers are given in order under the commit lock;
-//! writers finish in any order; visibility advances in order (S2) by whoever finishes the oldest.
+//! Ring of writes with sequence numbers, not yet visible. Numbers are allocated in order under the commit lock; writers
+//! finish in any order. Visibility advances in order (S2): finishing the oldest write publishes it and every done write
+//! directly after it.
 //!
 //! # Invariants
 //! - Slots `[head, tail)` are in flight; only the holder of the commit lock moves `tail`.
-//! - A slot's fields are written before it is handed out, and not again before `head` has passed it.
-//! - `head` passes a slot by its own writer's store while the slot is not marked done, by anyone's exchange once it is.
+//! - A slot's fields are written before its ticket is handed out, and not again before `head` has passed the slot.
+//! - `head` passes a slot by its own writer's store if the slot is not marked done, else by any thread's exchange.
 //!
-//! `loom_tests.rs` runs this code through every order in which threads can meet.
+//! `loom_tests.rs` runs this code under every thread interleaving.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -19,23 +20,22 @@ pub use crate::commit::bounds::{KeyBounds, Touched};
 use crate::commit::bounds::StoredBounds;
 use crate::commit::sync::{AtomicBool, AtomicU64, Backoff, Condvar, Mutex, MutexGuard, fence};
 
-/// Writes in flight at the most. A writer that finds the ring full waits before it takes a number.
+/// Maximum writes in flight. If the ring is full, a writer waits before it takes a number.
 pub const IN_FLIGHT_MAX: usize = if cfg!(loom) { 2 } else { 1024 };
 
-/// A position in the history of all logs: bytes since the first log of this run, capacities of full logs included.
+/// A position in the history of all WALs: bytes since the first WAL of this run, capacities of full WALs included.
 pub type LogPosition = u64;
 
 #[derive(Default)]
 struct Slot {
     last_seq: AtomicU64,
     log_end: AtomicU64,
-    /// `ticket + 1` once the write is done, where its writer does not publish it as the oldest; what it held before
-    /// otherwise.
+    /// `ticket + 1` once the write is done, unless its writer publishes it as the oldest; else an older value.
     done: AtomicU64,
     bounds: StoredBounds,
 }
 
-/// A place in the pipeline; what [`Pipeline::finish`] is told.
+/// A pipeline slot, held until [`Pipeline::finish`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "a number that is never finished blocks every later one"]
 pub struct Ticket(u64);
@@ -48,9 +48,9 @@ pub struct Pipeline {
     tail: CachePadded<AtomicU64>,
     visible: CachePadded<AtomicU64>,
     published_log: AtomicU64,
-    /// The largest log position handed in so far; published once every ticket is. Written under the commit lock.
+    /// Largest WAL position entered so far; published once every ticket is. Written under the commit lock.
     entered_log: AtomicU64,
-    /// Set when a write failed after it was numbered: nothing after it will ever be visible.
+    /// Set when a numbered write failed: no later write will ever be visible.
     broken: AtomicBool,
     sleepers: AtomicU64,
     sleep: Mutex<()>,
@@ -58,7 +58,7 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// A pipeline in which everything up to `visible` can be read.
+    /// A pipeline with everything up to `visible` readable.
     pub fn new(visible: SeqNo) -> Self {
         let slots = (0..IN_FLIGHT_MAX).map(|_| CachePadded::default()).collect();
         Pipeline {
@@ -75,19 +75,19 @@ impl Pipeline {
         }
     }
 
-    /// The newest number at or below which everything can be read.
+    /// Newest visible number: every write at or below it is readable.
     #[inline]
     pub fn visible(&self) -> SeqNo {
         SeqNo(self.visible.load(Ordering::Acquire))
     }
 
-    /// Everything in the logs before this position belongs to visible writes.
+    /// Everything in the WALs before this position belongs to visible writes.
     #[inline]
     pub fn published_log(&self) -> LogPosition {
         self.published_log.load(Ordering::Acquire)
     }
 
-    /// Behind everything in the logs that belongs to writes which have numbers. Exact under the commit lock.
+    /// End of the WAL records of all numbered writes. Exact under the commit lock.
     pub fn entered_log(&self) -> LogPosition {
         self.entered_log.load(Ordering::Acquire)
     }
@@ -97,13 +97,13 @@ impl Pipeline {
         in_flight < IN_FLIGHT_MAX as u64
     }
 
-    /// Hands out the next place, to a write whose numbers end at `last_seq` and whose log record ends at `log_end`, 0
-    /// where it has none. Called under the commit lock, after [`has_room`](Self::has_room); neither waits nor allocates.
+    /// Hands out the next slot. `last_seq` is the write's last number; `log_end` is the end of its WAL record, 0
+    /// without one. Called under the commit lock, after [`has_room`](Self::has_room); neither waits nor allocates.
     pub fn enter(&self, last_seq: SeqNo, log_end: LogPosition, bounds: &[KeyBounds]) -> Ticket {
         let ticket = self.tail.load(Ordering::Relaxed);
         let slot = self.slot(ticket);
         assert!(self.has_room(), "the pipeline's ring overflowed");
-        // Whoever reads any of what follows also sees that `head` has passed the slot's last write.
+        // A reader of any store below also sees `head` past the slot's previous write.
         fence(Ordering::Release);
         slot.last_seq.store(last_seq.0, Ordering::Relaxed);
         slot.log_end.store(log_end, Ordering::Relaxed);
@@ -115,22 +115,22 @@ impl Pipeline {
         Ticket(ticket)
     }
 
-    /// Shows what every write that had numbers before the call may touch, oldest first, but for those that are in the
-    /// memtables by now. Exact under the commit lock, where no number is given out meanwhile. Waits for nobody.
+    /// Visits the key bounds of every write numbered before the call, oldest first. Omitted writes are in the
+    /// memtables. Exact under the commit lock, since no number is allocated meanwhile. Does not wait.
     pub fn for_each_in_flight(&self, mut visit: impl FnMut(&Touched)) {
         let head = self.head.load(Ordering::Acquire);
         for ticket in head..self.tail.load(Ordering::Acquire) {
             let touched = self.slot(ticket).bounds.load();
             fence(Ordering::Acquire);
-            // Else it is published, in the memtables for whoever looks there next, and what was read may be a later
-            // write's, or a mixture.
+            // Otherwise the write is published, and a later look at the memtables finds it. The bounds read may then be
+            // a later write's, or a mixture.
             if self.head.load(Ordering::Acquire) <= ticket {
                 touched.iter().flatten().for_each(&mut visit);
             }
         }
     }
 
-    /// Says that the write is in the log and in the memtables, and publishes all that can be.
+    /// Marks the write as logged and inserted, and publishes every write with no unfinished predecessor.
     pub fn finish(&self, ticket: Ticket) {
         let slot = self.slot(ticket.0);
         let is_oldest = self.head.load(Ordering::Acquire) == ticket.0;
@@ -142,11 +142,11 @@ impl Pipeline {
         self.publish_all_done(is_oldest);
     }
 
-    /// Publishes what can be, and wakes who waits for that, or for what was published before.
+    /// Publishes done writes from the oldest on. Wakes waiters if any was published, here or before (`advanced`).
     fn publish_all_done(&self, mut advanced: bool) {
         loop {
-            // Of two writers, one that moved `head` and one that marked its slot, at least one sees what the other did;
-            // of a publisher and a sleeper likewise.
+            // If one writer moves `head` while a second marks its slot, at least one sees the store of the other. The
+            // same holds for a publisher and a sleeper.
             fence(Ordering::SeqCst);
             match self.publish_done() {
                 Progress::Published => advanced = true,
@@ -159,8 +159,8 @@ impl Pipeline {
         }
     }
 
-    /// Publishes the oldest write in flight. Called by its writer, which has not marked it as done: nobody else can
-    /// publish it, nor anything younger, so that there is nothing to compare with.
+    /// Publishes the oldest write in flight. Called by its writer, instead of a mark as done. No other thread can
+    /// publish this write or a younger one, so no compare is needed.
     fn publish_as_oldest(&self, ticket: u64, slot: &Slot) {
         let (seq, log_end) = (slot.last_seq.load(Ordering::Relaxed), slot.log_end.load(Ordering::Relaxed));
         if log_end > 0 {
@@ -172,19 +172,19 @@ impl Pipeline {
         self.head.store(ticket + 1, Ordering::Release);
     }
 
-    /// Publishes the oldest write in flight if it is marked as done.
+    /// Publishes the oldest write in flight if it is marked done.
     fn publish_done(&self) -> Progress {
         let head = self.head.load(Ordering::Acquire);
         let slot = self.slot(head);
         if slot.done.load(Ordering::Acquire) != head + 1 {
             return Progress::None;
         }
-        // Read before the exchange: once head has passed, the slot may be handed out again.
+        // Read before the exchange: once `head` has passed, the slot may be reused.
         let (seq, log_end) = (slot.last_seq.load(Ordering::Relaxed), slot.log_end.load(Ordering::Relaxed));
         if self.head.compare_exchange(head, head + 1, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return Progress::ByAnother;
         }
-        // The larger stands: of two threads that moved head, the later may come here first (S1).
+        // Keep the larger: of two threads moving `head`, the later may come here first (S1).
         self.published_log.fetch_max(log_end, Ordering::AcqRel);
         self.visible.fetch_max(seq, Ordering::AcqRel);
         Progress::Published
@@ -199,7 +199,7 @@ impl Pipeline {
         self.wait_for(|| self.visible() >= seq)
     }
 
-    /// Waits until everything in the logs before `position` is published.
+    /// Waits until everything in the WALs before `position` is published.
     ///
     /// # Errors
     /// As [`wait_visible`](Self::wait_visible).
@@ -228,7 +228,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Wakes every waiter for good: a numbered write failed.
+    /// Marks the pipeline broken after a numbered write failed, and wakes every waiter.
     pub fn break_down(&self) {
         self.broken.store(true, Ordering::Release);
         self.wake_all();
@@ -238,7 +238,7 @@ impl Pipeline {
         self.broken.load(Ordering::Acquire)
     }
 
-    /// Whoever looked before the change holds the lock until it sleeps, so that nobody misses it.
+    /// A waiter holds the lock from its check until it sleeps, so no wake-up is lost.
     fn wake_all(&self) {
         drop(self.lock_sleep());
         self.wake.notify_all();
@@ -247,7 +247,8 @@ impl Pipeline {
     fn sleep_unless(&self, reached: impl Fn() -> bool) {
         let mut guard = self.lock_sleep();
         self.sleepers.fetch_add(1, Ordering::Relaxed);
-        // With that of `finish`: either the publisher sees the sleeper, or the sleeper sees what was published.
+        // Pairs with the fence in `publish_all_done`: the publisher sees the sleeper, or the sleeper sees the new
+        // number.
         fence(Ordering::SeqCst);
         if !reached() && !self.is_broken() {
             guard = self.wake.wait(guard).unwrap_or_else(PoisonError::into_inner);
@@ -266,11 +267,11 @@ impl Pipeline {
     }
 }
 
-/// What came of trying to publish the oldest write.
+/// Result of an attempt to publish the oldest write.
 enum Progress {
     Published,
     ByAnother,
-    /// It is not done, or there is none.
+    /// The oldest write is not done, or there is none.
     None,
 }
 

@@ -1,4 +1,4 @@
-//! A record of the log whose numbers are not known yet: encoded before the commit lock, filled in when it is appended.
+//! A WAL record without its numbers: encoded before the commit lock, filled in when it is appended.
 
 use base::SeqNo;
 use log::RecordKind;
@@ -9,18 +9,19 @@ use crate::commit::committer::Given;
 
 const NUMBER_BYTES: usize = 8;
 
-/// A record whose numbers are not known yet.
+/// A record without its numbers.
 pub(crate) enum Record<'a> {
     /// A batch as it is. It begins with its first number.
     Batch(&'a WriteBatch),
     Made(MadeRecord),
 }
 
-/// A payload that was made for a commit.
+/// A payload encoded for a commit.
 pub(crate) struct MadeRecord {
     pub kind: RecordKind,
     pub payload: Vec<u8>,
-    /// Where in the payload numbers stand, in order, and how far each is above the last number before the commit.
+    /// Offsets of the numbers in the payload, ascending, and each number's distance from the last number before the
+    /// commit.
     pub numbers: SmallVec<[(usize, u64); 2]>,
 }
 
@@ -33,7 +34,7 @@ impl Record<'_> {
         }
     }
 
-    /// Calls `append` with the payload, piece by piece, numbers filled in: it is not copied while writers wait behind it.
+    /// Calls `append` with the payload in pieces, numbers filled in. No copy is made while writers wait behind it.
     pub fn appended<R>(&self, given: &Given, append: impl FnOnce(RecordKind, &[&[u8]]) -> R) -> R {
         match self {
             Record::Batch(batch) => {

@@ -1,5 +1,5 @@
-//! Back-pressure: writers are slowed while compactions are behind, per writer and before a number is taken (C3, C4), as
-//! a smooth function of the debt, and stopped only at the stop triggers. Every wait is counted by its cause.
+//! Back-pressure: while compactions are behind, each writer is delayed before it takes a number (C3, C4). The delay is
+//! a smooth function of the debt. Writers stop only at the stop triggers. Every wait is counted by its cause.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::version::version::Version;
 pub enum StallCause {
     /// All write buffers are full and none is flushed yet.
     Memtables,
-    /// All memtables together hold as much as they may.
+    /// All memtables together are at the memory limit.
     Memory,
     /// Level 0 has too many tables.
     Level0,
@@ -26,11 +26,11 @@ pub enum StallCause {
     PendingCompaction,
     /// The next memtable was not made ahead in time.
     MemtableSwitch,
-    /// The next log was not made ahead in time.
+    /// The next WAL was not made ahead in time.
     LogSwitch,
     /// Too many writes are in flight.
     Pipeline,
-    /// An ingest that is given its level at once overlaps the write.
+    /// An overlapping ingest holds a latch or the gate.
     Ingest,
 }
 
@@ -117,7 +117,7 @@ fn limit(bytes: u64) -> f64 {
     if bytes == 0 { -1.0 } else { bytes as f64 }
 }
 
-/// Where `x` stands between two triggers, 0 to 1; a negative trigger means never.
+/// Position of `x` between two triggers, 0 to 1. A negative trigger means never.
 fn between(x: f64, slow: f64, stop: f64) -> f64 {
     let never = f64::INFINITY;
     let slow = if slow < 0.0 { never } else { slow };
@@ -135,34 +135,34 @@ fn between(x: f64, slow: f64, stop: f64) -> f64 {
     SLOWED_MIN + (1.0 - 2.0 * SLOWED_MIN) * (x - slow) / (stop - slow).max(1.0)
 }
 
-/// The least debt that slows anybody.
+/// The least debt level with a delay.
 const SLOWED_MIN: f64 = 0.01;
 
-/// The rate for writers at the slow-down trigger, where `delayed_write_rate` is 0.
+/// Rate at the slow-down trigger if `delayed_write_rate` is 0.
 const DELAYED_BYTES_PER_SECOND: f64 = (16 << 20) as f64;
 
-/// The share of the rate that is left just before the stop trigger.
+/// Share of the rate left just before the stop trigger.
 const RATE_LEFT_MIN: f64 = 0.05;
 
 #[derive(Default)]
 struct Counter {
     waits: AtomicU64,
-    /// Those among them that were for writers to go on at all.
+    /// Waits of stopped writers, included in `waits`.
     stops: AtomicU64,
     micros: AtomicU64,
 }
 
-/// The gate that every writer passes. One atomic load where nothing is behind.
+/// Gate for every writer: one atomic load while nothing is behind.
 pub(crate) struct Stall {
     vfs: Arc<dyn Vfs>,
     statistics: Option<Arc<Statistics>>,
-    /// Debt in millionths, of the family that is most behind; `STOPPED` at the stop trigger.
+    /// Debt of the family furthest behind, in millionths; `STOPPED` at the stop trigger.
     debt: AtomicU32,
     cause: AtomicU32,
     /// Bytes per second at the slow-down trigger.
     rate: f64,
-    /// When the next delayed write may go, in microseconds of the vfs's clock: every delayed writer moves it on by its
-    /// own bytes, so that all together keep the rate.
+    /// When the next delayed write may go, in microseconds of the vfs's clock. Each delayed writer advances it by its
+    /// own bytes, so all writers together keep the rate.
     next_us: AtomicU64,
     counters: [Counter; StallCause::ALL.len()],
     ended: AtomicBool,
@@ -189,7 +189,7 @@ impl Stall {
         }
     }
 
-    /// Says how far behind the database is; returns the debt before, in the same terms.
+    /// Sets the debt and wakes stopped writers. Returns the debt before.
     pub fn set_debt(&self, debt: Debt) -> Debt {
         let before = self.debt();
         self.cause.store(debt.cause as u32, Ordering::Relaxed);
@@ -214,7 +214,7 @@ impl Stall {
         self.debt.load(Ordering::Acquire) >= STOPPED
     }
 
-    /// The rate that all writers together are held to, where they are.
+    /// Rate of all writers together. `None` if writers are not delayed, or are stopped.
     pub fn delayed_bytes_per_second(&self) -> Option<u64> {
         let level = self.debt().level;
         (level > 0.0 && !self.is_stopped()).then(|| self.rate_at(level) as u64)
@@ -224,19 +224,19 @@ impl Stall {
         self.rate * (1.0 - debt).max(RATE_LEFT_MIN)
     }
 
-    /// Lets every waiting writer go: the database closes or became read-only.
+    /// Releases every waiting writer: the database closes or became read-only.
     pub fn end(&self) {
         self.ended.store(true, Ordering::Release);
         drop(self.sleep.lock());
         self.changed.notify_all();
     }
 
-    /// Takes back [`end`](Self::end).
+    /// Undoes [`end`](Self::end).
     pub fn begin(&self) {
         self.ended.store(false, Ordering::Release);
     }
 
-    /// Holds a write of `bytes` up as long as the debt asks for.
+    /// Delays a write of `bytes` according to the debt.
     pub fn delay(&self, bytes: usize) {
         let debt = self.debt();
         if debt.level <= 0.0 || self.is_stopped() {
@@ -251,7 +251,7 @@ impl Stall {
             Some(free_us + cost_us)
         });
         let wait_us = free_us.saturating_sub(now_us);
-        // Shorter sleeps cost more than they hold up: what is owed is slept by a later writer.
+        // A shorter sleep costs more than it delays. A later writer sleeps for it.
         const SLEEP_MIN_US: u64 = 500;
         if wait_us >= SLEEP_MIN_US {
             let start = self.vfs.now();
@@ -260,7 +260,7 @@ impl Stall {
         }
     }
 
-    /// Sleeps in steps, so that whoever owes much goes on soon after the debt is gone, or the database closes.
+    /// Sleeps in steps, so a long sleep ends soon after the debt is gone or the database closes.
     fn sleep_while_behind(&self, mut left: Duration) {
         const STEP_MAX: Duration = Duration::from_millis(20);
         while !left.is_zero() && !self.ended.load(Ordering::Acquire) && self.debt().level > 0.0 {
@@ -270,7 +270,7 @@ impl Stall {
         }
     }
 
-    /// Waits while writers are stopped; returns at once where they are not.
+    /// Waits while writers are stopped.
     pub fn wait_while_stopped(&self) {
         if !self.is_stopped() {
             return;
@@ -304,7 +304,8 @@ impl Stall {
         }
     }
 
-    /// Waits of writers that were slowed down for a cause, and of those that were stopped. Nobody is slowed down for memory.
+    /// Counts of delays and of stops for a cause. Only compaction debt delays writers; every other wait counts as a
+    /// stop.
     pub fn delays_and_stops(&self, cause: StallCause) -> (u64, u64) {
         let Some(counter) = self.counters.get(cause as usize) else { return (0, 0) };
         let waits = counter.waits.load(Ordering::Relaxed);

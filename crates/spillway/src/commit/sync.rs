@@ -1,5 +1,5 @@
-//! What the pipeline and the range latches are built from: the standard library's atomics and locks, or under `--cfg
-//! loom` loom's, which run a test through every order in which threads can meet.
+//! Primitives of the pipeline and the range latches: the standard library's atomics and locks, or loom's with
+//! `--cfg loom`. loom runs a test under every thread interleaving.
 
 #[cfg(not(loom))]
 pub(crate) use crossbeam_utils::Backoff;
@@ -14,7 +14,7 @@ pub(crate) use std::sync::{
     atomic::{AtomicBool, AtomicU64, fence},
 };
 
-/// Gives up at once: under loom every load of a spinning loop multiplies the orders to try.
+/// Gives up at once: under loom every load in a spin loop multiplies the interleavings.
 #[cfg(loom)]
 pub(crate) struct Backoff;
 

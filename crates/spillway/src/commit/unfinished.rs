@@ -1,12 +1,12 @@
-//! The guard of a place in the pipeline. Keeps C4.
+//! Guard of a pipeline slot. Keeps C4.
 
 use base::Error;
 
 use crate::commit::pipeline::Ticket;
 use crate::core::Core;
 
-/// A place in the pipeline from when it is given out. Left unfinished, by an error or a panic, it ends the database's ability
-/// to write and wakes everyone who waits for it (C4). Made before any lock: failing takes the state lock.
+/// A pipeline slot, from its allocation on. Dropped unfinished, by an error or a panic, it turns the database read-only
+/// and wakes every waiter (C4). Made before any lock: failing takes the state lock.
 pub(crate) struct Unfinished<'a> {
     core: &'a Core,
     ticket: Option<Ticket>,
@@ -21,7 +21,7 @@ impl<'a> Unfinished<'a> {
         self.ticket = Some(ticket);
     }
 
-    /// What has the number is in the log, and in the memtables or the queues.
+    /// The numbered write is in the WAL, and in the memtables or the queues.
     pub fn finish(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             self.core.pipeline.finish(ticket);

@@ -1,4 +1,4 @@
-//! Whether anything of a key lies below a compaction's output, asked for ascending keys.
+//! Checks whether a table below a compaction's output may hold a key, for ascending keys.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 
-/// Answers for the levels below `output_level`, beginning with keys at or above `lower`. Its places only move on, so
-/// that a walk over all keys looks at every file once.
+/// Checks the levels below `output_level`, for ascending keys from `lower` on. Positions only advance, so a walk over
+/// all keys visits every file once.
 pub fn key_not_below(version: Arc<Version>, output_level: usize, lower: Option<&[u8]>) -> KeyNotBelow {
     let order = version.order().user.clone();
     let used = (output_level + 1..version.num_levels()).filter(|&level| !version.level(level).is_empty());
@@ -25,7 +25,7 @@ pub fn key_not_below(version: Arc<Version>, output_level: usize, lower: Option<&
     })
 }
 
-/// Whether no file of a level holds the key; `at` moves on to the first file that does not end before it.
+/// Whether no file of a level spans the key. Advances `at` to the first file not ending before the key.
 fn is_outside(files: &[Arc<TableFile>], order: &UserOrder, at: &mut usize, user_key: &[u8]) -> bool {
     let rest = files.get(*at..).unwrap_or(&[]);
     *at += rest.iter().take_while(|file| ends_before(order, &file.meta, user_key)).count();

@@ -1,5 +1,5 @@
-//! Where one output file ends and the next begins: at a size, and where it would overlap too much of the level below.
-//! Never between versions of one user key.
+//! Cuts output files: at a target size, and before a file overlaps too many bytes of grandparents. Never between
+//! versions of one user key.
 
 use std::sync::Arc;
 
@@ -8,36 +8,36 @@ use base::UserOrder;
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 
-/// Bytes of entries between two looks at the size of the file being written.
+/// Entry bytes between two checks of the file's size.
 const SIZE_CHECK_BYTES_MAX: u64 = 4096;
 
-/// Percent of the target size at which a file ends early where a file of the level below ends too: fewer files overlap
-/// it then. Each such place passed makes the cut wait for a fuller file.
+/// A file may end early at a grandparent's end from this percentage of the target size, so fewer files overlap it.
+/// Each grandparent passed raises the percentage by the step.
 const EARLY_CUT_PERCENT: u64 = 50;
 const EARLY_CUT_STEP_PERCENT: u64 = 5;
 const EARLY_CUT_PERCENT_MAX: u64 = 90;
 
-/// The sizes that a cutter goes by, in bytes.
+/// Limits of a cutter, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct CutLimits {
     pub target_bytes: u64,
-    /// Of grandparents that one file may overlap.
+    /// Grandparent bytes overlapped by one file, at most.
     pub grandparent_bytes_max: u64,
 }
 
-/// Follows the user keys that are written, and says before which to cut.
+/// Follows the written user keys and decides the cuts.
 pub struct Cutter {
     order: UserOrder,
     limits: CutLimits,
     grandparents: Vec<Arc<TableFile>>,
-    /// The first grandparent that does not end before the key last seen.
+    /// First grandparent not ending before the last key seen.
     at: usize,
-    /// Grandparents that ended since the file was begun, and their bytes.
+    /// Grandparents passed since the file began, and their bytes.
     passed: u64,
     passed_bytes: u64,
     unchecked_bytes: u64,
     file_bytes: u64,
-    /// The file is to end where this user key does.
+    /// The file is full and ends after this user key.
     full_at: Option<Vec<u8>>,
 }
 
@@ -63,11 +63,11 @@ impl Cutter {
         if let Some(last) = &self.full_at {
             return !self.order.equal(last, user_key);
         }
-        // Grandparents' bounds lie between user keys, so no versions are torn apart here.
+        // Grandparents end between user keys, so the cut separates no versions.
         crossed && self.is_good_end()
     }
 
-    /// Moves on over the grandparents that end before the key; true where there were any.
+    /// Passes the grandparents ending before the key; true if there were any.
     fn pass_grandparents(&mut self, user_key: &[u8]) -> bool {
         let before = self.at;
         let nothing_written = self.file_bytes + self.unchecked_bytes == 0;
@@ -94,7 +94,7 @@ impl Cutter {
         written >= self.limits.target_bytes.div_ceil(100).saturating_mul(percent)
     }
 
-    /// Notes that an entry was written. `file_bytes` tells the size of the file; it is asked now and then only.
+    /// Records a written entry. `file_bytes` returns the file's size; it is called now and then only.
     #[inline]
     pub fn wrote(&mut self, user_key: &[u8], entry_bytes: usize, file_bytes: impl FnOnce() -> u64) {
         self.unchecked_bytes += entry_bytes as u64;
@@ -107,7 +107,7 @@ impl Cutter {
         }
     }
 
-    /// Where there are grandparents a file may grow to twice its target to end where one of them does.
+    /// With grandparents left, a file may grow to twice its target to end at a grandparent's end.
     fn full_bytes(&self) -> u64 {
         if self.at < self.grandparents.len() {
             self.limits.target_bytes.saturating_mul(2)
@@ -116,7 +116,7 @@ impl Cutter {
         }
     }
 
-    /// A new file is begun.
+    /// Resets for a new file.
     pub fn begin_file(&mut self) {
         self.full_at = None;
         self.passed = 0;

@@ -31,7 +31,7 @@ impl Compactor {
         Arc::new(Compactor { core, installer })
     }
 
-    /// The most urgent compaction of any family, noted as running.
+    /// Picks the most urgent compaction of any family and registers it as running.
     pub(crate) fn pick_compaction(&self, state: &mut State) -> Option<CompactionPlan> {
         let mut most_urgent: Option<(f64, FamilyId, Pick)> = None;
         for family in state.families.values() {
@@ -58,11 +58,11 @@ impl Compactor {
         plan
     }
 
-    /// Runs a compaction that was picked, installs its outcome, and notes that it has ended. False where nothing was
-    /// installed: an input is gone, or the family or the database.
+    /// Runs a picked compaction, installs its outcome, and unregisters it. False if nothing was installed: an input or
+    /// the family is gone, the database is closing, or a file cannot sink.
     ///
     /// # Errors
-    /// What ended it early, other than the family or the database going away.
+    /// Any failure, unless the family was dropped or the database is closing.
     pub(crate) fn compaction_job(&self, plan: CompactionPlan) -> Result<bool> {
         let result = caught("a compaction", || self.compact(&plan));
         let mut state = self.core.state.lock();
@@ -81,7 +81,7 @@ impl Compactor {
         }
     }
 
-    /// Whether it was installed.
+    /// True if installed.
     fn compact(&self, plan: &CompactionPlan) -> Result<bool> {
         let (family, pick) = (plan.family.name(), &plan.pick);
         let inputs = pick.files().count();
@@ -130,7 +130,7 @@ impl Compactor {
         Ok(installed)
     }
 
-    /// `None` where a file cannot sink after all.
+    /// `None` if a file cannot sink after all.
     fn tables_of_compaction(&self, plan: &CompactionPlan) -> Result<Option<Made>> {
         let pick = &plan.pick;
         if pick.trivial_move {
@@ -160,7 +160,7 @@ impl Compactor {
         run::run(&work, &|| self.core.is_closing() || plan.family.is_dropped())
     }
 
-    /// False where the inputs are no longer what they were: the outputs are deleted then (V2).
+    /// False if an input no longer stands; the outputs are deleted then (V2).
     fn install_compaction(&self, plan: &CompactionPlan, added: &[(usize, FileMeta)]) -> Result<bool> {
         let pick = &plan.pick;
         let inputs = pick.input_numbers();
@@ -169,7 +169,7 @@ impl Compactor {
         edit.deleted = inputs.clone();
         let change = Change { edit, inputs: &inputs, compaction: Some(plan.id), flushed: &[], adopted: &[] };
         let installed = self.installer.install(change);
-        // `Closed`: the MANIFEST was gone, so that it names none of them. After other errors it may.
+        // `Closed`: the MANIFEST was closed before the edit, so it names no output. After other errors it may.
         let is_refused =
             installed.as_ref().map_or_else(|error| error.kind() == ErrorKind::Closed, |installed| !installed);
         if is_refused {
@@ -180,22 +180,22 @@ impl Compactor {
     }
 }
 
-/// What a compaction is to add to its version.
+/// Result of a compaction, to be added to its version.
 #[derive(Default)]
 struct Made {
     /// Tables, by level.
     added: Vec<(usize, FileMeta)>,
-    /// Entries that are in none of them.
+    /// Input entries left out of the outputs.
     dropped: u64,
 }
 
-/// Entries of the tables that are written anew; 0 of a table that cannot be read.
+/// Entries of the rewritten tables; an unreadable table counts 0.
 fn entries_read(pick: &Pick) -> u64 {
     let rewritten = (!pick.trivial_move).then(|| pick.rewritten()).into_iter().flatten();
     rewritten.map(|(_, file)| file.with(|table| Ok(table.properties().entries)).unwrap_or(0)).sum()
 }
 
-/// What a compaction is counted for at its output level, but for times and entries. A move is no job.
+/// Work of a compaction at its output level, without times and entries. A trivial move is no job.
 fn work_of(pick: &Pick, added: &[(usize, FileMeta)]) -> LevelWork {
     if pick.trivial_move {
         return LevelWork { moved_bytes: pick.input_bytes(), ..LevelWork::default() };
@@ -211,7 +211,7 @@ fn work_of(pick: &Pick, added: &[(usize, FileMeta)]) -> LevelWork {
 }
 
 impl State {
-    /// Notes that a family's compaction runs from now on.
+    /// Registers a family's compaction as running; `None` if the family is gone.
     pub(super) fn begin_compaction(&mut self, id: FamilyId, pick: Pick) -> Option<CompactionPlan> {
         let family = self.families.get_mut(&id)?;
         let id = family.compactions.begin(&pick);
@@ -226,12 +226,12 @@ impl State {
 }
 
 impl FamilyState {
-    /// Works out again how many bytes compactions are behind. Called after the version changed.
+    /// Recomputes the pending compaction bytes. Called after the version changed.
     pub(crate) fn refresh_pending_bytes(&mut self) {
         self.pending_compaction_bytes = pending_bytes(&self.version, &self.family.options());
     }
 
-    /// Whether a compaction of the family runs, or would be picked by itself.
+    /// Whether a compaction of the family runs or is due automatically.
     pub(crate) fn wants_compaction(&self) -> bool {
         let FamilyState { family, version, compactions, .. } = self;
         let options = family.options();

@@ -1,24 +1,24 @@
-//! How large each level should be, how far it is from that, and what that means in bytes still to be compacted.
+//! Target sizes of levels, compaction scores, and bytes pending compaction.
 //!
-//! With fixed sizes level 1 has `max_bytes_for_level_base` and each deeper one `max_bytes_for_level_multiplier` times
-//! as much. With dynamic sizes the last level is as large as it is, each level above it is that much smaller, and level
-//! 0 goes straight to the *base level*: the first whose size does not exceed `max_bytes_for_level_base`. Levels between
-//! are empty. The arithmetic is RocksDB's, so that a database behaves under either engine.
+//! Fixed sizes: level 1 has `max_bytes_for_level_base`, each deeper level `max_bytes_for_level_multiplier` times as
+//! much. Dynamic sizes: the last level takes the size of the largest level, and each level above is smaller by the
+//! multiplier. Level 0 compacts into the *base level*, the first level of at most `max_bytes_for_level_base`; levels
+//! between are empty. The arithmetic is RocksDB's, so a database behaves alike under either engine.
 
 use base::options::FamilyOptions;
 
 use super::plan::FamilyCompactions;
 use crate::version::version::Version;
 
-/// Sets levels that are over their target apart from all that are not.
+/// Separates the scores of levels over their target from all other scores.
 const OVER_TARGET_FACTOR: f64 = 10.0;
 
-/// The sizes that a version's levels should have.
+/// Target sizes of a version's levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelTargets {
-    /// The level that level 0 is compacted into.
+    /// Output level for compactions of level 0.
     pub base_level: usize,
-    /// By level, in bytes; level 0 has none.
+    /// In bytes, by level; `u64::MAX` if unlimited, as for level 0.
     max_bytes: Vec<u64>,
 }
 
@@ -27,31 +27,31 @@ impl LevelTargets {
         if options.level_compaction_dynamic_level_bytes { dynamic(version, options) } else { fixed(version, options) }
     }
 
-    /// Bytes that the level may have.
+    /// Target size of the level, in bytes.
     pub fn max_bytes(&self, level: usize) -> u64 {
         self.max_bytes.get(level).copied().unwrap_or(u64::MAX)
     }
 
-    /// Bytes at which a file of that level ends.
+    /// Target size of the level's files, in bytes.
     pub fn file_bytes(&self, level: usize, options: &FamilyOptions) -> u64 {
         let steps = level.saturating_sub(self.base_level) as u32;
         let factor = u64::from(options.target_file_size_multiplier).saturating_pow(steps);
         options.target_file_size_base.saturating_mul(factor)
     }
 
-    /// The place of a level in lists by level that count from the base level.
+    /// Index of the level in per-level option lists, counted from the base level.
     pub fn listed_level(&self, level: usize) -> usize {
         if level == 0 { 0 } else { (level + 1).saturating_sub(self.base_level) }
     }
 }
 
-/// Levels that compactions read and write, from level 0 on: all but one that is kept for ingests from behind.
+/// Number of levels used by compactions, from level 0 on: all but the level reserved for ingests from behind.
 pub fn compacted_levels(version: &Version, options: &FamilyOptions) -> usize {
     version.num_levels() - usize::from(options.cf_allow_ingest_behind)
 }
 
 fn times(bytes: u64, factor: f64) -> u64 {
-    // Casts saturate: what is past the largest number is the largest number.
+    // Casts saturate at `u64::MAX`.
     (bytes as f64 * factor) as u64
 }
 
@@ -84,15 +84,15 @@ fn dynamic(version: &Version, options: &FamilyOptions) -> LevelTargets {
     }
     let mut max_bytes = vec![u64::MAX; base_level];
     for _ in base_level..=last {
-        // A level above the base's size would be compacted for nothing while it is smaller than that.
+        // No target below `base_max`: compacting a smaller level gains nothing.
         max_bytes.push(bytes.max(base_max));
         bytes = times(bytes, multiplier);
     }
     LevelTargets { base_level, max_bytes }
 }
 
-/// How urgently each level wants to be compacted: 1 and more is due. Levels with the largest score first; among equals
-/// the upper one. The last level is never due.
+/// Compaction score of each level; 1 and above is due. Highest score first; at equal scores the upper level first. The
+/// last level is never due.
 pub fn scores(
     version: &Version,
     options: &FamilyOptions,
@@ -101,8 +101,8 @@ pub fn scores(
 ) -> Vec<(usize, f64)> {
     let idle_bytes = |level: usize| version.level_bytes(level).saturating_sub(running.taken(level).1);
     let mut scores = vec![(0, level0_score(version, options, targets, running))];
-    // Bytes that the levels above are about to hand down, counted against a level's urgency: it is going to be
-    // compacted into, and compacting out of it first would only make the next one larger.
+    // Bytes the levels above will move down. They lower a level's score: compacting out of it first would only enlarge
+    // the next level.
     let mut coming = if options.level_compaction_dynamic_level_bytes { idle_bytes(0) } else { 0 };
     for level in 1..compacted_levels(version, options).saturating_sub(1) {
         let (bytes, target) = (idle_bytes(level), targets.max_bytes(level));
@@ -147,8 +147,8 @@ fn level0_score(
     if score >= 1.0 { score * OVER_TARGET_FACTOR } else { score }
 }
 
-/// Bytes that compactions would have to rewrite, about, until every level is within its target: what writers are held
-/// up by. Nothing where the user compacts by hand.
+/// Estimated bytes to rewrite until every level is within its target; write stalls depend on it. 0 if automatic
+/// compactions are disabled.
 pub fn pending_bytes(version: &Version, options: &FamilyOptions) -> u64 {
     if options.disable_auto_compactions || version.num_levels() == 1 {
         return 0;
@@ -167,7 +167,7 @@ pub fn pending_bytes(version: &Version, options: &FamilyOptions) -> u64 {
         coming = bytes.saturating_sub(targets.max_bytes(level));
         let below = version.level_bytes(level + 1);
         if coming > 0 && below > 0 {
-            // Each byte that goes down rewrites as many below as the levels' sizes are apart.
+            // Each byte moved down rewrites about as many bytes below as the ratio of the two levels' sizes.
             pending = pending.saturating_add(times(coming, below as f64 / bytes as f64 + 1.0));
         }
     }

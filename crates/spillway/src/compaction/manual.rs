@@ -1,4 +1,4 @@
-//! Compactions by hand: a range of keys, level by level to the bottom.
+//! Manual compaction: a key range, level by level to the bottom.
 
 use std::sync::Arc;
 
@@ -12,28 +12,28 @@ use crate::core::family::Family;
 use crate::core::{Core, FamilyState, State};
 use crate::version::span::Span;
 
-/// What becomes of files that are in the range's deepest level already.
+/// Treatment of files already in the range's deepest level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BottommostLevelCompaction {
-    /// They stay as they are, virtual ones excepted: those are rewritten whatever is asked for.
+    /// Keeps them. Virtual files are rewritten under every setting.
     Skip,
-    /// They are rewritten if the family has a compaction filter.
+    /// Rewrites them if the family has a compaction filter.
     #[default]
     IfHaveCompactionFilter,
-    /// They are rewritten.
+    /// Rewrites them.
     Force,
-    /// They are rewritten, those excepted that this call wrote.
+    /// Rewrites them, except files written by this call.
     ForceOptimized,
 }
 
-/// How a range is compacted; RocksDB's names and defaults.
+/// Options of a manual compaction, with RocksDB's names and defaults.
 #[derive(Clone, Debug, Default)]
 pub struct CompactRangeOptions {
-    /// No other compaction of the database runs meanwhile.
+    /// Waits for running compactions and keeps automatic ones from starting, in the whole database.
     pub exclusive_manual_compaction: bool,
     /// Moves the deepest level's files to `target_level` afterwards.
     pub change_level: bool,
-    /// `None`: the uppermost level that they fit into.
+    /// `None`: the uppermost level with room for them.
     pub target_level: Option<usize>,
     pub bottommost_level_compaction: BottommostLevelCompaction,
     /// 0 takes the database's option.
@@ -62,7 +62,7 @@ struct Call<'a> {
     options: &'a CompactRangeOptions,
 }
 
-/// Keeps automatic compactions of some families from being picked while it lives.
+/// Holds off automatic compactions of some families until dropped.
 struct Hold<'a> {
     core: &'a Core,
     families: Vec<FamilyId>,
@@ -94,7 +94,7 @@ impl Drop for Hold<'_> {
 }
 
 impl Compactor {
-    /// Has automatic compactions take the tables of a range down a level.
+    /// Suggests the tables of a range for automatic compaction, one level down.
     pub(crate) fn suggest_compactions(&self, family: &Family, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<()> {
         let mut state = self.core.state.lock();
         let FamilyState { version, compactions, .. } = self.core.family_state(&mut state, family.id())?;
@@ -107,7 +107,7 @@ impl Compactor {
         Ok(())
     }
 
-    /// Compacts a range of a family that was flushed.
+    /// Compacts a range of a family. The caller flushes first.
     pub(crate) fn compact_range(
         &self,
         family: &Arc<Family>,
@@ -127,9 +127,10 @@ impl Compactor {
 }
 
 impl Call<'_> {
-    /// Compacts level by level; returns the level that has everything then.
+    /// Compacts level by level; returns the level holding the whole range afterwards.
     fn compact_levels(&self) -> Result<usize> {
-        // Nothing leaves level 0 by itself between the look at the levels and what is taken down: it may go deeper than that.
+        // Level 0 must not compact automatically between finding `deepest` and compacting it here: its files could go
+        // below `deepest`.
         let id = self.family.id();
         let hold = Hold::new(self.core, |family| family.family.id() == id);
         self.core.wait_until(|state| Ok(state.families.get(&id).is_none_or(|f| !f.compactions.level0_is_busy())))?;
@@ -142,7 +143,7 @@ impl Call<'_> {
             Ok(levels.into_iter().find(|&level| family.version.overlaps(level, self.start, self.end)))
         })?;
         if family_options.cf_allow_ingest_behind {
-            self.rewrite(family_options.num_levels - 1, NO_NUMBER)?; // virtual tables, of what was ingested from behind
+            self.rewrite(family_options.num_levels - 1, NO_NUMBER)?; // virtual tables ingested from behind
         }
         let Some(deepest) = deepest else { return Ok(0) };
         let base = self.take_down(0, may_move)?;
@@ -152,7 +153,7 @@ impl Call<'_> {
         }
         let bottom = deepest.max(base);
         let before = match self.options.bottommost_level_compaction {
-            _ if deepest == 0 && base > 0 => NO_NUMBER, // what was in level 0 alone has just been written, or moved
+            _ if deepest == 0 && base > 0 => NO_NUMBER, // level 0 had everything; just written or moved
             BottommostLevelCompaction::Skip => NO_NUMBER,
             BottommostLevelCompaction::IfHaveCompactionFilter if !has_filter => NO_NUMBER,
             BottommostLevelCompaction::ForceOptimized => first_new,
@@ -162,7 +163,7 @@ impl Call<'_> {
         Ok(bottom)
     }
 
-    /// Compacts what a level has of the range into the next one; returns the level written into last.
+    /// Compacts a level's files of the range into the next level; returns the last level written.
     fn take_down(&self, level: usize, may_move: bool) -> Result<usize> {
         let mut resume_at: Option<Vec<u8>> = None;
         let mut written = level;
@@ -172,7 +173,7 @@ impl Call<'_> {
             let Some((plan, next)) = self.next_step(&request)? else { return Ok(written) };
             let output_level = plan.pick.output_level;
             if !self.run(plan)? {
-                continue; // the step is taken again
+                continue; // retry the step
             }
             written = output_level;
             match next {
@@ -182,7 +183,7 @@ impl Call<'_> {
         }
     }
 
-    /// Rewrites the files of a level that have smaller numbers, and virtual ones.
+    /// Rewrites a level's files of the range if their numbers are below `before`, and its virtual files.
     fn rewrite(&self, level: usize, before: FileNumber) -> Result<()> {
         let request =
             RangeRequest { level, start: self.start, end: self.end, in_place_before: Some(before), may_move: false };
@@ -192,7 +193,7 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The next compaction, noted as running; waits while others are in its way.
+    /// Registers the next compaction as running. Waits while running compactions keep its files busy.
     fn next_step(&self, request: &RangeRequest<'_>) -> Result<Option<(CompactionPlan, Option<Vec<u8>>)>> {
         let mut hold = None;
         loop {
@@ -201,7 +202,7 @@ impl Call<'_> {
                 Step::Done => return Ok(None),
                 Step::Run(plan, resume_at) => return Ok(Some((plan, resume_at))),
                 Step::Wait(ended) => {
-                    // Or automatic compactions could keep the files busy for ever.
+                    // Otherwise automatic compactions could keep the files busy for ever.
                     let id = self.family.id();
                     hold.get_or_insert_with(|| Hold::new(self.core, |family| family.family.id() == id));
                     self.core.wait_until(|state| {
@@ -213,7 +214,7 @@ impl Call<'_> {
     }
 
     fn try_step(&self, state: &mut State, request: &RangeRequest<'_>) -> Result<Step> {
-        self.core.check_writable()?; // under the lock, which closing takes before it waits for what runs
+        self.core.check_writable()?; // under the state lock; closing takes it before waiting for running jobs
         self.family.check_live()?;
         let family = self.core.family_state(state, self.family.id())?;
         let subcompactions_max = match self.options.max_subcompactions {
@@ -231,7 +232,7 @@ impl Call<'_> {
         })
     }
 
-    /// False where its inputs were no longer what they were: nothing has changed then.
+    /// False if an input no longer stood; nothing changed then.
     fn run(&self, plan: CompactionPlan) -> Result<bool> {
         let done = self.compactor.compaction_job(plan);
         if let Err(error) = &done
@@ -249,16 +250,17 @@ impl Call<'_> {
         read(self.core.family_state(&mut self.core.state.lock(), self.family.id())?)
     }
 
-    /// Moves all files of a level to another, where nothing lies between.
+    /// Moves all files of a level to another. The target and every level between must be empty.
     fn change_level(&self, from: usize) -> Result<()> {
         let id = self.family.id();
         let _hold = Hold::new(self.core, |family| family.family.id() == id);
-        // Alone: a table that is linked meanwhile, below where the files go, would be older than they in nothing but its place.
+        // Requires no running compaction and no reservation. A table linked meanwhile below the target would be newer
+        // than the moved files above it.
         let is_alone = |family: &FamilyState| family.compactions.count() == 0 && !family.compactions.has_reservations();
         let plan = loop {
             self.core.wait_until(|state| Ok(is_alone(self.core.family_state(state, id)?)))?;
             let mut state = self.core.state.lock();
-            self.core.check_writable()?; // as for every step
+            self.core.check_writable()?; // as in `try_step`
             let family = self.core.family_state(&mut state, id)?;
             if !is_alone(family) {
                 continue;
@@ -274,12 +276,12 @@ impl Call<'_> {
 
 enum Step {
     Done,
-    /// For something to end after so many.
+    /// Until the count of ended compactions and reservations differs from this.
     Wait(u64),
     Run(CompactionPlan, Option<Vec<u8>>),
 }
 
-/// The move of all of a level's files; `None` where they are there already.
+/// The trivial move of all files of a level; `None` if there are none, or they are there already.
 fn move_of_level(from: usize, target: Option<usize>, family: &FamilyState) -> Result<Option<Pick>> {
     let version = &family.version;
     let options = family.family.options();

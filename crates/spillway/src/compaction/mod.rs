@@ -1,8 +1,8 @@
-//! Compaction: what to merge (`pick`), merging it (`run`), and putting the outcome in its place (`job`).
+//! Compaction: pick inputs (`pick`), merge them (`run`), install the outputs (`job`).
 //!
-//! A compaction is picked under the state lock as plain data, runs without any lock, and is installed only if its inputs
-//! still stand (V2); its outputs are on disk before the edit that names them, and its inputs are deleted only after
-//! (V3). What it drops, no reader can see: see [`entries`].
+//! A compaction is picked under the state lock as plain data, runs without locks, and is installed only if its inputs
+//! still stand (V2). Outputs are on disk before the edit naming them, and inputs are deleted only after it (V3). Only
+//! entries invisible to every reader are dropped: see [`entries`].
 
 mod below;
 mod cutter;

@@ -1,10 +1,10 @@
-//! Writes what a flush or a compaction yields into tables.
+//! Writes the output tables of flushes and compactions.
 //!
-//! The tables of one writer cover its range without gaps: each gets the range tombstones from where the one before it
-//! was cut to where it is cut itself, so that neighbours' bounds meet and never overlap. A table that ends with a
-//! tombstone has the tombstone's end as its largest key, exclusive.
+//! One writer's tables cover its range without gaps. Each table has the range tombstones clipped to its two cuts, so
+//! neighbours' bounds meet and never overlap. A table that ends with a tombstone has the tombstone's end as its largest
+//! key, exclusive.
 //!
-//! Tables that were begun are deleted unless [`Outputs::keep`] is called: on an error nothing is left behind.
+//! Started tables are deleted unless [`Outputs::keep`] is called, so an error leaves none behind.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::version::table_file::FileMeta;
 
-/// What a family's tables are written with.
+/// Settings for writing a family's tables.
 #[derive(Clone)]
 pub struct FamilyRules {
     pub id: FamilyId,
@@ -44,12 +44,12 @@ impl FamilyRules {
         }
     }
 
-    /// Empty for none.
+    /// Empty without a merge operator.
     pub fn merge_operator_name(&self) -> String {
         self.options.merge_operator.as_ref().map_or_else(String::new, |operator| operator.name().to_owned())
     }
 
-    /// What a table says of where it comes from: its times are those of its oldest entry, about, and of the file.
+    /// The table's origin properties. Times in seconds: roughly the oldest entry's, and the file's creation.
     pub fn origin(&self, context: &Context, number: FileNumber, (oldest_s, created_s): (u64, u64)) -> TableOrigin {
         TableOrigin {
             family: Some(self.id),
@@ -65,26 +65,26 @@ impl FamilyRules {
     }
 }
 
-/// What all tables of one job have in common.
+/// Settings shared by all tables of one job.
 #[derive(Clone)]
 pub struct OutputRules {
     pub family: FamilyRules,
-    /// Where the tables go, which decides what kind they are of.
+    /// Level of the tables; it selects their format.
     pub level: usize,
     pub compression: CompressionKind,
     /// Nothing lies below the tables.
     pub bottommost: bool,
     pub class: IoClass,
     pub epoch_number: u64,
-    /// Seconds since the epoch; when the oldest entry was written, about.
+    /// Approximate write time of the oldest entry, in seconds since the epoch.
     pub oldest_ancestor_time: u64,
 }
 
-/// The tables written so far. Dropped without [`keep`](Self::keep), it deletes them.
+/// The tables written so far; deleted on drop without [`keep`](Self::keep).
 pub struct Outputs<'a> {
     context: &'a Context,
     rules: &'a OutputRules,
-    /// Every file begun.
+    /// Every started file.
     paths: Vec<PathBuf>,
     metas: Vec<FileMeta>,
 }
@@ -102,8 +102,8 @@ impl<'a> Outputs<'a> {
         Outputs { context, rules, paths: Vec::new(), metas: Vec::new() }
     }
 
-    /// Writes everything that the stream yields, into one table or, with a cutter, into as many as it asks for. `stop`
-    /// is asked now and then; once true, the write ends with an error of kind `Closed`.
+    /// Writes the stream into one table or, with a cutter, into as many as it cuts. `stop` is polled; once true, the
+    /// write fails with `Closed`.
     ///
     /// # Errors
     /// The stream's and the file system's.
@@ -114,7 +114,7 @@ impl<'a> Outputs<'a> {
         stop: &dyn Fn() -> bool,
     ) -> Result<()> {
         let mut open: Option<OpenTable> = None;
-        // Where the table being written begins; `None` at the beginning of the stream's range.
+        // Lower bound of the current table; `None` is the start of the stream's range.
         let mut lower: Option<Vec<u8>> = None;
         let mut pause = || check_stop(stop);
         while stream.advance_with_pauses(&mut pause)? {
@@ -149,7 +149,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Ends the job's writing: the tables survive a power loss, and stay.
+    /// Syncs the directory and keeps the tables: they survive a power loss.
     ///
     /// # Errors
     /// The file system's; the tables are deleted.
@@ -183,7 +183,7 @@ impl<'a> Outputs<'a> {
             table_options.filter_policy = FilterPolicy::NONE;
         }
         let mut compression_options = options.compression_opts.clone();
-        // Dictionaries are for the last level, and only one compressor writes them.
+        // Only Zstd writes dictionaries, and only for the last level.
         if !rules.bottommost || rules.compression != CompressionKind::Zstd {
             compression_options.max_dict_bytes = 0;
         }
@@ -202,8 +202,8 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    /// Syncs of the log stand behind whatever the disk was given before: it is to have a table in pieces of which each takes
-    /// no longer than such a sync, not as a whole at the table's end.
+    /// A WAL sync waits for all data given to the disk before it. So a table is synced in pieces, each no slower than a
+    /// WAL sync, instead of as a whole at its end.
     fn bytes_per_sync(&self) -> u64 {
         const PIECE_BYTES: u64 = 512 << 10;
         match self.context.options.bytes_per_sync {
@@ -270,7 +270,7 @@ pub(super) fn check_stop(stop: &dyn Fn() -> bool) -> Result<()> {
     if stop() { Err(Error::closed("the job was told to stop")) } else { Ok(()) }
 }
 
-/// First and last internal key of points and tombstones together.
+/// First and last internal key over points and tombstones; `None` without any.
 pub(crate) fn bounds(
     order: &InternalOrder,
     summary: &TableSummary,

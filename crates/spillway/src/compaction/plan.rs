@@ -1,4 +1,4 @@
-//! What a compaction is to do, as plain data, and the record of those that run.
+//! A compaction's plan as plain data, and the register of running compactions.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -17,19 +17,19 @@ use crate::version::version::Version;
 pub enum Reason {
     /// Level 0 has too many files, or too many bytes.
     Level0,
-    /// Level 0 cannot go down now, and is merged in place so that reads look at fewer files.
+    /// Level 0 cannot compact down now, and is merged in place to leave reads fewer files.
     IntraLevel0,
-    /// A large file of level 0 has little beneath it there.
+    /// A large level-0 file moves below small, older level-0 files.
     Sink,
     /// A level is over its target.
     LevelSize,
     /// A file was marked for compaction.
     Marked,
-    /// A table keeps a log most of which is dead.
+    /// A table keeps a WAL with mostly dead values.
     ValueLog,
     /// An excise left little of a file.
     Excised,
-    /// Somebody asked.
+    /// A manual compaction.
     Manual,
 }
 
@@ -62,19 +62,19 @@ pub struct Pick {
     pub output_level: usize,
     /// Youngest level first; no level without files.
     pub inputs: Vec<LevelInputs>,
-    /// The hull of the inputs, or of what sinks; what comes into the output level stays within.
+    /// Hull of the inputs, or of the sinking file. Tables added to the output level stay within it.
     pub span: Span,
-    /// The files move to the output level as they are.
+    /// The files move to the output level unchanged.
     pub trivial_move: bool,
-    /// The file of level 0 that moves to the output level as it is. The other inputs, older files of level 0, stay there, in one
-    /// without the keys that it holds: see `pick::sink`.
+    /// The level-0 file that moves to the output level unchanged. The other inputs, older level-0 files, are merged
+    /// into one level-0 file without its keys: see `pick::level0`.
     pub sinks: Option<FileNumber>,
-    /// No table below the output level overlaps the span, and no older one beside the inputs.
+    /// No table below the output level overlaps the span, nor does an older table beside the inputs.
     pub bottommost: bool,
-    /// The overlapping files of the next level below that has any: outputs are cut so as not to overlap too many.
+    /// Overlapping files of the first deeper level with any; output files are cut to overlap few of them.
     pub grandparents: Vec<Arc<TableFile>>,
     pub grandparent_bytes_max: u64,
-    /// Bytes at which an output file ends.
+    /// Target size of an output file.
     pub output_file_bytes: u64,
     pub compression: CompressionKind,
     pub subcompactions_max: usize,
@@ -93,34 +93,34 @@ impl Pick {
         bytes_of(self.files().map(|(_, file)| file))
     }
 
-    /// The file that sinks.
+    /// The sinking file.
     pub fn sinking(&self) -> Option<&Arc<TableFile>> {
         self.files().map(|(_, file)| file).find(|file| Some(file.number()) == self.sinks)
     }
 
-    /// The inputs whose entries are written anew, where the pick is no trivial move.
+    /// The inputs to rewrite, unless the pick is a trivial move: all but the sinking file.
     pub fn rewritten(&self) -> impl Iterator<Item = (usize, &Arc<TableFile>)> {
         self.files().filter(|(_, file)| Some(file.number()) != self.sinks)
     }
 
-    /// The level of what is written anew.
+    /// The level of the written tables.
     pub fn written_level(&self) -> usize {
         if self.sinks.is_some() { 0 } else { self.output_level }
     }
 
-    /// The inputs as edits and rechecks name them.
+    /// Levels and numbers of the inputs, for edits and rechecks.
     pub fn input_numbers(&self) -> Vec<(usize, FileNumber)> {
         self.files().map(|(level, file)| (level, file.number())).collect()
     }
 }
 
-/// A compaction that was picked and noted as running.
+/// A picked compaction, registered as running.
 pub struct CompactionPlan {
     pub family: Arc<Family>,
-    /// The family's tables when the plan was made.
+    /// The family's version at the pick.
     pub version: Arc<Version>,
     pub pick: Arc<Pick>,
-    /// What [`FamilyCompactions`] knows it by.
+    /// Its id in [`FamilyCompactions`].
     pub id: u64,
 }
 
@@ -130,7 +130,8 @@ struct Running {
     /// Files and bytes of the inputs, by level.
     taken: Vec<(usize, usize, u64)>,
     start_level: usize,
-    /// The levels that outputs may come into, or pass on a way up: what lies below moves above what is put there meanwhile.
+    /// Levels closed to other jobs. A move up closes every level it crosses: a table placed there meanwhile would end
+    /// up below older files.
     output_levels: RangeInclusive<usize>,
     span: Span,
 }
@@ -141,28 +142,28 @@ impl Running {
     }
 }
 
-/// Places that a job is about to put tables into.
+/// Levels and spans reserved for a job's tables.
 struct Reserved {
     id: u64,
     places: Vec<(usize, Span)>,
 }
 
-/// The compactions of one family that run now.
+/// The running compactions of one family.
 #[derive(Default)]
 pub struct FamilyCompactions {
     running: Vec<Running>,
     reserved: Vec<Reserved>,
     last_id: u64,
-    /// Compactions and reservations that have ended.
+    /// Number of ended compactions and reservations.
     ended: u64,
-    /// Calls that keep automatic compactions from being picked: they wait for files, or asked to be alone.
+    /// Calls holding off automatic compactions, to get at busy files or to run alone.
     holds: usize,
-    /// Files that somebody wants to be compacted soon.
+    /// Files suggested for compaction.
     suggested: BTreeSet<FileNumber>,
 }
 
 impl FamilyCompactions {
-    /// Marks the inputs busy and the output's span taken. Returns what to call [`end`](Self::end) with.
+    /// Marks the inputs busy and the output's span taken. Returns the id for [`end`](Self::end).
     pub fn begin(&mut self, pick: &Pick) -> u64 {
         self.last_id += 1;
         pick.files().for_each(|(_, file)| self.suggested.retain(|suggested| *suggested != file.number()));
@@ -186,7 +187,7 @@ impl FamilyCompactions {
         self.running.len()
     }
 
-    /// Grows whenever something ends that files may have been busy for: what was in the way may be gone then.
+    /// Grows when a compaction or reservation ends: busy files may be free then.
     pub fn ended(&self) -> u64 {
         self.ended
     }
@@ -196,18 +197,18 @@ impl FamilyCompactions {
         self.running.iter().any(|running| running.inputs.contains(&file))
     }
 
-    /// How many files of a level running compactions read, and their bytes.
+    /// Count and bytes of a level's files read by running compactions.
     pub fn taken(&self, level: usize) -> (usize, u64) {
         let of_level = self.running.iter().flat_map(|running| &running.taken).filter(|taken| taken.0 == level);
         of_level.fold((0, 0), |(files, bytes), taken| (files + taken.1, bytes + taken.2))
     }
 
-    /// Whether a running compaction, or a job that reserved it, may write into the span of that level.
+    /// Whether a running compaction or a reservation may write into the span of the level.
     pub fn writes_into(&self, order: &UserOrder, level: usize, span: &Span) -> bool {
         self.outputs(&[]).any(|(taken, by)| taken == level && by.overlaps(order, span))
     }
 
-    /// Levels and spans that tables may come into, but for those that were reserved under the ids `own`.
+    /// Levels and spans for outputs of running compactions and for reservations, except the reservations `own`.
     pub fn places_taken(&self, own: &[u64]) -> Vec<(usize, Span)> {
         self.outputs(own).map(|(level, span)| (level, span.clone())).collect()
     }
@@ -219,14 +220,15 @@ impl FamilyCompactions {
         running.chain(reserved.map(|(level, span)| (*level, span)))
     }
 
-    /// Keeps compactions from writing into these places until [`end_reservation`](Self::end_reservation).
+    /// Keeps compactions from writing into these places until [`end_reservation`](Self::end_reservation). Returns the
+    /// id for it.
     pub fn reserve(&mut self, places: Vec<(usize, Span)>) -> u64 {
         self.last_id += 1;
         self.reserved.push(Reserved { id: self.last_id, places });
         self.last_id
     }
 
-    /// Whether another job is about to put tables somewhere.
+    /// Whether any job has reserved places for tables.
     pub fn has_reservations(&self) -> bool {
         !self.reserved.is_empty()
     }
@@ -250,7 +252,7 @@ impl FamilyCompactions {
         self.holds = self.holds.saturating_sub(1);
     }
 
-    /// Has these files compacted one level down, in place of those suggested before that are no longer `there`.
+    /// Suggests files for compaction one level down. Earlier suggestions are dropped if no longer `there`.
     pub fn suggest(&mut self, files: impl IntoIterator<Item = FileNumber>, there: impl Fn(FileNumber) -> bool) {
         self.suggested.retain(|&file| there(file));
         self.suggested.extend(files);

@@ -1,7 +1,7 @@
-//! Runs a compaction: no lock is held, and nothing of the database changes but new files.
+//! Runs a compaction without locks. Its only effect is new files.
 //!
-//! A large compaction is split by user key into parts of similar size, which run side by side.
-//! The parts' outputs are in order and do not overlap, tombstones included, so together they are one sorted run.
+//! A large compaction is split by user key into subcompactions of similar size, run in parallel. Their outputs are
+//! ordered and disjoint, tombstones included, so together they form one sorted run.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::version::span::bytes_of;
 use crate::version::table_file::FileMeta;
 use crate::version::version::Version;
 
-/// Places at which each input file can be split, at most.
+/// Split points per input file, at most.
 const ANCHORS_PER_FILE_MAX: usize = 128;
 
-/// Everything a compaction needs.
+/// Inputs of a compaction run.
 pub(crate) struct Work {
     pub context: Arc<Context>,
     pub family: FamilyRules,
@@ -32,19 +32,19 @@ pub(crate) struct Work {
     pub snapshots: CapturedSnapshots,
 }
 
-/// What a compaction yielded.
+/// Result of a compaction run.
 pub(crate) struct Ran {
     /// Its output tables, in order.
     pub files: Vec<FileMeta>,
-    /// Entries that are in none of them.
+    /// Input entries left out of the outputs.
     pub dropped: u64,
 }
 
-/// Runs it and returns its output tables in order. They are on disk; whoever does not install them deletes them with
-/// [`Context::discard_tables`].
+/// Runs a compaction and returns its output tables in order, synced to disk. The caller installs them or deletes them
+/// with [`Context::discard_tables`].
 ///
 /// # Errors
-/// The inputs' and the file system's; `Closed` once `stop` says so. Nothing is left behind.
+/// The inputs' and the file system's; `Closed` once `stop` returns true. No files are left behind.
 pub(crate) fn run(work: &Arc<Work>, stop: &dyn Fn() -> bool) -> Result<Ran> {
     let context = &work.context;
     let start = context.vfs.now();
@@ -68,7 +68,7 @@ fn count_drops(drops: DropCounts, statistics: &Option<Arc<base::metrics::Statist
     tick(statistics, Ticker::CompactionKeyDropUser, drops.filtered);
 }
 
-/// The ranges of the compaction's parts, ascending: one where it is not worth splitting.
+/// Ascending ranges of the subcompactions; a single range if a split is not worthwhile.
 fn split(work: &Work) -> Result<Vec<UserBounds>> {
     let pick = &work.pick;
     let worth = pick.input_bytes() / pick.output_file_bytes.max(1);
@@ -90,7 +90,7 @@ fn split(work: &Work) -> Result<Vec<UserBounds>> {
     Ok(lowers.zip(uppers).map(|(lower, upper)| UserBounds { lower, upper }).collect())
 }
 
-/// Ascending keys that cut the anchors' bytes into so many similar parts, or fewer.
+/// Ascending keys that cut the anchors' bytes into at most `parts` similar parts.
 fn even_cuts(order: &UserOrder, mut anchors: Vec<(Vec<u8>, u64)>, parts: u64) -> Vec<Vec<u8>> {
     anchors.sort_by(|a, b| order.compare(&a.0, &b.0));
     let total: u64 = anchors.iter().map(|anchor| anchor.1).sum();
@@ -110,7 +110,7 @@ fn even_cuts(order: &UserOrder, mut anchors: Vec<(Vec<u8>, u64)>, parts: u64) ->
     cuts
 }
 
-/// All parts, or the error that ended the compaction; what other parts wrote is deleted then.
+/// Runs all parts. On an error, outputs of finished parts are deleted.
 fn run_ranges(work: &Arc<Work>, ranges: Vec<UserBounds>, stop: &dyn Fn() -> bool) -> Result<Vec<Part>> {
     let context = &work.context;
     let helpers = context.tasks.registration().map_or_else(Helpers::none, |env| env.compaction_helpers(ranges.len()));

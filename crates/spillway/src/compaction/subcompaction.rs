@@ -1,4 +1,4 @@
-//! One part of a compaction: a range of its user keys, from input tables to output tables.
+//! Subcompaction: merges one range of user keys from input tables to output tables.
 
 use std::sync::Arc;
 
@@ -18,20 +18,20 @@ use crate::read::level::{LevelCursor, LevelFiles, UserBounds};
 use crate::read::merging::MergingCursor;
 use crate::version::table_file::{FileMeta, TableFile};
 
-/// Bytes read at once from every input, while the system fetches the next: compactions read everything, in order. They stay
-/// in a processor's cache.
+/// Bytes per read of each input, while the system prefetches the next. Compactions read sequentially. Small enough for
+/// a processor's cache.
 const READAHEAD_BYTES: usize = 256 << 10;
 
-/// What a part yielded.
+/// Output of one subcompaction.
 pub(super) struct Part {
     pub files: Vec<FileMeta>,
     pub drops: DropCounts,
 }
 
-/// Compacts the keys of `range`; `stop` is asked now and then.
+/// Compacts the keys of `range`; `stop` is polled.
 ///
 /// # Errors
-/// The inputs' and the file system's; `Closed` where it was stopped. Nothing is left behind.
+/// The inputs' and the file system's; `Closed` if stopped. No files are left behind.
 pub(super) fn run(work: &Work, range: &UserBounds, stop: &dyn Fn() -> bool) -> Result<Part> {
     let options = TableReadOptions {
         fill_cache: false,
@@ -69,7 +69,8 @@ fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -
         filter: options.compaction_filter_for(filter_context(work)),
         level: pick.written_level(),
         bottommost: pick.bottommost,
-        // Beside a merge within level 0 stand older files of level 0; ingests from behind may come below.
+        // Unknown in level 0: older level-0 files remain beside the merge. With ingest-behind, tables may come below
+        // later.
         key_not_below: (!in_level0 && !options.cf_allow_ingest_behind)
             .then(|| key_not_below(work.version.clone(), pick.output_level, range.lower.as_deref())),
         range: range.clone(),
@@ -77,7 +78,7 @@ fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -
     };
     let tombstones = tombstones(work, range)?;
     if let Some(beneath) = rules.beneath.as_ref().filter(|_| !tombstones.is_empty()) {
-        return Err(beneath.refuse()); // readers take what is beneath one for older
+        return Err(beneath.refuse()); // readers assume tables beneath a tombstone are older
     }
     let mut stream = EntryStream::new(input, &tombstones, rules);
     let limits = CutLimits { target_bytes: pick.output_file_bytes, grandparent_bytes_max: pick.grandparent_bytes_max };
@@ -94,7 +95,7 @@ fn filter_context(work: &Work) -> CompactionFilterContext {
     CompactionFilterContext { is_full: inputs == work.version.all_files().count(), is_manual }
 }
 
-/// The inputs' range tombstones, each file's as far as its bounds go.
+/// The inputs' range tombstones, each clipped to its file's bounds.
 fn tombstones(work: &Work, range: &UserBounds) -> Result<Vec<Arc<FragmentedTombstones>>> {
     let order = &work.family.order;
     let mut all = Vec::new();

@@ -286,7 +286,7 @@ fn a_compaction_that_fails_leaves_no_files() {
     }
 }
 
-/// Counts how often anybody compares.
+/// Counts comparisons.
 struct Counting(AtomicUsize);
 
 impl Comparator for Counting {

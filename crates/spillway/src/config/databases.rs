@@ -1,4 +1,4 @@
-//! The databases of a configuration: where they lie, how they are opened, and the options of each.
+//! The databases of a configuration: paths, open methods, and options.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -15,7 +15,7 @@ use crate::config::objects::CacheUse;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS};
 use crate::config::without_repetitions;
 
-/// Families that one database can name.
+/// Limit on families of one database.
 const FAMILIES_MAX: usize = 1 << 16;
 
 const KEYS: [&str; 2] = ["method", "params"];
@@ -23,7 +23,7 @@ const KEYS: [&str; 2] = ["method", "params"];
 const PARAMS: [&str; 7] =
     ["path", "db_options", "cf_options", "options", "column_families", "dyna_cf_opt", "error_if_log_file_exist"];
 
-/// ToplingDB's ways to open a database that there are none of here.
+/// ToplingDB's open methods not supported here.
 const METHODS_UNSUPPORTED: &[(&str, &str)] = &[
     ("BlobDB::Open", "there are no blob files"),
     (
@@ -35,7 +35,7 @@ const METHODS_UNSUPPORTED: &[(&str, &str)] = &[
     ("TransactionDB::Open", "there are no transactions"),
 ];
 
-/// A block cache that is made when the first database is opened that uses it.
+/// A block cache, made when the first database using it is opened.
 #[derive(Clone)]
 pub(super) struct SharedCache {
     used: CacheUse,
@@ -48,25 +48,25 @@ impl SharedCache {
     }
 }
 
-/// A database that a configuration describes.
+/// A database of a configuration.
 #[derive(Clone)]
 pub struct ConfiguredDb {
     pub name: String,
-    /// As written: relative to the process's directory. The name where none is given.
+    /// As written: relative to the process's directory. Defaults to the name.
     pub path: PathBuf,
     pub read_only: bool,
     pub db: DbOptions,
     /// By name, in the document's order.
     pub families: Vec<(String, FamilyOptions)>,
-    /// For families that are there and not named.
+    /// For existing families not named here.
     pub other_families: Option<FamilyOptions>,
     pub(super) cache: Option<SharedCache>,
-    /// What of the document had no effect here.
+    /// Parts of the document without effect here.
     pub(super) warnings: Vec<String>,
 }
 
 impl ConfiguredDb {
-    /// How to open it. Databases of one configuration that name the same cache share it.
+    /// The options to open it. Databases of one configuration share a cache by its name.
     pub fn open_options(&self, vfs: Arc<dyn Vfs>) -> OpenOptions {
         let mut options = OpenOptions {
             db: self.db.clone(),
@@ -166,7 +166,7 @@ impl<'a> Document<'a> {
         Ok(Draft { db, families, others })
     }
 
-    /// The named families, the default one first where only `cf_options` or `options` describes it.
+    /// The named families; the default one first if only `cf_options` or `options` describes it.
     fn families(
         &self,
         params: &Params<'a>,
@@ -204,7 +204,7 @@ struct Draft {
     others: Option<FamilySet>,
 }
 
-/// What `params` holds.
+/// The contents of `params`.
 #[derive(Default)]
 struct Params<'a> {
     path: Option<&'a Node>,
@@ -249,7 +249,7 @@ fn read_only(database: &Node) -> Result<bool> {
     }
 }
 
-/// The cache that the families name: a database has one.
+/// The cache named by the families: one per database.
 fn one_cache<'a>(
     database: &Node,
     families: impl Iterator<Item = &'a FamilySet>,

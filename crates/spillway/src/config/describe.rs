@@ -1,4 +1,4 @@
-//! What a configured database comes to, as option strings.
+//! The outcome of a configured database, as option strings.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use base::options::{DbOptions, FamilyOptions};
 use crate::config::databases::ConfiguredDb;
 
 impl ConfiguredDb {
-    /// One option a line, as option strings have them: those that differ from the defaults, or all.
+    /// One option a line, as in option strings: changed ones only, or all.
     pub fn describe(&self, all: bool) -> String {
         let mut text = format!("database {} in {}", self.name, self.path.display());
         text += if self.read_only { ", for reading only\n" } else { "\n" };
@@ -29,7 +29,7 @@ fn section(text: &mut String, title: &str, group: &dyn OptionGroup, defaults: &d
     }
 }
 
-/// `name=value` of each option that differs; of a nested group, its options that differ.
+/// `name=value` of each changed option; of a nested group, its changed options.
 fn differing(group: &dyn OptionGroup, defaults: &dyn OptionGroup, all: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for ((row, setting), (_, default)) in group.settings().into_iter().zip(defaults.settings()) {

@@ -1,4 +1,4 @@
-//! The sets of options in `DBOptions` and `CFOptions`: a template first, then what the set says itself, names resolved.
+//! The sets of options in `DBOptions` and `CFOptions`: the template first, then the set's own entries, names resolved.
 
 use base::options::dispatcher::{self, DispatcherParams, check_reader};
 use base::options::document::{apply_member, apply_text, note_ignore};
@@ -13,13 +13,13 @@ use base::{Error, ErrorKind, Result};
 use crate::config::objects::{CacheUse, canonical_memtable, statistics, write_buffer_bytes};
 use crate::config::sections::{DB_OPTIONS, Document, FAMILY_OPTIONS, Kind, Object};
 
-/// A set that names this one begins as it.
+/// Names the set to begin as.
 const TEMPLATE: &str = "template";
 
-/// Templates are followed at most this far.
+/// Limit on the chain of templates.
 const TEMPLATES_MAX: usize = 16;
 
-/// Options that RocksDB's OPTIONS files do not have and documents of ToplingDB's users do, and why they have no effect.
+/// Options of ToplingDB's documents missing from RocksDB's OPTIONS files, and why they have no effect.
 const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("allow_fdatasync", "logs are synced with fdatasync"),
     ("compaction_executor_factory", "compactions run in this process"),
@@ -36,11 +36,11 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("table_properties_collector_factories", "tables have RocksDB's properties only"),
 ];
 
-/// A family's options, and the cache that its tables ask for.
+/// A family's options, and its tables' cache.
 #[derive(Clone)]
 pub(super) struct FamilySet {
     pub options: FamilyOptions,
-    /// Unsupported options are told of instead of refused.
+    /// Unsupported options give warnings instead of errors.
     pub ignore_unsupported: bool,
     pub cache: Option<CacheUse>,
 }
@@ -51,7 +51,7 @@ impl<'a> Document<'a> {
         FamilySet { options: self.start.family.clone(), ignore_unsupported, cache: None }
     }
 
-    /// The options that a set in `CFOptions`, or one in its place, describes.
+    /// The options of a set in `CFOptions`, or of one in its place.
     pub(super) fn family(&self, set: &'a Node, warnings: &mut Vec<String>) -> Result<FamilySet> {
         let mut family = self.new_family();
         for set in self.with_templates(FAMILY_OPTIONS, set)? {
@@ -64,7 +64,7 @@ impl<'a> Document<'a> {
         Ok(family)
     }
 
-    /// The options that a set in `DBOptions`, or one in its place, describes.
+    /// The options of a set in `DBOptions`, or of one in its place.
     pub(super) fn db(&self, set: &'a Node, warnings: &mut Vec<String>) -> Result<DbOptions> {
         let mut db = self.start.db.clone();
         for set in self.with_templates(DB_OPTIONS, set)? {
@@ -77,7 +77,7 @@ impl<'a> Document<'a> {
         Ok(db)
     }
 
-    /// A set after the sets that it begins as, the furthest first.
+    /// A set after its templates, the furthest first.
     fn with_templates(&self, section: &str, set: &'a Node) -> Result<Vec<&'a Node>> {
         if !matches!(set.content, Content::Map(_)) && !set.is_null() {
             return Err(set.error(format!(
@@ -105,7 +105,7 @@ impl<'a> Document<'a> {
         warnings: &mut Vec<String>,
     ) -> Result<()> {
         let kind = match member.name() {
-            IGNORE_UNSUPPORTED => return Ok(()), // was looked for first
+            IGNORE_UNSUPPORTED => return Ok(()), // already looked up
             "memtable_factory" => Kind::MemTableRepFactory,
             "table_factory" => Kind::TableFactory,
             "merge_operator" => Kind::MergeOperator,
@@ -140,8 +140,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The memtable that `memtable_factory` names: an object, `{cspp: {mem_cap: 16G}}` without a class as in documents
-    /// with options only, or an option string.
+    /// The memtable named by `memtable_factory`: an object, an option string, or `{cspp: {mem_cap: 16G}}` without a
+    /// class as in documents with options only.
     fn memtable_of(
         &self,
         member: &'a Node,
@@ -187,7 +187,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// True where a database's options, and not a family's, have the name.
+/// True if a database's options have the name.
 pub(super) fn is_db_option(name: &str) -> bool {
     let mut db = DbOptions::default();
     db.find_mut(name).is_some()
@@ -195,7 +195,7 @@ pub(super) fn is_db_option(name: &str) -> bool {
         || ["statistics", "write_buffer_manager"].contains(&name)
 }
 
-/// Whether a set of options has unsupported ones told of instead of refused.
+/// Whether a set of options turns errors for unsupported ones into warnings.
 pub(super) fn ignores_unsupported(set: &Node) -> Result<bool> {
     let mut load = Load::default();
     note_ignore(set.members("options")?, &mut load)?;
@@ -211,7 +211,7 @@ fn apply_plain(
     let name = member.name();
     let is_known = group.find_mut(name).is_some() || group.unhonoured().iter().any(|row| row.name == name);
     if !is_known && let Some((_, reason)) = WITHOUT_EFFECT.iter().find(|(foreign, _)| *foreign == name) {
-        let matters = known::FAMILY.iter().find(|row| row.name == name); // of a family, and written here all the same
+        let matters = known::FAMILY.iter().find(|row| row.name == name); // a family option, accepted here
         let text = member.to_value().to_string();
         if let Some(row) = matters.filter(|row| !row.is_default(&text) && !ignore_unsupported) {
             return Err(member.locate_key(row.refusal(&text, reason)));
@@ -228,7 +228,7 @@ fn apply_plain(
     outcome
 }
 
-/// Where an option of that name belongs.
+/// The section of an option.
 fn home_of(name: &str) -> Option<&'static str> {
     if DbOptions::default().find_mut(name).is_some() {
         return Some(DB_OPTIONS);
@@ -251,29 +251,29 @@ pub(super) fn set_text(
     outcome
 }
 
-/// What an object of section `TableFactory` is for.
+/// The role of an object of section `TableFactory`.
 enum TableObject {
     Writer(TableFactory),
-    /// A class that is only read.
+    /// A read-only class.
     Reader(TableClass),
 }
 
-/// The options of block-based tables that objects give, of which a family has one set.
+/// Options of block-based tables given by objects. A family has one set.
 struct BlockTables<'a> {
-    /// As the family has them before.
+    /// The family's earlier ones.
     start: TableOptions,
     start_cache: Option<CacheUse>,
     given: Option<(&'a Node, TableOptions, Option<CacheUse>)>,
 }
 
 impl<'a> Document<'a> {
-    /// Looks at an object that perhaps nobody uses.
+    /// Checks an object, used or not.
     pub(super) fn try_table_factory(&self, node: &'a Node, warnings: &mut Vec<String>) -> Result<()> {
         let mut blocks = BlockTables::of(&self.new_family());
         self.table_object(node, &mut blocks, warnings).map(drop)
     }
 
-    /// Sets what an object says of a family: how its tables are written, and the options of the block-based ones.
+    /// Applies an object to a family: the format of its tables, and the options of block-based ones.
     pub(super) fn table_factory(
         &self,
         node: &'a Node,
@@ -329,7 +329,7 @@ impl<'a> Document<'a> {
         TableFactory::by_level(default, by_level).map_err(|error| object.class.locate(error))
     }
 
-    /// The class that a value in a dispatcher stands for: an object, the name of one, or the bare name of a class.
+    /// The class of a value in a dispatcher: an object, its name, or the bare name of a class.
     fn table_named(
         &self,
         value: &'a Node,
@@ -348,7 +348,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The class of an object that is no dispatcher.
+    /// The class of an object other than a dispatcher.
     fn table_class(
         &self,
         node: &'a Node,
@@ -378,7 +378,7 @@ impl<'a> BlockTables<'a> {
     }
 
     /// # Errors
-    /// `Unsupported`, with the place: an object before has given other options.
+    /// `Unsupported`, with the place: an earlier object gave different options.
     fn give(&mut self, node: &'a Node, table: TableOptions, cache: Option<CacheUse>) -> Result<()> {
         let cache = cache.or(self.start_cache.clone());
         match &self.given {

@@ -1,8 +1,8 @@
-//! Configuration as ToplingDB's users write it: a JSON or YAML document with named objects by kind (memtables, caches,
-//! tables, sets of options), which refer to each other by name, and databases that are opened by name. `docs/configuration.md`
-//! is its manual.
+//! Configuration in ToplingDB's form: a JSON or YAML document with named objects by kind (memtables, caches, tables,
+//! sets of options) and databases. Objects refer to each other by name; databases are opened by name.
+//! `docs/configuration.md` is its manual.
 //!
-//! Every error and warning names line, column and key. Keeps B2: `base::options::tree` bounds what is read.
+//! Every error and warning names line, column and key. Keeps B2: `base::options::tree` bounds the document.
 
 use std::path::Path;
 
@@ -25,28 +25,28 @@ mod tests;
 
 pub use databases::ConfiguredDb;
 
-/// What options are before the document is applied: the place to supply comparators, merge operators, prefix extractors and
-/// listeners of the program's own. The document names them.
+/// Options before the document is applied. Supply the program's own comparators, merge operators, prefix extractors and
+/// listeners here. The document names them.
 #[derive(Clone, Debug, Default)]
 pub struct Start {
     pub db: DbOptions,
     pub family: FamilyOptions,
 }
 
-/// A configuration that was read and found good.
+/// A configuration, read and checked.
 #[derive(Clone)]
 pub struct Config {
     databases: Vec<ConfiguredDb>,
-    /// The place of the database that section `open` names.
+    /// Index of the database named by section `open`.
     open: Option<usize>,
     warnings: Vec<String>,
 }
 
 impl Config {
-    /// Reads a file: JSON where its name ends in `.json`, else YAML.
+    /// Reads a file: JSON if its name ends in `.json`, else YAML.
     ///
     /// # Errors
-    /// As [`from_str`](Config::from_str), with the path; `Io` where it cannot be read.
+    /// As [`from_str`](Config::from_str), with the path; `Io` if it cannot be read.
     pub fn from_file(vfs: &dyn Vfs, path: &Path, start: &Start) -> Result<Config> {
         let bytes = vfs::read_all(vfs, path, DOCUMENT_BYTES_MAX as u64, IoClass::Other)?;
         let text = String::from_utf8(bytes);
@@ -58,8 +58,8 @@ impl Config {
     /// Reads a text.
     ///
     /// # Errors
-    /// `InvalidArgument`: what is malformed, unknown, out of bounds or referred to and not there. `Unsupported`: what of
-    /// ToplingDB's cannot be honoured. Both with line, column and key.
+    /// `InvalidArgument`: a part is malformed, unknown, out of bounds, or refers to a missing object. `Unsupported`: a
+    /// ToplingDB feature cannot be honoured. Both with line, column and key.
     pub fn from_str(text: &str, syntax: Syntax, start: &Start) -> Result<Config> {
         let root = Node::read(text, syntax)?;
         let mut warnings = Vec::new();
@@ -84,7 +84,7 @@ impl Config {
         Ok(Config { databases, open, warnings: without_repetitions(warnings) })
     }
 
-    /// What the document says and what has no effect here, with line, column and key.
+    /// Parts of the document without effect here, with line, column and key.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -93,10 +93,10 @@ impl Config {
         &self.databases
     }
 
-    /// The database of that name; without a name the one that section `open` names, or the only one.
+    /// The database named `name`. Without a name: the one of section `open`, or the only one.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is none of that name, or none is meant more than the others.
+    /// `InvalidArgument`: no database has the name, or no name is given and there is no default.
     pub fn database(&self, name: Option<&str>) -> Result<&ConfiguredDb> {
         let names = || self.databases.iter().map(|database| database.name.as_str()).collect::<Vec<_>>().join(", ");
         let found = match name {
@@ -114,7 +114,7 @@ impl Config {
         })
     }
 
-    /// Opens the database of that name, or the one that is meant, in the real file system.
+    /// Opens the database named `name`, or the default one, in the real file system.
     ///
     /// # Errors
     /// As [`database`](Config::database) and [`Db::open`].
@@ -130,7 +130,7 @@ fn position(databases: &[ConfiguredDb], name: &str) -> Option<usize> {
     databases.iter().position(|database| database.name == name)
 }
 
-/// An object is looked at by itself and again by whoever refers to it.
+/// An object is checked by itself and again at each reference.
 fn without_repetitions(warnings: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::BTreeSet::new();
     warnings.into_iter().filter(|warning| seen.insert(warning.clone())).collect()

@@ -1,4 +1,4 @@
-//! What the named objects stand for: every class as the option it becomes.
+//! Named objects, turned into options by class.
 
 use base::options::document::apply_member;
 use base::options::known::{Unhonoured, how};
@@ -10,13 +10,13 @@ use base::{Error, Result};
 use crate::config::groups::set_text;
 use crate::config::sections::{Document, Kind, Object, number};
 
-/// Memtables that stand for another one, followed at most this far.
+/// Limit on the chain of memtables of class `Dyna`.
 const DYNA_MAX: usize = 8;
 
-/// Which block cache a family's tables ask for.
+/// The block cache of a family's tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CacheUse {
-    /// The object's name in section `Cache`; empty for one that stands in its place.
+    /// The object's name in section `Cache`; empty for an inline one.
     pub name: String,
     pub bytes: usize,
 }
@@ -35,7 +35,7 @@ const CACHE_PARAMS: &[Unhonoured] = &[
 const STATISTICS_PARAMS: &[Unhonoured] =
     &[how("discard_tickers", &["nullptr"]), how("discard_histograms", &["nullptr"])];
 
-/// RocksDB's levels of statistics. Here they are counted or not.
+/// RocksDB's levels of statistics. Here statistics are on or off.
 const STATISTICS_LEVELS: [&str; 7] = [
     "kDisableAll",
     "kExceptTickers",
@@ -50,8 +50,7 @@ const WRITE_BUFFER_MANAGER_PARAMS: &[Unhonoured] =
     &[how("cache", &["nullptr"]), how("cost_to_cache", &["nullptr"]), how("allow_stall", &["false"])];
 
 impl<'a> Document<'a> {
-    /// The objects of a kind, each tried: what is wrong with one that nobody uses is an error all the same, except that
-    /// classes which are not there are.
+    /// Checks every object of a kind. An unused object's mistakes are errors too, except unsupported classes: warnings.
     pub(super) fn try_objects(&self, kind: Kind, warnings: &mut Vec<String>) -> Result<()> {
         for node in self.named(kind.section())? {
             match kind {
@@ -70,7 +69,7 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    /// The memtable that an object describes, as its factory writes it.
+    /// The memtable of an object, as its factory writes it.
     pub(super) fn memtable(&self, node: &'a Node, warnings: &mut Vec<String>) -> Result<MemtableChoice> {
         let mut node = node;
         for _ in 0..DYNA_MAX {
@@ -89,7 +88,7 @@ impl<'a> Document<'a> {
         Err(node.error("classes `Dyna` stand for each other in a circle"))
     }
 
-    /// The text of a family's option that an object stands for.
+    /// The text of a family's option for an object.
     pub(super) fn option_text(&self, option: &str, node: &'a Node, warnings: &mut Vec<String>) -> Result<String> {
         let object = Object::new(node)?;
         let text = match option {
@@ -106,7 +105,7 @@ impl<'a> Document<'a> {
         Ok(text)
     }
 
-    /// Sets the options of block-based tables. Returns the cache that they name.
+    /// Sets the options of block-based tables. Returns the cache they name.
     pub(super) fn table_params(
         &self,
         params: &'a [Node],
@@ -145,7 +144,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Makes a warning of an error that a database would meet only if it used the object.
+/// Turns `Unsupported` into a warning, for an object perhaps unused.
 pub(super) fn only_if_unsupported(error: Error, warnings: &mut Vec<String>) -> Result<()> {
     if error.kind() != base::ErrorKind::Unsupported {
         return Err(error);
@@ -154,8 +153,8 @@ pub(super) fn only_if_unsupported(error: Error, warnings: &mut Vec<String>) -> R
     Ok(())
 }
 
-/// The memtable of an object that is none of ToplingDB's indirections. Where it is refused, the parameter is to blame
-/// that is refused by itself too.
+/// The memtable of an object other than ToplingDB's `Dyna`. An error is located at the first parameter that fails
+/// alone.
 fn own_memtable(object: &Object<'_>) -> Result<MemtableChoice> {
     let class = object.class_name.as_str();
     let choice_of = |params: &[Node]| canonical_memtable(&MemtableChoice::of_class(class, params));
@@ -173,7 +172,7 @@ pub(super) fn memtable_of_text(node: &Node) -> Result<MemtableChoice> {
     canonical_memtable(&node.text()?).map_err(|error| node.locate(error))
 }
 
-/// The choice as the factory that it names writes it.
+/// The option string in its factory's form.
 pub(super) fn canonical_memtable(option: &str) -> Result<MemtableChoice> {
     Ok(memtable::factory_from_option_string(option)?.option_string().into())
 }
@@ -192,7 +191,7 @@ fn cache(node: &Node, warnings: &mut Vec<String>) -> Result<CacheUse> {
     Ok(CacheUse { name: node.name().to_owned(), bytes: number(capacity)? })
 }
 
-/// The policy that an object describes, as option strings have it.
+/// The policy of an object, in option string form.
 fn filter_policy(node: &Node, warnings: &mut Vec<String>) -> Result<String> {
     let object = Object::new(node)?;
     let format = match object.class_name.as_str() {
@@ -210,7 +209,7 @@ fn filter_policy(node: &Node, warnings: &mut Vec<String>) -> Result<String> {
     Ok(policy)
 }
 
-/// Whether the object has anything counted.
+/// Whether the object turns statistics on.
 pub(super) fn statistics(node: &Node, warnings: &mut Vec<String>) -> Result<bool> {
     let object = Object::new(node)?;
     if !["default", "Default", "Statistics"].contains(&object.class_name.as_str()) {
@@ -228,7 +227,7 @@ pub(super) fn statistics(node: &Node, warnings: &mut Vec<String>) -> Result<bool
     Ok(name != "kDisableAll")
 }
 
-/// The bytes that all memtables may take together.
+/// Limit in bytes on all memtables together.
 pub(super) fn write_buffer_bytes(node: &Node, warnings: &mut Vec<String>) -> Result<usize> {
     let object = Object::new(node)?;
     if object.class_name != "WriteBufferManager" {

@@ -1,5 +1,5 @@
-//! The sections of a configuration: which hold named objects, how objects are named, and what of ToplingDB's there is
-//! nothing of here.
+//! The sections of a configuration: sections of named objects, the naming of objects, and ToplingDB's unsupported
+//! sections.
 
 use base::options::known::{Unhonoured, check_params};
 use base::options::nearest;
@@ -56,7 +56,7 @@ pub(super) const FAMILY_OPTIONS: &str = "CFOptions";
 pub(super) const DATABASES: &str = "databases";
 pub(super) const OPEN: &str = "open";
 
-/// Sections of ToplingDB's that nothing here reads, and why.
+/// ToplingDB's sections without a use here, and why.
 const FOREIGN: &[(&str, &str)] = &[
     ("AnyPlugin", "there are no plugins"),
     ("CompactionExecutorFactory", "compactions run in this process"),
@@ -89,7 +89,7 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Checks the names of the sections. Warns of those that have no effect.
+    /// Checks the names of the sections. Warns of sections without effect.
     pub fn new(root: &'a Node, start: &'a Start, warnings: &mut Vec<String>) -> Result<Document<'a>> {
         let known = || {
             let own = [DB_OPTIONS, FAMILY_OPTIONS, DATABASES, OPEN];
@@ -110,15 +110,15 @@ impl<'a> Document<'a> {
         self.root.member(OPEN)
     }
 
-    /// What a section names, in the document's order.
+    /// The objects of a section, in the document's order.
     pub fn named(&self, section: &str) -> Result<&'a [Node]> {
         let what = "one object per name ({NAME: {...}})";
         self.root.member(section).map_or(Ok(&[]), |section| section.members(what))
     }
 
-    /// The object that a value stands for: itself, where it is an object, or the one of that name in `section`.
+    /// The object of a value: itself if it is an object, else the one in `section` with its name.
     ///
-    /// `${name}` and `$name` always refer; `None` for a bare text that is no name there.
+    /// `${name}` and `$name` always refer; `None` for a bare text without an object in `section`.
     pub fn refer(&self, section: &str, value: &'a Node) -> Result<Option<&'a Node>> {
         if let Content::Map(_) = value.content {
             return Ok(Some(value));
@@ -135,7 +135,8 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The error for a text that is no name in a section and `error` for the option: the former, where a name is near.
+    /// The error for a text neither a name in a section nor valid for the option: the former if a name is near, else
+    /// `error`.
     pub fn neither(&self, section: &str, value: &Node, error: Error) -> Error {
         let objects = self.named(section).unwrap_or_default();
         match value.text().ok().filter(|text| nearest(text, objects.iter().map(Node::name)).is_some()) {
@@ -144,7 +145,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// As [`refer`](Document::refer), for values that can be nothing else.
+    /// As [`refer`](Document::refer), for values valid only as references.
     pub fn require(&self, section: &str, value: &'a Node) -> Result<&'a Node> {
         match self.refer(section, value)? {
             Some(object) => Ok(object),
@@ -152,7 +153,7 @@ impl<'a> Document<'a> {
         }
     }
 
-    /// The error for a value that is no name in a section.
+    /// The error for a value without an object in a section.
     pub fn unknown(&self, section: &str, value: &Node) -> Error {
         match (value.text(), self.named(section)) {
             (Ok(text), Ok(objects)) => value.error(unknown_name(section, &text, objects)),
@@ -161,7 +162,7 @@ impl<'a> Document<'a> {
     }
 }
 
-/// Says that no object has the name, and which has one like it.
+/// Says the name is unknown, and suggests a near one.
 pub(super) fn unknown_name(section: &str, name: &str, objects: &[Node]) -> String {
     let names: Vec<&str> = objects.iter().map(Node::name).collect();
     match nearest(name, names.iter().copied()) {
@@ -171,7 +172,7 @@ pub(super) fn unknown_name(section: &str, name: &str, objects: &[Node]) -> Strin
     }
 }
 
-/// An object taken apart.
+/// The parts of an object.
 pub(super) struct Object<'a> {
     /// The value of `class`.
     pub class: &'a Node,
@@ -198,12 +199,12 @@ impl<'a> Object<'a> {
         self.params.iter().find(|param| param.name() == name)
     }
 
-    /// Refuses parameters that are neither in `known` nor in `unhonoured`, and warns of the latter.
+    /// Refuses parameters in neither `known` nor `unhonoured`; warns of the latter.
     pub fn check_params(&self, known: &[&str], unhonoured: &[Unhonoured], warnings: &mut Vec<String>) -> Result<()> {
         check_params(&self.class_name, self.params, known, unhonoured, warnings)
     }
 
-    /// The error for a class that nobody here knows.
+    /// The error for an unknown class.
     pub fn unknown_class(&self, known: &[&str]) -> Error {
         let name = &self.class_name;
         let hint = match nearest(name, known.iter().copied()) {
@@ -214,7 +215,7 @@ impl<'a> Object<'a> {
     }
 }
 
-/// A number, with K, M, G or T behind it where it is an integer.
+/// A number; integers may have the suffix K, M, G or T.
 pub(super) fn number<T: Setting + Default>(node: &Node) -> Result<T> {
     let mut number = T::default();
     number.set(&node.text()?, &mut Load::default()).map_err(|error| node.locate(error))?;

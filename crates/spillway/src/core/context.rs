@@ -1,4 +1,4 @@
-//! What a running job may use of the database: nothing that a lock guards.
+//! Context of running jobs: the parts of the database needing no lock.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::version::log_life::LogLives;
 use crate::version::table_file::FileMeta;
 use crate::wal::value_logs::ValueLogs;
 
-/// Gives out file numbers, each once.
+/// Allocates file numbers, each once.
 pub struct FileNumbers(AtomicU64);
 
 impl FileNumbers {
@@ -33,42 +33,42 @@ impl FileNumbers {
         FileNumbers(AtomicU64::new(next.0))
     }
 
-    /// A number that nothing has or will have.
+    /// Allocates a file number never used before.
     pub fn take(&self) -> FileNumber {
         FileNumber(self.0.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// The number after every one given out so far.
+    /// The next number to be allocated.
     pub fn peek(&self) -> FileNumber {
         FileNumber(self.0.load(Ordering::Relaxed))
     }
 }
 
-/// The database's surroundings: shared by every job and every thread, changed by none.
+/// Environment of the database, shared by all jobs and threads.
 pub struct Context {
     pub vfs: Arc<dyn Vfs>,
     pub dir: PathBuf,
-    /// Which directories are the database's, whatever names they have.
+    /// Identities of the database's directories, independent of their paths.
     pub own_dirs: Vec<FileIdentity>,
     pub options: DbOptions,
     pub numbers: Arc<FileNumbers>,
     pub memtable_ids: AtomicU64,
     pub memtables: MemtableMaking,
-    /// What `memtables` hands its background work to.
+    /// Runs the background work of `memtables`.
     pub tasks: Arc<Tasks>,
-    /// Which logs there are, and who needs them.
+    /// Lifetimes and pins of the WAL files.
     pub logs: Arc<LogLives>,
     pub statistics: Option<Arc<Statistics>>,
-    /// How fast jobs write tables.
+    /// Limits the rate of jobs' table writes.
     pub throttle: Arc<Throttle>,
     pub flushes: FlushCounts,
     pub listeners: Listeners,
     pub info_log: Arc<InfoLog>,
     /// The database's id, as in the file IDENTITY.
     pub db_id: String,
-    /// Twenty base-36 characters, new at every open; with the file's number they make tables' unique ids.
+    /// Twenty base-36 characters, new at every open. Tables' unique ids combine it with the file number.
     pub session_id: String,
-    /// A job failed to sync the directory: names that others made may be lost with its own (D4).
+    /// A job's directory sync failed: names made by other jobs may be lost too (D4).
     pub dir_sync_failed: AtomicBool,
 }
 
@@ -77,7 +77,7 @@ impl Context {
         self.dir.join(file_name::format(FileType::Table, number))
     }
 
-    /// Makes the names of a job's tables survive a power loss.
+    /// Syncs the directory, so that the names of a job's tables survive power loss.
     pub fn sync_dir(&self) -> Result<()> {
         self.vfs.sync_dir(&self.dir).inspect_err(|_| self.dir_sync_failed.store(true, Ordering::Release))
     }
@@ -86,7 +86,7 @@ impl Context {
         self.dir_sync_failed.load(Ordering::Acquire)
     }
 
-    /// Deletes tables that do not count and are not going to: nothing names them. Left for the next open where that fails.
+    /// Deletes tables named by no edit. If a deletion fails, the next open does it.
     pub fn discard_tables<'a>(&self, tables: impl IntoIterator<Item = &'a FileMeta>) {
         for table in tables {
             if let Err(error) = self.vfs.remove_file(&self.table_path(table.number)) {
@@ -111,22 +111,23 @@ impl Context {
         QueuedMemtable::new(id, memtable, concurrent, value_logs)
     }
 
-    /// `None` where no statistics are kept.
+    /// `None` if no statistics are kept.
     pub fn meter(&self) -> Option<Arc<Meter>> {
         self.statistics.clone().map(|statistics| Meter::new(statistics, self.vfs.clone()))
     }
 
-    /// For calls, and for threads of the database. Not under a lock: where there is no upkeep thread, its end writes.
+    /// Note scope for calls and database threads. Not under a lock: without an upkeep thread, its end writes the
+    /// notes.
     pub(crate) fn noting(&self) -> Noting<'_> {
         Noting::new(self.note_scope(), &self.info_log)
     }
 
-    /// The same under locks: somebody else writes.
+    /// As [`noting`](Self::noting), but allowed under locks: its end writes nothing.
     pub(crate) fn note_scope(&self) -> note::Scope {
         note::within(Some(self.info_log.clone()))
     }
 
-    /// Tells the listeners. Called off every lock. What one of them does wrong changes nothing of what it is told.
+    /// Calls the listeners. Called under no lock. A listener's panic is caught and noted.
     pub fn notify(&self, event: &Event) {
         for listener in &self.listeners {
             if let Err(error) = caught_panic("a listener", || as_away(|| listener.on_event(event))) {
@@ -136,7 +137,7 @@ impl Context {
     }
 }
 
-/// Which directories are a database's: its own, and that of its logs where there is one.
+/// Identities of a database's directories: its own, and its WAL directory if that exists.
 pub(crate) fn own_dirs(vfs: &dyn Vfs, dir: &Path, options: &DbOptions) -> Result<Vec<FileIdentity>> {
     let mut own = vec![directory_at(vfs, dir)?];
     match directory_at(vfs, &log_dir(dir, options)) {
@@ -147,7 +148,8 @@ pub(crate) fn own_dirs(vfs: &dyn Vfs, dir: &Path, options: &DbOptions) -> Result
     Ok(own)
 }
 
-/// Which directory a path leads to, links followed: those in the middle of a path always are.
+/// Identity of the directory at `path`, symbolic links followed. The appended `.` resolves a link in the last
+/// component.
 pub(crate) fn directory_at(vfs: &dyn Vfs, path: &Path) -> Result<FileIdentity> {
     Ok(vfs.metadata(&path.join("."))?.identity)
 }

@@ -1,4 +1,4 @@
-//! A column family: what every thread that reads or writes it shares.
+//! A column family: state shared by all threads reading or writing it.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -19,38 +19,38 @@ use crate::version::table_store::TableStore;
 use crate::version::version::{LEVELS_MAX, Version};
 use crate::version::work::FamilyWork;
 
-/// An open column family. A handle: cheap to clone as an `Arc`, usable until the family is dropped or the database is
-/// closed, and harmless after.
+/// An open column family. A handle: cheap to clone as an `Arc`, usable until the family is dropped or the database
+/// closed, and harmless afterwards.
 pub struct Family {
     id: FamilyId,
     name: String,
-    /// The database that it is of.
+    /// The database of the family.
     home: Weak<Context>,
     order: InternalOrder,
     options: ArcSwap<FamilyOptions>,
-    /// Held by whoever changes the options: a leaf lock.
+    /// Serializes changes of the options. A leaf lock.
     changing: Mutex<()>,
     maker: MemtableMaker,
     tables: Arc<TableStore>,
     read: ReadContext,
     view: ArcSwap<ReadView>,
-    /// The id of the memtable that writes go to. Changes under the commit lock only, so that whoever holds it knows which
-    /// memtable the numbers it gives out belong to; the view may be shown a little later that has it.
+    /// Id of the mutable memtable. Changes only under the commit lock, so numbers allocated under the lock belong to
+    /// this memtable. The view containing it may be installed slightly later.
     mutable_id: AtomicU64,
-    /// The option of that name, where every write can look at it for nothing.
+    /// Copy of the option, cheap to load on every write.
     eager_flush: AtomicBool,
     dropped: AtomicBool,
-    /// Writes went to a memtable and to no log, at some time since the family was opened.
+    /// Some write since the family was opened went to a memtable without WAL.
     unlogged: AtomicBool,
-    /// Writers that wait for one of the family's memtables to be flushed.
+    /// Writers waiting for a flush of one of the family's memtables.
     waiting_writers: AtomicUsize,
-    /// Ingested tables by the level that they were given, since the family was opened.
+    /// Ingested tables by assigned level, since the family was opened.
     tables_placed: [AtomicU64; LEVELS_MAX],
-    /// What jobs have done.
+    /// Work done by jobs.
     work: FamilyWork,
-    /// How many views there were.
+    /// Views created so far.
     views_made: AtomicU64,
-    /// Versions that somebody holds, and some that nobody does any more. A leaf lock.
+    /// Versions still held, and some already dropped. A leaf lock.
     versions: Mutex<Vec<Weak<Version>>>,
 }
 
@@ -63,7 +63,7 @@ impl Drop for WriterWait<'_> {
     }
 }
 
-/// What a family is made of when it is opened or created.
+/// Parts of a family being opened or created.
 pub(crate) struct FamilyParts {
     pub home: Weak<Context>,
     pub id: FamilyId,
@@ -76,7 +76,7 @@ pub(crate) struct FamilyParts {
 }
 
 /// # Errors
-/// `InvalidArgument`: no family can be made by that name, in RocksDB neither.
+/// `InvalidArgument`: the name is empty. RocksDB rejects it, too.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     if name.is_empty() { Err(Error::invalid_argument("the name of a column family cannot be empty")) } else { Ok(()) }
 }
@@ -120,10 +120,10 @@ impl Family {
         self.options.load_full()
     }
 
-    /// Replaces the options by what `change` makes of them; one change after another, so that none is lost.
+    /// Replaces the options by the result of `change`. Changes are serialized, so none is lost.
     ///
     /// # Errors
-    /// Those of `change`: the options are as they were.
+    /// Errors of `change`; the options are unchanged.
     pub(crate) fn change_options(&self, change: impl FnOnce(&mut FamilyOptions) -> Result<()>) -> Result<()> {
         let _changing = self.changing.lock();
         let mut options = (*self.options()).clone();
@@ -133,7 +133,7 @@ impl Family {
         Ok(())
     }
 
-    /// Whether each write ends with the flush of what it wrote to this family.
+    /// Whether each write to the family ends with a flush of its data.
     #[inline]
     pub(crate) fn flushes_eagerly(&self) -> bool {
         self.eager_flush.load(Ordering::Relaxed)
@@ -158,7 +158,7 @@ impl Family {
         if view.successor().is_none() { view } else { self.newest_from(view) }
     }
 
-    /// Follows a view to the one that came after it.
+    /// Follows successors to the newest view.
     #[cold]
     fn newest_from(&self, mut view: Guard<Arc<ReadView>>) -> Guard<Arc<ReadView>> {
         while let Some(next) = view.successor() {
@@ -167,7 +167,7 @@ impl Family {
                 None => {
                     let now = self.view.load();
                     if Arc::ptr_eq(&now, &view) {
-                        return now; // the family was dropped before it came to that
+                        return now; // the family was dropped before the exchange
                     }
                     now
                 }
@@ -180,8 +180,8 @@ impl Family {
         Guard::into_inner(self.view())
     }
 
-    /// Replaces the view; returns the old one, to be dropped off every lock. Called under the state lock. Looks at what every
-    /// thread is reading: some microseconds.
+    /// Exchanges the view. Returns the old one, to be dropped off every lock. Called under the state lock. Takes some
+    /// microseconds, as it checks the readers of all threads.
     #[must_use = "dropping a view can free memtables: do it off the locks"]
     pub(crate) fn swap_view(&self, view: Arc<ReadView>) -> Arc<ReadView> {
         self.views_made.fetch_add(1, Ordering::Relaxed);
@@ -197,7 +197,7 @@ impl Family {
         }
     }
 
-    /// Versions that a reader, a job or the family itself holds.
+    /// Versions held by a reader, a job or the family itself.
     pub(crate) fn live_versions(&self) -> usize {
         self.versions.lock().iter().filter(|version| version.strong_count() > 0).count()
     }
@@ -228,10 +228,10 @@ impl Family {
     }
 
     /// # Errors
-    /// `InvalidArgument`: the family is of another database than `home`.
+    /// `InvalidArgument`: the family belongs to a database other than `home`.
     #[inline]
     pub(crate) fn check_home(&self, home: &Arc<Context>) -> Result<()> {
-        // As long as the family lives, no other database can come to lie where its own does, or did.
+        // The family's `Weak` keeps the allocation of its database, so no other database can have the same address.
         if ptr::eq(self.home.as_ptr(), Arc::as_ptr(home)) { Ok(()) } else { Err(self.of_another(home)) }
     }
 
@@ -254,27 +254,27 @@ impl Family {
         Ok(())
     }
 
-    /// Makes an empty memtable for writes, which can take at least `room_bytes` in one batch.
+    /// Creates an empty memtable for writes, with room for a batch of at least `room_bytes`.
     pub(crate) fn create_memtable(&self, room_bytes: usize) -> Result<HeldMemtable> {
         self.maker.make(&self.options.load(), room_bytes)
     }
 
-    /// As [`create_memtable`](Self::create_memtable), for one large batch: a memtable that never becomes a table.
+    /// As [`create_memtable`](Self::create_memtable), for one large batch: the memtable is never converted to a table.
     pub(crate) fn create_batch_memtable(&self, room_bytes: usize) -> Result<HeldMemtable> {
         self.maker.make_rewritten(&self.options.load(), room_bytes)
     }
 
-    /// Says that a memtable's memory is a table's from now on.
+    /// Notes a memtable converted to a table: its memory is the table's from now on.
     pub(crate) fn note_converted(&self, memtable: &Arc<dyn Memtable>) {
         self.maker.forget(memtable);
     }
 
-    /// Bytes that the family's memtables hold: mutable, queued, made ahead, and those that only readers still keep.
+    /// Bytes held by the family's memtables: mutable, queued, spare, and flushed ones still held by readers.
     pub(crate) fn memtable_bytes(&self) -> usize {
         self.maker.living().iter().map(|memtable| memtable.memory_bytes()).sum()
     }
 
-    /// Notes that a write went to a memtable and to no log.
+    /// Notes a write to a memtable without WAL.
     pub(crate) fn note_unlogged(&self) {
         if !self.unlogged.load(Ordering::Relaxed) {
             self.unlogged.store(true, Ordering::Release);
@@ -305,7 +305,7 @@ impl Family {
     }
 }
 
-/// Makes a family's memtables, and knows which of them live.
+/// Creates a family's memtables and tracks the live ones.
 pub(crate) struct MemtableMaker {
     family: FamilyId,
     factory: Arc<dyn MemtableFactory>,
@@ -319,18 +319,19 @@ impl MemtableMaker {
         MemtableMaker { family, factory, making, made: Mutex::default() }
     }
 
-    /// Makes an empty memtable that can take at least `room_bytes` in one batch. It is to become a table, where that is
-    /// asked for.
+    /// Creates an empty memtable with room for a batch of at least `room_bytes`. It is to be converted to a table if
+    /// the factory is configured so.
     pub fn make(&self, options: &FamilyOptions, room_bytes: usize) -> Result<HeldMemtable> {
         self.make_for(options, room_bytes, self.conversion(options))
     }
 
-    /// As [`make`](Self::make), of one whose entries are to be written into a table.
+    /// As [`make`](Self::make), for a memtable to be rewritten into a table.
     pub fn make_rewritten(&self, options: &FamilyOptions, room_bytes: usize) -> Result<HeldMemtable> {
         self.make_for(options, room_bytes, None)
     }
 
-    /// How memtables made now are to become tables. Not where several are to be merged into one table.
+    /// How memtables created now are to be converted to tables. `None` if they are to be rewritten, as when several
+    /// are merged into one table.
     fn conversion(&self, options: &FamilyOptions) -> Option<Conversion> {
         let conversion = self.factory.conversion();
         let may_be_private = self.making.images.as_ref().is_some_and(|images| images.is_fenced());
@@ -359,12 +360,12 @@ impl MemtableMaker {
         made.retain(|memtable| memtable.strong_count() > 0);
         made.push(Arc::downgrade(&memtable));
         drop(made);
-        let capacity_bytes = memtable.capacity_bytes(); // a bound of its own may be less than was asked for
+        let capacity_bytes = memtable.capacity_bytes(); // the representation may have a lower limit
         Ok(HeldMemtable::new(memtable, capacity_bytes, &self.making).to_be_converted(conversion))
     }
 
-    /// What the option string asked for. Memtables say themselves what they are: where a representation cannot serve a
-    /// comparator, its factory makes another.
+    /// Name of the configured representation. Memtables report their actual one: a factory falls back if its
+    /// representation cannot serve a comparator.
     pub fn asked_for(&self) -> &'static str {
         self.factory.name()
     }
@@ -379,10 +380,10 @@ impl MemtableMaker {
     }
 }
 
-/// Arena for a write buffer, or for one batch that is larger. Address space, not memory: pages are taken when they are
-/// touched.
+/// Arena size for a write buffer, or for one larger batch. Address space, not memory: pages are allocated on first
+/// touch.
 fn memtable_capacity_bytes(write_buffer_bytes: usize, room_bytes: usize, bloom_ratio: f64) -> usize {
-    /// For what a representation keeps beside its entries.
+    /// For a representation's data beside its entries.
     const SLACK_BYTES: usize = 64 << 10;
     let beside_filter = (room_bytes as f64 / (1.0 - bloom_ratio)).ceil() as usize;
     write_buffer_bytes.max(beside_filter).saturating_add(SLACK_BYTES)

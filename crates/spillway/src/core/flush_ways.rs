@@ -1,4 +1,4 @@
-//! Which way flushes went, counted for reports and statistics.
+//! Counts flushes by way, for reports and statistics.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -8,18 +8,18 @@ use base::extend::FlushWay;
 use base::metrics::{Statistics, Ticker, tick};
 use parking_lot::Mutex;
 
-/// Flushes since the database was opened, by the way that they went.
+/// Flushes since the database was opened, by way.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlushReport {
-    /// Tables that were written entry by entry.
+    /// Tables written entry by entry.
     pub rewritten: u64,
-    /// Memtables that became tables.
+    /// Memtables converted to tables.
     pub converted: u64,
-    /// Runs of ingests that were given their levels.
+    /// Runs of ingests assigned to levels.
     pub linked: u64,
-    /// Memtables that were to become tables and were rewritten in the same flush, because that failed.
+    /// Memtables rewritten in the same flush after their conversion failed.
     pub fallen_back: u64,
-    /// Why the last of those did.
+    /// Error of the last failed conversion.
     pub last_fall_back: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The last step of every job: recheck, make the edit durable, publish. Keeps V1-V3, F2, D4.
+//! The last step of every job: recheck the inputs, make the edit durable, install the view. Keeps V1-V3, F2, D4.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,21 +23,21 @@ use crate::version::table_store::TableStore;
 use crate::version::version::Version;
 use parking_lot::Mutex;
 
-/// What a job has done, to be made part of its family.
+/// Result of a job, to be installed in its family.
 pub(crate) struct Change<'a> {
-    /// What the job changes in the family's tables.
+    /// Changes to the family's tables.
     pub edit: VersionEdit,
-    /// The tables that must be where they were (V2).
+    /// Tables required to be still in place (V2).
     pub inputs: &'a [(usize, FileNumber)],
-    /// The compaction that ends with this.
+    /// The compaction ended by this change.
     pub compaction: Option<u64>,
-    /// The entries that leave the family's queue, oldest first; they must be there still (V2).
+    /// Entries leaving the family's queue, oldest first. They must still be queued (V2).
     pub flushed: &'a [Arc<dyn Flushable>],
-    /// Handles of tables that the edit adds, where there are any already.
+    /// Existing handles of tables added by the edit.
     pub adopted: &'a [Arc<TableFile>],
 }
 
-/// A change whose inputs stand, and the version it leads on from.
+/// A change with its inputs in place, and its base version.
 struct Standing<'a> {
     edit: VersionEdit,
     base: Arc<Version>,
@@ -47,15 +47,15 @@ struct Standing<'a> {
     adopted: &'a [Arc<TableFile>],
 }
 
-/// What is over once a change is installed.
+/// Jobs and entries to end once a change is installed.
 struct Ended<'a> {
     compaction: Option<u64>,
-    /// Entries of the queue that are in tables now.
+    /// Queue entries now in tables.
     entries: &'a [Arc<dyn Flushable>],
     unneeded: Unneeded,
 }
 
-/// Makes changes of families' tables durable, and then visible. Owns the MANIFEST, whose lock is the outermost.
+/// Makes table changes durable, and then visible. Owns the MANIFEST; its lock is the outermost.
 pub(crate) struct Installer {
     core: Arc<Core>,
     /// `None` if the database is open for reading only, or closed.
@@ -67,27 +67,27 @@ impl Installer {
         Arc::new(Installer { core, manifest: Mutex::default() })
     }
 
-    /// Makes one change; see [`install_all`](Self::install_all).
+    /// Installs one change; see [`install_all`](Self::install_all).
     pub fn install(&self, change: Change<'_>) -> Result<bool> {
         Ok(self.install_all(vec![change])?.contains(&true))
     }
 
-    /// Makes changes to different families in one edit of the MANIFEST: after a crash all of them count or none. False for
-    /// those whose inputs no longer stand, or whose family is gone: their output is to be dropped.
+    /// Installs changes to different families in one edit of the MANIFEST: after a crash all of them count or none.
+    /// Returns false for a change if its inputs no longer stand or its family is gone; the caller drops its output.
     ///
     /// # Errors
-    /// A failure of the MANIFEST, after which the database is read-only (D4).
+    /// A failure of the MANIFEST; the database is read-only then (D4).
     pub fn install_all(&self, changes: Vec<Change<'_>>) -> Result<Vec<bool>> {
         let manifest = self.manifest.lock();
-        // Only the holder of the manifest lock changes versions, so what stands now stands until the swap.
+        // Only the holder of the manifest lock changes versions, so standing changes stay valid until the exchange.
         let (standing, stood) = self.standing(changes);
         self.install_standing(manifest, standing, &mut || {})?;
         Ok(stood)
     }
 
-    /// As [`install_all`](Self::install_all) where all changes stand, and else none is made: false then. `writes` is called
-    /// before the MANIFEST is written, and not where that does not come about: from there on it may name what the changes
-    /// add, whatever error is returned.
+    /// As [`install_all`](Self::install_all), but returns false and installs none unless all changes stand. `writes`
+    /// is called right before the MANIFEST is written, and only then. From then on the MANIFEST may name the added
+    /// tables, whatever error is returned.
     ///
     /// # Errors
     /// As [`install_all`](Self::install_all).
@@ -101,7 +101,7 @@ impl Installer {
         Ok(all_stand)
     }
 
-    /// Makes changes that stand: none has come in between, since the manifest lock was not let go of.
+    /// Installs standing changes. The manifest lock was held since they were checked.
     fn install_standing(
         &self,
         mut manifest: MutexGuard<'_, Option<ManifestWriter>>,
@@ -161,8 +161,8 @@ impl Installer {
         Ok(())
     }
 
-    /// The changes that still stand, with what they are made to; and for each that was given whether it does. Edits that
-    /// end flushes are completed by how far their families are flushed then (F2).
+    /// The standing changes with their base versions; and for each given change, whether it stands. Edits ending
+    /// flushes get the flush progress of their family (F2).
     fn standing<'a>(&self, changes: Vec<Change<'a>>) -> (Vec<Standing<'a>>, Vec<bool>) {
         let mut standing = Vec::with_capacity(changes.len());
         let mut stood = Vec::with_capacity(changes.len());
@@ -184,8 +184,8 @@ impl Installer {
         (standing, stood)
     }
 
-    /// The number through which no family will need the logs once these changes are made: what follows a flush in its
-    /// family's queue begins where that ended.
+    /// The number through which no family needs the WAL once these changes are installed: the entry after a flush in
+    /// its family's queue begins where the flush ended.
     fn needed_once_installed(&self, changes: &[Standing<'_>]) -> SeqNo {
         let state = self.core.state.lock();
         let needed_by = |(id, family): (&FamilyId, &FamilyState)| {
@@ -196,7 +196,7 @@ impl Installer {
         state.families.iter().map(needed_by).min().unwrap_or(SeqNo::MAX)
     }
 
-    /// Goes on in a new MANIFEST where the present one is long. The caller holds the manifest lock, so that nothing is
+    /// Rolls over to a new MANIFEST if the present one is long. The caller holds the manifest lock, so nothing is
     /// installed meanwhile.
     fn roll_manifest_if_long(&self, manifest: &mut Option<ManifestWriter>) -> Result<()> {
         let Some(writer) = manifest.as_mut().filter(|writer| writer.wants_roll_over()) else { return Ok(()) };
@@ -216,11 +216,11 @@ impl Installer {
         Ok(())
     }
 
-    /// Goes on in a new MANIFEST where the present one could not be appended to for want of space. What the lost edits were
-    /// to add is deleted, once CURRENT names a MANIFEST that does not know of it (V3).
+    /// Replaces the MANIFEST if appending to it failed for lack of space. Tables of the lost edits are deleted once
+    /// CURRENT names the new MANIFEST (V3).
     ///
     /// # Errors
-    /// Why there is none: the database stays read-only.
+    /// The new MANIFEST could not be written; the database stays read-only.
     pub(crate) fn replace_failed_manifest(&self) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let Some(writer) = manifest.as_mut().filter(|writer| writer.failure().is_some()) else { return Ok(()) };
@@ -249,8 +249,9 @@ impl Installer {
         self.core.purge.push(ObsoleteFile { file_type: FileType::Manifest, path_id: 0, number: old });
     }
 
-    /// Has the MANIFEST say which logs there are, where it does not yet: one that is gone at the next open is noticed then,
-    /// and those that nobody needs may be deleted (V3). Jobs' edits say it by the way; this is for what no edit follows.
+    /// Records the live WAL range in the MANIFEST if the record is out of date. The next open then notices a missing
+    /// log, and unneeded logs may be deleted (V3). Jobs' edits record the range as well; this call is for changes
+    /// followed by no edit.
     ///
     /// # Errors
     /// As [`install`](Self::install).
@@ -267,7 +268,7 @@ impl Installer {
         Ok(())
     }
 
-    /// Lets families that hold nothing unflushed advance for free (F3), then lets go of logs that nobody needs.
+    /// Advances families holding nothing unflushed for free (F3), then releases unneeded logs.
     pub fn release_logs(&self) {
         let needed_after = {
             let state = self.core.state.lock();
@@ -284,7 +285,8 @@ impl Installer {
         self.core.upkeep.raise();
     }
 
-    /// As [`release_logs`](Self::release_logs) does for a family that holds nothing unflushed. Under the state lock.
+    /// Advances one family if it holds nothing unflushed, as [`release_logs`](Self::release_logs). Called under the
+    /// state lock.
     fn advance_if_unused(&self, family: &FamilyState) {
         let commit = self.core.commit.lock();
         if family.mutable.is_unused() {
@@ -292,9 +294,9 @@ impl Installer {
         }
     }
 
-    /// Everything a new MANIFEST starts from. Where the caller holds the manifest lock, exactly the state of the old one.
+    /// Contents of a new MANIFEST. If the caller holds the manifest lock, exactly the state of the old one.
     pub(crate) fn manifest_snapshot(&self, log_ends: Vec<LogEnd>) -> ManifestSnapshot {
-        // All of RocksDB's logs that were found at open are in tables by the time that a MANIFEST is written.
+        // All RocksDB logs found at open are in tables before a MANIFEST is written.
         let log_number = self.core.first_own_file;
         let state = self.core.state.lock();
         let family = |family: &FamilyState| FamilySnapshot {

@@ -1,4 +1,4 @@
-//! Excises that wait for snapshots to go: see [`crate::ingest`]'s `late`.
+//! Excises deferred until older snapshots are released: see [`crate::ingest`]'s `late`.
 
 use base::FileNumber;
 use base::tombstone::RangeTombstone;
@@ -8,12 +8,12 @@ use crate::read::snapshot::CapturedSnapshots;
 #[derive(Clone, Debug)]
 pub(crate) struct LateExcise {
     pub tombstone: RangeTombstone,
-    /// The table that holds it, and nothing else.
+    /// The table holding only the tombstone.
     pub table: FileNumber,
 }
 
 impl LateExcise {
-    /// Whether everybody sees the excise, now and later.
+    /// Whether every present and future reader sees the excise.
     pub fn is_due(&self, CapturedSnapshots { snapshots, visible }: &CapturedSnapshots) -> bool {
         let seq = self.tombstone.seq;
         *visible >= seq && snapshots.first().is_none_or(|oldest| *oldest >= seq)

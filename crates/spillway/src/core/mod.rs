@@ -1,7 +1,8 @@
-//! The database behind its handles: everything that threads share, and the locks that guard it.
+//! Shared state behind the database's handles, and the locks guarding it.
 //!
-//! Lock order, outermost first: `manifest`, `state`, `commit`; the locks inside [`Logs`], [`Pipeline`], [`RangeLatches`],
-//! [`Stall`] and [`SnapshotList`] are leaves. Neither `state` nor `commit` is held over I/O (C3); `manifest` is, and only jobs take it.
+//! Lock order, outermost first: `manifest`, `state`, `commit`; the locks inside [`Logs`], [`Pipeline`],
+//! [`RangeLatches`], [`Stall`] and [`SnapshotList`] are leaves. Neither `state` nor `commit` is held over I/O (C3).
+//! `manifest` is: by jobs, changes of the family set, checkpoints and exports.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,9 +38,9 @@ pub(crate) use state::{FamilyState, OldViews, State, holds};
 pub(crate) struct Core {
     pub context: Arc<Context>,
     pub read_only: bool,
-    /// No file of this process has a smaller number.
+    /// Smallest file number of this process.
     pub first_own_file: FileNumber,
-    /// Memtables of earlier processes that were read where they lay when the database was opened.
+    /// Memtables of earlier processes reopened in place when the database was opened.
     pub restored_memtables: usize,
     pub families: ArcSwap<FamilySet>,
     pub commit: Mutex<CommitState>,
@@ -49,35 +50,35 @@ pub(crate) struct Core {
     pub stall: Stall,
     pub snapshots: SnapshotList,
     pub state: Mutex<State>,
-    /// Told of every change of `state` that may give a job something to do, or let a waiting thread go on.
+    /// Notified after every change of `state` relevant to jobs or waiting threads.
     pub state_changed: StateChanged,
     pub upkeep: Arc<Signal>,
     opened_at: Duration,
     pub purge: Arc<PurgeQueue>,
-    /// Deleted files whose space is given back bit by bit.
+    /// Paced file deletion: deleted files still holding space.
     pub removals: Removals,
     pub slots: Arc<OpenSlots>,
     pub block_cache: Arc<table::BlockCache>,
     background_error: ArcSwapOption<Error>,
     pub space: Space,
-    /// What became of background errors, that listeners were not told of yet.
+    /// Background-error and recovery events not yet delivered to listeners.
     pub untold: Mutex<Vec<Event>>,
     closing: Arc<AtomicBool>,
-    /// The jobs that callers run themselves if the vfs runs inline.
+    /// Jobs run by the calling threads if the vfs runs inline.
     inline: OnceLock<Weak<dyn InlineJobs>>,
 }
 
-/// Background work, as callers run it if the vfs runs inline.
+/// Background work on the calling thread if the vfs runs inline.
 pub(crate) trait InlineJobs: Send + Sync {
-    /// Runs what is due until nothing is.
+    /// Runs due jobs until none is due.
     fn run_due(&self);
 }
 
-/// What the commit lock guards: the end of history.
+/// State guarded by the commit lock: the end of the history.
 pub(crate) struct CommitState {
-    /// The last number given out (S1).
+    /// Last sequence number allocated (S1).
     pub last_seq: SeqNo,
-    /// Set when the database was closed: no number is given out any more, and no log made current.
+    /// The database is closed: no sequence number is allocated and no log becomes current any more.
     pub closed: bool,
     /// `None` before the first logged write.
     pub log: Option<Arc<ActiveLog>>,
@@ -97,7 +98,7 @@ impl FamilySet {
 
     #[inline]
     pub fn get(&self, id: FamilyId) -> Option<&Arc<Family>> {
-        // Ids are mostly dense, so the place is mostly the number.
+        // Ids are mostly dense, so the index is usually the id.
         match self.families.get(id.0 as usize) {
             Some(family) if family.id() == id => Some(family),
             _ => self.families.iter().find(|family| family.id() == id),
@@ -113,7 +114,7 @@ impl FamilySet {
     }
 }
 
-/// What a [`Core`] is made of.
+/// Parts of a [`Core`].
 pub(crate) struct CoreParts {
     pub context: Arc<Context>,
     pub read_only: bool,
@@ -165,8 +166,8 @@ impl Core {
         }
     }
 
-    /// Where in the logs the next record begins at the earliest. Before the first log of this process that is the place of
-    /// none: a recovery begins with the first log that it finds.
+    /// Lower bound for the position of the next WAL record. Before the first log of this process it lies in no log;
+    /// recovery then begins with the first log it finds.
     pub fn next_record(&self, commit: &CommitState) -> Position {
         let before_logs = || Position { log: self.first_own_file, offset: FILE_HEADER_BYTES };
         commit.log.as_ref().map_or_else(before_logs, |log| log.end_position())
@@ -198,7 +199,7 @@ impl Core {
     }
 
     /// # Errors
-    /// Why the database does not take writes: opened for reading, closed, or a background error.
+    /// `ReadOnly`: opened for reading only, or a background error. `Closed`. `NoSpace`: the MANIFEST waits for space.
     #[inline]
     pub fn check_writable(&self) -> Result<()> {
         if self.read_only {
@@ -231,13 +232,13 @@ impl Core {
         self.wake_all();
     }
 
-    /// Has upkeep tell listeners: whoever calls this may hold the manifest lock, and a listener may call anything.
+    /// Queues `event` for upkeep to deliver: the caller may hold the manifest lock, and listeners may call anything.
     pub fn tell_later(&self, event: Event) {
         self.untold.lock().push(event);
     }
 
-    /// Wakes everyone who waits for the state, after a change of something that its lock does not guard. Whoever looked
-    /// before the change holds the lock until it waits, so that nobody misses it.
+    /// Wakes all waiters on the state after a change not guarded by its lock. Taking the lock first prevents lost
+    /// wakeups: waiters check and wait under it.
     pub fn wake_all(&self) {
         drop(self.state.lock());
         self.state_changed.notify_all();
@@ -245,15 +246,15 @@ impl Core {
         self.latches.wake();
     }
 
-    /// As [`fail`](Self::fail), for a write that already has numbers: they will never be visible.
+    /// As [`fail`](Self::fail), for a write already numbered: its numbers never become visible.
     pub fn fail_numbered(&self, error: &Error) {
         self.fail(error);
         self.pipeline.break_down();
     }
 
-    /// Forgets the background error, once its cause is mended.
+    /// Clears the background error once its cause is repaired.
     pub fn clear_background_error(&self) {
-        self.stall.begin(); // before: a failure from now on ends it again
+        self.stall.begin(); // first, so that a later failure ends it again
         self.background_error.store(None);
         if self.is_closing() {
             self.stall.end();
@@ -265,12 +266,12 @@ impl Core {
         self.closing.load(Ordering::Acquire)
     }
 
-    /// For those who outlive the database, or have no handle of it.
+    /// For threads outliving the database or without a handle of it.
     pub fn closing_flag(&self) -> Arc<AtomicBool> {
         self.closing.clone()
     }
 
-    /// Says that no job is to be started any more, and no write to be taken. False where that was said before.
+    /// Stops new jobs and writes. Returns false if closing had already begun.
     pub fn begin_closing(&self) -> bool {
         let first = !self.closing.swap(true, Ordering::AcqRel);
         self.stall.end();
@@ -280,7 +281,7 @@ impl Core {
         first
     }
 
-    /// Waits until nothing makes files in the directory: no flush or compaction runs, and no ingest is prepared. None
+    /// Waits until no flush or compaction runs and no ingest is being prepared: no job creates files any more. None
     /// begins after [`begin_closing`](Self::begin_closing).
     pub fn wait_for_jobs(&self) {
         let mut state = self.state.lock();
@@ -289,7 +290,7 @@ impl Core {
         }
     }
 
-    /// Works the stall's debt out again. Called under the state lock after any version changed.
+    /// Recomputes the stall's debt. Called under the state lock after any version changed.
     pub fn refresh_debt(&self, state: &State) {
         let debt = state
             .families
@@ -300,8 +301,8 @@ impl Core {
         self.refresh_throttle(state);
     }
 
-    /// Tells the throttle if families that something joined fall behind. Returns whether a flush of one is due. Takes the state
-    /// lock: not for a caller with an unfinished number.
+    /// Raises the throttle's debt if one of `families` falls behind after an enqueue. Returns whether a flush of one
+    /// is due. Takes the state lock: the caller must hold no unfinished sequence number.
     pub fn note_joined(&self, families: impl Iterator<Item = FamilyId>) -> bool {
         let state = self.state.lock();
         let mut wants = false;
@@ -309,19 +310,19 @@ impl Core {
             let Some(family) = state.families.get(&id) else { continue };
             wants |= !family.flushing && family.wants_flush();
             if family.waits_for_compactions() {
-                self.context.throttle.set_debt(1.0); // until a version says otherwise
+                self.context.throttle.set_debt(1.0); // until the next refresh
             }
         }
         wants
     }
 
-    /// Tells the throttle how far jobs are behind. Called under the state lock after anything changed that tells.
+    /// Updates the throttle's debt. Called under the state lock after any change affecting it.
     pub fn refresh_throttle(&self, state: &State) {
         let of_families = state.families.values().map(FamilyState::debt).fold(0.0, f64::max);
         self.context.throttle.set_debt(if self.stall.is_free() { of_families } else { 1.0 });
     }
 
-    /// Whether there is a thread that ends waits.
+    /// Whether background threads exist to end a wait for a flush.
     pub fn flushes_can_wait(&self) -> bool {
         !self.context.vfs.runs_inline()
     }
@@ -337,17 +338,17 @@ impl Core {
         }
     }
 
-    /// Runs all background work that is due on the calling thread, where the vfs runs inline.
+    /// Runs due background work on the calling thread if the vfs runs inline.
     pub fn drive_if_inline(&self) {
         if self.context.vfs.runs_inline() {
             self.drive();
         }
     }
 
-    /// Waits for a condition of the state, running background work meanwhile where the vfs runs inline.
+    /// Waits for a condition of the state. If the vfs runs inline, runs background work on the calling thread first.
     ///
     /// # Errors
-    /// The background error that keeps the condition from ever holding; `Closed`.
+    /// The background error; `Closed`; errors of `holds`.
     pub fn wait_until(&self, mut holds: impl FnMut(&mut State) -> Result<bool>) -> Result<()> {
         let inline = self.context.vfs.runs_inline();
         if inline {
@@ -369,10 +370,11 @@ impl Core {
         }
     }
 
-    /// Whether everything that has a number is in tables. While the manifest lock is held, what was so stays so.
+    /// Whether every allocated sequence number is in tables. While the manifest lock is held, numbers in tables stay
+    /// there.
     pub(crate) fn is_all_in_tables(&self) -> bool {
         let state = self.state.lock();
-        // No write is numbered while the commit lock is held, so all families are seen at one instant.
+        // The commit lock stops sequence allocation, so all families are seen at one instant.
         let _commit = self.commit.lock();
         let is_empty = |family: &FamilyState| family.queue.is_empty() && family.mutable.is_unused();
         state.families.values().all(is_empty)

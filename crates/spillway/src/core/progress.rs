@@ -1,9 +1,9 @@
-//! How far a family is flushed: T, and the ingests above it that are in tables already. Keeps F2, Q2.
+//! Flush progress of a family: T, and the ingests above it already in tables. Keeps F2, Q2.
 //!
-//! Entries leave a queue at its old end, but not in the order of their numbers: an ingest may have gone *under* the mutable
-//! memtable, which holds older numbers. One that overlaps nothing older in the queue may even leave before that. So T
-//! moves only as far as no entry that is left begins, and what is in tables beyond that is listed by its own number, until
-//! T passes it.
+//! Entries leave a queue at its old end, but not in sequence order: an ingest may have gone *under* the mutable
+//! memtable, despite the memtable's older numbers. An ingest overlapping nothing older in the queue may leave even
+//! earlier. So T advances only to the beginning of the oldest remaining entry. Ingests in tables beyond T are listed
+//! until T passes them.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 use crate::version::edit::VersionEdit;
 
-/// Linked ingests that are listed before T is made to pass them: recovery reads the list, and so does every new MANIFEST.
+/// Limit on listed ingests before T is made to pass them: recovery and every new MANIFEST repeat the list.
 const LINKED_INGESTS_MAX: usize = 4096;
 
-/// What a family does not need from the logs any more.
+/// Part of the WAL no longer needed by a family.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unneeded {
     /// T: every number at or below it.
@@ -27,14 +27,14 @@ pub(crate) struct Unneeded {
 }
 
 impl Unneeded {
-    /// What an edit says of it.
+    /// The part recorded by `edit`.
     pub fn of(edit: &VersionEdit) -> Self {
         Unneeded { through: edit.flushed_through.unwrap_or(SeqNo::ZERO), linked: edit.linked_ingests.clone() }
     }
 }
 
 impl FamilyState {
-    /// What will not be needed once these entries of the queue are in tables.
+    /// The unneeded part once these queue entries are in tables.
     pub fn unneeded_without(&self, flushed: &[Arc<dyn Flushable>]) -> Unneeded {
         let through = self.needed_without(flushed).max(self.flushed_through);
         let mut linked = Vec::new();
@@ -45,7 +45,7 @@ impl FamilyState {
         Unneeded { through, linked }
     }
 
-    /// Takes entries off the queue, which are in tables now.
+    /// Removes entries from the queue; they are in tables now.
     pub fn end_flush(&mut self, entries: &[Arc<dyn Flushable>], unneeded: &Unneeded) {
         if entries.is_empty() {
             return;
@@ -59,12 +59,12 @@ impl FamilyState {
         }
     }
 
-    /// Whether an ingest whose numbers begin and end with these is in tables.
+    /// Whether the ingest with numbers `first` to `last` is in tables.
     pub fn has_linked(&self, first: SeqNo, last: SeqNo) -> bool {
         last <= self.flushed_through || self.linked_ingests.contains(&first)
     }
 
-    /// Whether so many ingests are listed that whatever keeps T below them is to be flushed, and that was not asked for.
+    /// Whether `linked_ingests` is full and a flush past its first ingest is still to be requested.
     pub fn has_too_many_linked(&self) -> bool {
         self.linked_ingests.len() >= LINKED_INGESTS_MAX
             && self
@@ -73,8 +73,8 @@ impl FamilyState {
                 .is_some_and(|first| self.mutable.created_at() < *first || self.flush_wanted_through < *first)
     }
 
-    /// Whether the entries may leave the queue: they are what its old end still is (V2), or ingests that wait there for
-    /// those who committed them, and overlap nothing older (Q1).
+    /// Whether the entries may leave the queue: they are its old end (V2), or all are held ingests. A held ingest
+    /// overlaps nothing older (Q1) and is left to its committing thread.
     pub fn may_leave(&self, entries: &[Arc<dyn Flushable>]) -> bool {
         let is_held = |entry: &Arc<dyn Flushable>| entry.as_ingest().is_some_and(QueuedIngest::is_held);
         match entries.iter().all(is_held) {
@@ -88,7 +88,7 @@ impl FamilyState {
         self.queue.len() >= entries.len() && self.queue.iter().rev().zip(entries).all(same)
     }
 
-    /// Whether everything through `last` that was sealed is in tables.
+    /// Whether every sealed entry beginning below `last` is in tables.
     pub fn is_flushed_through(&self, last: SeqNo) -> bool {
         self.queue.iter().all(|entry| entry.created_at() >= last)
     }

@@ -1,9 +1,9 @@
-//! Lack of space. A job that finds the disk full has its output dropped, and is tried again when there is room; the
-//! database takes writes meanwhile, as long as there is memory and log space for them. Where the MANIFEST finds none the
+//! Handling of a full disk. If a job finds no space, its output is dropped and the job is retried when there is room.
+//! The database takes writes meanwhile, as long as memory and log space last. If the MANIFEST finds no space, the
 //! database is read-only until a new MANIFEST is written.
 //!
-//! Upkeep looks once a second. It tries again at once where the disk has room by then for what the job needs and had none
-//! when it failed, and else after rests that double: a quota does not show in the free space.
+//! Upkeep checks once a second. It retries at once if the disk now has the room the job lacked. Otherwise it retries
+//! after delays that double: a quota does not show in the free space.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -16,14 +16,14 @@ use parking_lot::Mutex;
 
 use crate::core::Core;
 
-/// From one look at the free space to the next.
+/// Interval between checks of the free space.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// The rest after the first failure, and the longest.
+/// Delay before the first retry, and the longest delay.
 const REST_MIN: Duration = Duration::from_secs(1);
 const REST_MAX: Duration = Duration::from_secs(60);
 
-/// What needs space.
+/// Consumers of disk space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub(crate) enum Needs {
@@ -44,11 +44,11 @@ impl Needs {
     }
 }
 
-/// The disk as a job found it.
+/// Disk space as found by a failed job.
 #[derive(Clone, Copy)]
 pub(crate) struct Room {
     needed_bytes: u64,
-    /// Once the job's output was dropped; `None` where the system does not tell.
+    /// Measured after the job's output was dropped; `None` if the system does not tell.
     free_bytes: Option<u64>,
 }
 
@@ -58,23 +58,23 @@ struct Lack {
     rest: Duration,
     /// By the vfs's clock.
     next_try: Duration,
-    /// Jobs of the kind run again, and it is not known yet how they end.
+    /// Jobs of the kind run again; their outcome is not known yet.
     is_tried: bool,
 }
 
 impl Lack {
-    /// Whether the disk has room now that it lacked when the job failed.
+    /// Whether the disk now has the room it lacked when the job failed.
     fn has_room(&self, free_bytes: Option<u64>) -> bool {
         let Room { needed_bytes, free_bytes: before } = self.room;
         free_bytes.is_some_and(|free| free >= needed_bytes) && before.is_some_and(|before| before < needed_bytes)
     }
 }
 
-/// Who waits for space. Its lock is a leaf.
+/// Consumers waiting for space. Its lock is a leaf.
 #[derive(Default)]
 pub(crate) struct Space {
     lacks: Mutex<Lacks>,
-    /// Something is lacking.
+    /// At least one consumer lacks space.
     any: AtomicBool,
     /// Background errors since the database was opened.
     errors: AtomicU64,
@@ -103,12 +103,12 @@ impl Lacks {
 }
 
 impl Space {
-    /// Whether anything waits for space, or is tried again.
+    /// Whether any consumer waits for space or is being retried.
     pub fn any(&self) -> bool {
         self.any.load(Ordering::Acquire)
     }
 
-    /// Notes that there was no room. True where that was not known.
+    /// Notes a lack of space. Returns true if it is new.
     fn note(&self, needs: Needs, error: &Error, room: Room, now: Duration) -> bool {
         let mut lacks = self.lacks.lock();
         if lacks.waiting().next().is_none() {
@@ -116,7 +116,7 @@ impl Space {
         }
         let lack = lacks.get(needs);
         let rest = lack.as_ref().map_or(REST_MIN, |lack| {
-            // Jobs that were tried together fail together.
+            // Jobs retried together fail together.
             if lack.is_tried { (lack.rest * 2).min(REST_MAX) } else { lack.rest }
         });
         let is_new = lack.is_none();
@@ -125,12 +125,12 @@ impl Space {
         is_new
     }
 
-    /// Whether it waits for space, or is tried again.
+    /// Whether `needs` waits for space or is being retried.
     pub fn is_lacking(&self, needs: Needs) -> bool {
         self.any() && self.lacks.lock().get(needs).is_some()
     }
 
-    /// Whether no job of the kind is to begin.
+    /// Whether jobs of the kind must not begin.
     pub fn holds(&self, needs: Needs) -> bool {
         self.any() && self.lacks.lock().get(needs).as_ref().is_some_and(|lack| !lack.is_tried)
     }
@@ -148,7 +148,7 @@ impl Space {
         }
     }
 
-    /// Lets jobs of the kind begin, whether or not there is room. Their threads are for the caller to wake.
+    /// Permits jobs of the kind, whether or not there is room. The caller wakes their threads.
     pub fn try_now(&self, needs: Needs) {
         if self.any()
             && let Some(lack) = self.lacks.lock().get(needs)
@@ -157,7 +157,8 @@ impl Space {
         }
     }
 
-    /// Ends a lack that is tried, once a job was done that needed `bytes`: its error. A much smaller one proves nothing.
+    /// Ends a retried lack after a job needing `bytes` succeeded; returns the lack's error. A much smaller job proves
+    /// nothing.
     pub fn end(&self, needs: Needs, bytes: u64) -> Option<Error> {
         if !self.any() {
             return None;
@@ -168,14 +169,14 @@ impl Space {
         Some(ended.error)
     }
 
-    /// How long it is to the next look; `None` where nothing waits.
+    /// Time until the next check; `None` if nothing waits.
     pub fn until_next_look(&self, now: Duration) -> Option<Duration> {
         let lacks = if self.any() { self.lacks.lock() } else { return None };
         lacks.waiting().next()?;
         Some(lacks.next_look.saturating_sub(now))
     }
 
-    /// Lets those be tried again that are due, or that there is room for now. Which they are.
+    /// Permits the retries that are due or have room now. Returns their kinds.
     pub fn try_what_is_due(&self, now: Duration, free_bytes: Option<u64>) -> Vec<Needs> {
         let mut lacks = self.lacks.lock();
         lacks.next_look = now + LOOK_EVERY;
@@ -202,8 +203,8 @@ impl Space {
 }
 
 impl Core {
-    /// What follows a job that failed: it waits for room, where that was all it lacked and nothing is unknown for it; else
-    /// the database is read-only. `needed_bytes` is what the job might write.
+    /// Handles a failed job. The job waits for room if it lacked only space and nothing synced is in doubt; otherwise
+    /// the database turns read-only. `needed_bytes` is the job's largest possible output.
     pub(crate) fn job_failed(&self, needs: Needs, error: &Error, needed_bytes: u64) {
         if !self.may_be_tried_again(error) {
             return self.fail(&error.clone().context("a background job failed"));
@@ -214,7 +215,7 @@ impl Core {
         self.wake_all();
     }
 
-    /// Whether an error cost no more than a job's output: nothing that was synced is in doubt (D4).
+    /// Whether an error cost only a job's output: nothing synced is in doubt (D4).
     pub(crate) fn may_be_tried_again(&self, error: &Error) -> bool {
         error.kind() == ErrorKind::NoSpace
             && self.background_error().is_none()
@@ -238,7 +239,7 @@ impl Core {
         self.upkeep.raise();
     }
 
-    /// What follows a job that did not fail, and might have written `needed_bytes`.
+    /// Handles a successful job with an output of up to `needed_bytes`.
     pub(crate) fn job_succeeded(&self, needs: Needs, needed_bytes: u64) {
         if let Some(error) = self.space.end(needs, needed_bytes) {
             note::info!(%error, "there is space again");
@@ -247,13 +248,13 @@ impl Core {
         }
     }
 
-    /// Turns the database read-only after a failure of the MANIFEST, and notes where a new one can mend that. The caller
-    /// holds the manifest lock.
+    /// Turns the database read-only after a failure of the MANIFEST, and notes a lack of space if a new MANIFEST can
+    /// repair the failure. The caller holds the manifest lock.
     pub(crate) fn fail_manifest(&self, error: &Error) {
-        // Not where the database was read-only before: then that is to be mended, by whoever knows.
+        // Not if an error other than `NoSpace` came first: a new MANIFEST does not repair it.
         let is_cause = self.background_error().is_none_or(|first| first.kind() == ErrorKind::NoSpace);
         let is_mendable = is_cause && error.kind() == ErrorKind::NoSpace && !self.context.has_failed_to_sync_dir();
-        // Before the failure shows: whoever is refused is told what for.
+        // Before `fail`, so that refused writers get the reason.
         let room = self.room_for_manifest();
         let is_new = is_mendable && self.space.note(Needs::Manifest, error, room, self.context.vfs.now());
         self.fail(error);
@@ -263,7 +264,8 @@ impl Core {
         self.upkeep.raise();
     }
 
-    /// As [`check_writable`](Self::check_writable), for a write: where no thread does, it looks itself whether there is room.
+    /// As [`check_writable`](Self::check_writable), for a write. If the vfs runs inline, a refused write checks for
+    /// space itself.
     pub(crate) fn check_takes_writes(&self) -> Result<()> {
         let refused = match self.check_writable() {
             Ok(()) => return Ok(()),
@@ -272,7 +274,7 @@ impl Core {
         if !self.context.vfs.runs_inline() {
             return Err(refused);
         }
-        self.drive(); // which looks
+        self.drive(); // includes the check for space
         self.check_writable()
     }
 
@@ -284,7 +286,7 @@ impl Core {
         self.context.vfs.free_bytes(&self.context.dir)
     }
 
-    /// For whoever waits for a flush: no use where none begins.
+    /// For waits on a flush: `NoSpace` if the flush is not done and none can begin.
     pub(crate) fn is_done_or_lacks_space(&self, is_done: bool) -> Result<bool> {
         if !is_done {
             self.space.check(Needs::Flush)?;
@@ -292,21 +294,21 @@ impl Core {
         Ok(is_done)
     }
 
-    /// What follows a job, whoever ran it, that might have written `needed_bytes`.
+    /// Handles the end of any job with an output of up to `needed_bytes`.
     pub(crate) fn end_job(&self, needs: Needs, needed_bytes: u64, result: &Result<()>) {
         match result {
             Ok(()) => self.job_succeeded(needs, needed_bytes),
             Err(error) => self.job_failed(needs, error, needed_bytes),
         }
         self.state_changed.notify_all();
-        self.upkeep.raise(); // what waited for tables that the job had
+        self.upkeep.raise(); // for jobs waiting for tables of this one
     }
 }
 
-/// About what a new MANIFEST takes.
+/// Approximate size of a new MANIFEST.
 const MANIFEST_BYTES: u64 = 64 << 10;
 
-/// What an error begins with.
+/// Prefix of the error message.
 fn lacked(needs: Needs, needed_bytes: u64, free_bytes: Option<u64>) -> String {
     let free = free_bytes.map_or_else(String::new, |free| format!(", {free} bytes are free"));
     let needs = needs.name();

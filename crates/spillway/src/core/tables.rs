@@ -54,7 +54,7 @@ impl TableOpener for Opener {
 }
 
 impl Opener {
-    /// The logs that the table refers to. Their lives are those that the table's handle pins.
+    /// The WAL files holding values of the table. Shares their lives with the pins of the table's handle.
     fn values_of(&self, meta: &FileMeta) -> Option<Arc<dyn ValueSource>> {
         if meta.value_logs.is_empty() {
             return None;
@@ -85,8 +85,8 @@ impl Opener {
     }
 }
 
-/// Reads every block of a table of which nothing else is known. One whose order is neither built in nor in `orders` is not
-/// looked at, nor values that lie in logs.
+/// Reads every block of a table without further metadata. Skips a table if its order is neither built in nor in
+/// `orders`, or if it has values in WAL files.
 ///
 /// # Errors
 /// `Corruption`: the table is damaged.
@@ -102,10 +102,10 @@ pub(crate) fn verify_alone(vfs: &dyn Vfs, path: &Path, bytes: u64, orders: &[Use
     Ok(())
 }
 
-/// What of an open file counts as the table: all, or the part that a virtual table is.
+/// The table within an open file: the whole file, or the part of a virtual table.
 ///
 /// # Errors
-/// What reading the table's index yields.
+/// Errors of reading the table's index.
 pub(crate) fn counted(meta: &FileMeta, order: &InternalOrder, file: Arc<dyn Table>) -> Result<Arc<dyn Table>> {
     match meta.part() {
         Some(part) => Ok(BoundedTable::new(file, order.clone(), part)?),

@@ -1,5 +1,5 @@
-//! How a flush makes its table: the one place that chooses. A memtable that is to become a table is converted, and where
-//! that fails rewritten in the same flush, before anything relies on the conversion; all else is rewritten.
+//! Chooses how a flush makes its table. A memtable with a conversion is converted. If the conversion fails, the same
+//! flush rewrites the memtable before anything relies on the conversion. Everything else is rewritten.
 
 use std::sync::Arc;
 
@@ -19,22 +19,22 @@ use crate::version::work::LevelWork;
 pub(crate) struct BuiltTable {
     pub meta: FileMeta,
     pub way: FlushWay,
-    /// Its handle, where it is open already: the memtable it was goes on serving it.
+    /// Its handle, if already open: the converted memtable goes on serving the table.
     pub adopted: Option<Arc<TableFile>>,
-    /// False where it was left to the kernel when the table is written back (`sync_sst_file`).
+    /// False if write-back is left to the kernel (`sync_sst_file`).
     pub is_synced: bool,
 }
 
-/// What was made of a plan; `None` where everything in its entries turned out to be deleted or shadowed.
+/// The table of a plan; `None` if all its entries turned out to be deleted or shadowed.
 pub(crate) type Built = Option<BuiltTable>;
 
-/// Makes a table of what the plan's entries, whose writers are done, hold.
+/// Makes a table of the plan's entries. Their writers are done.
 ///
 /// # Errors
-/// The file system's; nothing is left behind then.
+/// The file system's; no file is left behind then.
 pub(crate) fn build(plan: &FlushPlan, context: &Context, snapshots: &CapturedSnapshots) -> Result<Built> {
     let start = context.vfs.now();
-    // Sealed, they can be told no more; and a crash may come before the table counts.
+    // Before sealing: a sealed memtable takes no mark. A crash may still come before the table is installed.
     plan.entries.iter().for_each(|entry| entry.mark_complete(plan.through));
     let built = match convert(plan, context) {
         Some(table) => Some(table),
@@ -53,7 +53,7 @@ pub(crate) fn build(plan: &FlushPlan, context: &Context, snapshots: &CapturedSna
     Ok(built)
 }
 
-/// Counts what was made of a plan, once nothing beside it can have it made anew.
+/// Counts a built table, once no failure of another plan can have it rebuilt.
 pub(crate) fn note_built(plan: &FlushPlan, context: &Context, built: &Built) {
     let memtables = plan.entries.iter().filter_map(|entry| entry.as_memtable());
     let payload_bytes = memtables.map(|memtable| memtable.payload_bytes()).sum();
@@ -63,20 +63,20 @@ pub(crate) fn note_built(plan: &FlushPlan, context: &Context, built: &Built) {
     }
 }
 
-/// Whether what is made of the plan relies on the log being synced: all but a conversion that is not synced itself.
+/// Whether the plan's table relies on a synced WAL: always, except for an unsynced conversion.
 pub(crate) fn needs_synced_log(plan: &FlushPlan) -> bool {
     let conversions = plan.entries.iter().map(|entry| entry.conversion());
     plan.entries.len() != 1 || conversions.flatten().all(|conversion| conversion.sync_sst_file)
 }
 
-/// Whether a conversion of the plan, synced itself, will refer to values in the log: its writers are done.
+/// Whether a synced conversion of the plan will refer to values in the WAL. Its writers are done.
 pub(crate) fn leaves_values(plan: &FlushPlan) -> bool {
     let synced = plan.entries.iter().filter(|entry| entry.conversion().is_some_and(|way| way.sync_sst_file));
     synced.filter_map(|entry| entry.value_logs()).any(|logs| !logs.shares().is_empty())
 }
 
-/// `None` where the plan is to be rewritten: from the start, or because its conversion failed and was undone. Its logs are
-/// there still (F1, F2): whatever the failure was, nothing has relied on what it left.
+/// `None` if the plan is to be rewritten: it has no conversion, or its conversion failed and was undone. The WAL is
+/// kept (F1, F2), and nothing relied on the failed table.
 fn convert(plan: &FlushPlan, context: &Context) -> Option<BuiltTable> {
     let [entry] = plan.entries.as_slice() else { return None };
     let (memtable, conversion) = (entry.as_memtable()?, entry.conversion()?);
@@ -99,13 +99,13 @@ impl BuiltTable {
         BuiltTable { meta, way: FlushWay::Rewrite, adopted: None, is_synced: true }
     }
 
-    /// Whether a power loss would leave the table without the values that it refers to, were its logs not synced.
+    /// Whether a power loss could take the table's values if its logs are not synced.
     pub fn relies_on_logs(&self) -> bool {
         self.is_synced && !self.meta.value_logs.is_empty()
     }
 
-    /// Says that the table is part of its family now. What a converted memtable holds is the table's memory from then on, and
-    /// no writer waits for it.
+    /// Called once the table is installed. A converted memtable's memory now belongs to the table and is no longer
+    /// charged against writers.
     pub fn installed(&self, plan: &FlushPlan) {
         if self.way != FlushWay::Convert {
             return;

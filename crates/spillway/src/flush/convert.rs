@@ -1,11 +1,11 @@
-//! A flush without a look at the entries: a sealed memtable's memory becomes a table. A memtable that lies in a file is
-//! given the tail of a table there, and the file its name; one in memory is written out. The memtable goes on serving
-//! reads, as the open table, from the same pages. Format: docs/format/converted.md
+//! Flush by conversion: a sealed memtable's memory becomes a table without reading its entries. A memtable in a file
+//! gets a table's tail appended there, and the file is renamed; a memtable in memory is written out. The memtable goes
+//! on serving reads, as the open table, from the same pages. Format: docs/format/converted.md
 //!
-//! All versions of all keys are in the table, whatever snapshots there are. Until its name is durable nothing relies on
-//! it, and any failure leaves neither the table nor a file that could be taken for it; a file whose sync failed is given
-//! up with it (D4). Keeps F1 as every flush does: the log is synced before the edit that names the table, unless the table
-//! is not either (`sync_sst_file=false`, which bears no power loss).
+//! The table has all versions of all keys, whatever snapshots exist. Nothing relies on it until its name is durable. A
+//! failure leaves neither the table nor a file that could be mistaken for it; a file with a failed sync is abandoned
+//! (D4). Keeps F1: the WAL is synced before the edit with the table, unless the table is unsynced too
+//! (`sync_sst_file=false`, without safety on power loss).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,10 +30,10 @@ use crate::read::meter::MeteredFile;
 use crate::version::table_file::FileMeta;
 use crate::wal::value_logs::ValueLogs;
 
-/// Makes a table of the plan's one memtable, which holds something, and whose writers are done.
+/// Makes a table of the plan's only memtable, not empty and with all writers done.
 ///
 /// # Errors
-/// Whatever kept it from becoming one; the memtable is as it was, sealed.
+/// The failure of the conversion; the memtable is unchanged, and sealed.
 pub(crate) fn run(
     plan: &FlushPlan,
     context: &Context,
@@ -50,15 +50,15 @@ pub(crate) fn run(
     Ok(BuiltTable { meta, way: FlushWay::Convert, adopted: Some(handle), is_synced: conversion.sync_sst_file })
 }
 
-/// A conversion under way.
+/// A running conversion.
 struct Job<'a> {
     context: &'a Context,
     plan: &'a FlushPlan,
     family: FamilyRules,
     number: FileNumber,
-    /// Of the table.
+    /// The table's path.
     path: PathBuf,
-    /// Where the file lies until it is given that name.
+    /// The file's path until it is renamed to `path`.
     made_at: PathBuf,
     /// Seconds since the epoch.
     now_s: u64,
@@ -103,7 +103,7 @@ impl<'a> Job<'a> {
         Ok((meta, table))
     }
 
-    /// The memtable's file, to which the tail is appended, or an empty one.
+    /// The memtable's file, for appending the tail, or a new empty file.
     fn file_to_append(&self, image: &SealedImage<'_>) -> Result<Box<dyn AppendFile>> {
         match &image.file {
             Some(file) => {
@@ -114,7 +114,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The file by a handle that outlives its present name.
+    /// Opens the file; the handle outlives the rename.
     fn open(&self) -> Result<Arc<dyn RandomFile>> {
         let file = self.context.vfs.open(&self.made_at)?;
         Ok(match self.context.meter() {
@@ -137,18 +137,18 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Where the memtable's values are that are not in it.
+    /// The logs with the memtable's out-of-line values, if any.
     fn value_logs(&self) -> Option<&Arc<ValueLogs>> {
         self.plan.entries.iter().find_map(|entry| entry.value_logs())
     }
 
-    /// What the open table reads with.
+    /// The read context of the open table.
     fn table_context(&self) -> TableContext {
         let values = self.value_logs().map(|logs| Arc::new(logs.as_set()) as Arc<dyn ValueSource>);
         TableContext { order: self.family.order.clone(), values, ..TableContext::default() }
     }
 
-    /// A bound: nobody has looked at every entry.
+    /// A lower bound: a conversion reads no entries.
     fn smallest_seq(&self) -> SeqNo {
         let created_at = self.plan.entries.iter().map(|entry| entry.created_at()).min().unwrap_or(SeqNo::ZERO);
         SeqNo(created_at.0 + 1).min(self.plan.through)
@@ -172,7 +172,7 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Removes what has the table's name. A memtable's own file goes with the memtable.
+    /// Removes the file at the table's path. A memtable's own file is removed with the memtable.
     fn discard(&self) {
         match self.context.vfs.remove_file(&self.path) {
             Err(error) if !error.is_not_found() => {
@@ -183,7 +183,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// The tombstones that begin first and end last.
+/// The first and the last tombstone fragment.
 fn outermost(tombstones: Option<&FragmentedTombstones>) -> Vec<RangeTombstone> {
     let fragments = tombstones.map_or(&[][..], FragmentedTombstones::fragments);
     let newest = |fragment: &Fragment| {

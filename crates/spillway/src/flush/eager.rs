@@ -1,9 +1,9 @@
-//! Eager flush: a write that ends with the flush of what it wrote, for programs that persist in one batch now and then
-//! and want it in tables, and out of the logs, when the call returns. The writer seals the memtables that it filled and
-//! flushes them itself, together; threads that are idle help. Keeps F1, F2.
+//! Eager flush: a write that returns only when its families are flushed. For programs that persist one batch now and
+//! then and want it in tables, and out of the WAL, at return. The writer seals its memtables and flushes them itself,
+//! as a group; idle threads help. Keeps F1, F2.
 //!
-//! Families that hold nothing unflushed advance with it for free (F3), so one that is never written pins no log; one
-//! that was written and never flushed is flushed when the logs reach `max_total_wal_size`.
+//! Families with nothing unflushed advance for free (F3), so a family without writes pins no log. A family written but
+//! never flushed is flushed when the WAL reaches `max_total_wal_size`.
 
 use std::sync::Arc;
 
@@ -19,8 +19,8 @@ use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 
 impl Flusher {
-    /// Ends a visible write: with the flush that was asked for, and the background work that is due if the vfs runs inline.
-    /// Returns its last number.
+    /// Ends a visible write: runs the requested flush, and due background work if the vfs runs inline. Returns the
+    /// write's last number.
     ///
     /// # Errors
     /// As [`flush_through`](Self::flush_through).
@@ -33,11 +33,11 @@ impl Flusher {
         Ok(written.last)
     }
 
-    /// Ends a visible write, whose last number is `last`, with the flush of these families.
+    /// Flushes these families after a visible write with last number `last`.
     ///
     /// # Errors
-    /// What keeps the flush from ending; the write itself was done. After `NoSpace` the flush is tried again when there is
-    /// room; after others the database is read-only.
+    /// The failure of the flush; the write itself succeeded. After `NoSpace` the flush is retried when there is room;
+    /// after any other error the database is read-only.
     fn flush_through(&self, families: &[Arc<Family>], last: SeqNo) -> Result<()> {
         let _awaited = self.core.context.throttle.await_flushes();
         let mut claims = Claims { flusher: self, families: SmallVec::new() };
@@ -50,14 +50,14 @@ impl Flusher {
         }
         claims.flush_older_runs()?;
         let plans = claims.into_plans()?;
-        self.core.state_changed.notify_all(); // for families that were not claimed, and claims that found nothing
+        self.core.state_changed.notify_all(); // for unclaimed families, and claims without a plan
         if !plans.is_empty() {
             let bytes = plans.iter().map(FlushPlan::bytes).sum();
             let flushed = self.flush_group(plans);
             self.core.end_job(Needs::Flush, bytes, &flushed);
             flushed?;
         }
-        // Memtables that another thread had begun to flush, or will, with older ones of the family.
+        // Memtables flushed by another thread, now or later, with older ones of the family.
         let ids: SmallVec<[FamilyId; 2]> = families.iter().map(|family| family.id()).collect();
         self.core.wait_until(|state| {
             let is_done = |id: &FamilyId| state.families.get(id).is_none_or(|family| family.is_flushed_through(last));
@@ -65,7 +65,7 @@ impl Flusher {
         })
     }
 
-    /// Seals the family's mutable memtable, unless everything through `last` has been sealed already.
+    /// Seals the family's mutable memtable, unless everything through `last` is sealed already.
     fn seal_through(&self, family: &Arc<Family>, last: SeqNo) -> Result<()> {
         let id = {
             let mut state = self.core.state.lock();
@@ -80,8 +80,8 @@ impl Flusher {
     }
 }
 
-/// Families whose flush this thread takes on, before the memtable is sealed that is to be flushed: once that is, any
-/// thread might. Dropped, it leaves them to the others.
+/// Families claimed for flushing by this thread. Claimed before the memtable is sealed: a sealed memtable may be
+/// flushed by any thread. Dropping it releases the claims.
 struct Claims<'a> {
     flusher: &'a Flusher,
     families: SmallVec<[FamilyId; 2]>,
@@ -97,8 +97,8 @@ impl Claims<'_> {
         }
     }
 
-    /// Flushes what stands below the youngest run of a claimed family's queue and leaves it another way (ingests below
-    /// memtables, memtables below those), so that what was written leaves all the families in one edit (D3).
+    /// Flushes the older runs of claimed queues, up to the youngest run (linked ingests and memtables form separate
+    /// runs). Then the written entries leave all the families in one edit (D3).
     fn flush_older_runs(&mut self) -> Result<()> {
         let mut at = 0;
         while let Some(id) = self.families.get(at).copied() {
@@ -130,17 +130,17 @@ impl Claims<'_> {
         family.flushing = false;
         let plan = state.plan_flush(id);
         if let Some(family) = state.families.get_mut(&id) {
-            family.flushing = true; // the claim's, where there is no plan
+            family.flushing = true; // still claimed if there is no plan
         }
         plan
     }
 
-    /// What is to be flushed in the families claimed. Not after the database began to close, which waits for flushes
-    /// that run: looked at under the lock that both take.
+    /// Plans the flushes of the claimed families. Fails once closing began: closing waits for running flushes, so the
+    /// check is under the state lock.
     fn into_plans(mut self) -> Result<Vec<FlushPlan>> {
         let mut state = self.flusher.core.state.lock();
         if self.flusher.core.is_closing() {
-            drop(state); // the families are left to nobody
+            drop(state); // dropping `self` needs the state lock; its claims are released
             return Err(Error::closed("the database is being closed: the write was done, its flush was not"));
         }
         let claimed = std::mem::take(&mut self.families);
@@ -154,8 +154,8 @@ impl Claims<'_> {
     }
 }
 
-/// Has what a family ingested leave its queue apart from memtables, where families are flushed together: one whose merged
-/// ingest turned out to be damaged would leave in an edit of its own.
+/// Has queued ingests linked, apart from memtables, if families are flushed together. A merged ingest found to be
+/// damaged would need an edit of its own.
 fn part_from_ingests(queue: &[Arc<dyn Flushable>], families: usize) {
     if families > 1 {
         queue.iter().filter_map(|entry| entry.as_ingest()).for_each(QueuedIngest::link_instead);

@@ -1,5 +1,5 @@
-//! The flush of one family, or of several at once: their tables are built beside each other, the log is synced beside that
-//! where other families still need it, and one edit of the MANIFEST makes all of it count. Keeps F1, F2, V2, V3.
+//! The flush of one or more families. Their tables are built in parallel, and the WAL is synced meanwhile if other
+//! families still need it. One MANIFEST edit installs all rewritten tables. Keeps F1, F2, V2, V3.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,10 +29,10 @@ use crate::version::file_name::FileType;
 use crate::version::table_file::FileMeta;
 use crate::wal::roll::Wal;
 
-/// Runs whose memtables hold less are all built on the thread that wants them: handing one over costs more.
+/// Runs with fewer bytes of memtables are built on the calling thread: handing one over costs more.
 const HANDED_OVER_BYTES_MIN: usize = 256 << 10;
 
-/// A plan, and what was made of each of its runs of memtables.
+/// A plan, and the table built from each of its runs of memtables.
 struct Written {
     plan: Arc<FlushPlan>,
     tables: Vec<Built>,
@@ -44,7 +44,7 @@ impl Written {
     }
 }
 
-/// Writes what families have sealed into tables.
+/// Flushes sealed memtables and ingests of families into tables.
 pub(crate) struct Flusher {
     pub core: Arc<Core>,
     pub installer: Arc<Installer>,
@@ -58,13 +58,13 @@ impl Flusher {
         Arc::new(Flusher { core: wal.core.clone(), installer: wal.installer.clone(), memtables, wal, linker })
     }
 
-    /// Runs plans of different families to their end.
+    /// Runs plans of different families to completion.
     ///
     /// # Errors
-    /// What kept one of them from ending; then none counts. Families dropped meanwhile are no error.
+    /// The first failure. If a table could not be built, no plan is installed. Families dropped meanwhile are no error.
     pub(crate) fn flush_group(&self, plans: Vec<FlushPlan>) -> Result<()> {
         let plans: Vec<Arc<FlushPlan>> = plans.into_iter().map(Arc::new).collect();
-        // What a damaged image holds may make the caller's code panic.
+        // A damaged image may make the caller's code panic.
         let result = caught("a flush", || self.flush(&plans)).map_err(|error| self.without_images(error, &plans));
         let families: Vec<Arc<Family>> = plans.iter().map(|plan| plan.family.clone()).collect();
         let mut state = self.core.state.lock();
@@ -77,7 +77,7 @@ impl Flusher {
         drop(state);
         let entries = plans.iter().flat_map(|plan| &plan.entries);
         let charges: Vec<Arc<Charge>> = entries.filter_map(|entry| entry.charge().cloned()).collect();
-        drop(plans); // mostly the last handles: the memtables go to the background
+        drop(plans); // mostly the last handles: memtables are freed in the background
         if result.is_ok() {
             charges.iter().for_each(|charge| charge.left_queue());
         }
@@ -89,7 +89,7 @@ impl Flusher {
 
     fn flush(&self, plans: &[Arc<FlushPlan>]) -> Result<()> {
         for plan in plans {
-            // Writers that were noted to the memtables before the switch may still be inserting; they end by themselves.
+            // Writers registered with a memtable before the switch may still be inserting; they finish on their own.
             self.core.pipeline.wait_visible(plan.through)?;
             self.core.context.notify(&Event::FlushBegin { family: plan.family.name().to_owned() });
         }
@@ -105,8 +105,8 @@ impl Flusher {
         }
         let start = self.core.context.vfs.now();
         let tables = self.build_tables(plans, rewrites, &snapshots)?;
-        // No table is durable ahead of a log that is missed without it, or that its values lie in (F1). What was logged
-        // later is left to be written back in its own time.
+        // No table becomes durable before the WAL, if other families need the WAL or the table refers to values in it
+        // (F1). Later records are left to ordinary write-back.
         let has_synced = tables.iter().any(|table| table.as_ref().is_none_or(|table| table.is_synced));
         let refers = tables.iter().flatten().any(BuiltTable::relies_on_logs);
         if is_missed && has_synced || refers || plans.iter().any(|plan| plan.has_ingests()) {
@@ -130,7 +130,7 @@ impl Flusher {
         Ok(())
     }
 
-    /// Makes a table of each run of the plans' memtables. Counts those that stand.
+    /// Makes a table of each run of the plans' memtables. Counts only the final tables.
     fn build_tables(
         &self,
         plans: &[Arc<FlushPlan>],
@@ -139,7 +139,7 @@ impl Flusher {
     ) -> Result<Vec<Built>> {
         let built = self.core.removals.with_all_space(|| build_all(&self.core.context, &rewrites, snapshots));
         let (rewrites, tables) = match built {
-            // A link reads next to nothing: what is damaged in an ingested table is met by whoever reads it.
+            // A link reads next to nothing: damage in an ingested table shows when it is read.
             Err(error) if link_what_was_merged(plans) => {
                 note::warn!(%error, "small ingests could not be written into tables; theirs are linked");
                 let rewrites = rewrites_of(plans);
@@ -152,7 +152,7 @@ impl Flusher {
         Ok(tables)
     }
 
-    /// Tells listeners of a plan that counts; `placed` is of the tables that it linked.
+    /// Notifies listeners of an installed plan; `placed` are the events of its linked tables.
     fn tell_flushed(&self, Written { plan, tables }: &Written, placed: &[Event], start: Duration) {
         let merged = if plan.family.is_dropped() { Vec::new() } else { self.linker.note_merged(plan) };
         placed.iter().chain(&merged).for_each(|event| self.core.context.notify(event));
@@ -165,8 +165,8 @@ impl Flusher {
         }
     }
 
-    /// Where a memtable of an earlier process turned out to be damaged, removes the files of all of them: the next open replays
-    /// the logs instead, which nobody has let go of (F2).
+    /// If a restored memtable turned out to be damaged, removes all image files in the queues. The next open then
+    /// replays the WAL, kept until the flush is durable (F2).
     fn without_images(&self, error: Error, plans: &[Arc<FlushPlan>]) -> Error {
         let mut entries = plans.iter().flat_map(|plan| &plan.entries);
         if error.kind() != ErrorKind::Corruption || entries.all(|entry| entry.image_number().is_none()) {
@@ -186,9 +186,8 @@ impl Flusher {
         error.context("a memtable that an earlier process left is damaged; open again, and the log is replayed instead")
     }
 
-    /// Whether everything through the largest number of these plans will be in tables once they count: then a power loss may
-    /// take the logs before it, and what is left is a prefix still (D2). All of it is visible, so that no family can come to
-    /// hold more of it.
+    /// Whether these plans leave everything through their largest number in tables. If so, a power loss may take the
+    /// WAL before that number and still leave a prefix (D2). All of it is visible, so no family can gain more of it.
     fn leaves_nothing_behind(&self, plans: &[Arc<FlushPlan>]) -> bool {
         let through = plans.iter().map(|plan| plan.through).max().unwrap_or(SeqNo::ZERO);
         let state = self.core.state.lock();
@@ -199,13 +198,13 @@ impl Flusher {
         })
     }
 
-    /// Has the logs synced through a published position while tables are built. Whether that was done, or failed, shows
-    /// when it is asked for after them.
+    /// Starts a sync of the WAL through a published position while tables are built. The `sync_through` after the
+    /// builds returns its outcome.
     fn sync_beside(&self, logged: LogPosition) {
         let logs = self.core.logs.clone();
         self.core.context.tasks.run(Box::new(move || {
             if let Err(error) = logs.sync_through(logged, || logged) {
-                note::warn!(%error, "a log could not be synced"); // sticky: told to whoever syncs next (D4)
+                note::warn!(%error, "a log could not be synced"); // sticky: the next sync returns it (D4)
             }
         }));
     }
@@ -229,12 +228,12 @@ impl Flusher {
     }
 }
 
-/// A plan for each table that the plans' runs are to be written to.
+/// A plan for each table to be written.
 fn rewrites_of(plans: &[Arc<FlushPlan>]) -> Vec<Arc<FlushPlan>> {
     plans.iter().flat_map(|plan| plan.rewrites()).map(Arc::new).collect()
 }
 
-/// Has all ingests of the plans linked; false where they were to be anyway.
+/// Has the merged ingests of the plans linked instead; false if there are none.
 fn link_what_was_merged(plans: &[Arc<FlushPlan>]) -> bool {
     let merged = plans.iter().flat_map(|plan| plan.merged()).map(QueuedIngest::link_instead);
     merged.count() > 0
@@ -243,7 +242,7 @@ fn link_what_was_merged(plans: &[Arc<FlushPlan>]) -> bool {
 fn change_of(Written { plan, tables }: &Written) -> Change<'_> {
     let mut edit = VersionEdit::new(plan.family.id());
     edit.added.extend(tables.iter().flatten().map(|table| (0, table.meta.clone())));
-    // A memtable that became a table left the queue alone.
+    // A converted memtable leaves the queue alone, so there is one handle at most.
     let adopted = tables.iter().flatten().find_map(|table| table.adopted.as_ref());
     Change {
         edit,
@@ -254,7 +253,7 @@ fn change_of(Written { plan, tables }: &Written) -> Change<'_> {
     }
 }
 
-/// A plan's table, built by whoever comes first: a thread for tasks, or the one that wants it.
+/// The build of one plan's table, run by a background task or by the caller, whichever claims it first.
 struct Build {
     plan: Arc<FlushPlan>,
     stage: Mutex<Stage>,
@@ -268,7 +267,7 @@ enum Stage {
     Taken,
 }
 
-/// Builds the tables of all plans, none of which links anything, on this thread and on those that are idle.
+/// Builds the tables of all plans on this thread and on idle background threads. No plan has linked ingests.
 fn build_all(context: &Arc<Context>, plans: &[Arc<FlushPlan>], snapshots: &CapturedSnapshots) -> Result<Vec<Built>> {
     if let [plan] = plans {
         return Ok(vec![caught("a flush", || build(plan, context, snapshots))?]);
@@ -300,11 +299,11 @@ impl Build {
             }
             *stage = Stage::Claimed;
         }
-        // Whoever waits for it is told in any case.
+        // A panic is caught, so `result` always returns.
         self.end(caught("a flush", || build(&self.plan, context, snapshots)));
     }
 
-    /// The result, once; waits for whoever builds it.
+    /// The result, once; waits for its build.
     fn result(&self) -> Result<Built> {
         let mut stage = self.stage.lock();
         loop {

@@ -1,4 +1,4 @@
-//! Flushes that a caller asks for, and waits for.
+//! Manual flushes, awaited by the caller.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use crate::core::space::Needs;
 use crate::flush::group::Flusher;
 
 impl Flusher {
-    /// Has the background flush what was written to families so far. Returns how far that is.
+    /// Seals the families' memtables and wakes the background flush. Returns the number to be flushed through, per
+    /// family.
     pub(crate) fn seal_families(&self, families: &[&Arc<Family>]) -> Result<Vec<(FamilyId, SeqNo)>> {
         let mut goals: Vec<(FamilyId, SeqNo)> = Vec::with_capacity(families.len());
         for family in families {
@@ -32,10 +33,10 @@ impl Flusher {
         })
     }
 
-    /// Seals the memtables that have long lists of linked ingests above them, so that T passes those.
+    /// Seals memtables below long lists of linked ingests, so that T passes the listed ingests.
     ///
     /// # Errors
-    /// What making a memtable yields.
+    /// As making a memtable.
     pub(crate) fn pass_linked_ingests(&self) -> Result<()> {
         let families: Vec<Arc<Family>> = {
             let state = self.core.state.lock();

@@ -1,4 +1,4 @@
-//! Which flush is next, and what it takes: runs of memtables and of ingests off the old end of a family's queue. Keeps Q2.
+//! Picks the next flush and its entries: runs of memtables and of ingests off the old end of its queue. Keeps Q2.
 
 use std::sync::Arc;
 
@@ -12,34 +12,34 @@ use crate::queue::ingest::QueuedIngest;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 
-/// Ingests that are linked at once, at the most, and entries of a flush that has any: where all their tables end in level 0,
-/// compactions and the stall of writers see that before the next ones come.
+/// Ingests linked by one flush at most, and entries of a flush with ingests. If all their tables end in level 0,
+/// compactions and the write stall react before the next ones come.
 const INGESTS_MAX: usize = 64;
 
-/// Bytes of memtables that leave the queue in one flush with ingests between them, at the most. What an ingest sealed is
-/// mostly small, and its syncs are what its flush costs; the memory of large ones is not kept until all are written.
+/// Bytes of memtables in one flush with ingests between them, at most. Memtables sealed by ingests are mostly small,
+/// and their flush costs mainly syncs. Large memtables are not joined, so their memory is freed sooner.
 const JOINED_BYTES_MAX: usize = 16 << 20;
 
-/// What to flush: plain data, fixed when it is picked.
+/// A flush to run: plain data, fixed when picked.
 pub(crate) struct FlushPlan {
     pub family: Arc<Family>,
     /// The family's tables when the plan was made.
     pub version: Arc<Version>,
-    /// Oldest first, from the queue's old end (Q2), in runs: of memtables and merged ingests, each run made into one table,
-    /// and of ingests whose tables are linked.
+    /// Oldest first, from the queue's old end (Q2), in runs. Memtables and merged ingests form runs of one table each;
+    /// linked ingests form runs of their own.
     pub entries: Vec<Arc<dyn Flushable>>,
-    /// The largest number in them.
+    /// The largest sequence number in the entries.
     pub through: SeqNo,
 }
 
 impl FlushPlan {
-    /// `None` where there is nothing to flush.
+    /// `None` if there is nothing to flush.
     pub fn new(family: &FamilyState, entries: Vec<Arc<dyn Flushable>>) -> Option<Self> {
         let through = entries.iter().filter_map(|entry| entry.largest_seq()).max()?;
         Some(FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through })
     }
 
-    /// What the memtables in it hold.
+    /// Bytes of the memtables in the plan.
     pub fn bytes(&self) -> u64 {
         memtable_bytes(&self.entries) as u64
     }
@@ -53,27 +53,27 @@ impl FlushPlan {
         self.ingests().next().is_some()
     }
 
-    /// The ingests whose tables are linked.
+    /// The ingests whose tables are linked, not rewritten.
     pub fn linked(&self) -> impl Iterator<Item = &QueuedIngest> {
         self.ingests().filter(|ingest| !ingest.is_merged())
     }
 
-    /// The handles under which the tables of linked ingests were read in the queue.
+    /// The handles used for reading linked ingests while they were queued.
     pub fn handles(&self) -> Vec<Arc<TableFile>> {
         self.linked().flat_map(QueuedIngest::files).cloned().collect()
     }
 
-    /// The ingests that are written into tables.
+    /// The ingests rewritten into tables.
     pub fn merged(&self) -> impl Iterator<Item = &QueuedIngest> {
         self.ingests().filter(|ingest| ingest.is_merged())
     }
 
-    /// Stretches of entries that leave the queue the same way, oldest first.
+    /// Runs of entries that leave the queue the same way (linked or rewritten), oldest first.
     pub fn runs(&self) -> impl Iterator<Item = &[Arc<dyn Flushable>]> {
         self.entries.chunk_by(|a, b| is_linked(a) == is_linked(b))
     }
 
-    /// A plan for each run that is made into a table, oldest first.
+    /// A plan for each rewritten run, oldest first.
     pub fn rewrites(&self) -> impl Iterator<Item = FlushPlan> {
         self.runs().filter(|run| !run.iter().all(is_linked)).map(|run| FlushPlan {
             family: self.family.clone(),
@@ -84,9 +84,9 @@ impl FlushPlan {
     }
 }
 
-/// A run of entries at a queue's old end that leave it the same way, oldest first: the longest, of memtables. One that is to
-/// become a table leaves alone. An ingest with an excise is the first of its run: it is to find in tables whatever it
-/// removes. `queue` is youngest first.
+/// The run at a queue's old end, oldest first: the longest sequence of entries that leave the queue the same way. A
+/// memtable to be converted is a run alone. An ingest with an excise begins a run: everything it removes must be in
+/// tables by then. `queue` is youngest first.
 pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<dyn Flushable>> {
     let Some(first) = queue.last().filter(|oldest| !is_held(oldest)) else { return Vec::new() };
     let mut run = Run::new(first);
@@ -98,7 +98,7 @@ pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<dyn Flushab
     run.entries
 }
 
-/// A run as it grows.
+/// A growing run.
 struct Run {
     entries: Vec<Arc<dyn Flushable>>,
     memtable_bytes: usize,
@@ -111,8 +111,8 @@ impl Run {
         Run { memtable_bytes: memtable_bytes(&entries), has_ingests: is_ingest(first), entries }
     }
 
-    /// Takes one more, unless the run has ingests and is long or large enough. An ingest goes with the memtable under it
-    /// however large that is.
+    /// Adds an entry, unless the run has ingests and reached its length or byte limit. An ingest joins the
+    /// memtable under it, however large the memtable.
     fn takes(&mut self, entry: &Arc<dyn Flushable>) -> bool {
         let more_bytes = memtable_bytes(std::slice::from_ref(entry));
         self.memtable_bytes = self.memtable_bytes.saturating_add(more_bytes);
@@ -126,9 +126,9 @@ impl Run {
     }
 }
 
-/// The runs at a queue's old end that leave it in one flush, with one sync of the log and one edit of the MANIFEST. An
-/// excise begins a flush, for the reason that it begins a run. Memtables above the last linked ingest stay as long as
-/// `are_ready` says that they are not: they may be rewritten as one table with those to come.
+/// The runs at a queue's old end that one flush takes, with one WAL sync and one MANIFEST edit. An excise begins a
+/// flush, as it begins a run. Memtables above the last linked ingest stay while `are_ready` returns false: later
+/// memtables may be merged with them into one table.
 fn runs_to_flush(
     queue: &[Arc<dyn Flushable>],
     are_ready: impl Fn(&[Arc<dyn Flushable>]) -> bool,
@@ -153,7 +153,7 @@ fn runs_to_flush(
 }
 
 impl State {
-    /// The next flush: of the family whose oldest sealed entry is oldest.
+    /// The next flush: of the family with the oldest sealed entry.
     pub(crate) fn pick_flush(&mut self) -> Option<FlushPlan> {
         let oldest = |family: &FamilyState| family.queue.last().map(|entry| entry.created_at());
         let due = self.families.values().filter(|family| !family.flushing && family.wants_flush());
@@ -165,7 +165,7 @@ impl State {
         self.begin_flush(id, entries)
     }
 
-    /// Takes on the flush of what a family has sealed, as far as it leaves the queue the same way. Nobody else may be flushing it.
+    /// Begins the flush of a family's oldest run. The caller makes sure that no other flush of the family runs.
     pub(crate) fn plan_flush(&mut self, id: FamilyId) -> Option<FlushPlan> {
         let entries = next_to_flush(&self.families.get(&id)?.queue);
         self.begin_flush(id, entries)

@@ -1,4 +1,4 @@
-//! From memory to tables: what can be flushed, the queue it stands in, and the job that empties it.
+//! Flush: from memtables to tables. Plans, table builds, group flushes, eager and manual flushes.
 
 pub(crate) mod build;
 pub(crate) mod convert;

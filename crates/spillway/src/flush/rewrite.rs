@@ -1,5 +1,4 @@
-//! A flush the plain way: the entries of one or more memtables, and of small ingests over them, written as one table of
-//! level 0.
+//! The ordinary flush: writes the entries of memtables, and of small ingests over them, as one level-0 table.
 
 use std::sync::Arc;
 
@@ -17,16 +16,16 @@ use crate::read::merging::MergingCursor;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::table_file::FileMeta;
 
-/// Writes what the plan's entries, whose writers are done, hold into a table; `None` where nothing of it is left.
+/// Writes the plan's entries into a table; `None` if no entry is left. Their writers are done.
 ///
 /// # Errors
-/// The file system's; nothing is left behind then.
+/// The file system's; no file is left behind then.
 pub(crate) fn run(plan: &FlushPlan, context: &Context, captured: &CapturedSnapshots) -> Result<Option<FileMeta>> {
     for memtable in plan.entries.iter().filter_map(|entry| entry.as_memtable()) {
         memtable.seal();
     }
     let options = TableReadOptions { fill_cache: false, class: IoClass::Flush, ..TableReadOptions::default() };
-    // Youngest first, as a merge wants them.
+    // A merge needs its inputs youngest first.
     let young_first = plan.entries.iter().rev();
     let mut cursors =
         young_first.map(|entry| entry.clone().cursor(&options)).collect::<Result<Vec<Box<dyn Cursor>>>>()?;
@@ -44,7 +43,7 @@ pub(crate) fn run(plan: &FlushPlan, context: &Context, captured: &CapturedSnapsh
     }
 }
 
-/// Writes a table that holds one range tombstone and nothing else.
+/// Writes a table with a single range tombstone.
 pub(crate) fn write_tombstone(
     plan: &FlushPlan,
     context: &Context,
@@ -86,7 +85,7 @@ fn write<C: Cursor>(
         oldest_ancestor_time: context.vfs.unix_time_us() / 1_000_000,
     };
     let mut outputs = Outputs::new(context, &rules);
-    // A flush that was begun is finished: closing waits for it rather than do its work again.
+    // A started flush always finishes: closing waits for it instead of repeating its work at the next open.
     outputs.write(&mut stream, None, &|| false)?;
     Ok(outputs.keep()?.pop())
 }

@@ -1,4 +1,4 @@
-//! The file of the event log: put aside when the database is opened, when it is full and when it is old; so many are kept.
+//! The file of the event log. It is renamed at the open, when full and when old; the number kept is limited.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use vfs::{AppendFile, IfExists, IoClass, Vfs};
 use crate::info_log::line::Line;
 use crate::info_log::names::Names;
 
-/// After a failure, so long nothing is tried: the disk may be full.
+/// Pause after a failure: the disk may be full.
 const RETRY_AFTER_US: u64 = 10_000_000;
 
-/// Of what each file begins with, so much at the most: the options of a few dozen families.
+/// Limit on the header of each file: the options of a few dozen families.
 const HEADER_BYTES_MAX: usize = 256 << 10;
 
 pub(super) struct LogFile {
@@ -26,11 +26,11 @@ pub(super) struct LogFile {
     /// `None` before the first line, and after a failure.
     file: Option<Box<dyn AppendFile>>,
     begun_us: u64,
-    /// One was begun since the database was opened; before, what is there is an earlier process's.
+    /// True once a file was begun since the open; before, the existing file is an earlier process's.
     has_begun: bool,
-    /// What every file of this process begins with: what was told of options first.
+    /// Header of every file of this process: the options noted first.
     header: String,
-    /// The length of the file when it was begun. It does not count against `bytes_max`: a file has room for a line.
+    /// The file's length when begun. Not counted against `bytes_max`: a file has room for a line.
     begun_bytes: u64,
     failed_us: Option<u64>,
 }
@@ -52,7 +52,7 @@ impl LogFile {
         }
     }
 
-    /// Appends lines. Those that cannot be written are lost.
+    /// Appends lines. Lines are lost on a failure.
     pub fn write(&mut self, lines: &[Line], now_us: u64) {
         let mut text = String::new();
         lines.iter().for_each(|line| line.print(&mut text));
@@ -94,7 +94,7 @@ impl LogFile {
         self.age_max_us > 0 && now_us.saturating_sub(self.begun_us) >= self.age_max_us
     }
 
-    /// A new file, after the one that is there was put aside. After a failure the file goes on.
+    /// A new file, after the current one is renamed. After a failure the current file goes on.
     fn begin(&mut self, now_us: u64) -> Result<Box<dyn AppendFile>> {
         let current = self.names.current();
         if self.failed_us.is_some() && self.has_begun && self.vfs.exists(&current)? {
@@ -113,7 +113,7 @@ impl LogFile {
         Ok(file)
     }
 
-    /// Gives the log an old one's name, and deletes the oldest beyond what is kept.
+    /// Renames the log to an old one's name, and deletes the oldest beyond `kept_max`.
     fn put_aside(&self, now_us: u64) -> Result<()> {
         let names = self.vfs.read_dir(&self.names.dir)?;
         let mut old: Vec<u64> = names.iter().filter_map(|name| self.names.put_aside_at(name)).collect();
@@ -121,7 +121,7 @@ impl LogFile {
         let time_us = old.last().map_or(now_us, |last| now_us.max(last.saturating_add(1)));
         self.vfs.rename(&self.names.current(), &self.names.old(time_us))?;
         old.push(time_us);
-        let superfluous = (old.len() + 1).saturating_sub(self.kept_max); // the one that is begun counts
+        let superfluous = (old.len() + 1).saturating_sub(self.kept_max); // the new one counts
         old.iter().take(superfluous).try_for_each(|time_us| self.vfs.remove_file(&self.names.old(*time_us)))
     }
 }

@@ -13,8 +13,8 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// `2026/11/25-13:28:54.123456 7 [WARN] text`, in UTC. As in RocksDB, ordinary lines and the header do not say their
-    /// level. Line ends in the text begin further lines.
+    /// `2026/11/25-13:28:54.123456 7 [WARN] text`, in UTC. As in RocksDB, ordinary lines and the header omit the level.
+    /// Newlines in the text are printed as they are.
     pub fn print(&self, out: &mut String) {
         let level = match self.level {
             InfoLogLevel::Debug => "[DEBUG] ",
@@ -27,7 +27,7 @@ impl Line {
     }
 }
 
-/// The number of the calling thread, in the order in which threads had something to tell.
+/// Number of the calling thread, in the order of first use.
 pub(super) fn thread_number() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     thread_local! {
@@ -45,8 +45,8 @@ fn date_and_time(time_us: u64) -> String {
     format!("{year:04}/{month:02}/{day:02}-{hour:02}:{minute:02}:{second:02}.{us:06}")
 }
 
-/// Year, month and day of a day since 1970-01-01. Years begin in March, so that the leap day is the last of one; eras of
-/// 400 years have the same number of days.
+/// Year, month and day of a day since 1970-01-01. Years begin in March, with the leap day last. Eras of 400 years have
+/// the same number of days.
 fn date(day: u64) -> (u64, u64, u64) {
     const ERA_DAYS: u64 = 146_097;
     const DAYS_BEFORE_1970: u64 = 719_468; // since March of year 0

@@ -1,10 +1,11 @@
-//! The event log: what a database did, for people, in RocksDB's place (`LOG`) and form. Or a logger of the caller's.
+//! The event log: a record of the database's work for people, with RocksDB's path (`LOG`) and form; or a caller's
+//! logger.
 //!
-//! Whoever has something to tell puts a line into a queue, under whatever lock; upkeep writes the lines out, off every lock.
-//! Where there is no upkeep thread, whoever calls the database does. A log that cannot be written harms nothing.
+//! Lines may be queued under any lock; upkeep writes them with no lock held. If there is no upkeep thread, the caller's
+//! thread writes them. Failed writes do no harm.
 //!
-//! There is no file where the database is open for reading only, and where background work runs inline: such a run is counted
-//! by its operations. A logger is called there too.
+//! There is no file if the database is read-only, or if background work runs inline: such a run is counted by its
+//! operations. A logger is called there too.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -26,18 +27,19 @@ pub(crate) mod names;
 #[cfg(test)]
 mod tests;
 
-/// Lines that wait to be written, at the most; of more, only the number is told.
+/// Limit on queued lines; lines beyond it are only counted.
 const WAITING_MAX: usize = 4096;
 
 pub struct InfoLog {
     vfs: Arc<dyn Vfs>,
-    /// `None` where nobody takes lines.
+    /// `None` if there is neither file nor logger.
     level: Option<InfoLogLevel>,
     /// A leaf lock.
     waiting: Mutex<Waiting>,
-    /// Held while lines are written, and never under another lock. A logger may call the database, and with it what writes.
+    /// Held while lines are written; never acquired under a different lock. A logger may call the database, and so
+    /// re-enter `write_out`.
     target: ReentrantMutex<RefCell<Target>>,
-    /// The upkeep thread, once there is one.
+    /// The upkeep thread, if there is one.
     writer: OnceLock<Arc<Signal>>,
 }
 
@@ -54,7 +56,7 @@ enum Target {
 }
 
 impl InfoLog {
-    /// Of the database in `dir`. No file is made before there is a line to write.
+    /// The event log of the database in `dir`. The file is made at the first line.
     pub(crate) fn new(vfs: &Arc<dyn Vfs>, dir: &Path, options: &DbOptions, read_only: bool) -> Arc<InfoLog> {
         let (target, level) = match &options.info_log {
             Some(logger) => (Target::Logger(logger.clone()), Some(options.info_log_level.max(logger.level()))),
@@ -70,18 +72,18 @@ impl InfoLog {
         })
     }
 
-    /// Has an upkeep thread write the lines from now on.
+    /// From now on an upkeep thread writes the lines.
     pub(crate) fn written_by(&self, upkeep: Arc<Signal>) {
-        let _ = self.writer.set(upkeep); // there is one
+        let _ = self.writer.set(upkeep); // already set
     }
 
-    /// Writes what waits. Called off every lock.
+    /// Writes the queued lines. Called with no lock held.
     pub(crate) fn write_out(&self) {
         if self.level.is_none() {
             return;
         }
         let target = self.target.lock();
-        let Ok(mut target) = target.try_borrow_mut() else { return }; // a logger's own call: the one around it goes on
+        let Ok(mut target) = target.try_borrow_mut() else { return }; // called by a logger: the outer call goes on
         loop {
             let waiting = std::mem::take(&mut *self.waiting.lock());
             if waiting.lines.is_empty() {
@@ -96,7 +98,7 @@ impl InfoLog {
         }
     }
 
-    /// Has no file written: the directory stays as it was. A logger is told all the same.
+    /// Writes no file: the directory stays as it was. A logger is still called.
     pub(crate) fn leave_no_file(&self) {
         let target = self.target.lock();
         let Ok(mut target) = target.try_borrow_mut() else { return };
@@ -147,7 +149,7 @@ impl Target {
     }
 }
 
-/// While it lives, what the thread has to tell goes to a database's event log.
+/// While it lives, the thread's notes go to a database's event log.
 pub(crate) struct Noting<'a> {
     scope: Option<note::Scope>,
     log: &'a InfoLog,

@@ -1,4 +1,4 @@
-//! Where a database's event logs lie, and under which names.
+//! Directory and names of a database's event logs.
 
 use std::path::{Path, PathBuf};
 
@@ -7,10 +7,10 @@ use vfs::Vfs;
 /// The event log in the database's directory.
 const NAME: &str = "LOG";
 
-/// What follows the name of one that was put aside, before the time.
+/// Suffix of a renamed log, before the time.
 const OLD: &str = ".old.";
 
-/// Bytes that RocksDB makes of a path at the most.
+/// Limit in bytes of RocksDB's flattened path.
 const PREFIX_BYTES_MAX: usize = 255;
 
 /// The names of one database's event logs.
@@ -20,7 +20,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// `log_dir` is the option `db_log_dir`: there the database's path is part of the names, for several share it.
+    /// `log_dir` is the option `db_log_dir`. Several databases share it, so their paths are part of the names.
     pub fn new(vfs: &dyn Vfs, dir: &Path, log_dir: &str) -> Names {
         if log_dir.is_empty() {
             return Names { dir: dir.to_owned(), current: NAME.to_owned() };
@@ -33,12 +33,12 @@ impl Names {
         self.dir.join(&self.current)
     }
 
-    /// The name that the log is put aside under at a time.
+    /// The name of the log once renamed at `time_us`.
     pub fn old(&self, time_us: u64) -> PathBuf {
         self.dir.join(format!("{}{OLD}{time_us}", self.current))
     }
 
-    /// When the log of that name was put aside; `None` where it is none of this database's.
+    /// When the log named `name` was renamed; `None` if it is not this database's.
     pub fn put_aside_at(&self, name: &str) -> Option<u64> {
         let time = name.strip_prefix(self.current.as_str())?.strip_prefix(OLD)?;
         time.parse().ok()
@@ -49,7 +49,7 @@ impl Names {
     }
 }
 
-/// A path in which all that is not common in names is an underscore, as RocksDB has it.
+/// A path with an underscore for every character but letters, digits, `-`, `.` and `_`, as in RocksDB.
 fn flattened(path: &Path) -> String {
     let path = path.to_string_lossy();
     let kept = |c: char| c.is_ascii_alphanumeric() || ['-', '.', '_'].contains(&c);

@@ -1,6 +1,5 @@
-//! Ingesting *behind*: tables go into the last level, which is kept for such, under everything that there is. They have
-//! number 0, so nothing is to be ordered and no log record is needed: the edit of the MANIFEST that gives them their level
-//! is the commit. Keeps Q1, V2, V3, D3.
+//! Ingesting *behind*: tables go under all existing data, into the last level, kept for such ingests. They have
+//! sequence number 0, so they need no order and no WAL record: their MANIFEST edit is the commit. Keeps Q1, V2, V3, D3.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::version::edit::VersionEdit;
 use crate::version::span::Span;
 use crate::version::table_file::FileMeta;
 
-/// Spans of last levels that nothing else comes into meanwhile.
+/// Reserved spans of last levels, released on drop.
 struct Reserved<'a> {
     core: &'a Core,
     places: Vec<(Arc<Family>, u64)>,
@@ -39,19 +38,19 @@ impl Placer {
     /// Puts prepared tables into the last levels of their families, all at once.
     ///
     /// # Errors
-    /// `InvalidArgument`: they do not fit there. `Busy`: another job is bringing tables there. `Closed`: a family was dropped
-    /// meanwhile. Nothing was done then.
+    /// `InvalidArgument`: they do not fit there. `Busy`: another job is bringing tables there. `Closed`: a family was
+    /// dropped meanwhile. Nothing was done in these cases.
     pub(super) fn place_behind(&self, prepared: &mut PreparedIngest) -> Result<()> {
         let mut reserved = Reserved { core: &self.core, places: Vec::new() };
         for (family, share) in prepared.shares() {
             let id = self.reserve_behind(family, share)?;
             reserved.places.push((family.clone(), id));
         }
-        // What is visible now may have been seen beside the tables: it is in the history that holds them (D2).
+        // Published writes may have been read beside the tables, so they are made durable first (D2).
         let published = self.core.pipeline.published_log();
         self.core.logs.sync_through(published, || published).inspect_err(|e| self.core.fail(e))?;
         let changes = prepared.shares().iter().map(|(family, share)| change_of(family, share)).collect();
-        // Once it is being written the MANIFEST may name them, whatever error comes.
+        // Kept once the MANIFEST write begins: it may name the tables even after an error.
         if !self.installer.install_all_or_none(changes, &mut || prepared.keep())? {
             return Err(Error::closed("a column family was dropped while tables were ingested behind it"));
         }
@@ -96,7 +95,8 @@ impl Placer {
     }
 }
 
-/// RocksDB's, too. With none, the next open would take the MANIFEST for an old RocksDB's, and order level 0 by its numbers.
+/// Epoch of tables from behind, as in RocksDB. Without one, the next open would take the MANIFEST for an old RocksDB's
+/// and order level 0 by sequence numbers.
 const EPOCH_BEHIND: u64 = 1;
 
 fn change_of<'a>(family: &Arc<Family>, share: &FamilyIngest) -> Change<'a> {

@@ -1,5 +1,5 @@
-//! Brings one of the caller's files into the database's directory: by a second name, or by a copy. Either is durable
-//! afterwards, but for its name.
+//! Brings a caller's file into the database's directory, by hard link or copy. The contents are durable afterwards; the
+//! name is not yet.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,37 +14,37 @@ use super::progress::FileProgress;
 use super::source::{MadeFile, Source, changed};
 use crate::background::staging::read_blocks;
 
-/// The one checksum of whole files there is: RocksDB's name for crc32c, big-endian.
+/// The only supported whole-file checksum: RocksDB's name for crc32c, big-endian.
 const CRC32C: &str = "FileChecksumCrc32c";
 
-/// What is to be done with a file.
+/// Inputs for bringing in one file.
 pub(super) struct Bringing<'a> {
     pub vfs: &'a Arc<dyn Vfs>,
     pub options: &'a IngestOptions,
     pub progress: &'a FileProgress<'a>,
-    /// What the caller says of the whole file.
+    /// Whole-file checksum stated by the caller.
     pub checksum: Option<&'a FileChecksum>,
 }
 
-/// A file that was brought in.
+/// A file brought in.
 pub(super) struct Brought {
     pub file: MadeFile,
     pub bytes: u64,
-    /// Open for the number that is written into it at the commit, where the options ask for that.
+    /// Open for the commit to write the sequence number. `None` without `write_global_seqno`.
     pub numbered: Option<Arc<dyn SharedFile>>,
 }
 
-/// How often [`Bringing::bring`] goes over a file. A link takes no time, but one that states a checksum is read.
+/// Passes of [`Bringing::bring`] over a file. A linked file is read only to verify its checksum.
 pub(super) fn passes(options: &IngestOptions, checksum: Option<&FileChecksum>) -> u64 {
     let reads = checksum.is_some() && options.verify_file_checksum;
     u64::from(!options.links() || reads)
 }
 
 impl Bringing<'_> {
-    /// Gives the file a name in the database, its bytes durable.
+    /// Gives the file a name in the database's directory and makes its contents durable.
     ///
     /// # Errors
-    /// `InvalidArgument`: it changed meanwhile. `Corruption`: it has another checksum. `Io`, `NoSpace`, `Closed`. Nothing
+    /// `InvalidArgument`: it changed meanwhile. `Corruption`: its checksum differs. `Io`, `NoSpace`, `Closed`. No file
     /// is left behind.
     pub fn bring(&self, source: &Source, to: &Path) -> Result<Brought> {
         if let Some(checksum) = self.checksum {
@@ -62,17 +62,17 @@ impl Bringing<'_> {
         Ok(Brought { file, bytes, numbered })
     }
 
-    /// Makes a second name; false where that cannot be, and a copy is wanted instead.
+    /// Hard-links the file. False if it cannot be linked and is to be copied.
     fn link(&self, source: &Source, to: &MadeFile) -> Result<bool> {
         let linked = self.vfs.hard_link(&source.path, to.path()).and_then(|()| {
-            // What was looked at had this name then. From here on it has one that only we change.
+            // The source path may have been replaced since the first look. The new name is the database's alone.
             match self.vfs.metadata(to.path())?.identity == source.metadata.identity {
                 true => self.vfs.open_append(to.path()),
                 false => Err(changed(&source.path)),
             }
         });
         match linked {
-            // Whoever wrote the file need not have synced it.
+            // The caller may not have synced the file.
             Ok(mut file) => file.sync(IoClass::Ingest)?,
             Err(error) if cannot_be(&error) && self.options.failed_move_fall_back_to_copy => {
                 note::info!(%error, "a file cannot be linked into the database, so it is copied");
@@ -91,10 +91,10 @@ impl Bringing<'_> {
         Ok(true)
     }
 
-    /// Copies the file; returns the copy where a number is to be written into it.
+    /// Copies the file. Returns the open copy with `write_global_seqno`.
     fn copy(&self, source: &Source, to: &MadeFile) -> Result<Option<Arc<dyn SharedFile>>> {
         let from = self.vfs.open(&source.path)?;
-        let end = source.metadata.len.saturating_add(1); // one more, so that a file that grows is noticed
+        let end = source.metadata.len.saturating_add(1); // one byte more, to notice a growing file
         let (crc, numbered) = if self.options.write_global_seqno {
             let file = self.vfs.create_shared(to.path())?;
             let crc =
@@ -105,19 +105,19 @@ impl Bringing<'_> {
             let mut file = self.vfs.create(to.path(), IfExists::Fail)?;
             let crc = self.go_over((&*from, end), &mut |_, block| {
                 file.append(block, IoClass::Ingest)?;
-                file.start_writeback(IoClass::Ingest); // so that the sync finds little to do
+                file.start_writeback(IoClass::Ingest); // leaves little for the sync
                 Ok(())
             })?;
             file.sync(IoClass::Ingest)?;
             (crc, None)
         };
-        // It was looked at before it was opened; this says that both were the same, and that nobody wrote to it.
+        // The first look preceded the open: check that the file was neither replaced nor changed.
         source.check_unchanged(&**self.vfs)?;
         self.compare(crc)?;
         Ok(numbered)
     }
 
-    /// Shows every block of a file; returns the file's crc32c where a checksum was stated, else 0.
+    /// Visits every block of a file. Returns its crc32c if a checksum is to be verified, else 0.
     fn go_over(
         &self,
         (file, end): (&dyn RandomFile, u64),
@@ -154,8 +154,7 @@ impl Bringing<'_> {
     }
 }
 
-/// Whether an error means that a file cannot be linked, rather than that linking failed: other file systems, those without
-/// links, and files that may be read only.
+/// Whether the file cannot be linked at all: another file system, one without hard links, or missing permission.
 fn cannot_be(error: &Error) -> bool {
     use std::error::Error as _;
     let source = error.source().and_then(|source| source.downcast_ref::<std::io::Error>());

@@ -1,9 +1,9 @@
-//! The commit of an ingest: numbers, a place in every family's queue and one log record, in the pipeline like any write.
-//! In mode `flushable` it waits for no writer, no flush and no MANIFEST; in the others, whatever its tables overlap in
-//! memory is flushed first, and they have levels when the call returns. Keeps C1, C3, C4, D1, D3, F1.
+//! Commit of an ingest: sequence numbers, an entry in every family's queue and one WAL record, in the pipeline like any
+//! write. Mode `flushable` waits for no writer, no flush and no MANIFEST, back-pressure aside. Other modes flush
+//! overlapping memtables first, and their tables have levels when the call returns. Keeps C1, C3, C4, D1, D3, F1.
 //!
-//! The log record is there in every mode: what others wrote later, and may have read from the tables, must not survive a
-//! crash without them (D2).
+//! Every mode writes the WAL record: later writes, perhaps derived from reads of the tables, must not survive a crash
+//! without them (D2). Only an ingest from behind has none (`behind`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,23 +36,23 @@ use crate::queue::ingest::QueuedIngest;
 use crate::queue::ingest_record::{IngestRecord, IngestShape};
 use crate::wal::roll::Wal;
 
-/// An ingest that is about to take numbers.
+/// An ingest ready for sequence allocation.
 struct Ingest {
     shape: IngestShape,
-    /// Of what comes along, not of tables.
+    /// Sequence numbers of the accompanying batch; `shape` counts the tables'.
     batch_numbers: u64,
     record: Record<'static>,
     flushables: Vec<NewFlushable>,
     entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>,
 }
 
-/// What an ingest holds that gives its tables levels itself.
+/// State held while the ingest call itself gives its tables levels.
 struct AtOnce<'a> {
     way: Way<'a>,
     held: HeldEntries<'a>,
 }
 
-/// What an ingest passes through: prepare, make way, commit, place.
+/// Steps of an ingest: prepare, flush overlapping memtables, commit, place.
 pub(crate) struct Ingester {
     pub(super) core: Arc<Core>,
     pub(super) memtables: Arc<Memtables>,
@@ -75,11 +75,12 @@ impl Ingester {
         }
     }
 
-    /// Makes prepared tables part of the database, and with them what a batch writes: all of it or nothing, visible and
-    /// durable when the call returns.
+    /// Commits prepared tables and the accompanying batch: all or nothing, visible and durable when the call returns.
     ///
     /// # Errors
-    /// `Closed`, `ReadOnly`, `InvalidArgument`, `Busy`: nothing was done, and what was prepared is removed.
+    /// `Closed`, `ReadOnly`, `InvalidArgument`, `Busy`: nothing was committed, and the prepared tables are removed.
+    /// `Io`, `NoSpace`, or `ReadOnly` after numbering (an earlier write failed): the next open may find the ingest
+    /// committed.
     pub(crate) fn commit_ingest(
         &self,
         mut prepared: PreparedIngest,
@@ -133,7 +134,7 @@ impl Ingester {
         let ingest = self.ingest_of(prepared, batch)?;
         let at_once = self.prepare_levels(&ingest, &prepared.options)?;
         report.waited_for = since(start);
-        // Not before the waits, which may have been long.
+        // After the waits: they may have been long.
         prepared.check_still_wanted()?;
         let (shape, entries) = (ingest.shape, ingest.entries.clone());
         let mut commit = ingest.into_commit(at_once.is_some(), &prepared.options);
@@ -149,30 +150,30 @@ impl Ingester {
         report.flushes = flushes.outside + flushes.inside;
         let held = at_once.map(|at_once| at_once.let_others_go_on(&prepared.options));
         for (_, queued) in &entries {
-            queued.layers(); // made here, where no lock is held
+            queued.layers(); // built while no lock is held
         }
         let start = self.core.context.vfs.now();
         self.wal.sync_write(given.log_end)?;
         report.synced_in = since(start);
-        // Not before: a flush would want the same log synced, and be waited for.
+        // After the sync: an earlier flush would sync the same WAL and delay this call.
         if self.core.note_joined(families.iter().copied()) {
             self.core.state_changed.notify_all();
         }
         if report.above > 0 || committed.begins_wait {
-            self.core.upkeep.raise_soon(); // for the next spare, and for when the wait is over
+            self.core.upkeep.raise_soon(); // for the next spare, and for the end of the wait
         }
         prepared.write_numbers(SeqNo(given.before.0 + 1), shape).inspect_err(|e| self.core.fail(e))?;
         if let Some((held, gate)) = held {
             let start = self.core.context.vfs.now();
             let placed = self.placer.give_levels(&held)?;
             report.placed_in = since(start);
-            drop((held, gate)); // a listener that writes would wait for its own thread
+            drop((held, gate)); // before the events: a listener may write, and would wait for its own thread
             placed.iter().for_each(|event| self.core.context.notify(event));
         }
         Ok(())
     }
 
-    /// Keeps the prepared tables from when the log may name them.
+    /// Numbers and applies the commit. From numbering on the WAL may name the tables, so they are kept.
     fn commit_keeping<'a>(&'a self, commit: &mut Commit<'a>, prepared: &mut PreparedIngest) -> Result<Committed> {
         let numbered = self.committer.number(commit)?;
         prepared.keep();
@@ -182,7 +183,7 @@ impl Ingester {
     /// Back-pressure, before anything is locked or numbered.
     fn wait_for_ingest_room(&self, prepared: &PreparedIngest) -> Result<()> {
         let options = prepared.options.as_write();
-        // Its tables pass no memtable and take nothing of the writers' rate.
+        // 0 bytes: the tables pass no memtable and use none of the write rate.
         self.committer.wait_for_debt(0, &options)?;
         prepared.shares().iter().try_for_each(|(family, _)| self.memtables.wait_for_queue_room(family, &options))
     }
@@ -196,7 +197,7 @@ impl Ingester {
         let mut ingest = Ingest { shape, batch_numbers, record: logged, flushables: Vec::new(), entries: Vec::new() };
         for (family, share) in prepared.shares() {
             family.check_live()?;
-            // Who has a number written into the file wants the file.
+            // `write_global_seqno` asks for the file itself with its number, so it is not merged away.
             let may_merge = !prepared.options.write_global_seqno;
             let merged_max_bytes = if may_merge { family.options().merge_ingests_max_bytes } else { 0 };
             let queued = QueuedIngest::new(family, share.clone(), shape, merged_max_bytes);
@@ -212,8 +213,8 @@ impl Ingester {
         Ok(ingest)
     }
 
-    /// Indexes the batch that comes along: its entries stand above the tables, in memtables of their own, so the families
-    /// that it writes to get fresh ones.
+    /// Indexes the accompanying batch into memtables of its own, above the tables. Each family it writes to gets a
+    /// fresh mutable memtable.
     fn add_batch(
         &self,
         batch: &WriteBatch,
@@ -230,13 +231,13 @@ impl Ingester {
                 None => flushables.push(of_batch),
             }
         }
-        // Here, where no gate and no latch keeps writers out.
+        // Made here: no gate and no latch keeps writers out yet.
         let mut above = flushables.iter_mut().filter(|flushable| flushable.coverage.is_none());
         above.try_for_each(|flushable| self.committer.make_successor(flushable))
     }
 
-    /// Makes way for tables that are to have levels when the call returns, and sees whether they can have those that are
-    /// asked for. `None` for those that a flush will give some.
+    /// Flushes overlapping memtables and checks the required levels, if the call itself gives the tables levels. `None`
+    /// if a flush gives them.
     fn prepare_levels(&self, ingest: &Ingest, options: &IngestOptions) -> Result<Option<AtOnce<'_>>> {
         if !options.gives_levels() {
             return Ok(None);
@@ -253,7 +254,7 @@ impl Ingester {
 }
 
 impl Ingest {
-    /// `is_latched`: the caller holds a latch over everything touched, with nothing of it in memory.
+    /// `is_latched`: the caller holds a latch over all keys touched, and nothing in memory overlaps them.
     fn into_commit<'a>(self, is_latched: bool, options: &IngestOptions) -> Commit<'a> {
         let count = self.shape.numbers + self.batch_numbers;
         let waiter = Waiter { no_slowdown: options.no_slowdown, is_writer: false };
@@ -263,13 +264,13 @@ impl Ingest {
     }
 }
 
-/// What an ingest leaves in the log, with the batch that comes along.
+/// The ingest's WAL record, including the accompanying batch.
 fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<Record<'static>> {
     let mut payload = record.encode();
-    let mut numbers = smallvec![(0, 1)]; // it begins with its first number
+    let mut numbers = smallvec![(0, 1)]; // the ingest's first number
     check_record_bytes(payload.len() + batch.map_or(0, WriteBatch::len))?;
     if let Some(batch) = batch {
-        numbers.push((payload.len(), record.shape().numbers + 1)); // as a batch does
+        numbers.push((payload.len(), record.shape().numbers + 1)); // the batch's first number
         payload.extend_from_slice(&batch::header(SeqNo::ZERO, batch.count()));
         payload.extend_from_slice(batch.body());
     }
@@ -277,7 +278,7 @@ fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<Re
 }
 
 /// # Errors
-/// `InvalidArgument`: no log takes so long a record.
+/// `InvalidArgument`: the record exceeds the WAL's limit.
 fn check_record_bytes(bytes: usize) -> Result<()> {
     if bytes as u64 <= PAYLOAD_BYTES_MAX {
         return Ok(());
@@ -288,8 +289,8 @@ fn check_record_bytes(bytes: usize) -> Result<()> {
 }
 
 impl<'a> AtOnce<'a> {
-    /// Once the entries are in the queues, order is kept by that. Only the modes that stop all writers do so until the
-    /// tables have levels, as what they stand for does.
+    /// Called once the entries are queued: queue order suffices, so the latch is released. `Blocking` and `FlushFirst`
+    /// keep the gate until the tables have levels, as RocksDB and TiKV do.
     fn let_others_go_on(self, options: &IngestOptions) -> (HeldEntries<'a>, Option<LatchGuard<'a>>) {
         let gate = matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst).then_some(self.way.latch);
         (self.held, gate)
@@ -357,7 +358,7 @@ mod tests {
         db.put(&db.default_family(), b"key", b"value", &WriteOptions::default()).expect_err("nor anything after it");
     }
 
-    /// Before the gate is closed, that is: nobody waits while a memtable is made.
+    /// Before the gate is closed: no writer waits while a memtable is made.
     #[test]
     fn memtables_over_a_batch_are_made_before_anything_is_locked() {
         let vfs = MemoryVfs::new(1);

@@ -1,8 +1,8 @@
-//! What a file holds, as far as an ingest must know it: whether it is a table for the family, its bounds, and whether it
-//! can be given a number as it is.
+//! Inspection of a file for an ingest: whether it is a table for the family, its bounds, and whether it can take a
+//! sequence number as it is.
 //!
-//! Always read: footer, metaindex, properties, index, filter, range tombstones, the first and the last data block. Every
-//! block only where the options ask for that. Errors name the caller's file.
+//! Always read: footer, metaindex, properties, index, filter, range tombstones, the first and the last data block.
+//! Every block only with `verify_checksums_before_ingest`. Errors name the caller's file.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,40 +23,40 @@ use crate::queue::ingest_record::IngestTable;
 use crate::read::meter::MeteredFile;
 use crate::version::table_file::FileMeta;
 
-/// The version of tables for ingest that have no field for a number.
+/// Version of external tables without a field for the sequence number.
 const VERSION_WITHOUT_NUMBER: u32 = 1;
 
-/// Properties that RocksDB writes and that nothing but an ingest asks for.
+/// Properties written by RocksDB and read by ingests only.
 const LARGEST_NUMBER: &str = "rocksdb.key.largest.seqno";
 const TIMESTAMPS_PERSISTED: &str = "rocksdb.user.defined.timestamps.persisted";
 
-/// A file of the database's directory that may become a table of the family.
+/// A file of the database's directory, to become a table of the family.
 pub(super) struct Candidate<'a> {
     pub context: &'a Context,
     pub family: &'a Family,
     pub number: FileNumber,
     pub file: &'a Path,
     pub bytes: u64,
-    /// What the caller calls it.
+    /// The caller's name for it.
     pub name: &'a Path,
 }
 
 pub(super) enum Found {
     /// Nothing but a footer and properties.
     Empty,
-    /// And, where the options want a number written into the file, where that goes.
+    /// The table, and with `write_global_seqno` the offset of the number in its file.
     Table(Box<IngestTable>, Option<u64>),
-    /// A table that cannot be given a number as it is: its entries are to be written into another.
+    /// A table unable to take a sequence number as it is: its entries are rewritten into a new one.
     ToRewrite(Arc<BlockBasedTable>),
 }
 
-/// How often [`Candidate::inspect`] goes over a file.
+/// Passes of [`Candidate::inspect`] over a file.
 pub(super) fn passes(options: &IngestOptions) -> u64 {
     u64::from(options.verify_checksums_before_ingest)
 }
 
 impl Candidate<'_> {
-    /// Opens the table and looks at its ends, or at all of it where the options ask for that.
+    /// Opens the table and reads its ends, or all of it with `verify_checksums_before_ingest`.
     ///
     /// # Errors
     /// `InvalidArgument`: it cannot be ingested into the family. `Corruption`, `Unsupported`: it cannot be read.
@@ -79,7 +79,7 @@ impl Candidate<'_> {
         if !takes_number {
             return Ok(Found::ToRewrite(table));
         }
-        // A record of the MANIFEST is to hold them.
+        // A MANIFEST record must be able to hold them.
         limits::check_key(key::user_key(&smallest)).and_then(|()| limits::check_key(key::user_key(&largest)))?;
         let has_range_deletions = table.tombstones().is_some();
         let meta = FileMeta {
@@ -96,7 +96,7 @@ impl Candidate<'_> {
         Ok(Found::Table(Box::new(IngestTable { meta, has_range_deletions, raw_bytes }), number_at))
     }
 
-    /// Opens it past the table and block caches: under the number that it has now nobody will read it again.
+    /// Opens the table without the table and block caches: later reads open it anew, under the ingest's number.
     fn open(&self) -> Result<Arc<BlockBasedTable>> {
         let mut file = self.context.vfs.open(self.file)?;
         if let Some(meter) = self.context.meter() {
@@ -120,10 +120,10 @@ impl Candidate<'_> {
         format!("column family \"{}\"", self.family.name())
     }
 
-    /// Whether the table can be given a number as it is.
+    /// Whether the table can take a sequence number as it is.
     ///
     /// # Errors
-    /// `InvalidArgument`, `Unsupported`: it can be ingested in no way.
+    /// `InvalidArgument`, `Unsupported`: it cannot be ingested at all.
     fn check_properties(&self, properties: &Properties, options: &IngestOptions) -> Result<bool> {
         let refused = |what: String| Err(Error::invalid_argument(what));
         if properties.comparator.is_empty() {
@@ -164,7 +164,8 @@ impl Candidate<'_> {
         Ok(external.version == ExternalFile::VERSION && own == 0)
     }
 
-    /// RocksDB takes any table, whatever its operands were written for: what merges them is the family's operator.
+    /// Warns of operands made for a different merge operator. Not an error, as in RocksDB: the family's operator merges
+    /// them.
     fn warn_of_merges(&self, properties: &Properties) {
         let own = self.family.options().merge_operator.as_ref().map(|operator| operator.name().to_owned());
         let (own, made_for) = (own.unwrap_or_default(), &properties.merge_operator);
@@ -174,7 +175,7 @@ impl Candidate<'_> {
         }
     }
 
-    /// The first and the last internal key, range tombstones included; `None` where there is nothing.
+    /// The first and the last internal key, range tombstones included. `None` if there are none.
     fn bounds(&self, table: &Arc<BlockBasedTable>, takes_number: bool) -> Result<Option<Bounds>> {
         let mut bounds = entry_bounds(table, takes_number)?;
         if bounds.as_ref().is_some_and(|(first, last)| self.family.order().compare(first, last).is_gt()) {
@@ -224,7 +225,7 @@ fn number_offset(table: &BlockBasedTable) -> Result<u64> {
     table.global_seqno_offset()?.ok_or_else(|| Error::corruption("the table's properties have no place for a number"))
 }
 
-/// How an ingest reads a table that is not one of the database's yet.
+/// Read options for a table not yet in the database.
 pub(super) fn read_options() -> TableReadOptions {
     TableReadOptions { fill_cache: false, class: IoClass::Ingest, ..TableReadOptions::default() }
 }
@@ -237,7 +238,7 @@ fn checked(internal_key: &[u8], takes_number: bool) -> Result<Vec<u8>> {
     Ok(internal_key.to_vec())
 }
 
-/// An entry must not have a number: the ingest's is to be it.
+/// An entry must have sequence number 0: the ingest's number replaces it.
 fn check_unnumbered(key: &ParsedKey<'_>) -> Result<()> {
     if key.seq == SeqNo::ZERO { Ok(()) } else { Err(numbered(key.seq)) }
 }
@@ -249,7 +250,7 @@ fn numbered(seq: SeqNo) -> Error {
     ))
 }
 
-/// Goes along when every block is read.
+/// Progress and entry checks while every block is read.
 struct Watch<'a> {
     progress: &'a FileProgress<'a>,
     order: &'a UserOrder,
@@ -268,7 +269,7 @@ impl VerifyWatch for Watch<'_> {
             return Ok(());
         }
         check_unnumbered(key)?;
-        // Under one number for all, two entries of a key could not be told apart.
+        // Two entries of a key would share one sequence number.
         if self.last.as_ref().is_some_and(|last| self.order.equal(last, key.user_key)) {
             return Err(Error::corruption("a key is in the table twice"));
         }

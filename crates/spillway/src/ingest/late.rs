@@ -1,10 +1,10 @@
-//! Excises that a snapshot made wait. As long as one is older than the excise, a range tombstone hides the span from
-//! everybody else; once none is, the tables go or are trimmed as they would have been at once, and the tombstone with them.
-//! Keeps F1, V2.
+//! Excises delayed by an older snapshot. A range tombstone hides the span until the last older snapshot is released.
+//! Then tables are deleted or trimmed as in an immediate excise, and the tombstone goes too. Keeps F1, V2.
 //!
-//! What goes is told by its place, not by numbers, which compactions may have made 0: whatever lies below the tombstone's
-//! table is older, as long as that stands: nothing sinks beneath range tombstones (V4). Where a compaction took the table, or a newer excise cut it, what it hid is left to
-//! compactions; so it is after a reopen, since nothing of this is remembered from one open to the next.
+//! Data to remove is found by position, not by sequence numbers: compactions may have zeroed them. Everything below the
+//! tombstone's table is older: nothing newer sinks beneath a range tombstone (V4). If a compaction took the table, or a
+//! newer excise cut it, compactions remove the hidden data. A reopen leaves it to them, too: delayed excises are not
+//! persisted.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::version::edit::VersionEdit;
 use crate::version::excise::{self, ExcisePlan, ExciseSpan};
 
 impl Linker {
-    /// Has an excise taken out of the tables once no snapshot is older. Its tombstone is in a table.
+    /// Schedules an excise for when no snapshot is older. Its tombstone is already in a table.
     pub(super) fn excise_later(&self, family: &Family, late: LateExcise) {
         let (seq, upkeep) = (late.tombstone.seq, self.core.upkeep.clone());
         let mut state = self.core.state.lock();
@@ -29,8 +29,8 @@ impl Linker {
         self.core.snapshots.when_past(seq, move || upkeep.raise());
     }
 
-    /// Does one of the excises that waited for snapshots which are gone: false where there is none. A background job; upkeep,
-    /// which has more to do, is raised by its edit, and comes back for the next.
+    /// Runs one due excise. False if none is due, or if a compaction was first. Called by upkeep, and raises upkeep
+    /// again for the next.
     pub(crate) fn excise_what_waited(&self) -> bool {
         if self.core.read_only || self.core.is_closing() || self.core.background_error().is_some() {
             return false;
@@ -43,7 +43,7 @@ impl Linker {
         })
     }
 
-    /// Forgets those before it whose tombstones' tables are gone.
+    /// Returns a due excise. Forgets due excises if their tombstone's table is gone, or must stay.
     fn due_excise(&self) -> Option<(Arc<Family>, LateExcise)> {
         let mut state = self.core.state.lock();
         if state.families.values().all(|family| family.late_excises.is_empty()) {
@@ -51,7 +51,7 @@ impl Linker {
         }
         let snapshots = self.core.snapshots.capture(|| self.core.pipeline.visible());
         state.families.values_mut().find_map(|family| {
-            // What comes in from behind is to be hidden, too, whenever it comes.
+            // Later ingests from behind must stay hidden, so the tombstone is kept.
             let is_kept = family.family.options().cf_allow_ingest_behind;
             let version = &family.version;
             let stands = |late: &LateExcise| !is_kept && version.file(late.table).is_some();
@@ -62,7 +62,7 @@ impl Linker {
         })
     }
 
-    /// False where a compaction was faster: it is looked at again then.
+    /// False if a compaction was first; the excise stays due.
     fn excise_late(&self, family: &Arc<Family>, late: &LateExcise) -> Result<bool> {
         let version = self.core.state.lock().families.get(&family.id()).map(|family| family.version.clone());
         let Some(version) = version else { return Ok(false) };
@@ -70,7 +70,7 @@ impl Linker {
         let span = ExciseSpan { start: &late.tombstone.start, end: &late.tombstone.end };
         let next = &mut || self.core.context.numbers.take();
         let mut plan: ExcisePlan = excise::plan_below(&version, (level, late.table), span, next)?;
-        plan.deleted.push((level, late.table)); // what it hid is gone
+        plan.deleted.push((level, late.table)); // it hides nothing any more
         let inputs = plan.deleted.clone();
         let mut edit = VersionEdit::new(family.id());
         plan.add_to(&mut edit);

@@ -1,15 +1,15 @@
-//! Tables of one family that overlap each other, sorted into layers in which none does.
+//! Sorts overlapping tables of one family into layers without overlap.
 
 use base::UserOrder;
 
 use crate::queue::ingest_record::IngestTable;
 use crate::version::span::Span;
 
-/// Tables that do not overlap, ascending.
+/// Tables without overlap, ascending.
 struct Layer(Vec<(Span, IngestTable)>);
 
 impl Layer {
-    /// Where a table of that span would stand; `None` where one is in its way.
+    /// Index for a table of this span. `None` if a table overlaps it.
     fn place(&self, order: &UserOrder, span: &Span) -> Option<usize> {
         let at = self.0.partition_point(|(before, _)| !before.reaches(order, &span.start));
         match self.0.get(at) {
@@ -19,8 +19,8 @@ impl Layer {
     }
 }
 
-/// Sorts tables into layers. A table stands above every earlier one that it overlaps, since it is newer, and as low as
-/// that allows. O(n log n) comparisons for n tables of one layer.
+/// Sorts tables into layers, oldest first. A table is newer than earlier ones, so it goes above every one it overlaps,
+/// and no higher. O(n log n) comparisons for n tables of one layer.
 pub(super) fn layers_of(order: &UserOrder, tables: Vec<IngestTable>) -> Vec<Vec<IngestTable>> {
     let mut layers: Vec<Layer> = Vec::new();
     for table in tables {

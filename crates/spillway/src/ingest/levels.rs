@@ -1,4 +1,4 @@
-//! Tables that are given levels by the call that ingests them, and what some options want to know of that beforehand.
+//! Levels given by the ingest call itself, and the checks of `allow_global_seqno` and `fail_if_not_bottommost_level`.
 //! Keeps F1, Q1, V2, D3.
 
 use std::sync::Arc;
@@ -21,11 +21,11 @@ use crate::queue::ingest::QueuedIngest;
 use crate::queue::ingest_record::FamilyIngest;
 use crate::version::span::Span;
 
-/// Times that a place in the last level is sought again because a compaction took it meanwhile.
+/// Searches for places in the last level, each lost to a compaction, before `Busy`.
 const ATTEMPTS_MAX: usize = 8;
 
-/// Entries that no flush takes, as their committer gives their tables levels. What is left of them when it is dropped is
-/// for flushes after all. Counts as a running flush meanwhile, so that the database is not closed under it.
+/// Queue entries held back from flushes; their committer gives the tables levels. On drop, entries still queued are
+/// left to flushes. Counts as a running flush, so a close waits for it.
 pub(super) struct HeldEntries<'a> {
     core: &'a Core,
     entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>,
@@ -47,7 +47,7 @@ impl Drop for HeldEntries<'_> {
     }
 }
 
-/// Gives tables their levels within the call that ingests them.
+/// Gives tables their levels within the ingest call.
 pub(crate) struct Placer {
     pub(super) core: Arc<Core>,
     pub(super) installer: Arc<Installer>,
@@ -59,7 +59,7 @@ impl Placer {
         Placer { core, installer, linker }
     }
 
-    /// Keeps entries that are about to join for [`give_levels`](Self::give_levels).
+    /// Holds entries back from flushes before they are queued, for [`give_levels`](Self::give_levels).
     ///
     /// # Errors
     /// `Closed`.
@@ -73,12 +73,12 @@ impl Placer {
         Ok(HeldEntries { core: &self.core, entries, reservations: Vec::new() })
     }
 
-    /// Gives the tables of entries that joined their levels. Every log is synced through their numbers (F1), and nothing
-    /// older in their queues overlaps them. Returns what listeners are to be told, once others may write: they may, too.
+    /// Gives the tables of queued entries their levels. Every WAL must be synced through their numbers (F1), and
+    /// nothing older in their queues may overlap them. Returns the events for the listeners; the caller sends them once
+    /// writers may go on, since listeners may write.
     ///
     /// # Errors
-    /// As those of a flush, but for a lack of space: the ingest itself stands, in the queue, and a flush gives its tables
-    /// their levels when there is room.
+    /// As of a flush, except `NoSpace`: the ingest stays queued, and a flush places its tables when there is room.
     pub(super) fn give_levels(&self, held: &HeldEntries<'_>) -> Result<Vec<Event>> {
         let snapshots = self.core.snapshots.capture(|| self.core.pipeline.visible());
         let mut events = Vec::new();
@@ -109,11 +109,11 @@ impl Placer {
         }
     }
 
-    /// What `allow_global_seqno` and `fail_if_not_bottommost_level` ask of the levels, once the way is free. Places in the
-    /// last level are kept.
+    /// Checks `allow_global_seqno` and `fail_if_not_bottommost_level`, after overlapping memtables are flushed.
+    /// Reserves places in the last level.
     ///
     /// # Errors
-    /// `InvalidArgument`: they do not let the ingest go on.
+    /// `InvalidArgument`: an option forbids the ingest. `Busy`: compactions keep taking the last level.
     pub(super) fn check_levels(&self, held: &mut HeldEntries<'_>, options: &IngestOptions) -> Result<()> {
         for (family, entry) in &held.entries {
             if !options.allow_global_seqno {
@@ -148,7 +148,7 @@ impl Placer {
         Ok(())
     }
 
-    /// Keeps the last level free for tables that all fit into it; returns the reservation.
+    /// Reserves places in the last level for all tables. Returns the reservation's id.
     fn reserve_last_level(&self, family: &Arc<Family>, share: &FamilyIngest, options: &IngestOptions) -> Result<u64> {
         let family_options = family.options();
         let probe = TableProbe::of_ingest(family.order().user.clone(), options);

@@ -1,9 +1,9 @@
-//! The flush way *link*: ingested tables leave the queue and get their levels, without a byte rewritten. Tables are probed
-//! off every lock; the places are reserved before the edit is written, so that no compaction comes in between. Keeps Q2,
-//! F1, F2, V2.
+//! The flush way *link*: ingested tables move from the queue to their levels, without rewriting a byte. Tables are
+//! probed without locks. Places are reserved before the edit is written, so no compaction takes them. Keeps Q2, F1, F2,
+//! V2.
 //!
-//! Memtables that leave the queue in the same flush were rewritten before, small ingests over them with them: their tables
-//! join level 0 with the same edit, and an ingest that lies above one is placed above its table.
+//! Memtables of the same flush are written to tables first, together with small ingests above them. Their tables join
+//! level 0 by the same edit. An ingest above such a memtable is placed above its table.
 
 use std::sync::Arc;
 
@@ -31,20 +31,20 @@ use crate::version::span::Span;
 use crate::version::table_file::{FileMeta, TableFile};
 use crate::version::version::Version;
 
-/// Times that places are sought again because a compaction took them meanwhile; then level 0 has to do.
+/// Searches for places, each lost to a compaction, before the tables go to level 0.
 const ATTEMPTS_MAX: usize = 8;
 
-/// Where the tables of a plan's ingests go, and those of its memtables.
+/// Places of a plan's tables: ingested, flushed and excise tombstones.
 #[derive(Default)]
 pub(crate) struct Linked {
     pub placed: Vec<Placed>,
-    /// Those of `placed` that memtables were written to.
+    /// Tables in `placed` written from memtables.
     flushed: Vec<FileNumber>,
-    /// Tables that were written: tombstones of excises. Deleted where the link comes to nothing.
+    /// Tables written for excise tombstones. Deleted if the link is not installed.
     written: Vec<FileMeta>,
-    /// What an excise takes out of the tables, where no snapshot is older than it.
+    /// Tables an excise removes or trims, if no tombstone is needed.
     excised: ExcisePlan,
-    /// The excise, where one is.
+    /// The excise, if a tombstone hides its span for now.
     late: Option<LateExcise>,
 }
 
@@ -56,7 +56,7 @@ impl Linked {
         edit
     }
 
-    /// The tables that somebody ingested.
+    /// The ingested tables.
     fn ingested(&self) -> impl Iterator<Item = &Placed> {
         let is_own = |number| self.flushed.contains(&number) || self.written.iter().any(|table| table.number == number);
         self.placed.iter().filter(move |placed| !is_own(placed.meta.number))
@@ -74,12 +74,12 @@ impl Linker {
         Arc::new(Linker { core, installer })
     }
 
-    /// Gives every table of the plan's ingests a level. `flushed`: for each of its runs of memtables the table that was
-    /// written, oldest first. Returns what listeners are to be told of it, once the caller holds nothing that they might
-    /// wait for.
+    /// Gives every table of the plan's ingests a level. `flushed`: the table written for each run of memtables, oldest
+    /// first. Returns the events for the listeners; the caller sends them while holding nothing a listener might wait
+    /// for.
     ///
     /// # Errors
-    /// What reading a table, writing one or the MANIFEST yields.
+    /// Errors of reading or writing a table or the MANIFEST.
     pub(crate) fn link(
         &self,
         plan: &FlushPlan,
@@ -104,7 +104,7 @@ impl Linker {
             };
             let installed = self.installer.install(change);
             self.end_reservation(plan, reservation);
-            // After an error nobody knows whether the edit is durable: what it names must stay.
+            // After an error the edit may be durable, so its tables must stay.
             if installed? {
                 if let Some(late) = linked.late.clone() {
                     self.excise_later(&plan.family, late);
@@ -124,7 +124,7 @@ impl Linker {
         Ok(Vec::new())
     }
 
-    /// Finds a level for every table and reserves the places; `None` where a compaction was faster.
+    /// Finds a level for every table and reserves the places. `None` if a compaction took one first.
     fn reserve_places(
         &self,
         plan: &FlushPlan,
@@ -158,7 +158,7 @@ impl Linker {
         reserved.map(|_| None)
     }
 
-    /// Lets go of the places, whether or not the tables are there now. Whoever waits for them is told by the end of the job.
+    /// Releases the places, whether the tables were installed or not. The end of the job wakes waiters.
     fn end_reservation(&self, plan: &FlushPlan, reservation: u64) {
         let mut state = self.core.state.lock();
         if let Some(family) = state.families.get_mut(&plan.family.id()) {
@@ -176,7 +176,7 @@ impl Linker {
         }
     }
 
-    /// Counts the tables of ingests that were merged, whose place is level 0; returns what listeners are to be told.
+    /// Counts the tables of merged ingests, placed in level 0. Returns the events for the listeners.
     pub(crate) fn note_merged(&self, plan: &FlushPlan) -> Vec<Event> {
         let levels = plan.version.num_levels();
         let merged: Vec<_> = plan.merged().flat_map(QueuedIngest::files).collect();
@@ -184,7 +184,7 @@ impl Linker {
         merged.iter().map(|file| self.note_placed(&plan.family, (0, levels), &file.meta)).collect()
     }
 
-    /// Counts the ingested tables; returns what listeners are to be told.
+    /// Counts the ingested tables. Returns the events for the listeners.
     fn note_all_placed(&self, plan: &FlushPlan, linked: &Linked) -> Vec<Event> {
         let levels = plan.version.num_levels();
         let note = |Placed { level, meta, .. }: &Placed| self.note_placed(&plan.family, (*level, levels), meta);
@@ -192,36 +192,36 @@ impl Linker {
     }
 }
 
-/// What places are sought on.
+/// Inputs of a placement.
 pub(crate) struct Ground<'a> {
     pub version: &'a Version,
-    /// Levels and spans that others may bring tables into.
+    /// Levels and spans of running compactions and other jobs' reservations.
     pub taken: &'a [(usize, Span)],
-    /// What the plan's runs of memtables were written to, oldest first; `None` where nothing of a run was left.
+    /// Tables written for the plan's runs of memtables, oldest first. `None` if nothing of a run was left.
     pub flushed: &'a [Option<Arc<TableFile>>],
-    /// How often places were sought before.
+    /// Number of earlier searches.
     pub attempt: usize,
 }
 
 impl<'a> Ground<'a> {
-    /// For recovery, when nothing else runs.
+    /// For recovery: no other job runs.
     pub fn without_compactions(version: &'a Version) -> Self {
         Ground { version, taken: &[], flushed: &[], attempt: 0 }
     }
 }
 
 impl Ground<'_> {
-    /// Seeks a level for every table of the plan's ingests, and writes the excises' tombstones.
+    /// Finds a level for every table of the plan's ingests, and writes an excise's tombstone if one is needed.
     ///
     /// # Errors
-    /// What reading and writing tables yields; nothing is left behind then.
+    /// Errors of reading and writing tables; no file is left behind.
     pub(crate) fn place(&self, plan: &FlushPlan, snapshots: &CapturedSnapshots, context: &Context) -> Result<Linked> {
         let mut linked = Linked::default();
         let placed = self.place_all(plan, snapshots, context, &mut linked);
         placed.inspect_err(|_| context.discard_tables(&linked.written))?;
         let first_epoch = self.version.max_epoch() + 1;
         for (placed, epoch) in linked.placed.iter_mut().zip(first_epoch..) {
-            placed.meta.epoch_number = epoch; // what was queued later is newer in level 0
+            placed.meta.epoch_number = epoch; // later in the queue is newer in level 0
         }
         Ok(linked)
     }
@@ -236,7 +236,7 @@ impl Ground<'_> {
         let options = plan.family.options();
         let mut excised = None;
         if let Some(tombstone) = plan.ingests().find_map(QueuedIngest::excise) {
-            // What comes in from behind is to be hidden by the excise, whenever it comes: that takes a tombstone.
+            // Later ingests from behind must stay hidden by the excise, so it needs a tombstone.
             let hides = options.cf_allow_ingest_behind || snapshots.snapshots.iter().any(|seq| *seq < tombstone.seq);
             if let Some(taken_out) = (!hides).then(|| self.plan_excise(&tombstone, context)).flatten() {
                 excised = Some(self.without(&taken_out, plan)?);
@@ -268,14 +268,14 @@ impl Ground<'_> {
         Ok(())
     }
 
-    /// What an excise takes out; `None` where a table has to be read for that and cannot be. A tombstone says the same.
+    /// Plans an excise. `None` if a table needed for it cannot be read; a tombstone then hides the same keys.
     fn plan_excise(&self, tombstone: &RangeTombstone, context: &Context) -> Option<ExcisePlan> {
         let span = ExciseSpan { start: &tombstone.start, end: &tombstone.end };
         let planned = excise::plan(self.version, span, &mut || context.numbers.take());
         planned.inspect_err(|error| note::warn!(%error, "an excise leaves its span to a range tombstone")).ok()
     }
 
-    /// The version without what an excise takes out: where its ingest's tables are to be placed.
+    /// The version after an excise. The ingest's tables are placed in it.
     fn without(&self, excised: &ExcisePlan, plan: &FlushPlan) -> Result<Version> {
         let mut edit = VersionEdit::new(plan.family.id());
         excised.clone().add_to(&mut edit);

@@ -1,8 +1,8 @@
-//! Ingesting finished tables: *prepare* checks files and brings them into the directory, *commit* makes them part of the
-//! database as entries of the families' queues, and a flush of the way *link* gives each its level.
+//! Ingesting finished tables. *Prepare* checks files and brings them into the directory. *Commit* enqueues them in the
+//! families' queues and makes them part of the database. The flush way *link* gives each table its level.
 //!
-//! Order comes from the place in the queue, never from exclusion (Q1): writers go on before, during and after. The other
-//! modes, which keep writers out for a while (`way`), end in the same queue and the same link.
+//! Order comes from the place in the queue, never from exclusion (Q1): writers go on before, during and after. Modes
+//! excluding writers for a while (`way`) end in the same queue and the same link.
 
 mod behind;
 mod bring;

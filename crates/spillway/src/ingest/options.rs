@@ -8,62 +8,61 @@ use base::{Error, Result};
 use crate::commit::options::WriteOptions;
 use crate::core::family::Family;
 
-/// Which of the ways an ingest takes.
+/// How an ingest is ordered against concurrent writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IngestMode {
-    /// The tables join the family's queue: visible at once, given a level by a flush later. Nobody waits.
+    /// The tables join the family's queue: visible at once, given a level by a later flush. Writers do not wait.
     #[default]
     Flushable,
     /// RocksDB's way: all writers are stopped while overlapping memtables are flushed and the tables are given a level.
     Blocking,
-    /// TiKV's first way: writers are stopped as in `Blocking`, but memtables that overlap are flushed while writers go on,
-    /// a few times if need be; only what overlaps after that is flushed while they are stopped.
+    /// TiKV's first way: overlapping memtables are flushed while writers go on, a few times if needed. Then writers are
+    /// stopped as in `Blocking`, and only the remaining overlap is flushed.
     FlushFirst,
-    /// TiKV's second way: a latch on the tables' range keeps overlapping writes out while overlapping memtables are
-    /// flushed; the tables have a level when the call returns. Other writes go on.
+    /// TiKV's second way: overlapping memtables are flushed once while writers go on. Then a latch on the tables' range
+    /// keeps overlapping writes out while the rest is flushed; other writes go on. The tables have a level when the
+    /// call returns.
     Direct,
 }
 
-/// The options of RocksDB's `IngestExternalFileOptions`, and the way.
+/// The options of RocksDB's `IngestExternalFileOptions`, and the mode.
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
     pub mode: IngestMode,
-    /// The files are linked, and their old names removed once the ingest is committed.
+    /// Links the files, and removes their old names once the ingest is committed.
     pub move_files: bool,
-    /// The files are linked, and keep their old names too. The caller must not change them any more.
+    /// Links the files and keeps their old names. The caller must not change them any more.
     pub link_files: bool,
-    /// Files that cannot be linked are copied.
+    /// Copies the files if they cannot be linked.
     pub failed_move_fall_back_to_copy: bool,
-    /// Snapshots taken before the ingest must not see it. They do not either way, as every ingest but one from behind
-    /// takes a sequence number; this only says whether one is needed where `allow_global_seqno` forbids it.
+    /// Snapshots taken before the ingest must not see it. They never do, unless it is from behind: any other ingest
+    /// takes a sequence number. This only fails an ingest if snapshots live and `allow_global_seqno` is off.
     pub snapshot_consistency: bool,
-    /// The tables may need a sequence number of their own. Without it, an ingest fails that overlaps anything in the
-    /// database, or whose files overlap each other, or that happens while snapshots live that must not see it.
+    /// Allows tables to need a sequence number. If off, an ingest fails if it overlaps anything in the database, if its
+    /// files overlap each other, or if snapshots live and `snapshot_consistency` is on.
     pub allow_global_seqno: bool,
-    /// Writers may be stopped for a flush: all by `Blocking` and `FlushFirst`, those of the same keys by `Direct`. Without it the
-    /// ingest fails where that would be needed. `Flushable` never needs it, but where it is to find levels first.
+    /// Allows stopping writers for a flush: all in `Blocking` and `FlushFirst`, writers of the same keys in `Direct`.
+    /// If off, an ingest fails if it needs to. `Flushable` needs it only with `fail_if_not_bottommost_level`.
     pub allow_blocking_flush: bool,
-    /// The tables go under everything there is, into the last level: keys that exist stay as they are. They take no
-    /// number, so that snapshots see them too, and count once the MANIFEST says so, whatever the mode. Needs the option
+    /// Puts the tables under all existing data, into the last level: existing keys stay as they are. The tables take no
+    /// sequence number, so snapshots see them too. The MANIFEST edit commits them, in every mode. Needs the option
     /// `allow_ingest_behind` of the database, or `cf_allow_ingest_behind` of the family.
     pub ingest_behind: bool,
-    /// The number is also written into the files (which are copied then), for readers older than RocksDB 5.16.
+    /// Also writes the number into the files (copied then), for readers older than RocksDB 5.16.
     pub write_global_seqno: bool,
-    /// Every block is read, and checksums, order and counts are checked.
+    /// Reads every block and checks checksums, order and counts.
     pub verify_checksums_before_ingest: bool,
-    /// The checksums of whole files that the requests state are compared with the files'. Without it they are only kept in
-    /// the MANIFEST.
+    /// Verifies the whole-file checksums stated in the requests. If off, they are only kept in the MANIFEST.
     pub verify_file_checksum: bool,
-    /// Fails unless every table can be given the last level, with nothing of its range above it. `Flushable` goes the way
-    /// of `Direct` then, as a level must be found before anything is done.
+    /// Fails unless every table can be given the last level, with no data of its range above it. `Flushable` then works
+    /// like `Direct`: the level must be found before the commit.
     pub fail_if_not_bottommost_level: bool,
-    /// Tables that no `TableWriter` or `SstFileWriter` made are taken too; they are rewritten.
+    /// Accepts tables not made by `TableWriter` or `SstFileWriter`, and rewrites them.
     pub allow_db_generated_files: bool,
-    /// Blocks of the database's tables that an ingest reads to find levels stay in the block cache. Those that a flush reads
-    /// to find levels never do: nobody asked for them.
+    /// Keeps blocks in the block cache if the ingest call reads them to find levels. Flushes finding levels never fill
+    /// the cache.
     pub fill_cache: bool,
-    /// Fails with `Busy` where the ingest would have to wait because flushes or compactions are behind, or for another
-    /// ingest.
+    /// Fails with `Busy` if the ingest would wait for flushes, compactions or an ingest in progress.
     pub no_slowdown: bool,
 }
 
@@ -90,13 +89,13 @@ impl Default for IngestOptions {
 }
 
 impl IngestOptions {
-    /// How a write would be admitted that may wait for no more than the ingest.
+    /// Write options to admit a write under the ingest's `no_slowdown`.
     pub(crate) fn as_write(&self) -> WriteOptions {
         WriteOptions { no_slowdown: self.no_slowdown, ..WriteOptions::default() }
     }
 
     /// # Errors
-    /// `InvalidArgument`: options that contradict each other, or what is asked for.
+    /// `InvalidArgument`: the options contradict each other or the requests.
     pub(super) fn check(&self, requests: &[IngestRequest]) -> Result<()> {
         let excises = requests.iter().any(|request| request.excise.is_some());
         if self.ingest_behind {
@@ -136,11 +135,11 @@ impl IngestOptions {
 #[derive(Clone)]
 pub struct IngestRequest {
     pub family: Arc<Family>,
-    /// Where the keys of two files overlap, the later file is newer.
+    /// If the keys of two files overlap, the later file is newer.
     pub files: Vec<PathBuf>,
-    /// What is in `[start, end)` is removed first, atomically with the rest.
+    /// Keys in `[start, end)` are removed first, atomically with the ingest.
     pub excise: Option<(Vec<u8>, Vec<u8>)>,
-    /// The checksums of the whole files, in their order, where they are known; else empty.
+    /// Whole-file checksums in the order of the files; empty if unknown.
     pub checksums: Vec<FileChecksum>,
 }
 
@@ -149,7 +148,7 @@ pub struct IngestRequest {
 pub struct FileChecksum {
     /// `FileChecksumCrc32c`.
     pub function: String,
-    /// Of that function: four bytes, the most significant one first.
+    /// The checksum: four bytes, the most significant one first.
     pub value: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! Which level an ingested table gets: the deepest that keeps every read right. Pure but for the probes of tables.
+//! Chooses an ingested table's level: the deepest with every read still correct. Pure except for probes of tables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use crate::version::span::Span;
 use crate::version::table_file::{FileMeta, TableFile};
 use crate::version::version::Version;
 
-/// What placing looks at. The version holds everything older than the tables that are placed: flushes of a family follow
-/// each other (Q2), and compactions only move what is there further down, or beneath what shares no key with it (V4).
+/// State of a placement. The version holds everything older than the tables placed: a family's flushes are serial (Q2),
+/// and compactions only move data further down, or beneath tables sharing no key with it (V4).
 pub(crate) struct Placement<'a> {
     order: &'a UserOrder,
     version: &'a Version,
     base_level: usize,
-    /// The last of them can be had.
+    /// Number of usable levels, the last included.
     levels: usize,
-    /// Levels and spans that running compactions write into, and other jobs have reserved.
+    /// Levels and spans of running compactions and other jobs' reservations.
     taken: &'a [(usize, Span)],
-    /// Tables placed so far, oldest first: what comes later must stay above them.
+    /// Tables placed so far, oldest first: later tables must stay above them.
     placed: Vec<Placed>,
-    /// Those of them that memtables of the same flush were written to, by their places in `placed`: they span much of which
-    /// they hold little, so they are looked into.
+    /// Tables flushed from memtables, by index in `placed`. They span much and may hold little of it, so they are
+    /// probed.
     flushed: BTreeMap<usize, Arc<TableFile>>,
-    /// Where in `placed` the tables of each level are: below level 0 ascending by their spans, which do not overlap.
+    /// Indexes in `placed` of each level's tables. Below level 0 ascending by span, without overlap.
     by_level: Vec<Vec<usize>>,
 }
 
-/// A table and the level that it gets.
+/// A table and its level.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Placed {
     pub level: usize,
@@ -43,7 +43,7 @@ pub(crate) struct Placed {
     pub meta: FileMeta,
 }
 
-/// Says whether a table of the version holds anything in a span.
+/// Tells whether a table of the version holds anything in a span.
 pub(crate) trait Probe {
     fn has_data(&self, file: &TableFile, span: &Span) -> Result<bool>;
 }
@@ -64,8 +64,8 @@ impl<'a> Placement<'a> {
         }
     }
 
-    /// Gives a table the deepest level such that nothing in the levels above it lies in the table's span, and no table
-    /// of the level itself spans any of it.
+    /// Places a table at the deepest level with no data of its span in the levels above, and no table of the level
+    /// itself overlapping it.
     pub fn place(&mut self, meta: FileMeta, probe: &impl Probe) -> Result<()> {
         let span = Span::of_file(&meta);
         let level = self.deepest(&span, probe)?;
@@ -73,12 +73,12 @@ impl<'a> Placement<'a> {
         Ok(())
     }
 
-    /// Gives a table a place in level 0, above everything.
+    /// Places a table in level 0, above everything.
     pub fn place_on_top(&mut self, meta: FileMeta) {
         self.push(Placed { level: 0, span: Span::of_file(&meta), meta });
     }
 
-    /// Gives a memtable's table its place in level 0.
+    /// Places a memtable's table in level 0.
     pub fn place_flushed(&mut self, file: &Arc<TableFile>) {
         self.flushed.insert(self.placed.len(), file.clone());
         self.place_on_top(file.meta.clone());
@@ -92,14 +92,14 @@ impl<'a> Placement<'a> {
         self.placed.push(placed);
     }
 
-    /// The place among a level's placed tables of the first that does not end before the span; in level 0, their number.
+    /// Index among a level's placed tables of the first not ending before the span; for level 0, their number.
     fn first_reaching(&self, level: usize, span: &Span) -> usize {
         let Some(of_level) = self.by_level.get(level) else { return 0 };
         let ends_before = |at: &usize| self.placed.get(*at).is_some_and(|p| !p.span.reaches(self.order, &span.start));
         if level == 0 { of_level.len() } else { of_level.partition_point(ends_before) }
     }
 
-    /// Whether a table placed so far keeps one of that span above it, as far as is known without looking deeper.
+    /// Whether a table placed in this level so far overlaps the span. Memtables' tables are probed.
     fn is_placed(&self, level: usize, span: &Span, probe: &impl Probe) -> Result<bool> {
         let Some(of_level) = self.by_level.get(level) else { return Ok(false) };
         let overlaps = |at: &&usize| self.placed.get(**at).is_some_and(|p| p.span.overlaps(self.order, span));
@@ -124,7 +124,7 @@ impl<'a> Placement<'a> {
         for level in 0..self.levels {
             let placed = self.is_placed(level, span, probe)?;
             let overlapping: Vec<_> = self.version.overlapping_span(level, span).collect();
-            // Dynamic sizes keep the levels above the base level empty.
+            // Dynamic level sizes keep the levels above the base level empty.
             let usable = level >= self.base_level && level > 0;
             if usable && overlapping.is_empty() && !placed && !self.is_taken(level, span) {
                 deepest = level;
@@ -140,8 +140,8 @@ impl<'a> Placement<'a> {
         self.taken.iter().any(|(taken, by)| *taken == level && by.overlaps(self.order, span))
     }
 
-    /// Whether the places still hold in the family as it is now: nothing has come into the levels where they are, but for
-    /// tables that leave with the same edit.
+    /// Whether the places are still free in the family's current version. Tables in `leaving` leave by the same edit
+    /// and do not count.
     pub fn still_holds(
         placed: &[Placed],
         leaving: &[(usize, FileNumber)],
@@ -173,13 +173,13 @@ pub(crate) struct TableProbe {
 }
 
 impl TableProbe {
-    /// For jobs, whose reads leave the block cache to readers.
+    /// For jobs: does not fill the block cache.
     pub fn uncached(order: UserOrder) -> Self {
         let options = TableReadOptions { fill_cache: false, class: IoClass::Ingest, ..TableReadOptions::default() };
         TableProbe { order, options }
     }
 
-    /// For an ingest that seeks its levels itself, as its options say (`fill_cache`).
+    /// For an ingest finding its levels itself: follows its `fill_cache`.
     pub fn of_ingest(order: UserOrder, options: &IngestOptions) -> Self {
         let mut probe = TableProbe::uncached(order);
         probe.options.fill_cache = options.fill_cache;
@@ -197,8 +197,7 @@ impl Probe for TableProbe {
     }
 }
 
-/// Takes a table that cannot be read for one that holds something: above it everything is right, and who reads it meets the
-/// damage.
+/// Treats an unreadable table as holding data. A place above it is always right, and reads of it report the damage.
 pub(crate) struct Cautious<P>(pub P);
 
 impl<P: Probe> Probe for Cautious<P> {

@@ -1,5 +1,6 @@
-//! The first half of an ingest: files become tables of the database's directory, checked, under fresh numbers, synced.
-//! No lock is held and nothing is visible. What is not committed is removed again; the caller's files stay as they are.
+//! Prepare, the first half of an ingest: files become tables of the database's directory, checked, under fresh file
+//! numbers, synced. No lock is held and nothing is visible. Uncommitted tables are removed again; the caller's files
+//! stay unchanged.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -24,36 +25,36 @@ use crate::core::family::Family;
 use crate::ingest::commit::Ingester;
 use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable};
 
-/// Helpers at the most: what a disk gains from more syncs at once ends about there.
+/// Helper threads at most: a disk gains little from more parallel syncs.
 const HELPERS_MAX: usize = 3;
 
-/// A helper pays off from so many files or bytes on. Fewer are done before it has started.
+/// Work for each helper thread, in files or bytes: less is done before the helper has started.
 const FILES_PER_HELPER: usize = 4;
 const BYTES_PER_HELPER: u64 = 4 << 20;
 
-/// Tables that are ready to become part of the database. To give them up, drop this: they are removed, and the caller's
-/// files stay. A removal that fails is logged, and the next open of the database removes the file.
+/// Tables ready to be committed. Dropping it removes them; the caller's files stay. A failed removal is logged, and the
+/// next open of the database removes the file.
 pub struct PreparedIngest {
     context: Arc<Context>,
-    /// Raised once the database is being closed.
+    /// Set once the database is closing.
     closing: Arc<AtomicBool>,
     shares: Vec<(Arc<Family>, Arc<FamilyIngest>)>,
     files: Vec<ReadyFile>,
-    /// Where each table's file takes the number that the commit gives it, where the options ask for that.
+    /// Place of the sequence number in each table's file. Empty without `write_global_seqno`.
     numbered: Vec<(FileNumber, NumberPlace)>,
     pub(super) options: IngestOptions,
     progress: IngestProgress,
-    /// How long that took.
+    /// Duration of the prepare.
     pub(crate) took: Duration,
 }
 
-/// One of the caller's files, and what was made of it: nothing where it holds nothing.
+/// A file of the caller and the table made of it; `None` if it holds nothing.
 struct ReadyFile {
     source: Source,
     made: Option<MadeFile>,
 }
 
-/// Eight bytes of a file.
+/// Eight bytes of a table's file for its sequence number.
 struct NumberPlace {
     file: Arc<dyn SharedFile>,
     offset: u64,
@@ -78,8 +79,8 @@ impl PreparedIngest {
         &self.shares
     }
 
-    /// Whether nobody cancelled it, and the tables are what was prepared. A linked file can be changed by its other name:
-    /// that is seen by its size and its time, to a microsecond where the file system keeps that.
+    /// Checks the ingest is not cancelled and its tables are unchanged since prepare. A linked file can be changed
+    /// through its other name: its size and time reveal it, to a microsecond if the file system keeps microseconds.
     ///
     /// # Errors
     /// `Closed`: cancelled. `InvalidArgument`: a table was changed or removed since.
@@ -106,11 +107,11 @@ impl PreparedIngest {
         ))
     }
 
-    /// Writes the number of each table into its file, for readers that do not ask the MANIFEST for it. Only where the
-    /// options ask for that are there files to write to. `first` is the ingest's.
+    /// Writes each table's sequence number into its file, for readers not using the MANIFEST's. No-op without
+    /// `write_global_seqno`. `first` is the ingest's first number.
     ///
     /// # Errors
-    /// `Io`, `NoSpace`: some have it and some do not.
+    /// `Io`, `NoSpace`: only some files may have their number.
     pub(super) fn write_numbers(&self, first: SeqNo, shape: IngestShape) -> Result<()> {
         if self.numbered.is_empty() {
             return Ok(());
@@ -127,12 +128,12 @@ impl PreparedIngest {
         Ok(())
     }
 
-    /// The tables are the database's from now on.
+    /// The tables belong to the database from now on: drop leaves them.
     pub(super) fn keep(&mut self) {
         self.files.iter_mut().filter_map(|file| file.made.as_mut()).for_each(MadeFile::keep);
     }
 
-    /// Removes the files that were to be moved: the ingest is durable.
+    /// Removes the caller's files with `move_files`. Called once the ingest is durable.
     pub(super) fn remove_moved(&mut self) {
         if self.options.move_files {
             self.files.iter().for_each(|file| file.source.remove_moved(&*self.context.vfs));
@@ -142,8 +143,8 @@ impl PreparedIngest {
 
 impl Drop for PreparedIngest {
     fn drop(&mut self) {
-        // Once the database is closed others may own the directory. Their next open removed what was not committed, and a
-        // number, or the file system's own number of a file, may be another file's by now.
+        // After a close another open may own the directory. It removed uncommitted tables, and may have reused their
+        // file numbers and inodes.
         if self.closing.load(Ordering::Acquire) {
             self.files.iter_mut().filter_map(|file| file.made.as_mut()).for_each(MadeFile::keep_if_changed);
         }
@@ -157,11 +158,11 @@ impl fmt::Debug for PreparedIngest {
 }
 
 impl Ingester {
-    /// Prepares files for an ingest that spans all the requests.
+    /// Prepares the files of all requests for one ingest.
     ///
     /// # Errors
-    /// `InvalidArgument`: a file that is no table for that family. `Corruption`: a damaged one. `Closed`: cancelled.
-    /// `Io`, `NoSpace`. Each names the file; nothing is left behind.
+    /// `InvalidArgument`: a file is no table for its family. `Corruption`: a file is damaged. `Closed`: cancelled, or
+    /// the database is closing. `Io`, `NoSpace`. Each names the file; no table is left behind.
     pub(crate) fn prepare_ingest(
         &self,
         requests: &[IngestRequest],
@@ -228,7 +229,7 @@ impl Ingester {
     }
 }
 
-/// A prepare that is under way. The directory stays the database's until it is dropped.
+/// A running prepare. A close waits for its drop, so the directory stays the database's until then.
 struct RunningPrepare<'a>(&'a Core);
 
 impl<'a> RunningPrepare<'a> {
@@ -248,8 +249,8 @@ impl Drop for RunningPrepare<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         state.prepares_running -= 1;
-        // Nobody but a close waits for this, and its flag is up before it looks at the count: to wake all that wait for
-        // changes would cost more than a small table's prepare.
+        // Only a close waits for this, and it sets its flag before it reads the count. Waking every waiter on state
+        // changes would cost more than preparing a small table.
         if self.0.is_closing() {
             self.0.state_changed.notify_all();
         }
@@ -258,14 +259,14 @@ impl Drop for RunningPrepare<'_> {
 
 /// One file to prepare.
 struct Item {
-    /// Which of the requests names it.
+    /// Index of its request.
     request: usize,
     family: Arc<Family>,
     source: Source,
     checksum: Option<FileChecksum>,
 }
 
-/// What became of it.
+/// A prepared file. `ready` is `None` if it holds nothing.
 struct Done {
     request: usize,
     file: ReadyFile,
@@ -278,7 +279,7 @@ struct ReadyTable {
     number_place: Option<NumberPlace>,
 }
 
-/// What all files of an ingest have in common.
+/// Inputs common to all files of an ingest.
 struct Job {
     context: Arc<Context>,
     closing: Arc<AtomicBool>,
@@ -298,7 +299,7 @@ impl Job {
         Ok(Done { request: item.request, file: ReadyFile { source: item.source.clone(), made }, ready })
     }
 
-    /// Brings one file in and looks at it; `None` where it holds nothing.
+    /// Brings in and inspects one file. `None` if it holds nothing.
     fn prepare(&self, item: &Item, progress: &FileProgress<'_>) -> Result<Option<ReadyTable>> {
         progress.check()?;
         let (context, checksum) = (&*self.context, item.checksum.as_ref());
@@ -311,7 +312,7 @@ impl Job {
             Found::Table(table, number_at) => (table, number_at),
             Found::ToRewrite(from) => return self.rewrite(item, &from, progress),
         };
-        // A number that is written into the file later changes what its checksum is.
+        // A number written into the file later changes its checksum.
         if let Some(checksum) = checksum.filter(|_| !self.options.write_global_seqno) {
             (table.meta.file_checksum, table.meta.file_checksum_func) =
                 (checksum.value.clone(), checksum.function.clone());
@@ -320,7 +321,7 @@ impl Job {
         Ok(Some(ReadyTable { table: *table, made: Some(brought.file), number_place }))
     }
 
-    /// Puts a table that can be given a number in the place of one that cannot.
+    /// Rewrites a table unable to take a sequence number into one with room for it. `None` if nothing is left.
     fn rewrite(
         &self,
         item: &Item,
@@ -336,7 +337,7 @@ impl Job {
         let written = rewrite::rewrite(&self.context, &item.family, from, number, progress)?;
         let Some(bytes) = written else { return Ok(None) };
         made.finish()?;
-        // It was just written: its ends are all that is wanted.
+        // It was just written: default options, for its bounds only.
         match self.candidate(item, number, &made, bytes).inspect(&IngestOptions::default(), progress)? {
             Found::Table(table, _) => Ok(Some(ReadyTable { table: *table, made: Some(made), number_place: None })),
             Found::Empty | Found::ToRewrite(_) => Err(Error::corruption("a table that was rewritten is empty")),
@@ -349,7 +350,7 @@ impl Job {
     }
 }
 
-/// An error names the caller's file, beside the one of ours at which it came up.
+/// Adds the caller's file to an error, beside the database's own.
 fn named(error: Error, source: &Source) -> Error {
     if error.kind() == ErrorKind::Closed || error.path() == Some(&source.path) {
         return error;
@@ -360,10 +361,10 @@ fn named(error: Error, source: &Source) -> Error {
     }
 }
 
-/// Looks at all files that the requests name.
+/// Looks at all files of the requests.
 ///
 /// # Errors
-/// `InvalidArgument`: a file that no ingest takes, or the same file twice. `Io`.
+/// `InvalidArgument`: a file cannot be ingested, or is named twice. `Io`.
 fn items_of(requests: &[IngestRequest], context: &Context) -> Result<Vec<Item>> {
     let mut outside = Outside::of(context);
     let mut items = Vec::with_capacity(requests.iter().map(|request| request.files.len()).sum());
@@ -401,7 +402,7 @@ fn check_requests(requests: &[IngestRequest]) -> Result<()> {
     Ok(())
 }
 
-/// Helpers for so much work.
+/// Helper threads for this much work.
 fn helpers_for(files: usize, bytes: u64) -> usize {
     let by_bytes = usize::try_from(bytes / BYTES_PER_HELPER).unwrap_or(HELPERS_MAX);
     (files / FILES_PER_HELPER).max(by_bytes).min(HELPERS_MAX)

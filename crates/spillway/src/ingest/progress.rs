@@ -1,4 +1,4 @@
-//! How far a prepare has come, and the end of an ingest before it is done.
+//! Progress of a prepare, and cancellation of an ingest.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::{Error, Result};
 
-/// How far a prepare has come, to be read by another thread, which may also end the ingest. Clones are one.
+/// Progress of a prepare. Another thread may read it, or cancel the ingest. Clones share one state.
 #[derive(Clone, Debug, Default)]
 pub struct IngestProgress(Arc<Counters>);
 
@@ -20,18 +20,18 @@ struct Counters {
 }
 
 impl IngestProgress {
-    /// Files in all, and those that are prepared.
+    /// Total and prepared files.
     pub fn files(&self) -> (u64, u64) {
         (self.0.files.load(Ordering::Relaxed), self.0.files_done.load(Ordering::Relaxed))
     }
 
-    /// Bytes of all files, and of those that are prepared; of a file that is being copied or verified its share.
+    /// Total and prepared bytes. A file being copied or verified counts by its share.
     pub fn bytes(&self) -> (u64, u64) {
         (self.0.bytes.load(Ordering::Relaxed), self.0.bytes_done.load(Ordering::Relaxed))
     }
 
-    /// Has the ingest end with an error of kind `Closed` and without effect, unless it has taken its numbers: a prepare
-    /// between two blocks of a file at the latest, a commit behind what it waits for (flushes, compactions, other ingests).
+    /// Cancels the ingest unless it has taken sequence numbers: it fails with `Closed`, without effect. A prepare stops
+    /// between two blocks of a file at the latest, a commit after its waits (flushes, compactions, other ingests).
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
@@ -49,22 +49,22 @@ impl IngestProgress {
     }
 }
 
-/// What ends the work on a file, beside a cancel.
+/// Reasons to stop work on a file, besides a cancel.
 #[derive(Clone, Copy)]
 pub(super) struct Stops<'a> {
-    /// Another file failed: there is nothing left to do for this one.
+    /// Another file of the ingest failed.
     pub gives_up: &'a dyn Fn() -> bool,
-    /// The database is being closed, and waits for this.
+    /// The database is closing and waits for the prepare.
     pub closing: &'a AtomicBool,
 }
 
-/// The part of one file in a prepare's progress. A file that is gone over several times advances by its share each time,
-/// so that what is told only grows and ends at the file's size.
+/// One file's part of a prepare's progress. Each pass over the file counts its share, so reported bytes only grow and
+/// end at the file's size.
 pub(super) struct FileProgress<'a> {
     whole: &'a IngestProgress,
     stops: Stops<'a>,
     file_bytes: u64,
-    /// How often the file is gone over.
+    /// Passes over the file.
     passes: u64,
     worked: Cell<u64>,
     told: Cell<u64>,
@@ -76,7 +76,7 @@ impl<'a> FileProgress<'a> {
         FileProgress { whole, stops, file_bytes, passes, worked: Cell::new(0), told: Cell::new(0) }
     }
 
-    /// Asked between blocks.
+    /// Called between blocks.
     ///
     /// # Errors
     /// `Closed`: the ingest was cancelled, another file of it failed, or the database is being closed.
@@ -90,7 +90,7 @@ impl<'a> FileProgress<'a> {
         self.whole.check()
     }
 
-    /// So many more bytes were gone over.
+    /// Adds bytes processed in a pass.
     pub fn worked(&self, bytes: u64) {
         self.worked.set(self.worked.get().saturating_add(bytes));
         self.tell((self.worked.get() / self.passes).min(self.file_bytes));

@@ -1,4 +1,4 @@
-//! What an ingest tells: to its caller, the statistics and the listeners.
+//! Reports of an ingest: to its caller, the statistics and the listeners.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::ingest::commit::Ingester;
 use crate::ingest::link::Linker;
 use crate::version::table_file::FileMeta;
 
-/// The way that an ingest took.
+/// The way an ingest took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IngestWay {
     /// Its tables joined the queues; flushes give them levels.
@@ -23,7 +23,7 @@ pub enum IngestWay {
     Queued,
     /// All writers were stopped until its tables had levels.
     Blocking,
-    /// As `Blocking`, but overlapping memtables were flushed before, as far as that could be.
+    /// As `Blocking`, but overlapping memtables were flushed first, as far as possible.
     FlushFirst,
     /// Overlapping writers were kept out by a latch; its tables have levels.
     Direct,
@@ -43,7 +43,7 @@ impl IngestWay {
         }
     }
 
-    /// What counts ingests that went this way; those that were queued are counted by where.
+    /// Ticker of this way. `None` for queued ingests: `IngestUnder` and `IngestAbove` count them by family.
     fn ticker(self) -> Option<Ticker> {
         match self {
             IngestWay::Queued => None,
@@ -55,37 +55,37 @@ impl IngestWay {
     }
 }
 
-/// What an ingest did.
+/// Result of an ingest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IngestReport {
-    /// The numbers that it took, those of the batch that came along included. Both zero where it took none.
+    /// First and last sequence number taken, the accompanying batch's included. Both zero if it took none.
     pub first: SeqNo,
     pub last: SeqNo,
-    /// Tables that became part of the database.
+    /// Tables added to the database.
     pub tables: usize,
     pub bytes: u64,
     pub way: IngestWay,
-    /// Families in which nothing of it was in the mutable memtable, so that it went under it.
+    /// Families without overlap in the mutable memtable: the tables went under it.
     pub under: usize,
-    /// Families in which a fresh memtable took over above it.
+    /// Families given a fresh mutable memtable above the tables.
     pub above: usize,
-    /// Times that it had memtables flushed and waited for that.
+    /// Times it had overlapping memtables flushed and waited.
     pub flushes: usize,
-    /// Time that its preparation took.
+    /// Duration of the prepare.
     pub prepared_in: Duration,
-    /// Time of the commit, all that follows included.
+    /// Duration of the commit, all times below included.
     pub committed_in: Duration,
-    /// Time until it could take numbers: waits because flushes or compactions were behind, for other ingests, and for the
-    /// flushes that it needed.
+    /// Time before sequence allocation: waits for late flushes or compactions, for other ingests and for its own
+    /// flushes.
     pub waited_for: Duration,
     /// Time under the commit lock.
     pub locked_for: Duration,
-    /// Time from when it took the commit lock for good until it was in the log. Writers stood before the lock meanwhile, or
-    /// had later numbers and waited to be visible.
+    /// Time from taking the commit lock, in the last attempt, until it was in the WAL. Writers meanwhile waited for the
+    /// lock, or had later numbers and waited to be visible.
     pub held_up_for: Duration,
-    /// Time until the log was synced.
+    /// Duration of the WAL sync.
     pub synced_in: Duration,
-    /// Time in which its tables were given levels, where the call did that.
+    /// Time to give its tables levels; zero if a flush does.
     pub placed_in: Duration,
 }
 
@@ -109,8 +109,8 @@ impl IngestReport {
 }
 
 impl Linker {
-    /// Counts a table that was given one of so many levels; returns what listeners are to be told, once the caller holds
-    /// nothing that they might wait for.
+    /// Counts a table placed in `level` of `levels`. Returns the event for the listeners; the caller sends it while
+    /// holding nothing a listener might wait for.
     pub(super) fn note_placed(&self, family: &Family, (level, levels): (usize, usize), meta: &FileMeta) -> Event {
         let ticker = match level {
             0 => Ticker::IngestPlacedL0,
@@ -127,7 +127,7 @@ impl Linker {
 }
 
 impl Ingester {
-    /// Counts an ingest, and tells the listeners.
+    /// Counts an ingest and notifies the listeners.
     pub(super) fn tell_ingested(&self, prepared: &PreparedIngest, report: &IngestReport) {
         let statistics = &self.core.context.statistics;
         match report.way.ticker() {

@@ -1,8 +1,8 @@
-//! Tables that cannot be given a number as they are, because they come from a database or are of the first version of
-//! tables for ingest: what a reader of them alone would see is written into one that can.
+//! Rewrites tables unable to take a sequence number as they are: tables of a database, and external tables of version
+//! 1. The new table holds the entries visible to a reader of the old table alone.
 //!
-//! RocksDB keeps such tables' own numbers, and so takes them only where nothing in the database overlaps them. Rewritten
-//! they are an ingest like any other: newer than all there is, and seen by no older snapshot.
+//! RocksDB keeps such tables' own numbers, so it accepts them only if nothing in the database overlaps them. A
+//! rewritten table is an ingest like any other: newer than all existing data, and invisible to older snapshots.
 
 use std::sync::Arc;
 
@@ -21,13 +21,14 @@ use crate::ingest::table_writer::TableWriter;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 
-/// Entries between two looks at whether the ingest goes on.
+/// Entries between two checks for a cancel.
 const CHECK_ENTRIES: usize = 256;
 
-/// Writes what a table holds into the table `to`. Returns its size; `None` where nothing is left, and no file then.
+/// Writes the entries of `from` into the table `to`. Returns its size in bytes; `None`, and no file, if nothing is
+/// left.
 ///
 /// # Errors
-/// `InvalidArgument`: a key needs several versions. `Closed`: cancelled. What reading and writing yields.
+/// `InvalidArgument`: a key needs several versions. `Closed`: cancelled. Errors of reading and writing.
 pub(super) fn rewrite(
     context: &Context,
     family: &Family,
@@ -39,7 +40,7 @@ pub(super) fn rewrite(
     let tombstones: Vec<_> = from.tombstones().into_iter().collect();
     let entry_rules = EntryRules {
         order: rules.order.clone(),
-        // Nobody reads the table as it was at some number: of each key the newest counts.
+        // No snapshot reads the old table: only the newest version of a key counts.
         snapshots: CapturedSnapshots { snapshots: Vec::new(), visible: SeqNo::MAX },
         merge_operator: rules.options.merge_operator.clone(),
         filter: None,
@@ -78,7 +79,7 @@ pub(super) fn rewrite(
     Ok(Some(writer.finish()?.file_bytes))
 }
 
-/// Operands that the family's operator does not combine, and single deletions under a newer entry.
+/// Error for merge operands the family's operator does not combine, and single deletions under a newer entry.
 fn several_versions(user_key: &[u8]) -> Error {
     Error::invalid_argument(format!(
         "the table needs several versions of the key \"{}\" (merge operands, single deletions), and all of a table that is \

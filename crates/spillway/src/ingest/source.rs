@@ -1,6 +1,5 @@
-//! The caller's files as they are found, and the files that are made of them. What an ingest may do to either: it reads
-//! the caller's, and removes one only where it was moved and is still the file that was ingested; of its own it removes
-//! whatever was not committed.
+//! The caller's files, and the database's files made of them. An ingest only reads the caller's files; with
+//! `move_files` it removes one if it is still the ingested file. Of its own files it removes the uncommitted ones.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use vfs::{FileIdentity, FileKind, Metadata, Vfs};
 
 use crate::core::context::{Context, directory_at};
 
-/// A file that the caller names, as it was when it was first looked at.
+/// A file of the caller, with its metadata at the first look.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     /// As the caller wrote it.
@@ -33,7 +32,7 @@ impl Source {
     }
 
     /// # Errors
-    /// `InvalidArgument`: the file that the path names is not, or not as, it was.
+    /// `InvalidArgument`: the file was replaced, changed or removed.
     pub fn check_unchanged(&self, vfs: &dyn Vfs) -> Result<()> {
         match vfs.metadata(&self.path) {
             Ok(now) if now == self.metadata => Ok(()),
@@ -42,10 +41,9 @@ impl Source {
         }
     }
 
-    /// Removes a file that was moved.
+    /// Removes a moved file.
     pub fn remove_moved(&self, vfs: &dyn Vfs) {
-        // Another file may have come there meanwhile, or other contents into a file that was copied: they were not
-        // ingested.
+        // The path may name another file by now, or a copied file may have other contents: neither was ingested.
         let removed = vfs.metadata(&self.path).and_then(|now| match now == self.metadata {
             true => vfs.remove_file(&self.path),
             false => Err(changed(&self.path)),
@@ -56,7 +54,7 @@ impl Source {
     }
 }
 
-/// Removes what is at `path`, if there is anything, and if it is the file of that identity.
+/// Removes the file at `path`, if there is one and it has this identity. `None`: any identity.
 fn remove(vfs: &dyn Vfs, path: &Path, identity: Option<FileIdentity>) -> Result<()> {
     let remove = || match identity {
         Some(identity) if vfs.metadata(path)?.identity != identity => Ok(()),
@@ -65,7 +63,7 @@ fn remove(vfs: &dyn Vfs, path: &Path, identity: Option<FileIdentity>) -> Result<
     remove().or_else(|error| if error.is_not_found() { Ok(()) } else { Err(error) })
 }
 
-/// The error for a file of the caller that is not what was looked at before.
+/// Error for a caller's file changed since the first look.
 pub(super) fn changed(path: &Path) -> Error {
     Error::invalid_argument("the file was changed or removed while it was being ingested; leave it alone until the end")
         .at_path(path)
@@ -90,10 +88,10 @@ pub(super) fn check_each_once<'a>(sources: impl Iterator<Item = &'a Source>) -> 
     Ok(())
 }
 
-/// Knows which directories are the database's, whatever names they have.
+/// Checks files lie outside the database's directories, compared by identity, not by name.
 pub(super) struct Outside<'a> {
     own: &'a [FileIdentity],
-    /// The last directory that is not, as the caller wrote it.
+    /// The last directory found to be outside, as the caller wrote it.
     other: Option<&'a Path>,
 }
 
@@ -103,8 +101,8 @@ impl<'a> Outside<'a> {
     }
 
     /// # Errors
-    /// `InvalidArgument`: the file lies beside the database's own. It may be a table of it, and it may be taken for one
-    /// that a crash left behind.
+    /// `InvalidArgument`: the file lies in a directory of the database. It may be one of its tables, or be taken for a
+    /// leftover of a crash.
     pub fn check(&mut self, vfs: &dyn Vfs, path: &'a Path) -> Result<()> {
         let parent = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -123,17 +121,17 @@ impl<'a> Outside<'a> {
     }
 }
 
-/// A file made in the database's directory. Dropped, it is removed, unless it was kept.
+/// A file made in the database's directory. Removed on drop unless kept.
 pub(super) struct MadeFile {
     vfs: Arc<dyn Vfs>,
     path: PathBuf,
-    /// As it was when it was finished.
+    /// Metadata when it was finished.
     finished: Option<Metadata>,
     kept: bool,
 }
 
 impl MadeFile {
-    /// Before anything is made at `path`, where there is nothing.
+    /// Called before the file is created; nothing exists at `path`.
     pub fn at(vfs: Arc<dyn Vfs>, path: PathBuf) -> MadeFile {
         MadeFile { vfs, path, finished: None, kept: false }
     }
@@ -142,7 +140,7 @@ impl MadeFile {
         &self.path
     }
 
-    /// The file is whole. Returns its size.
+    /// Records the finished file's metadata. Returns its size in bytes.
     pub fn finish(&mut self) -> Result<u64> {
         let metadata = self.vfs.metadata(&self.path)?;
         self.finished = Some(metadata);
@@ -153,15 +151,15 @@ impl MadeFile {
         self.kept = true;
     }
 
-    /// From here on it is removed only where it is surely the file that was made.
+    /// Keeps the file unless it is unchanged: its path may name another file by now.
     pub fn keep_if_changed(&mut self) {
         self.kept |= !self.is_unchanged().unwrap_or(false);
     }
 
-    /// Whether it is still as it was when it was finished. A linked file has other names, by which it can be changed.
+    /// Whether the file is unchanged since it was finished. A linked file can be changed through its other names.
     ///
     /// # Errors
-    /// `Io`: that cannot be found out.
+    /// `Io`: its metadata cannot be read.
     pub fn is_unchanged(&self) -> Result<bool> {
         match self.vfs.metadata(&self.path) {
             Ok(now) => Ok(self.finished == Some(now)),

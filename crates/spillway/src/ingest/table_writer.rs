@@ -1,8 +1,8 @@
-//! Tables made outside a database, to be ingested: what RocksDB's `SstFileWriter` makes. Every entry has sequence
-//! number 0; the database that takes the table in gives all of them one number. RocksDB ingests them too.
+//! Tables written outside a database for ingests, like RocksDB's `SstFileWriter`. Every entry has sequence number 0;
+//! the ingesting database gives all of them one number. RocksDB ingests them too.
 //! Format: docs/format/table.md.
 //!
-//! A table that is not finished is removed again, whatever ended it: a writer dropped, an error, a failed sync.
+//! An unfinished table is removed after a dropped writer, an error or a failed sync.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -18,17 +18,16 @@ use vfs::{IfExists, IoClass, Vfs};
 use crate::compaction::output::FamilyRules;
 use crate::open::new_session;
 
-/// Stands in the properties where a table of a database has the database's id.
+/// Stands in the properties in place of a database's id.
 const MAKER: &str = "SST Writer";
 
-/// Write-back is started whenever so many bytes were written, so that the sync at the end finds little to do.
+/// Bytes between two starts of write-back, to leave little for the final sync.
 const BYTES_PER_SYNC: u64 = 1 << 20;
 
-/// Writes one table, block-based whatever else the family writes: only such tables can be ingested. Keys ascend strictly in
-/// the family's order.
+/// Writes one table, always block-based: no other kind can be ingested. Keys ascend strictly in the family's order.
 ///
-/// Where the options have [`TableKind::AutoSort`] as table factory (`VecAutoSortTable`), keys come in any order, and any
-/// number of times: what was added last counts. They are sorted when the table is finished.
+/// With [`TableKind::AutoSort`] as table factory (`VecAutoSortTable`), keys come in any order and any number of times:
+/// the last entry of a key counts. They are sorted when the table is finished.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -51,13 +50,13 @@ pub struct TableWriter {
     sorts: bool,
     /// The internal key of the last point entry; empty before the first.
     last: Vec<u8>,
-    /// Memory for that of the one being added.
+    /// Buffer for the internal key being added.
     next: Vec<u8>,
     /// The first start and the last end of the range deletions.
     deleted: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// A table that was written.
+/// A finished table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenTable {
     pub path: PathBuf,
@@ -66,16 +65,16 @@ pub struct WrittenTable {
     pub entries: u64,
     /// The first user key; the start of a range deletion counts as one.
     pub smallest: Vec<u8>,
-    /// The last user key, or the end of a range deletion, which is outside.
+    /// The last user key, or the exclusive end of a range deletion.
     pub largest: Vec<u8>,
 }
 
 impl TableWriter {
-    /// Begins a table at `path`, where there must be nothing, for families with these options. Any family that has the
-    /// same order of keys can take it in.
+    /// Begins a table at `path` for families with these options. No file may exist there. Any family with the same
+    /// order of keys can ingest the table.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is a file, or the options contradict each other. `Io`, `NoSpace`.
+    /// `InvalidArgument`: the file exists, or the options contradict each other. `Io`, `NoSpace`.
     pub fn create(vfs: Arc<dyn Vfs>, path: impl AsRef<Path>, options: &FamilyOptions) -> Result<TableWriter> {
         let sorting = match options.table_factory.without_level() {
             TableKind::AutoSort(sorting) => Some(sorting),
@@ -84,7 +83,7 @@ impl TableWriter {
         Self::begin(vfs, path.as_ref(), options, TableOrigin::default(), sorting)
     }
 
-    /// As [`create`](Self::create), for one family and keys that come in order.
+    /// As [`create`](Self::create), for one family and ascending keys.
     pub(crate) fn create_at(vfs: Arc<dyn Vfs>, path: &Path, rules: &FamilyRules) -> Result<TableWriter> {
         let origin = TableOrigin { family: Some(rules.id), family_name: rules.name.clone(), ..TableOrigin::default() };
         Self::begin(vfs, path, &rules.options, origin, None)
@@ -100,7 +99,7 @@ impl TableWriter {
         let now_s = vfs.unix_time_us() / 1_000_000;
         let origin = TableOrigin {
             db_id: MAKER.to_owned(),
-            // One for each table: with the file's number it makes the id by which caches know the table.
+            // One per table: with the file's number it identifies the table in caches.
             session_id: new_session(&*vfs),
             file_number: FileNumber(1),
             creation_time_s: now_s,
@@ -123,8 +122,8 @@ impl TableWriter {
     /// Adds a key with its value.
     ///
     /// # Errors
-    /// `InvalidArgument`: the key does not stand after the last one, or the entry is too large; the table is as it was.
-    /// `Io`, `NoSpace`: the table cannot be finished any more.
+    /// `InvalidArgument`: the key is not above the last one, or the entry is too large; the table is unchanged. `Io`,
+    /// `NoSpace`: the table can no longer be finished.
     pub fn put(&mut self, user_key: &[u8], value: &[u8]) -> Result<()> {
         self.add(user_key, ValueKind::Value, value)
     }
@@ -134,24 +133,24 @@ impl TableWriter {
         self.add(user_key, ValueKind::Merge, operand)
     }
 
-    /// Deletes a key from what the table is ingested over. Errors as of [`put`](Self::put).
+    /// Deletes a key from the data under the ingested table. Errors as of [`put`](Self::put).
     pub fn delete(&mut self, user_key: &[u8]) -> Result<()> {
         self.add(user_key, ValueKind::Deletion, &[])
     }
 
     /// Deletes a key that was put exactly once since its last deletion. Errors as of [`put`](Self::put).
     ///
-    /// RocksDB's `SstFileWriter` has no such entries, and builds of RocksDB with assertions (Debian's tools) abort when
-    /// they read them from a table that was ingested: [`delete`](Self::delete) is for tables that RocksDB takes in.
+    /// RocksDB's `SstFileWriter` has no such entries. RocksDB builds with assertions (Debian's tools) abort when they
+    /// read one from an ingested table: use [`delete`](Self::delete) in tables for RocksDB.
     pub fn single_delete(&mut self, user_key: &[u8]) -> Result<()> {
         self.add(user_key, ValueKind::SingleDeletion, &[])
     }
 
-    /// Deletes the keys in `[start, end)` from what the table is ingested over; the table's own entries stay. Ranges can
-    /// come in any order, and overlap.
+    /// Deletes the keys in `[start, end)` from the data under the ingested table; the table's own entries stay. Ranges
+    /// may come in any order, and overlap.
     ///
     /// # Errors
-    /// As of [`put`](Self::put); `InvalidArgument` where `start` is behind `end`. An empty range is none, as in RocksDB.
+    /// As of [`put`](Self::put); `InvalidArgument` if `start` is above `end`. An empty range is ignored, as in RocksDB.
     pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
         match self.order.user.compare(start, end) {
             Ordering::Greater => {
@@ -172,7 +171,7 @@ impl TableWriter {
         self.add_next(value)
     }
 
-    /// Adds an entry by its internal key, whose number must be zero. Errors as of [`put`](Self::put).
+    /// Adds an entry by its internal key, with sequence number zero. Errors as of [`put`](Self::put).
     pub(crate) fn add_internal(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
         self.next.clear();
         self.next.extend_from_slice(internal_key);
@@ -186,7 +185,7 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Adds a range deletion whose number is zero. Errors as of [`put`](Self::put).
+    /// Adds a range deletion with sequence number zero. Errors as of [`put`](Self::put).
     pub(crate) fn add_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
         self.builder.add_tombstone(tombstone)?;
         let order = &self.order.user;
@@ -200,8 +199,8 @@ impl TableWriter {
         Ok(())
     }
 
-    /// The builder takes several entries of one key, as tables of a database have them; here none could be told from
-    /// another, since all have the same number.
+    /// Rejects descending and repeated keys. The builder accepts repeated keys, for a database's tables; here they
+    /// would share one sequence number.
     fn check_order(&self, user_key: &[u8]) -> Result<()> {
         if self.sorts || self.last.is_empty() || self.order.user.compare(user_key, key::user_key(&self.last)).is_gt() {
             return Ok(());
@@ -211,18 +210,18 @@ impl TableWriter {
         Err(Error::invalid_argument(what).at_path(&self.file.path))
     }
 
-    /// Point entries and range deletions so far, those included whose key was added again.
+    /// Point entries and range deletions so far, including entries of repeated keys.
     pub fn entries(&self) -> u64 {
         self.builder.entries()
     }
 
-    /// Bytes that the file would have if it ended now, about.
+    /// Approximate size of the file if it were finished now, in bytes.
     pub fn estimated_bytes(&self) -> u64 {
         self.builder.estimated_bytes()
     }
 
-    /// Ends the table and makes its contents survive a power loss. That its name does too takes a sync of the directory,
-    /// which is the caller's to do, once for all tables in it.
+    /// Finishes and syncs the table: its contents survive a power loss. Its name does so once the caller syncs the
+    /// directory, once for all tables in it.
     ///
     /// # Errors
     /// `InvalidArgument`: there is no entry. `Io`, `NoSpace`. The file is removed.
@@ -250,7 +249,7 @@ impl TableWriter {
 }
 
 fn config(path: &Path, options: &FamilyOptions, origin: TableOrigin) -> TableBuilderConfig {
-    // No level is known yet. Most tables that are ingested are given the last one that holds anything.
+    // The level is not known yet. Most ingested tables get the last one with data.
     let compression = options.compression_at(options.num_levels.saturating_sub(1), true);
     let mut compression_options = options.compression_opts.clone();
     if compression != CompressionKind::Zstd {
@@ -271,7 +270,7 @@ fn config(path: &Path, options: &FamilyOptions, origin: TableOrigin) -> TableBui
     }
 }
 
-/// The file of a table being written; removed when dropped before it is finished.
+/// The file of a table being written; removed if dropped unfinished.
 struct Unfinished {
     vfs: Arc<dyn Vfs>,
     path: PathBuf,

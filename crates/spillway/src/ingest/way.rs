@@ -1,6 +1,6 @@
-//! The modes that find their way free before the tables come: whatever an ingest overlaps in memory is flushed first,
-//! while writes that could bring more of it are kept out. Then its tables go under everything that memory holds, and can
-//! be given levels at once, before older entries of the queue have left it: nothing of theirs is in those (Q1).
+//! For ingests giving levels at once: everything in memory overlapping the tables is flushed first, while overlapping
+//! writes are kept out. The tables then share no key with older queue entries, so they can leave the queue before them
+//! (Q1).
 
 use std::sync::Arc;
 
@@ -16,24 +16,23 @@ use crate::core::space::Needs;
 use crate::ingest::commit::Ingester;
 use crate::queue::flushable::Flushable;
 
-/// Flushes that `FlushFirst` waits for with the gate open before it closes it for one.
+/// Most flushes `FlushFirst` waits for with the gate open, before it flushes with the gate closed.
 const FLUSHES_OUTSIDE_MAX: usize = 3;
 
-/// What keeps others off an ingest's keys, and what it took.
+/// Latch over an ingest's keys, and the flushes needed before.
 pub(super) struct Way<'a> {
     pub latch: LatchGuard<'a>,
-    /// How often memtables were flushed: while others could write to the keys, and while they could not.
     pub flushes: Flushes,
 }
 
-/// Flushes that an ingest waited for.
+/// Flushes an ingest waited for: `outside` while overlapping writes went on, `inside` while they were kept out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Flushes {
     pub outside: usize,
     pub inside: usize,
 }
 
-/// An entry of a family's queue, or its mutable memtable, that an ingest overlaps: it has to be in tables before.
+/// A queue entry or mutable memtable overlapping the ingest. It must be flushed first.
 struct Met {
     family: Arc<Family>,
     entry: Arc<dyn Flushable>,
@@ -41,12 +40,12 @@ struct Met {
 }
 
 impl Ingester {
-    /// Flushes everything in memory that overlaps `covered`. The latch in the result keeps writers from the keys that
-    /// `flushables` touch, so nothing new overlaps until it is dropped.
+    /// Flushes everything in memory overlapping `covered`. The returned latch keeps writers from the keys of
+    /// `flushables`, so nothing new overlaps until its drop.
     ///
     /// # Errors
-    /// `InvalidArgument`: that takes a flush, or a number, and the options forbid it. `Busy`: it would have to wait, and
-    /// the options forbid that. `Closed`, `ReadOnly`.
+    /// `InvalidArgument`: a flush or a sequence number is needed, and the options forbid it. `Busy`: it would wait, and
+    /// `no_slowdown` is set. `Closed`, `ReadOnly`.
     pub(super) fn make_way(
         &self,
         flushables: &[NewFlushable],
@@ -79,7 +78,7 @@ impl Ingester {
         }
     }
 
-    /// Closes the gate for all writers, or latches what is touched.
+    /// Closes the gate for all writers (`Blocking`, `FlushFirst`), or latches the touched keys.
     fn exclude_others(&self, flushables: &[NewFlushable], options: &IngestOptions) -> Result<LatchGuard<'_>> {
         if !matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst) {
             let waiter = Waiter { no_slowdown: options.no_slowdown, is_writer: false };
@@ -92,8 +91,8 @@ impl Ingester {
         self.core.latches.acquire_all(&|| self.core.check_writable(), barrier)
     }
 
-    /// The youngest entry of each family's memory that overlaps what is covered of it. Writes that have numbers are waited for:
-    /// they wait for nobody.
+    /// Returns the youngest overlapping entry of each family's memory. First waits until all numbered writes are
+    /// visible; numbered writes wait for no latch.
     fn met_in_memory(&self, covered: &[(Arc<Family>, Coverage)]) -> Result<Vec<Met>> {
         let numbered = self.core.commit.lock().last_seq;
         self.core.pipeline.wait_visible(numbered)?;
@@ -104,7 +103,7 @@ impl Ingester {
         Ok(met)
     }
 
-    /// Has the entries flushed, and whatever is older in their families.
+    /// Flushes the entries and everything older in their families, and waits.
     fn flush_met(&self, met: &[Met]) -> Result<()> {
         let _awaited = self.core.context.throttle.await_flushes();
         self.core.space.try_now(Needs::Flush);
@@ -143,7 +142,7 @@ fn youngest_met(family: &Arc<Family>, coverage: &Coverage) -> Result<Option<Met>
 }
 
 /// # Errors
-/// `InvalidArgument`, `Busy`: no memtable may be flushed for the ingest, writers stopped or not.
+/// `InvalidArgument`, `Busy`: the options forbid any flush for the ingest.
 fn check_may_flush(takes_number: bool, no_slowdown: bool) -> Result<()> {
     if !takes_number {
         return Err(needs_number("keys of the ingest are in memtables"));
@@ -152,7 +151,7 @@ fn check_may_flush(takes_number: bool, no_slowdown: bool) -> Result<()> {
 }
 
 /// # Errors
-/// `InvalidArgument`: writers may not be stopped for a flush, be it only those of the same keys.
+/// `InvalidArgument`: the options forbid stopping writers for a flush, even writers of the same keys only.
 fn check_may_block(is_allowed: bool) -> Result<()> {
     if is_allowed {
         return Ok(());

@@ -1,8 +1,8 @@
-//! Background work: who does it, and in what order.
+//! Background jobs: how they are picked and run.
 //!
-//! Flushes and compactions share one shape: *pick* looks at the state and says what to do, under the state lock; *run*
-//! does the I/O and holds no lock; *install* rechecks and publishes. Upkeep makes spares and deletes files. All of it runs
-//! on threads of an [`Env`]. If the vfs runs inline, [`Core::drive`] does it on the calling thread, so that a run is deterministic.
+//! Flushes and compactions have three steps. *Pick* chooses the work under the state lock; *run* does the I/O and holds
+//! no lock; *install* rechecks and installs the result. Upkeep makes spares and deletes files. Jobs run on threads of
+//! an [`Env`]. If the vfs runs inline, [`Core::drive`] runs them on the calling thread, so that a run is deterministic.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -71,16 +71,16 @@ impl Jobs {
         Arc::new(jobs)
     }
 
-    /// Has background work run on threads of an Env; not where the vfs runs inline.
+    /// Registers with `env`, to run jobs on its threads. Does nothing if the vfs runs inline.
     ///
     /// # Errors
-    /// `Io`: there is no thread to be had.
+    /// `Io`: no thread could be started.
     pub fn register(self: &Arc<Self>, env: &Env) -> Result<()> {
         if self.core.context.vfs.runs_inline() {
             return Ok(());
         }
         let options = &self.core.context.options;
-        // As in RocksDB: a quarter of the jobs flush, the others compact, and there is one of each at least.
+        // As in RocksDB: a quarter of the jobs flush, the rest compact, at least one of each.
         let flushes = (options.max_background_jobs / 4).max(1);
         let limits = Limits {
             flushes,
@@ -126,7 +126,8 @@ impl Jobs {
         self.tell_stall_changes();
     }
 
-    /// Makes present what is written next, and spares, deletes what nothing needs, and tells of what changed.
+    /// One round of upkeep: notifies listeners, seals memtables over the limit, makes spares, prefaults, deletes
+    /// obsolete files.
     pub fn keep_up(&self) {
         self.tell_background_errors();
         self.tell_stall_changes();
@@ -135,7 +136,7 @@ impl Jobs {
         }
         if let Some(error) = self.core.background_error() {
             if error.kind() == ErrorKind::NoSpace {
-                self.purge_obsolete(); // which no edit can name any more that is to come (V3)
+                self.purge_obsolete(); // no later edit can name these files (V3)
             }
             self.core.removals.give_back_all_space();
             return;
@@ -149,7 +150,7 @@ impl Jobs {
         self.wal.keep_present();
         let kept = kept.and_then(|()| self.wal.make_spare_log());
         if let Err(e) = kept {
-            // Not fatal: a writer that finds no spare makes one itself, and reports what fails then.
+            // Not fatal: a writer without a spare makes one itself and reports its error.
             note::warn!(error = %e, "cannot make a spare");
         }
         if let Err(e) = self.installer.note_logs() {
@@ -160,7 +161,7 @@ impl Jobs {
         self.core.removals.give_back_space();
     }
 
-    /// Deletes the files whose last pin went (Q3). A file that cannot be deleted is left for the next open.
+    /// Deletes files whose last pin is gone (Q3). If deletion fails, the next open retries it.
     pub fn purge_obsolete(&self) {
         for file in self.core.purge.take() {
             let path = self.core.path_of(file.file_type, file.number);
@@ -201,7 +202,7 @@ impl Client for Jobs {
             Lane::Flush => Needs::Flush,
             _ => Needs::Compaction,
         };
-        // Also where what is picked is compared by the caller's code.
+        // Picking can panic, too: it calls the user's comparator.
         let worked = caught("a background thread", || {
             let job = self.pick(needs, &mut self.core.state.lock());
             Ok(job.map(|job| {

@@ -1,4 +1,4 @@
-//! Turns of upkeep, and what they tell the outside from time to time: changes of back-pressure, and dumps of the statistics.
+//! Turns of upkeep, and their reports: stall changes and statistics dumps.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,19 +13,19 @@ use crate::commit::stall::{Debt, StallCause};
 use crate::core::FamilyState;
 use crate::jobs::Jobs;
 
-/// How writes to a family are held up.
+/// Back-pressure on a family's writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StallCondition {
     cause: StallCause,
-    /// Stopped altogether; slowed down otherwise.
+    /// Stopped if true, slowed down if false.
     stopped: bool,
 }
 
-/// The families that listeners were told are held up, and how.
+/// Stall conditions last reported to listeners, by family.
 pub(crate) type ToldStalls = BTreeMap<FamilyId, (String, StallCondition)>;
 
 impl StallCondition {
-    /// `None` where writes go freely.
+    /// `None` if writes go freely.
     fn of(family: &FamilyState) -> Option<Self> {
         if family.family.has_waiting_writers() {
             return Some(StallCondition { cause: StallCause::Memtables, stopped: true });
@@ -36,14 +36,14 @@ impl StallCondition {
 }
 
 impl Jobs {
-    /// Tells the listeners of background errors that they were not told of, and what became of them.
+    /// Notifies listeners of unreported background errors and of their outcome.
     pub(crate) fn tell_background_errors(&self) {
         let untold = std::mem::take(&mut *self.core.untold.lock());
         untold.iter().for_each(|event| self.core.context.notify(event));
     }
 
-    /// Tells the listeners of families whose back-pressure is another than they were told last. A change that was undone
-    /// since the last look goes untold.
+    /// Notifies listeners of families with a changed stall condition. A change undone since the last look is not
+    /// reported.
     pub(crate) fn tell_stall_changes(&self) {
         if self.told_stalls.lock().is_empty() && !self.holds_writers_up() {
             return;
@@ -78,8 +78,8 @@ impl Jobs {
         !self.core.stall.is_free() || self.core.families.load().iter().any(|family| family.has_waiting_writers())
     }
 
-    /// One turn of upkeep; `is_over`: the time is over that the last one returned. How long it is until something is due.
-    /// Upkeep has one turn at a time.
+    /// Runs one turn of upkeep; turns never overlap. `is_over`: the wait returned by the last turn has elapsed. Returns
+    /// the time until something is due.
     pub(crate) fn turn_of_upkeep(&self, is_over: bool) -> Option<Duration> {
         if self.core.is_closing() {
             return None;
@@ -111,9 +111,9 @@ impl Jobs {
         Duration::from_secs(period_s.into())
     }
 
-    /// Ends what the last turn was to wait for, as far as it is due.
+    /// Ends the last turn's waits, as far as they are due.
     fn end_due_waits(&self, waits: &UpkeepWaits, is_over: bool) {
-        // Whatever the vfs's clock says: one in memory stands still meanwhile.
+        // Independent of the vfs's clock: an in-memory clock stands still meanwhile.
         let has_waited = is_over && waits.limit == waits.until_flush;
         if let Some(due) = waits.flush_at.filter(|due| has_waited || *due <= self.core.context.vfs.now()) {
             self.core.state.lock().end_flush_waits(due);
@@ -122,7 +122,7 @@ impl Jobs {
         self.look_for_space(is_over && waits.limit == waits.until_look);
     }
 
-    /// Notes what upkeep waits for. How long.
+    /// Notes upkeep's waits. Returns the shortest.
     fn wait_for_next_turn(&self, dumps: Dumps) -> Option<Duration> {
         let now = || self.core.context.vfs.now();
         let (flush_at, until_dump) = (self.core.state.lock().next_flush_at(), dumps.until_next(now()));
@@ -135,7 +135,7 @@ impl Jobs {
     }
 }
 
-/// What upkeep waits for between two turns.
+/// Upkeep's waits between two turns.
 #[derive(Default)]
 pub(crate) struct UpkeepWaits {
     /// `None` before the first turn.
@@ -155,10 +155,10 @@ fn note_stall(event: &Event) {
     }
 }
 
-/// When statistics are dumped.
+/// Schedule of statistics dumps.
 #[derive(Clone, Default)]
 struct Dumps {
-    /// Zero for never.
+    /// Zero: never.
     period: Duration,
     next: Duration,
 }
@@ -168,12 +168,12 @@ impl Dumps {
         Dumps { period, next: now + period }
     }
 
-    /// `None` where there is none to wait for.
+    /// `None` if dumps are off.
     fn until_next(&self, now: Duration) -> Option<Duration> {
         (!self.period.is_zero()).then(|| self.next.saturating_sub(now))
     }
 
-    /// Whether one is due; the next then is a period away, however late this one was.
+    /// Whether a dump is due. If so, the next is one period from `now`, however late this one was.
     fn take_due(&mut self, now: Duration) -> bool {
         let is_due = !self.period.is_zero() && now >= self.next;
         if is_due {

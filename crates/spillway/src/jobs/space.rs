@@ -1,4 +1,4 @@
-//! Jobs that failed for want of space, tried again; and the end of background errors.
+//! Retries of jobs that failed for lack of space, and the end of background errors.
 
 use base::{Error, ErrorKind, Result};
 
@@ -8,25 +8,25 @@ use crate::core::space::Needs;
 use crate::jobs::Jobs;
 
 impl Jobs {
-    /// Has those tried again that waited long enough, or that there is room for. `has_waited`: until the look was due,
-    /// whatever the vfs's clock says. A part of upkeep.
+    /// Retries jobs whose retry delay has passed or whose space is free now. `has_waited`: the time until the look has
+    /// passed, whatever the vfs's clock says. Part of upkeep.
     pub(crate) fn look_for_space(&self, has_waited: bool) {
         let now = self.core.context.vfs.now();
         let Some(left) = self.core.space.until_next_look(now) else { return };
         if !left.is_zero() && !has_waited {
             return;
         }
-        let now = now + left; // as a clock would say that stood still meanwhile
+        let now = now + left; // the vfs's clock may have stood still meanwhile
         let due = self.core.space.try_what_is_due(now, self.core.free_bytes());
         if due.contains(&Needs::Manifest) {
-            let _ = self.mend(); // noted there
+            let _ = self.mend(); // handled there
         }
         if !due.is_empty() {
             self.core.wake_all();
         }
     }
 
-    /// Ends lacks that nobody is left to try: what lacked space is not wanted any more.
+    /// Ends lacks without a job left to retry: the work is no longer wanted.
     pub(crate) fn end_idle_lacks(&self, state: &State) {
         if !self.core.space.any() {
             return;
@@ -39,10 +39,10 @@ impl Jobs {
         }
     }
 
-    /// Makes the database take writes again after a background error that can be mended while it is open.
+    /// Makes the database writable again after a background error, if this needs no reopening.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason, if a reopening is needed or a new MANIFEST cannot be written.
     pub(crate) fn mend(&self) -> Result<()> {
         self.check_mendable()?;
         self.core.space.try_now(Needs::Manifest);
@@ -54,14 +54,14 @@ impl Jobs {
             return Err(error);
         }
         self.core.clear_background_error();
-        // What failed since it was looked at found an error there, and told nobody.
+        // A failure since the first check met the old background error and was not reported.
         self.check_mendable().inspect_err(|error| self.core.fail(error))?;
         self.core.job_succeeded(Needs::Manifest, u64::MAX);
         Ok(())
     }
 
     /// # Errors
-    /// What only a reopening mends.
+    /// Failures that only a reopening mends.
     fn check_mendable(&self) -> Result<()> {
         self.core.logs.check()?;
         if self.core.pipeline.is_broken() {
@@ -70,7 +70,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Tries at once whatever lacks space; see [`Db::resume`](crate::Db::resume).
+    /// Retries at once all jobs lacking space; see [`Db::resume`](crate::Db::resume).
     pub(crate) fn resume(&self) -> Result<()> {
         if self.core.is_closing() {
             return Err(Error::closed("the database is closed"));

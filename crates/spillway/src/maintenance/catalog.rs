@@ -1,4 +1,4 @@
-//! Families created and dropped, and their options changed.
+//! Creates and drops families, and changes their options.
 
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Catalog<'_> {
         drop(state);
         drop(manifest);
         if let Some(dropped) = dropped {
-            // Whoever still reads the family keeps its memtables, and no writer waits for that.
+            // Readers may keep the memtables; a writer short of memory releases their charges.
             let sealed = dropped.queue.iter().filter_map(|entry| entry.charge());
             sealed.for_each(|charge| charge.left_queue());
             dropped.mutable.memtable_charge().left_queue();

@@ -1,9 +1,8 @@
-//! Checkpoints: another directory that is the database as it was at one instant, made while writes go on.
+//! Checkpoints: a copy of the database at one instant in another directory, made while writes go on.
 //!
-//! Tables and complete logs never change again, so they are linked; the log that is being written is copied through the
-//! end of what is published, since a link to it would grow with the original. What is linked or copied is pinned
-//! meanwhile (Q3). Nothing is flushed, except writes that went to no log. Keeps D2 and D3: the copy is a prefix of the
-//! history. It has the database's id, as with RocksDB.
+//! Tables and complete logs are immutable, so they are linked. The current log is copied through its published end,
+//! since a link would grow with the original. Files are pinned until linked or copied (Q3). Only unlogged writes are
+//! flushed. Keeps D2 and D3: the copy is a prefix of the history. It has the database's id, as in RocksDB.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -34,11 +33,11 @@ use crate::wal::logs::ActiveLog;
 pub(crate) fn checkpoint_beside(dir: &Path, options: &OpenOptions, to: &Path) -> Result<SeqNo> {
     let mut options = OpenOptions { read_only: true, bear_damage: false, ..options.clone() };
     if matches!(options.other_families, OtherFamilies::Refuse) {
-        options.other_families = OtherFamilies::OpenWith(Box::default()); // none is left out
+        options.other_families = OtherFamilies::OpenWith(Box::default()); // include every family
     }
     let mut made = None;
     let last = copy_beside(dir, &options, |found| {
-        made = None; // what an attempt before left is removed first
+        made = None; // removes the previous attempt's files
         made = Some(stage_beside(found, to)?);
         Ok(())
     })?;
@@ -46,7 +45,7 @@ pub(crate) fn checkpoint_beside(dir: &Path, options: &OpenOptions, to: &Path) ->
     Ok(last)
 }
 
-/// Links tables first: they may go at any time. Of a log what was read of it is copied.
+/// Links tables first: they may be deleted at any time. Copies only the bytes read of a log.
 fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
     let context = found.context;
     let staging = Staging::begin(context.vfs.clone(), to)?;
@@ -67,7 +66,7 @@ fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
     Ok(staging)
 }
 
-/// The text of the options file for a copy of the database, whose logs lie in its directory itself.
+/// The OPTIONS text of a copy, with its logs in its own directory.
 fn describe_options(options: &DbOptions, families: &[Arc<Family>], audience: ini::Audience) -> String {
     let mut options = options.clone();
     options.wal_dir.clear();
@@ -78,37 +77,37 @@ fn describe_options(options: &DbOptions, families: &[Arc<Family>], audience: ini
 
 /// The database at one instant, pinned.
 pub(crate) struct Capture {
-    /// Its log ends are those of the logs below, where they do not end by themselves.
+    /// Its `log_ends` cover the logs below without an end record.
     pub snapshot: ManifestSnapshot,
-    /// Those of the versions, and those that the logs name: ingested, and without a level when this was captured.
+    /// Tables of the versions, and ingested tables still without a level.
     tables: Vec<Arc<TableFile>>,
     /// The number of the copy's MANIFEST.
     pub manifest: FileNumber,
-    /// Complete logs, and those of large batches.
+    /// Complete logs and large-batch files.
     older_logs: Vec<(FileNumber, Arc<LogLife>)>,
-    /// The log that was being written, and the bytes of it that count.
+    /// The current log and its captured length in bytes.
     current: Option<(FileNumber, Arc<LogLife>, u64)>,
     pub families: Vec<Arc<Family>>,
 }
 
-/// A file of what was captured, which pins it.
+/// A captured file, pinned.
 pub(crate) struct CapturedFile {
     pub path: PathBuf,
     pub content: Content,
 }
 
-/// What is in a captured file, and whether it can change.
+/// A captured file's kind, and whether it can change.
 pub(crate) enum Content {
-    /// Never changes.
+    /// Immutable.
     Table(Arc<TableFile>),
-    /// Never changes any more, but that zeros behind its end are given back when it is closed.
+    /// Immutable, except that closing the log truncates its trailing zeros.
     CompleteLog(FileType, FileNumber),
-    /// The first `bytes` count, and do not change.
+    /// The first `bytes` are captured and immutable.
     GrowingLog { bytes: u64 },
 }
 
 impl Capture {
-    /// The logs that recovery does not need, and values in tables do. Nobody writes them any more.
+    /// Logs needed only by values in tables. They are no longer written.
     fn logs_of_values(&self) -> BTreeSet<FileNumber> {
         let current = self.current.iter().map(|(number, ..)| *number);
         let others: BTreeSet<FileNumber> = self.older_logs.iter().map(|(number, _)| *number).chain(current).collect();
@@ -138,20 +137,20 @@ impl Copier<'_> {
         Ok(capture.snapshot.last_seq)
     }
 
-    /// Memtables that hold writes which are in no log can be had from tables only.
+    /// Flushes memtables with unlogged writes: only tables can carry those into a copy.
     pub(crate) fn flush_what_no_log_has(&self) -> Result<()> {
         let families: Vec<_> = self.core.families.load().iter().filter(|f| f.has_unlogged_writes()).cloned().collect();
         self.flusher.flush_families(&families.iter().collect::<Vec<_>>())
     }
 
-    /// Holds the manifest lock throughout: no table comes or goes and no family is made or dropped between the state
-    /// that is captured and the end of the log that completes it.
+    /// Holds the manifest lock between capturing versions and taking the log's end: no table or family is added or
+    /// removed in between.
     pub(crate) fn capture(&self) -> Result<Capture> {
         let manifest = self.installer.manifest.lock();
         let closed = || Error::closed("the database is closed");
         manifest.as_ref().ok_or_else(closed)?;
         let number = self.core.context.numbers.take();
-        // Ends before pins: a log can be let go in between, but a pinned one never lacks its end.
+        // Ends before pins: a log may be released in between, but a pinned log never lacks its end.
         let mut log_ends = self.core.logs.recovered_ends();
         let (mut pins, current) = {
             let commit = self.core.commit.lock();
@@ -165,8 +164,8 @@ impl Copier<'_> {
         let end_offset = self.published_end_of(current.as_deref())?;
         snapshot.last_seq = self.core.pipeline.visible();
         let mut late = self.large_batches_beside(&pins);
-        // After the log's end was taken, so that no ingest before it is missing; none was linked since, for that takes the
-        // manifest lock.
+        // Read after the log's end, so no ingest before the end is missing. Linking takes the manifest lock, so none
+        // was linked since.
         let tables: Vec<Arc<TableFile>> =
             self.core.state.lock().families.values().flat_map(FamilyState::tables).cloned().collect();
         let leaves_values = |table: &Arc<TableFile>| !table.meta.value_logs.is_empty();
@@ -176,25 +175,25 @@ impl Copier<'_> {
             late.clear();
         }
         drop(manifest);
-        log_ends.iter_mut().for_each(|end| end.on_disk = true); // with the current log's end all before it was synced
+        log_ends.iter_mut().for_each(|end| end.on_disk = true); // synced with the current log's end
         log_ends.retain(|end| pins.iter().any(|(pinned, _)| *pinned == end.log));
         let at = pins.iter().position(|(pinned, _)| current.as_ref().is_some_and(|log| *pinned == log.number()));
         let life = at.map(|at| pins.split_off(at)).and_then(|of_current| of_current.into_iter().next());
-        // An empty one says that logs before it are not needed, which may be there for the values in them.
+        // An empty log marks older logs as unneeded by recovery; they may be kept for their values.
         let is_wanted = end_offset > FILE_HEADER_BYTES || has_values_in_logs;
         let current = life.filter(|_| is_wanted).map(|(number, life)| (number, life, end_offset));
         if let Some((log, _, end_offset)) = current {
             log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq, on_disk: true });
         }
         snapshot.log_row = row_of(&pins, current.as_ref().map(|(number, ..)| *number));
-        snapshot.log_dir.clear(); // they are copied beside the tables
+        snapshot.log_dir.clear(); // logs are copied beside the tables
         pins.extend(late);
         snapshot.log_ends = log_ends;
         Ok(Capture { snapshot, tables, manifest: number, older_logs: pins, current, families })
     }
 
-    /// The logs of large batches that came after `pins`. The current log can commit some before its end was taken; none
-    /// was let go since, for that takes the manifest lock.
+    /// Large-batch files created after `pins`: the current log may commit some before its end is taken. Releasing them
+    /// takes the manifest lock, so none is gone.
     fn large_batches_beside(&self, pins: &[(FileNumber, Arc<LogLife>)]) -> Vec<(FileNumber, Arc<LogLife>)> {
         let mut late = self.core.logs.pin_all();
         late.retain(|(number, life)| {
@@ -203,11 +202,12 @@ impl Copier<'_> {
         late
     }
 
-    /// How many bytes of the current log are published, once everything in the logs before it is; all of that is synced then.
+    /// Returns the published bytes of the current log, after all older logs are published. Syncs everything up to
+    /// there.
     fn published_end_of(&self, log: Option<&ActiveLog>) -> Result<u64> {
         let mut published = self.core.pipeline.published_log();
         while log.is_some_and(|log| published < log.base()) {
-            // Writers that reserved space in the log before are still copying: this takes microseconds.
+            // Writers are still copying into the previous log's reserved space: takes microseconds.
             self.core.check_writable()?;
             self.core.context.vfs.sleep(Duration::from_micros(50));
             published = self.core.pipeline.published_log();
@@ -219,9 +219,9 @@ impl Copier<'_> {
         Ok(log.map_or(0, |log| (published - log.base()).min(log.file.tail())))
     }
 
-    /// The files that a copy of what was captured needs beside the few that describe it.
+    /// The files a copy needs, except OPTIONS, IDENTITY, MANIFEST and CURRENT.
     pub(crate) fn files_of(&self, capture: &Capture) -> Vec<CapturedFile> {
-        // Virtual tables can share a file.
+        // Virtual tables may share a file.
         let tables: BTreeMap<FileNumber, &Arc<TableFile>> =
             capture.tables.iter().map(|table| (table.meta.physical_number(), table)).collect();
         let tables = tables.into_iter().map(|(number, table)| CapturedFile {
@@ -245,7 +245,7 @@ impl Copier<'_> {
         for file in self.files_of(capture) {
             match file.content {
                 Content::Table(table) => {
-                    table.open()?; // its end is whole and in place; its blocks are not read
+                    table.open()?; // checks the footer, not the blocks
                     staging.link_or_copy(&file.path)?;
                 }
                 Content::CompleteLog(..) => staging.link_or_copy(&file.path)?,
@@ -259,19 +259,19 @@ impl Copier<'_> {
         self.write_captured_manifest(&self.core.context.vfs, staging.dir(), capture)
     }
 
-    /// Writes the MANIFEST of what was captured, and CURRENT, which names it.
+    /// Writes the capture's MANIFEST and CURRENT.
     pub(crate) fn write_captured_manifest(&self, vfs: &Arc<dyn Vfs>, dir: &Path, capture: &Capture) -> Result<()> {
         let limit = self.core.context.options.max_manifest_file_size;
         ManifestWriter::create(vfs.clone(), dir, capture.manifest, &capture.snapshot, limit).map(drop)
     }
 
-    /// The text of the options file for a copy of the database, whose logs lie in its directory itself.
+    /// The OPTIONS text of a copy, with its logs in its own directory.
     pub(crate) fn describe_options(&self, families: &[Arc<Family>], audience: ini::Audience) -> String {
         describe_options(&self.core.context.options, families, audience)
     }
 }
 
-/// The row that older logs, oldest first, and the current one make; none where there is no log.
+/// The live WAL range of the older logs, oldest first, and the current one. `None` without logs.
 fn row_of(older: &[(FileNumber, Arc<LogLife>)], current: Option<FileNumber>) -> Option<LogRow> {
     let older = older.iter().filter(|(_, life)| life.file().file_type == FileType::Log).map(|(number, _)| *number);
     let mut row = older.chain(current);

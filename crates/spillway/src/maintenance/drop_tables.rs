@@ -1,4 +1,4 @@
-//! Dropping whole tables of a range of keys: space comes back at once, and nothing is read or written for it. Keeps V1-V3.
+//! Drops whole tables within a key range: frees space at once, without reading or writing data. Keeps V1-V3.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl KeyRange<'_> {
 }
 
 impl KeyRange<'_> {
-    /// The tables of the range below level 0 that no compaction reads, with their levels.
+    /// Tables within the range below level 0, with their levels. Skips inputs of running compactions.
     fn tables_in(&self, core: &Core, family: &Family) -> Vec<(usize, FileNumber)> {
         let state = core.state.lock();
         let Some(FamilyState { version, compactions, .. }) = state.families.get(&family.id()) else {
@@ -60,7 +60,7 @@ impl Copier<'_> {
                 core.drive_if_inline();
                 return Ok(dropped.len());
             }
-            family.check_live()?; // a compaction was faster (V2): what it made of them may go
+            family.check_live()?; // a compaction installed first (V2): its outputs may be droppable
         }
     }
 }

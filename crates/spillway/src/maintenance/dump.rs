@@ -1,4 +1,4 @@
-//! Single files as text, for people: tables, logs (ours and RocksDB's) and MANIFESTs.
+//! Prints single files as text: tables, logs (ours and RocksDB's) and MANIFESTs.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -18,11 +18,10 @@ use crate::version::{current, manifest};
 
 pub use table::{DumpPart, Properties, Table, dump_any as dump_table};
 
-/// Is shown a line; false ends the dump.
+/// Called with each line; returning false ends the dump.
 pub type Line<'a> = &'a mut dyn FnMut(&str) -> bool;
 
-/// Opens a table file by itself, whatever built-in order its keys are in. Values that it left in logs are looked for in
-/// logs beside it.
+/// Opens a table file by itself, in either built-in key order. Reads separated values from logs in the same directory.
 ///
 /// # Errors
 /// `Corruption`: damage. `Unsupported`: another format. `InvalidArgument`: its comparator is not built in.
@@ -43,10 +42,10 @@ pub fn open_table(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<AnyTable> {
     }
 }
 
-/// Shows the edits of a MANIFEST, or of the one that a database directory's CURRENT names.
+/// Shows the edits of a MANIFEST; of a directory's current MANIFEST if `path` is a directory.
 ///
 /// # Errors
-/// `Corruption`, `Unsupported`: the file and the offset; the lines before stand.
+/// `Corruption`, `Unsupported`: the file and the offset. Earlier lines are valid.
 pub fn dump_manifest(vfs: &dyn Vfs, path: &Path, line: Line<'_>) -> Result<()> {
     let manifest: PathBuf = match vfs.metadata(path)?.kind {
         FileKind::Directory => manifest::manifest_path(path, current::read_current(vfs, path)?),
@@ -56,11 +55,10 @@ pub fn dump_manifest(vfs: &dyn Vfs, path: &Path, line: Line<'_>) -> Result<()> {
     crate::version::dump::dump(vfs, &manifest, &mut |text| wanted = wanted && line(text))
 }
 
-/// Shows the records of a log: one line each, and an indented one for each change. What kind of log it is and its number
-/// are known from its name.
+/// Shows a log's records: one line each, and an indented line for each change. The file name gives the kind and number.
 ///
 /// # Errors
-/// `InvalidArgument`: the name is not that of a log. `Corruption`, with the offset; the lines before stand.
+/// `InvalidArgument`: not a log's name. `Corruption`, with the offset. Earlier lines are valid.
 pub fn dump_log(vfs: &dyn Vfs, path: &Path, line: Line<'_>) -> Result<()> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match file_name::parse(name) {
@@ -73,7 +71,7 @@ pub fn dump_log(vfs: &dyn Vfs, path: &Path, line: Line<'_>) -> Result<()> {
     }
 }
 
-/// What ends a dump early, since replay ends only with an error. Never shown.
+/// Error to end a replay early. Never shown.
 fn stopped() -> Error {
     Error::closed("the dump was ended")
 }
@@ -126,7 +124,7 @@ fn dump_rocksdb_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'
     Ok(())
 }
 
-/// Returns whether more is wanted.
+/// Returns false if `line` ended the dump.
 fn show_batch(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
     let batch = BatchReader::new(payload)?;
     let (first, count, bytes) = (batch.seq(), batch.declared_count(), payload.len());
@@ -141,7 +139,7 @@ fn show_batch(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// As [`show_batch`], of an ingest and the batch that rides with it.
+/// As [`show_batch`], for an ingest and its batch.
 fn show_ingest(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
     let (record, batch) = IngestRecord::decode(payload)?;
     let (first, families) = (record.first, record.families.len());

@@ -1,4 +1,4 @@
-//! Copies of databases, and what looks after them: checkpoints, backups, exports, checks, repair.
+//! Copies and care of databases: checkpoints, backups, exports, checks, repair.
 
 pub mod backup;
 pub(crate) mod catalog;

@@ -1,5 +1,5 @@
-//! Taking over a directory of RocksDB's: only if the caller agrees, and not without a word on what its options said that is
-//! done otherwise here.
+//! Adoption of a RocksDB directory: only with the caller's consent, and with warnings for every RocksDB option handled
+//! differently here.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use crate::open::replay::row;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 
-/// A family takes some kilobytes.
+/// A family takes a few kilobytes.
 const OPTIONS_BYTES_MAX: u64 = 64 << 20;
 
 /// # Errors
-/// `InvalidArgument`: the caller does not agree. `Unsupported`: the options that RocksDB ran with last change what is stored,
-/// kept or found, cannot be honoured or not be read, and the caller does not ignore that.
+/// `InvalidArgument`: the caller does not consent. `Unsupported`, unless unsupported options are ignored: RocksDB's
+/// last options change data in storage, retention or lookup and cannot be honoured, or they cannot be read.
 pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) -> Result<()> {
     if recovered.fenced || options.read_only {
         return Ok(());
@@ -64,7 +64,7 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) ->
     }
 }
 
-/// What the caller gives a family: objects that the file only names are found there.
+/// The caller's options for a family: they supply the objects that the file only names.
 fn supplied(options: &OpenOptions, family: &str) -> FamilyOptions {
     let named = options.families.iter().find(|(name, _)| name == family).map(|(_, options)| options.clone());
     named.unwrap_or_else(|| match &options.other_families {
@@ -73,7 +73,7 @@ fn supplied(options: &OpenOptions, family: &str) -> FamilyOptions {
     })
 }
 
-/// The newest OPTIONS file, its name and its text.
+/// The name and text of the newest OPTIONS file.
 fn newest_options(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, String)>> {
     let Some(newest) = row::numbers_in(vfs, dir, FileType::Options)?.last().copied() else { return Ok(None) };
     let name = file_name::format(FileType::Options, newest);

@@ -1,5 +1,5 @@
-//! What a copy takes of a database that another process has open for writing: what a reader finds there, which is a prefix of
-//! the history (D2).
+//! Copying a database while another process has it open for writing. The copy is a reader's state, a prefix of the
+//! history (D2).
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,23 +19,24 @@ use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
 use crate::version::file_name::FileType;
 use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
 
-/// A database that another process may be writing to, as a reader found it: a prefix of the history.
+/// A reader's state of a database that another process may be writing: a prefix of the history.
 pub(crate) struct Beside<'a> {
     pub context: &'a Context,
     pub families: Vec<Arc<Family>>,
     pub snapshot: ManifestSnapshot,
-    /// The number of a copy's MANIFEST.
+    /// The number of the copy's MANIFEST.
     pub manifest: FileNumber,
     pub tables: BTreeSet<FileNumber>,
-    /// Logs and large batches that a copy needs, with the bytes that count; all for those that only tables refer to.
+    /// Logs and large batches to copy, and how many bytes. `None`: the whole file (large batches; logs needed only by
+    /// tables).
     pub logs: Vec<(FileType, FileNumber, Option<u64>)>,
 }
 
-/// Recovers the database in `dir` for reading only, and has `copy` take its files. Where one went meanwhile, tries again.
-/// Returns the last number in it.
+/// Recovers the database in `dir` for reading only, and calls `copy` to copy its files. Retries if a file was deleted
+/// meanwhile. Returns the last sequence number in the copy.
 ///
 /// # Errors
-/// As for reading only; what `copy` yields while nothing moved.
+/// As opening for reading only; as `copy`, if nothing changed meanwhile.
 pub(crate) fn copy_beside(
     dir: &Path,
     options: &OpenOptions,

@@ -1,8 +1,8 @@
-//! RocksDB's `best_efforts_recovery`: the newest point of a MANIFEST at which all tables are there.
+//! RocksDB's `best_efforts_recovery`: the newest point of a MANIFEST at which all tables exist.
 //!
-//! The point is one of the whole database. The logs bring what followed it, where all of them are there: then nothing is
-//! lost (D2). Where one is gone the logs are not replayed, as in RocksDB; each family then is as its tables are, and what a
-//! family has in tables can be newer than what another lost with the logs. What does not count is moved to `lost/`.
+//! The point covers the whole database. If all logs exist, they are replayed on it and nothing is lost (D2). If a log
+//! is missing, no log is replayed, as in RocksDB: each family then has the state of its tables, and a family's tables
+//! may be newer than lost writes of other families. Unused files are moved to `lost/`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -22,10 +22,10 @@ use crate::version::recover::{Recovered, recover};
 use crate::version::replay::Replay;
 use crate::version::table_file::FileMeta;
 
-/// As [`recover`], going back where that is no help.
+/// As [`recover`], but goes back to the newest complete point if recovery fails or tables are missing.
 ///
 /// # Errors
-/// What [`recover`] yields, where there is no such point. The file system's.
+/// As [`recover`], if there is no such point. The file system's.
 pub(super) fn recover_best(vfs: &dyn Vfs, dir: &Path, log_dir: &Path) -> Result<Recovered> {
     let mut sizes = Sizes { vfs, dir, known: HashMap::new() };
     let error = match recover(vfs, dir) {
@@ -46,7 +46,7 @@ pub(super) fn recover_best(vfs: &dyn Vfs, dir: &Path, log_dir: &Path) -> Result<
     Err(error)
 }
 
-/// Which tables are there, of which size.
+/// Existing tables and their sizes in bytes.
 struct Sizes<'a> {
     vfs: &'a dyn Vfs,
     dir: &'a Path,
@@ -76,7 +76,7 @@ fn tables_of(recovered: &Recovered) -> impl Iterator<Item = &FileMeta> {
     recovered.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta)
 }
 
-/// Goes through the MANIFEST twice: for the point, and to it.
+/// Reads the MANIFEST twice: to find the point, and to replay up to it.
 fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber) -> Result<Option<Recovered>> {
     let path = manifest_path(sizes.dir, number);
     let vfs = sizes.vfs;
@@ -101,7 +101,7 @@ fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber) -> Result<Option<Reco
     replay.finish(number).map(Some).map_err(|error| error.at_path(path))
 }
 
-/// False where the record cannot follow those before.
+/// Returns false if the record cannot follow the records before it.
 fn add(replay: &mut Replay, payload: &[u8]) -> Result<bool> {
     let added =
         edit_codec::decode_record(payload).and_then(|edits| edits.into_iter().try_for_each(|edit| replay.add(edit)));
@@ -112,7 +112,7 @@ fn add(replay: &mut Replay, payload: &[u8]) -> Result<bool> {
     }
 }
 
-/// Up to the first that is damaged, or for which `visit` says false.
+/// Stops at the first damaged record, or when `visit` returns false.
 fn read_whole_records(vfs: &dyn Vfs, path: &Path, mut visit: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
     let mut reader = FramedReader::open(vfs, path, None, IoClass::Manifest)?;
     loop {
@@ -124,7 +124,7 @@ fn read_whole_records(vfs: &dyn Vfs, path: &Path, mut visit: impl FnMut(&[u8]) -
     }
 }
 
-/// Moves the tables of a later time to `lost/`, and logs that cannot be replayed.
+/// Moves tables newer than the point to `lost/`, and the logs if one is missing.
 fn set_aside(vfs: &dyn Vfs, (dir, log_dir): (&Path, &Path), recovered: &mut Recovered) -> Result<()> {
     let lost = Lost::new(vfs, dir);
     let mut kept: BTreeSet<FileNumber> = tables_of(recovered).map(FileMeta::physical_number).collect();

@@ -13,8 +13,8 @@ use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::recover;
 
-/// `info_dir` is the option `db_log_dir`. `log_dir`: where the logs lie, if not in `dir`. The caller says so: what an options
-/// file names may be another database's by now, since a copy of the files still names the original's directory.
+/// `info_dir`: the option `db_log_dir`. `log_dir`: the log directory, if not `dir`. The caller passes it: the options
+/// file of a copied database still names the original's log directory.
 pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &Arc<dyn Vfs>) -> Result<()> {
     if !vfs.exists(dir)? {
         return Ok(());
@@ -45,7 +45,7 @@ fn remove_event_logs(vfs: &dyn Vfs, names: &Names) -> Result<()> {
     logs.map(|name| names.dir.join(name)).try_for_each(|path| vfs.remove_file(&path))
 }
 
-/// What a load that was killed left. The caller holds the database's lock.
+/// Removes the leftovers of a killed load. The caller holds the database's lock.
 pub(crate) fn remove_load_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     let dir = dir.join(LOAD_DIR);
     if !vfs.exists(&dir)? {
@@ -57,7 +57,7 @@ pub(crate) fn remove_load_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     vfs.remove_dir(&dir)
 }
 
-/// Removes the files of a database in `dir` that `is_ours` takes for its own.
+/// Removes the files of a database in `dir` for which `is_ours` returns true.
 pub(crate) fn remove_files(vfs: &dyn Vfs, dir: &Path, is_ours: impl Fn(FileType, FileNumber) -> bool) -> Result<()> {
     for name in vfs.read_dir(dir)? {
         if file_name::parse(&name).is_some_and(|(kind, number)| is_ours(kind, number)) {

@@ -1,4 +1,4 @@
-//! What an event log begins with: the version, and the options in force.
+//! The header of an event log: the version, and the options in force.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use crate::core::family::Family;
 use crate::info_log::InfoLog;
 use crate::open::engine::Engine;
 
-/// Says which database was opened, and the options of its families. Called off every lock.
+/// Logs the identity of the opened database, and the options of its families. Called under no lock.
 pub(crate) fn note_opened(engine: &Engine) {
     let (context, log) = (&engine.core.context, &engine.core.context.info_log);
     if log.takes(InfoLogLevel::Header) {
@@ -23,17 +23,17 @@ pub(crate) fn note_opened(engine: &Engine) {
     note::info!(families = count, last_sequence = last_seq, "the database is open");
 }
 
-/// The options of a family, when it is opened or made. Called off every lock.
+/// Logs the options of a family, when opened or created. Called under no lock.
 pub(crate) fn note_family_options(log: &InfoLog, family: &Family) {
     if log.takes(InfoLogLevel::Header) {
         log.header(format!("--------------- Options for column family [{}]:", family.name()));
         log.group("Options", &*family.options());
-        log.write_out(); // or those of many families would not fit
+        log.write_out(); // the buffer cannot hold the options of many families
     }
 }
 
 impl InfoLog {
-    /// Says which program opens which directory, and the options of the database.
+    /// Logs the program's version, the directory and the options of the database.
     pub(crate) fn note_program(&self, dir: &Path, options: &DbOptions) {
         if self.takes(InfoLogLevel::Header) {
             self.header(format!("Spillway version: {}", env!("CARGO_PKG_VERSION")));
@@ -46,7 +46,7 @@ impl InfoLog {
         self.take(InfoLogLevel::Header, text);
     }
 
-    /// Every option of a group, as RocksDB prints them.
+    /// Logs every option of a group, in RocksDB's format.
     fn group(&self, prefix: &str, group: &dyn OptionGroup) {
         for (row, setting) in group.settings() {
             let name = format!("{prefix}.{}", row.name);

@@ -1,4 +1,4 @@
-//! The parts of an open database, put together, and its close.
+//! The parts of an open database, their assembly, and the close.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ use crate::wal::roll::Wal;
 /// Held from the open to the end of the close.
 pub(crate) type DirectoryLock = Mutex<Option<Box<dyn LockGuard>>>;
 
-/// The parts of an open database. Each holds the parts that it uses; none holds the engine.
+/// The parts of an open database. Each part holds the parts it uses; none holds the engine.
 pub(crate) struct Engine {
     pub core: Arc<Core>,
     pub installer: Arc<Installer>,
@@ -38,7 +38,7 @@ pub(crate) struct Engine {
     pub ingester: Ingester,
     pub jobs: Arc<Jobs>,
     pub options_file: OptionsFile,
-    /// What `rocksdb.stats` told last. A leaf lock.
+    /// The state of the last `rocksdb.stats` report. A leaf lock.
     pub told: Mutex<Told>,
 }
 
@@ -79,7 +79,7 @@ impl Engine {
         Copier { core: &self.core, installer: &self.installer, flusher: &self.flusher }
     }
 
-    /// Closes a database, unless that was done or begun before. On no thread that runs a job of it.
+    /// Closes the database, unless closing began before. Not called on a thread running one of its jobs.
     pub(crate) fn close(&self, lock: &DirectoryLock) -> Result<()> {
         let _noting = self.core.context.noting();
         let _awaited = (self.core.context.throttle.await_flushes(), self.core.context.throttle.await_compactions());
@@ -90,12 +90,12 @@ impl Engine {
         if let Some(registration) = self.core.state_changed.registration() {
             registration.end();
         }
-        self.core.wait_for_jobs(); // of threads that are not an Env's
+        self.core.wait_for_jobs(); // jobs on threads outside an `Env`
         let ended = self.wal.end_log();
         self.jobs.purge_obsolete();
         self.core.removals.give_back_all_space();
         self.jobs.tell_background_errors();
-        // From here on others may have the directory: whoever is late finds no MANIFEST to write to.
+        // Another process may take the directory once the lock is released. A late edit finds no MANIFEST to write to.
         *self.installer.manifest.lock() = None;
         self.options_file.wait();
         let closed = flushed.and(ended);
@@ -108,10 +108,10 @@ impl Engine {
         closed
     }
 
-    /// Flushes the families that hold writes which are not in any log.
+    /// Flushes the families with unlogged writes.
     ///
     /// # Errors
-    /// Why those writes are lost with the memory that they are in.
+    /// The failure of the flush; the unlogged writes are lost with their memtables.
     pub(crate) fn flush_unlogged(&self) -> Result<()> {
         if self.core.read_only || self.core.context.options.avoid_flush_during_shutdown || self.core.is_closing() {
             return Ok(());
@@ -122,7 +122,7 @@ impl Engine {
             return Ok(());
         }
         if self.core.space.is_lacking(Needs::Manifest) {
-            let _ = self.jobs.mend(); // or the error stands
+            let _ = self.jobs.mend(); // on failure the background error stands
         }
         if let Some(error) = self.core.background_error() {
             return Err(error.context("writes that went to no log (disable_wal) may be lost"));

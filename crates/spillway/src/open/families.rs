@@ -1,4 +1,4 @@
-//! The families of a database that is opened, and those that come later.
+//! Builds the families of a database, at open and later.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::version::purge::PurgeQueue;
 use crate::version::table_store::{OpenSlots, TableStore};
 use crate::version::version::Version;
 
-/// What the families of a database share.
+/// Shared by the families of a database.
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub slots: Arc<OpenSlots>,
@@ -32,8 +32,8 @@ impl Shared {
     }
 }
 
-/// A memtable that leaves values in the log stands for more than it holds, and so does its table: unless it was set, the
-/// size of level 1 grows with the write buffer.
+/// Raises the default size of level 1 with the write buffer if memtables leave values in the WAL: such memtables and
+/// their tables stand for more data than they hold. A size set by the caller stays.
 pub(super) fn follow_write_buffer(options: &mut FamilyOptions, db: &DbOptions) {
     let default = FamilyOptions::default().max_bytes_for_level_base;
     if db.memtable_as_log_index && options.max_bytes_for_level_base == default {
@@ -42,7 +42,7 @@ pub(super) fn follow_write_buffer(options: &mut FamilyOptions, db: &DbOptions) {
     }
 }
 
-/// Options for a family that was not named: those given for all, with the order that is stored.
+/// Options for a family not named at open: the options for all such families, with the stored order.
 pub(super) fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOptions {
     let mut options = options.clone();
     if let Some(order) = UserOrder::by_name(comparator) {
@@ -88,12 +88,12 @@ pub(super) fn build_family(
 }
 
 impl Shared {
-    /// What the families of an open database share.
+    /// The shared parts of an open database.
     pub fn of(core: &Core) -> Self {
         Shared { slots: core.slots.clone(), purge: core.purge.clone(), block_cache: core.block_cache.clone() }
     }
 
-    /// Makes a family for a database that is open. Nothing above `last_seq` was written to it.
+    /// Makes a family for an open database. Nothing above `last_seq` was written to it.
     pub fn make_family(
         &self,
         context: &Arc<Context>,

@@ -1,4 +1,4 @@
-//! The ids of a database and of its sessions, which name it and its tables to other tools.
+//! The ids of a database and its sessions. They identify the database and its tables to other tools.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::open::replay::row;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 
-/// The id in the file IDENTITY, where there is one.
+/// The id in the file IDENTITY; `None` if there is no id.
 pub(super) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
     const IDENTITY_BYTES_MAX: u64 = 4096;
     let path = dir.join(file_name::format(FileType::Identity, FileNumber(0)));
@@ -22,11 +22,11 @@ pub(super) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
     Ok(String::from_utf8(bytes).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
 }
 
-/// The id of the database in `dir`: in its MANIFEST, or else in IDENTITY, or else in its logs in `logs`, which would be another's
-/// under a new one.
+/// The id of the database in `dir`: from its MANIFEST, else from IDENTITY, else from its logs in `logs`. Under a new id
+/// those logs would count as another database's.
 ///
 /// # Errors
-/// What reading IDENTITY or the directory of the logs yields.
+/// As reading IDENTITY or the log directory.
 pub(super) fn find(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered) -> Result<Option<String>> {
     if let Some(id) = recovered.db_id.clone().map_or_else(|| read(vfs, dir), |id| Ok(Some(id)))? {
         return Ok(Some(id));
@@ -40,14 +40,14 @@ pub(super) fn find(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered
     Ok(known.map(|id| id.to_string()))
 }
 
-/// Whose logs are those of the database in `dir`; unknown where nothing there says so.
+/// The database id to expect in the logs of `dir`; unknown if neither MANIFEST nor IDENTITY has one.
 pub(crate) fn log_owner(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recovered>) -> DatabaseId {
     let id = recovered.and_then(|recovered| recovered.db_id.clone()).or_else(|| read(vfs, dir).ok()?);
     DatabaseId::new(&id.unwrap_or_default())
 }
 
-/// Writes IDENTITY, unless it says so already. The MANIFEST's id is the database's: the file may be another's, where a
-/// backup was restored over it.
+/// Writes IDENTITY, unless it has the id already. The MANIFEST's id wins: a restored backup may have left another
+/// database's IDENTITY.
 pub(super) fn write(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
     let path = dir.join(file_name::format(FileType::Identity, FileNumber(0)));
     if read(vfs, dir)?.as_deref() == Some(id) {
@@ -56,7 +56,7 @@ pub(super) fn write(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
     write_whole(vfs, &path, id.as_bytes())
 }
 
-/// A random UUID, version 4, as RocksDB's ids look.
+/// A random UUID, version 4, like RocksDB's ids.
 pub(super) fn new_identity(vfs: &dyn Vfs) -> String {
     let (high, low) = (vfs.random_u64(), vfs.random_u64());
     let high = (high & !0xF000) | 0x4000;

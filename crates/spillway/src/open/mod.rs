@@ -1,4 +1,4 @@
-//! Opening: the MANIFEST, the families, the logs, a new MANIFEST, and away with what is superfluous. Keeps D2, V3.
+//! Opening a database: the MANIFEST, the families, WAL replay, a new MANIFEST, removal of orphans. Keeps D2, V3.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -59,7 +59,7 @@ pub(crate) use beside::{Beside, copy_beside};
 pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
 pub(crate) use identity::{log_owner, new_session};
 
-/// What [`open`] hands to the database's handle.
+/// The result of [`open`], for the database's handle.
 pub(crate) struct Opened {
     pub engine: Arc<Engine>,
     pub lock: Option<Box<dyn LockGuard>>,
@@ -68,7 +68,7 @@ pub(crate) struct Opened {
 pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     let remarks = validate(options)?;
     let lock = if options.read_only { None } else { Some(take_directory(dir, options)?) };
-    // Not before: the log of whoever has the directory is not ours to put aside.
+    // After the lock: the event log of another owner must not be rotated.
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
     let scope = note::within(Some(info_log.clone()));
     info_log.note_program(dir, &options.db);
@@ -86,13 +86,13 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     if opened.is_err()
         && !options.vfs.exists(&dir.join(file_name::format(FileType::Current, FileNumber(0)))).unwrap_or(true)
     {
-        info_log.leave_no_file(); // there is no database, and nothing is left in its place
+        info_log.leave_no_file(); // without a database, leave no event log either
     }
     info_log.write_out();
     Ok(Opened { engine: opened?, lock })
 }
 
-/// Says what helps where a table or a MANIFEST is lost or damaged.
+/// Adds advice on repair if a table or a MANIFEST is lost or damaged.
 fn name_repair(error: Error) -> Error {
     let name = error.path().and_then(Path::file_name).and_then(|name| name.to_str());
     match name.and_then(file_name::parse) {
@@ -116,8 +116,8 @@ fn open_for_reading(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
     })
 }
 
-/// Goes by what memtables' images say, or without them where one that replay has flushed turns out to be damaged: nothing
-/// counts that was made until then, and the logs are all there (F2).
+/// Recovers with images first. If an image flushed by replay turns out to be damaged, recovers again without images:
+/// nothing written until then counts, and the WAL is complete (F2).
 fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Engine>> {
     let mut opening = prepare(dir, options, info_log)?;
     let adopts = !opening.recovered.fenced;
@@ -135,7 +135,7 @@ fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
     Ok(core)
 }
 
-/// Opens for writing what `recovered` says, whatever CURRENT does. The caller has the directory's lock. Images are not gone by.
+/// Opens `recovered` for writing, whatever CURRENT says. The caller holds the directory's lock. Images are not used.
 pub(crate) fn open_as(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<Arc<Engine>> {
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
     let _scope = note::within(Some(info_log.clone()));
@@ -154,19 +154,19 @@ fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) ->
     Opening::new(dir, options, recovered, info_log)
 }
 
-/// Tells of an option that has no effect, or another one. Whoever read the options from a text was told by that: only the
-/// event log takes it for a warning.
+/// Reports an option without effect, or with a different effect. Reading the options from text has warned already, so
+/// only the event log gets a warning.
 fn remark(text: &str) {
     tracing::info!(text, "options");
     tell(InfoLogLevel::Warn, text);
 }
 
-/// Tells the event log of what the caller knows otherwise.
+/// Writes to the event log only: the caller learns the message another way.
 fn tell(level: InfoLogLevel, text: &str) {
     note::tell(level, (file!(), line!()), |_, message| message.push_str(text));
 }
 
-/// What an open tells of options that are kept, of the database and of the families.
+/// An open's remarks on kept options of the database and of the families.
 pub(crate) fn remarks_on_kept(options: &OpenOptions) -> Vec<String> {
     let others = match &options.other_families {
         OtherFamilies::Refuse => None,
@@ -174,11 +174,11 @@ pub(crate) fn remarks_on_kept(options: &OpenOptions) -> Vec<String> {
     };
     let families = options.families.iter().map(|(_, family)| family).chain(others);
     let of_families = families.map(|family| kept::review(family, true));
-    // What is refused even so is for the open to say.
+    // Errors are reported by the open.
     [kept::review(&options.db, true)].into_iter().chain(of_families).flat_map(Result::unwrap_or_default).collect()
 }
 
-/// What is to be told of the options of the database.
+/// Validates all options. Returns remarks on the database's options.
 pub(crate) fn validate(options: &OpenOptions) -> Result<Vec<String>> {
     options.db.validate()?;
     let ignore_unsupported = options.db.ignore_unsupported_options;
@@ -195,7 +195,7 @@ pub(crate) fn validate(options: &OpenOptions) -> Result<Vec<String>> {
     Ok(remarks)
 }
 
-/// Makes sure that the directory is there, and that nobody else uses it.
+/// Makes sure that the directory exists, and locks it.
 fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard>> {
     if options.db.create_if_missing {
         for dir in [dir.to_owned(), log_dir(dir, &options.db)] {
@@ -218,15 +218,14 @@ pub(crate) fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     }
 }
 
-/// The parts of a database that is being opened.
+/// A database being opened.
 struct Opening<'a> {
     options: &'a OpenOptions,
     recovered: Recovered,
     context: Arc<Context>,
     shared: Shared,
     families: BTreeMap<FamilyId, FamilyState>,
-    /// How many images were taken for what logs hold.
-    /// What was found in images.
+    /// State restored from images.
     restored: Restored,
 }
 
@@ -281,15 +280,15 @@ impl<'a> Opening<'a> {
         self.begin(replayed)
     }
 
-    /// What tables, images (`by_images`) and logs hold. No file that was there is changed. What a damaged image holds may
+    /// Recovers from tables, images (if `by_images`) and the WAL. Existing files are not changed. A damaged image may
     /// make the caller's code panic.
     fn recover(&mut self, by_images: bool) -> Result<Replayed> {
         let tasks = self.context.tasks.clone();
-        // No thread will come for them, and those that wait own what keeps them.
+        // No thread will run the waiting tasks, and they own what keeps them alive: drop them.
         caught("recovery", || self.recover_by(by_images)).inspect_err(|_| tasks.end())
     }
 
-    /// The database that goes on from there.
+    /// Begins operation on the recovered state.
     fn begin(self, replayed: Replayed) -> Result<Arc<Engine>> {
         let tasks = self.context.tasks.clone();
         self.begin_with(replayed).inspect_err(|_| tasks.end()) // as above
@@ -302,12 +301,12 @@ impl<'a> Opening<'a> {
             self.restored = restart::restore(&self.context, &mut self.families, by_images, first_own)?;
         }
         let replayed = self.replay_logs()?;
-        // Not before: logs that a backup kept may hold families that it does not, under numbers that are free now.
+        // After replay: logs kept with a backup may hold families unknown to it, under ids free now.
         self.create_missing(replayed.last_seq)?;
         Ok(replayed)
     }
 
-    /// Whether some of what was recovered is still read from images.
+    /// Whether any recovered entry is still read from an image.
     fn has_images(&self) -> bool {
         self.families.values().flat_map(|family| &family.queue).any(|entry| entry.image_number().is_some())
     }
@@ -394,7 +393,7 @@ impl<'a> Opening<'a> {
         Ok(state)
     }
 
-    /// The logs that tables refer to are known by their numbers.
+    /// Notes the sizes of logs with values of tables. The tables name them.
     fn measure_value_logs(&self, version: &Version) -> Result<()> {
         let shares = version.all_files().flat_map(|(_, file)| &file.meta.value_logs);
         for log in shares.map(|share| share.log).collect::<BTreeSet<_>>() {
@@ -407,13 +406,14 @@ impl<'a> Opening<'a> {
             let life = self.context.logs.of_log(log);
             life.note_bytes(bytes);
             if self.keeps_tables_open() {
-                life.values().map(drop).or_else(|error| if self.bears_damage() { Ok(()) } else { Err(error) })?; // or its writer could delete it
+                // Opened now, since the writer may delete it later.
+                life.values().map(drop).or_else(|error| if self.bears_damage() { Ok(()) } else { Err(error) })?;
             }
         }
         Ok(())
     }
 
-    /// Beside a writer, which may delete tables at any time.
+    /// True for a reader without a limit on open files: a writer may delete tables at any time.
     fn keeps_tables_open(&self) -> bool {
         self.options.read_only && self.context.options.max_open_files < 0
     }
@@ -422,8 +422,7 @@ impl<'a> Opening<'a> {
         self.options.read_only && self.options.bear_damage
     }
 
-    /// Opens every table, so that none goes while it is read: nothing keeps another process from deleting it. Damage is for
-    /// whoever reads it to meet.
+    /// Opens every table: another process may delete its file at any time. Damage shows when the damaged part is read.
     fn open_for_good<'f>(&self, mut tables: impl Iterator<Item = &'f Arc<TableFile>>) -> Result<()> {
         tables.try_for_each(|file| match file.open() {
             Err(error) if error.is_not_found() && self.bears_damage() => Ok(()),
@@ -432,7 +431,7 @@ impl<'a> Opening<'a> {
         })
     }
 
-    /// The options to open a stored family with; `None` where it is not to be opened (reading only).
+    /// The options for opening a stored family; `None` if the family is not opened (reading only).
     fn options_of(&self, name: &str, comparator: &str) -> Result<Option<FamilyOptions>> {
         let named = self.options.families.iter().find(|(n, _)| n == name).map(|(_, options)| options.clone());
         let mut options = match (named, &self.options.other_families) {
@@ -445,7 +444,7 @@ impl<'a> Opening<'a> {
             return Ok(Some(options));
         }
         if let (UserOrder::Bytewise, Some(order)) = (&options.order, UserOrder::by_name(comparator)) {
-            options.order = order; // the default was left as it is, and the stored one is built in
+            options.order = order; // no order was set, and the stored one is built in
             return Ok(Some(options));
         }
         let what = format!(
@@ -455,8 +454,7 @@ impl<'a> Opening<'a> {
         Err(Error::invalid_argument(what).at_path(&self.context.dir))
     }
 
-    /// Families named at open that do not exist. One that is named twice is one: the first mention counts, as with those
-    /// that exist.
+    /// Families named at open but not stored. The first mention of a name counts, as with stored families.
     fn missing(&self) -> Vec<(String, FamilyOptions)> {
         let is_stored = |name: &str| self.recovered.families.iter().any(|family| family.name == name);
         let mut missing: Vec<(String, FamilyOptions)> = Vec::new();
@@ -502,8 +500,8 @@ impl<'a> Opening<'a> {
         LogReplay::new(&self.context, !self.options.read_only, &mut self.families, from).run()
     }
 
-    /// The MANIFEST that says where the old logs ended, durable before anything is numbered. The first logged write makes a
-    /// log.
+    /// Writes the MANIFEST with the ends of the old logs, durable before any sequence number is allocated. The
+    /// first logged write creates a log.
     fn begin_writing(&self, engine: &Engine, replayed: Replayed) -> Result<()> {
         let (context, vfs) = (&self.context, &self.context.vfs);
         identity::write(&**vfs, &context.dir, &context.db_id)?;

@@ -1,8 +1,8 @@
-//! The options file: what is in force, for people and tools, and for programs that open with the newest one.
+//! The options file: the options in force, for people, tools, and programs that open with the newest file.
 //!
-//! Written anew at every open, and whenever a family comes or goes or an option changes, as RocksDB does: under a temporary
-//! name, synced, renamed. The one before it stays. Where it cannot be written the change stands all the same, since the
-//! MANIFEST has it, and the next change or open writes the file.
+//! Rewritten at every open, and when a family is created or dropped or an option changes, as in RocksDB: written under
+//! a temporary name, synced, renamed. The previous file is kept. If the write fails, the change stands: the MANIFEST
+//! has it, and the next change or open writes the file.
 
 use std::path::Path;
 
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// The writer of the options file.
 pub(crate) struct OptionsFile {
     core: Arc<Core>,
-    /// Held by whoever writes one, and under no other lock.
+    /// Serializes writers of the file. Taken under no other lock.
     options_file: Mutex<()>,
 }
 
@@ -29,13 +29,13 @@ impl OptionsFile {
         OptionsFile { core, options_file: Mutex::default() }
     }
 
-    /// Waits for a writer of the file. None begins once the database is closing.
+    /// Waits for a running write of the file. None begins once closing began.
     pub fn wait(&self) {
         drop(self.options_file.lock());
     }
 
-    /// Writes the options in force, unless the database is closed: others may have its directory then. Called without any
-    /// lock; of several calls the last one's file is the newest.
+    /// Writes the options in force, unless the database is closed: another process may have the directory by then.
+    /// Called under no lock. Of concurrent calls, the last one writes the newest file.
     pub(crate) fn write_options_file(&self) {
         let _newest_last = self.options_file.lock();
         if self.core.is_closing() {
@@ -57,7 +57,7 @@ impl OptionsFile {
         let written = write_whole(vfs, &temp, text.as_bytes())
             .and_then(|()| vfs.rename(&temp, &dir.join(file_name::format(FileType::Options, number))));
         if let Err(error) = written {
-            let _ = vfs.remove_file(&temp); // else the next open does
+            let _ = vfs.remove_file(&temp); // on failure the next open removes it
             return Err(error);
         }
         vfs.sync_dir(dir)?;
@@ -65,7 +65,7 @@ impl OptionsFile {
     }
 }
 
-/// Removes all but `newest` and the one before it. A larger number is one that a crash kept from being known as taken.
+/// Removes all but `newest` and the file before it. A larger number is left by a crash, and was not recorded as used.
 fn remove_older(vfs: &dyn Vfs, dir: &Path, newest: FileNumber) -> Result<()> {
     let mut others: Vec<FileNumber> = Vec::new();
     for name in vfs.read_dir(dir)? {

@@ -1,4 +1,4 @@
-//! Deletes what a crash left behind: files that the new MANIFEST does not know.
+//! Deletes leftovers of a crash: files unknown to the new MANIFEST.
 
 use std::collections::BTreeSet;
 
@@ -14,14 +14,14 @@ use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
 
-/// Whether the image is of a memtable that no longer is: those of this process's memtables have numbers of its own.
+/// Whether the image is of no living memtable. Images of this process's memtables have numbers from `first_own` on.
 fn is_left_image(number: FileNumber, first_own: FileNumber, kept: &BTreeSet<FileNumber>) -> bool {
     number < first_own && !kept.contains(&number)
 }
 
-/// Deletes them once the new MANIFEST is durable (V3). In a log directory of its own only logs are ours to delete, and
-/// only there: logs elsewhere were not replayed. What may be large is left to the background: giving back the pages of a
-/// file costs as much as writing them.
+/// Deletes orphans once the new MANIFEST is durable (V3). Logs are deleted only in the log directory, and a separate
+/// log directory loses nothing but logs. Files that may be large are deleted in the background: freeing a file's pages
+/// costs as much as writing them.
 pub(super) fn remove(engine: &Engine) -> Result<()> {
     let (core, context) = (&engine.core, &engine.core.context);
     let state = core.state.lock();
@@ -33,7 +33,7 @@ pub(super) fn remove(engine: &Engine) -> Result<()> {
         .flat_map(FamilyState::tables)
         .flat_map(|file| file.meta.value_logs.iter().map(|share| share.log))
         .collect();
-    // Those of earlier memtables that are read where they lie.
+    // Images of restored memtables, in use.
     let queued = state.families.values().flat_map(|family| &family.queue);
     let images: BTreeSet<FileNumber> = queued.filter_map(|entry| entry.image_number()).collect();
     drop(state);

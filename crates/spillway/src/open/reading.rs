@@ -1,8 +1,8 @@
-//! Opening for reading only, which takes no lock: beside a process that writes, flushes and deletes logs meanwhile.
+//! Opening for reading only. Takes no lock: another process may write, flush and delete logs meanwhile.
 //!
-//! The MANIFEST is read first, then the logs, then the tables are opened. Whatever is deleted in between makes recovery
-//! fail (D2: the MANIFEST says which logs there are), so it is tried again while things move, and the error is believed
-//! only where nothing moved. A MANIFEST that does not say which logs there are counts only if nothing moved until the end.
+//! Order: the MANIFEST is read, then the logs, then the tables are opened. A file deleted in between makes recovery
+//! fail (D2: the MANIFEST lists the logs). Recovery is then retried; an error counts only if nothing changed during the
+//! attempt. If the MANIFEST does not list the logs, success counts only if nothing changed either.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use crate::version::current::read_current;
 use crate::version::file_name;
 use crate::version::manifest::manifest_path;
 
-/// How often the recovery is tried. A writer that deletes files faster than they are read is left alone after that.
+/// Attempts at recovery, at most. If all fail, the writer deletes files faster than they are read.
 const TRIES_MAX: usize = 20;
 
-/// Between two tries: long enough for a record that was being copied.
+/// Pause between attempts: long enough for a writer to finish copying a record.
 const PAUSE: Duration = Duration::from_millis(10);
 
 const BUSY: &str = "another process changed the database during every try to read it; try again";
 
-/// What a writer changes before it deletes anything that a reader needs.
+/// The state a writer changes before it deletes any file needed by a reader.
 #[derive(PartialEq, Eq)]
 struct Mark {
     manifest: FileNumber,
@@ -41,18 +41,18 @@ impl Mark {
     }
 }
 
-/// What an attempt yielded.
+/// The result of one attempt.
 pub(super) struct Attempt<T> {
     pub opened: T,
-    /// It would have noticed a log that went missing meanwhile.
+    /// The MANIFEST lists the logs, so a log deleted meanwhile would have been an error.
     pub notices_missing_logs: bool,
 }
 
-/// Calls `attempt`, which recovers a database without writing, until it yields something that counts. Damage is believed
-/// only when it stays: a record that a writer is copying looks like it.
+/// Calls `attempt`, a recovery without writes, until its result counts. Damage counts only if it persists: a record
+/// still being copied by a writer looks damaged.
 ///
 /// # Errors
-/// `Busy`: a writer changed the database during every try. Otherwise what the last attempt yielded.
+/// `Busy`: a writer changed the database during every attempt. Otherwise the error of the last attempt.
 pub(super) fn open_steadily<T>(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -64,7 +64,7 @@ pub(super) fn open_steadily<T>(
         if round > 0 {
             vfs.sleep(PAUSE);
         }
-        // Where there is no mark, there is no database: that is for the attempt to report.
+        // Without a mark there is no database: the attempt reports it.
         let before = Mark::read(vfs, dir, log_dir).ok();
         let result = attempt();
         let is_steady = before == Mark::read(vfs, dir, log_dir).ok();

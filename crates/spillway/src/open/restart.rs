@@ -1,15 +1,14 @@
-//! Restart by image: memtables that the process before this one left in files are read where they lie, so that the log is
-//! replayed only from where they are complete. Keeps D1 and D2: a family's images stand in for its log as far as they join
-//! without a gap; what cannot be established is replayed from the log as ever.
+//! Restart by image: memtables left in files by the previous process are read in place, so WAL replay begins only where
+//! they are complete. Keeps D1 and D2: images replace the WAL as far as they continue a family's tables without a gap.
+//! Everything else is replayed from the WAL.
 //!
-//! An image counts only where nothing can have come between its writer's stores and this read: on the same boot of the
-//! machine and the same mount, in the file that it was made in, of this database. It is cut at its watermark: what is
-//! above it, whole or torn, is not there, and comes from the log. The files are not changed, so that a second crash finds
-//! the same.
+//! An image is valid only if nothing came between its writer's stores and this read: same boot, same mount, the file it
+//! was made in, this database. It is cut at its watermark. Entries above the watermark, whole or torn, are ignored and
+//! come from the WAL. The files are not changed, so a second crash finds the same state.
 //!
-//! What is not taken is gone before anything is numbered ([`Restored::forget_others`]). From then on this process's
-//! memtables hold the same writes, or others under the same numbers, and a later open could not tell which of the two the
-//! tables were made of.
+//! Unused images are removed before any sequence number is allocated ([`Restored::forget_others`]). Afterwards this
+//! process's memtables hold the same writes, or different ones under the same numbers, and a later open could not tell
+//! from which of the two the tables were made.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -29,52 +28,53 @@ use crate::queue::restored::RestoredMemtable;
 use crate::version::file_name::{self, FileType};
 use crate::wal::marks;
 
-/// What was found instead of being replayed.
+/// The state restored from images instead of by replay.
 #[derive(Default)]
 pub(crate) struct Restored {
-    /// Through which number each family is whole, and where in the logs what follows begins at the latest.
+    /// Per family: the number through which it is complete, and a WAL position at or before its first later write.
     pub families: BTreeMap<FamilyId, (SeqNo, Position)>,
-    /// How many images are read.
+    /// Number of restored images.
     pub images: usize,
-    /// Images of this database that were not taken, and tell of more than tables do; those of other mounts among them, which
-    /// can be that of a later open.
+    /// Unused images of this database with writes beyond its tables. Includes images of other mounts: a later open may
+    /// be on such a mount.
     left: Vec<PathBuf>,
 }
 
 impl Restored {
-    /// Where replay begins, and a number that everything before that place is at or below. `None`: with the first log.
+    /// The start of replay, and an upper bound of all numbers before it. `None`: replay begins with the first log.
     pub fn start(&self, families: &BTreeMap<FamilyId, FamilyState>) -> Option<(Position, SeqNo)> {
         let starts = families.keys().map(|id| self.families.get(id).map(|(through, at)| (*at, *through)));
         starts.collect::<Option<Vec<_>>>()?.into_iter().min()
     }
 
-    /// Whether a write of a family need not be replayed.
+    /// Whether a write of a family is in images, so that replay skips it.
     pub fn has(&self, family: FamilyId, seq: SeqNo) -> bool {
         self.families.get(&family).is_some_and(|(through, _)| seq <= *through)
     }
 
-    /// Removes what was not taken; to be done before anything is numbered.
+    /// Removes unused images. Called before any sequence number is allocated.
     ///
     /// # Errors
-    /// The file system's: while one of them is there nothing may be written.
+    /// The file system's. Nothing may be written while an unused image exists.
     pub(super) fn forget_others(&self, vfs: &dyn Vfs) -> Result<()> {
-        // Those of an attempt to open that was given up go by themselves, on whatever thread used them last.
+        // Images of an abandoned open attempt may be gone: the thread with the last handle removes them.
         let removed =
             |path: &PathBuf| vfs.remove_file(path).or_else(|e| if e.is_not_found() { Ok(()) } else { Err(e) });
         self.left.iter().try_for_each(removed)
     }
 
-    /// Takes the images of a family that follow each other, without a gap or an overlap, on what is in tables. Returns the
-    /// number through which that is whole, and where the first write above it lies in the logs at the earliest.
+    /// Restores the images of a family that continue its tables without gap or overlap. Returns the number through
+    /// which the family is complete, and a WAL position at or before the first write above it. `None` if no image is
+    /// used.
     fn take(&mut self, context: &Context, family: &mut FamilyState, images: Vec<Found>) -> Option<(SeqNo, Position)> {
         let mut through = family.flushed_through;
         let mut at = None;
         for image in images {
             if image.through < through || (image.through == through && at.is_some()) {
-                continue; // in tables, or nothing
+                continue; // in tables, or empty
             }
             let position = marks::unpack(image.header.watermark.position);
-            // One that tables hold a part of is not of the row of memtables that they were made of.
+            // An image that overlaps the tables is not one of the memtables flushed into them.
             let follows = image.begins_after == through || image.through == through;
             if !follows || position.is_none() {
                 self.left.push(image.path);
@@ -97,9 +97,9 @@ impl Restored {
         family.mutable.advance_empty_to(through);
         family.mutable.memtable().begin_after(through);
         if !family.queue.is_empty() {
-            family.family.note_unlogged(); // whether some of it is in no log, images do not tell
+            family.family.note_unlogged(); // images do not tell whether they hold unlogged writes
         }
-        // They are read where they lie, at the pace of the disk where they were swapped out: better in tables.
+        // Reads of swapped-out pages go at disk speed: flush the images soon.
         family.flush_wanted_through = family.flush_wanted_through.max(through);
         note::info!(family = family.family.name(), through = through.0, log = at.log.0, "memtables were found");
         Some((through, at))
@@ -115,8 +115,8 @@ struct Found {
     through: SeqNo,
 }
 
-/// Puts what images hold into the queues of their families, whose memtables are empty; where `by_images` is false, or the
-/// options say so, only looks for them. Files from number `first_own` on are of this process.
+/// Adds images to the queues of their families, whose memtables are empty. If `by_images` is false, or by option, only
+/// lists images for removal. Files with numbers from `first_own` on are this process's.
 ///
 /// # Errors
 /// The file system's.
@@ -142,9 +142,9 @@ pub(super) fn restore(
 
 /// This database's images.
 struct Images {
-    /// Those that may be relied on, by family and in the order of their numbers.
+    /// Valid images by family, in the order of their numbers.
     found: BTreeMap<FamilyId, Vec<Found>>,
-    /// Those whose pages may have been lost.
+    /// Images with possibly lost pages.
     left: Vec<PathBuf>,
 }
 
@@ -169,7 +169,7 @@ fn find(context: &Context, first_own: FileNumber) -> Result<Images> {
     Ok(Images { found, left })
 }
 
-/// `None`: not one of this database and in place, or never in use.
+/// `None`: another database's, not in its original file, never in use, or marked foreign.
 fn read(context: &Context, number: FileNumber) -> Result<Option<Found>> {
     let path = context.dir.join(file_name::format(FileType::MemtableImage, number));
     let file = context.vfs.open(&path)?;

@@ -1,4 +1,4 @@
-//! Where opening starts: from the MANIFEST, or from nothing where there is no database yet.
+//! The start of an open: recovers from the MANIFEST, or begins a new database.
 
 use std::path::Path;
 
@@ -13,12 +13,12 @@ use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered};
 use crate::version::replay::RecoveredFamily;
 
-/// What is in the directory, or what a new database starts from. No file in it or in the log directory has a number as
-/// large as the next one.
+/// Recovers the database in the directory, or begins a new one. The next file number is above the number of every file
+/// in the directory and the log directory.
 ///
 /// # Errors
-/// `InvalidArgument`: there is a database where a new one was wanted, or none where there should be. `Corruption`: as
-/// [`recover`](recover::recover), and where CURRENT is missing from what was a database.
+/// `InvalidArgument`: a database exists but must not, or must exist but does not; or the log directory is another
+/// database's. `Corruption`: as [`recover`](recover::recover), or CURRENT is missing but tables or WAL records exist.
 pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions) -> Result<Recovered> {
     let vfs = &*options.vfs;
     let logs = log_dir(dir, &options.db);
@@ -38,7 +38,7 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions) -> Result<Reco
                 return Err(Error::invalid_argument(what).at_path(dir).with_source(e));
             }
             let mut new = empty_database();
-            new.pass_numbers_in(vfs, dir)?; // a first open that a crash ended can have left some
+            new.pass_numbers_in(vfs, dir)?; // a crashed first open may have left files
             new
         }
         Err(e) => return Err(e),
@@ -49,8 +49,8 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions) -> Result<Reco
     Ok(recovered)
 }
 
-/// Makes sure that a directory without CURRENT never was a database. A crash in a first open leaves neither tables nor
-/// logs that hold anything: both are made only after CURRENT is durable.
+/// Makes sure that a directory without CURRENT never was a database. A crash in a first open leaves no tables and no
+/// WAL records: both are made only after CURRENT is durable.
 fn check_nothing_is_left(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
     for place in [dir, logs] {
         let names = match vfs.read_dir(place) {
@@ -81,7 +81,7 @@ fn check_nothing_is_left(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
     Ok(())
 }
 
-/// True where a log may hold something: also where it cannot be read.
+/// Whether a log may hold records. An unreadable log of ours counts as having some.
 fn has_records(vfs: &dyn Vfs, path: &Path, kind: FileType, number: FileNumber) -> Result<bool> {
     if kind == FileType::RocksLog {
         return Ok(vfs.metadata(path)?.len > 0);
@@ -89,7 +89,7 @@ fn has_records(vfs: &dyn Vfs, path: &Path, kind: FileType, number: FileNumber) -
     Ok(own_logs::has_records(vfs, path, number))
 }
 
-/// What recovery would find in a database that has nothing yet.
+/// The recovered state of an empty database.
 fn empty_database() -> Recovered {
     let default = RecoveredFamily {
         id: FamilyId::DEFAULT,

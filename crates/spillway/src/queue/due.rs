@@ -1,10 +1,10 @@
-//! Which flushes of ingests wait for more of them, and for how long.
+//! Delays flushes of ingests, so that ingests in quick succession leave the queue together.
 //!
-//! An ingest in the queue is read as it would be in level 0 and holds no memory to speak of. What its flush costs is syncs, of
-//! the table that the small memtable under it becomes and of the MANIFEST, and a step towards the next compaction: writers that sync
-//! their own records stand behind both at the disk. So ingests that come soon after each other leave the queue together.
+//! A queued ingest is read as in level 0 and holds almost no memory. Its flush costs a step towards the next compaction
+//! and two syncs: of the MANIFEST, and of the table made from the small memtable under it. Writers syncing their WAL
+//! records queue behind both at the disk.
 //!
-//! Whoever waits for a flush ([`FamilyState::flush_wanted_through`]) ends the waiting.
+//! A caller waiting for a flush ([`FamilyState::flush_wanted_through`]) ends the delay.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,49 +13,50 @@ use crate::core::{FamilyState, State};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 
-/// How long the first of them waits. The log is needed so much longer, and a compaction comes so much later.
+/// Delay of the first ingest. The WAL is kept, and compactions start, later by as much.
 const WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// Tables that may wait, memtables counted as one each: every read looks at each, as in level 0.
+/// Limit on delayed tables, memtables counted as one each: every read searches each of them, as in level 0.
 const TABLES_MAX: usize = 16;
 
-/// Bytes of ingested tables that may wait. Larger ones are levels' matter: compactions are to see them.
+/// Limit on the bytes of delayed tables. Larger ones go to the levels, where compactions see them.
 const TABLE_BYTES_MAX: u64 = 32 << 20;
 
-/// Bytes that memtables in a queue may hold meanwhile, and the part of a write buffer that they may be: far from what
-/// makes writers wait ([`FamilyState::has_full_queue`]).
+/// Limit on memtable bytes in a delayed queue, and the part of a write buffer they may reach. Far below a write stall
+/// ([`FamilyState::has_full_queue`]).
 const MEMTABLE_BYTES_MAX: usize = 16 << 20;
 const WRITE_BUFFER_PART: usize = 4;
 
 impl FamilyState {
-    /// Notes that an ingest joined the queue. True where that begins a wait, so that upkeep is to learn when it ends.
+    /// Notes a queued ingest. True if a delay begins: upkeep must then learn when it ends.
     pub fn note_ingest(&mut self, at: Duration) -> bool {
         let begins = self.joined_at.is_none();
         self.joined_at.get_or_insert(at);
         begins
     }
 
-    /// Whether what is queued can wait: it has ingests, and is small in every respect.
+    /// Whether the flush can be delayed: the queue has ingests, their delay is not over, and it is small in every
+    /// respect.
     pub fn flush_can_wait(&self) -> bool {
         self.joined_at.is_some() && self.queue.iter().any(is_ingest) && self.is_small()
     }
 
-    /// Whether the family has something to flush: enough sealed entries, an ingest that waits no longer, or any that somebody
-    /// waits for.
+    /// Whether the family has something to flush: enough sealed entries, an ingest past its delay, or any entry a
+    /// caller waits for. False while the oldest entry is held.
     pub fn wants_flush(&self) -> bool {
         let Some(oldest) = self.queue.last().filter(|oldest| !is_held(oldest)) else { return false };
         self.queue.iter().any(|entry| self.is_waited_for(entry))
             || ((is_ingest(oldest) || self.queue.len() >= self.merged_at_least()) && !self.flush_can_wait())
     }
 
-    /// So many memtables are merged into one table, where nobody waits for fewer.
+    /// Memtables merged into one table, unless a caller waits for fewer.
     pub fn merged_at_least(&self) -> usize {
         self.family.options().min_write_buffer_number_to_merge
     }
 
     pub fn is_waited_for(&self, entry: &Arc<dyn Flushable>) -> bool {
         let wanted = self.flush_wanted_through;
-        // The second is for those that no write was noted to: only their memory can be waited for.
+        // The second test covers entries without writes: callers wait only for their memory.
         entry.created_at() < wanted || entry.largest_seq().is_some_and(|largest| largest <= wanted)
     }
 
@@ -64,7 +65,7 @@ impl FamilyState {
         let (mut tables, mut table_bytes, mut memtable_bytes) = (0, 0, 0);
         for entry in &self.queue {
             let Some(ingest) = entry.as_ingest() else {
-                // One that becomes a table as it is leaves alone, whatever else waits.
+                // A converted memtable is flushed alone in any case.
                 if entry.conversion().is_some() {
                     return false;
                 }
@@ -73,7 +74,7 @@ impl FamilyState {
                 continue;
             };
             if ingest.has_excise() {
-                return false; // it frees space
+                return false; // excises free space
             }
             tables += ingest.tables().count();
             table_bytes += ingest.tables().map(|table| table.meta.file_bytes).sum::<u64>();
@@ -84,14 +85,14 @@ impl FamilyState {
     }
 }
 
-/// Tables that a queue will become, the tables of one linked ingest counted as one. Memtables are taken for merged with what
-/// is beside them.
+/// Number of tables the queue will become; a linked ingest counts as one. Each run of adjacent memtables and merged
+/// ingests is taken for one table.
 pub(crate) fn tables_to_come(queue: &[Arc<dyn Flushable>]) -> usize {
     let of_run = |run: &[Arc<dyn Flushable>]| if run.iter().all(is_linked) { run.len() } else { 1 };
     queue.chunk_by(|a, b| is_linked(a) == is_linked(b)).map(of_run).sum()
 }
 
-/// What the entries that are no ingests hold: of a memtable, what was reserved in it.
+/// Memory of the entries without ingests; for a memtable, its reserved bytes.
 pub(crate) fn memtable_bytes(entries: &[Arc<dyn Flushable>]) -> usize {
     let bytes = |entry: &Arc<dyn Flushable>| match entry.as_memtable() {
         Some(memtable) => memtable.reserved_bytes(),
@@ -100,7 +101,7 @@ pub(crate) fn memtable_bytes(entries: &[Arc<dyn Flushable>]) -> usize {
     entries.iter().filter(|entry| !is_ingest(entry)).map(bytes).sum()
 }
 
-/// Whether the entry becomes a table as it is, and leaves the queue in a flush of its own.
+/// Whether the entry is converted into a table, in a flush of its own.
 pub(crate) fn is_converted(entry: &Arc<dyn Flushable>) -> bool {
     entry.conversion().is_some()
 }
@@ -109,7 +110,7 @@ pub(crate) fn is_ingest(entry: &Arc<dyn Flushable>) -> bool {
     entry.as_ingest().is_some()
 }
 
-/// Whether the entry's tables are linked; of all others tables are made.
+/// Whether a flush links the entry's tables. For all other entries it makes a table.
 pub(crate) fn is_linked(entry: &Arc<dyn Flushable>) -> bool {
     entry.as_ingest().is_some_and(|ingest| !ingest.is_merged())
 }
@@ -118,12 +119,12 @@ pub(crate) fn excises(entry: &Arc<dyn Flushable>) -> bool {
     entry.as_ingest().is_some_and(QueuedIngest::has_excise)
 }
 
-/// Whether its committer takes the entry out of the queue, and nothing above it leaves before.
+/// Whether the committer dequeues the entry itself. Entries above it stay until then.
 pub(crate) fn is_held(entry: &Arc<dyn Flushable>) -> bool {
     entry.as_ingest().is_some_and(QueuedIngest::is_held)
 }
 
-/// All may come to level 0 at once: writers are not to be slowed down for that.
+/// All delayed tables may reach level 0 at once, and must not slow down writers.
 fn tables_max(compaction_trigger: i32, slowdown_trigger: i32) -> usize {
     match slowdown_trigger {
         ..0 => TABLES_MAX,
@@ -132,17 +133,17 @@ fn tables_max(compaction_trigger: i32, slowdown_trigger: i32) -> usize {
 }
 
 impl State {
-    /// Ends all waits: flushes are picked as soon as somebody looks.
+    /// Ends all delays: flushes become ready to pick.
     pub fn flush_without_waiting(&mut self) {
         self.families.values_mut().for_each(|family| family.joined_at = None);
     }
 
-    /// When the first flush that waits is due.
+    /// When the first delayed flush is due.
     pub fn next_flush_at(&self) -> Option<Duration> {
         self.families.values().filter_map(|family| family.joined_at).map(|at| at + WAIT_MAX).min()
     }
 
-    /// Ends the waits that are due then.
+    /// Ends the delays that are over at `due`.
     pub fn end_flush_waits(&mut self, due: Duration) {
         for family in self.families.values_mut() {
             family.joined_at = family.joined_at.filter(|at| *at + WAIT_MAX > due);

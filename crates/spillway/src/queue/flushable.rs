@@ -1,5 +1,5 @@
-//! Everything that can be flushed is one kind of thing: it stands in its family's queue, is read there, and leaves it
-//! at the old end (Q1, Q2).
+//! Entries of a family's queue: memtables, large batches and ingests behind one trait. Reads search the young end
+//! first; flushes take the old end (Q1, Q2).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -20,12 +20,12 @@ use crate::wal::marks;
 use crate::wal::presence;
 use crate::wal::value_logs::{Logged, ValueLogs};
 
-/// An entry of a family's queue. Reads see it exactly as they see a table.
+/// An entry of a family's queue. Reads use it exactly like a table.
 pub trait Flushable: Send + Sync {
     /// Shows the point entries of the lookup's user key at or below its sequence number, newest first.
     fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()>;
 
-    /// Many lookups; `visit` is told which.
+    /// Looks up many keys. `visit` gets the key's index first.
     fn multi_get(
         &self,
         keys: &[&LookupKey],
@@ -43,81 +43,79 @@ pub trait Flushable: Send + Sync {
 
     fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>>;
 
-    /// No write at or below this number is in here.
+    /// Every write in the entry is above this number.
     fn created_at(&self) -> SeqNo;
 
-    /// No write above this number is in here. Final once the entry is sealed; `None` while it is mutable.
+    /// Every write in the entry is at or below this number. `None` while the entry is mutable; final once it is sealed.
     fn largest_seq(&self) -> Option<SeqNo>;
 
-    /// Every write in here is in the logs before this position, if it is in a log of this process at all. Set when the
-    /// entry is sealed.
+    /// WAL position behind every write of the entry that is in a WAL of this process. Set when the entry is sealed.
     fn logged_through(&self) -> LogPosition;
 
     fn memory_bytes(&self) -> usize;
 
-    /// What the entry is charged; `None` where it is not in memory.
+    /// The memory charge; `None` if the entry is not in memory.
     fn charge(&self) -> Option<&Arc<Charge>>;
 
-    /// The memtable, where this is one.
+    /// The memtable, if the entry is one under the sequence numbers that readers see.
     fn as_memtable(&self) -> Option<&Arc<dyn Memtable>>;
 
-    /// How the memtable is to become a table; `None` where its entries are to be written into one.
+    /// How the memtable is converted into a table; `None` if a flush writes its entries into one.
     fn conversion(&self) -> Option<Conversion> {
         None
     }
 
-    /// Says that the memtable failed to become a table.
+    /// Called after a failed conversion: from now on flushes write the entries into a table.
     fn give_up_conversion(&self) {}
 
-    /// Where values are that are not in the memtable; `None` where all are.
+    /// WALs with values kept out of the memtable; `None` if all values are in it.
     fn value_logs(&self) -> Option<&Arc<ValueLogs>> {
         None
     }
 
-    /// Tells a sealed memtable's file that it is complete, if everything that went to it is at or below `visible`.
+    /// Marks the file of a sealed memtable complete, if its largest number is at or below `visible`.
     fn mark_complete(&self, _visible: SeqNo) {}
 
-    /// The file of an earlier process's memtable that the entry is read from.
+    /// Number of the image, if the entry is a memtable of an earlier process read from its file.
     fn image_number(&self) -> Option<FileNumber> {
         None
     }
 
-    /// Told when an edit is durable that makes the entry superfluous (V3).
+    /// Called once a durable edit has made the entry superfluous (V3).
     fn mark_flushed(&self) {}
 
-    /// The ingest, where this is one: its flush gives its tables levels and writes nothing, unless it is merged.
+    /// The ingest, if the entry is one. Its flush links its tables into levels and writes none, unless it is merged.
     fn as_ingest(&self) -> Option<&QueuedIngest> {
         None
     }
 }
 
-/// A memtable in the queue: the mutable one, or one that is sealed.
+/// A memtable in the queue, mutable or sealed.
 pub struct QueuedMemtable {
     id: u64,
     held: HeldMemtable,
-    /// Arena bytes that an empty memtable of this kind has reserved.
+    /// Arena bytes reserved by an empty memtable of this kind.
     empty_bytes: usize,
     /// Reserved bytes at which the memtable counts as half full.
     half_bytes: usize,
-    /// Reserved bytes at which upkeep is to look after it next.
+    /// Reserved bytes at which upkeep looks at the memtable next.
     look_at: AtomicUsize,
     created_at: AtomicU64,
-    /// The largest number given to a write before the switch, or `MUTABLE`.
+    /// The largest number allocated before the switch, or `MUTABLE`.
     largest_seq: AtomicU64,
     logged_through: AtomicU64,
-    /// Where in the logs what follows begins, packed; 0 until the memtable is sealed, and where that is not known.
+    /// WAL position of the next memtable's first record, packed. 0 while mutable, or if the position is unknown.
     followed_at: AtomicU64,
-    /// Held while inserting, where the representation takes one writer at a time.
+    /// Held while inserting; `None` if writers may insert concurrently.
     inserting: Option<Mutex<()>>,
-    /// Where values are that are not in the memtable; `None` where all are.
+    /// WALs with values kept out of the memtable; `None` if all values are in it.
     value_logs: Option<Arc<ValueLogs>>,
 }
 
 const MUTABLE: u64 = u64::MAX;
 
 impl QueuedMemtable {
-    /// `id` is never used twice in a process; `concurrent` lets writers insert at the same time, where the representation
-    /// can.
+    /// `id` is never reused in a process. `concurrent` lets writers insert at the same time, if the representation can.
     pub fn new(id: u64, held: HeldMemtable, concurrent: bool, value_logs: Option<ValueLogs>) -> Arc<Self> {
         let one_by_one = !concurrent || !held.memtable().concurrent_insert();
         Arc::new(QueuedMemtable {
@@ -135,8 +133,8 @@ impl QueuedMemtable {
         })
     }
 
-    /// Says that the memtable becomes mutable: no write at or below `created_at`, the last number given out, is in it.
-    /// Before any write is noted to it; who says so again comes late, and may.
+    /// Called when the memtable becomes mutable, before its first write: it holds no write at or below `created_at`,
+    /// the last allocated number. A repeated call may come late.
     pub fn begin_after(&self, created_at: SeqNo) {
         self.created_at.fetch_max(created_at.0, Ordering::AcqRel);
         self.memtable().begin_after(created_at);
@@ -146,7 +144,7 @@ impl QueuedMemtable {
         self.id
     }
 
-    /// Inserts entries whose bytes were reserved, of a batch that is in the log where `logged` says. Never fails (C4).
+    /// Inserts entries with room already reserved. `logged` is the place of their batch in the WAL. Never fails (C4).
     pub(crate) fn insert_all<'a>(&self, entries: &mut dyn Iterator<Item = Entry<'a>>, logged: Option<Logged<'_>>) {
         let _alone = self.inserting.as_ref().map(Mutex::lock);
         match &self.value_logs {
@@ -155,24 +153,24 @@ impl QueuedMemtable {
         }
     }
 
-    /// Whether values of writes that are logged stay in the log.
+    /// Whether values of logged writes stay in the WAL.
     pub fn leaves_values(&self) -> bool {
         self.value_logs.is_some()
     }
 
-    /// Bytes that entries take at the worst, all of whose values are put into the memtable.
+    /// Worst-case bytes of the entries, with every value in the memtable.
     pub fn room_for(&self, entries: usize, payload_bytes: usize) -> usize {
         let tag_bytes = if self.value_logs.is_some() { entries } else { 0 };
         self.memtable().worst_case_bytes(entries, payload_bytes + tag_bytes)
     }
 
-    /// True where no room was reserved. Under the commit lock that means that no write at or below the last number was
-    /// noted to it: room is reserved before a number is taken (C4). One with a later number may be on its way.
+    /// True if no room was reserved. Room is reserved before a number is allocated (C4): under the commit lock, no
+    /// write at or below the last number goes to an unused memtable. A write with a later number may be under way.
     pub fn is_unused(&self) -> bool {
         self.memtable().reserved_bytes() == self.empty_bytes
     }
 
-    /// Raises the charge for a reservation of so many bytes, where the limit on all memtables lets it.
+    /// Ensures that the charge covers `more_bytes` more; false if the limit on all memtables forbids it.
     pub(crate) fn charge_for(&self, more_bytes: usize) -> bool {
         let (charge, reserved) = (self.memtable_charge(), self.memtable().reserved_bytes());
         charge.covers(reserved.saturating_add(more_bytes))
@@ -184,7 +182,7 @@ impl QueuedMemtable {
         self.memtable().reserved_bytes().saturating_sub(self.empty_bytes)
     }
 
-    /// What can be reserved yet.
+    /// Bytes left to reserve.
     pub fn unused_bytes(&self) -> usize {
         self.held.capacity_bytes().saturating_sub(self.memtable().reserved_bytes())
     }
@@ -193,8 +191,8 @@ impl QueuedMemtable {
         self.memtable().reserved_bytes() >= self.half_bytes
     }
 
-    /// Reserves room for a write; `None` where there is none left. The answer is true for the one write after which upkeep is
-    /// to look: the first, those that come near the end of what is present, and the one that makes the memtable half full.
+    /// Reserves room for a write; `None` if there is none left. True if the caller must wake upkeep: on the first
+    /// write, after each quarter of the prefault window, and when the memtable becomes half full.
     #[inline]
     pub fn try_reserve(&self, bytes: usize) -> Option<bool> {
         let memtable = self.memtable();
@@ -205,7 +203,7 @@ impl QueuedMemtable {
         Some(reserved >= self.look_at.load(Ordering::Relaxed) && self.takes_look(reserved))
     }
 
-    /// True for the one of several writes that passed the mark together.
+    /// Advances `look_at`. True for only one of several writes that passed it together.
     #[cold]
     fn takes_look(&self, reserved: usize) -> bool {
         let due = self.look_at.load(Ordering::Relaxed);
@@ -214,10 +212,10 @@ impl QueuedMemtable {
         reserved >= due && self.look_at.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Raises the number below which nothing is in here to the last one given out (F3). Called under the commit lock, for
-    /// a memtable that was found unused under it.
+    /// Raises `created_at` to `seq`, the last allocated number (F3). Called under the commit lock, for a memtable found
+    /// unused under it.
     pub fn advance_empty_to(&self, seq: SeqNo) {
-        // What the memtable's file says it begins after stays: nothing of the family is in between.
+        // The start recorded in the memtable's file stays: the family has no write in between.
         self.created_at.fetch_max(seq.0, Ordering::AcqRel);
     }
 
@@ -231,9 +229,9 @@ impl QueuedMemtable {
         self.held.charge()
     }
 
-    /// Says that no write above `largest` will be noted to this memtable. Those at or below may still be inserting;
-    /// they are done when the visible number has reached `largest`. `logged_through` is where the logs end now, `next_record`
-    /// where what follows begins in them. Said again, it has to be the same.
+    /// Seals the memtable at `largest`. Writes at or below may still be inserting, until the visible number reaches
+    /// `largest`. `logged_through` is the present end of the WAL, `next_record` the start of the next memtable's
+    /// records. A repeated call must pass the same values.
     pub(crate) fn seal_at(&self, largest: SeqNo, logged_through: LogPosition, next_record: Option<Position>) {
         self.followed_at.store(next_record.and_then(marks::pack).unwrap_or(0), Ordering::Relaxed);
         self.logged_through.store(logged_through, Ordering::Release);

@@ -1,5 +1,5 @@
-//! A memtable as the engine holds it: charged as long as it lives, and freed by a background thread. Giving tens of
-//! megabytes back to the system takes milliseconds, and whoever lets go of the last handle may be a writer or a reader.
+//! Owner of a memtable: it is charged as long as it lives, and freed by a background thread. Freeing tens of megabytes
+//! takes milliseconds, and a writer or a reader may drop the last handle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,17 +9,17 @@ use memtable::{Background, Conversion, Memtable};
 use crate::queue::images::ImageNames;
 use crate::queue::memory::{Charge, MemoryBudget};
 
-/// What memtables are made with.
+/// Resources for making memtables.
 #[derive(Clone)]
 pub struct MemtableMaking {
     pub background: Background,
     pub memory: Arc<MemoryBudget>,
-    /// `None` where no memtable becomes a table.
+    /// `None` if no memtable is converted into a table.
     pub images: Option<Arc<ImageNames>>,
 }
 
 impl MemtableMaking {
-    /// Without a limit or a thread.
+    /// No memory limit, no background thread.
     pub fn inline() -> Self {
         MemtableMaking { background: Background::inline(), memory: MemoryBudget::new(0), images: None }
     }
@@ -27,18 +27,18 @@ impl MemtableMaking {
 
 /// The owner of a memtable.
 pub struct HeldMemtable {
-    /// `None` only while it is dropped.
+    /// `None` only during drop.
     memtable: Option<Arc<dyn Memtable>>,
     charge: Arc<Charge>,
     capacity_bytes: usize,
     background: Background,
     conversion: Option<Conversion>,
-    /// It failed to become a table, and its file may have failed to be synced (D4).
+    /// The conversion failed; the file may have failed to sync (D4).
     is_given_up: AtomicBool,
 }
 
 impl HeldMemtable {
-    /// `capacity_bytes` is what the memtable can have reserved.
+    /// `capacity_bytes` is the limit on the memtable's reserved bytes.
     pub fn new(memtable: Arc<dyn Memtable>, capacity_bytes: usize, making: &MemtableMaking) -> Self {
         let charge = Charge::new(&making.memory, memtable.memory_bytes());
         let background = making.background.clone();
@@ -52,18 +52,18 @@ impl HeldMemtable {
         }
     }
 
-    /// The same, to become a table.
+    /// Sets the conversion into a table.
     pub fn to_be_converted(mut self, conversion: Option<Conversion>) -> Self {
         self.conversion = conversion;
         self
     }
 
-    /// How it is to become a table; `None` where its entries are to be written into one.
+    /// How the memtable is converted into a table; `None` if a flush writes its entries into one.
     pub fn conversion(&self) -> Option<Conversion> {
         self.conversion.filter(|_| !self.is_given_up.load(Ordering::Acquire))
     }
 
-    /// From now on its entries are to be written into a table.
+    /// From now on flushes write the entries into a table.
     pub fn give_up_conversion(&self) {
         self.is_given_up.store(true, Ordering::Release);
     }
@@ -93,7 +93,7 @@ impl Drop for HeldMemtable {
     }
 }
 
-/// A memtable on its way out, whether its task is run or dropped.
+/// Frees a memtable and then its charge, whether its task runs or is dropped.
 struct Freed {
     memtable: Option<Arc<dyn Memtable>>,
     charge: Arc<Charge>,
@@ -102,7 +102,7 @@ struct Freed {
 impl Drop for Freed {
     fn drop(&mut self) {
         self.memtable = None;
-        // After the memory, which is what a writer waits for; and whoever else still knows the charge.
+        // After the memory: writers wait for it. Explicit, because the charge may have more owners.
         self.charge.release();
     }
 }

@@ -1,8 +1,8 @@
-//! The files that memtables lie in, where they are to become tables without being copied (`convert_to_sst=kFileMmap`).
+//! Files of memtables to be converted into tables without a copy (`convert_to_sst=kFileMmap`).
 //!
-//! An image has the number that its table will have. It is private: no other database reads it, and none is made before
-//! the directory is fenced. It is its memtable's, which removes it unless it became a table; what a process leaves behind,
-//! by a crash or when it closes the database, the next open reads where it lies, or removes.
+//! An image has the number of its later table. It is private: no other database reads it, and none is made before the
+//! directory is fenced. The memtable owns its image and removes it, unless the image became a table. The next open
+//! reads images left by a crash or a close in place, or removes them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use vfs::Vfs;
 use crate::core::context::FileNumbers;
 use crate::version::file_name::{self, FileType};
 
-/// In an image's `extra`: what stands in the place of values may refer to values in logs.
+/// Flag in an image's `extra`: values may be references into WALs.
 pub(crate) const LEAVES_VALUES: u64 = 1;
 
-/// Gives memtables' files their names.
+/// Names the files of memtables.
 pub struct ImageNames {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     numbers: Arc<FileNumbers>,
     is_fenced: AtomicBool,
-    /// Whether values may stay in the log.
+    /// Whether values may stay in the WAL.
     leaves_values: bool,
-    /// The page cache over the directory and the database, as numbers.
+    /// Identities of the directory's page cache and of the database.
     page_cache: u128,
     database: u128,
-    /// Of [`ImageFile::told`].
+    /// Shared by all images: [`ImageFile::told`].
     told: Arc<AtomicBool>,
 }
 
 impl ImageNames {
-    /// `is_fenced`: the directory's MANIFEST keeps RocksDB from it.
+    /// `is_fenced`: the directory's MANIFEST keeps RocksDB out.
     pub fn new(
         vfs: Arc<dyn Vfs>,
         (dir, db_id): (&Path, &str),
@@ -49,7 +49,7 @@ impl ImageNames {
         Arc::new(ImageNames { vfs, dir, numbers, is_fenced, leaves_values, page_cache, database, told: Arc::default() })
     }
 
-    /// Says that a MANIFEST of ours is durable.
+    /// Called once a MANIFEST of ours is durable.
     pub fn note_fence(&self) {
         self.is_fenced.store(true, Ordering::Release);
     }
@@ -70,7 +70,7 @@ impl ImageNames {
     }
 }
 
-/// The number of an image and of its table; `None` where the file is none.
+/// The number of an image and of its table; `None` if the file is not an image.
 pub(crate) fn number_of(image: &ImageFile) -> Option<FileNumber> {
     let (kind, number) = file_name::parse(image.path.file_name()?.to_str()?)?;
     (kind == FileType::MemtableImage).then_some(number)

@@ -1,4 +1,4 @@
-//! Ingested tables in a family's queue: read there like a memtable, until a flush gives each a level. Keeps Q1, Q3.
+//! Ingested tables in a family's queue: read like a memtable, until a flush links them into levels. Keeps Q1, Q3.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -21,31 +21,32 @@ use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
 
-/// What one ingest brings to one family. It stands in the queue as one entry, so that it leaves it at once.
+/// One ingest's share in one family: a single queue entry, so that the share leaves the queue at once.
 pub struct QueuedIngest {
     order: InternalOrder,
     store: Arc<TableStore>,
-    /// As it was prepared: without numbers.
+    /// As prepared, without numbers.
     share: Arc<FamilyIngest>,
     shape: IngestShape,
     given: OnceLock<Given>,
-    /// The tables under their numbers, by layer. Made by the first who asks: not under the commit lock (C3).
+    /// The numbered tables, by layer. Built on first use, not under the commit lock (C3).
     layers: OnceLock<Vec<Vec<Arc<TableFile>>>>,
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
-    /// Whoever commits it also gives its tables levels: no flush takes it.
+    /// The committer links the tables itself; no flush takes the entry.
     held: AtomicBool,
-    /// Whether its entries may be written into a table with those of a memtable under it.
+    /// Whether a flush may merge the entry and a memtable under it into one table.
     may_merge: bool,
-    /// Whether a flush does that, rather than link its tables.
+    /// Whether a flush merges the entry instead of linking its tables.
     merges: AtomicBool,
-    /// Places in the last level that are kept for its tables; 0 for none.
+    /// Id of the places reserved in the last level for its tables; 0 for none.
     reservation: AtomicU64,
     memory_bytes: usize,
 }
 
 impl QueuedIngest {
-    /// `shape` is the whole ingest's. One of at most `merged_max_bytes` is merged with a memtable that it stands over: its
-    /// tables would go to level 0 there, where one table takes less of reads and compactions than many small ones.
+    /// `shape` is the whole ingest's. An ingest without an excise and of at most `merged_max_bytes` is merged with a
+    /// memtable under it. Its tables would go to level 0, where one table costs reads and compactions less than many
+    /// small ones.
     pub(crate) fn new(
         family: &Family,
         share: Arc<FamilyIngest>,
@@ -80,12 +81,12 @@ impl QueuedIngest {
         &self.share
     }
 
-    /// Keeps flushes from taking the entry. It overlaps nothing that is older than it in its queue.
+    /// Keeps flushes from taking the entry. The entry overlaps nothing older in its queue.
     pub(crate) fn hold(&self) {
         self.held.store(true, Ordering::Release);
     }
 
-    /// Leaves the entry to flushes. Under the state lock.
+    /// Lets flushes take the entry. Called under the state lock.
     pub(crate) fn end_hold(&self) {
         self.held.store(false, Ordering::Release);
     }
@@ -94,12 +95,12 @@ impl QueuedIngest {
         self.held.load(Ordering::Acquire)
     }
 
-    /// Has its tables linked.
+    /// Makes the flush link the tables.
     pub(crate) fn link_instead(&self) {
         self.merges.store(false, Ordering::Release);
     }
 
-    /// Whether a flush merges the entry. As long as one has it, only that changes it.
+    /// Whether a flush merges the entry. During a flush of the entry, only this flush changes the answer.
     pub fn is_merged(&self) -> bool {
         self.merges.load(Ordering::Acquire)
     }
@@ -132,7 +133,7 @@ impl QueuedIngest {
         self.layers().iter().flatten()
     }
 
-    /// The tables as they were prepared.
+    /// The tables as prepared.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &IngestTable> {
         self.share.layers.iter().flatten()
     }
@@ -141,7 +142,7 @@ impl QueuedIngest {
         self.share.excise.is_some()
     }
 
-    /// The excise as the tombstone that it is to readers.
+    /// The excise as readers see it: a range tombstone.
     pub fn excise(&self) -> Option<RangeTombstone> {
         let (start, end) = self.share.excise.clone()?;
         Some(RangeTombstone { start, end, seq: SeqNo(self.given().before.0 + 1) })
@@ -172,7 +173,7 @@ impl Flushable for QueuedIngest {
             if !more {
                 break;
             }
-            // No two files of a layer hold one key.
+            // At most one file of a layer holds the key.
             let at = files.partition_point(|file| ends_before(order, &file.meta, user_key));
             let holds = |file: &&Arc<TableFile>| order.compare(file.smallest_user_key(), user_key).is_le();
             let Some(file) = files.get(at).filter(holds) else { continue };

@@ -1,4 +1,4 @@
-//! What the log says of an ingest: which tables and spans become part of the database, at which numbers.
+//! WAL record of an ingest: its tables, excised spans and sequence numbers.
 //! Format: docs/format/log.md.
 
 use std::collections::BTreeSet;
@@ -10,25 +10,25 @@ use base::{Error, FamilyId, FileNumber, Result, SeqNo, ValueKind};
 
 use crate::version::table_file::FileMeta;
 
-/// An ingest, whole: all families that it touches, and the writes that ride with it.
+/// A whole ingest, over all its families. The batch of the same commit follows the record.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct IngestRecord {
-    /// The number of the excises, where there are any; layers take those after it, one each, whatever the family.
+    /// Number of the excises, if any. Layers take the numbers after it, one each, shared by all families.
     pub first: SeqNo,
     pub families: Vec<Arc<FamilyIngest>>,
 }
 
-/// What the numbers of an ingest go to.
+/// Layout of an ingest's sequence numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct IngestShape {
-    /// Some family's share has an excise: the first number is the excises'.
+    /// Some family's share has an excise: excises take the first number.
     pub has_excise: bool,
-    /// How many numbers it takes: one for the excises, one for each layer, whatever the family.
+    /// Count of numbers: one for the excises, one for each layer, shared by all families.
     pub numbers: u64,
 }
 
 impl IngestShape {
-    /// The number that the tables of a layer take, in an ingest whose numbers begin at `first`.
+    /// Number of a layer's tables, in an ingest numbered from `first`.
     pub fn number_of_layer(&self, first: SeqNo, layer: usize) -> SeqNo {
         SeqNo(first.0 + u64::from(self.has_excise) + layer as u64)
     }
@@ -38,28 +38,28 @@ impl IngestShape {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FamilyIngest {
     pub family: FamilyId,
-    /// What is removed before the tables come, `[start, end)` in user keys.
+    /// Range removed before the tables are added, `[start, end)` in user keys.
     pub excise: Option<(Vec<u8>, Vec<u8>)>,
     /// Tables of one layer do not overlap and ascend; later layers are newer.
     pub layers: Vec<Vec<IngestTable>>,
 }
 
-/// A table that is ingested.
+/// An ingested table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct IngestTable {
-    /// Its sequence numbers are zero where the ingest's number is to be every entry's.
+    /// Sequence numbers are zero if every entry takes the ingest's number.
     pub meta: FileMeta,
     pub has_range_deletions: bool,
-    /// Bytes of its keys and values, as its properties say; not in the record, and 0 where it was read from there.
+    /// Bytes of keys and values by the table's properties. Not in the record: 0 after decoding.
     pub raw_bytes: u64,
 }
 
-/// Set where a table brings sequence numbers of its own.
+/// The table has sequence numbers of its own.
 const FLAG_OWN_NUMBERS: u32 = 1;
 const FLAG_RANGE_DELETIONS: u32 = 2;
-/// Set where the checksum of the whole file is known.
+/// The checksum of the whole file is known.
 const FLAG_FILE_CHECKSUM: u32 = 4;
-/// Set where a family's share begins with an excise.
+/// The family's share begins with an excise.
 const FLAG_EXCISE: u32 = 1;
 
 impl IngestRecord {
@@ -69,12 +69,12 @@ impl IngestRecord {
         IngestShape { has_excise, numbers: u64::from(has_excise) + layers as u64 }
     }
 
-    /// The number of the ingest's last part.
+    /// The ingest's last number.
     pub fn last(&self) -> SeqNo {
         SeqNo(self.first.0 + self.shape().numbers.saturating_sub(1))
     }
 
-    /// As long whatever the first number is.
+    /// The length does not depend on the first number.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         put_u64(&mut out, self.first.0);
@@ -95,10 +95,10 @@ impl IngestRecord {
         out
     }
 
-    /// Decodes a record; returns what follows it, the batch that rides with the ingest.
+    /// Decodes a record. Also returns the remaining bytes: the batch committed with the ingest.
     ///
     /// # Errors
-    /// `Corruption`: not such a record.
+    /// `Corruption`: malformed record.
     pub fn decode(payload: &[u8]) -> Result<(IngestRecord, &[u8])> {
         let mut reader = Reader::new(payload);
         let mut record = IngestRecord { first: SeqNo(reader.u64("an ingest's first number")?), families: Vec::new() };
@@ -130,7 +130,7 @@ fn decode_share(reader: &mut Reader<'_>) -> Result<FamilyIngest> {
         share.excise = Some((start, reader.prefixed("an excise's end")?.to_vec()));
     }
     for _ in 0..reader.varint32("an ingest's layers")? {
-        // Grown table by table: a count is not believed before its tables were read (B2).
+        // Grown table by table: a count is not trusted before its tables are read (B2).
         let mut layer = Vec::new();
         for _ in 0..reader.varint32("a layer's tables")? {
             layer.push(decode_table(reader)?);
@@ -204,7 +204,7 @@ fn malformed(what: &str) -> Error {
     Error::corruption(format!("an ingest's record in the log is malformed: {what}"))
 }
 
-/// A table as it is once the ingest has numbers: every entry of it takes `number`, unless the table brings its own.
+/// A table of a numbered ingest: every entry takes `number`, unless the table has numbers of its own.
 pub(crate) fn numbered(mut table: FileMeta, number: SeqNo) -> FileMeta {
     if table.largest_seq > SeqNo::ZERO {
         return table;
@@ -212,7 +212,7 @@ pub(crate) fn numbered(mut table: FileMeta, number: SeqNo) -> FileMeta {
     (table.smallest_seq, table.largest_seq) = (number, number);
     for bound in [&mut table.smallest, &mut table.largest] {
         if let Some((user_key, trailer)) = key::split(bound) {
-            // The exclusive end of a range tombstone is above every number as it is.
+            // The exclusive end of a range tombstone is already above every number.
             if trailer != key::pack_trailer(SeqNo::MAX, ValueKind::RangeDeletion as u8) {
                 let user_key_bytes = user_key.len();
                 bound.truncate(user_key_bytes);

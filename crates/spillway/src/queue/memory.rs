@@ -1,17 +1,15 @@
-//! How much memory all memtables of a database hold together, and the limit on it (`db_write_buffer_size`).
+//! Memory limit on all memtables of a database together (`db_write_buffer_size`).
 //!
-//! Each memtable that the engine holds is *charged*: mutable, queued, being flushed, made ahead as a spare, or filled by
-//! a large batch. A charge covers at least what is reserved in the memtable, so writers, who reserve before they take
-//! a number (C4), are where the limit is kept. A charge grows in steps: most writes find theirs covered, and touch
-//! nothing that other memtables share. It is given back when the memtable is gone. One that left its queue and is kept
-//! by readers *lingers*: its charge stands until a writer would have to wait for it, because an iterator that is held for
-//! ever must not hold writers up for ever.
+//! Each memtable is *charged* until it is freed: mutable, queued, flushing, spare, or filled by a large batch. A charge
+//! covers at least the memtable's reserved bytes. Writers reserve before a number is allocated (C4), so they enforce
+//! the limit. Charges grow in steps: most writes find theirs covered and touch no shared counter. A memtable kept by
+//! readers after it left its queue *lingers*: its charge stands until a writer would have to wait for it. A long-lived
+//! iterator must not stall writers for ever.
 //!
 //! # How far the limit can be passed
-//! All charges together stay within the limit but for: empty memtables, which a switch needs before anything is in them,
-//! at most two a family; a batch that is larger than the limit by itself, which goes alone. What the memtables hold stays
-//! within their charges but for what a representation keeps beside its reservations for less than a step
-//! ([`slack_bytes`]).
+//! All charges together stay within the limit, with two exceptions: empty memtables needed for a switch, at most two a
+//! family; and a batch larger than the limit, which proceeds alone. Memory held beside the reservations is charged only
+//! when a charge is raised; until then it can exceed the charge ([`slack_bytes`]).
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -19,32 +17,32 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-/// A charge grows by this part of the limit, within bounds.
+/// A charge grows by the limit divided by this, within bounds.
 const STEPS_PER_LIMIT: usize = 64;
 const STEP_MIN_BYTES: usize = 8 << 10;
 const STEP_MAX_BYTES: usize = 1 << 20;
 
-/// A writer that waits for memory looks again after this long at the latest: what frees it may be a reader's last
-/// handle, of which nobody is told.
+/// A writer waiting for memory looks again after this long at the latest. If nothing was freed or flushed by then, it
+/// releases lingering charges.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// Bytes by which what memtables hold can exceed `limit_bytes` (`db_write_buffer_size`), empty memtables and batches
-/// larger than the limit aside: an eighth of the limit for lists that double when they grow (`vector`), and 1 MiB.
+/// Bytes by which memtable memory can exceed `limit_bytes` (`db_write_buffer_size`), besides empty memtables and
+/// batches larger than the limit: an eighth of the limit for lists that double when they grow (`vector`), and 1 MiB.
 pub const fn slack_bytes(limit_bytes: usize) -> usize {
     limit_bytes / 8 + (1 << 20)
 }
 
 /// The memory of all memtables of a database. Its locks, `turn` aside, are leaves.
 pub struct MemoryBudget {
-    /// `usize::MAX` where there is none.
+    /// `usize::MAX` if unlimited.
     limit_bytes: usize,
     charged_bytes: AtomicUsize,
-    /// Counts the times that something was given back, so that a waiter misses none.
+    /// Counts returns of memory, so that a waiter misses none.
     returns: Mutex<u64>,
     returned: Condvar,
-    /// Charges of memtables that left their queues and were not gone then.
+    /// Charges of memtables still alive when they left their queues.
     lingering: Mutex<Vec<Weak<Charge>>>,
-    /// Held by the one writer that waits for memory; all others that need some come after it.
+    /// Held by the one writer waiting for memory; later writers wait behind it.
     pub(crate) turn: Mutex<()>,
 }
 
@@ -74,12 +72,12 @@ impl MemoryBudget {
         self.charged_bytes.load(Ordering::Acquire)
     }
 
-    /// Where returns stand; to be read before one looks whether there is enough.
+    /// Count of returns. Read before checking for room.
     pub(crate) fn returns(&self) -> u64 {
         *self.returns.lock()
     }
 
-    /// Waits until something was given back since `seen`, or for a moment; false where nothing was.
+    /// Waits for a return of memory since `seen`, at most `LOOK_AGAIN`; false if there was none.
     pub(crate) fn wait_for_return(&self, seen: u64) -> bool {
         let mut returns = self.returns.lock();
         if *returns == seen {
@@ -88,7 +86,7 @@ impl MemoryBudget {
         *returns != seen
     }
 
-    /// Gives back the charges of memtables that only readers keep; false where there were none.
+    /// Releases the charges of memtables kept only by readers; false if there were none.
     pub(crate) fn release_lingering(&self) -> bool {
         let lingering = std::mem::take(&mut *self.lingering.lock());
         let charges = lingering.iter().filter_map(Weak::upgrade);
@@ -100,24 +98,24 @@ impl MemoryBudget {
         self.wake();
     }
 
-    /// Has those who wait look again.
+    /// Wakes all waiters to look again.
     pub(crate) fn wake(&self) {
         *self.returns.lock() += 1;
         self.returned.notify_all();
     }
 }
 
-/// What one memtable is charged.
+/// The charge of one memtable.
 pub struct Charge {
     memory: Arc<MemoryBudget>,
-    /// `usize::MAX` where there is no limit: everything is covered.
+    /// `usize::MAX` if unlimited or released: everything is covered.
     bytes: AtomicUsize,
-    /// The memtable's owner is gone: its memory is being given back, and this charge with it.
+    /// The memtable's owner is gone: its memory and this charge are being freed.
     owner_gone: AtomicBool,
 }
 
 impl Charge {
-    /// Charges what a memtable holds at its making, whatever the limit.
+    /// Charges a memtable's initial memory, whatever the limit.
     pub fn new(memory: &Arc<MemoryBudget>, bytes: usize) -> Arc<Self> {
         let unlimited = !memory.is_limited();
         if !unlimited {
@@ -127,7 +125,7 @@ impl Charge {
         Arc::new(Charge { memory: memory.clone(), bytes, owner_gone: AtomicBool::new(false) })
     }
 
-    /// Bytes charged; 0 where there is no limit, or no charge any more.
+    /// Bytes charged; 0 if unlimited or released.
     pub(crate) fn bytes(&self) -> usize {
         match self.bytes.load(Ordering::Acquire) {
             usize::MAX => 0,
@@ -135,24 +133,24 @@ impl Charge {
         }
     }
 
-    /// Whether so many reserved bytes are paid for.
+    /// Whether the charge covers `reserved_bytes`.
     #[inline]
     pub fn covers(&self, reserved_bytes: usize) -> bool {
         self.bytes.load(Ordering::Acquire) >= reserved_bytes
     }
 
-    /// Raises the charge to `bytes` where the limit lets it: by a step beyond, for what is to come, if that fits too.
+    /// Raises the charge to a step beyond `bytes`, else to `bytes`; false if the limit forbids both.
     pub(crate) fn try_raise_a_step(&self, bytes: usize) -> bool {
         let limit_bytes = self.memory.limit_bytes;
         self.try_raise(bytes.saturating_add(self.step_bytes()), limit_bytes) || self.try_raise(bytes, limit_bytes)
     }
 
-    /// By how much a charge grows beyond what is needed.
+    /// Headroom added when a charge is raised.
     fn step_bytes(&self) -> usize {
         (self.memory.limit_bytes / STEPS_PER_LIMIT).clamp(STEP_MIN_BYTES, STEP_MAX_BYTES)
     }
 
-    /// Raises the charge to `bytes` where all charges together stay within `limit_bytes` then.
+    /// Raises the charge to `bytes`, if all charges together stay within `limit_bytes`.
     pub(crate) fn try_raise(&self, bytes: usize, limit_bytes: usize) -> bool {
         let before = self.bytes.load(Ordering::Acquire);
         let Some(more) = bytes.checked_sub(before).filter(|more| *more > 0) else { return true };
@@ -169,8 +167,8 @@ impl Charge {
         self.try_raise(bytes, usize::MAX);
     }
 
-    /// Takes over `more` bytes, already counted in the sum, that lead from `before` to `bytes`; returns them where another
-    /// thread was faster.
+    /// Moves the charge from `before` to `bytes`; `more` is already in the sum. If another thread was faster, returns
+    /// `more` and raises the charge anew.
     fn settle(&self, before: usize, bytes: usize, more: usize) {
         if self.bytes.compare_exchange(before, bytes, Ordering::AcqRel, Ordering::Acquire).is_err() {
             self.memory.give_back(more);
@@ -178,7 +176,7 @@ impl Charge {
         }
     }
 
-    /// Raises the charge of a memtable that no other thread knows to `bytes`, out of this one as far as it goes.
+    /// Raises the charge `to`, not yet shared with other threads, to `bytes`. Uses up this charge first.
     pub(crate) fn hand_over(&self, to: &Charge, bytes: usize) {
         let moved = bytes.saturating_sub(to.bytes()).min(self.bytes());
         if self.memory.is_limited() {
@@ -188,12 +186,12 @@ impl Charge {
         to.raise(bytes);
     }
 
-    /// Says that the memtable is about to be freed by a thread that drops this charge after it.
+    /// Called when the owner is dropped: another thread frees the memtable and then drops this charge.
     pub(crate) fn owner_goes(&self) {
         self.owner_gone.store(true, Ordering::Release);
     }
 
-    /// Says that the memtable left its queue; if readers keep it, it lingers.
+    /// Called when the memtable leaves its queue. If readers keep it, it lingers.
     pub(crate) fn left_queue(self: &Arc<Self>) {
         if !self.owner_gone.load(Ordering::Acquire) {
             let mut lingering = self.memory.lingering.lock();
@@ -202,7 +200,7 @@ impl Charge {
         }
     }
 
-    /// Gives the charge back, once; from then on everything is covered. False where there was none.
+    /// Releases the charge, once; from then on everything is covered. False if there was none.
     pub(crate) fn release(&self) -> bool {
         let bytes = self.bytes.swap(usize::MAX, Ordering::AcqRel);
         if bytes == usize::MAX {

@@ -1,4 +1,4 @@
-//! A family's queue: memtables, large batches and ingests that wait for a flush; their memory, spares, and the views of readers.
+//! A family's queue: memtables, large batches and ingests to be flushed; their memory, spares and read views.
 //! Keeps Q1, Q2, V1.
 
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) mod staged;
 pub(crate) mod switch;
 pub mod view;
 
-/// Memtables of the families' queues: made, charged for, replaced when they are full.
+/// Makes, charges and switches the families' memtables.
 pub(crate) struct Memtables {
     core: Arc<Core>,
 }

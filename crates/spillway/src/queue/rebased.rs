@@ -1,6 +1,5 @@
-//! A sealed memtable whose entries were inserted before their sequence numbers were known: a large batch, indexed ahead
-//! of its commit. Inside, the batch's changes are numbered from 1; readers see them above a base that is set once, when
-//! the batch takes its numbers.
+//! A large batch, indexed ahead of its commit into a sealed memtable. Inside, its changes are numbered from 1. Readers
+//! see them above a base, set once when the batch's sequence numbers are allocated.
 
 use std::sync::{Arc, OnceLock};
 
@@ -17,18 +16,18 @@ use crate::queue::flushable::Flushable;
 use crate::queue::held::HeldMemtable;
 use crate::queue::memory::Charge;
 
-/// A memtable under numbers of its own.
+/// A memtable with internal sequence numbers.
 pub struct RebasedMemtable {
     held: HeldMemtable,
-    /// Numbers that go to something else of the same change before the batch's first.
+    /// Numbers of the same commit before the batch's first.
     numbers_before: u64,
     given: OnceLock<Given>,
-    /// Under the numbers outside; made when first asked for.
+    /// With external numbers; built on first use.
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
 }
 
 impl RebasedMemtable {
-    /// The memtable is sealed, and numbered from 1. `numbers_before` of the change's numbers are not the batch's.
+    /// `held` is sealed and numbered from 1. The commit's first `numbers_before` numbers are not the batch's.
     pub fn new(held: HeldMemtable, numbers_before: u64) -> Arc<Self> {
         Arc::new(RebasedMemtable { held, numbers_before, given: OnceLock::new(), tombstones: OnceLock::new() })
     }
@@ -47,7 +46,7 @@ impl RebasedMemtable {
         Some(Arc::new(FragmentedTombstones::build(inside.order().clone(), raised.collect())))
     }
 
-    /// Added to the numbers inside.
+    /// Added to internal numbers.
     fn base(&self) -> SeqNo {
         let given = self.given.get().expect("no view has a batch without numbers");
         SeqNo(given.before.0 + self.numbers_before)
@@ -94,7 +93,7 @@ impl Flushable for RebasedMemtable {
         Some(self.held.charge())
     }
 
-    /// None: the memtable inside is numbered otherwise than what readers may see.
+    /// `None`: the memtable inside has internal numbers.
     fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
         None
     }
@@ -106,17 +105,17 @@ impl Joins for RebasedMemtable {
     }
 }
 
-/// A cursor that shows the numbers outside.
+/// A cursor with external numbers.
 struct RebasedCursor {
     inner: Box<dyn Cursor>,
     base: SeqNo,
-    /// The entry's key as it is shown.
+    /// The current key, with its external number.
     key: Vec<u8>,
     target: Vec<u8>,
 }
 
 impl RebasedCursor {
-    /// Takes the inner cursor's key over.
+    /// Copies the inner cursor's key, renumbered.
     fn show(&mut self, valid: bool) -> bool {
         self.key.clear();
         if let Some((user_key, trailer)) = key::split(self.inner.key()).filter(|_| valid) {
@@ -126,7 +125,8 @@ impl RebasedCursor {
         valid
     }
 
-    /// The inner target for an outer one; numbers at or below the base are before everything inside.
+    /// Sets `target` to the internal form of an external target. Numbers at or below the base are older than every
+    /// entry.
     fn lower(&mut self, target: &[u8]) {
         let (user_key, trailer) = key::split(target).unwrap_or((target, 0));
         let inside = trailer.saturating_sub(self.base.0 << 8);
@@ -186,7 +186,7 @@ impl Cursor for RebasedCursor {
     }
 }
 
-/// The largest trailer that a number can have, for targets.
+/// Seek targets carry the largest trailer of their number.
 const _: () = assert!(SEEK_KIND == u8::MAX);
 
 #[cfg(test)]

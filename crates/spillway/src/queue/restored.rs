@@ -1,5 +1,5 @@
-//! A memtable that an earlier process left in a file: sealed, cut, and read where it lies until a flush makes a table of
-//! it. See [`crate::open`]'s `restart`.
+//! A memtable image of an earlier process: sealed, cut, and read in place until a flush writes its table. See
+//! [`crate::open`]'s `restart`.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::version::purge::{FileLife, ObsoleteFile};
 pub(crate) struct RestoredMemtable {
     image: Arc<LazyImage>,
     created_at: SeqNo,
-    /// Where values are that are not in the image; `None` where all are.
+    /// WALs with values kept out of the image; `None` if all values are in it.
     values: Option<Arc<ValuesOfFile>>,
     life: Arc<FileLife>,
 }
@@ -93,12 +93,12 @@ impl Flushable for RestoredMemtable {
         Some(self.image.cut())
     }
 
-    /// In logs of another process, which are synced before those of this one.
+    /// 0: its writes are in WALs of an earlier process, synced before the WALs of this one.
     fn logged_through(&self) -> LogPosition {
         0
     }
 
-    /// Pages of a file, which the kernel takes when it needs them.
+    /// 0: the image is page cache, reclaimed by the kernel.
     fn memory_bytes(&self) -> usize {
         0
     }

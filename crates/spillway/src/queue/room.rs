@@ -1,9 +1,9 @@
-//! Room in memory for what a writer has reserved in a memtable: its charge is raised, and where the limit on all
-//! memtables together is reached the writer waits, at admission (C4), until flushes have given enough back.
+//! Memory for a writer's reservation. The memtable's charge is raised; at the limit on all memtables, the writer waits
+//! at admission (C4) until flushes have freed enough.
 //!
-//! Waiting ends: spares are given up first; then what is sealed is flushed, or the largest memtable is sealed; and where
-//! nothing is left to flush, the writer's batch is larger than the limit by itself and goes alone. One writer at a time
-//! waits here, the others behind it, so that many small writes do not starve a large one.
+//! The wait ends. Spares are dropped first; then sealed memtables are flushed, or the largest mutable one is sealed. If
+//! nothing is left to flush, the batch is larger than the limit by itself and proceeds alone. Writers wait one at a
+//! time, so that many small writes do not starve a large one.
 
 use std::sync::Arc;
 
@@ -20,12 +20,12 @@ use crate::queue::Memtables;
 use crate::queue::flushable::QueuedMemtable;
 use crate::queue::memory::Charge;
 
-/// A writer's turn to wait for memory; kept until its batch is admitted.
+/// A writer's turn to wait for memory, kept until its batch is admitted.
 pub(crate) type Turn<'a> = Option<MutexGuard<'a, ()>>;
 
-/// What a writer waits for, for one of its parts.
+/// Memory wanted for one part of a write.
 pub(crate) struct MemoryWanted {
-    /// The id of the memtable.
+    /// Memtable id.
     memtable: u64,
     charge: Arc<Charge>,
     bytes: usize,
@@ -36,25 +36,25 @@ impl MemoryWanted {
         self.memtable
     }
 
-    /// For what is reserved in the memtable, and `more_bytes`.
+    /// For the memtable's reserved or held bytes, whichever is more, and `more_bytes`.
     pub fn of(queued: &QueuedMemtable, more_bytes: usize) -> Self {
         let (charge, bytes) = (queued.memtable_charge().clone(), wanted_bytes(queued).saturating_add(more_bytes));
         MemoryWanted { memtable: queued.id(), charge, bytes }
     }
 }
 
-/// What a writer wants to be charged. It holds on to no memtable: what a waiting writer keeps would not be freed.
+/// A charge wanted by a writer. Holds no memtable: a waiting writer would keep its memory from being freed.
 struct Claim<'a> {
     charge: Arc<Charge>,
-    /// What the charge has to cover.
+    /// Bytes the charge must cover.
     bytes: usize,
-    /// False once there is nothing left to wait for.
+    /// False once the writer has nothing left to wait for.
     stands: &'a dyn Fn() -> Result<bool>,
 }
 
 impl Memtables {
-    /// Charges a memtable for what is reserved in it and `more_bytes`, which are about to be. False where that takes
-    /// waiting: then the caller lets go of what it holds, and asks [`wait_for_memory`](Self::wait_for_memory).
+    /// Charges a memtable for its reserved bytes and for `more_bytes`, about to be reserved. False if this needs a
+    /// wait: the caller then drops its handles and calls [`wait_for_memory`](Self::wait_for_memory).
     #[inline]
     pub(crate) fn charge(&self, queued: &QueuedMemtable, more_bytes: usize, has_turn: bool) -> bool {
         let wanted_bytes = queued.memtable().reserved_bytes().saturating_add(more_bytes);
@@ -78,8 +78,8 @@ impl Memtables {
         !self.core.context.options.allow_stall
     }
 
-    /// Waits until a family's mutable memtable is charged what is wanted; false where it was replaced meanwhile, and where the
-    /// writer had no turn: it has one then, and is to look again at what it had reserved.
+    /// Waits until a family's mutable memtable has the wanted charge. False if the memtable was replaced meanwhile.
+    /// Also false if the writer had no turn: it has one now, and must check its reservations again.
     pub(crate) fn wait_for_memory<'a>(
         &'a self,
         family: &Arc<Family>,
@@ -102,8 +102,8 @@ impl Memtables {
         Ok(met)
     }
 
-    /// Takes the memory that a large batch will need, of all families at once and before any of it is used: so that no two
-    /// such batches wait for each other.
+    /// Charges the memory of a large batch, for all families at once and before any of it is used: two such batches
+    /// never wait for each other.
     pub(crate) fn charge_ahead(&self, bytes: usize, options: &WriteOptions) -> Result<Arc<Charge>> {
         let memory = &self.core.context.memtables.memory;
         let ahead = Charge::new(memory, 0);
@@ -125,7 +125,7 @@ impl Memtables {
         Ok(ahead)
     }
 
-    /// Waits for a claim to be met; false where it stands no longer. The caller has the turn.
+    /// Waits until the claim is met; false if it no longer stands. The caller has the turn.
     fn wait_for_room(&self, claim: &Claim<'_>) -> Result<bool> {
         let memory = &self.core.context.memtables.memory;
         let inline = self.core.context.vfs.runs_inline();
@@ -146,7 +146,7 @@ impl Memtables {
             }
             if inline {
                 self.core.drive();
-                self.core.space.check(Needs::Flush)?; // nobody else makes room
+                self.core.space.check(Needs::Flush)?; // no other thread makes room
             } else if !memory.wait_for_return(seen) && !flushes {
                 memory.release_lingering();
             }
@@ -154,7 +154,7 @@ impl Memtables {
         Ok(false)
     }
 
-    /// Whether all memory but `own` is that of empty memtables, which a flush would not give back.
+    /// Whether all charged memory but `own` is of empty memtables. Flushing them would free nothing.
     fn nothing_else_holds_memory(&self, own: &Arc<Charge>) -> bool {
         let state = self.core.state.lock();
         let empty = state.families.values().filter(|family| family.mutable.memtable().entries() == 0);
@@ -163,12 +163,12 @@ impl Memtables {
         self.core.context.memtables.memory.charged_bytes() <= needed + own.bytes()
     }
 
-    /// Sees to it that something is flushed; false where there is nothing that could be.
+    /// Has sealed entries flushed, or else the largest mutable memtable. False if nothing can be flushed.
     fn flush_something(&self) -> Result<bool> {
         if self.flush_sealed_or_largest()? {
             return Ok(true);
         }
-        // Writes that have numbers may still be on their way into memtables that look empty.
+        // Numbered writes may still be inserting into memtables that look empty.
         let last_seq = self.core.commit.lock().last_seq;
         self.core.pipeline.wait_visible(last_seq)?;
         self.flush_sealed_or_largest()
@@ -190,14 +190,14 @@ impl Memtables {
         Ok(sealed || largest.is_some())
     }
 
-    /// What mutable memtables may hold together. Where writers wait at the limit, one half is written while the other is
-    /// flushed; else as much as in RocksDB.
+    /// Bytes that mutable memtables may hold together. If writers wait at the limit, half: one half fills while the
+    /// other is flushed. Otherwise 7/8, as in RocksDB.
     fn memtable_bytes_wanted(&self) -> usize {
         let limit = self.core.context.memtables.memory.limit_bytes();
         if self.core.context.options.allow_stall { limit / 2 } else { limit - limit / 8 }
     }
 
-    /// Seals the largest memtables while all mutable ones together hold more than they may. A background job.
+    /// Seals the largest memtables while all mutable ones together exceed `memtable_bytes_wanted`. A background job.
     pub(crate) fn keep_memtables_within_limit(&self) -> Result<()> {
         if !self.core.context.memtables.memory.is_limited() {
             return Ok(());
@@ -212,7 +212,7 @@ impl Memtables {
         }
     }
 
-    /// For whoever needs the memory of a family that may be another's: one that is dropped meanwhile gives it back, too.
+    /// Seals a family to free its memory. It may be dropped meanwhile, which also frees the memory: no error.
     fn seal_unless_dropped(&self, family: &Arc<Family>) -> Result<()> {
         match self.seal_for_flush(family) {
             Err(_) if family.is_dropped() => Ok(()),
@@ -221,7 +221,7 @@ impl Memtables {
     }
 }
 
-/// What a memtable is to be charged: what is reserved in it, or held if that is more.
+/// Bytes to charge: reserved, or held if more.
 fn wanted_bytes(queued: &QueuedMemtable) -> usize {
     let memtable = queued.memtable();
     memtable.reserved_bytes().max(memtable.memory_bytes())
@@ -233,7 +233,7 @@ mod tests {
 
     use crate::{Db, FamilyOptions, OpenOptions, WriteOptions};
 
-    /// It was chosen as the one that holds most, by a writer to another.
+    /// A writer of another family chose it as the largest.
     #[test]
     fn a_family_that_is_dropped_before_it_is_sealed_is_no_writers_error() {
         let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };

@@ -1,5 +1,5 @@
-//! Memtables made ahead, so that replacing a full one costs its writer nothing, whatever its size: one for each family
-//! that was written since its memtable became mutable. How far their pages are present: [`crate::wal::presence`].
+//! Spare memtables, made ahead so that a switch costs its writer nothing, whatever the memtable's size. One for each
+//! family written since its last switch. Prefault: [`crate::wal::presence`].
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use crate::queue::Memtables;
 use crate::queue::flushable::QueuedMemtable;
 
 impl Memtables {
-    /// Makes a memtable that can become a family's mutable one, with so much room. Off every lock.
+    /// Makes a memtable with room for `need_bytes`, to become a family's mutable one. Called off every lock.
     pub(crate) fn make_memtable(&self, family: &Family, need_bytes: usize) -> Result<Arc<QueuedMemtable>> {
         Ok(self.core.context.queue_memtable(family.create_memtable(need_bytes)?))
     }
 
-    /// Takes the family's spare, where there is one with so much room.
+    /// Takes the family's spare, if it has room for `need_bytes`.
     pub(crate) fn take_spare(&self, family: FamilyId, need_bytes: usize) -> Option<Arc<QueuedMemtable>> {
         let mut state = self.core.state.lock();
         let family = state.families.get_mut(&family)?;
-        // The buffer's size may have been changed since the spare was made, or be more than a memtable may have.
+        // The option may have changed since the spare was made, or exceed the largest memtable.
         let buffer_bytes = family.family.options().write_buffer_size;
         family.spare.take_if(|spare| need_bytes <= buffer_bytes.min(spare.unused_bytes()))
     }
 
-    /// Makes the spares that are lacking. A background job.
+    /// Makes missing spares. A background job.
     pub(crate) fn make_spare_memtables(&self) -> Result<()> {
         let memory = &self.core.context.memtables.memory;
         for family in self.families_where(|f| f.spare.is_none() && f.is_written()) {
             if memory.charged_bytes() > memory.limit_bytes() - memory.limit_bytes() / 4 {
-                break; // a writer would only have it given up again
+                break; // a waiting writer would drop it again
             }
             let made = self.make_memtable(&family, 0)?;
             let mut state = self.core.state.lock();
@@ -47,7 +47,7 @@ impl Memtables {
         Ok(())
     }
 
-    /// Drops all spares, for the memory they hold; false where there was none.
+    /// Drops all spares to free their memory; false if there were none.
     pub(crate) fn give_up_spares(&self) -> bool {
         let mut state = self.core.state.lock();
         let spares: Vec<_> = state.families.values_mut().filter_map(|family| family.spare.take()).collect();

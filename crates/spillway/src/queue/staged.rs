@@ -1,8 +1,8 @@
-//! A family's queue as it is to be. Made under the state lock, before the commit lock is taken: allocations and the lines of
-//! the queue's entries are cold there, and writers would wait for them.
+//! The next queue of a family, prepared under the state lock before the commit lock is taken. Preparing allocates and
+//! touches cold queue entries, and would hold up writers under the commit lock.
 //!
-//! Under the commit lock the view is installed, a few stores; the family's state, by which jobs go, follows under the state
-//! lock.
+//! Under the commit lock only the view is installed, by a few stores. The family's state, read by jobs, follows under
+//! the state lock.
 
 use std::sync::Arc;
 
@@ -15,29 +15,30 @@ use crate::core::{FamilyState, OldViews};
 use crate::queue::flushable::{Flushable, QueuedMemtable};
 use crate::queue::view::{NextView, ReadView};
 
-/// To be put in place, if at all, while the state lock is held under which it was made; afterwards it holds what it replaced.
-/// Dropped off the locks.
+/// Valid only under the state lock under which it was made. Holds the replaced queue after `follow`. Dropped off the
+/// locks.
 pub(crate) struct Staged {
     queue: Vec<Arc<dyn Flushable>>,
     view: NextView,
-    /// Views that were exchanged for the present one.
+    /// Views replaced by an exchange in `new`.
     _exchanged: Option<OldViews>,
 }
 
-/// Where a memtable ends and the next one begins.
+/// A memtable boundary.
 pub(crate) struct Seam {
-    /// The last number of what may be in the one.
+    /// The last number the old memtable may hold.
     pub before: SeqNo,
-    /// The last number given out: what the other holds is above it.
+    /// The last allocated number. Writes of the new memtable are above it.
     pub last: SeqNo,
-    /// Behind everything in the logs that has a number by now.
+    /// WAL position behind every write numbered so far.
     pub logged_through: LogPosition,
-    /// Where in the logs the other's writes begin, if that is known.
+    /// WAL position of the new memtable's first record, if known.
     pub next_record: Option<Position>,
 }
 
 impl Staged {
-    /// `entries`, youngest first, above the family's queue: under its mutable memtable, or over it and under `next`.
+    /// Adds `entries`, youngest first, at the queue's young end. With `next`, they go over the mutable memtable and
+    /// under `next`; without it, under the mutable memtable.
     pub fn new(
         family: &mut FamilyState,
         entries: impl Iterator<Item = Arc<dyn Flushable>>,
@@ -51,7 +52,7 @@ impl Staged {
         Staged { queue, view: NextView::new(family.family.view_full(), view), _exchanged }
     }
 
-    /// The memtable that is mutable once this is in place.
+    /// The mutable memtable after installation.
     pub fn mutable(&self) -> &QueuedMemtable {
         &self.view.next().mutable
     }
@@ -60,8 +61,8 @@ impl Staged {
         self.view.keeps_mutable()
     }
 
-    /// Under the commit lock. Has readers find the view before any number is published that needs it (V1), and writers that
-    /// take a number from now on go to its memtable; seals the one before.
+    /// Installs the view before a number that needs it is published (V1). If the mutable memtable changes, seals the
+    /// old one and directs later writes to the new one. Called under the commit lock.
     pub fn install(&mut self, family: &Family, seam: &Seam) {
         if !self.keeps_mutable() {
             let next = &self.view.next().mutable;
@@ -72,9 +73,9 @@ impl Staged {
         self.view.announce();
     }
 
-    /// Has the family's state follow what was [installed](Self::install).
+    /// Updates the family's state to the [installed](Self::install) view. Called under the state lock.
     pub fn follow(&mut self, family: &mut FamilyState) {
-        family.mutable = self.view.next().mutable.clone(); // the one before is in the view before
+        family.mutable = self.view.next().mutable.clone(); // the old view keeps the old memtable
         std::mem::swap(&mut family.queue, &mut self.queue);
         family.keep_announced(self.view.next().clone());
     }

@@ -1,5 +1,5 @@
-//! Replacing what is full: the mutable memtable and the current log. The next ones are made ahead in the background; one
-//! that is missing is waited for here, at admission, and counted.
+//! Memtable switch: a full mutable memtable is sealed and its spare becomes mutable. Without a spare the writer makes a
+//! memtable here, at admission, counted as a stall.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::queue::flushable::QueuedMemtable;
 use crate::queue::staged::{Seam, Staged};
 
 impl Memtables {
-    /// Replaces the memtable `full_id` of a family with one that has `need_bytes` of room. Returns at once where another
-    /// writer has done so.
+    /// Replaces the memtable `full_id` of a family with one of `need_bytes` of room. Does nothing if another writer has
+    /// replaced it.
     pub(crate) fn switch_full_memtable(
         &self,
         family: &Arc<Family>,
@@ -30,12 +30,12 @@ impl Memtables {
         self.replace_memtable(family, full_id, need_bytes)
     }
 
-    /// Waits while the family has as many memtables as it may have.
+    /// Waits while the family's queue is full.
     pub(crate) fn wait_for_queue_room(&self, family: &Arc<Family>, options: &WriteOptions) -> Result<()> {
         self.wait_for_queue(family, None, options)
     }
 
-    /// As [`wait_for_queue_room`](Self::wait_for_queue_room), and no longer than the mutable memtable is `full_id`.
+    /// As [`wait_for_queue_room`](Self::wait_for_queue_room), but only while the mutable memtable is `full_id`.
     fn wait_for_queue(&self, family: &Arc<Family>, full_id: Option<u64>, options: &WriteOptions) -> Result<()> {
         let start = self.core.context.vfs.now();
         let mut waiting = None;
@@ -55,16 +55,16 @@ impl Memtables {
             full.flush_wanted_through = wanted.max(full.flush_wanted_through);
             if waiting.is_none() {
                 waiting = Some((family.writer_waits(), self.core.context.throttle.await_flushes()));
-                self.core.upkeep.raise(); // which tells listeners
+                self.core.upkeep.raise(); // notifies listeners
             }
             if self.core.context.vfs.runs_inline() {
                 drop(state);
                 self.core.drive();
-                self.core.space.check(Needs::Flush)?; // nobody else makes room
+                self.core.space.check(Needs::Flush)?; // no other thread makes room
                 state = self.core.state.lock();
             } else {
                 if raised {
-                    self.core.state_changed.notify_all(); // once, or those who wait here would wake each other for ever
+                    self.core.state_changed.notify_all(); // once: waiters here would wake each other for ever
                 }
                 self.core.state_changed.wait(&mut state);
             }
@@ -77,7 +77,7 @@ impl Memtables {
         Ok(())
     }
 
-    /// Puts a new mutable memtable into a family whose mutable one is still `old_id`, and queues the old one.
+    /// Installs a new mutable memtable, if the present one is still `old_id`, and queues the old one.
     pub(crate) fn replace_memtable(&self, family: &Arc<Family>, old_id: u64, need_bytes: usize) -> Result<()> {
         let start = self.core.context.vfs.now();
         let spare = self.take_spare(family.id(), need_bytes);
@@ -93,7 +93,7 @@ impl Memtables {
         let switched = self.core.family_state(&mut state, family.id())?;
         if switched.mutable.id() != old_id {
             let mut made = Some(made);
-            switched.spare.get_or_insert_with(|| made.take().expect("given to one place")); // its turn comes
+            switched.spare.get_or_insert_with(|| made.take().expect("given to one place")); // for the next switch
             drop(state);
             drop(made); // another writer was faster
             return Ok(());
@@ -101,7 +101,7 @@ impl Memtables {
         self.core.context.throttle.note_filled(switched.mutable.used_bytes());
         let replaced = self.install_memtable(switched, made);
         if switched.is_behind() {
-            self.core.context.throttle.set_debt(1.0); // until a version says otherwise
+            self.core.context.throttle.set_debt(1.0); // until a new version sets it
         }
         drop(state);
         drop(replaced);
@@ -112,12 +112,12 @@ impl Memtables {
         Ok(())
     }
 
-    /// Seals the mutable memtable and makes `made` the mutable one. Under the state lock; takes the commit lock.
+    /// Seals the mutable memtable and makes `made` mutable. Called under the state lock; takes the commit lock.
     #[must_use = "drop what was replaced off the lock"]
     fn install_memtable(&self, family: &mut FamilyState, made: Arc<QueuedMemtable>) -> (Staged, Option<OldViews>) {
         let mut staged = Staged::new(family, std::iter::empty(), Some(&made));
         let commit = self.core.commit.lock();
-        // Numbers up to here may be noted to the old memtable, none after: the commit lock is held.
+        // The commit lock is held: writes up to `last` may be in the old memtable, later ones are not.
         let (last, logged_through) = (commit.last_seq, self.core.pipeline.entered_log());
         let next_record = Some(self.core.next_record(&commit));
         staged.install(&family.family, &Seam { before: last, last, logged_through, next_record });
@@ -126,8 +126,8 @@ impl Memtables {
         (staged, family.settle_view())
     }
 
-    /// Seals a family's mutable memtable if it holds anything; returns the number through which it must be flushed so
-    /// that everything written before the call is in tables.
+    /// Seals a family's mutable memtable if it holds anything. Returns the number to flush through: everything written
+    /// before the call is in tables then.
     pub(crate) fn seal_for_flush(&self, family: &Arc<Family>) -> Result<SeqNo> {
         let (id, empty) = {
             let mut state = self.core.state.lock();

@@ -1,4 +1,4 @@
-//! What a reader holds: everything a family consisted of at one instant (V1).
+//! Read views: everything a family consists of at one instant (V1).
 
 use std::sync::{Arc, Weak};
 
@@ -9,16 +9,17 @@ use crate::queue::ingest::QueuedIngest;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 
-/// A family at one instant. Immutable; replaced as a whole by whoever changes the queue or the version, and replaced, or
-/// told which one comes after it, *before* the sequence number that needs the new one is published.
+/// A family at one instant; immutable. A change of queue or version installs a new view, by an exchange or as the
+/// successor of the present view. Both come *before* any sequence number that needs the new view is published.
 pub struct ReadView {
-    /// The young end of the queue: where writes go.
+    /// The young end of the queue. Writes go here.
     pub mutable: Arc<QueuedMemtable>,
     /// The rest of the queue, youngest first.
     pub queue: Vec<Arc<dyn Flushable>>,
     pub version: Arc<Version>,
-    /// What readers use from now on; see [`FamilyState::keep_announced`](crate::core::FamilyState::keep_announced). Weak: who
-    /// reads for long keeps nothing that is younger.
+    /// The next view, installed by one store; see
+    /// [`FamilyState::keep_announced`](crate::core::FamilyState::keep_announced). Weak: a long-lived reader keeps no
+    /// younger view alive.
     successor: OnceBox<Weak<ReadView>>,
 }
 
@@ -27,39 +28,39 @@ impl ReadView {
         ReadView { mutable, queue, version, successor: OnceBox::new() }
     }
 
-    /// The view that was told to come after this one. Where it is gone, the family's is another by now.
+    /// The view installed to follow this one. If it is gone, the family's own view has been exchanged since.
     #[inline]
     pub fn successor(&self) -> Option<&Weak<ReadView>> {
         self.successor.get()
     }
 
-    /// Has readers that find this view go on to the one that `next` is of.
+    /// Sends readers of this view on to `next`, by one store.
     fn succeeded_by(&self, next: Box<Weak<ReadView>>) {
         assert!(self.successor.set(next).is_ok(), "a view has one successor");
     }
 
-    /// Everything that is read before the tables of the version, youngest first (Q1).
+    /// Everything read before the version's tables, youngest first (Q1).
     pub fn flushables(&self) -> impl Iterator<Item = Arc<dyn Flushable>> + '_ {
         let mutable: Arc<dyn Flushable> = self.mutable.clone();
         std::iter::once(mutable).chain(self.queue.iter().cloned())
     }
 
-    /// Tables that were ingested and have no level yet.
+    /// Ingested tables without a level yet.
     pub fn queued_tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
         self.queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files)
     }
 
-    /// All tables: those of the version, and those that have no level yet.
+    /// The version's tables and the queued ones.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
         self.version.all_files().map(|(_, file)| file).chain(self.queued_tables())
     }
 }
 
-/// A view made ahead, to come after the present one. To be dropped off the locks.
+/// A view made ahead, to follow the present one. Dropped off the locks.
 pub struct NextView {
     present: Arc<ReadView>,
     next: Arc<ReadView>,
-    /// What the present one is told; `None` once it was.
+    /// The present view's successor; `None` once installed.
     handle: Option<Box<Weak<ReadView>>>,
 }
 
@@ -82,7 +83,7 @@ impl NextView {
         Arc::ptr_eq(&self.present.mutable, &self.next.mutable)
     }
 
-    /// Has readers find the view as long as somebody keeps it.
+    /// Installs the view, by one store. Readers find it while the caller keeps [`next`](Self::next) alive.
     pub fn announce(&mut self) {
         if let Some(handle) = self.handle.take() {
             self.present.succeeded_by(handle);
@@ -109,7 +110,7 @@ mod tests {
         Db::open("/db", &options.family("default", family)).expect("opened")
     }
 
-    /// Has readers find a memtable that was made at `n`, by an announcement.
+    /// Installs a view with a memtable made at `n`, as the successor.
     fn announce(core: &Core, db: &Db, n: u64) {
         let made = db.default_family().create_memtable(0).expect("made");
         let next = core.context.queue_memtable(made);
@@ -138,11 +139,11 @@ mod tests {
         drop(state.families.get_mut(&db.default_family().id()).expect("there").publish_view());
     }
 
-    /// V1, however the views are exchanged: by an announcement that is settled, by one that the next settles, and by one that
-    /// another view takes the place of.
+    /// V1 for every way to install: a successor that is exchanged, one exchanged by the next, and one replaced by
+    /// another view.
     #[test]
     fn who_sees_a_number_sees_the_view_that_it_needs() {
-        const COUNT: u64 = 1499; // the last of which is not settled
+        const COUNT: u64 = 1499; // the last one is not settled
         let (db, published) = (open(), AtomicU64::new(0));
         let (core, family) = (db.core(), db.default_family());
         thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Iterators that go on past damage, and what they passed over.
+//! Iterators over damaged data, and the list of skipped damage.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,11 +10,11 @@ use table::{DamageSink, PassedOver};
 
 use crate::version::table_file::TableFile;
 
-/// What iterators with `ReadOptions::skip_damaged` passed over. The same damage is listed once, however often it is met.
+/// Damage skipped by iterators with `ReadOptions::skip_damaged`. Repeated damage is listed once.
 #[derive(Debug, Default)]
 pub struct SkippedDamage(Mutex<BTreeMap<Damaged, PassedOver>>);
 
-/// File, offset, and what is wrong there.
+/// File, offset, and error message.
 type Damaged = (PathBuf, Option<u64>, String);
 
 impl SkippedDamage {
@@ -22,7 +22,7 @@ impl SkippedDamage {
         Arc::default()
     }
 
-    /// By file and offset.
+    /// Returns the skipped damage, ordered by file and offset.
     pub fn list(&self) -> Vec<PassedOver> {
         self.0.lock().values().cloned().collect()
     }
@@ -40,12 +40,13 @@ impl DamageSink for SkippedDamage {
     }
 }
 
-/// Whether a read that passes over damage does so with this: also where the file is gone.
+/// Whether `skip_damaged` reads skip the error. A missing file counts as damage.
 pub(crate) fn is_damage(error: &Error) -> bool {
     error.kind() == ErrorKind::Corruption || error.is_not_found()
 }
 
-/// A cursor over one table that ends without an error where the table's rest cannot be read, and tells so.
+/// A cursor over one table. If the rest of the table cannot be read, the cursor ends without an error and reports the
+/// damage.
 pub(crate) struct DamageBearing {
     inner: Option<Box<dyn Cursor>>,
     file: Arc<TableFile>,
@@ -53,10 +54,10 @@ pub(crate) struct DamageBearing {
 }
 
 impl DamageBearing {
-    /// `opened`: the table's cursor, or why there is none.
+    /// `opened`: the table's cursor, or the error of opening it.
     ///
     /// # Errors
-    /// What is wrong is no damage.
+    /// Errors of `opened` other than damage.
     pub fn over(
         opened: Result<Box<dyn Cursor>>,
         file: &Arc<TableFile>,
@@ -71,7 +72,7 @@ impl DamageBearing {
         Ok(Box::new(cursor))
     }
 
-    /// The whole table is told to be passed over: which part of it was read before is not known here.
+    /// Reports the whole table as passed over: the part read before the damage is not known here.
     fn tell(&self, error: Error) {
         let (from, through) = (self.file.smallest_user_key().to_vec(), self.file.largest_user_key().to_vec());
         self.damage.passed_over(PassedOver { error, from: Some(from), through: Some(through) });

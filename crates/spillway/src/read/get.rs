@@ -16,14 +16,14 @@ use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
 
 thread_local! {
-    /// The lookup key's memory, used again by every lookup of a thread.
+    /// The lookup key's memory, reused by every lookup of a thread.
     static LOOKUP: Cell<LookupKey> = Cell::default();
 }
 
-/// Looks `user_key` up as of `seq`.
+/// Looks up `user_key` as of `seq`.
 ///
 /// # Errors
-/// What reading a table yields; what [`ReadContext::merge`] yields.
+/// Errors of table reads and of [`ReadContext::merge`].
 pub fn get(
     view: &ReadView,
     context: &ReadContext,
@@ -31,7 +31,7 @@ pub fn get(
     seq: SeqNo,
     options: &ReadOptions,
 ) -> Result<Found> {
-    // A thread that is ending may have lost its own already.
+    // An ending thread may have destroyed its thread local.
     let mut key = LOOKUP.try_with(Cell::take).unwrap_or_default();
     key.set(user_key, seq);
     let mut lookup = Lookup { key: &key, options: options.for_tables(), search: Search::new(context, user_key, seq) };
@@ -72,7 +72,7 @@ impl Lookup<'_> {
         Ok(())
     }
 
-    /// Shows the tables of a level that share the key, all of them unless an entry answers before.
+    /// Searches the level's tables that may hold the key, until an entry answers.
     fn in_level(&mut self, files: &[Arc<TableFile>], level: usize) -> Result<bool> {
         let mut is_decided = false;
         for file in files {
@@ -84,7 +84,7 @@ impl Lookup<'_> {
         Ok(is_decided)
     }
 
-    /// Shows a source to the search; true where older ones cannot matter.
+    /// Searches a flushable. True if older sources cannot matter.
     fn in_flushable(&mut self, flushable: &dyn Flushable) -> Result<bool> {
         self.search.cover(flushable.tombstones()?.as_deref());
         flushable.get(self.key, &self.options, &mut |seq, kind, value| self.search.entry(seq, kind, value))?;

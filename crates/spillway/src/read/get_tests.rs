@@ -76,7 +76,7 @@ fn a_lookup_tells_which_part_answered() {
     assert_eq!(counts.map(|ticker| statistics.count(ticker)), [2, 3, 1, 0, 1]);
 }
 
-/// An unreadable table fails the keys that need it, and no others.
+/// An unreadable table fails only lookups reading it.
 #[test]
 fn errors_reach_the_keys_that_they_concern() {
     let mut maker = VersionMaker::default();
@@ -94,8 +94,8 @@ fn errors_reach_the_keys_that_they_concern() {
     assert!(get(&view, &context(), b"bad", SeqNo(9), &ReadOptions::default()).is_err());
 }
 
-/// RocksDB splits the versions of a key between neighbours, and puts a tombstone into both: it decides nothing of what is
-/// newer than itself in the second.
+/// RocksDB splits the versions of a key between neighbours, with a tombstone in both. The first copy decides nothing
+/// about newer versions in the second table.
 #[test]
 fn a_tombstone_in_both_halves_of_a_key_hides_neither() {
     let tombstones = || fragmented(range_tombstones(&[write("a", 3, ValueKind::RangeDeletion, "z")]));

@@ -1,4 +1,4 @@
-//! A sorted run of tables that do not overlap, walked as one: a level of a version, or a compaction's inputs from one.
+//! One cursor over a sorted run of disjoint tables: a level of a version, or a compaction's inputs from one level.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 
-/// The tables to walk, ascending.
+/// The tables of the run, ascending.
 pub enum LevelFiles {
     OfVersion(Arc<Version>, usize),
     Listed(Vec<Arc<TableFile>>),
@@ -27,7 +27,7 @@ impl LevelFiles {
     }
 }
 
-/// User keys outside which nothing is asked for: tables wholly outside are not opened.
+/// Bounds of the user keys to read. Tables wholly outside are not opened.
 #[derive(Clone, Default)]
 pub struct UserBounds {
     /// Inclusive.
@@ -61,9 +61,9 @@ pub struct LevelCursor {
     files: LevelFiles,
     options: TableReadOptions,
     bounds: UserBounds,
-    /// Is told of every table opened that has range tombstones.
+    /// Receives the range tombstones of every opened table.
     feed: Option<CoverFeed>,
-    /// The open table: its index, and the cursor over it.
+    /// Index of the open table.
     at: usize,
     table: Option<Box<dyn Cursor>>,
     valid: bool,
@@ -91,15 +91,15 @@ impl LevelCursor {
         self
     }
 
-    /// Has `feed` told of the range tombstones of every table opened. A key is reached only when every table of the run
-    /// that spans it is open, so that the feed knows what covers it.
+    /// Passes the range tombstones of every opened table to `feed`. A table is opened before the walk reaches its keys,
+    /// so the feed has every tombstone of the run over a key the walk reaches.
     #[must_use]
     pub fn feeding(mut self, feed: CoverFeed) -> Self {
         self.feed = Some(feed);
         self
     }
 
-    /// Stands on the table `index`, opening it unless it is open.
+    /// Makes `index` the current table, opening it unless it is open.
     fn enter(&mut self, index: usize) -> Option<&mut Box<dyn Cursor>> {
         if self.table.is_none() || self.at != index {
             let file = self.files.get().get(index)?;
@@ -117,7 +117,7 @@ impl LevelCursor {
         self.table.as_mut()
     }
 
-    /// Ends the walk, noting the error of the table where that was the cause.
+    /// Ends the walk. Returns false.
     fn end(&mut self) -> bool {
         self.valid = false;
         false
@@ -130,7 +130,7 @@ impl LevelCursor {
         self.error.is_some()
     }
 
-    /// Stands on the first entry of the first table from `index` on that has any.
+    /// Moves to the first entry of the first non-empty table from `index` on.
     fn first_from(&mut self, mut index: usize) -> bool {
         loop {
             let Some(file) = self.files.get().get(index) else { return self.end() };
@@ -148,7 +148,8 @@ impl LevelCursor {
         }
     }
 
-    /// Stands on the first entry at or after `target`, which `seek` finds in the table that it must be in.
+    /// Moves to the first entry at or after `target`. `seek` runs in the first table with a largest key at or after
+    /// `target`.
     fn seek_by(&mut self, target: &[u8], seek: impl FnOnce(&mut Box<dyn Cursor>) -> bool) -> bool {
         self.error = None;
         let order = &self.order;
@@ -164,7 +165,7 @@ impl LevelCursor {
         if self.table_failed() { self.end() } else { self.first_from(index + 1) }
     }
 
-    /// Stands on the last entry of the last table before `end` that has any.
+    /// Moves to the last entry of the last non-empty table before `end`.
     fn last_before(&mut self, mut end: usize) -> bool {
         loop {
             let Some(index) = end.checked_sub(1) else { return self.end() };
@@ -184,10 +185,10 @@ impl LevelCursor {
     }
 }
 
-/// A cursor over a table; one that bears damage, where the options have it so.
+/// Opens a cursor over a table. With `skip_damaged` the cursor skips damage.
 ///
 /// # Errors
-/// What opening the table yields.
+/// Errors of opening the table.
 pub(crate) fn open_cursor(
     file: &Arc<TableFile>,
     options: &TableReadOptions,

@@ -1,46 +1,46 @@
-//! Many sorted cursors walked as one.
+//! Merges sorted cursors.
 //!
-//! The child that holds the current entry stands outside the heap; the others wait in a binary heap. As long as the
-//! current child goes on holding the nearest key, a step costs one comparison. Heap items carry a piece of their
-//! child's key as a number, so that most comparisons touch no key at all: the first bytes behind the prefix that all
-//! keys seen since the last seek share. A key without that prefix shortens it.
+//! The child with the current entry stands outside a binary heap of the other children. While the current child keeps
+//! the nearest key, a step costs one comparison. A heap item caches the first key bytes after a shared prefix as a
+//! number, so most comparisons touch no key. All keys seen since the last seek share the prefix. A key without the
+//! prefix shortens it.
 
 use std::cmp::Ordering;
 
 use base::key::{TRAILER_BYTES, user_key};
 use base::{Cursor, Error, InternalOrder, Result, UserOrder};
 
-/// Bytes of a key that a heap item carries.
+/// Key bytes cached in a heap item.
 const HEAD_BYTES: usize = 16;
 
-/// A child with the head of its current key behind the shared prefix, turned so that the smaller number comes first in
-/// the walk's direction. Equal heads say nothing.
+/// A child with the head of its current key: the first bytes after the shared prefix, complemented if necessary so the
+/// smaller number comes first in the walk's direction. Equal heads decide nothing.
 #[derive(Clone, Copy)]
 struct Rank {
     head: u128,
     child: usize,
 }
 
-/// A cursor over the union of its children. Where two children hold the same internal key, the younger comes first.
+/// A cursor over the union of its children. If two children hold the same internal key, the younger comes first.
 ///
-/// An error of any child ends the walk at once: what the others still hold could be hidden by what the failed one lost.
+/// An error of any child ends the walk at once: its lost entries may hide entries of the other children.
 pub struct MergingCursor<C: Cursor = Box<dyn Cursor>> {
     order: InternalOrder,
     /// Youngest first.
     children: Vec<C>,
     top: Option<Rank>,
-    /// The other children that are valid.
+    /// The other valid children.
     heap: Vec<Rank>,
     forward: bool,
     error: Option<Error>,
-    /// What the user keys of all valid children begin with. Grows only when all are placed anew.
+    /// Common prefix of the user keys of all valid children. Grows only when all children are repositioned.
     shared: Vec<u8>,
-    /// The key that a change of direction starts from.
+    /// The current key at a change of direction.
     turn_key: Vec<u8>,
 }
 
 impl<C: Cursor> MergingCursor<C> {
-    /// `children` youngest first; each over the same order.
+    /// `children` are ordered youngest first and share one key order.
     pub fn new(order: InternalOrder, children: Vec<C>) -> Self {
         let heap = Vec::with_capacity(children.len());
         MergingCursor {
@@ -55,8 +55,8 @@ impl<C: Cursor> MergingCursor<C> {
         }
     }
 
-    /// Moves the children from number `first` on past everything before `target` (forward) or after it (backward), and
-    /// leaves the younger ones where they are. The cursor must be valid.
+    /// Moves the children from index `first` on past everything before `target` (forward) or after it (backward).
+    /// Younger children stay in place. The cursor must be valid.
     pub fn skip_from(&mut self, first: usize, target: &[u8]) -> bool {
         for child in self.children.iter_mut().skip(first).filter(|child| child.valid()) {
             match (self.order.compare(child.key(), target), self.forward) {
@@ -77,7 +77,7 @@ impl<C: Cursor> MergingCursor<C> {
         self.rebuild()
     }
 
-    /// Makes the heap anew from where the children stand after all were placed.
+    /// Rebuilds the heap after all children were positioned.
     fn rebuild(&mut self) -> bool {
         self.find_shared();
         self.fill_heap()
@@ -155,7 +155,7 @@ impl<C: Cursor> MergingCursor<C> {
         true
     }
 
-    /// Cuts the shared prefix down to what the child's key has of it.
+    /// Shortens the shared prefix to its common part with the child's key.
     #[cold]
     fn shorten_shared(&mut self, child: usize) -> bool {
         let key = self.children.get(child).map_or(&[][..], |child| user_key(child.key()));
@@ -174,7 +174,7 @@ impl<C: Cursor> MergingCursor<C> {
         true
     }
 
-    /// Whether the child ended because of an error, which then is this cursor's.
+    /// Whether the child ended with an error. The error becomes this cursor's.
     fn note_error(&mut self, child: usize) -> bool {
         let status = self.children.get(child).map_or(Ok(()), Cursor::status);
         let Err(error) = status else { return false };
@@ -219,14 +219,15 @@ impl<C: Cursor> MergingCursor<C> {
         self.heap[at] = moved;
     }
 
-    /// Changes direction: every other child is placed on its entry next to the current one, on the new side.
+    /// Changes direction: places every other child on its entry next to the current one, on the new side.
     fn turn(&mut self, forward: bool) -> bool {
         let Some(Rank { child: current, .. }) = self.top else { return false };
         self.turn_key.clear();
         self.turn_key.extend_from_slice(self.children.get(current).map_or(&[], Cursor::key));
         let target = self.turn_key.as_slice();
         for (i, child) in self.children.iter_mut().enumerate() {
-            // Among equal keys the younger child comes first, so that one side of `current` has passed its own.
+            // Among equal keys the younger child comes first, so the walk has already passed the equal keys of the
+            // children on one side of `current`.
             if i == current {
                 if forward {
                     child.next()
@@ -246,7 +247,7 @@ impl<C: Cursor> MergingCursor<C> {
     }
 }
 
-/// Whether two slices of one length are equal. They are short, and nearly always so: a call costs more than the loop.
+/// Whether two slices of one length are equal. They are short and nearly always equal: a call costs more than the loop.
 #[inline]
 fn same(a: &[u8], b: &[u8]) -> bool {
     let (a_words, a_rest) = a.as_chunks::<8>();
@@ -259,8 +260,7 @@ fn shared_len(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
-/// The first bytes of the user key at the front of an internal key, as a number that orders as they do. Bytes that the
-/// user key does not have count as zeros.
+/// The first bytes of the user key in an internal key, as a number of the same order. Missing bytes count as zeros.
 #[inline]
 fn head_of(internal_key: &[u8]) -> u128 {
     let user_bytes = internal_key.len().saturating_sub(TRAILER_BYTES);

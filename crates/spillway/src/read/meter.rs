@@ -1,5 +1,4 @@
-//! Statistics together with the clock that times are measured by. Where none are kept there is no meter, and neither is
-//! the clock read.
+//! Statistics and the clock for timings. Without statistics there is no meter and the clock is not read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,7 +29,7 @@ impl Meter {
         self.statistics.record(histogram, micros);
     }
 
-    /// Runs a point lookup, and counts it.
+    /// Runs a point lookup and counts it.
     pub(crate) fn get(&self, look_up: impl FnOnce() -> Result<Found>) -> Result<Found> {
         let start = self.now();
         let found = look_up()?;
@@ -43,7 +42,7 @@ impl Meter {
         Ok(found)
     }
 
-    /// Runs the lookups of a multi-get, and counts them.
+    /// Runs the lookups of a multi-get and counts them.
     pub(crate) fn multi_get(&self, look_up: impl FnOnce() -> Vec<Result<Found>>) -> Vec<Result<Found>> {
         let start = self.now();
         let results = look_up();
@@ -67,7 +66,7 @@ fn value_bytes(value: &Option<Pinned>) -> u64 {
     value.as_ref().map_or(0, |value| value.len() as u64)
 }
 
-/// A table's file whose reads are timed.
+/// A table's file with timed reads.
 pub(crate) struct MeteredFile {
     pub file: Arc<dyn RandomFile>,
     pub meter: Arc<Meter>,

@@ -1,8 +1,8 @@
-//! Reading: views, point lookups, iterators, snapshots.
+//! Reads: views, point lookups, iterators, snapshots.
 //!
-//! A read takes a [`ReadView`](crate::queue::view::ReadView) and a sequence number (V1) and asks the view's parts from young to old
-//! (Q1): [`get`] walks them for one key, [`iterator`] merges their cursors ([`merging`], [`level`]) and hides what the
-//! number does not see; [`tombstones`] tells both what range deletions cover.
+//! A read holds a [`ReadView`](crate::queue::view::ReadView) and a sequence number (V1) and searches the view's sources
+//! from young to old (Q1). [`get`] searches them for one key. [`iterator`] merges their cursors ([`merging`],
+//! [`level`]) and hides entries invisible at the number. [`tombstones`] holds the range deletions for iterators.
 
 pub mod damage;
 pub mod get;
@@ -27,15 +27,15 @@ use base::{Error, InternalOrder, Result};
 
 use crate::read::meter::Meter;
 
-/// What a read needs to know of a family. Cheap to clone.
+/// Settings of a family for reads. Cheap to clone.
 #[derive(Clone)]
 pub struct ReadContext {
     pub order: InternalOrder,
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
-    /// Entries an iterator steps over one by one before it seeks past the rest of a run that it must hide.
+    /// Hidden entries an iterator steps over one by one before it seeks past the rest of their run.
     pub max_sequential_skip: u64,
-    /// `None` where no statistics are kept.
+    /// `None` without statistics.
     pub meter: Option<Arc<Meter>>,
 }
 

@@ -1,5 +1,5 @@
-//! Many point lookups as one walk over the view: each memtable and table is asked once for all the keys that may be in
-//! it, in the order of the keys. Keeps Q1, V1.
+//! Many point lookups in one walk over the view. Each memtable and table is searched once for all its candidate keys,
+//! in key order. Keeps Q1, V1.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::queue::view::ReadView;
 use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
 
-/// Looks all `keys` up as of `seq`; results stand in the order of `keys`, each with its own error.
+/// Looks up all `keys` as of `seq`. Results have the order of `keys`, each with its own error.
 pub fn multi_get(
     view: &ReadView,
     context: &ReadContext,
@@ -39,11 +39,11 @@ pub fn multi_get(
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// The lookups by ascending key; everything below goes by their places here.
+/// The lookups by ascending key. Indices below refer to this order.
 struct Batch<'a> {
     lookups: &'a [LookupKey],
     searches: Vec<Search<'a>>,
-    /// Those not decided yet, ascending.
+    /// Undecided lookups, ascending.
     pending: Vec<usize>,
     options: TableReadOptions,
 }
@@ -104,9 +104,9 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Asks each table of a sorted level for the keys it spans.
+    /// Searches each table of a sorted level for the keys it spans.
     fn in_level(&mut self, view: &ReadView, level: usize) {
-        // A key has a second table only where RocksDB split its versions; that one is asked in a round of its own.
+        // A key spans a second table only if RocksDB split its versions. Later tables are searched in later rounds.
         for round in 0.. {
             let mut group: Vec<usize> = Vec::new();
             let mut current: Option<&Arc<TableFile>> = None;
@@ -125,7 +125,7 @@ impl<'a> Batch<'a> {
             if let Some(last) = current {
                 self.in_table(last, level, &group);
             }
-            // What a tombstone alone decides can have newer versions in the key's next table.
+            // A key decided by a tombstone alone stays pending: its next table may hold newer versions.
             self.retain(|search| !search.is_answered());
             if !more {
                 break;
@@ -151,7 +151,7 @@ impl<'a> Batch<'a> {
         self.end_source(shown, Source::Level(level), asked);
     }
 
-    /// Ends a source for the keys it was asked for. Its error is theirs, except where the answer was found before.
+    /// Ends a source for the keys in `asked`. An error of the source fails every key without an answer.
     fn end_source(&mut self, shown: Result<()>, source: Source, asked: &[usize]) {
         for &i in asked {
             let search = self.search(i);

@@ -1,4 +1,4 @@
-//! What a read can ask for. Names are RocksDB's.
+//! Options of reads. Names are RocksDB's.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use super::snapshot::Snapshot;
 /// Options of a lookup or an iterator.
 #[derive(Clone)]
 pub struct ReadOptions {
-    /// The state of the database to read; `None` is the state when the read begins.
+    /// The state of the database to read; `None`: the state at the start of the read.
     pub snapshot: Option<Snapshot>,
     /// Verify the checksum of every block read from a file.
     pub verify_checksums: bool,
     /// Put blocks read from files into the block cache.
     pub fill_cache: bool,
-    /// The first user key an iterator may show.
+    /// Lower bound of an iterator's user keys, inclusive.
     pub iterate_lower_bound: Option<Vec<u8>>,
-    /// The first user key an iterator may no longer show.
+    /// Upper bound of an iterator's user keys, exclusive.
     pub iterate_upper_bound: Option<Vec<u8>>,
-    /// An iterator ends where the prefix of its seek target does.
+    /// Ends an iterator at the end of its seek target's prefix.
     pub prefix_same_as_start: bool,
-    /// Walk all keys in order even where a table's filter or index goes by prefix.
+    /// Iterate over all keys in order, even if a table's filter or index is by prefix.
     pub total_order_seek: bool,
-    /// Bytes to read ahead of an iterator; 0 follows the access pattern.
+    /// Bytes to read ahead of an iterator; 0 adapts to the access pattern.
     pub readahead_size: usize,
-    /// How many hidden entries one step of an iterator may pass before it fails with `Busy`; 0 for any number.
+    /// Limit of hidden entries in one step of an iterator; beyond it the step fails with `Busy`. 0 for no limit.
     pub max_skippable_internal_keys: u64,
-    /// Iterators go on past damaged blocks, values and tables, and list them there; lookups fail as ever. What lay beneath
-    /// a damaged block may be shown in its place: an older value, or a key that was deleted.
+    /// Iterators skip damaged blocks, values and tables, and list them there; lookups still fail. Entries hidden by a
+    /// damaged block may reappear: an older value, or a deleted key.
     pub skip_damaged: Option<Arc<SkippedDamage>>,
 }
 
@@ -52,7 +52,7 @@ impl Default for ReadOptions {
 }
 
 impl ReadOptions {
-    /// What tables need to know of them.
+    /// The options of table reads.
     pub fn for_tables(&self) -> TableReadOptions {
         TableReadOptions {
             verify_checksums: self.verify_checksums,

@@ -1,4 +1,4 @@
-//! What a lookup has learned of one key, walking from the newest source to the oldest.
+//! The state of a point lookup, from the newest source to the oldest.
 
 use base::metrics::{Histogram, Statistics, Ticker};
 use base::tombstone::FragmentedTombstones;
@@ -7,7 +7,7 @@ use table::TableValue;
 
 use super::ReadContext;
 
-/// Which part of a view decided a lookup.
+/// The source that decided a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The mutable memtable or another entry of the queue.
@@ -15,18 +15,18 @@ pub enum Source {
     Level(usize),
 }
 
-/// What a lookup found.
+/// Result of a lookup.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// `None`: the key does not exist at that number.
+    /// `None`: the key does not exist at the lookup's sequence number.
     pub value: Option<Pinned>,
-    /// Where the answer came from; `None` where no part held the key.
+    /// Source of the answer; `None` if no source held the key.
     pub source: Option<Source>,
 }
 
 impl Found {
-    /// Counts the lookup by where its answer came from. As in RocksDB, a deletion met in a memtable is a hit of it, and
-    /// levels count values only.
+    /// Counts the lookup by the source of its answer. As in RocksDB, a deletion in a memtable counts as a memtable hit,
+    /// and levels count values only.
     pub fn count(&self, statistics: &Statistics) {
         let memtable = if self.source == Some(Source::Queue) { Ticker::MemtableHit } else { Ticker::MemtableMiss };
         statistics.add(memtable, 1);
@@ -46,7 +46,7 @@ enum Outcome {
     Failed(Error),
 }
 
-/// The state of one key's lookup. Sources are shown to it from newest to oldest (Q1), each with its tombstones first.
+/// The state of one key's lookup. Sources are visited from newest to oldest (Q1), the tombstones of a source first.
 pub struct Search<'a> {
     context: &'a ReadContext,
     user_key: &'a [u8],
@@ -64,14 +64,14 @@ impl<'a> Search<'a> {
         Search { context, user_key, seq, covered: SeqNo::ZERO, operands: Vec::new(), outcome: None, source: None }
     }
 
-    /// Notes the range tombstones of the source that is shown next.
+    /// Adds the range tombstones of the next source.
     pub fn cover(&mut self, tombstones: Option<&FragmentedTombstones>) {
         if let Some(seq) = tombstones.and_then(|t| t.covering(self.user_key, self.seq)) {
             self.covered = self.covered.max(seq);
         }
     }
 
-    /// Takes the key's next older entry; false where nothing older matters.
+    /// Takes the key's next older entry. False if older entries do not matter.
     pub fn entry(&mut self, seq: SeqNo, kind: ValueKind, value: TableValue<'_>) -> bool {
         if self.outcome.is_some() {
             return false;
@@ -95,12 +95,12 @@ impl<'a> Search<'a> {
         false
     }
 
-    /// Notes that a source could not be read. An entry found before that stands: nothing newer was left to read.
+    /// Notes a read error of a source. An entry found earlier stands: the rest of the source is older.
     pub fn fail_unless_found(&mut self, error: &Error) {
         self.outcome.get_or_insert_with(|| Outcome::Failed(error.clone()));
     }
 
-    /// Ends a source; true where older sources cannot matter. A tombstone covers everything in them.
+    /// Ends a source. True if older sources cannot matter: a tombstone covers all their entries.
     pub fn decided_by(&mut self, source: Source) -> bool {
         if self.is_decided() {
             self.source = self.source.or(Some(source));
@@ -113,13 +113,13 @@ impl<'a> Search<'a> {
         self.outcome.is_some() || self.covered > SeqNo::ZERO
     }
 
-    /// An entry or an error has decided. Where a tombstone alone has, the level's next table can still hold versions of
-    /// the key that are newer than the tombstone.
+    /// Whether an entry or an error decided the lookup. After a tombstone alone, the level's next table may still hold
+    /// versions of the key newer than the tombstone.
     pub fn is_answered(&self) -> bool {
         self.outcome.is_some()
     }
 
-    /// The answer, operands merged.
+    /// Returns the answer with operands merged.
     pub fn finish(self) -> Result<Found> {
         let base = match self.outcome {
             Some(Outcome::Failed(error)) => return Err(error),

@@ -1,8 +1,9 @@
-//! Snapshots: sequence numbers that jobs must not forget versions for.
+//! Snapshots: sequence numbers whose visible versions jobs must keep.
 //!
-//! A snapshot's number is read *inside* the list's lock. A job captures the list, and the visible number beside it,
-//! under the same lock: every snapshot taken later has a number at or above the one captured (S1), so that a job which
-//! keeps what the captured numbers see, and everything above them, keeps what any snapshot will see (F1).
+//! A snapshot's number is read *inside* the list's lock. A job captures the list and the visible number under the same
+//! lock, so every later snapshot has a number at or above the captured visible number (S1). A job keeps the versions
+//! visible at captured numbers and all versions above the visible number. So it keeps every version visible to any
+//! snapshot, present or later (F1).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,12 +17,12 @@ pub struct SnapshotList {
     live: Arc<Mutex<Live>>,
 }
 
-/// Snapshots by number, then by the order in which they were taken; the value is when, in seconds since the epoch.
+/// Snapshots by number, then by order of creation. The value is the creation time, in seconds since the epoch.
 #[derive(Default)]
 struct Live {
     by_seq: BTreeMap<(SeqNo, u64), u64>,
     taken: u64,
-    /// What waits for all snapshots older than a number to go.
+    /// Tasks to run once no snapshot older than the number is live.
     waiting: Vec<(SeqNo, Task)>,
 }
 
@@ -33,17 +34,17 @@ impl Live {
     }
 }
 
-/// What a job goes by: see the module's words.
+/// Snapshots captured for a job: see the module's documentation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CapturedSnapshots {
     /// Numbers of live snapshots, ascending, each once.
     pub snapshots: Vec<SeqNo>,
-    /// The visible number at the same instant: entries above it are passed on untouched.
+    /// The visible number at the same instant. Jobs pass entries above it on untouched.
     pub visible: SeqNo,
 }
 
 impl SnapshotList {
-    /// Takes a snapshot of the number that `visible` yields, which is called under the list's lock.
+    /// Takes a snapshot of the number returned by `visible`, called under the list's lock.
     pub fn acquire(&self, now_s: u64, visible: impl FnOnce() -> SeqNo) -> Snapshot {
         let mut live = self.live.lock();
         let seq = visible();
@@ -53,7 +54,7 @@ impl SnapshotList {
         Snapshot { registration: Arc::new(Registration { list: self.clone(), id }) }
     }
 
-    /// The live snapshots and the visible number, as of one instant; `visible` is called under the list's lock.
+    /// Returns the live snapshots and the visible number at one instant. `visible` is called under the list's lock.
     pub fn capture(&self, visible: impl FnOnce() -> SeqNo) -> CapturedSnapshots {
         let live = self.live.lock();
         let mut snapshots: Vec<SeqNo> = live.by_seq.keys().map(|&(seq, _)| seq).collect();
@@ -61,7 +62,7 @@ impl SnapshotList {
         CapturedSnapshots { snapshots, visible: visible() }
     }
 
-    /// Whether the snapshot was taken of this database.
+    /// Whether the snapshot belongs to this database.
     pub fn has(&self, snapshot: &Snapshot) -> bool {
         Arc::ptr_eq(&self.live, &snapshot.registration.list.live)
     }
@@ -70,7 +71,8 @@ impl SnapshotList {
         self.live.lock().by_seq.len()
     }
 
-    /// Has `task` run once no live snapshot is older than `seq`, by whoever releases the last, off the list's lock.
+    /// Runs `task` once no live snapshot is older than `seq`: at once, or on the thread releasing the last older one.
+    /// Runs off the list's lock.
     pub fn when_past(&self, seq: SeqNo, task: impl FnOnce() + Send + 'static) {
         let mut live = self.live.lock();
         if !live.is_past(seq) {
@@ -81,13 +83,13 @@ impl SnapshotList {
         task();
     }
 
-    /// The smallest number of a live snapshot, and when it was taken, in seconds since the epoch.
+    /// The smallest number of a live snapshot, and its creation time in seconds since the epoch.
     pub fn oldest(&self) -> Option<(SeqNo, u64)> {
         self.live.lock().by_seq.first_key_value().map(|(&(seq, _), &taken_s)| (seq, taken_s))
     }
 }
 
-/// A state of the database that stays readable. Clones are one snapshot; it is released when the last is dropped.
+/// A state of the database that stays readable. Clones share one snapshot, released when the last clone is dropped.
 #[derive(Clone)]
 pub struct Snapshot {
     registration: Arc<Registration>,
@@ -99,7 +101,7 @@ struct Registration {
 }
 
 impl Snapshot {
-    /// Writes at or below this number are seen, later ones are not.
+    /// Writes at or below this number are visible, later writes are not.
     pub fn seq(&self) -> SeqNo {
         self.registration.id.0
     }

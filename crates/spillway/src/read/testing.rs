@@ -1,4 +1,4 @@
-//! What tests of reading stand on: random histories, the plain model of what they mean, and views made of them.
+//! Test support for reads: random histories, a plain model of their meaning, and views built from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::version::table_file::FileMeta;
 use crate::version::table_store::{OpenSlots, TableOpener, TableStore};
 use crate::version::version::Version;
 
-/// A generator that one seed decides.
+/// A random generator, determined by its seed.
 pub struct Random(u64);
 
 impl Random {
@@ -113,7 +113,7 @@ pub fn history(random: &mut Random, writes: u64) -> Vec<Write> {
         .collect()
 }
 
-/// What a history means at a number, by its definition.
+/// The state of a history at a sequence number, by definition.
 pub fn model(history: &[Write], seq: SeqNo) -> BTreeMap<Vec<u8>, Vec<u8>> {
     let mut state: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     for write in history.iter().filter(|write| write.seq <= seq) {
@@ -204,7 +204,7 @@ impl Table for FakeTable {
     }
 }
 
-/// Tables in memory, and how often one was opened.
+/// Tables in memory, and a count of opens.
 #[derive(Default)]
 pub struct Shelf {
     tables: Mutex<BTreeMap<FileNumber, Arc<FakeTable>>>,
@@ -253,8 +253,8 @@ impl VersionMaker {
         self.shelf.tables.lock().remove(&number);
     }
 
-    /// Adds the writes as tables whose user keys lie between `cuts`. A tombstone stands whole in every table it reaches
-    /// into, as RocksDB wrote them; the tables' bounds are what cuts it.
+    /// Adds the writes as tables with user keys between `cuts`. A tombstone is stored whole in every table it overlaps,
+    /// as RocksDB wrote them; the tables' bounds cut it.
     pub fn add_cut(&mut self, level: usize, writes: &[Write], cuts: &[Vec<u8>]) {
         let mut from = Vec::new();
         for to in cuts.iter().cloned().chain([vec![0xff]]) {

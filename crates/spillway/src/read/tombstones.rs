@@ -1,8 +1,8 @@
-//! What range tombstones cover, as a walk over the keys asks.
+//! Coverage of keys by range tombstones, for a walk over the keys.
 //!
-//! Every source of a view that has range tombstones is known here by its rank, its place among the merged children,
-//! youngest first. Between two neighbouring bounds of all fragments the answer does not change: such a *span* is kept,
-//! so that a walk computes it once per span, and where no source has tombstones nothing is computed at all.
+//! Each source of a view with range tombstones has a rank: its place among the merged children, youngest first. The
+//! answer is constant between two neighbouring bounds of all fragments. Such a *span* is cached, so a walk computes
+//! coverage once per span. Without tombstones nothing is computed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::version::table_file::TableFile;
 struct Source {
     rank: usize,
     tombstones: Arc<FragmentedTombstones>,
-    /// The first fragment that ends after the key last asked for.
+    /// Index of the first fragment ending after the last queried key.
     at: usize,
 }
 
-/// Where cursors that open tables on their way leave the tombstones they find. Clones of one rank share the list.
+/// Collects tombstones of tables opened during the walk. Clones of one rank share the list.
 #[derive(Clone)]
 pub struct CoverFeed {
     rank: usize,
@@ -31,7 +31,7 @@ pub struct CoverFeed {
 
 #[derive(Default)]
 struct Feed {
-    /// Sources ever added: tells without the lock whether there are new ones.
+    /// Number of sources ever added. Shows new sources without taking the lock.
     added: AtomicUsize,
     list: Mutex<FeedList>,
 }
@@ -43,7 +43,7 @@ struct FeedList {
 }
 
 impl CoverFeed {
-    /// Notes the tombstones of a table, once.
+    /// Adds the tombstones of a table, once.
     pub fn add(&self, file: &TableFile, tombstones: Arc<FragmentedTombstones>) {
         let mut list = self.shared.list.lock();
         if list.known.insert(file.number()) {
@@ -61,12 +61,12 @@ pub struct CoverIndex {
     /// By rank.
     sources: Vec<Source>,
     feed: Arc<Feed>,
-    /// How many of those fed are among the sources.
+    /// Number of fed sources already in `sources`.
     taken: usize,
     span: Span,
 }
 
-/// A range of user keys within which the same fragments apply. `None` bounds are the ends of the key space.
+/// A range of user keys with the same applicable fragments. `None` bounds are the ends of the key space.
 #[derive(Default)]
 struct Span {
     known: bool,
@@ -75,7 +75,7 @@ struct Span {
     newest: SeqNo,
 }
 
-/// A user key in memory that is used again, or no bound at all.
+/// A user key in reused memory, or no bound.
 #[derive(Default)]
 struct Edge {
     bounded: bool,
@@ -90,7 +90,7 @@ impl Edge {
     }
 }
 
-/// A range in which every entry of the children behind `rank` is deleted.
+/// A range of deleted entries: the tombstone covers every entry of children after `rank`.
 pub struct Hole<'a> {
     pub rank: usize,
     pub start: &'a [u8],
@@ -98,7 +98,7 @@ pub struct Hole<'a> {
 }
 
 impl CoverIndex {
-    /// Tombstones above `visible` count for nothing.
+    /// Ignores tombstones above `visible`.
     pub fn new(order: UserOrder, visible: SeqNo) -> Self {
         let feed = Arc::default();
         CoverIndex { order, visible, sources: Vec::new(), feed, taken: 0, span: Span::default() }
@@ -108,12 +108,12 @@ impl CoverIndex {
         self.insert(Source { rank, tombstones, at: 0 });
     }
 
-    /// Adds the tombstones of a table, as far as its bounds go.
+    /// Adds the tombstones of a table, cut to its bounds.
     pub fn add_table(&mut self, rank: usize, file: &TableFile, tombstones: Arc<FragmentedTombstones>) {
         self.add(rank, file.meta.tombstones_inside(&tombstones));
     }
 
-    /// For a child that will find tables with tombstones on its way.
+    /// Returns a feed for a child discovering tables with tombstones during the walk.
     pub fn feed(&self, rank: usize) -> CoverFeed {
         CoverFeed { rank, shared: self.feed.clone() }
     }
@@ -124,10 +124,10 @@ impl CoverIndex {
         self.span.known = false;
     }
 
-    /// The newest visible tombstone over `user_key`; zero where there is none. Entries older than it are deleted.
+    /// The newest visible tombstone over `user_key`; zero if there is none. Entries older than it are deleted.
     #[inline]
     pub fn newest_over(&mut self, user_key: &[u8]) -> SeqNo {
-        // Only this walk's own cursors feed, on the thread that asks: no ordering is needed.
+        // Only this walk's cursors feed, on the calling thread: no ordering is needed.
         if self.feed.added.load(Ordering::Relaxed) != self.taken {
             self.take_fed();
         }
@@ -140,11 +140,12 @@ impl CoverIndex {
         self.span.newest
     }
 
-    /// The range around the key last asked for in which the youngest source that covers it does so.
+    /// The fragment over the last queried key from the youngest source covering it.
     pub fn hole(&self) -> Option<Hole<'_>> {
         self.sources.iter().find_map(|source| {
             let fragment = source.fragment().filter(|f| f.newest_at(self.visible).is_some())?;
-            // Fragments end where the span ends or after it: the key asked for is inside if the span is.
+            // The fragment ends at or after the span's end. So it covers the key if it starts at or before the span's
+            // start.
             let starts_before =
                 self.span.start.bounded && self.order.compare(&fragment.start, &self.span.start.key).is_le();
             starts_before.then_some(Hole { rank: source.rank, start: &fragment.start, end: &fragment.end })
@@ -200,7 +201,8 @@ impl Source {
     }
 }
 
-/// The index of the first fragment that ends after `user_key`, looked for first beside `hint`, where a walk finds it.
+/// The index of the first fragment ending after `user_key`. Tries `hint` and its neighbours first, enough for most
+/// steps of a walk.
 pub fn locate(tombstones: &FragmentedTombstones, hint: usize, user_key: &[u8]) -> usize {
     let order = tombstones.order();
     let ends_after = |i: usize| match tombstones.fragments().get(i) {

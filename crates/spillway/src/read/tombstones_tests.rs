@@ -16,7 +16,7 @@ fn random_tombstones(random: &mut Random, count: u64) -> Vec<RangeTombstone> {
         .collect()
 }
 
-/// Walks in both directions and jumps get the answers that the definition gives.
+/// Walks in both directions and jumps agree with the definition.
 #[test]
 fn spans_agree_with_the_definition() {
     for seed in 0..200 {

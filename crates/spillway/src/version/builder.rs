@@ -1,8 +1,7 @@
-//! Makes the next version from one version and some edits. Needs no lock.
+//! Builds the next version from a base version and edits. Needs no lock.
 //!
-//! What it costs grows with the edits and the tables of the levels they touch; other levels are shared with the base.
-//! It refuses what no version may be: a table deleted that is not there, added twice, or overlapping a neighbour in a
-//! sorted level.
+//! The cost grows with the edits and the tables of touched levels; untouched levels are shared with the base. Invalid
+//! edits are refused: deleting a missing table, adding a table twice, overlapping a neighbour in a sorted level.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,37 +16,37 @@ use super::table_file::{FileMeta, TableFile};
 use super::table_store::TableStore;
 use super::version::Version;
 
-/// Gathers edits of one family over a base version.
+/// Accumulates edits of one family over a base version.
 pub struct VersionBuilder<'a> {
     base: &'a Version,
     store: &'a Arc<TableStore>,
-    /// Where each table of a touched level stands in it; `None` for levels that no edit named.
+    /// Position of each table in its base level; `None` for levels not named by any edit.
     places: Vec<Option<HashMap<FileNumber, usize>>>,
-    /// Handles of tables that are in use and in no version yet.
+    /// Handles of tables in use but in no version yet.
     adopted: HashMap<FileNumber, Arc<TableFile>>,
     changes: BTreeMap<FileNumber, Change>,
     is_for_planning: bool,
 }
 
-/// What becomes of one table.
+/// Change of one table.
 #[derive(Default)]
 struct Change {
-    /// Its level and place in the base.
+    /// Level, position and handle in the base.
     before: Option<(usize, usize, Arc<TableFile>)>,
     after: Option<(usize, FileMeta)>,
 }
 
-/// The outcome of a build.
+/// Result of a build.
 pub struct BuiltVersion {
     pub version: Version,
-    /// Tables of the base that are not in `version`. To be marked obsolete once the edits are durable (V3).
+    /// Base tables absent from `version`. The caller marks them obsolete once the edits are durable (V3).
     pub removed: Vec<Arc<TableFile>>,
 }
 
-/// What changes in one level.
+/// Change of one level.
 #[derive(Default)]
 struct LevelChange {
-    /// Places in the base's level, in no order.
+    /// Positions in the base level, unordered.
     removed: Vec<usize>,
     added: Vec<Arc<TableFile>>,
 }
@@ -65,25 +64,25 @@ impl<'a> VersionBuilder<'a> {
         }
     }
 
-    /// Has tables that the edits add take over these handles, so that an open table stays open and pins hold (Q3).
+    /// Reuses `handles` for added tables, so open tables stay open and pins hold (Q3).
     #[must_use]
     pub fn adopting(mut self, handles: &[Arc<TableFile>]) -> Self {
         self.adopted.extend(handles.iter().map(|file| (file.number(), file.clone())));
         self
     }
 
-    /// For a version that is looked at and never installed: its new tables have no part in how long files and logs stay, so
-    /// that the base may be one whose tables an edit has removed meanwhile.
+    /// Builds a version for inspection only, never installed. Its new tables keep no file and no WAL alive, so an edit
+    /// may meanwhile remove tables of the base.
     #[must_use]
     pub fn for_planning(mut self) -> Self {
         self.is_for_planning = true;
         self
     }
 
-    /// Applies one edit after those before it: first what it deletes, then what it adds.
+    /// Applies one edit after the earlier ones: deletions first, then additions.
     ///
     /// # Errors
-    /// `Corruption`, naming the table, for an edit that does not fit. The builder is of no use after that.
+    /// `Corruption`, naming the table, if the edit does not fit. The builder is unusable afterwards.
     pub fn apply(&mut self, edit: &VersionEdit) -> Result<()> {
         for &(level, number) in &edit.deleted {
             self.delete(level, number)?;
@@ -146,8 +145,8 @@ impl<'a> VersionBuilder<'a> {
         Some((place, files.get(place)?.clone()))
     }
 
-    /// For the files of virtual tables that no handle is known of: tables of the base that lie in them. The base has some
-    /// but at recovery, since an edit that removes the last one adds these.
+    /// Base tables in the backing files of new virtual tables, by file number. Each backing file has one, except at
+    /// recovery: the edit removing its last table adds the virtual ones.
     fn tables_in_files_of_new(&self) -> TablesInFiles {
         let new = self.changes.values().filter(|change| change.before.is_none());
         let backings = new.filter_map(|change| change.after.as_ref()?.1.backing);
@@ -159,10 +158,10 @@ impl<'a> VersionBuilder<'a> {
         all.filter(|(number, _)| wanted.contains(number)).map(|(number, file)| (number, file.clone())).collect()
     }
 
-    /// The version after all edits.
+    /// Returns the version after all edits.
     ///
     /// # Errors
-    /// `Corruption`, naming both tables, where two overlap in a sorted level.
+    /// `Corruption`, naming both tables, if two overlap in a sorted level.
     pub fn build(mut self) -> Result<BuiltVersion> {
         let mut level_changes: Vec<LevelChange> = Vec::new();
         level_changes.resize_with(self.base.num_levels(), LevelChange::default);
@@ -201,11 +200,12 @@ impl<'a> VersionBuilder<'a> {
     }
 }
 
-/// Some table in each file that new virtual tables lie in.
+/// One table in each backing file of the new virtual tables, by file number.
 type TablesInFiles = HashMap<FileNumber, Arc<TableFile>>;
 
-/// The handle of a table that is in the next version: its old one, so that an open table stays open and pins hold; one
-/// beside another in its file, so that the file stays as long as either (Q3).
+/// Returns the handle of a table in the next version. A known handle with unchanged metadata is reused, so an open
+/// table stays open; else its life is shared, so pins hold. A new virtual table shares the life of a table in the same
+/// file, so the file outlives both (Q3).
 fn handle(
     new_file: &dyn Fn(FileMeta) -> Arc<TableFile>,
     before: Option<Arc<TableFile>>,
@@ -226,7 +226,7 @@ fn handle(
     file
 }
 
-/// Newest first: by epoch, then by sequence numbers, then by number, as RocksDB has it.
+/// Newest first, as in RocksDB: by epoch, then sequence numbers, then file number.
 fn newest_first(a: &Arc<TableFile>, b: &Arc<TableFile>) -> Ordering {
     let key =
         |file: &TableFile| (file.meta.epoch_number, file.meta.largest_seq, file.meta.smallest_seq, file.meta.number);
@@ -268,21 +268,21 @@ fn build_sorted_level(order: &InternalOrder, number: usize, base: &Level, change
     Ok(level.built)
 }
 
-/// A sorted level in the making: base tables and added ones merged. Base tables do not overlap each other, so only
-/// pairs with an added one are compared.
+/// Merge of base and added tables into a sorted level. Base tables do not overlap each other, so only pairs with an
+/// added table are compared.
 struct SortedLevel<'a> {
     order: &'a InternalOrder,
     number: usize,
     base: &'a Level,
     removed: std::iter::Peekable<std::vec::IntoIter<usize>>,
-    /// Base tables that were copied or left out.
+    /// Base tables copied or skipped so far.
     copied: usize,
     built: Level,
     last_is_new: bool,
 }
 
 impl SortedLevel<'_> {
-    /// Copies base tables up to the first one that starts above `bound`; all that are left, without one.
+    /// Copies the remaining base tables with a smallest key below `bound`; all of them if `None`.
     fn copy_below(&mut self, bound: Option<&[u8]>) -> Result<()> {
         let rest = self.base.files().get(self.copied..).unwrap_or(&[]);
         let count = bound.map_or(rest.len(), |bound| {

@@ -1,5 +1,5 @@
-//! CURRENT: the one file that says which MANIFEST counts. Its replacement is the instant at which a new MANIFEST takes
-//! over, so it is written whole, synced, and renamed into place.
+//! CURRENT names the live MANIFEST. Replacing CURRENT is the instant a new MANIFEST takes over, so CURRENT is written
+//! whole, synced, and renamed into place.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use vfs::{IfExists, IoClass, Vfs};
 
 use super::file_name::{self, FileType};
 
-/// Longest CURRENT that is read, in bytes; a real one is about 16.
+/// Longest CURRENT accepted, in bytes; a real one is about 16.
 const CURRENT_BYTES_MAX: u64 = 256;
 
-/// The MANIFEST that CURRENT names.
+/// Returns the number of the MANIFEST named by CURRENT.
 ///
 /// # Errors
-/// `Corruption` where CURRENT is anything but `MANIFEST-NNNNNN` and a newline: a path in it is never followed.
+/// `Corruption` if CURRENT is anything but `MANIFEST-NNNNNN` and a newline: a path in it is never followed.
 pub fn read_current(vfs: &dyn Vfs, dir: &Path) -> Result<FileNumber> {
     let path = dir.join(file_name::format(FileType::Current, FileNumber(0)));
     let bytes = vfs::read_all(vfs, &path, CURRENT_BYTES_MAX, IoClass::Manifest)?;
@@ -29,30 +29,30 @@ pub fn read_current(vfs: &dyn Vfs, dir: &Path) -> Result<FileNumber> {
     }
 }
 
-/// How far a failed replacement of CURRENT may have come.
+/// State of CURRENT after a failed replacement.
 pub(super) enum SetCurrentError {
     /// The old CURRENT stands.
     Before(Error),
-    /// Either may stand after a power loss: no MANIFEST can be appended to any more (D4).
+    /// Either CURRENT may survive a power loss: no MANIFEST can be appended to any more (D4).
     Unknown(Error),
 }
 
-/// Makes CURRENT name a MANIFEST, which is whole and synced already, durably.
+/// Durably points CURRENT at `manifest`, a MANIFEST already whole and synced.
 pub(super) fn set_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<(), SetCurrentError> {
     let temp = dir.join(file_name::format(FileType::Temp, manifest));
     let current = dir.join(file_name::format(FileType::Current, FileNumber(0)));
     let line = format!("{}\n", file_name::format(FileType::Manifest, manifest));
-    // The directory first: a CURRENT that survives must find its MANIFEST.
+    // The directory first: a surviving CURRENT must find its MANIFEST.
     let prepared = vfs.sync_dir(dir).and_then(|()| write_synced(vfs, &temp, line.as_bytes()));
     if let Err(error) = prepared {
-        // What is left is deleted at the next open, as every temporary file is.
+        // The next open deletes leftover temporary files.
         let _ = vfs.remove_file(&temp);
         return Err(SetCurrentError::Before(error));
     }
     vfs.rename(&temp, &current).and_then(|()| vfs.sync_dir(dir)).map_err(SetCurrentError::Unknown)
 }
 
-/// As [`set_current`], for a directory that nobody goes on with after an error.
+/// As [`set_current`], for a directory abandoned after an error.
 pub(crate) fn install_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<()> {
     set_current(vfs, dir, manifest).map_err(|error| match error {
         SetCurrentError::Before(error) | SetCurrentError::Unknown(error) => error,

@@ -1,4 +1,4 @@
-//! A MANIFEST as text: one line for each edit, its offset first. For people and for golden tests.
+//! A MANIFEST as text: one line per edit, starting with the offset of its record. For people and for golden tests.
 
 use std::fmt::{self, Display, Write};
 use std::path::Path;
@@ -10,10 +10,10 @@ use super::edit::VersionEdit;
 use super::recover::read_edits;
 use super::table_file::FileMeta;
 
-/// Shows `line` each edit of the MANIFEST at `path`, and what was passed over at its end behind a `#`.
+/// Calls `line` with each edit of the MANIFEST at `path`, then with warnings about a cut-off end, prefixed by `#`.
 ///
 /// # Errors
-/// As [`recover`](super::recover::recover) for damage and for fields that cannot be honoured; the lines before stand.
+/// As [`recover`](super::recover::recover) for damage and unsupported fields. Earlier edits have been shown by then.
 pub fn dump(vfs: &dyn Vfs, path: &Path, line: &mut dyn FnMut(&str)) -> Result<()> {
     let warnings = read_edits(vfs, path, |record, edits| {
         for edit in edits {
@@ -103,7 +103,7 @@ fn write_field<T: Display>(f: &mut fmt::Formatter<'_>, name: &str, value: &Optio
     }
 }
 
-/// A table: number, size, span, sequence numbers, and what else is set.
+/// A table: number, size, span, sequence numbers, and the optional fields in use.
 struct TableText<'a>(&'a FileMeta);
 
 impl Display for TableText<'_> {

@@ -1,7 +1,7 @@
-//! Edits as bytes: RocksDB's VersionEdit, and our private tags. Format: docs/format/manifest.md.
+//! Encoding of edits: RocksDB's VersionEdit and our private tags. Format: docs/format/manifest.md.
 //!
-//! A tag that is not known is passed over where RocksDB says so (bit 8192), else refused. Our own tags have that bit
-//! clear, so that RocksDB refuses a directory whose data it would not see. Keeps B1 and B2.
+//! Unknown tags are skipped if RocksDB's ignorable bit (8192) is set, else refused. Our own tags have the bit clear:
+//! RocksDB refuses a directory with data it would not see. Keeps B1 and B2.
 
 use base::coding::{Reader, put_prefixed, put_varint32, put_varint64};
 use base::{Error, FamilyId, Result};
@@ -31,19 +31,19 @@ mod tag {
     pub const ATOMIC_GROUP: u32 = 300;
     pub const BLOB_FILE_ADDITION: u32 = 400;
     pub const BLOB_FILE_GARBAGE: u32 = 401;
-    /// A tag with this bit may be passed over, and its field is behind its length.
+    /// A tag with this bit may be skipped. Its field has a length prefix.
     pub const IGNORABLE_BIT: u32 = 8192;
     pub const DB_ID: u32 = 8193;
     pub const OLD_BLOB_FILE_ADDITION: u32 = 8194;
     pub const OLD_BLOB_FILE_GARBAGE: u32 = 8195;
-    /// This and the next have no length before their field, whatever the bit says.
+    /// This tag and the next have no length prefix, whatever the bit says.
     pub const OLD_WAL_ADDITION: u32 = 8196;
     pub const OLD_WAL_DELETION: u32 = 8197;
     pub const FULL_HISTORY_TIMESTAMP: u32 = 8198;
     pub const PERSIST_TIMESTAMPS: u32 = 8201;
 }
 
-/// Our tags, far from RocksDB's, with `tag::IGNORABLE_BIT` clear. Each is followed by its field behind the length.
+/// Our tags, far from RocksDB's, with `tag::IGNORABLE_BIT` clear. Every field has a length prefix.
 mod private_tag {
     /// "SP" in the high half.
     const BASE: u32 = 0x5350_0000;
@@ -51,19 +51,19 @@ mod private_tag {
     pub const FLUSHED_THROUGH: u32 = BASE + 2;
     pub const LOG_END: u32 = BASE + 3;
     pub const LINKED_INGEST: u32 = BASE + 4;
-    /// Ends one edit and starts the next in the same record: what is committed together is one record, so that it is
-    /// whole or torn as one.
+    /// Ends one edit and starts the next in the same record. Edits committed together share one record, whole or torn
+    /// as a unit.
     pub const NEXT_EDIT: u32 = BASE + 7;
     pub const LOG_ROW: u32 = BASE + 8;
     pub const LOG_DIR: u32 = BASE + 9;
-    /// In place of `LOG_ROW` where no log is needed.
+    /// Replaces `LOG_ROW` if no WAL is needed.
     pub const NO_LOGS: u32 = BASE + 10;
-    // BASE + 5 was never written, and is refused like any that is unknown.
-    /// Behind a table that is added: the file of which it is a part.
+    // BASE + 5 was never written, and is refused as unknown.
+    /// Follows an added virtual table: its backing file.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
 
-/// Behind the end of a log that was not synced before the end was noted.
+/// Last field of `LOG_END` if the WAL was not synced before its end was noted.
 const NOT_ON_DISK: u64 = 1;
 
 /// Offsets in files are signed.
@@ -155,7 +155,7 @@ fn put_private(out: &mut Vec<u8>, tag: u32, numbers: &[u64]) {
     put_tagged_bytes(out, tag, &field);
 }
 
-/// Encodes what is committed together as one record. A single edit is RocksDB's record.
+/// Encodes edits committed together as one record. A single edit without private fields is RocksDB's record.
 pub fn encode_record(edits: &[VersionEdit]) -> Vec<u8> {
     let mut out = Vec::new();
     for (i, edit) in edits.iter().enumerate() {
@@ -167,12 +167,12 @@ pub fn encode_record(edits: &[VersionEdit]) -> Vec<u8> {
     out
 }
 
-/// Decodes the edits of a record: nearly always one. No bytes at all are an edit that changes nothing, which RocksDB 11
-/// writes.
+/// Decodes the edits of a record, nearly always one. An empty record is an edit without changes; RocksDB 11 writes such
+/// records.
 ///
 /// # Errors
-/// `Corruption` for bytes that are no edit, `Unsupported` for what cannot be honoured; both name the tag and its place
-/// in the record. The caller adds file and offset.
+/// `Corruption` if the bytes are not an edit, `Unsupported` for unsupported fields. Both name the tag and its offset in
+/// the record. The caller adds file and offset.
 pub fn decode_record(record: &[u8]) -> Result<Vec<VersionEdit>> {
     let mut edits = Vec::new();
     let mut edit = VersionEdit::default();
@@ -260,7 +260,7 @@ fn decode_not_on_disk(field: &mut Reader<'_>) -> Result<bool> {
     }
 }
 
-/// The file that the table before it lies in. The part that counts is between the table's own bounds.
+/// Decodes the backing file of the table before it. The table is the part of the file between its own bounds.
 fn decode_table_bounds(reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Result<()> {
     let mut field = Reader::new(reader.prefixed("private field")?);
     let table = decode_number(&mut field, "virtual table")?;
@@ -289,7 +289,7 @@ fn decode_log_row(field: &mut Reader<'_>) -> Result<LogRow> {
     Ok(LogRow { oldest, newest: Some(newest) })
 }
 
-/// Passes over what says nothing to us, and refuses what must not be passed over.
+/// Skips fields without meaning for us. Refuses fields unsafe to skip.
 fn pass_over(tag: u32, reader: &mut Reader<'_>) -> Result<()> {
     match tag {
         tag::BLOB_FILE_ADDITION | tag::BLOB_FILE_GARBAGE | tag::OLD_BLOB_FILE_ADDITION | tag::OLD_BLOB_FILE_GARBAGE => {
@@ -302,7 +302,7 @@ fn pass_over(tag: u32, reader: &mut Reader<'_>) -> Result<()> {
         tag::OLD_WAL_DELETION => reader.varint64("deleted log").map(drop),
         tag::FULL_HISTORY_TIMESTAMP => Err(Error::unsupported("user-defined timestamps (full_history_ts_low)")),
         tag::PERSIST_TIMESTAMPS => {
-            // Written by 11.x for every family; 0 only with timestamps that are kept in memory alone.
+            // RocksDB 11.x writes this for every family; 0 only with timestamps kept in memory alone.
             match Reader::new(reader.prefixed("timestamps mark")?).u8("timestamps mark")? {
                 0 => Err(Error::unsupported("user-defined timestamps that are not persisted")),
                 _ => Ok(()),
@@ -313,7 +313,7 @@ fn pass_over(tag: u32, reader: &mut Reader<'_>) -> Result<()> {
     }
 }
 
-/// A log number, then tags: 1 ends, 2 has the synced size.
+/// A WAL number, then tags: 1 ends, 2 has the synced size.
 fn pass_over_old_wal_addition(reader: &mut Reader<'_>) -> Result<()> {
     reader.varint64("added log")?;
     loop {

@@ -1,9 +1,9 @@
-//! What an excise makes of a version: tables inside its span go, tables that straddle an end of it become virtual
-//! tables, trimmed to what lies outside. No byte is rewritten; a compaction does that some day.
+//! Effect of an excise on a version: tables inside its span are removed; tables straddling an end become virtual
+//! tables, trimmed to the part outside. No byte is rewritten until a later compaction.
 //!
-//! Everything in the version is older than the excise, and no snapshot sees it that is older: then nobody misses what
-//! lies in the span. The caller makes sure of both, and, since planning holds no lock, rechecks at install that the
-//! tables which go still stand (V2).
+//! Precondition, ensured by the caller: everything in the version is older than the excise, and no snapshot older than
+//! the excise sees the span. Planning holds no lock, so the caller rechecks at install that the removed tables are
+//! still there (V2).
 
 use std::sync::Arc;
 
@@ -18,29 +18,29 @@ use super::level::ends_before;
 use super::table_file::{Backing, FileMeta, TableFile};
 use super::version::Version;
 
-/// The user keys from `start` to `end`, that one excluded.
+/// The user keys in `start..end`.
 #[derive(Clone, Copy, Debug)]
 pub struct ExciseSpan<'a> {
     pub start: &'a [u8],
     pub end: &'a [u8],
 }
 
-/// The change that takes a span out of a version.
+/// The change removing a span from a version.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExcisePlan {
-    /// The tables that reach into the span, with their levels: the inputs, for the recheck.
+    /// Tables reaching into the span, with their levels: the inputs, for the recheck.
     pub deleted: Vec<(usize, FileNumber)>,
-    /// What is left of them.
+    /// Virtual tables left of them, with their levels.
     pub added: Vec<(usize, FileMeta)>,
 }
 
 impl ExcisePlan {
-    /// Nothing of the version reaches into the span.
+    /// True if no table reaches into the span.
     pub fn is_empty(&self) -> bool {
         self.deleted.is_empty()
     }
 
-    /// Makes the change part of an edit.
+    /// Adds the change to `edit`.
     pub fn add_to(self, edit: &mut VersionEdit) {
         edit.deleted.extend(self.deleted);
         edit.added.extend(self.added);
@@ -54,11 +54,11 @@ enum Side {
     Right,
 }
 
-/// Plans the excise of `span`; `next_number` gives the virtual tables theirs. Opens the tables that straddle an end of
-/// the span and seeks in them.
+/// Plans the excise of `span`; `next_number` numbers the virtual tables. Opens the tables straddling an end of the span
+/// and seeks in them.
 ///
 /// # Errors
-/// What reading a table yields.
+/// Errors of reading a table.
 pub fn plan(
     version: &Version,
     span: ExciseSpan<'_>,
@@ -67,7 +67,8 @@ pub fn plan(
     plan_of(version, version.all_files(), span, next_number)
 }
 
-/// As [`plan`], of the tables below one: what is older than it, where keys are in both, whatever numbers that has.
+/// As [`plan`], only for the tables below table `number` of `level`. For shared keys these hold the older versions,
+/// whatever their sequence numbers.
 ///
 /// # Errors
 /// As [`plan`].
@@ -77,7 +78,7 @@ pub fn plan_below(
     span: ExciseSpan<'_>,
     next_number: &mut dyn FnMut() -> FileNumber,
 ) -> Result<ExcisePlan> {
-    // Level 0 stands newest first; in another level nothing else has keys of the table's span.
+    // Level 0 is newest first. In a sorted level no other table has keys in the table's span.
     let beside = version.level(level).iter().skip_while(|file| file.number() != number).skip(1);
     let beside = beside.filter(|_| level == 0).map(|file| (level, file));
     let deeper = version.all_files().filter(|(at, _)| *at > level);
@@ -111,7 +112,7 @@ impl ExciseSpan<'_> {
         !ends_before(order, meta, self.start) && order.compare(meta.smallest_user_key(), self.end).is_lt()
     }
 
-    /// Whether the bounds of a table leave anything on a side.
+    /// Whether the table's bounds leave anything on `side`.
     fn leaves(&self, order: &UserOrder, meta: &FileMeta, side: Side) -> bool {
         match side {
             Side::Left => order.compare(meta.smallest_user_key(), self.start).is_lt(),
@@ -120,7 +121,7 @@ impl ExciseSpan<'_> {
     }
 }
 
-/// The virtual table that is left of a table on a side, its number yet to be given; `None` where nothing is.
+/// The virtual table left on `side`, still to be numbered; `None` if nothing is left.
 fn remainder(order: &InternalOrder, file: &TableFile, span: ExciseSpan<'_>, side: Side) -> Result<Option<FileMeta>> {
     let meta = &file.meta;
     if !span.leaves(&order.user, meta, side) {
@@ -156,12 +157,12 @@ fn remainder(order: &InternalOrder, file: &TableFile, span: ExciseSpan<'_>, side
     Ok(Some(left))
 }
 
-/// Before every entry of a user key, and behind those of the keys before.
+/// Sorts before every entry of `user_key`, and after all entries of smaller keys.
 fn first_version(user_key: &[u8]) -> Vec<u8> {
     encode(user_key, SeqNo::MAX, ValueKind::RangeDeletion)
 }
 
-/// Where the last tombstone that begins before `start` ends, as far as that, as a largest key.
+/// Largest key for the tombstones left of `start`: the end of the last one, clamped to `start`.
 fn end_left_of(tombstones: &FragmentedTombstones, start: &[u8]) -> Option<Vec<u8>> {
     let order = tombstones.order();
     let before = tombstones.fragments().partition_point(|fragment| order.compare(&fragment.start, start).is_lt());
@@ -170,14 +171,14 @@ fn end_left_of(tombstones: &FragmentedTombstones, start: &[u8]) -> Option<Vec<u8
     Some(encode(end, SeqNo::MAX, ValueKind::RangeDeletion))
 }
 
-/// Where the first tombstone that ends behind `end` begins, not before that, as a smallest key.
+/// Smallest key for the tombstones right of `end`: the start of the first one, clamped to `end`.
 fn start_right_of(tombstones: &FragmentedTombstones, end: &[u8]) -> Option<Vec<u8>> {
     let first = tombstones.fragments().get(tombstones.seek(end))?;
     let start = if tombstones.order().compare(&first.start, end).is_lt() { end } else { &first.start };
     Some(encode(start, *first.seqs.first()?, ValueKind::RangeDeletion))
 }
 
-/// The bytes of the table that lie on a side of the span, about; 1 at least.
+/// Approximate bytes of the table on `side` of the span; at least 1.
 fn share(table: &dyn Table, meta: &FileMeta, span: ExciseSpan<'_>, side: Side) -> Result<u64> {
     let all = table.properties().data_bytes;
     let bytes = match side {

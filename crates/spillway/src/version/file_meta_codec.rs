@@ -1,6 +1,6 @@
-//! A table's entry in an edit, in each form that RocksDB wrote. Format: docs/format/manifest.md.
+//! A table's entry in an edit, in each form ever written by RocksDB. Format: docs/format/manifest.md.
 //!
-//! Keeps B1 and B2: whatever is decoded has been checked to be a file that a version could hold.
+//! Keeps B1 and B2: every decoded entry has been checked to be a file a version could hold.
 
 use base::coding::{Reader, put_prefixed, put_u64, put_varint32, put_varint64};
 use base::key::TRAILER_BYTES;
@@ -25,17 +25,17 @@ mod custom_tag {
     pub const MIN_TIMESTAMP: u32 = 10;
     pub const MAX_TIMESTAMP: u32 = 11;
     pub const UNIQUE_ID: u32 = 12;
-    /// Not known to 7.8, which passes over it.
+    /// RocksDB 7.8 skips it as unknown.
     pub const EPOCH_NUMBER: u32 = 13;
     pub const TIMESTAMPS_PERSISTED: u32 = 16;
-    /// A reader that does not know a tag with this bit must stop.
+    /// A reader must stop at an unknown tag with this bit.
     pub const MUST_KNOW_BIT: u32 = 64;
     pub const PATH_ID: u32 = 65;
-    /// Not RocksDB's: logs that hold values of the table's entries. It must be known, and lies behind the fence.
+    /// Ours, not RocksDB's: WALs holding values of the table's entries. Readers must know it. Only in fenced MANIFESTs.
     pub const VALUE_LOGS: u32 = 112;
 }
 
-/// The four forms of an entry, by the tag before it.
+/// The four forms of an entry, by edit tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// LevelDB's: no sequence numbers.
@@ -43,7 +43,7 @@ pub(super) enum Form {
     NewFile2 = 100,
     /// Adds the path.
     NewFile3 = 102,
-    /// Adds tagged fields. The form that is written.
+    /// Adds tagged fields. The only form written.
     NewFile4 = 103,
 }
 
@@ -51,7 +51,7 @@ pub(super) enum Form {
 pub(super) struct NewFile {
     pub level: usize,
     pub meta: FileMeta,
-    /// RocksDB 5.x to 6.x put the edit's own field here.
+    /// RocksDB 5.x to 6.x wrote this field of the edit here.
     pub min_log_to_keep: Option<FileNumber>,
 }
 
@@ -130,7 +130,7 @@ fn decode_custom_fields(reader: &mut Reader<'_>, file: &mut NewFile) -> Result<(
     }
 }
 
-/// Decodes one field; what it leaves in `field` is too much.
+/// Decodes one field. The caller refuses bytes left in `field`.
 fn decode_custom_field(tag: u32, field: &mut Reader<'_>, file: &mut NewFile) -> Result<()> {
     let meta = &mut file.meta;
     match tag {
@@ -165,7 +165,7 @@ fn decode_custom_field(tag: u32, field: &mut Reader<'_>, file: &mut NewFile) -> 
     Ok(())
 }
 
-/// Pairs of log number and bytes, ascending by number.
+/// Pairs of WAL number and bytes, ascending by number.
 fn decode_value_logs(field: &mut Reader<'_>) -> Result<Vec<ValueLog>> {
     let mut logs: Vec<ValueLog> = Vec::new();
     while !field.is_empty() {
@@ -189,7 +189,7 @@ fn rest<'a>(field: &mut Reader<'a>) -> &'a [u8] {
     rest
 }
 
-/// A name from the MANIFEST.
+/// Decodes a name.
 pub(super) fn text(bytes: &[u8], what: &str) -> Result<String> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.to_string()),
@@ -247,7 +247,7 @@ fn put_field(out: &mut Vec<u8>, tag: u32, bytes: &[u8]) {
     put_prefixed(out, bytes);
 }
 
-/// Leaves out what is 0: that is what absence means.
+/// Omits 0: an absent field means 0.
 fn put_varint_field(out: &mut Vec<u8>, tag: u32, value: u64) {
     if value != 0 {
         let mut bytes = Vec::with_capacity(10);

@@ -1,32 +1,32 @@
-//! The names of a database's files, read and written.
+//! Formats and parses the names of a database's files.
 
 use base::FileNumber;
 
-/// The largest number of a file: RocksDB keeps the path id in the two bits above.
+/// The largest file number: RocksDB keeps the path id in the two bits above.
 pub const FILE_NUMBER_MAX: u64 = (1 << 62) - 1;
 
-/// A directory in that of a database, for tables of whoever holds `LOCK` that are not part of the database yet. Outside of
-/// that it is what somebody left who was killed.
+/// Subdirectory for tables not yet part of the database, written by the holder of `LOCK`. Without a holder it is the
+/// leftover of a killed process.
 pub const LOAD_DIR: &str = "load.tmp";
 
-/// What a file in a database directory is, by its name.
+/// Type of a file in a database directory, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FileType {
     /// `NNNNNN.sst`
     Table,
-    /// `NNNNNN.splog`: our log.
+    /// `NNNNNN.splog`: our WAL.
     Log,
-    /// `NNNNNN.spbatch`: a log of ours that holds one large batch, which a record in another log commits.
+    /// `NNNNNN.spbatch`: one large batch, committed by a record in a WAL.
     LargeBatch,
-    /// `NNNNNN.spmem`: the memory of a memtable, which may become the table of that number.
+    /// `NNNNNN.spmem`: the memory of a memtable; it may become the table of the same number.
     MemtableImage,
-    /// `NNNNNN.log`: RocksDB's log; read and deleted, never written.
+    /// `NNNNNN.log`: RocksDB's WAL; read and deleted, never written.
     RocksLog,
     /// `MANIFEST-NNNNNN`
     Manifest,
     /// `OPTIONS-NNNNNN`
     Options,
-    /// `NNNNNN.dbtmp`: something half written, to be renamed; deleted at open.
+    /// `NNNNNN.dbtmp`: incomplete file before its rename; deleted at open.
     Temp,
     /// `CURRENT`: names the MANIFEST.
     Current,
@@ -37,20 +37,20 @@ pub enum FileType {
 }
 
 impl FileType {
-    /// True for what lies in the directory of the logs.
+    /// True for files in the WAL directory.
     pub fn is_log(self) -> bool {
         matches!(self, FileType::Log | FileType::LargeBatch | FileType::RocksLog)
     }
 }
 
-/// Of a number in a name.
+/// Minimum digits of a number in a name.
 const DIGITS_MIN: usize = 6;
 
-/// How a type's names look.
+/// Name pattern of a type.
 enum Shape {
-    /// The number, six digits at least, then this.
+    /// The number, six digits at least, then this suffix.
     Numbered(&'static str),
-    /// This, then the number.
+    /// This prefix, then the number.
     Prefixed(&'static str),
     Fixed(&'static str),
 }
@@ -69,7 +69,7 @@ const SHAPES: [(FileType, Shape); 11] = [
     (FileType::Lock, Shape::Fixed("LOCK")),
 ];
 
-/// As the number is displayed, without the machinery of formatting: an ingest names its files in cold code.
+/// Same text as the number's `Display`, without the formatting machinery: an ingest names its files in cold code.
 fn padded(number: FileNumber) -> String {
     let digits = number.0.to_string();
     let mut padded = "0".repeat(DIGITS_MIN.saturating_sub(digits.len()));
@@ -77,7 +77,7 @@ fn padded(number: FileNumber) -> String {
     padded
 }
 
-/// The name of a file in its directory. Types without a number ignore it.
+/// Returns the name of a file in its directory. Types without a number ignore `number`.
 pub fn format(file_type: FileType, number: FileNumber) -> String {
     for (candidate, shape) in &SHAPES {
         if *candidate == file_type {
@@ -91,9 +91,9 @@ pub fn format(file_type: FileType, number: FileNumber) -> String {
     unreachable!("every type has a row")
 }
 
-/// What a name stands for; `None` for a name that is not ours. Types without a number have number 0.
+/// Parses a file name; `None` for foreign names. Types without a number have number 0.
 ///
-/// Numbers of any width are accepted, as RocksDB does, but nothing that is not all digits.
+/// Numbers of any width are accepted, as in RocksDB, but only ASCII digits.
 pub fn parse(name: &str) -> Option<(FileType, FileNumber)> {
     SHAPES.iter().find_map(|(file_type, shape)| {
         let digits = match shape {

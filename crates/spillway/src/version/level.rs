@@ -1,4 +1,4 @@
-//! One level's tables with what is asked of them often: their bytes, and a dense array to search by key.
+//! One level's tables, with cached totals and a dense array for key search.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::table_file::{FileMeta, TableFile};
 #[derive(Default)]
 pub struct Level {
     files: Vec<Arc<TableFile>>,
-    /// The [`rank`] of each file's largest user key, so that a search touches one array and not every file.
+    /// The [`rank`] of each file's largest user key: a search touches one array instead of every file.
     ranks: Vec<u64>,
     bytes: u64,
     max_epoch: u64,
@@ -28,7 +28,7 @@ impl Level {
         self.push_ranked(file, rank);
     }
 
-    /// Appends a file of another version of this level.
+    /// Appends a file of a different version of this level.
     pub(super) fn push_from(&mut self, other: &Level, index: usize) {
         if let (Some(file), Some(&rank)) = (other.files.get(index), other.ranks.get(index)) {
             self.push_ranked(file.clone(), rank);
@@ -54,14 +54,14 @@ impl Level {
         self.max_epoch
     }
 
-    /// A sorted level: the tables that hold keys from `start` through `end`.
+    /// Sorted level: tables with keys in `start..=end`.
     pub fn overlapping_sorted(&self, order: &UserOrder, start: Option<&[u8]>, end: Option<&[u8]>) -> &[Arc<TableFile>] {
         let first = start.map_or(0, |start| self.first_not_before(order, start));
         let rest = self.files.get(first..).unwrap_or(&[]);
         let Some(end) = end else {
             return rest;
         };
-        // A point lookup ends after one file nearly always: look there before searching.
+        // A point lookup nearly always ends after one file: look there before searching.
         let starts_in = |file: &Arc<TableFile>| order.compare(file.smallest_user_key(), end) != Ordering::Greater;
         let count = match rest {
             [] => 0,
@@ -75,7 +75,7 @@ impl Level {
         rest.get(..count).unwrap_or(&[])
     }
 
-    /// The index of the first file that does not end before `user_key`.
+    /// Index of the first file not ending before `user_key`.
     fn first_not_before(&self, order: &UserOrder, user_key: &[u8]) -> usize {
         let rank = rank(order, user_key);
         let low = self.ranks.partition_point(|&r| r < rank);
@@ -84,7 +84,7 @@ impl Level {
         low + tied.partition_point(|file| ends_before(order, &file.meta, user_key))
     }
 
-    /// Level 0: the tables that hold keys from `start` through `end`, and those that overlap these, and so on.
+    /// Level 0: tables with keys in `start..=end`. The span grows with each table found, until no more overlap.
     pub fn overlapping_unsorted(
         &self,
         order: &UserOrder,
@@ -116,14 +116,14 @@ impl Level {
         self.files.iter().zip(taken).filter(|(_, taken)| *taken).map(|(file, _)| file.clone()).collect()
     }
 
-    /// Level 0: whether any table holds keys from `start` through `end`.
+    /// Level 0: whether any table has keys in `start..=end`.
     pub fn any_overlap_unsorted(&self, order: &UserOrder, start: Option<&[u8]>, end: Option<&[u8]>) -> bool {
         self.files.iter().any(|file| overlaps(order, &file.meta, start, end))
     }
 }
 
-/// A number that grows, not always strictly, with the key's place in the order: its first eight bytes for the built-in
-/// orders. Under a custom order all keys tie, and the search compares keys.
+/// Monotonic, not strictly, in key order: the first eight bytes for the built-in orders. Under a custom order all keys
+/// tie, and the search compares keys.
 fn rank(order: &UserOrder, user_key: &[u8]) -> u64 {
     let mut prefix = [0u8; 8];
     for (to, from) in prefix.iter_mut().zip(user_key) {
@@ -145,7 +145,7 @@ pub fn ends_before(order: &UserOrder, meta: &FileMeta, user_key: &[u8]) -> bool 
     }
 }
 
-/// Whether a table holds keys from `start` through `end`; `None` is the end of the key space.
+/// Whether a table has keys in `start..=end`; `None` is unbounded.
 pub fn overlaps(order: &UserOrder, meta: &FileMeta, start: Option<&[u8]>, end: Option<&[u8]>) -> bool {
     let before = start.is_some_and(|start| ends_before(order, meta, start));
     let after = end.is_some_and(|end| order.compare(meta.smallest_user_key(), end) == Ordering::Greater);

@@ -1,8 +1,5 @@
-//! How long a log stays: until recovery does not need it, no table refers to values in it, and its last pin is gone.
-//! Keeps Q3 and V3.
-//!
-//! What needs a log is counted: the row of logs that the MANIFEST names, and each file of a table that refers to values in
-//! it. Memtables that do only pin it: what they hold is in logs of that row.
+//! Needs are counted: one for the live WAL range in the MANIFEST, one for each table file with values in the WAL.
+//! Memtables with values in the WAL only pin it: their entries are in WALs of the live range.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,19 +15,19 @@ use vfs::Vfs;
 use super::file_name::{self, FileType};
 use super::purge::{FileLife, ObsoleteFile, PurgeQueue};
 
-/// A log of which a smaller share than one in so many is values that are needed is worth a compaction.
+/// A WAL is worth a compaction if its live values are less than one part in this many.
 const DEAD_SHARE: u64 = 4;
 
-/// A log, shared by everything that needs it.
+/// A WAL, shared by all its users.
 pub struct LogLife {
     life: Arc<FileLife>,
     needed: AtomicUsize,
-    /// Of those, tables' files, and bytes of the values that they refer to.
+    /// Table files among `needed`, and bytes of the values they refer to.
     tables: AtomicUsize,
     value_bytes: AtomicU64,
-    /// Of the file; 0 where that was not said.
+    /// Size of the file; 0 if not set.
     file_bytes: AtomicU64,
-    /// Where values in it are read, once one was asked for.
+    /// Source of values in this WAL, set on first use.
     values: OnceLock<Arc<dyn ValueSource>>,
     vfs: Arc<dyn Vfs>,
     path: PathBuf,
@@ -45,38 +42,38 @@ impl LogLife {
         self.file().number
     }
 
-    /// Counts one more that needs the log.
+    /// Adds one need.
     pub fn need(&self) {
         self.needed.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Says that an edit is durable behind which one of those that needed the log does not (V3).
+    /// Removes one need. Called once the edit ending the need is durable (V3).
     pub fn mark_unneeded(&self) {
         if self.needed.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.life.mark_obsolete();
         }
     }
 
-    /// Takes back a [`need`](LogLife::need) that no durable edit stands for. The file stays, for the next open to judge.
+    /// Removes one [`need`](LogLife::need) without a durable edit. The file stays; the next open decides.
     pub fn forget_need(&self) {
         self.needed.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// As [`need`](LogLife::need), for a table's file that refers to so many bytes.
+    /// As [`need`](LogLife::need), for a table file referring to `bytes` of values.
     pub(super) fn need_values(&self, bytes: u64) {
         self.need();
         self.tables.fetch_add(1, Ordering::Relaxed);
         self.value_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Ends what [`need_values`](LogLife::need_values) began, behind a durable edit or without one.
+    /// Reverses [`need_values`](LogLife::need_values), with a durable edit or without one.
     pub(super) fn end_values(&self, bytes: u64, is_durable: bool) {
         self.tables.fetch_sub(1, Ordering::Relaxed);
         self.value_bytes.fetch_sub(bytes, Ordering::Relaxed);
         if is_durable { self.mark_unneeded() } else { self.forget_need() }
     }
 
-    /// Notes how large the file is.
+    /// Sets the size of the file.
     pub fn note_bytes(&self, bytes: u64) {
         self.file_bytes.store(bytes, Ordering::Relaxed);
     }
@@ -85,27 +82,27 @@ impl LogLife {
         self.file_bytes.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the values that tables refer to.
+    /// Bytes of the values tables refer to.
     pub fn value_bytes(&self) -> u64 {
         self.value_bytes.load(Ordering::Relaxed)
     }
 
-    /// Whether nothing but tables keeps the log, and most of it is not theirs.
+    /// True if only tables keep the WAL, and their values are a small part of it.
     pub fn is_mostly_dead(&self) -> bool {
         let tables = self.tables.load(Ordering::Relaxed);
         let only_tables = tables > 0 && tables == self.needed.load(Ordering::Relaxed);
         only_tables && self.value_bytes().saturating_mul(DEAD_SHARE) < self.file_bytes()
     }
 
-    /// Says where values are read while the log is written; the first to say so counts.
+    /// Sets the source of values for a WAL still being written. The first call wins.
     pub fn read_values_from(&self, source: impl FnOnce() -> Arc<dyn ValueSource>) {
         self.values.get_or_init(source);
     }
 
-    /// Where values in the log are read.
+    /// Returns the source of values in the WAL.
     ///
     /// # Errors
-    /// The log is gone, or another.
+    /// The file is missing or is a different WAL.
     pub fn values(&self) -> Result<&Arc<dyn ValueSource>> {
         if let Some(values) = self.values.get() {
             return Ok(values);
@@ -116,7 +113,7 @@ impl LogLife {
     }
 }
 
-/// The logs of a database, by number, each as long as something knows it.
+/// The WALs of a database, by number. Each entry lasts while the WAL has users.
 pub struct LogLives {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
@@ -126,7 +123,7 @@ pub struct LogLives {
 }
 
 impl LogLives {
-    /// `dir`: where the logs lie.
+    /// `dir`: the WAL directory.
     pub fn new(vfs: Arc<dyn Vfs>, dir: PathBuf, purge: Arc<PurgeQueue>) -> Arc<Self> {
         Arc::new(LogLives { vfs, dir, purge, lives: Mutex::default() })
     }
@@ -135,7 +132,7 @@ impl LogLives {
         &self.purge
     }
 
-    /// The life of a log.
+    /// Returns the lifetime of a WAL.
     pub fn of_log(&self, number: FileNumber) -> Arc<LogLife> {
         let mut lives = self.lives.lock();
         if let Some(life) = lives.get(&number).and_then(Weak::upgrade) {
@@ -147,7 +144,7 @@ impl LogLives {
         life
     }
 
-    /// The logs that tables refer to: how many, their bytes, and those of the values referred to.
+    /// WALs with values of tables: their count, file bytes, and bytes of these values.
     pub fn of_tables(&self) -> (u64, u64, u64) {
         let lives: Vec<_> = self.lives.lock().values().filter_map(Weak::upgrade).collect();
         let of_tables = lives.iter().filter(|life| life.tables.load(Ordering::Relaxed) > 0);
@@ -156,7 +153,7 @@ impl LogLives {
         })
     }
 
-    /// The life of a log or, never asked for again, of a large batch's.
+    /// Returns the lifetime of a WAL, or of a large batch. A large batch must be requested once only.
     pub fn of(&self, file_type: FileType, number: FileNumber) -> Arc<LogLife> {
         if file_type == FileType::Log { self.of_log(number) } else { self.make(file_type, number) }
     }
@@ -176,7 +173,7 @@ impl LogLives {
     }
 }
 
-/// Logs that are found as they are asked for, and held from then on: for whoever reads without knowing which there are.
+/// WALs found on first use and held from then on. For readers without a list of WALs.
 pub struct LogsOnDemand {
     lives: Arc<LogLives>,
     held: Mutex<BTreeMap<FileNumber, Arc<LogLife>>>,
@@ -187,7 +184,7 @@ impl LogsOnDemand {
         Arc::new(LogsOnDemand { lives, held: Mutex::default() })
     }
 
-    /// Those in `dir`, for somebody who deletes none.
+    /// WALs in `dir`, for a reader deleting no files.
     pub fn in_dir(vfs: Arc<dyn Vfs>, dir: PathBuf) -> Arc<Self> {
         Self::new(LogLives::new(vfs, dir, PurgeQueue::new()))
     }
@@ -197,7 +194,7 @@ impl ValueSource for LogsOnDemand {
     fn resolve(&self, value: ValueRef) -> Result<Pinned> {
         let life = self.held.lock().entry(value.log).or_insert_with(|| self.lives.of_log(value.log)).clone();
         let values = life.values().map_err(|error| match error.is_not_found() {
-            // Nothing says that there was one: it is the reference that is damaged.
+            // No record of such a WAL: the reference is damaged.
             true => Error::corruption(format!("a value in log {}, which is not there", value.log)).with_source(error),
             false => error,
         })?;
@@ -205,19 +202,19 @@ impl ValueSource for LogsOnDemand {
     }
 }
 
-/// A table's share in a log, as the MANIFEST has it.
+/// A table's share of a WAL, as in the MANIFEST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueLog {
     pub log: FileNumber,
-    /// Bytes of the values that the table refers to.
+    /// Bytes of the values the table refers to.
     pub bytes: u64,
 }
 
-/// The logs that one table refers to.
+/// The WALs one table refers to.
 pub struct LogSet(Vec<Arc<LogLife>>);
 
 impl LogSet {
-    /// Any order.
+    /// `logs` are in any order.
     pub fn new(mut logs: Vec<Arc<LogLife>>) -> Self {
         logs.sort_by_key(|log| log.number());
         LogSet(logs)

@@ -1,7 +1,7 @@
-//! The MANIFEST, written: every change of every family's tables, one record each, durable when `commit` returns (V3).
+//! Writes the MANIFEST: one record for each change of any family's tables, durable when `commit` returns (V3).
 //!
-//! A MANIFEST starts with the fence and a snapshot of everything, and grows by edits until it is rolled over into a new
-//! one. CURRENT is switched only to a MANIFEST that is whole and synced. Format: docs/format/manifest.md.
+//! A MANIFEST starts with the fence and a snapshot of everything, and grows by edits until rolled over into a new one.
+//! CURRENT is switched only to a whole and synced MANIFEST. Format: docs/format/manifest.md.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,33 +16,32 @@ use super::edit_codec;
 use super::file_name::{self, FileType};
 use super::snapshot::{ManifestKind, ManifestSnapshot};
 
-/// Appends edits to the MANIFEST that CURRENT names. One owner at a time.
+/// Appends edits to the MANIFEST named by CURRENT. One owner at a time.
 ///
-/// The first failure to append or sync is kept and returned by every later call: nothing is known of the file's end
-/// (D4), and the caller turns the database read-only. Where it was for want of space,
-/// [`replace`](ManifestWriter::replace) leaves the file for a new one.
+/// The first failure to append or sync is sticky: every later call returns it. The end of the file is then unknown
+/// (D4), and the caller turns the database read-only. After `NoSpace`, [`replace`](ManifestWriter::replace) continues
+/// in a new file.
 pub struct ManifestWriter {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     number: FileNumber,
     writer: FramedWriter,
-    /// Length of the snapshot that the file starts with: rolling over cannot make it shorter.
+    /// Length of the initial snapshot: a roll-over cannot make the file shorter.
     snapshot_bytes: u64,
     max_bytes: u64,
     failed: Option<Error>,
-    /// It is the end of the file alone that is not known.
+    /// Only the end of the file is unknown, so a new MANIFEST can replace it.
     is_replaceable: bool,
-    /// Tables of edits that failed, or came after one.
+    /// Tables of failed edits, and of all edits after a failure.
     lost: Vec<FileNumber>,
 }
 
 impl ManifestWriter {
-    /// Writes a new, fenced MANIFEST that starts from `snapshot`, and switches CURRENT to it. `number` is fresh and
-    /// below the snapshot's `next_file`. `max_bytes`: `max_manifest_file_size`.
+    /// Writes a new, fenced MANIFEST starting from `snapshot`, and switches CURRENT to it. `number` is fresh and below
+    /// the snapshot's `next_file`. `max_bytes`: `max_manifest_file_size`.
     ///
     /// # Errors
-    /// Whatever the file system reports. After an error CURRENT names the old MANIFEST or the new one, and both are
-    /// whole.
+    /// File system errors. Afterwards CURRENT names the old MANIFEST or the new one, and both are whole.
     pub fn create(
         vfs: Arc<dyn Vfs>,
         dir: &Path,
@@ -78,7 +77,7 @@ impl ManifestWriter {
         self.writer.is_empty()
     }
 
-    /// The error that ended this writer, if one did.
+    /// The sticky error, if any.
     pub fn failure(&self) -> Option<&Error> {
         self.failed.as_ref()
     }
@@ -86,7 +85,7 @@ impl ManifestWriter {
     /// Appends edits, of one family or several, and syncs. They are one record: recovery sees all of them or none (D3).
     ///
     /// # Errors
-    /// Sticky: whether the edits will be there after a restart is not known, so what they made obsolete must stay.
+    /// Sticky. The edits may or may not survive a restart, so files they made obsolete must stay.
     pub fn commit(&mut self, edits: &[VersionEdit]) -> Result<()> {
         let committed = self.check_alive().and_then(|()| {
             let record = edit_codec::encode_record(edits);
@@ -102,29 +101,28 @@ impl ManifestWriter {
         committed
     }
 
-    /// True where the file is long enough to be replaced: past its limit, and at least twice what a new one would start
-    /// with, so that a big database does not roll over at every edit.
+    /// True if the file is past its limit and more than twice the length of its snapshot. The second condition keeps a
+    /// big database from rolling over at every edit.
     pub fn wants_roll_over(&self) -> bool {
         self.failed.is_none() && self.len() > self.max_bytes.max(self.snapshot_bytes.saturating_mul(2))
     }
 
-    /// Goes on in a new MANIFEST, which starts from `snapshot`: exactly the state after the edits appended so far.
-    /// Returns the number of the one it replaces, to be deleted.
+    /// Continues in a new MANIFEST starting from `snapshot`: exactly the state after the edits appended so far. Returns
+    /// the number of the old MANIFEST, to be deleted.
     ///
     /// # Errors
-    /// Where the new file could not be made, the old one still counts and the writer goes on with it. Where it is not
-    /// known which one CURRENT will name after a power loss, the error is sticky.
+    /// If the new file could not be made, the writer continues with the old one. If CURRENT after a power loss is
+    /// unknown, the error is sticky.
     pub fn roll_over(&mut self, number: FileNumber, snapshot: &ManifestSnapshot) -> Result<FileNumber> {
         self.check_alive()?;
         self.go_on_in(number, snapshot)
     }
 
-    /// After a failure for want of space, goes on in a new MANIFEST, which starts from `snapshot`: the state without the
-    /// edits that failed. Nothing of the old file counts from then on. Returns the number of the old one, and the tables
-    /// that those edits were to add.
+    /// After `NoSpace`, continues in a new MANIFEST starting from `snapshot`: the state without the failed edits. The
+    /// old file is void from then on. Returns the number of the old MANIFEST, and the tables added by the failed edits.
     ///
     /// # Errors
-    /// `NoSpace`: there is still none. Others: only a reopen helps.
+    /// `NoSpace`: there is still none. Other errors: reopen the database.
     pub fn replace(
         &mut self,
         number: FileNumber,
@@ -176,21 +174,21 @@ impl ManifestWriter {
     }
 }
 
-/// Writes a MANIFEST that RocksDB opens, and CURRENT, into a directory that holds tables in RocksDB's formats only.
+/// Writes a MANIFEST readable by RocksDB, and CURRENT. `dir` must hold tables in RocksDB's formats only.
 ///
 /// # Errors
-/// Whatever the file system reports.
+/// File system errors.
 pub fn write_export(vfs: &dyn Vfs, dir: &Path, number: FileNumber, snapshot: &ManifestSnapshot) -> Result<()> {
     write_snapshot(vfs, dir, number, snapshot, ManifestKind::Export)?;
     install_current(vfs, dir, number)
 }
 
-/// Where a MANIFEST lies.
+/// The path of a MANIFEST.
 pub fn manifest_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(file_name::format(FileType::Manifest, number))
 }
 
-/// Writes and syncs a MANIFEST that holds a snapshot; removes what there is of it on failure.
+/// Writes and syncs a MANIFEST with a snapshot. Removes the file on failure.
 fn write_snapshot(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -213,7 +211,7 @@ fn write_snapshot(
     }
 }
 
-/// Removes a MANIFEST that CURRENT does not name. One that cannot be removed is deleted at the next open.
+/// Removes a MANIFEST not named by CURRENT. If removal fails, the next open deletes the file.
 fn remove_manifest(vfs: &dyn Vfs, dir: &Path, number: FileNumber) {
     let _ = vfs.remove_file(&manifest_path(dir, number));
 }

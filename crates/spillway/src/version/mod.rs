@@ -1,7 +1,8 @@
-//! The tables of a family and how they change: edits, versions, the MANIFEST, and files that nothing needs any more.
+//! Versions of a family's tables: edits, versions, the MANIFEST, and obsolete files.
 //!
-//! An edit ([`edit`]) is what changes; a version ([`version`]) is what is; the MANIFEST ([`manifest`],
-//! [`recover`]) is the list of edits on disk. Format: docs/format/manifest.md. Keeps V1, V3, F2, Q3, D2 and the fence.
+//! An edit ([`edit`]) is one change; a version ([`version`]) is the set of tables at one instant. The MANIFEST
+//! ([`manifest`], [`recover`]) is the list of edits on disk. Format: docs/format/manifest.md. Keeps V1, V3, F2, Q3, D2
+//! and the fence.
 
 pub mod builder;
 pub mod current;

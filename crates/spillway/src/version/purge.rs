@@ -1,8 +1,8 @@
-//! Files that nothing needs any more, on their way to deletion.
+//! Obsolete files on their way to deletion.
 //!
-//! A file is deleted only when an edit that made it obsolete is durable (V3) and its last pin is gone (Q3). The pin is
-//! a shared [`FileLife`]: the handle whose drop, once the file is marked, hands the name to the [`PurgeQueue`], from
-//! which one background job deletes.
+//! A file is deleted only after the edit making it obsolete is durable (V3) and its last pin is gone (Q3). Pins share a
+//! [`FileLife`]. If the file is marked, the drop of its life hands the name to the [`PurgeQueue`]. One background job
+//! deletes from the queue.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,23 +12,23 @@ use parking_lot::Mutex;
 
 use super::file_name::FileType;
 
-/// A file that may be deleted. The path is found from all three: two files of one number can lie in two paths.
+/// A file to delete. All three fields determine the path: two files with one number can lie in two paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ObsoleteFile {
     pub file_type: FileType,
-    /// Which of the family's directories; 0 for files other than tables.
+    /// Index of the family's directory; 0 for files other than tables.
     pub path_id: u32,
     pub number: FileNumber,
 }
 
-/// Called when a file was queued; must not block.
+/// Called after a file was queued; must not block.
 pub type PurgeListener = Box<dyn Fn() + Send + Sync>;
 
-/// The files whose last handle went. Any thread queues, one job takes.
+/// Files after the drop of their last handle. Any thread queues, one job takes.
 #[derive(Default)]
 pub struct PurgeQueue {
     files: Mutex<Vec<ObsoleteFile>>,
-    /// How many callers want every file to stay for now.
+    /// Active holds. No file leaves the queue while there are any.
     holds: AtomicUsize,
     listener: OnceLock<PurgeListener>,
 }
@@ -38,7 +38,7 @@ impl PurgeQueue {
         Arc::new(PurgeQueue::default())
     }
 
-    /// Has `listener` told of every file queued from now on; the first listener stays.
+    /// Registers `listener` for every file queued from now on; the first listener stays.
     pub fn listen(&self, listener: PurgeListener) {
         let _ = self.listener.set(listener);
     }
@@ -50,7 +50,7 @@ impl PurgeQueue {
         }
     }
 
-    /// All queued files, oldest first; the queue is empty afterwards. None while the queue is held.
+    /// Takes all queued files, oldest first. Empty while the queue is held.
     pub fn take(&self) -> Vec<ObsoleteFile> {
         let mut files = self.files.lock();
         if self.holds.load(Ordering::Relaxed) > 0 {
@@ -59,14 +59,13 @@ impl PurgeQueue {
         std::mem::take(&mut files)
     }
 
-    /// Keeps files in the queue until as many calls of [`release`](Self::release) have followed. What was taken before is
-    /// still deleted.
+    /// Keeps files in the queue until a matching [`release`](Self::release). Files already taken are still deleted.
     pub fn hold(&self) {
         let _files = self.files.lock();
         self.holds.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Takes one hold back, if there is any.
+    /// Ends one hold, if there is any.
     pub fn release(&self) {
         let _files = self.files.lock();
         self.holds.store(self.holds.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
@@ -81,7 +80,7 @@ impl PurgeQueue {
     }
 }
 
-/// A file's life, shared by everything that needs the file.
+/// Lifetime of a file, shared by all its users.
 pub struct FileLife {
     file: ObsoleteFile,
     obsolete: AtomicBool,
@@ -97,7 +96,7 @@ impl FileLife {
         self.file
     }
 
-    /// Says that no version needs the file from now on. The caller has made the edit that says so durable (V3).
+    /// Marks the file obsolete. Called once the responsible edit is durable (V3).
     pub fn mark_obsolete(&self) {
         self.obsolete.store(true, Ordering::Release);
     }

@@ -1,8 +1,7 @@
-//! Reads the MANIFEST that CURRENT names: every family with its tables, and the numbers that the database goes on from.
+//! Reads the MANIFEST named by CURRENT: every family with its tables, and the numbers the database continues from.
 //!
-//! All edits of all families are replayed into plain lists; nothing is opened and nothing is written. Groups of edits
-//! hold as a whole or not at all (D3); an end that was cut off is passed over, damage anywhere else is an error that
-//! names its offset (D2).
+//! Edits of all families are replayed into plain lists; no table is opened and nothing is written. Groups of edits hold
+//! as a whole or not at all (D3). A cut-off end is skipped; damage anywhere else is an error naming its offset (D2).
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -23,38 +22,38 @@ use super::table_store::TableStore;
 use super::tail::{self, Stop};
 use super::version::Version;
 
-/// What a directory's MANIFEST says.
+/// State recorded in a directory's MANIFEST.
 #[derive(Clone, Debug)]
 pub struct Recovered {
-    /// The MANIFEST that was read.
+    /// The number of the MANIFEST.
     pub manifest: FileNumber,
     /// Live families, ascending by id, the default one first.
     pub families: Vec<RecoveredFamily>,
     /// Larger than the number of any file in the directory.
     pub next_file: FileNumber,
-    /// At or above every number that the MANIFEST names (S1).
+    /// At or above every sequence number in the MANIFEST (S1).
     pub last_seq: SeqNo,
     /// The largest family id ever used.
     pub max_family: u32,
-    /// RocksDB's logs below this number are not needed.
+    /// RocksDB's WALs below this number are not needed.
     pub min_log_to_keep: FileNumber,
     pub log_ends: Vec<LogEnd>,
-    /// `None` where RocksDB wrote the MANIFEST, or where there is no log.
+    /// `None` if the MANIFEST records none: RocksDB wrote it, or there is no WAL.
     pub log_row: Option<LogRow>,
-    /// The option `wal_dir` that the database was last opened for writing with.
+    /// The option `wal_dir` at the last open for writing.
     pub log_dir: Option<String>,
     pub db_id: Option<String>,
-    /// We wrote it; otherwise RocksDB, or an export of ours.
+    /// Written by us for our own use; false for RocksDB's MANIFESTs and our exports.
     pub fenced: bool,
-    /// What was passed over, for the log.
+    /// Warnings about skipped content, for the info log.
     pub warnings: Vec<String>,
 }
 
 /// Recovers from the MANIFEST in `dir`.
 ///
 /// # Errors
-/// `Corruption` for damage, `Unsupported` for what cannot be honoured; both name file and offset. Not found where there
-/// is no CURRENT (`Error::is_not_found`): then there is no database.
+/// `Corruption` for damage, `Unsupported` for unsupported fields; both name file and offset. Not found
+/// (`Error::is_not_found`) if there is no CURRENT: then there is no database.
 pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
     let manifest = read_current(vfs, dir)?;
     let path = manifest_path(dir, manifest);
@@ -72,16 +71,16 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
 }
 
 impl Recovered {
-    /// A number through which everything is in tables, whatever each family says of itself: where a MANIFEST of ours names
-    /// no log, as that of a backup made after a flush, there is nothing else.
+    /// Every write up to this number is in tables, whatever T the families record. If a fenced MANIFEST records no live
+    /// WAL range, as in a backup made after a flush, all data is in tables. 0 otherwise.
     pub fn all_in_tables(&self) -> SeqNo {
         if self.fenced && self.log_row.is_none() { self.last_seq } else { SeqNo::ZERO }
     }
 
-    /// Has the next file number pass every file of ours in a directory, whatever a crash left there.
+    /// Raises the next file number above every database file in `dir`, leftovers of a crash included.
     ///
     /// # Errors
-    /// What reading the directory yields.
+    /// Errors of reading the directory.
     pub fn pass_numbers_in(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
         let names = vfs.read_dir(dir)?;
         let numbers = names.iter().filter_map(|name| file_name::parse(name)).map(|(_, number)| number.0 + 1);
@@ -90,7 +89,7 @@ impl Recovered {
     }
 }
 
-/// Shows `visit` each record of a MANIFEST with its edits. Returns warnings.
+/// Calls `visit` with each record of a MANIFEST and its edits. Returns warnings.
 pub(super) fn read_edits(
     vfs: &dyn Vfs,
     path: &Path,
@@ -111,7 +110,7 @@ pub(super) fn read_edits(
                 Some(FramedEnd::Clean) | None => return Ok(Vec::new()),
             },
             Err(error) if error.kind() == base::ErrorKind::Corruption => {
-                // Of a record in several fragments the damaged one is named, but the record is what may be torn.
+                // The error names the damaged fragment of a record; tearing concerns the whole record.
                 (reader.good_end(), Stop::Damage, Some(error))
             }
             Err(error) => return Err(error),
@@ -133,10 +132,10 @@ fn cut_off(path: &Path, offset: u64) -> String {
 pub struct TablePaths(pub Vec<PathBuf>);
 
 impl TablePaths {
-    /// Where a table lies. The number alone never tells.
+    /// Returns the path of a table. The number alone does not determine it.
     ///
     /// # Errors
-    /// `InvalidArgument` for a path id that the options do not have.
+    /// `InvalidArgument` if the options lack the path id.
     pub fn table(&self, path_id: u32, number: FileNumber) -> Result<PathBuf> {
         let name = file_name::format(FileType::Table, number);
         match self.0.get(path_id as usize) {
@@ -150,10 +149,10 @@ impl TablePaths {
 }
 
 impl RecoveredFamily {
-    /// Checks that every table is there and as long as the MANIFEST says, without opening any.
+    /// Checks that every table file exists with the length in the MANIFEST, without opening any.
     ///
     /// # Errors
-    /// `Corruption` naming the file that is missing or of another length.
+    /// `Corruption` naming the file if it is missing or of different length.
     pub fn check_tables(&self, vfs: &dyn Vfs, paths: &TablePaths) -> Result<()> {
         let mut checked = BTreeSet::new();
         let files = self.tables.iter().map(|(_, meta)| (meta.path_id, meta.physical_number(), meta.physical_bytes()));
@@ -175,10 +174,10 @@ impl RecoveredFamily {
         Ok(())
     }
 
-    /// The family's first version.
+    /// Builds the family's first version.
     ///
     /// # Errors
-    /// `Corruption` where tables overlap in a sorted level or lie below the last one.
+    /// `Corruption` if tables overlap in a sorted level or lie below the last one.
     pub fn version(&self, order: InternalOrder, num_levels: usize, store: &Arc<TableStore>) -> Result<Version> {
         let base = Version::empty(order, num_levels);
         let mut builder = VersionBuilder::new(&base, store);

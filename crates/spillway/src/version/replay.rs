@@ -1,4 +1,4 @@
-//! The state that edits add up to, with every rule that a sequence of edits must keep.
+//! State accumulated from edits, with every rule for a sequence of edits.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +9,7 @@ use super::file_name::{self, FileType};
 use super::recover::Recovered;
 use super::table_file::FileMeta;
 
-/// The name of the family that every database has.
+/// The name of the family present in every database.
 pub const DEFAULT_FAMILY_NAME: &str = "default";
 
 /// A live family.
@@ -17,13 +17,13 @@ pub const DEFAULT_FAMILY_NAME: &str = "default";
 pub struct RecoveredFamily {
     pub id: FamilyId,
     pub name: String,
-    /// The name of its order of keys.
+    /// The name of its comparator.
     pub comparator: String,
-    /// RocksDB's logs below this number hold nothing that is not in tables.
+    /// RocksDB's WALs below this number hold only entries already in tables.
     pub log_number: FileNumber,
-    /// T (F2); `None` where RocksDB wrote the MANIFEST.
+    /// T (F2); `None` if RocksDB wrote the MANIFEST.
     pub flushed_through: Option<SeqNo>,
-    /// Ingests above T whose tables are linked already, ascending (F2).
+    /// Ingests above T with tables already linked, ascending (F2).
     pub linked_ingests: Vec<SeqNo>,
     /// Each table with its level; by level, then by number.
     pub tables: Vec<(usize, FileMeta)>,
@@ -33,9 +33,9 @@ pub struct RecoveredFamily {
 #[derive(Default)]
 pub(crate) struct Replay {
     families: BTreeMap<FamilyId, Family>,
-    /// Ids that were live once.
+    /// Ids of dropped families.
     dropped: BTreeSet<FamilyId>,
-    /// Edits of a group that is not complete yet.
+    /// Edits of an incomplete group.
     group: Vec<VersionEdit>,
     group_left: u32,
     fence: Option<u32>,
@@ -49,7 +49,7 @@ pub(crate) struct Replay {
     log_row: Option<LogRow>,
     log_dir: Option<String>,
     warnings: Vec<String>,
-    /// For a MANIFEST with damage: edits are missing, so that others contradict what is known, which is borne.
+    /// For a damaged MANIFEST: edits are missing, so contradictions between edits and state are tolerated.
     is_lenient: bool,
 }
 
@@ -64,12 +64,12 @@ struct Family {
 }
 
 impl Replay {
-    /// For the edits that are left of a MANIFEST.
+    /// For the surviving edits of a damaged MANIFEST.
     pub fn lenient() -> Self {
         Replay { is_lenient: true, ..Replay::default() }
     }
 
-    /// Whether the edits so far add up to a state that was the database's once.
+    /// Whether the edits so far form a state the database once had.
     pub fn is_whole_state(&self) -> bool {
         self.group.is_empty() && self.next_file.is_some() && self.last_seq.is_some() && !self.families.is_empty()
     }
@@ -79,12 +79,12 @@ impl Replay {
         self.families.values().flat_map(|family| family.tables.values()).map(|(_, meta)| meta)
     }
 
-    /// Ids of families that were dropped.
+    /// Ids of dropped families.
     pub fn dropped(&self) -> &BTreeSet<FamilyId> {
         &self.dropped
     }
 
-    /// Adds one edit; one of a group waits until the group is whole.
+    /// Adds one edit. Edits of a group are deferred until the group is whole.
     pub fn add(&mut self, edit: VersionEdit) -> Result<()> {
         if self.is_lenient {
             return self.apply(&edit);
@@ -118,13 +118,13 @@ impl Replay {
         if edit.drop_family {
             return self.drop_family(edit.family);
         }
-        // The default family is there without being created.
+        // The default family exists without being created.
         if edit.family == FamilyId::DEFAULT {
             self.families.entry(FamilyId::DEFAULT).or_insert_with(|| Family::named(DEFAULT_FAMILY_NAME));
         }
         let what = || Error::corruption(format!("an edit is for family {}, which does not exist", edit.family.0));
         if self.is_lenient && !self.dropped.contains(&edit.family) {
-            self.families.entry(edit.family).or_default(); // its name is in a record that is lost
+            self.families.entry(edit.family).or_default(); // its name is in a lost record
         }
         let family = match self.families.get_mut(&edit.family) {
             Some(family) => family,
@@ -140,7 +140,7 @@ impl Replay {
         family.apply(edit, &mut self.warnings)
     }
 
-    /// The fence is the first edit or none, and nothing private stands outside it.
+    /// Checks the fence: the first edit or absent, and no private field without it.
     fn apply_fence(&mut self, edit: &VersionEdit) -> Result<()> {
         if let Some(version) = edit.fence {
             if version > FENCE_VERSION {
@@ -206,7 +206,7 @@ impl Replay {
         Ok(())
     }
 
-    /// The state after the last edit. A group that is not whole by now was cut off.
+    /// Returns the state after the last edit. A group still incomplete was cut off; it is left out.
     pub fn finish(mut self, manifest: FileNumber) -> Result<Recovered> {
         if !self.group.is_empty() {
             self.warnings.push(format!("a group of edits lacks its last {} and is left out", self.group_left));
@@ -253,14 +253,14 @@ impl Replay {
 }
 
 impl RecoveredFamily {
-    /// Whether an ingest whose numbers begin and end with these is in tables.
+    /// Whether an ingest numbered `first` through `last` is in tables.
     pub fn has_linked(&self, first: SeqNo, last: SeqNo) -> bool {
         self.flushed_through.is_some_and(|through| last <= through) || self.linked_ingests.contains(&first)
     }
 
-    /// The largest sequence number that is told of.
+    /// The largest sequence number of the tables, the linked ingests and T.
     fn last_seq(&self) -> SeqNo {
-        // `MAX` stands for a table whose numbers LevelDB did not write.
+        // `MAX` stands for a LevelDB table without recorded sequence numbers.
         let tables = self.tables.iter().map(|(_, meta)| meta.largest_seq).filter(|&seq| seq != SeqNo::MAX);
         let ingests = self.linked_ingests.iter().copied();
         tables.chain(ingests).fold(self.flushed_through.unwrap_or_default(), SeqNo::max)
@@ -320,8 +320,8 @@ impl Family {
     }
 }
 
-/// A file that virtual tables lie in belongs to them alone, all of one family, which agree on where and how long it is:
-/// it is deleted when the last of them goes (Q3).
+/// Checks backing files: each holds virtual tables of one family only, and they agree on its path and length. The file
+/// is deleted when the last of them goes (Q3).
 fn check_backings(families: &[RecoveredFamily]) -> Result<()> {
     let tables = || families.iter().flat_map(|family| family.tables.iter().map(move |(_, meta)| (family.id, meta)));
     let mut files = HashMap::new();
@@ -340,14 +340,14 @@ fn check_backings(families: &[RecoveredFamily]) -> Result<()> {
     }
 }
 
-/// RocksDB before 7.10 wrote no epoch numbers: level 0 then stands in the order of sequence numbers.
+/// If any table lacks an epoch number (RocksDB before 7.10), orders level 0 by sequence numbers.
 fn infer_epochs(tables: &mut [(usize, FileMeta)]) {
     if tables.iter().all(|(_, meta)| meta.epoch_number != 0) {
         return;
     }
     let mut level_zero = Vec::new();
     for (level, meta) in tables {
-        // Below level 0 an epoch only bounds those that compactions hand on.
+        // Below level 0 an epoch only bounds the epochs handed on by compactions.
         meta.epoch_number = 1;
         if *level == 0 {
             level_zero.push(meta);

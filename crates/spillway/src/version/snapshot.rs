@@ -1,4 +1,4 @@
-//! The whole state that a new MANIFEST starts from, as edits.
+//! The full initial state of a new MANIFEST, as edits.
 
 use std::sync::Arc;
 
@@ -7,27 +7,27 @@ use base::{FamilyId, FileNumber, SeqNo};
 use super::edit::{LogEnd, LogRow, VersionEdit};
 use super::version::Version;
 
-/// Tables in one edit of a snapshot: bounds a record to some tens of KiB, and to less than the 4 GiB that one can have where
-/// the two keys of each are as long as they may be.
+/// Tables in one edit of a snapshot. Bounds a record to some tens of KiB, and below the 4 GiB limit even with two keys
+/// of maximum length per table.
 const EDIT_TABLES_MAX: usize = 100;
 
-/// One family as the MANIFEST has it.
+/// One family, as in the MANIFEST.
 #[derive(Clone)]
 pub struct FamilySnapshot {
     pub id: FamilyId,
     pub name: String,
-    /// The name of its order of keys.
+    /// The name of its comparator.
     pub comparator: String,
-    /// RocksDB's logs below this number hold nothing that is not in tables.
+    /// RocksDB's WALs below this number hold only entries already in tables.
     pub log_number: FileNumber,
     /// T (F2).
     pub flushed_through: SeqNo,
-    /// Ingests above T whose tables are linked already (F2).
+    /// Ingests above T with tables already linked (F2).
     pub linked_ingests: Vec<SeqNo>,
     pub version: Arc<Version>,
 }
 
-/// Everything that a MANIFEST says.
+/// Full state recorded by a MANIFEST.
 #[derive(Clone)]
 pub struct ManifestSnapshot {
     pub db_id: Option<String>,
@@ -43,17 +43,17 @@ pub struct ManifestSnapshot {
     pub families: Vec<FamilySnapshot>,
 }
 
-/// Whom a MANIFEST is for.
+/// Intended reader of a MANIFEST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManifestKind {
-    /// For us: fenced, with our private tags.
+    /// Spillway: fenced, with our private tags.
     Fenced,
-    /// For RocksDB: tags that 7.8 knows and nothing else. Only for a directory without private files.
+    /// RocksDB: only tags known to 7.8. Only for a directory without private files.
     Export,
 }
 
 impl ManifestSnapshot {
-    /// The edits that a reader without any state turns into this one, in order.
+    /// The edits leading from the empty state to this one, in order.
     pub fn edits(&self, kind: ManifestKind) -> impl Iterator<Item = VersionEdit> + '_ {
         let fenced = kind == ManifestKind::Fenced;
         let fence = fenced.then(VersionEdit::fence);

@@ -1,4 +1,4 @@
-//! Spans of user keys, as compactions reason about them, and runs of files in a sorted level.
+//! Spans of user keys for compactions, and runs of files in a sorted level.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::version::table_file::{FileMeta, TableFile};
 pub struct Span {
     pub start: Vec<u8>,
     pub end: Vec<u8>,
-    /// `end` itself is outside: the end of a range tombstone.
+    /// `end` itself is outside: it is the end of a range tombstone.
     pub end_is_exclusive: bool,
 }
 
@@ -26,7 +26,7 @@ impl Span {
         }
     }
 
-    /// The least span that holds all the files; `None` for no files.
+    /// The smallest span covering all files; `None` for no files.
     pub fn of_files<'a>(order: &UserOrder, files: impl IntoIterator<Item = &'a Arc<TableFile>>) -> Option<Span> {
         let mut files = files.into_iter();
         let mut span = Span::of_file(&files.next()?.meta);
@@ -36,7 +36,7 @@ impl Span {
         Some(span)
     }
 
-    /// Grows until it holds the file.
+    /// Extends the span to cover the file.
     pub fn include(&mut self, order: &UserOrder, meta: &FileMeta) {
         if order.compare(meta.smallest_user_key(), &self.start).is_lt() {
             self.start = meta.smallest_user_key().to_vec();
@@ -56,7 +56,7 @@ impl Span {
         end.is_lt() || (end.is_eq() && self.end_is_exclusive)
     }
 
-    /// Whether a key that is not before the span is in it.
+    /// Whether the span contains `user_key`. Requires a key not before the span.
     pub fn reaches(&self, order: &UserOrder, user_key: &[u8]) -> bool {
         !self.ends_before(order, user_key)
     }
@@ -69,7 +69,7 @@ impl Span {
         !self.ends_before(order, meta.smallest_user_key()) && !ends_before(order, meta, &self.start)
     }
 
-    /// The places of the files of a sorted level that overlap the span.
+    /// Positions of the files overlapping the span, in a sorted level.
     pub fn places_in(&self, order: &UserOrder, files: &[Arc<TableFile>]) -> Range<usize> {
         let first = files.partition_point(|file| ends_before(order, &file.meta, &self.start));
         let rest = files.get(first..).unwrap_or(&[]);
@@ -78,7 +78,7 @@ impl Span {
     }
 }
 
-/// Widens a run of places until no user key has versions on both sides of its ends: a *clean cut*.
+/// Widens a run of positions until no user key has versions on both sides of an end: a *clean cut*.
 pub fn clean_cut(order: &UserOrder, files: &[Arc<TableFile>], run: Range<usize>) -> Range<usize> {
     let share_a_key = |left: usize| match (files.get(left), files.get(left + 1)) {
         (Some(left), Some(right)) => !ends_before(order, &left.meta, right.smallest_user_key()),
@@ -97,7 +97,7 @@ pub fn clean_cut(order: &UserOrder, files: &[Arc<TableFile>], run: Range<usize>)
     start..end
 }
 
-/// Bytes of some files.
+/// Total bytes of the files.
 pub fn bytes_of<'a>(files: impl IntoIterator<Item = &'a Arc<TableFile>>) -> u64 {
     files.into_iter().map(|file| file.meta.file_bytes).sum()
 }

@@ -1,7 +1,7 @@
-//! A table on disk, as versions hold it: what the MANIFEST says of it, and the open table while there is one.
+//! A table in a version: its metadata from the MANIFEST, and the open table while there is one.
 //!
-//! Every `Arc<TableFile>` is a pin (Q3): versions, cursors, checkpoints and backups hold clones. The last one to go hands
-//! the file to the purge queue, if edits made every table in it obsolete (V3).
+//! Every `Arc<TableFile>` is a pin (Q3): versions, cursors, checkpoints and backups hold clones. Once edits made every
+//! table in the file obsolete (V3), the drop of the last pin hands the file to the purge queue.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -17,43 +17,44 @@ use super::log_life::ValueLog;
 use super::table_life::TableLife;
 use super::table_store::TableStore;
 
-/// What the MANIFEST says of a table: plain data.
+/// Metadata of a table in the MANIFEST: plain data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FileMeta {
     pub number: FileNumber,
-    /// Which of the family's directories holds the file.
+    /// Index of the family's directory for the file.
     pub path_id: u32,
     pub temperature: u8,
-    /// Bytes of the file; of a virtual table its share of them, about.
+    /// Bytes of the file; for a virtual table its approximate share of them.
     pub file_bytes: u64,
-    /// Where a virtual table lies; `None` for one that is its file.
+    /// Backing file of a virtual table; `None` for an ordinary table.
     pub backing: Option<Backing>,
     /// The first internal key. With [`largest`](Self::largest) it spans range tombstones too.
     pub smallest: Vec<u8>,
-    /// The last internal key. Where a range tombstone ends the table this is its end at `SeqNo::MAX` with kind
-    /// `RangeDeletion`, and that user key is not in the table.
+    /// The last internal key. If a range tombstone ends the table, this is the tombstone's end at `SeqNo::MAX` with
+    /// kind `RangeDeletion`. The table then excludes this user key.
     pub largest: Vec<u8>,
     pub smallest_seq: SeqNo,
     pub largest_seq: SeqNo,
-    /// Orders level 0: what was flushed or ingested later has a larger one. 0 where RocksDB did not write any.
+    /// Orders level 0: later flushes and ingests have larger epochs. 0 if RocksDB wrote none.
     pub epoch_number: u64,
     pub marked_for_compaction: bool,
-    /// Seconds since the epoch at which the oldest entry was written, about; 0 where unknown.
+    /// Approximate write time of the oldest entry, in seconds since the epoch; 0 if unknown.
     pub oldest_ancestor_time: u64,
-    /// Seconds since the epoch; 0 where unknown.
+    /// Seconds since the epoch; 0 if unknown.
     pub file_creation_time: u64,
-    /// The oldest blob file that entries refer to; 0 for none.
+    /// The oldest blob file referred to by entries; 0 for none.
     pub oldest_blob: u64,
     pub file_checksum: Vec<u8>,
-    /// The logs that hold values of the table's entries, by number.
+    /// WALs holding values of the table's entries, ascending by number.
     pub value_logs: Vec<ValueLog>,
-    /// Empty where the file has no checksum of its own.
+    /// Empty if the file has no checksum of its own.
     pub file_checksum_func: String,
-    /// RocksDB's internal unique id, checked against the table's properties where it is there.
+    /// RocksDB's internal unique id. If present, it is checked against the table's properties.
     pub unique_id: Option<(u64, u64)>,
 }
 
-/// The file that a virtual table is a part of: the part between its bounds. It has been a table's own once.
+/// Backing file of a virtual table. The table is the part of the file between its bounds. The file was once an ordinary
+/// table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backing {
     pub number: FileNumber,
@@ -65,17 +66,17 @@ impl FileMeta {
         self.backing.is_some()
     }
 
-    /// The number of the file that the table lies in.
+    /// The number of the file holding the table.
     pub fn physical_number(&self) -> FileNumber {
         self.backing.map_or(self.number, |backing| backing.number)
     }
 
-    /// Bytes of the file that the table lies in.
+    /// Bytes of the file holding the table.
     pub fn physical_bytes(&self) -> u64 {
         self.backing.map_or(self.file_bytes, |backing| backing.file_bytes)
     }
 
-    /// The part of its file that a virtual table is.
+    /// The part of the backing file; `None` for an ordinary table.
     pub fn part(&self) -> Option<TablePart> {
         self.backing.map(|backing| TablePart {
             smallest: self.smallest.clone(),
@@ -93,31 +94,30 @@ impl FileMeta {
         key::user_key(&self.largest)
     }
 
-    /// The tombstones of the table as far as its bounds go. Older versions of RocksDB wrote a tombstone whole into every
-    /// table that a compaction cut it over; outside the table it says nothing, and there may be newer entries there whose
-    /// numbers have been zeroed since.
+    /// Clips the table's tombstones to its bounds. Older versions of RocksDB wrote a split tombstone whole into every
+    /// output of a compaction. Outside the bounds it is void: newer entries there may have zeroed sequence numbers.
     pub fn tombstones_inside(&self, all: &Arc<FragmentedTombstones>) -> Arc<FragmentedTombstones> {
         all.clipped(self.smallest_user_key(), self.largest_user_key(), self.largest_is_exclusive())
     }
 
-    /// True where the largest user key is the exclusive end of a range tombstone.
+    /// True if the largest user key is the exclusive end of a range tombstone.
     pub fn largest_is_exclusive(&self) -> bool {
         is_exclusive_end(&self.largest)
     }
 }
 
-/// An open table, in a box of one word's size so that it can be swapped atomically.
+/// An open table, boxed to one word for atomic swaps.
 pub(super) struct OpenTable(pub Arc<dyn Table>);
 
-/// A table that some version holds or held. Shared by all threads.
+/// A table of a current or past version. Shared by all threads.
 pub struct TableFile {
     pub meta: FileMeta,
     open: ArcSwapOption<OpenTable>,
-    /// Read since the open slots' clock hand last passed.
+    /// Read since the last pass of the open slots' clock hand.
     touched: AtomicBool,
     /// See [`keep_above`](Self::keep_above).
     kept_above: AtomicBool,
-    /// Held while the file is being opened, so that it is opened once.
+    /// Held during an open, so the file is opened once.
     opening: Mutex<()>,
     life: Arc<TableLife>,
     store: Arc<TableStore>,
@@ -138,15 +138,15 @@ impl TableFile {
         })
     }
 
-    /// The same file under changed metadata (a level's new temperature or epoch): they share one life, so that the file
+    /// The same table under changed metadata, such as temperature or epoch. Both handles share one life, so the file
     /// outlives both.
     pub fn with_meta(&self, meta: FileMeta) -> Arc<TableFile> {
         assert_eq!(meta.number, self.meta.number, "metadata of another file");
         TableFile::new(meta, self.life.clone(), self.store.clone())
     }
 
-    /// A handle for a virtual table in the same file, which then outlives both. Made before an edit that removes this
-    /// table is durable.
+    /// A handle for a virtual table in the same file; the file outlives both. Called before an edit removing this table
+    /// is durable.
     pub(super) fn beside(&self, meta: FileMeta) -> Arc<TableFile> {
         assert_eq!(meta.physical_number(), self.meta.physical_number(), "a table in another file");
         TableFile::new(meta, self.life.beside(), self.store.clone())
@@ -164,11 +164,11 @@ impl TableFile {
         self.meta.largest_user_key()
     }
 
-    /// The open table, opened on first use and again after its slot was taken. It stays usable as long as it is held.
-    /// To read it once, [`with`](Self::with) is cheaper.
+    /// Returns the table, opening it on first use and after its slot was reclaimed. It stays usable as long as it is
+    /// held. For a single read, [`with`](Self::with) is cheaper.
     ///
     /// # Errors
-    /// What opening the file yields, naming it.
+    /// Errors of opening the file, naming it.
     pub fn open(&self) -> Result<Arc<dyn Table>> {
         if let Some(open) = &*self.open.load() {
             self.touch();
@@ -180,7 +180,7 @@ impl TableFile {
     /// Calls `read` with the open table, without touching its reference count.
     ///
     /// # Errors
-    /// As [`open`](Self::open), and what `read` yields.
+    /// As [`open`](Self::open), and errors of `read`.
     pub fn with<R>(&self, read: impl FnOnce(&dyn Table) -> Result<R>) -> Result<R> {
         if let Some(open) = &*self.open.load() {
             self.touch();
@@ -198,7 +198,7 @@ impl TableFile {
         Ok(self.take_open(self.store.open(&self.meta)?))
     }
 
-    /// Keeps an open table, until its slot is taken.
+    /// Stores an open table until its slot is reclaimed.
     pub(super) fn take_open(&self, table: Arc<dyn Table>) -> Arc<OpenTable> {
         let open = Arc::new(OpenTable(table));
         self.touch();
@@ -211,13 +211,13 @@ impl TableFile {
         self.open.load().is_some()
     }
 
-    /// Closes the table; readers that hold it keep it.
+    /// Closes the table. Readers already holding it keep it.
     pub(super) fn close(&self) {
         self.open.store(None);
     }
 
     fn touch(&self) {
-        // Stored only when it changes, so that readers of a hot table share its cache line.
+        // Stored only on change, so readers of a hot table share its cache line.
         if !self.touched.load(Ordering::Relaxed) {
             self.touched.store(true, Ordering::Relaxed);
         }
@@ -228,13 +228,14 @@ impl TableFile {
         self.touched.swap(false, Ordering::Relaxed)
     }
 
-    /// Says that an edit which removes the table from its family is durable (V3): its file goes when the last pin of the
-    /// last table in it does.
+    /// Marks the table obsolete. Called once the edit removing it from its family is durable (V3). The file goes with
+    /// the last pin of the last table in it.
     pub fn mark_obsolete(&self) {
         self.life.mark_obsolete();
     }
 
-    /// Says that what is above the table in its level cannot be put above it in a level of its own.
+    /// Bars the table from sinking beneath the older tables of its level. Called after a failed attempt, so it is not
+    /// retried.
     pub fn keep_above(&self) {
         self.kept_above.store(true, Ordering::Relaxed);
     }
@@ -243,7 +244,7 @@ impl TableFile {
         self.kept_above.load(Ordering::Relaxed)
     }
 
-    /// Whether rewriting the table would let a log go most of which nobody needs.
+    /// Whether rewriting the table would free a mostly dead WAL.
     pub fn keeps_dead_log(&self) -> bool {
         self.life.keeps_dead_log()
     }

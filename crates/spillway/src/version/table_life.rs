@@ -1,7 +1,7 @@
-//! How long a table's file stays, and the logs that it refers to: until no table that lies in it is needed, and its last
-//! pin is gone.
+//! Lifetime of a table's file and of the WALs with its values: until no table in the file is needed, and its last pin
+//! is gone.
 //!
-//! A file holds one whole table or, once an excise has cut that up, any number of virtual ones. Keeps Q3 and V3.
+//! A file holds one whole table or, after an excise, any number of virtual ones. Keeps Q3 and V3.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -9,23 +9,24 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use super::log_life::LogLife;
 use super::purge::{FileLife, ObsoleteFile, PurgeQueue};
 
-/// A table's life, shared by every handle of it. While one lives, the file does.
+/// Lifetime of a table, shared by all its handles. The file outlives it.
 pub(super) struct TableLife {
     home: Arc<SharedFile>,
     obsolete: AtomicBool,
 }
 
-/// A file with the tables that lie in it.
+/// A file and the tables in it.
 struct SharedFile {
     life: Arc<FileLife>,
-    /// Tables in it that no edit has removed. Once 0, it stays so.
+    /// Tables not yet removed by an edit. Once 0, it stays so.
     needed: AtomicUsize,
-    /// What values in the file are in, and how many bytes of each; the file needs each of them.
+    /// WALs with values of the file's entries, and bytes of values in each. The file needs each WAL.
     logs: Vec<(Arc<LogLife>, u64)>,
 }
 
 impl Drop for SharedFile {
-    /// Without an edit that removed all its tables: the database closes, or the file never became part of it.
+    /// If no edit removed all tables, ends the WAL needs without a durable edit: the database closes, or the file never
+    /// became part of it.
     fn drop(&mut self) {
         if !self.life.is_obsolete() {
             self.logs.iter().for_each(|(log, bytes)| log.end_values(*bytes, false));
@@ -34,21 +35,21 @@ impl Drop for SharedFile {
 }
 
 impl TableLife {
-    /// Of the only table in a file so far.
+    /// For the first table in a file.
     pub fn new(file: ObsoleteFile, queue: Arc<PurgeQueue>, logs: Vec<(Arc<LogLife>, u64)>) -> Arc<Self> {
         logs.iter().for_each(|(log, bytes)| log.need_values(*bytes));
         let home = SharedFile { life: FileLife::new(file, queue), needed: AtomicUsize::new(1), logs };
         Arc::new(TableLife { home: Arc::new(home), obsolete: AtomicBool::new(false) })
     }
 
-    /// Of another table in the same file. Made before any edit removes the last one that is there.
+    /// For a further table in the same file. Called before an edit removes the last existing one.
     pub fn beside(&self) -> Arc<Self> {
         let before = self.home.needed.fetch_add(1, Ordering::AcqRel);
         assert!(before > 0, "a table is put into a file that is about to be deleted");
         Arc::new(TableLife { home: self.home.clone(), obsolete: AtomicBool::new(false) })
     }
 
-    /// Says that no version needs the table from now on. The caller has made the edit that says so durable (V3).
+    /// Marks the table obsolete. Called once the edit removing it is durable (V3).
     pub fn mark_obsolete(&self) {
         if !self.obsolete.swap(true, Ordering::AcqRel) && self.home.needed.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.home.life.mark_obsolete();
@@ -56,7 +57,7 @@ impl TableLife {
         }
     }
 
-    /// Whether the table keeps a log that is mostly dead.
+    /// Whether the table keeps a mostly dead WAL.
     pub fn keeps_dead_log(&self) -> bool {
         self.home.logs.iter().any(|(log, _)| log.is_mostly_dead())
     }
@@ -67,8 +68,8 @@ impl TableLife {
 }
 
 impl Drop for TableLife {
-    /// Goes without having been removed: its edit was never made, or the database closes. The last of a file keeps the
-    /// file from deletion for ever, so that closing deletes nothing; others leave that to those that are still there.
+    /// Dropped without removal: the table's edit was never made, or the database closes. The last table leaves `needed`
+    /// at 1, so closing never deletes the file. Earlier ones decrement it.
     fn drop(&mut self) {
         if !*self.obsolete.get_mut() {
             let others_stay = |needed: usize| needed.checked_sub(1).filter(|&others| others > 0);

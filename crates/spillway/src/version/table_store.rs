@@ -1,4 +1,4 @@
-//! Opens tables and bounds how many are open.
+//! Opens tables and bounds the number of open ones.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -13,10 +13,10 @@ use super::purge::{ObsoleteFile, PurgeQueue};
 use super::table_file::{FileMeta, TableFile};
 use super::table_life::TableLife;
 
-/// Opens the tables of one family: knows its directories, its order of keys and its table options.
+/// Opens the tables of one family: knows its directories, comparator and table options.
 pub trait TableOpener: Send + Sync {
     /// # Errors
-    /// What reading the file yields; the error names it.
+    /// Errors of reading the file, naming it.
     fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>>;
 }
 
@@ -25,7 +25,7 @@ pub struct TableStore {
     opener: Box<dyn TableOpener>,
     slots: Arc<OpenSlots>,
     purge: Arc<PurgeQueue>,
-    /// `None` where no table refers to values in logs.
+    /// `None` if no table refers to values in WALs.
     logs: Option<Arc<LogLives>>,
 }
 
@@ -39,14 +39,14 @@ impl TableStore {
         Arc::new(TableStore { opener, slots, purge: logs.purge().clone(), logs: Some(logs) })
     }
 
-    /// A handle for a table that no version of this process held before, in a file that no table of one lies in.
+    /// A handle for a table new to this process, in a file without tables in any of its versions.
     pub fn file(self: &Arc<Self>, meta: FileMeta) -> Arc<TableFile> {
         let logs = self.logs_of(&meta);
         self.with_life(meta, logs)
     }
 
-    /// As [`file`](Self::file), for a version that is never installed. It does not count among what needs the table's logs:
-    /// it would go without an edit, and a log that lost its last need so would stay.
+    /// As [`file`](Self::file), for a version never installed. The handle adds no need to the table's WALs: it is
+    /// dropped without an edit, and a WAL losing its last need this way would stay.
     pub(super) fn planned_file(self: &Arc<Self>, meta: FileMeta) -> Arc<TableFile> {
         self.with_life(meta, Vec::new())
     }
@@ -63,7 +63,7 @@ impl TableStore {
         self.logs.as_ref().map(of).unwrap_or_default()
     }
 
-    /// As [`file`](Self::file), of a table that is open already.
+    /// As [`file`](Self::file), for an already open table.
     pub fn open_file(self: &Arc<Self>, meta: FileMeta, table: Arc<dyn Table>) -> Arc<TableFile> {
         let file = self.file(meta);
         file.take_open(table);
@@ -79,8 +79,8 @@ impl TableStore {
     }
 }
 
-/// The tables that are open, bounded. A CLOCK: when there are too many, the hand passes over those read since it last
-/// came by and closes the first that was not.
+/// The open tables, bounded by CLOCK eviction. Over the bound, the hand skips tables read since its last pass and
+/// closes the first unread one.
 pub struct OpenSlots {
     /// `None`: no bound, and nothing is tracked.
     max: Option<usize>,
@@ -88,22 +88,22 @@ pub struct OpenSlots {
 }
 
 impl OpenSlots {
-    /// `max_open_files` as RocksDB has it: -1 keeps every table open.
+    /// `max_open_files` as in RocksDB: -1 keeps every table open.
     pub fn new(max_open_files: i32) -> Arc<Self> {
         let max = usize::try_from(max_open_files).ok().map(|max| max.max(1));
         Arc::new(OpenSlots { max, clock: Mutex::new(VecDeque::new()) })
     }
 
-    /// Notes that a table was opened, and closes others while there are too many.
+    /// Registers an opened table, and closes tables while over the bound.
     pub(super) fn took_slot(&self, file: Weak<TableFile>) {
         let Some(max) = self.max else {
             return;
         };
-        // Closed and dropped after the lock: the last handle of a table may go here, and its file be queued.
+        // Closed and dropped after the lock: this may drop the last handle of a table and queue its file.
         let mut passed = Vec::new();
         let mut clock = self.clock.lock();
         clock.push_back(file);
-        // Every pass clears a mark or removes an entry, so two rounds find what to close.
+        // Every step clears a mark or removes an entry, so two rounds suffice.
         let mut steps = 2 * clock.len();
         while clock.len() > max && steps > 0 {
             steps -= 1;
@@ -119,7 +119,7 @@ impl OpenSlots {
         passed.iter().filter(|(_, is_idle)| *is_idle).for_each(|(file, _)| file.close());
     }
 
-    /// Tables that hold a slot; those whose handles are gone count until the hand passes.
+    /// Tables holding a slot. Dropped tables count until the hand passes.
     pub fn len(&self) -> usize {
         self.clock.lock().len()
     }

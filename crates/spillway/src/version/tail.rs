@@ -1,9 +1,8 @@
-//! Judges a MANIFEST's end: was its writer cut off, or did damage come later?
+//! Judges a MANIFEST's end: torn append, or later damage?
 //!
-//! A commit is one record, and the next is appended only after it was synced. So only the last record can be torn, and
-//! anything that follows a bad record proves that the record was durable once: that is `Corruption` (D2). A record that
-//! is bad and last is torn where its bytes are missing, at the end or as zeros that start or end at a sector; where all
-//! bytes are there and wrong, it is `Corruption` too.
+//! A commit is one record, synced before the next is appended. So only the last record can be torn. A record after a
+//! bad one proves the bad one was once durable: `Corruption` (D2). A bad last record is torn if bytes are missing: at
+//! the end, or as zeros starting or ending at a sector. If all bytes are present but wrong, it is `Corruption` too.
 
 use base::checksum::{crc32c, crc32c_append, mask};
 use base::coding::decode_u32;
@@ -11,7 +10,7 @@ use base::{Error, Result};
 use log::framed::BLOCK_BYTES;
 use vfs::{IoClass, RandomFile};
 
-/// The most that a commit can have left, in bytes: a record of 4 GiB, and its fragments' headers. It is read a block at a
+/// Longest possible remainder of a commit, in bytes: a record of 4 GiB, and its fragments' headers. Read a block at a
 /// time (B2).
 const TAIL_BYTES_MAX: u64 = (4 << 30) + (2 << 20);
 
@@ -22,7 +21,7 @@ const ZERO_RUN_BYTES_MIN: usize = 8;
 
 const HEADER_BYTES: usize = 7;
 
-/// A record begins with its checksum, which is hardly ever all zeros.
+/// A record begins with its checksum, hardly ever all zeros.
 const CHECKSUM_BYTES: usize = 4;
 
 /// Types of a record's fragments: whole, first, middle, last.
@@ -31,26 +30,26 @@ const FIRST: u8 = 2;
 const MIDDLE: u8 = 3;
 const LAST: u8 = 4;
 
-/// How reading stopped at a record that is not whole.
+/// How reading stopped at a bad record.
 pub(super) enum Stop {
     /// The file ends inside the record.
     CutOff,
     Damage,
 }
 
-/// What a block has of a MANIFEST's bytes from the record that could not be read to the end of the file.
+/// One block's part of the bytes from the bad record to the end of the MANIFEST.
 struct Piece<'a> {
-    /// Its place in the block: 0 but for the first piece.
+    /// Offset in the block: 0 except for the first piece.
     start: usize,
     bytes: &'a [u8],
-    /// It begins with the record that could not be read.
+    /// The piece begins with the bad record.
     is_first: bool,
 }
 
-/// Whether the record at `offset`, where reading stopped, is the torn end of an append that was not synced.
+/// Whether the record at `offset`, where reading stopped, is the torn end of an unsynced append.
 ///
 /// # Errors
-/// What reading the file yields.
+/// Errors of reading the file.
 pub(super) fn is_torn(file: &dyn RandomFile, offset: u64, stop: Stop) -> Result<bool> {
     let end = file.len()?;
     if end.saturating_sub(offset) > TAIL_BYTES_MAX {
@@ -85,7 +84,7 @@ impl Piece<'_> {
         self.bytes.get(at..).unwrap_or(&[])
     }
 
-    /// Whether a record starts behind the bad one. Lengths in between are not to be trusted, so every place is tried.
+    /// Whether a record starts after the bad one. Lengths in between are not trusted, so every offset is tried.
     fn holds_later_record(&self) -> bool {
         (usize::from(self.is_first)..self.bytes.len()).any(|at| {
             let Some((header, rest)) = self.from(at).split_first_chunk::<HEADER_BYTES>() else {
@@ -98,8 +97,9 @@ impl Piece<'_> {
         })
     }
 
-    /// For the last piece: whether some fragment ends just where the file does, though its header says another length or type: then the
-    /// header was damaged, and nothing is missing. Behind one whose header is right, the rest of its record is.
+    /// For the last piece: whether a fragment ends exactly with the file despite a wrong length or type in its header.
+    /// Then the header was damaged, and nothing is missing. After an intact first or middle fragment, the rest of its
+    /// record is missing.
     fn ends_with_whole_fragment(&self) -> bool {
         (0..self.bytes.len()).any(|at| {
             let Some((header, payload)) = self.from(at).split_first_chunk::<HEADER_BYTES>() else {
@@ -114,7 +114,7 @@ impl Piece<'_> {
         })
     }
 
-    /// Whether what it has of some sector is all zeros: space that was allocated but never written.
+    /// Whether the piece's part of some sector is all zeros: space allocated but never written.
     fn lacks_sectors(&self) -> bool {
         let to_boundary = if self.is_first { SECTOR_BYTES - self.start % SECTOR_BYTES } else { 0 };
         let (head, rest) = self.bytes.split_at(to_boundary.min(self.bytes.len()));
@@ -127,7 +127,7 @@ impl Piece<'_> {
         lacks_head || rest.chunks(SECTOR_BYTES).any(|sector| sector.len() >= ZERO_RUN_BYTES_MIN && is_zero(sector))
     }
 
-    /// Whether the first fragment is right but for the first bytes of its checksum.
+    /// Whether the first fragment is intact except for the first `missing` bytes of its checksum.
     fn is_whole_behind(&self, missing: usize) -> bool {
         let Some((header, rest)) = self.from(0).split_first_chunk::<HEADER_BYTES>() else { return false };
         let [.., low, high, kind] = *header;
@@ -145,7 +145,7 @@ fn has_checksum(header: &[u8; HEADER_BYTES], kind: u8, payload: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    /// A record that begins so many bytes before a sector's end, whose part in that sector was never written.
+    /// A record beginning `before` bytes before a sector's end; its part in this sector was never written.
     #[test]
     fn a_record_whose_beginning_is_missing_is_torn_and_a_damaged_one_is_not() {
         for before in 1..=HEADER_BYTES + 3 {

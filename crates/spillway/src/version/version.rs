@@ -1,4 +1,4 @@
-//! The tables of a family at one instant (V1). Immutable; [`super::builder`] makes the next one.
+//! The tables of a family at one instant (V1). Immutable; [`super::builder`] makes the next version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use crate::version::span::Span;
 /// More levels than any options ask for; a larger number in a MANIFEST is damage (B2).
 pub const LEVELS_MAX: usize = 64;
 
-/// A file that virtual tables lie in.
+/// Backing file of virtual tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SharedFile {
-    /// Bytes that tables count.
+    /// Bytes counted by tables.
     pub counted_bytes: u64,
     pub file_bytes: u64,
 }
 
 impl SharedFile {
-    /// Bytes that no table counts: what excises took out.
+    /// Bytes counted by no table: the excised ones.
     pub fn excised_bytes(&self) -> u64 {
         self.file_bytes.saturating_sub(self.counted_bytes)
     }
@@ -35,7 +35,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// No tables at all.
+    /// A version without tables.
     pub fn empty(order: InternalOrder, num_levels: usize) -> Self {
         assert!((1..=LEVELS_MAX).contains(&num_levels), "{num_levels} levels");
         let empty = Arc::new(Level::default());
@@ -46,7 +46,7 @@ impl Version {
         Version { order, levels }
     }
 
-    /// The same tables, some of which have other metadata now; bounds and numbers stay.
+    /// The same tables with `changed` metadata; bounds and numbers stay.
     pub fn with_metas(&self, changed: &BTreeMap<FileNumber, FileMeta>) -> Version {
         let level = |level: &Arc<Level>| {
             let mut copy = Level::with_capacity(level.files().len());
@@ -71,7 +71,7 @@ impl Version {
         &self.levels
     }
 
-    /// The tables of a level: level 0 newest first, others ascending. Empty past the last level.
+    /// The tables of a level: level 0 newest first, other levels ascending. Empty past the last level.
     pub fn level(&self, level: usize) -> &[Arc<TableFile>] {
         self.levels.get(level).map_or(&[], |level| level.files())
     }
@@ -85,7 +85,7 @@ impl Version {
         self.levels.iter().map(|level| level.bytes()).sum()
     }
 
-    /// The files that virtual tables lie in.
+    /// The backing files of virtual tables.
     pub fn shared_files(&self) -> BTreeMap<FileNumber, SharedFile> {
         let mut shared: BTreeMap<FileNumber, SharedFile> = BTreeMap::new();
         for meta in self.all_files().map(|(_, file)| &file.meta).filter(|meta| meta.is_virtual()) {
@@ -100,7 +100,7 @@ impl Version {
         self.levels.iter().map(|level| level.files().len()).sum()
     }
 
-    /// The largest epoch number of all tables; 0 where there is none. The next table of level 0 takes a larger one.
+    /// The largest epoch number of all tables; 0 if there is none. The next level-0 table takes a larger one.
     pub fn max_epoch(&self) -> u64 {
         self.levels.iter().map(|level| level.max_epoch()).max().unwrap_or(0)
     }
@@ -110,22 +110,22 @@ impl Version {
         self.levels.iter().enumerate().flat_map(|(n, level)| level.files().iter().map(move |file| (n, file)))
     }
 
-    /// The table with this number, and its level. Looks at every table.
+    /// The table with this number, and its level. Scans all tables.
     pub fn file(&self, number: FileNumber) -> Option<(usize, &Arc<TableFile>)> {
         self.all_files().find(|(_, file)| file.number() == number)
     }
 
-    /// Level 1 and below: the first table whose span holds the user key.
+    /// Level 1 and below: the first table with the user key in its span.
     pub fn find(&self, level: usize, user_key: &[u8]) -> Option<&Arc<TableFile>> {
         self.candidates(level, user_key).first()
     }
 
-    /// Level 1 and below: all tables whose span holds the user key, newest versions first. More than one only where
+    /// Level 1 and below: all tables with the user key in their span, newest versions first. More than one only if
     /// RocksDB split the versions of one key between neighbours.
     pub fn candidates(&self, level: usize, user_key: &[u8]) -> &[Arc<TableFile>] {
         debug_assert!(level > 0, "level 0 has no order by key");
         match self.levels.get(level) {
-            // Most levels of most databases are empty, and every lookup asks all of them.
+            // Most levels are empty, and every lookup visits all of them.
             Some(level) if !level.files().is_empty() => {
                 level.overlapping_sorted(&self.order.user, Some(user_key), Some(user_key))
             }
@@ -133,9 +133,8 @@ impl Version {
         }
     }
 
-    /// The tables of a level that hold keys between two user keys, both inclusive, `None` being the end of the key
-    /// space; in the level's order. In level 0 the span grows with each table found, so that no table left out overlaps
-    /// one that is in.
+    /// The tables of a level with keys in `start..=end`, in the level's order; `None` is unbounded. In level 0 the span
+    /// grows with each table found: no excluded table overlaps an included one.
     pub fn overlapping(&self, level: usize, start: Option<&[u8]>, end: Option<&[u8]>) -> Vec<Arc<TableFile>> {
         let Some(found) = self.levels.get(level) else {
             return Vec::new();
@@ -146,7 +145,7 @@ impl Version {
         found.overlapping_sorted(&self.order.user, start, end).to_vec()
     }
 
-    /// The tables of a level that overlap a span.
+    /// The tables of a level overlapping a span.
     pub fn overlapping_span(&self, level: usize, span: &Span) -> impl Iterator<Item = &Arc<TableFile>> {
         let (order, files) = (&self.order().user, self.level(level));
         // Level 0 is not sorted.
@@ -154,20 +153,20 @@ impl Version {
         near.unwrap_or_default().iter().filter(move |file| span.overlaps_file(order, &file.meta))
     }
 
-    /// Whether a level above `last` may hold entries of number 0, which tables from behind have.
+    /// Whether a level above `last` may hold entries with sequence number 0, the number of tables ingested behind.
     pub fn has_zeros_above(&self, last: usize) -> bool {
         (0..last).flat_map(|level| self.level(level)).any(|file| file.meta.smallest_seq == base::SeqNo::ZERO)
     }
 
-    /// Opens the tables written last: where damage from a crash would show.
+    /// Opens the level-0 tables, written last: crash damage would show there.
     ///
     /// # Errors
-    /// What the open of a table yields.
+    /// Errors of opening a table.
     pub fn open_newest(&self) -> base::Result<()> {
         self.level(0).iter().try_for_each(|file| file.open().map(drop))
     }
 
-    /// Whether any table of the level holds keys between two user keys, both inclusive.
+    /// Whether any table of the level has keys in `start..=end`; `None` is unbounded.
     pub fn overlaps(&self, level: usize, start: Option<&[u8]>, end: Option<&[u8]>) -> bool {
         match self.levels.get(level) {
             None => false,

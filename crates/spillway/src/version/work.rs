@@ -1,5 +1,4 @@
-//! What jobs have done to a family since it was opened, by the level that they wrote: what `rocksdb.stats` tells. Always
-//! counted, once for each job.
+//! Work of jobs on a family since open, by output level, for `rocksdb.stats`. Always counted, once per job.
 
 use std::ops::AddAssign;
 
@@ -7,12 +6,12 @@ use parking_lot::Mutex;
 
 use crate::version::version::LEVELS_MAX;
 
-/// The jobs that wrote into one level.
+/// Jobs with output in one level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LevelWork {
     pub jobs: u64,
     pub micros: u64,
-    /// From levels above, and from the level itself.
+    /// Bytes read from levels above, and from the level itself.
     pub read_above_bytes: u64,
     pub read_level_bytes: u64,
     pub written_bytes: u64,
@@ -21,7 +20,7 @@ pub(crate) struct LevelWork {
     pub entries_dropped: u64,
 }
 
-/// Ingested tables that were given a level.
+/// Ingested tables placed in a level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct IngestedWork {
     pub tables: u64,
@@ -62,7 +61,7 @@ impl FamilyWork {
         }
     }
 
-    /// A table was given a level.
+    /// Counts an ingested table placed in `level`.
     pub fn ingested(&self, level: usize, bytes: u64) {
         let mut work = self.0.lock();
         work.ingested.tables += 1;
@@ -76,7 +75,7 @@ impl FamilyWork {
 }
 
 impl WorkDone {
-    /// All that wrote into a level.
+    /// All work with output in a level; level 0 includes flushes.
     pub fn of_level(&self, level: usize) -> LevelWork {
         let mut work = self.compactions.get(level).copied().unwrap_or_default();
         if level == 0 {
@@ -104,7 +103,7 @@ impl LevelWork {
         self.read_above_bytes + self.read_level_bytes
     }
 
-    /// What was done after `before`.
+    /// Work after `before`.
     pub fn since(&self, before: &LevelWork) -> LevelWork {
         LevelWork {
             jobs: self.jobs.saturating_sub(before.jobs),

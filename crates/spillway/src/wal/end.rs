@@ -1,4 +1,4 @@
-//! How far the log is synced for callers, and its end when the database is closed. Keeps D1, D4.
+//! WAL syncs for callers, and the end of the WAL when the database is closed. Keeps D1, D4.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::wal::roll::Wal;
 use log::Position;
 
 impl Wal {
-    /// Ends the log at the end of the database's life. What is in tables is kept in no log: less to sync, to keep and to read at
-    /// the next open. No background work is under way.
+    /// Ends the WAL when the database is closed. A log with all its data in tables is released: less to sync, to keep
+    /// and to read at the next open. No background work is running.
     pub(crate) fn end_log(&self) -> Result<()> {
         let (log, next_record, last_seq, entered) = {
             let mut commit = self.core.commit.lock();
@@ -21,9 +21,10 @@ impl Wal {
             let next_record = self.core.next_record(&commit);
             (commit.log.take(), next_record, commit.last_seq, self.core.pipeline.entered_log())
         };
-        // Who is making the next log finds that nobody wants it, and removes it while the directory is this database's.
+        // Waits for a roll-over in progress: it finds `closed` set, and removes its log while the directory is this
+        // database's.
         drop(self.core.logs.rolling.lock());
-        // Writes that took their numbers before are finished by their own threads; none takes numbers any more.
+        // Writes already numbered are finished by their own threads; no write is numbered any more.
         if self.core.read_only || self.core.background_error().is_some() {
             return Ok(());
         }
@@ -42,7 +43,7 @@ impl Wal {
         }
     }
 
-    /// Leaves memtables' files to the next open. No write is under way any more.
+    /// Leaves memtables' files to the next open. No write is in progress.
     fn keep_images(&self, last_seq: SeqNo, next_record: Position) {
         if !self.core.context.options.memtable_crash_safe_recover {
             return;
@@ -55,7 +56,7 @@ impl Wal {
         }
     }
 
-    /// Returns once a visible write, whose log record ends at `target`, survives power loss.
+    /// Returns once a visible write, its log record ending at `target`, survives power loss.
     ///
     /// # Errors
     /// `Io`, sticky: the database is read-only then (D4).
@@ -66,8 +67,8 @@ impl Wal {
         Ok(())
     }
 
-    /// A sync that a caller waits for, which background jobs give way to: those that jobs want for themselves are none of
-    /// these. Whether this call issued it.
+    /// Syncs the WAL for a waiting caller; background jobs yield to such syncs. Not for the jobs' own syncs. Returns
+    /// whether this call issued the sync.
     ///
     /// # Errors
     /// `Io`, sticky: the database is read-only then (D4).
@@ -78,7 +79,7 @@ impl Wal {
     }
 }
 
-/// Seals a memtable, and leaves its file where it lies.
+/// Seals a memtable, and leaves its file in place.
 fn leave_image(memtable: &Arc<dyn Memtable>) {
     memtable.seal();
     let Some(file) = memtable.image().and_then(|image| image.file) else { return };

@@ -1,6 +1,5 @@
-//! Which logs there are: those that some family still needs, and those that may go once the MANIFEST says so. Keeps Q3
-//! and V3: a log is deleted only behind a durable record that it is not needed, so that recovery can tell a log that was
-//! deleted from one that somebody lost.
+//! The live WAL range: logs still needed by a family, and released logs not yet deleted. Keeps Q3 and V3: a log is
+//! deleted only after the MANIFEST durably records it as unneeded. Recovery thus tells a deleted log from a lost one.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ pub(crate) struct LiveLog {
     pub bytes: u64,
     /// The last number in it; `None` for the current log.
     pub last_seq: Option<SeqNo>,
-    /// Where recovery ended it, for a log of an earlier process.
+    /// End found by recovery, for a log of an earlier process.
     pub recovered_end: Option<LogEnd>,
 }
 
@@ -25,7 +24,7 @@ impl LiveLog {
         self.life.file().number
     }
 
-    /// False for the log of a large batch, which no row of logs counts: a record in one of them names it.
+    /// False for the log of a large batch: it is outside the live range, and a record in a log of the range names it.
     fn is_in_row(&self) -> bool {
         self.life.file().file_type == FileType::Log
     }
@@ -37,18 +36,18 @@ impl LiveLog {
 
 #[derive(Default)]
 pub(crate) struct LiveLogs {
-    /// Oldest first. The logs among them ascend by number; that of a large batch stands before the log that commits it.
+    /// Oldest first. Logs ascend by number; the log of a large batch precedes the log committing it.
     logs: Vec<LiveLog>,
-    /// Not needed, but not known to the MANIFEST as such. In the same order.
+    /// Not needed, but not yet recorded as such in the MANIFEST. In the same order.
     released: Vec<LiveLog>,
-    /// What the MANIFEST says.
+    /// The live range recorded in the MANIFEST.
     noted: Option<LogRow>,
-    /// The last log that came into use, needed or not; 0 before the first.
+    /// The last log used, needed or not; 0 before the first.
     last: FileNumber,
 }
 
 impl LiveLogs {
-    /// Notes what the MANIFEST of the process before said.
+    /// Notes the live range recorded by the previous process.
     pub fn note_earlier(&mut self, row: LogRow) {
         self.last = self.last.max(row.last());
     }
@@ -60,20 +59,20 @@ impl LiveLogs {
         self.logs.push(log);
     }
 
-    /// Notes that no log is current any more; the last one ends with `last_seq`.
+    /// Ends the current log with `last_seq`; no log is current then.
     pub fn end_current(&mut self, last_seq: SeqNo) {
         if let Some(current) = self.logs.last_mut() {
             current.last_seq.get_or_insert(last_seq);
         }
     }
 
-    /// Notes that the logs of earlier processes are synced.
+    /// Marks the logs of earlier processes as synced.
     pub fn note_left_synced(&mut self) {
         let ends = self.logs.iter_mut().filter_map(|log| log.recovered_end.as_mut());
         ends.for_each(|end| end.on_disk = true);
     }
 
-    /// Adds a large batch's log, which is committed in the current one.
+    /// Adds a large batch's log; the current log commits it.
     pub fn push_large(&mut self, log: LiveLog) {
         let current = self.logs.len().saturating_sub(1);
         self.logs.insert(current, log);
@@ -87,7 +86,7 @@ impl LiveLogs {
         self.logs.push(log);
     }
 
-    /// The last log that came into use, needed or not.
+    /// The last log used, needed or not.
     pub fn last(&self) -> Option<FileNumber> {
         Some(self.last).filter(|last| last.0 > 0)
     }
@@ -96,8 +95,8 @@ impl LiveLogs {
         self.logs.iter()
     }
 
-    /// The logs that are needed once every family has flushed through `needed_after`. At 0 that is all of them: one that
-    /// holds nothing, or nothing that is not in tables, still names the log before it, and stands until a row leaves it out.
+    /// The live range once every family has flushed through `needed_after`. At 0 it includes every log: even a log
+    /// without unflushed records names its predecessor, and is kept until a recorded range excludes it.
     pub fn row_after(&self, needed_after: SeqNo) -> LogRow {
         let is_over = |log: &&LiveLog| needed_after > SeqNo::ZERO && log.ends_at_or_below(needed_after);
         let mut needed = self.logs.iter().skip_while(is_over);
@@ -106,18 +105,18 @@ impl LiveLogs {
         LogRow { oldest: oldest.number(), newest }
     }
 
-    /// What the MANIFEST is to say now, where it says something else.
+    /// The live range, if the MANIFEST records a different one.
     pub fn unnoted_row(&self) -> Option<LogRow> {
         Some(self.row_after(SeqNo::ZERO)).filter(|row| self.noted != Some(*row))
     }
 
-    /// Lets go of the logs that end at or below `needed_after`.
+    /// Releases the logs ending at or below `needed_after`.
     pub fn release_through(&mut self, needed_after: SeqNo) {
         let keep = self.logs.iter().position(|log| !log.ends_at_or_below(needed_after)).unwrap_or(self.logs.len());
         self.released.extend(self.logs.drain(..keep));
     }
 
-    /// Notes that the MANIFEST says `row`. Returns the logs that may be deleted now.
+    /// Notes `row` as recorded in the MANIFEST. Returns the logs to be deleted now.
     pub fn note_durable(&mut self, row: LogRow) -> Vec<LiveLog> {
         self.noted = Some(row);
         let may_go = |log: &LiveLog| !log.is_in_row() || log.number() < row.oldest;

@@ -1,8 +1,7 @@
-//! The database's logs: the current one and the spare made ahead of it, appended to and synced. Which older ones there
-//! are is [`crate::wal::live_logs`]'s.
+//! The current log and its spare: creation, appends, syncs. Older logs are in [`crate::wal::live_logs`].
 //!
-//! Positions in all logs together are one number, [`LogPosition`], so that "synced through" and "published through" are
-//! one atomic each, across roll-overs. Keeps C1, D1, D4, F1.
+//! A [`LogPosition`] is one number across all logs, so "synced through" and "published through" are one atomic each,
+//! across roll-overs. Keeps C1, D1, D4, F1.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,10 +25,10 @@ use crate::version::log_life::{LogLife, LogLives};
 use crate::wal::live_logs::{LiveLog, LiveLogs};
 use crate::wal::presence::LogPace;
 
-/// A log that takes writes, or took them in this process.
+/// A log created by this process.
 pub(crate) struct ActiveLog {
     pub file: LogFile,
-    /// The position of its first byte; set when it becomes the current log.
+    /// Position of its first byte; set when the log becomes current.
     base: OnceLock<LogPosition>,
 }
 
@@ -52,17 +51,17 @@ impl ActiveLog {
         *self.base.get().expect("only a current log's positions are asked for")
     }
 
-    /// The position behind everything reserved so far. Final once the log is sealed.
+    /// Position behind all reservations so far. Final once the log is sealed.
     pub fn end(&self) -> LogPosition {
         self.base() + self.file.tail()
     }
 
-    /// Where the record after `reservation` begins.
+    /// Start of the record after `reservation`.
     pub fn position_behind(&self, reservation: &Reservation) -> Position {
         self.position_of(reservation.end())
     }
 
-    /// Where the next record will begin, as things are.
+    /// Start of the next record, at present.
     pub fn end_position(&self) -> Position {
         self.position_of(self.file.tail())
     }
@@ -71,7 +70,7 @@ impl ActiveLog {
         self.base() + reservation.end()
     }
 
-    /// Tells the log how far the history is published, as far as that lies in it: its records carry it on.
+    /// Passes the published position to the log, capped at its tail. Later records carry it.
     pub fn note_published(&self, published: LogPosition) {
         if let Some(offset) = published.checked_sub(self.base()) {
             self.file.publish(offset.min(self.file.tail()));
@@ -96,25 +95,25 @@ pub(crate) struct Logs {
     syncs: AtomicU64,
     statistics: Option<Arc<Statistics>>,
     dir: PathBuf,
-    /// Whose logs these are.
+    /// Id of the owning database.
     database: DatabaseId,
     numbers: Arc<FileNumbers>,
     backing: BackingChoice,
     file_bytes: u64,
     lives: Arc<LogLives>,
     live: Mutex<LiveLogs>,
-    /// Made ahead by the holder of `rolling`, and taken by the next.
+    /// Created ahead and taken under `rolling`.
     spare: Mutex<Option<Arc<ActiveLog>>>,
-    /// Held by the one thread that replaces the current log.
+    /// Held while the current log is replaced or a spare made.
     pub rolling: Mutex<()>,
     sync: Mutex<SyncState>,
     sync_ended: Condvar,
     synced: AtomicU64,
-    /// Logs of an earlier process that were not read, so not synced either, oldest first: synced before all others.
+    /// Logs of an earlier process, neither read nor synced, oldest first. Synced before all logs of this process.
     left_unsynced: Mutex<Vec<FileNumber>>,
-    /// There is none of them.
+    /// `left_unsynced` is empty.
     none_left: AtomicBool,
-    /// A sync or an append failed: nothing unsynced is known to be on disk, and no sync is tried again (D4).
+    /// First failure of a sync or an append: unsynced data may not be on disk, and no sync is retried (D4).
     failed: OnceLock<Error>,
 }
 
@@ -146,14 +145,14 @@ impl Logs {
         }
     }
 
-    /// Notes logs of an earlier process that may not have been synced.
+    /// Notes logs of an earlier process not known to be synced.
     pub fn note_left_unsynced(&self, logs: Vec<FileNumber>) {
         self.none_left.store(logs.is_empty(), Ordering::Release);
         *self.left_unsynced.lock() = logs;
     }
 
-    /// Syncs what an earlier process left, so that nothing of this one is durable ahead of it (F1, D2). What is in tables
-    /// may be gone.
+    /// Syncs the logs left by an earlier process, so nothing of this process is durable ahead of them (F1, D2). A log
+    /// no longer needed may be gone.
     fn sync_left(&self) -> Result<()> {
         if self.none_left.load(Ordering::Acquire) {
             return Ok(());
@@ -172,19 +171,19 @@ impl Logs {
         Ok(())
     }
 
-    /// Creates a log with the capacity for a record of `need_bytes`, its first extent allocated, its name durable. It names the
-    /// current log as the one before it: the caller holds `rolling` until it is current or the spare, and a spare is the next to become
-    /// current or never does.
+    /// Creates a log with room for a record of `need_bytes`. Its first extent is allocated and its name durable. It
+    /// names the last log as its predecessor, so the caller holds `rolling` until the new log is current or the spare.
+    /// A spare becomes the next current log, or is never used.
     pub fn create(&self, need_bytes: u64) -> Result<Arc<ActiveLog>> {
         self.create_sized(FileType::Log, self.file_bytes.max(capacity_for(need_bytes)))
     }
 
-    /// Creates the log of a large batch, with space for that and nothing else.
+    /// Creates the log of a large batch, sized for the batch alone.
     pub fn create_for_batch(&self, batch_bytes: u64) -> Result<Arc<ActiveLog>> {
         self.create_sized(FileType::LargeBatch, capacity_for(batch_bytes))
     }
 
-    /// Passes over numbers whose names another database in the same directory has taken since this one was opened.
+    /// Skips numbers taken by a different database in the same directory since this one was opened.
     fn create_sized(&self, file_type: FileType, capacity_bytes: u64) -> Result<Arc<ActiveLog>> {
         loop {
             let number = self.numbers.take();
@@ -215,7 +214,7 @@ impl Logs {
         let path = self.dir.join(file_name::format(file_type, number));
         let made = LogFile::create(&*self.vfs, &path, number, config);
         let made = made.and_then(|file| self.vfs.sync_dir(&self.dir).map(|()| file));
-        // A file that was there before is not of this call's making; it is another database's.
+        // `InvalidArgument`: the file existed before, and belongs to a different database.
         if made.as_ref().is_err_and(|error| error.kind() != ErrorKind::InvalidArgument) {
             self.remove_unused(&path);
         }
@@ -227,8 +226,8 @@ impl Logs {
         self.remove_unused(log.file.path());
     }
 
-    /// Deletes a log without records. One that stayed among logs that have some would end the history at recovery, so if
-    /// it cannot be deleted no log is written to any more. The next log's creation makes the deletion durable.
+    /// Deletes a log without records. Left among logs with records, it would end the history at recovery; if it cannot
+    /// be deleted, no log is written any more. The next log's creation makes the deletion durable.
     fn remove_unused(&self, path: &Path) {
         if let Err(error) = self.vfs.remove_file(path)
             && !error.is_not_found()
@@ -237,31 +236,31 @@ impl Logs {
         }
     }
 
-    /// How far the logs have come: what a log made now says of those before it. A position claims everything before it,
-    /// so it may lie in a log only if the logs before that one are whole: synced, or published.
+    /// Sync and publish progress, recorded in each new log. A position claims everything before it, so it may lie in a
+    /// log only if the logs before it are whole: synced, or published.
     fn frontiers(&self) -> Frontiers {
         let sync = self.sync.lock();
         let Some(first) = sync.unsynced.first() else { return Frontiers::default() };
-        // Something in a log is published only once all of the log before it is.
+        // Bytes of a log are published only after the whole log before it.
         let begun = |log: &&Arc<ActiveLog>| log.file.published() > FILE_HEADER_BYTES;
         let last = sync.unsynced.iter().rev().find(begun).unwrap_or(first);
         Frontiers { synced: first.position_of(first.file.synced()), published: last.position_of(last.file.published()) }
     }
 
-    /// Takes the spare, where there is one that a record of `need_bytes` fits into. One that is too small is deleted: a
-    /// log with a larger number comes into use instead, and recovery goes by the order of numbers (C1). Called by the
-    /// holder of `rolling`.
+    /// Takes the spare if a record of `need_bytes` fits into it. A smaller spare is deleted: a log with a larger
+    /// number comes into use instead, and recovery follows the order of numbers (C1). Called by the holder of
+    /// `rolling`.
     pub fn take_spare(&self, need_bytes: u64) -> Result<Option<Arc<ActiveLog>>> {
         let Some(spare) = self.spare.lock().take() else { return Ok(None) };
         if spare.file.capacity() >= capacity_for(need_bytes) {
             return Ok(Some(spare));
         }
-        // Durable with the sync of the directory that makes the next log's name so.
+        // Made durable by the directory sync of the next log.
         self.discard(&spare);
         self.check().map(|()| None)
     }
 
-    /// Whether the current log is half full and has no successor yet. The holder of `rolling` gets a final answer.
+    /// Whether the current log is more than half full and has no spare yet. Final only for the holder of `rolling`.
     pub fn wants_spare(&self) -> bool {
         let is_half_full = |log: &Arc<ActiveLog>| log.file.tail() > log.file.capacity() / 2;
         self.sync.lock().unsynced.last().is_some_and(is_half_full) && self.spare.lock().is_none()
@@ -275,39 +274,39 @@ impl Logs {
         *self.spare.lock() = Some(log);
     }
 
-    /// Allocates what of the current log is written next and makes it present, as `pace` tells how much, and lets go of what
-    /// was written. A background job.
+    /// Allocates and prefaults the next part of the current log, as much as `pace` says, and releases the written
+    /// part. A background job.
     pub fn keep_present(&self, pace: &LogPace) {
         let unsynced = self.sync.lock().unsynced.clone();
         if let Some(current) = unsynced.last() {
             let window_bytes = pace.window_bytes(current.end(), self.vfs.now());
-            // A writer that finds no space allocates some itself, and reports what fails then.
+            // On failure, the next writer allocates space itself and reports the error.
             let _ = current.file.allocate_ahead(window_bytes);
             current.file.populate_ahead(window_bytes);
         }
         unsynced.iter().for_each(|log| log.file.release_behind());
     }
 
-    /// Notes that `log` is the current log from now on, and that the one before it ends with `last_seq`.
+    /// Notes `log` as current; the log before it ends with `last_seq`.
     pub fn note_current(&self, log: &Arc<ActiveLog>, last_seq: SeqNo) {
         let current = self.live_log(FileType::Log, log.number(), log.file.capacity(), None);
         self.live.lock().push_current(current, last_seq);
         self.sync.lock().unsynced.push(log.clone());
     }
 
-    /// Notes the log of a large batch, which takes the number `last_seq`: it goes when every family that the batch touched
+    /// Notes the log of a large batch with the number `last_seq`. The log goes once every family touched by the batch
     /// has flushed through it.
     pub fn note_large(&self, log: &ActiveLog, last_seq: SeqNo) {
         let large = self.live_log(FileType::LargeBatch, log.number(), log.file.tail(), Some(last_seq));
         self.live.lock().push_large(large);
     }
 
-    /// Notes what the MANIFEST of an earlier process said. Before any log.
+    /// Notes the live range recorded by an earlier process. Called before any log is noted.
     pub fn note_earlier(&self, row: LogRow) {
         self.live.lock().note_earlier(row);
     }
 
-    /// Notes a log of an earlier process, oldest first.
+    /// Notes a log of an earlier process. Called oldest first.
     pub fn note_recovered(&self, replayed: &ReplayedLog) {
         let ReplayedLog { file_type, end, bytes, is_end_known } = *replayed;
         let mut log = self.live_log(file_type, end.log, bytes, Some(end.last_seq));
@@ -322,32 +321,32 @@ impl Logs {
         LiveLog { life, bytes, last_seq, recovered_end: None }
     }
 
-    /// Where recovery ended the logs that are still needed.
+    /// Ends found by recovery, for the logs still needed.
     pub fn recovered_ends(&self) -> Vec<LogEnd> {
         self.live.lock().iter().filter_map(|log| log.recovered_end).collect()
     }
 
-    /// Lets go of the logs that end at or below `needed_after`: every family has flushed through it (Q3, F2). They are
-    /// deleted once the MANIFEST says that they are not needed.
+    /// Releases the logs ending at or below `needed_after`: every family has flushed through it (Q3, F2). They are
+    /// deleted once the MANIFEST records them as unneeded.
     pub fn release_through(&self, needed_after: SeqNo) {
         self.live.lock().release_through(needed_after);
     }
 
-    /// What an edit is to say of the logs that makes every family flushed through `needed_after`.
+    /// Live range for an edit flushing every family through `needed_after`.
     pub fn row_after(&self, needed_after: SeqNo) -> LogRow {
         self.live.lock().row_after(needed_after)
     }
 
-    /// What the MANIFEST does not say yet of the logs.
+    /// The live range, if not yet recorded in the MANIFEST.
     pub fn unnoted_row(&self) -> Option<LogRow> {
         self.live.lock().unnoted_row()
     }
 
-    /// Notes that the MANIFEST says `row`: logs before it are deleted when their last pin goes.
+    /// Notes `row` as recorded in the MANIFEST: logs before it are deleted when their last pin goes.
     pub fn note_durable(&self, row: LogRow) {
         let gone = self.live.lock().note_durable(row);
         gone.iter().for_each(|log| log.life.mark_unneeded());
-        // Some were not synced, where flushes are not either (`sync_sst_file=false`); nobody will want them to be.
+        // With `sync_sst_file=false` some were never synced; they need no sync any more.
         self.sync.lock().unsynced.retain(|log| log.number() >= row.oldest);
     }
 
@@ -355,8 +354,8 @@ impl Logs {
         self.live.lock().iter().any(|log| log.number() == number)
     }
 
-    /// Bytes of all live logs, of the current one those in use; and the last number in the oldest one unless that is the
-    /// current log.
+    /// Bytes of all live logs, counting only the used bytes of the current one; and the last number in the oldest log,
+    /// `None` if it is current.
     pub fn total(&self) -> (u64, Option<SeqNo>) {
         let current_bytes = self.sync.lock().unsynced.last().map_or(0, |current| current.file.tail());
         let live = self.live.lock();
@@ -364,7 +363,7 @@ impl Logs {
         (ended.map(|log| log.bytes).sum::<u64>() + current_bytes, live.iter().next().and_then(|log| log.last_seq))
     }
 
-    /// The oldest log that is still needed.
+    /// The oldest log still needed.
     pub fn oldest(&self) -> Option<FileNumber> {
         self.live.lock().iter().next().map(LiveLog::number)
     }
@@ -374,19 +373,19 @@ impl Logs {
         self.live.lock().iter().map(|log| (log.number(), log.life.clone())).collect()
     }
 
-    /// Fills a reservation. Parallel with other writers (C2).
+    /// Fills a reservation, in parallel with other writers (C2).
     pub fn append(&self, log: &ActiveLog, at: &Reservation, kind: RecordKind, parts: &[&[u8]]) -> Result<()> {
         log.file.append(at, kind, parts).inspect_err(|e| self.fail(e))
     }
 
-    /// Whether everything before `target` survives power loss already.
+    /// Whether everything before `target` already survives power loss.
     pub fn is_synced_through(&self, target: LogPosition) -> bool {
         self.synced.load(Ordering::Acquire) >= target
     }
 
-    /// Returns once everything before `target` survives power loss. One `fdatasync` serves all who wait; it is issued
-    /// after `target` was published. `published` tells how far that is now. True where this call issued it, false where
-    /// it was another's.
+    /// Returns once everything before `target` survives power loss. One `fdatasync` serves all waiting callers; it is
+    /// issued after `target` was published. `published` returns the published position. Returns true if this call
+    /// issued a sync.
     ///
     /// # Errors
     /// `Io`, sticky: the log's unsynced part is lost to this process (D4).
@@ -430,7 +429,7 @@ impl Logs {
         self.syncs.load(Ordering::Relaxed)
     }
 
-    /// Syncs what lies before `through`, older logs first: no record is durable ahead of an older one (F1).
+    /// Syncs everything before `through`, older logs first: no record is durable ahead of an older one (F1).
     fn sync_logs(&self, logs: &[Arc<ActiveLog>], through: LogPosition) -> Result<()> {
         for log in logs {
             if log.base() >= through {
@@ -450,8 +449,8 @@ impl Logs {
         Ok(())
     }
 
-    /// Ends the last log of this process's life, of which the last number is `last_seq`, and deletes the spare. No write is
-    /// under way. Where the log `is_needed`, the next open finds it whole.
+    /// Ends this process's last log with the number `last_seq`, and deletes the spare. No write is in progress. If the
+    /// log `is_needed`, it gets an end record, and the next open finds it whole.
     pub fn end(&self, log: &ActiveLog, last_seq: SeqNo, is_needed: bool) -> Result<()> {
         let spare = self.spare.lock().take();
         if let Some(spare) = spare {
@@ -463,7 +462,7 @@ impl Logs {
             log.file.wait_for_growth(); // while the directory is this database's
             return Ok(());
         }
-        // First all before the end record, which then says that it was whole: damage to it is told from a torn tail.
+        // All records are synced before the end record. It then proves the log whole: damage is told from a torn tail.
         self.sync_through(log.end(), || log.end())?;
         let Some(reservation) = log.file.seal() else { return Ok(()) };
         self.append(log, &reservation, RecordKind::End, &[])?;
@@ -483,10 +482,10 @@ impl Logs {
     }
 }
 
-/// The first extent of a log: what a database of few records takes.
+/// Largest first extent of a log: the disk use of a database with few records.
 const EXTENT_BYTES: u64 = 64 << 10;
 
-/// A short log has shorter extents, so that it grows like others.
+/// Fewest extents of a log: a short log has shorter extents, so it also grows in steps.
 const EXTENTS_MIN: u64 = 16;
 
 /// The size of a log whose first record has `payload_bytes`.
@@ -495,17 +494,17 @@ fn capacity_for(payload_bytes: u64) -> u64 {
     FILE_HEADER_BYTES + payload_bytes + 2 * RECORD_HEADER_BYTES as u64 + 64
 }
 
-/// A log of ours that was replayed.
+/// A replayed log in Spillway's own format.
 pub(crate) struct ReplayedLog {
     pub file_type: FileType,
     pub end: LogEnd,
     pub bytes: u64,
-    /// Whether all of it was seen: else it ends where it ends.
+    /// Whether recovery read the whole log, so `end` may be recorded.
     pub is_end_known: bool,
 }
 
 impl ReplayedLog {
-    /// All of it is in tables: says so in the MANIFEST, so that it is not even read should it outlive its deletion.
+    /// Marks the log as fully in tables for the MANIFEST, so it is not even read if it outlives its deletion.
     pub fn forget(&mut self) {
         self.is_end_known = true;
         self.end.end_offset = FILE_HEADER_BYTES;

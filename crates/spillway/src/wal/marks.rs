@@ -1,6 +1,5 @@
-//! What is done every so many bytes of log. Memtables in files are told how far they are complete, so that a restart need
-//! not replay what they hold (see [`crate::open`]'s `restart`), and upkeep makes the log present further on
-//! ([`crate::wal::presence`]).
+//! Recurring work per bytes of WAL. Memtables in files get a recovery watermark, so a restart need not replay their
+//! contents (see [`crate::open`]'s `restart`). Upkeep prefaults the log further ([`crate::wal::presence`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,27 +9,27 @@ use log::Position;
 use crate::commit::pipeline::LogPosition;
 use crate::wal::roll::Wal;
 
-/// Bytes of log from one mark to the next: what a restart replays at the most, a few milliseconds' worth. Memtables that
-/// are written to at another pace than others are told all the same, so that none holds the logs of all.
+/// WAL bytes from one watermark to the next: the most a restart replays, a few milliseconds' worth. Every memtable
+/// gets each watermark, however slowly it is written, so none keeps the logs of all families.
 const MARK_EVERY_BYTES: u64 = 256 << 10;
 
-/// Of a packed place; the rest are the log's number.
+/// Bits of the offset in a packed position; the rest are the log's number.
 const OFFSET_BITS: u32 = 34;
 
-/// When it is time next.
+/// Position of the next watermark.
 pub(crate) struct Marks {
     next: AtomicU64,
-    /// Memtables lie in files that outlive a process.
+    /// Memtables are in files outliving the process, and get watermarks.
     are_told: bool,
 }
 
 impl Marks {
-    /// `are_told`: there are memtables to be told.
+    /// `are_told`: memtables get watermarks.
     pub fn new(are_told: bool) -> Self {
         Marks { next: AtomicU64::new(0), are_told }
     }
 
-    /// True for the one caller who is to see to it.
+    /// True for exactly one caller per watermark.
     #[inline]
     fn are_due(&self, at: LogPosition) -> bool {
         let next = self.next.load(Ordering::Relaxed);
@@ -40,8 +39,8 @@ impl Marks {
 }
 
 impl Wal {
-    /// Tells memtables that everything through `last`, whose record ends at `logged`, is in them, and upkeep how far the log
-    /// has come, if it is time. It is visible.
+    /// Sets the memtables' recovery watermark to `last` and wakes upkeep, if due. Everything through `last` is
+    /// visible; its log record ends at `logged`.
     #[inline]
     pub(crate) fn mark_if_due(&self, last: SeqNo, logged: LogPosition, at: impl FnOnce() -> Position) {
         if self.marks.are_due(logged) {
@@ -57,8 +56,8 @@ impl Wal {
         }
     }
 
-    /// Tells memtables that everything through `last` is in them; all of it is visible, and what follows it lies at `at`
-    /// in the logs or later (C1).
+    /// Sets the memtables' recovery watermark to `last`: everything through it is visible and in memtables. Later
+    /// records are at `at` in the WAL or beyond (C1).
     #[cold]
     pub(crate) fn mark_memtables(&self, last: SeqNo, at: Position) {
         let Some(at) = pack(at) else { return };
@@ -70,14 +69,14 @@ impl Wal {
     }
 }
 
-/// A place in the logs as one word, which cannot be torn; `None` where it does not fit: a log of 16 GiB, or one of a
-/// number above a billion.
+/// Packs a WAL position into one word, so it cannot be torn. `None` if it does not fit: an offset of 16 GiB or more,
+/// or a log number above a billion.
 pub(crate) fn pack(at: Position) -> Option<u64> {
     let fits = at.offset >> OFFSET_BITS == 0 && at.log.0 >> (u64::BITS - OFFSET_BITS) == 0;
     fits.then_some(at.log.0 << OFFSET_BITS | at.offset)
 }
 
-/// `None` where nothing was marked.
+/// `None` if nothing was marked.
 pub(crate) fn unpack(packed: u64) -> Option<Position> {
     let at = Position { log: FileNumber(packed >> OFFSET_BITS), offset: packed & ((1 << OFFSET_BITS) - 1) };
     (packed != 0).then_some(at)

@@ -1,11 +1,11 @@
-//! Memory made present ahead of the writers: of each family's mutable memtable and its spare, and of the current log. The
-//! kernel clears a page for whoever touches it first, and of a huge one that takes milliseconds: upkeep does it, in small
-//! steps, as far ahead as a family's writes are likely to go before it looks again.
+//! Prefault of memory ahead of the writers: each family's mutable memtable and its spare, and the current log. The
+//! kernel clears a page on first touch, and a huge page takes milliseconds. Upkeep prefaults in small steps, as far
+//! ahead as a family is likely to write before the next check.
 //!
-//! What is present and not used yet is a *window*: as large as what was written, within bounds, so that a memtable which
-//! holds little takes little. Whenever a quarter of it is used up, upkeep is asked to look ([`look_after`]). That of the log
-//! is what writers take in a moment, and none where they are slow: a page of the log that is present is dirty, and what is
-//! synced beside them, as an ingest's tables are, would take longer.
+//! Prefaulted memory not used yet is a *window*. A memtable's window is as large as its used bytes, within bounds, so
+//! a small memtable takes little. Upkeep is asked to check when a quarter of the window is used up ([`look_after`]).
+//! The log's window covers the writes of a moment, and is zero if writers are slow: prefaulted log pages are dirty,
+//! and slow down concurrent syncs, such as those of an ingest's tables.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,41 +18,41 @@ use crate::core::FamilyState;
 use crate::queue::memory::Charge;
 use crate::wal::roll::Wal;
 
-/// Of a memtable that holds next to nothing: sixteen pages.
+/// Window of a nearly empty memtable: sixteen pages.
 const WINDOW_MIN_BYTES: usize = 64 << 10;
 
-/// Two huge pages: what writers take in the time between two looks, at a hundred megabytes a second several times over.
+/// Two huge pages: several times the bytes written between two checks at 100 MB/s.
 const WINDOW_MAX_BYTES: usize = 4 << 20;
 
-/// Of the log; where writers take less in [`LOG_WINDOW`] they have none. 25 MB a second.
+/// Smallest window of the log, used up in [`LOG_WINDOW`] at 25 MB/s. Slower writers get none.
 const LOG_WINDOW_MIN_BYTES: u64 = 1 << 20;
 
-/// Of the log. Not more: the kernel takes what is present for written, and the next sync writes it.
+/// Largest window of the log. The kernel treats prefaulted log pages as written, and the next sync writes them.
 const LOG_WINDOW_MAX_BYTES: u64 = 4 << 20;
 
-/// For so long what is present of the log is to do.
+/// Writing time covered by the log's window.
 const LOG_WINDOW: Duration = Duration::from_millis(40);
 
-/// So often it is to be seen to grow fast first: about twice the time of a window.
+/// Consecutive checks with fast growth before the log gets a window: about twice the time of a window.
 const FAST_LOOKS_MIN: u32 = 8;
 
-/// Over less than that no pace is told.
+/// Shortest interval for measuring growth.
 const PACE_MIN: Duration = Duration::from_millis(5);
 
-/// Steps for each memtable before the rest of upkeep has its turn.
+/// Steps for each memtable before upkeep turns to its other work.
 const STEPS_MAX: usize = 16;
 
-/// How far ahead of what is reserved a memtable is to be present that `used_bytes` were written to.
+/// Bytes to prefault beyond the reserved ones, for a memtable with `used_bytes` written.
 fn window_bytes(used_bytes: usize) -> usize {
     used_bytes.clamp(WINDOW_MIN_BYTES, WINDOW_MAX_BYTES)
 }
 
-/// After how many more bytes upkeep is to look again at a memtable that `used_bytes` were written to.
+/// Bytes until upkeep is to check a memtable again, with `used_bytes` written to it.
 pub(crate) fn look_after(used_bytes: usize) -> usize {
     window_bytes(used_bytes) / 4
 }
 
-/// How fast the log grows, from one look to the next. A leaf lock.
+/// Growth rate of the log between checks. A leaf lock.
 #[derive(Default)]
 pub(crate) struct LogPace(Mutex<Seen>);
 
@@ -60,14 +60,14 @@ pub(crate) struct LogPace(Mutex<Seen>);
 struct Seen {
     end: LogPosition,
     at: Duration,
-    /// For so many looks it has grown fast.
+    /// Consecutive checks with fast growth.
     fast_looks: u32,
     window_bytes: u64,
 }
 
 impl LogPace {
-    /// How far ahead of `end`, where the log ends `now`, it is to be present. Nowhere before it was fast for some looks: after a
-    /// burst the next sync would write what nobody came to use. So it writes half as much again at the most.
+    /// Bytes to prefault beyond `end`, the log's end at `now`. Zero until growth was fast for some checks: after a
+    /// burst the next sync would write unused pages. Prefault thus adds at most half to the bytes written.
     pub fn window_bytes(&self, end: LogPosition, now: Duration) -> u64 {
         let mut seen = self.0.lock();
         let passed = now.saturating_sub(seen.at);
@@ -84,7 +84,7 @@ impl LogPace {
     }
 }
 
-/// A memtable, and how far it is to be present.
+/// A memtable, and the bytes to prefault beyond its reserved ones.
 struct Window {
     memtable: Arc<dyn Memtable>,
     charge: Arc<Charge>,
@@ -92,7 +92,7 @@ struct Window {
 }
 
 impl Wal {
-    /// Makes present what is written next. A background job: where it ran inline, a writer would do it.
+    /// Prefaults the memory written next. A background job: run inline, it would burden the writer.
     pub(crate) fn keep_present(&self) {
         if self.core.context.vfs.runs_inline() {
             return;
@@ -105,18 +105,18 @@ impl Wal {
                 return;
             }
         }
-        self.core.upkeep.raise(); // the writers are as fast
+        self.core.upkeep.raise(); // the writers keep up with the prefault
     }
 
-    /// What upkeep is to make present, as things are.
+    /// The memtables to prefault now.
     fn windows(&self) -> Vec<Window> {
         let state = self.core.state.lock();
         let written = state.families.values().filter(|family| family.is_written());
         written.flat_map(|family| [Some(Window::of_mutable(family)), Window::of_spare(family)]).flatten().collect()
     }
 
-    /// True where that brought the window nearer to what it is to be. All of it counts as held from then on: only while that
-    /// leaves a part of the limit on memtables for what is written.
+    /// Prefaults one step; returns true if the window grew. Prefaulted memory counts as held, so a quarter of the
+    /// memtables' limit is left for written data.
     fn make_step(&self, window: &Window) -> bool {
         let Window { memtable, charge, ahead_bytes } = window;
         let limit_bytes = self.core.context.memtables.memory.limit_bytes();
@@ -131,7 +131,7 @@ impl Window {
         Window { memtable: queued.memtable().clone(), charge: queued.memtable_charge().clone(), ahead_bytes }
     }
 
-    /// A spare whose turn comes soon is as ready as it will have to be then.
+    /// A spare about to become mutable gets the full window.
     fn of_spare(family: &FamilyState) -> Option<Window> {
         let spare = family.spare.as_ref()?;
         let ahead_bytes = if family.mutable.is_half_full() { WINDOW_MAX_BYTES } else { WINDOW_MIN_BYTES };

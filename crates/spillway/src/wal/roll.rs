@@ -1,4 +1,4 @@
-//! The current log and the next one: roll-over, the limit on all logs together, spares. Keeps C1, C4, F2.
+//! The current log and its successor: roll-over, the limit on total WAL size, spares. Keeps C1, C4, F2.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::wal::logs::ActiveLog;
 use crate::wal::marks::Marks;
 use crate::wal::presence::LogPace;
 
-/// The write-ahead log of a database: which log is current, how far it is synced, and what memtables know of it.
+/// The write-ahead log of a database: its current log, its sync progress, and the memtables' recovery watermarks.
 pub(crate) struct Wal {
     pub core: Arc<Core>,
     pub installer: Arc<Installer>,
@@ -33,8 +33,8 @@ impl Wal {
         Arc::new(Wal { core, installer, memtables, marks: Marks::new(are_told), log_pace: LogPace::default() })
     }
 
-    /// Flushes the families that hold the oldest log, while the logs together are over their limit, or would be with
-    /// `coming_bytes` more, until which nobody looks again.
+    /// Flushes the families needing the oldest log if the WAL is over its limit, or would be with `coming_bytes` more.
+    /// The limit is not checked again before these bytes are written.
     pub fn flush_for_log_limit(&self, coming_bytes: u64) {
         self.installer.release_logs();
         let (bytes, oldest_last) = self.core.logs.total();
@@ -57,7 +57,7 @@ impl Wal {
         needing.map(|f| f.family.clone()).collect()
     }
 
-    /// `max_total_wal_size`, or four times what all memtables may hold.
+    /// `max_total_wal_size`, or four times the limit on all memtables.
     fn log_limit_bytes(&self) -> u64 {
         if self.core.context.options.max_total_wal_size > 0 {
             return self.core.context.options.max_total_wal_size;
@@ -71,8 +71,8 @@ impl Wal {
         4 * memtables as u64
     }
 
-    /// Called before a full memtable is switched: a spare log takes over from one that is half full. Else the log would hold
-    /// writes of two memtables, and stay after the flush of the first, to be written back meanwhile.
+    /// Called before a full memtable is switched: the spare, if any, replaces a log more than half full. Otherwise the
+    /// log would hold writes of two memtables, outlive the first one's flush, and be written back meanwhile.
     pub(crate) fn roll_with_memtable(&self) -> Result<()> {
         let current = self.core.commit.lock().log.clone();
         match current.filter(|log| log.file.tail() > log.file.capacity() / 2) {
@@ -81,13 +81,14 @@ impl Wal {
         }
     }
 
-    /// Makes the log that follows the current one. A background job.
+    /// Creates the successor of the current log. A background job.
     pub(crate) fn make_spare_log(&self) -> Result<()> {
         if !self.core.logs.wants_spare() || self.core.is_closing() {
             return Ok(());
         }
-        // A roll-over meanwhile would bring a log with a larger number into use before this one (C1), and a second spare
-        // would leave one that never is. Whoever rolls makes a log that needs none yet: threads that databases share do not wait for it.
+        // A concurrent roll-over would use a log with a larger number before this one (C1), and a second spare would
+        // never be used. A roll-over in progress brings a log that needs no spare yet, so threads shared by databases
+        // do not wait for it.
         let Some(_rolling) = self.core.logs.rolling.try_lock() else { return Ok(()) };
         if self.core.logs.wants_spare() {
             self.core.logs.put_spare(self.core.logs.create(0)?);
@@ -95,7 +96,8 @@ impl Wal {
         Ok(())
     }
 
-    /// Makes room for a record of `need_bytes`: in the next extent of `full`, or else in the next log. `None`: in the first.
+    /// Makes room for a record of `need_bytes`: in the next extent of `full`, else in the next log. `full` is `None`
+    /// before the first log.
     pub(crate) fn roll_log(&self, full: Option<&Arc<ActiveLog>>, need_bytes: u64) -> Result<()> {
         if let Some(full) = full
             && self.core.removals.with_all_space(|| full.file.ensure(need_bytes as usize))?
@@ -105,7 +107,7 @@ impl Wal {
         self.replace_log(full, need_bytes)
     }
 
-    /// Makes the spare the current log, or makes one now, where `full` is still the current one.
+    /// Makes the spare or a new log current, if `full` is still the current one.
     fn replace_log(&self, full: Option<&Arc<ActiveLog>>, need_bytes: u64) -> Result<()> {
         let _rolling = self.core.logs.rolling.lock();
         {
@@ -114,7 +116,7 @@ impl Wal {
                 return Err(Error::closed("the database is closed"));
             }
             if commit.log.as_ref().map(|log| log.number()) != full.map(|log| log.number()) {
-                return Ok(()); // another writer has done so
+                return Ok(()); // a concurrent writer replaced it
             }
         }
         let next = match self.core.logs.take_spare(need_bytes)? {
@@ -139,8 +141,8 @@ impl Wal {
         Ok(())
     }
 
-    /// Makes the next log the current one where all that the current one holds is in tables, and that is `bytes_min` or more:
-    /// then it need not be kept until it is full, nor synced.
+    /// Replaces the current log if all its data is in tables and it has `bytes_min` or more. The old log need not be
+    /// kept until it is full, nor synced.
     pub(crate) fn leave_flushed_log(&self, bytes_min: u64) -> Result<()> {
         self.installer.release_logs();
         let current = self.core.commit.lock().log.clone();
@@ -150,8 +152,8 @@ impl Wal {
         }
     }
 
-    /// Makes `next` the log that writes go to, and ends the one before it with a record of its own: a place in the
-    /// pipeline, so that it is published before anything in `next` is.
+    /// Makes `next` the current log, and ends the one before it with an end record. The end record takes a place in
+    /// the pipeline, so it is published before anything in `next`.
     pub(crate) fn install_log(&self, next: Arc<ActiveLog>) -> Result<()> {
         let backoff = Backoff::new();
         let mut unfinished = Unfinished::new(&self.core);

@@ -1,7 +1,7 @@
-//! Values that a memtable leaves in the log: what stands for them there, and which logs they are in.
+//! Values left in the WAL by a memtable: references to them, and the logs holding them.
 //!
-//! A short value is worth no reference and stands in its place; so does that of a write which is in no log. What the
-//! logs hold is counted, so that it is known how much of each is needed.
+//! A short value is stored in place, and so is a value written without WAL. Referenced bytes are counted per log, as
+//! the needed part of each log must be known.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,35 +18,35 @@ use table::values::may_lie_elsewhere;
 use crate::version::log_life::{LogLife, LogLives, LogSet, ValueLog};
 use crate::wal::logs::ActiveLog;
 
-/// Entries made ready at a time: as many as memtables insert together.
+/// Entries prepared at a time: as many as memtables insert together.
 const CHUNK: usize = 16;
 
-/// Where the batch is that entries come from.
+/// WAL position of the entries' batch.
 #[derive(Clone, Copy)]
 pub(crate) struct Logged<'a> {
     pub log: &'a Arc<ActiveLog>,
-    /// Where `body` lies in the log.
+    /// Offset of `body` in the log.
     pub offset: u64,
-    /// What the entries' keys and values are slices of.
+    /// The entries' keys and values are slices of it.
     pub body: &'a [u8],
 }
 
 impl Logged<'_> {
-    /// Where in the log `part`, a slice of the body, lies.
+    /// Offset in the log of `part`, a slice of the body.
     fn offset_of(&self, part: &[u8]) -> Option<u64> {
         let before = part.as_ptr().addr().checked_sub(self.body.as_ptr().addr())?;
         (before + part.len() <= self.body.len()).then_some(self.offset + before as u64)
     }
 }
 
-/// A log, and how much of it one memtable refers to.
+/// A log, and its bytes referenced by one memtable.
 struct UsedLog {
     life: Arc<LogLife>,
     log: Arc<ActiveLog>,
     bytes: AtomicU64,
 }
 
-/// The logs that the values of one memtable lie in.
+/// The logs holding values of one memtable.
 pub struct ValueLogs {
     form: ReferenceForm,
     lives: Arc<LogLives>,
@@ -60,7 +60,7 @@ impl ValueLogs {
         ValueLogs { form, lives, used: ArcSwap::default(), adding: Mutex::new(()) }
     }
 
-    /// Hands `insert` the entries as they are to stand in the memtable.
+    /// Passes the entries to `insert` in their stored form.
     pub(crate) fn store<'a>(
         &self,
         entries: &mut dyn Iterator<Item = Entry<'a>>,
@@ -93,7 +93,7 @@ impl ValueLogs {
         }
     }
 
-    /// Appends what is to stand for an entry's value; returns the bytes that are left in the log.
+    /// Appends the stored form of an entry's value. Returns the bytes left in the log.
     fn store_value(&self, out: &mut Vec<u8>, entry: &Entry<'_>, logged: Option<Logged<'_>>) -> u64 {
         if !may_lie_elsewhere(entry.kind) {
             return 0;
@@ -102,7 +102,7 @@ impl ValueLogs {
         let place = logged.filter(|_| is_long).and_then(|at| Some((at.log.number(), at.offset_of(entry.value)?)));
         match place {
             Some((log, offset)) => {
-                let len = entry.value.len() as u32; // of a batch, which is below 4 GiB
+                let len = entry.value.len() as u32; // a batch is below 4 GiB
                 put_reference(out, &ValueRef { log, offset, len, crc: crc32c(entry.value) }, self.form);
                 u64::from(len)
             }
@@ -113,7 +113,7 @@ impl ValueLogs {
         }
     }
 
-    /// The entry of a log, pinned for as long as the memtable lives.
+    /// The log's entry in `used`, pinned for the memtable's lifetime.
     fn used(&self, log: &Arc<ActiveLog>) -> Arc<UsedLog> {
         let find = |used: &[Arc<UsedLog>]| used.iter().rev().find(|used| used.life.number() == log.number()).cloned();
         if let Some(found) = find(&self.used.load()) {
@@ -132,17 +132,17 @@ impl ValueLogs {
         added
     }
 
-    /// What a table made of the memtable refers to. Asked once all its writers are done.
+    /// Referenced bytes by log, for a table made of the memtable. Called after all its writers are done.
     pub fn shares(&self) -> Vec<ValueLog> {
         let used = self.used.load();
         let shares =
             used.iter().map(|used| ValueLog { log: used.life.number(), bytes: used.bytes.load(Ordering::Relaxed) });
         let mut shares: Vec<ValueLog> = shares.filter(|share| share.bytes > 0).collect();
-        shares.sort_by_key(|share| share.log); // writers that were numbered in one log may come after those of the next
+        shares.sort_by_key(|share| share.log); // a writer of one log may come after a writer of the next
         shares
     }
 
-    /// The logs as a source for a table made of the memtable.
+    /// The logs as a value source for a table made of the memtable.
     pub fn as_set(&self) -> LogSet {
         LogSet::new(self.used.load().iter().map(|used| used.life.clone()).collect())
     }
@@ -158,14 +158,14 @@ impl ValueSource for ValueLogs {
     }
 }
 
-/// Values in the log of this process.
+/// Values in a log of this process.
 impl ValueSource for ActiveLog {
     fn resolve(&self, value: ValueRef) -> Result<Pinned> {
         self.file.resolve(value)
     }
 }
 
-/// Bytes that an entry's value takes where it may be left in the log, at the most.
+/// Upper bound on the stored bytes of an entry's value, if it may be left in the log.
 pub(crate) fn stored_value_bytes_max(kind: ValueKind, value_bytes: usize) -> usize {
     match may_lie_elsewhere(kind) {
         false => value_bytes,

@@ -1,12 +1,12 @@
-//! A table whose entries come in any order, for bulk loads whose input is not sorted: they are sorted here, then written by
-//! another builder, so that the file is of that builder's kind.
+//! A table builder for entries in any order, for unsorted bulk loads. Sorts the entries, then writes them with an inner
+//! builder, so the file is of the inner builder's kind.
 //!
-//! Entries fill a buffer in memory; a full one is sorted and written to disk as a run, and runs are merged into fewer, so
-//! that memory stays bounded. Which entries are in the table:
-//! - of one user key and one number, the entry added last, whatever the kinds: a table cannot hold two;
-//! - of one user key, all numbers, the greatest first.
+//! Entries fill a buffer in memory. A full buffer is sorted and spilled as a run, and runs are merged, so memory stays
+//! bounded. Entries in the table:
+//! - of one user key and one sequence number, the entry added last, whatever the kinds: a table cannot hold two;
+//! - of one user key, all sequence numbers, the greatest first.
 //!
-//! Range tombstones go to the other builder as they come. Nothing is written to the table's file before the end.
+//! Range tombstones go to the inner builder at once. Nothing is written to the table's file before the end.
 
 #[cfg(test)]
 mod tests;
@@ -21,22 +21,22 @@ use vfs::Vfs;
 use crate::sort::{Buffer, Merge, Run, RunShape, RunWriter, Sequence, Spill, VersionOrder};
 use crate::{TableBuilder, TableBuilderConfig, TableSummary};
 
-/// Memory where nothing else is said.
+/// Default memory, in bytes.
 pub const AUTO_SORT_MEMORY_BYTES_DEFAULT: usize = 256 << 20;
 
-/// Runs that are merged into one; more would be read in too small pieces.
+/// Runs merged into one. More would be read in too small pieces.
 const FAN_IN: usize = 64;
 
-/// Bytes of a block of a run, at the least and at the most.
+/// Limits of a run's block size, in bytes.
 const BLOCK_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=256 << 10;
 
 /// How a table's entries are sorted.
 #[derive(Clone)]
 pub struct AutoSortSettings {
     pub vfs: Arc<dyn Vfs>,
-    /// Where runs are written. Their files have no names for longer than it takes to remove them.
+    /// Directory of the runs. Their files are unlinked at creation.
     pub spill_dir: PathBuf,
-    /// Three quarters are the buffer's, the rest is for merging. A single entry larger than that is taken all the same.
+    /// Three quarters are for the buffer, the rest for merging. A larger single entry is still accepted.
     pub memory_bytes: usize,
 }
 
@@ -47,21 +47,21 @@ impl AutoSortSettings {
 
     fn shape(&self) -> RunShape {
         let block_bytes = (self.memory_bytes / 4 / FAN_IN).clamp(*BLOCK_BYTES.start(), *BLOCK_BYTES.end());
-        // Samples are for those who cut a merge into parts.
+        // Samples serve only to split a merge into parts.
         RunShape { block_bytes, sample_bytes: u64::MAX }
     }
 }
 
-/// Sorts entries and writes them with another builder.
+/// Sorts entries and writes them with an inner builder.
 pub struct AutoSortTableBuilder {
     into: Box<dyn TableBuilder>,
     config: TableBuilderConfig,
     order: VersionOrder,
     settings: AutoSortSettings,
     buffer: Buffer,
-    /// From old to new, each with how often its entries were merged; never more of one kind than [`FAN_IN`].
+    /// From old to new, each with its number of merges; at most [`FAN_IN`] with the same number.
     runs: Vec<(u32, Arc<Run>)>,
-    /// Where buffers are written, until their runs are merged.
+    /// File of the spilled buffers, until their runs are merged.
     spill: Option<Arc<Spill>>,
     entries: u64,
     payload_bytes: u64,
@@ -69,7 +69,7 @@ pub struct AutoSortTableBuilder {
 }
 
 impl AutoSortTableBuilder {
-    /// Writes with `into`, which was made with `config` and has no entries yet.
+    /// Writes with `into`, made with `config` and still empty.
     pub fn new(into: Box<dyn TableBuilder>, config: TableBuilderConfig, settings: AutoSortSettings) -> Self {
         AutoSortTableBuilder {
             into,
@@ -99,7 +99,7 @@ impl AutoSortTableBuilder {
         Spill::create(&*self.settings.vfs, &self.settings.spill_dir)
     }
 
-    /// Writes the buffer as a run, and merges runs where there are too many.
+    /// Writes the buffer as a run, and merges runs if there are too many.
     fn spill_buffer(&mut self) -> Result<()> {
         self.buffer.sort(&self.order);
         let spill = match self.spill.take() {
@@ -118,14 +118,14 @@ impl AutoSortTableBuilder {
         Ok(())
     }
 
-    /// How often the last runs were merged, where there are [`FAN_IN`] of them.
+    /// Number of merges of the last runs, if [`FAN_IN`] of them have the same number.
     fn mergeable(&self) -> Option<u32> {
         let (times, _) = *self.runs.last()?;
         let equal = self.runs.iter().rev().take_while(|run| run.0 == times).count();
         (equal >= FAN_IN).then_some(times)
     }
 
-    /// Merges the last [`FAN_IN`] runs into one, in a file of its own: theirs is free then.
+    /// Merges the last [`FAN_IN`] runs into one, in a new file. Their own file is then free.
     fn merge_last(&mut self, times: u32) -> Result<()> {
         let merged = self.runs.split_off(self.runs.len().saturating_sub(FAN_IN));
         let sequences: Vec<Sequence> = merged.into_iter().map(|(_, run)| Sequence::Spilled(run)).collect();
@@ -159,7 +159,7 @@ impl AutoSortTableBuilder {
 }
 
 impl TableBuilder for AutoSortTableBuilder {
-    /// Adds a point entry; in any order.
+    /// Adds a point entry, in any order.
     fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
         let entry = self.config.point_entry(internal_key)?;
         if self.failed {
@@ -175,7 +175,7 @@ impl TableBuilder for AutoSortTableBuilder {
         self.into.add_tombstone(tombstone)
     }
 
-    /// As many as were added: of those, entries replaced by later ones are not in the table.
+    /// Number of entries added, including entries replaced by later ones.
     fn entries(&self) -> u64 {
         self.entries + self.into.entries()
     }

@@ -1,4 +1,4 @@
-//! Writes a block of entries: data blocks, and the meta blocks that share their layout.
+//! Writes a block of entries: data blocks, and meta blocks of the same layout.
 
 use base::coding::{put_u32, put_varint64, varint_len};
 use base::key;
@@ -33,7 +33,7 @@ impl BlockBuilder {
         }
     }
 
-    /// The same with a hash index over the user keys of the internal keys added.
+    /// Adds a hash index over the user keys of the internal keys.
     #[must_use]
     pub fn with_hash_index(mut self, utilization: f64) -> Self {
         self.hash_index = Some(HashIndexBuilder::new(utilization));
@@ -44,12 +44,12 @@ impl BlockBuilder {
         self.entries == 0
     }
 
-    /// The last key added, to this block or the one before.
+    /// The last key added, to this block or the previous one.
     pub fn last_key(&self) -> &[u8] {
         &self.last_key
     }
 
-    /// Appends an entry; keys must ascend, which the caller has checked.
+    /// Appends an entry. The caller has checked the order of keys.
     #[inline]
     pub fn add(&mut self, key: &[u8], value: &[u8]) {
         let shared = if self.since_restart == self.restart_interval {
@@ -80,14 +80,14 @@ impl BlockBuilder {
         }
     }
 
-    /// Bytes the block would have if it ended now.
+    /// Size of the block if it ended now, in bytes.
     #[inline]
     pub fn estimated_bytes(&self) -> usize {
         let hash = self.hash_index.as_ref().map_or(0, HashIndexBuilder::estimated_bytes);
         self.bytes.len() + self.restarts.len() * 4 + 4 + hash
     }
 
-    /// The same with one entry more, counted as RocksDB counts it: no prefix shared, four bytes for its length.
+    /// The same with one more entry, by RocksDB's estimate: no shared prefix, four bytes for its length.
     #[inline]
     pub fn estimated_bytes_with(&self, key: &[u8], value: &[u8]) -> usize {
         let restart = if self.since_restart == self.restart_interval { 4 } else { 0 };
@@ -95,7 +95,7 @@ impl BlockBuilder {
         self.estimated_bytes() + restart + lengths + key.len() + value.len()
     }
 
-    /// Ends the block and shows its bytes; [`reset`](BlockBuilder::reset) makes room for the next.
+    /// Ends the block and returns its bytes. Call [`reset`](BlockBuilder::reset) before the next block.
     pub fn finish(&mut self) -> &[u8] {
         for &restart in &self.restarts {
             put_u32(&mut self.bytes, restart);
@@ -119,7 +119,7 @@ impl BlockBuilder {
     }
 }
 
-/// How many leading bytes `a` and `b` have in common, eight at a time.
+/// Length of the common prefix of `a` and `b`, compared eight bytes at a time.
 #[inline]
 pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
     let mut shared = 0;

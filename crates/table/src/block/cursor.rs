@@ -10,7 +10,7 @@ use super::entry::{Entry, parse_entry};
 use super::{Block, Bucket, hash_of};
 use crate::cached::BlockRef;
 
-/// The sequence number that stands for the one stored in every key: that of an ingested table.
+/// The sequence number of every key of an ingested table, in place of the stored ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GlobalSeq(pub Option<SeqNo>);
 
@@ -24,7 +24,7 @@ impl GlobalSeq {
         }
     }
 
-    /// As [`InternalOrder::compare`], `stored` being a key of the block.
+    /// As [`InternalOrder::compare`]; `stored` is a key of the block.
     #[inline]
     pub fn compare(self, order: &InternalOrder, stored: &[u8], target: &[u8]) -> Ordering {
         let (Some((stored_user, stored_trailer)), Some((user, trailer))) = (key::split(stored), key::split(target))
@@ -35,10 +35,10 @@ impl GlobalSeq {
     }
 }
 
-/// Bytes of keys kept for a backward walk: shared prefixes let a small block claim any number (B2).
+/// Bound on key bytes kept for a backward walk: shared prefixes let a small block claim any size (B2).
 pub(super) const PASSED_KEYS_MAX: usize = 1 << 20;
 
-/// An entry passed on a backward walk, kept so that `prev` need not parse its restart interval again.
+/// An entry passed on a backward walk, so `prev` need not parse its restart interval again.
 #[derive(Clone, Copy, Debug)]
 struct Passed {
     at: usize,
@@ -46,23 +46,23 @@ struct Passed {
     entry: Entry,
 }
 
-/// A position in a block. Reused from block to block: its buffers stay.
+/// A position in a block. Its buffers are reused from block to block.
 #[derive(Debug, Default)]
 pub struct BlockCursor {
-    /// None before the first: a lookup's cursor stands on a block soon, and an empty one would be an allocation.
+    /// `None` before the first block: an empty block would cost an allocation.
     block: Option<BlockRef>,
     global: GlobalSeq,
     valid: bool,
     damaged: bool,
-    /// Offset of the current entry, and where its parts lie.
+    /// Offset of the current entry, and its decoded header.
     at: usize,
     entry: Entry,
-    /// True where the key is stored whole; else it is in `key`.
+    /// True if the key is stored whole; otherwise the key is in `key`.
     key_in_block: bool,
     key: Vec<u8>,
     /// The current key with the global sequence number in it.
     patched: Vec<u8>,
-    /// The entries of one restart interval up to the current one, and their keys, one behind the other.
+    /// The entries of one restart interval up to the current one, and their concatenated keys.
     passed: Vec<Passed>,
     passed_keys: Vec<u8>,
 }
@@ -72,7 +72,7 @@ impl BlockCursor {
         BlockCursor { global, ..Self::default() }
     }
 
-    /// A cursor that rebuilds keys in `buffer`, for one lookup after another without allocation.
+    /// Rebuilds keys in `buffer`, so repeated lookups allocate nothing.
     pub fn with_buffer(global: GlobalSeq, buffer: Vec<u8>) -> Self {
         BlockCursor { global, key: buffer, ..Self::default() }
     }
@@ -81,13 +81,13 @@ impl BlockCursor {
         self.key
     }
 
-    /// Goes to another block, standing on no entry of it.
+    /// Moves to a block, on no entry.
     pub fn set_block(&mut self, block: BlockRef) {
         self.leave_block();
         self.block = Some(block);
     }
 
-    /// Lets go of the block, to stand on no entry.
+    /// Releases the block. The cursor is then on no entry.
     pub fn leave_block(&mut self) {
         self.block = None;
         self.invalidate();
@@ -142,7 +142,7 @@ impl BlockCursor {
         self.entries().bytes().get(self.value_range()).unwrap_or_default()
     }
 
-    /// Where the value lies in the block's bytes.
+    /// Range of the value in the block's bytes.
     #[inline]
     pub fn value_range(&self) -> Range<usize> {
         if self.valid { self.entry.key_end..self.entry.value_end } else { 0..0 }
@@ -184,8 +184,8 @@ impl BlockCursor {
         }
     }
 
-    /// As [`seek`](Self::seek), going by the hash index where there is one: for targets whose user key is wanted and
-    /// nothing else. `None`: the hash index says that the block has no such user key.
+    /// As [`seek`](Self::seek) through the hash index, if any. Only for lookups of the target's exact user key. `None`:
+    /// the hash index rules out the user key.
     pub fn seek_for_get(&mut self, target: &[u8], order: &InternalOrder) -> Option<bool> {
         if order.user.equal_keys_can_differ() || order.user.timestamp_bytes() > 0 {
             return Some(self.seek(target, order)); // the hash goes by bytes
@@ -231,8 +231,8 @@ impl BlockCursor {
         self.finish_move()
     }
 
-    /// Fills `passed` with the entries from the restart point before the current entry up to it. False where there is
-    /// no entry before.
+    /// Fills `passed` with the entries from the restart point before the current entry up to it. False if there is no
+    /// earlier entry.
     fn pass_interval_before(&mut self) -> bool {
         let end = self.at;
         let Some(restart) = self.last_restart_below(end) else {
@@ -266,7 +266,7 @@ impl BlockCursor {
         self.passed_keys.capacity()
     }
 
-    /// Forgets all entries passed but the last: those before it are found by another pass.
+    /// Forgets all passed entries but the last. Another pass finds the earlier ones.
     fn keep_last_passed(&mut self) {
         let start = self.passed.iter().rev().nth(1).map_or(0, |before| before.key_end);
         if let Some(mut last) = self.passed.pop() {
@@ -291,7 +291,7 @@ impl BlockCursor {
         low.checked_sub(1)
     }
 
-    /// The last restart point whose key is before `target`, or the first; `None` where the block is malformed.
+    /// The last restart point whose key is before `target`, or the first; `None` if the block is malformed.
     fn search_restarts(&self, target: &[u8], order: &InternalOrder) -> Option<usize> {
         let (mut low, mut high) = (0, self.entries().restarts());
         while high - low > 1 {
@@ -340,7 +340,7 @@ impl BlockCursor {
         }
     }
 
-    /// Parses the entry behind the current one, which the caller knows is not the last.
+    /// Parses the entry after the current one. The current entry must not be the last.
     #[inline]
     fn step(&mut self) -> bool {
         let at = self.entry.value_end;
@@ -368,7 +368,7 @@ impl BlockCursor {
         true
     }
 
-    /// Checks the key that a move ended on, and puts the global sequence number into it.
+    /// Checks the key after a move and puts the global sequence number into it.
     #[inline]
     fn finish_move(&mut self) -> bool {
         let len = if self.key_in_block { self.entry.key_end - self.entry.key_start } else { self.key.len() };

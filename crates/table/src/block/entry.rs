@@ -1,19 +1,19 @@
-//! One entry of a block: how much of the key before it keeps, the rest of its key, its value.
+//! One entry of a block: bytes shared with the previous key, key suffix, value.
 
 use base::coding::decode_varint32;
 
-/// An entry taken apart; offsets are the block's.
+/// A decoded entry; offsets are relative to the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// Bytes kept of the key before.
+    /// Bytes shared with the previous key.
     pub shared: usize,
     pub key_start: usize,
     pub key_end: usize,
-    /// Where the value ends and the next entry begins.
+    /// End of the value and start of the next entry.
     pub value_end: usize,
 }
 
-/// Parses the entry of a data or meta block at `at` in `entries`; `None` where it is malformed or truncated.
+/// Parses the entry of a data or meta block at `at` in `entries`; `None` if it is malformed or truncated.
 #[inline]
 pub fn parse_entry(entries: &[u8], at: usize) -> Option<Entry> {
     let rest = entries.get(at..)?;
@@ -27,7 +27,7 @@ pub fn parse_entry(entries: &[u8], at: usize) -> Option<Entry> {
     (value_end <= entries.len()).then_some(Entry { shared, key_start, key_end, value_end })
 }
 
-/// Parses the head of a delta-coded index entry, whose value has no length: `value_end` is where the value *starts*.
+/// Parses the head of a delta-coded index entry. Its value has no length: `value_end` is the *start* of the value.
 #[inline]
 pub fn parse_index_entry(entries: &[u8], at: usize) -> Option<Entry> {
     let rest = entries.get(at..)?;

@@ -1,24 +1,24 @@
-//! The hash index that a data block can carry: user key hash to restart interval, one byte a bucket, so that a point
-//! lookup goes to its interval without a binary search. Format: docs/format/table.md, "Data-block hash index".
+//! Hash index of a data block: user key hash to restart interval, one byte a bucket. Point lookups skip the binary
+//! search. Format: docs/format/table.md, "Data-block hash index".
 
 use base::coding::put_u16;
 use base::{Error, Result};
 
 const NO_ENTRY: u8 = 255;
 const COLLISION: u8 = 254;
-/// Restart intervals a bucket's byte can name.
+/// Largest restart interval number a bucket can hold.
 const RESTARTS_MAX: usize = 253;
 /// Blocks larger than this carry no hash index: RocksDB does not look for one.
 pub const BLOCK_BYTES_MAX: usize = 64 << 10;
 
-/// What a bucket says of the keys that hash to it.
+/// A bucket's answer for the keys hashed to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
     /// No key of the block hashes here.
     Empty,
-    /// Keys of several restart intervals do: search as if there were no hash index.
+    /// Keys of several restart intervals hash here: search without the hash index.
     Collision,
-    /// Every key that hashes here is in this restart interval.
+    /// Every key hashed here is in this restart interval.
     Restart(usize),
 }
 
@@ -33,7 +33,7 @@ impl Bucket {
     }
 }
 
-/// Bucket count, and where the buckets begin in `body` (a block without its last word).
+/// Bucket count, and the buckets' offset in `body` (a block without its last word).
 pub(super) fn split(body: &[u8]) -> Result<(usize, usize)> {
     let malformed = || Error::corruption("a block's hash index does not fit the block");
     let (before, count) = body.split_last_chunk::<2>().ok_or_else(malformed)?;
@@ -77,7 +77,7 @@ impl HashIndexBuilder {
         self.buckets() + 2
     }
 
-    /// Appends the index to a block, and tells whether it did. The builder is then empty again.
+    /// Appends the index to a block if it fits, and returns whether it did. The builder is then empty again.
     pub fn finish(&mut self, block: &mut Vec<u8>) -> bool {
         let count = self.buckets();
         let fits = self.fits && !self.entries.is_empty() && block.len() + count + 6 <= BLOCK_BYTES_MAX;
@@ -103,8 +103,8 @@ impl HashIndexBuilder {
     }
 }
 
-/// The murmur-like hash of LevelDB with RocksDB's seed for this index. The last bytes are sign-extended: an accident
-/// of the original that is part of the format.
+/// The murmur-like hash of LevelDB with RocksDB's seed for this index. The last bytes are sign-extended: an accident of
+/// the original, now part of the format.
 pub fn hash_of(user_key: &[u8]) -> u32 {
     const SEED: u32 = 397;
     const M: u32 = 0xc6a4_a793;

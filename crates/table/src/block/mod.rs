@@ -1,8 +1,8 @@
-//! Blocks of entries: delta-coded keys with restart points, the unit that is read, checked, compressed and cached.
+//! Blocks of entries: delta-coded keys with restart points. The unit of reads, checksums, compression and caching.
 //! Format: docs/format/table.md, "Data blocks".
 //!
-//! A [`Block`] has its footer checked when it is made; entries are checked as they are read, and a bad one ends the
-//! walk with `Corruption` (B1).
+//! A [`Block`] has a checked footer. Entries are checked as they are read; a bad entry ends the walk with `Corruption`
+//! (B1).
 
 mod builder;
 mod cursor;
@@ -20,15 +20,15 @@ pub use walk::walk;
 use base::coding::decode_u32;
 use base::{Error, Result};
 
-/// Bits of a block's last word: how many restart points, and what else the block carries.
+/// Bits of a block's last word: number of restart points, and flags.
 const RESTART_COUNT_MASK: u32 = (1 << 28) - 1;
 const SEPARATED_VALUES: u32 = 1 << 28;
-/// Restart keys are spread evenly, so that interpolation search pays. A hint, not used.
+/// Restart keys are evenly spread, for interpolation search. An unused hint.
 const UNIFORM: u32 = 1 << 29;
 const HASH_INDEX: u32 = 1 << 31;
 
-/// How many times a block's size its keys may have, beyond what is free: RocksDB's writers stay below 20 unless they are
-/// asked for long restart intervals, and what is free lets most of those pass.
+/// Bound on expanded keys as a multiple of the block's size, beyond the free allowance. RocksDB's writers stay below 20
+/// unless asked for long restart intervals; the allowance lets most of these pass.
 const EXPANSION_MAX: usize = 64;
 const EXPANDED_KEYS_FREE: usize = 16 << 20;
 
@@ -36,7 +36,7 @@ const EXPANDED_KEYS_FREE: usize = 16 << 20;
 #[derive(Debug, Default)]
 pub struct Block {
     bytes: Vec<u8>,
-    /// Where the entries end and the restart array begins.
+    /// End of the entries and start of the restart array.
     entries_end: usize,
     restarts: usize,
     /// Buckets of the hash index, one byte each, directly behind the restart array; 0 for none.
@@ -72,7 +72,7 @@ impl Block {
         Ok(Block { bytes, entries_end, restarts, buckets })
     }
 
-    /// Bytes that are no entries: a filter.
+    /// Opaque bytes without entries: a filter.
     pub fn opaque(bytes: Vec<u8>) -> Block {
         Block { bytes, ..Block::default() }
     }
@@ -96,7 +96,7 @@ impl Block {
         self.restarts
     }
 
-    /// The offset of restart point `index`, somewhere among the entries.
+    /// The offset of restart point `index`, within the entries.
     #[inline]
     pub fn restart(&self, index: usize) -> Result<usize> {
         let at = self.entries_end + index * 4;
@@ -106,7 +106,7 @@ impl Block {
         }
     }
 
-    /// What the hash index says of a user key's hash; `None` where the block has no hash index.
+    /// The hash index's bucket for a user key's hash; `None` if the block has no hash index.
     #[inline]
     pub fn bucket(&self, hash: impl FnOnce() -> u32) -> Option<Bucket> {
         if self.buckets == 0 {
@@ -121,13 +121,12 @@ impl Block {
         self.buckets != 0
     }
 
-    /// Bytes that the block's keys may have together once written out: shared prefixes let a small block claim any
-    /// number (B2).
+    /// Bound on the total size of the block's expanded keys: shared prefixes let a small block claim any size (B2).
     pub fn expanded_keys_max(&self) -> usize {
         self.bytes.len().saturating_mul(EXPANSION_MAX).saturating_add(EXPANDED_KEYS_FREE)
     }
 
-    /// Heap bytes: what the block cache is charged.
+    /// Heap bytes, charged to the block cache.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
     }

@@ -6,13 +6,13 @@ use base::{Error, Result};
 
 use super::{Block, parse_entry};
 
-/// What is shown a key, and where its value lies.
+/// Receives a key and the range of its value.
 pub type Visit<'a> = dyn FnMut(&[u8], Range<usize>) -> Result<()> + 'a;
 
-/// Shows `visit` every key and where its value lies in the block's bytes.
+/// Passes every key and the range of its value in the block's bytes to `visit`.
 ///
 /// # Errors
-/// `Corruption`: a malformed entry. And whatever `visit` returns.
+/// `Corruption`: a malformed entry. Errors of `visit`.
 pub fn walk(block: &Block, visit: &mut Visit<'_>) -> Result<()> {
     let mut key = Vec::new();
     let mut at = 0;

@@ -1,14 +1,14 @@
-//! Remembers which blocks were evicted lately, by a print of their key each and without their bytes.
+//! Remembers recently evicted blocks by a fingerprint of their key, without their bytes.
 
-/// A table of prints, each at the one place its key gives it; newer ones overwrite older ones.
+/// Direct-mapped table of fingerprints; newer ones overwrite older ones.
 #[derive(Debug, Default)]
 pub(super) struct Ghosts {
-    /// A power of two of them, or none; 0 where there is no print.
+    /// Its length is a power of two, or 0. An empty place is 0.
     prints: Box<[u32]>,
 }
 
 impl Ghosts {
-    /// Makes room to remember about as many blocks as there are entries.
+    /// Makes room to remember about `entries` blocks.
     pub(super) fn fit(&mut self, entries: usize) {
         if entries > self.prints.len() {
             self.prints = vec![0; entries.next_power_of_two().max(64)].into();
@@ -22,7 +22,7 @@ impl Ghosts {
         }
     }
 
-    /// Whether the block was remembered; it no longer is.
+    /// Whether the block was remembered. Forgets it.
     pub(super) fn take(&mut self, mixed: u64) -> bool {
         let print = print(mixed);
         self.place(mixed).is_some_and(|place| {

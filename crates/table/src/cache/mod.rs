@@ -1,12 +1,12 @@
 //! The block cache: blocks of tables by (table, offset), up to a number of bytes.
 //!
-//! *Thread safety*: sharded by key, a short lock for each shard. A hit counts its visit and clones an `Arc` under the
-//! lock; it allocates nothing and moves nothing. (Measured against shared locks and atomic counters, the plain lock is
-//! faster: it writes the shard's line once.) No lock is held while a value is dropped or loaded: two threads that miss
-//! together both load, and the last to insert stays.
+//! *Thread safety*: sharded by key, with a short lock per shard. Under the lock, a hit counts its visit and clones an
+//! `Arc`; it allocates and moves nothing. (A plain lock measured faster than shared locks and atomic counters: it
+//! writes the shard's line once.) No lock is held while a value is dropped or loaded. If two threads miss together,
+//! both load, and the last insert stays.
 //!
 //! *Invariants*: entries and reservations together stay within the capacity, shard by shard, unless reservations alone
-//! exceed it. An evicted value lives on with whoever holds its `Arc`, uncharged.
+//! exceed it. An evicted value lives until its last `Arc` is dropped, uncharged.
 
 mod ghost;
 mod reservation;
@@ -27,11 +27,10 @@ use self::shard::{Newcomer, Room, Shard};
 /// Charged for each entry beside its own bytes: 48 for the map at its usual load, 40 for the queues, 16 for the `Arc`.
 pub const ENTRY_OVERHEAD_BYTES: usize = 104;
 pub const SHARDS_MAX: usize = 64;
-/// Smaller shards would be too small to keep an unpartitioned filter or index block: nothing larger than its shard is
-/// kept at all.
+/// Smaller shards could not keep an unpartitioned filter or index block: a value larger than its shard is not kept.
 const SHARD_BYTES_MIN: usize = 2 << 20;
 
-/// Which table (by `Cache::new_id`), and where in it.
+/// Table (by `Cache::new_id`) and offset of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockKey {
     pub id: u64,
@@ -40,7 +39,7 @@ pub struct BlockKey {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Index and filter blocks: evicted only when no other entry is left, as long as they fill no more than half.
+    /// Index and filter blocks: evicted last, as long as they fill at most half of a shard.
     High,
     Low,
 }
@@ -55,7 +54,7 @@ pub struct CacheStats {
 
 /// A cache of values `V`, shared by any number of tables and databases.
 pub struct Cache<V> {
-    /// A power of two of them.
+    /// Its length is a power of two.
     shards: Box<[Cell<V>]>,
     budget: Arc<Budget>,
     next_id: AtomicU64,
@@ -71,8 +70,7 @@ impl<V> Cache<V> {
         Cache::with_shards(capacity_bytes, shards)
     }
 
-    /// `shards` is rounded down to a power of two between 1 and `SHARDS_MAX`, and never changes, whatever
-    /// `set_capacity` does.
+    /// `shards` is rounded down to a power of two between 1 and `SHARDS_MAX`. `set_capacity` does not change it.
     pub fn with_shards(capacity_bytes: usize, shards: usize) -> Self {
         let shards = 1 << shards.clamp(1, SHARDS_MAX).ilog2();
         Cache {
@@ -82,7 +80,7 @@ impl<V> Cache<V> {
         }
     }
 
-    /// A number that no other table of this cache has.
+    /// A number unique among the tables of this cache.
     pub fn new_id(&self) -> u64 {
         self.next_id.fetch_add(1, Relaxed)
     }
@@ -92,20 +90,20 @@ impl<V> Cache<V> {
         self.shard(key).lock().get(key)
     }
 
-    /// Keeps `value`, which takes `charge` bytes of memory, in place of any value that `key` had. False where it is
-    /// larger than a shard and was not kept.
+    /// Inserts `value`, charged with `charge` bytes, in place of any value of `key`. False if the value is larger than
+    /// a shard: it is not kept.
     pub fn insert(&self, key: BlockKey, value: Arc<V>, charge: usize, priority: Priority) -> bool {
         let cost = charge.saturating_add(ENTRY_OVERHEAD_BYTES);
         let mut dropped = Vec::new();
         let mut shard = self.shard(key).lock();
-        // Read under the lock: a lower budget is either seen here, or trims this shard afterwards.
+        // Read under the lock: a concurrent capacity cut is either seen here or trims this shard afterwards.
         let mut room = Room { bytes: self.shard_bytes(), dropped: &mut dropped };
         let kept = shard.insert(Newcomer { key, value, cost, priority }, &mut room);
         drop(shard);
         kept
     }
 
-    /// Forgets a block; false where it was not there.
+    /// Removes a block; false if it was absent.
     pub fn erase(&self, key: BlockKey) -> bool {
         let erased = self.shard(key).lock().erase(key);
         erased.is_some()
@@ -115,32 +113,32 @@ impl<V> Cache<V> {
         self.budget.capacity()
     }
 
-    /// Takes effect at once: what no longer fits is evicted.
+    /// Takes effect at once: evicts entries over the new capacity.
     pub fn set_capacity(&self, capacity_bytes: usize) {
         self.budget.set_capacity(capacity_bytes);
         self.trim();
     }
 
-    /// Charges memory held outside the cache, until the reservation is dropped. Never refused: entries make room, and
-    /// where they cannot, the cache is empty.
+    /// Charges memory held outside the cache until the reservation is dropped. Never refused: evicts entries, down to
+    /// an empty cache.
     pub fn reserve(&self, bytes: usize) -> Reservation {
         let reservation = Reservation::new(&self.budget, bytes);
         self.trim();
         reservation
     }
 
-    /// Bytes of entries, overhead included, and of reservations; shard after shard, not of one instant.
+    /// Bytes of entries, overhead included, and of reservations. Summed shard by shard: not a snapshot.
     pub fn usage(&self) -> usize {
         let entries: usize = self.shards.iter().map(|cell| cell.0.lock().used_bytes()).sum();
         entries + self.budget.reserved()
     }
 
-    /// Bytes of entries that someone holds at this moment. Walks all entries.
+    /// Bytes of entries referenced outside the cache. Walks all entries.
     pub fn pinned_usage(&self) -> usize {
         self.shards.iter().map(|cell| cell.0.lock().pinned_bytes()).sum()
     }
 
-    /// Shows each entry with the bytes that it is charged, shard after shard, under the shard's lock.
+    /// Passes each entry and its charged bytes to `visit`, shard by shard, under the shard's lock.
     pub fn for_each(&self, mut visit: impl FnMut(&V, usize)) {
         self.shards.iter().for_each(|cell| cell.0.lock().for_each(&mut visit));
     }
@@ -177,7 +175,7 @@ impl<V> Cache<V> {
     #[inline]
     #[expect(clippy::indexing_slicing, reason = "masked by the length, a power of two")]
     fn shard(&self, key: BlockKey) -> &Mutex<Shard<V>> {
-        // Bits that the shard's map does not use: it takes the lowest and the topmost.
+        // Bits unused by the shard's map: it takes the lowest and the topmost.
         let at = (key.mixed() >> 40) as usize & (self.shards.len() - 1);
         &self.shards[at].0
     }

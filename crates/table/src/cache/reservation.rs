@@ -1,4 +1,4 @@
-//! How many bytes the cache may fill: its capacity less what is reserved for memory held elsewhere.
+//! The cache's budget: capacity less bytes reserved for memory held elsewhere.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -32,7 +32,7 @@ impl Budget {
     }
 }
 
-/// Memory held elsewhere and charged to the cache. Dropping it gives the bytes back.
+/// Memory held elsewhere and charged to the cache until the reservation is dropped.
 #[derive(Debug)]
 pub struct Reservation {
     budget: Arc<Budget>,

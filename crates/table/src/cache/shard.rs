@@ -1,7 +1,7 @@
-//! One shard, and the policy that chooses what goes: S3-FIFO (Yang et al., "FIFO queues are all you need for cache
-//! eviction", SOSP 2023). Newcomers pass through a small queue, and those that are not asked for again leave it without
-//! having displaced anything: a scan washes through a tenth of the cache. Blocks that were evicted from there and come
-//! back soon go to the main queue at once. Beside these, a queue for index and filter blocks, which go last.
+//! One shard and its eviction policy: S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP
+//! 2023). New entries enter a small queue; entries hit there move to the main queue, the rest are evicted. So a scan
+//! displaces only a tenth of the cache. Blocks evicted from the small queue enter the main queue if they return soon. A
+//! third queue holds index and filter blocks, evicted last.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -11,15 +11,15 @@ use super::ghost::Ghosts;
 use super::slab::{Queue, Slab};
 use super::{BlockKey, CacheStats, Priority};
 
-/// The newcomers' part of a shard is one in this many.
+/// The small queue's share of a shard is one in this many.
 const SMALL_SHARE: usize = 10;
-/// The part of high priority is at most one in this many; what is older goes on as an ordinary block that came back.
+/// The high-priority queue's share is at most one in this many. Its oldest blocks move on to the main queue.
 const HIGH_SHARE: usize = 2;
-/// Visits that are told apart.
+/// Visits are counted up to this number.
 const VISITS_MAX: u8 = 3;
 
 pub(super) struct Shard<V> {
-    /// Holds all that a hit needs, so that it touches one line beside the value's own.
+    /// Holds everything a hit needs: a hit touches one line beside the value's own.
     map: HashMap<BlockKey, Entry<V>, BuildHasherDefault<Mixed>>,
     slab: Slab,
     ghosts: Ghosts,
@@ -28,13 +28,13 @@ pub(super) struct Shard<V> {
 
 struct Entry<V> {
     value: Arc<V>,
-    /// Where it is in `slab`.
+    /// Index in `slab`.
     at: u32,
-    /// Hits since the entry came, or was last spared; up to `VISITS_MAX`.
+    /// Hits since insertion or since the entry was last spared, up to `VISITS_MAX`.
     visits: u8,
 }
 
-/// An entry to be.
+/// An entry to insert.
 pub(super) struct Newcomer<V> {
     pub(super) key: BlockKey,
     pub(super) value: Arc<V>,
@@ -43,7 +43,7 @@ pub(super) struct Newcomer<V> {
     pub(super) priority: Priority,
 }
 
-/// What an insertion may fill, and where it leaves values that had to go: they are dropped after the lock.
+/// Byte budget of an insertion. Evicted values go to `dropped` and are dropped after the lock.
 pub(super) struct Room<'a, V> {
     pub(super) bytes: usize,
     pub(super) dropped: &'a mut Vec<Arc<V>>,
@@ -61,7 +61,7 @@ impl<V> Shard<V> {
         Some(entry.value.clone())
     }
 
-    /// Makes room for an entry of `cost` bytes and takes it in; false where it exceeds the room altogether.
+    /// Makes room for an entry of `cost` bytes and inserts it; false if it exceeds the whole room.
     pub(super) fn insert(&mut self, newcomer: Newcomer<V>, room: &mut Room<'_, V>) -> bool {
         let Newcomer { key, value, cost, priority } = newcomer;
         room.dropped.extend(self.erase(key));
@@ -89,7 +89,7 @@ impl<V> Shard<V> {
         Some(entry.value)
     }
 
-    /// Evicts what exceeds the room.
+    /// Evicts down to the room.
     pub(super) fn trim(&mut self, room: &mut Room<'_, V>) {
         self.shrink(room.bytes, room);
         self.demote(room.bytes / HIGH_SHARE);
@@ -127,8 +127,8 @@ impl<V> Shard<V> {
         }
     }
 
-    /// The oldest entry of its queue is evicted, or spared for its visits, which are then worn off: so that every
-    /// entry goes after at most `VISITS_MAX` rounds.
+    /// Evicts the entry, or spares it if it has visits. Each reprieve costs visits, so every entry goes after at most
+    /// `VISITS_MAX` rounds.
     fn pass(&mut self, at: u32, room: &mut Room<'_, V>) {
         let slot = self.slab.slot(at);
         let (key, queue) = (slot.key, slot.queue);
@@ -152,7 +152,7 @@ impl<V> Shard<V> {
         }
     }
 
-    /// Holds the part of high priority to `limit` bytes.
+    /// Demotes high-priority entries down to `limit` bytes.
     fn demote(&mut self, limit: usize) {
         while self.slab.queue_bytes(Queue::High) > limit
             && let Some(at) = self.slab.oldest(Queue::High)
@@ -180,7 +180,7 @@ impl Hash for BlockKey {
     }
 }
 
-/// Takes the one number that a `BlockKey` gives, which is mixed already.
+/// Passes on the hash of a `BlockKey`, already mixed.
 #[derive(Default)]
 struct Mixed(u64);
 

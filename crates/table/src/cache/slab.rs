@@ -1,18 +1,17 @@
-//! The order of entries: queues strung by index through one vector, so that an entry leaves from anywhere in a queue in
-//! constant time.
+//! Eviction order: queues linked by index through one vector. An entry leaves any place in constant time.
 
 use super::BlockKey;
 
-/// No slot. A shard has far fewer: each takes more than a hundred bytes.
+/// No slot. A shard has far fewer slots: each takes more than a hundred bytes.
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Queue {
-    /// Newcomers, on probation.
+    /// New entries, on probation.
     Small = 0,
-    /// Blocks that came back.
+    /// Blocks hit again, or returned after eviction.
     Main = 1,
-    /// Of high priority.
+    /// High priority.
     High = 2,
 }
 
@@ -58,7 +57,7 @@ impl Slab {
         at
     }
 
-    /// Takes an entry out; its place will be another's.
+    /// Removes an entry and frees its slot.
     pub(super) fn remove(&mut self, at: u32) {
         self.unlink(at);
         self.free.push(at);

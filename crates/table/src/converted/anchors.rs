@@ -1,13 +1,13 @@
-//! Where keys lie in a converted table, as shares of its image: an image has no offsets that ascend with its keys.
+//! Offsets of keys in a converted table, estimated as shares of its image: real offsets do not ascend with the keys.
 
 use base::key::user_key;
 
 use super::ConvertedTable;
 
-/// Cut points that are kept: parts of a table split this finely differ by a two-hundredth of it.
+/// Anchors kept, about: parts of a table cut at them differ by a two-hundredth of it.
 const ANCHORS_MAX: u64 = 256;
 
-/// A user key, and the bytes up to and with it.
+/// A user key, and the bytes up to and including it.
 pub(super) struct Anchor {
     key: Vec<u8>,
     end: u64,
@@ -20,7 +20,7 @@ impl Anchor {
 }
 
 impl ConvertedTable {
-    /// The image's bytes, as many as are the share of entries before `user_key`.
+    /// The image's bytes times the share of entries before `user_key`.
     pub(super) fn offset_near(&self, user_key: &[u8]) -> u64 {
         let Some((first, last)) = &self.span else { return self.image_bytes };
         let order = &self.order.user;
@@ -49,7 +49,7 @@ impl ConvertedTable {
         points
     }
 
-    /// One walk over all entries, for as long as the table is open.
+    /// Walks all entries; done once per open table.
     fn walk_for_anchors(&self) -> Vec<Anchor> {
         let mut anchors: Vec<Anchor> = Vec::new();
         let all = self.memtable.payload_bytes().max(1);

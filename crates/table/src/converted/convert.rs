@@ -1,5 +1,4 @@
-//! Makes a table of a sealed memtable: writes its image out, or lets it stand where it lies, and appends what makes it a
-//! table.
+//! Converts a sealed memtable to a table: writes its image, unless the file is the memtable's own, then the tail.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,24 +14,24 @@ use super::footer::{EXTENT_BYTES, Footer, PROPERTIES_MAX_BYTES};
 use super::{LEAVES_VALUES, no_image, point_bounds};
 use crate::{Properties, TableOrigin, TableSummary, extents};
 
-/// Tails begin at a page, so that none of the image's pages is written for theirs.
+/// The tail begins at a page boundary, so writing it rewrites no page of the image.
 const PAGE_BYTES: u64 = 4096;
 
 const ZEROS: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
 
-/// What a table says of itself, beside what it holds.
+/// Metadata of the table, and how to write it.
 #[derive(Clone)]
 pub struct ConvertConfig {
     pub order: InternalOrder,
     /// The family's merge operator, by name; empty for none.
     pub merge_operator: String,
     pub origin: TableOrigin,
-    /// Bounds of the entries' numbers, as far as the caller knows.
+    /// Bounds of the entries' sequence numbers, as far as the caller knows.
     pub smallest_seq: SeqNo,
     pub largest_seq: SeqNo,
-    /// Whether what stands in the place of values may refer to values in logs.
+    /// Whether values may be references to the WAL.
     pub leaves_values: bool,
-    /// Whether the file is synced.
+    /// Whether to sync the file.
     pub sync: bool,
     /// For error messages.
     pub path: PathBuf,
@@ -55,14 +54,14 @@ impl ConvertConfig {
     }
 }
 
-/// Makes a table of `memtable`, which is sealed, in `file`: an empty one, into which the image is written, or the one
-/// that the memtable lies in, opened to be appended to.
+/// Converts the sealed `memtable` to a table in `file`. An empty `file` gets the image first. Otherwise `file` must be
+/// the memtable's own, opened for append.
 ///
-/// A failure leaves a file that is no table, and the memtable as it was.
+/// A failure leaves an invalid table in `file`, and the memtable unchanged.
 ///
 /// # Errors
-/// `InvalidArgument`: a memtable without an image, or a file that is neither. What writing yields; after a failed sync
-/// the file must not be relied on (D4).
+/// `InvalidArgument`: the memtable has no image, or `file` is neither. Errors of the file; after a failed sync it must
+/// not be relied on (D4).
 pub fn convert(
     memtable: &Arc<dyn Memtable>,
     file: Box<dyn AppendFile>,
@@ -101,7 +100,7 @@ fn properties_of(image: &SealedImage<'_>, config: &ConvertConfig) -> Properties 
     properties
 }
 
-/// Appends image, where it is not there yet, and tail. Returns the file's bytes.
+/// Appends the image, unless the file has it, and the tail. Returns the file's bytes.
 fn append(
     image: &SealedImage<'_>,
     mut file: Box<dyn AppendFile>,
@@ -133,7 +132,7 @@ fn append(
     tail.extend_from_slice(&encoded);
     file.append(&tail, config.class)?;
     if config.sync {
-        // What was stored through a mapping of the file is written back with the rest.
+        // Also writes back stores through a mapping of the file.
         file.sync(config.class)?;
     }
     Ok(footer.file_bytes)

@@ -1,4 +1,4 @@
-//! The last 64 bytes of a converted table: where everything is. Format: docs/format/converted.md
+//! The last 64 bytes of a converted table: places and sizes of its parts. Format: docs/format/converted.md
 
 use base::checksum::{crc32c, crc32c_append, mask};
 use base::coding::{Reader, put_u32, put_u64};
@@ -6,25 +6,25 @@ use base::{Error, Result};
 
 use crate::extents;
 
-/// Behind everything, where RocksDB expects a table's magic number: to it the file is no table.
+/// The last eight bytes, where RocksDB expects its own magic number: RocksDB rejects the file.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"SPILWIMG");
 pub(crate) const FORMAT_VERSION: u32 = 1;
 
 pub(super) const FOOTER_BYTES: usize = 64;
 
-/// Bytes of the image that a checksum covers.
+/// Bytes of the image per checksum.
 pub(super) const EXTENT_BYTES: usize = 256 << 10;
 
 /// Properties are some forty short lines.
 pub(super) const PROPERTIES_MAX_BYTES: u64 = 1 << 20;
 
-/// Bytes of the footer that the tail's checksum covers, and all before them that is not the image.
+/// Footer bytes under the tail's checksum, which also covers extent checksums and properties.
 const COVERED_BYTES: usize = 48;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Footer {
     pub(super) image_bytes: u64,
-    /// One for each extent of the image.
+    /// Start of the checksums, one per extent of the image.
     pub(super) checksums_at: u64,
     pub(super) properties_at: u64,
     pub(super) properties_bytes: u64,
@@ -32,7 +32,7 @@ pub(super) struct Footer {
 }
 
 impl Footer {
-    /// Of a table whose tail begins at `checksums_at`.
+    /// The footer of a table with its tail at `checksums_at`.
     pub(super) fn new(image_bytes: u64, checksums_at: u64, properties_bytes: u64) -> Footer {
         let properties_at = checksums_at + 4 * extents(image_bytes);
         let file_bytes = properties_at + properties_bytes + FOOTER_BYTES as u64;
@@ -56,8 +56,8 @@ impl Footer {
         out
     }
 
-    /// The footer of a file of `file_bytes`, and the checksum of the tail. Its numbers are those of such a file: what they
-    /// say lies in it, and takes the room that it needs and no more (B2).
+    /// The footer of a file of `file_bytes`, and the checksum of the tail. The image lies before the tail, and the tail
+    /// ends exactly at `file_bytes` (B2).
     ///
     /// # Errors
     /// `Corruption`, `Unsupported`.
@@ -87,14 +87,14 @@ impl Footer {
     }
 
     /// # Errors
-    /// `Corruption`: the tail, with the footer that ends it, has another checksum than `crc`.
+    /// `Corruption`: the checksum of the tail, footer included, is not `crc`.
     pub(super) fn check_tail(tail_with_footer: &[u8], crc: u32) -> Result<()> {
         let covered = tail_with_footer.len().saturating_sub(FOOTER_BYTES - COVERED_BYTES);
         extents::check_tail(tail_with_footer.get(..covered).unwrap_or_default(), crc)
     }
 }
 
-/// Extents of an image.
+/// Number of extents of an image.
 pub(super) fn extents(image_bytes: u64) -> u64 {
     image_bytes.div_ceil(EXTENT_BYTES as u64)
 }

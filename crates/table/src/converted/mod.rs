@@ -1,11 +1,10 @@
-//! Converted tables: the image of a memtable's memory, with checksums, properties and a footer behind it. What a flush
-//! makes of a memtable without looking at its entries. Format: docs/format/converted.md
+//! Converted tables: the image of a memtable's memory, followed by checksums, properties and a footer. A flush makes
+//! one without reading the memtable's entries. Format: docs/format/converted.md
 //!
-//! The table is read by the memtable: the one that was converted, which goes on serving from the same memory, or one
-//! that the memtable crate makes of the mapped file once all of it was checked (B1). Nothing is decoded and nothing is
-//! cached here; the pages are the kernel's.
+//! Reads go through a memtable: the converted one, still in memory, or one the memtable crate builds on the mapped file
+//! after checking all of it (B1). Nothing is decoded or cached here; the kernel caches the pages.
 //!
-//! *Thread safety*: immutable, but for what is found out once.
+//! *Thread safety*: immutable, except lazily computed state.
 
 mod anchors;
 mod convert;
@@ -31,14 +30,14 @@ use self::anchors::Anchor;
 use crate::values::{Following, FollowingCursor, ValuesOfFile};
 use crate::{Properties, Table, TableContext, TableReadOptions, TableSummary, TableValue, Visit};
 
-/// The property of tables in which what stands in the place of values may refer to values in logs.
+/// Property of tables whose values may be references to the WAL.
 const LEAVES_VALUES: &str = "spillway.values.in.logs";
 
 /// An open converted table.
 pub struct ConvertedTable {
     memtable: Arc<dyn Memtable>,
     bytes: Arc<ImageBytes>,
-    /// Where `bytes` begins.
+    /// Address of the first byte of `bytes`.
     base: usize,
     file: Arc<dyn RandomFile>,
     path: PathBuf,
@@ -46,14 +45,14 @@ pub struct ConvertedTable {
     image_bytes: u64,
     properties: Properties,
     order: InternalOrder,
-    /// Where values are that are not in the image; `None` where all are.
+    /// Source of values outside the image; `None` if the image has all values.
     values: Option<Arc<ValuesOfFile>>,
     /// First and last user key of the point entries.
     span: Option<(Vec<u8>, Vec<u8>)>,
     anchors: OnceLock<Vec<Anchor>>,
 }
 
-/// The image that a memtable lies in, for as long as this lives.
+/// A memtable's image, kept alive by its owner.
 struct ImageBytes(Arc<dyn Memtable>);
 
 impl AsRef<[u8]> for ImageBytes {
@@ -62,7 +61,7 @@ impl AsRef<[u8]> for ImageBytes {
     }
 }
 
-/// What a table is made of beside its memtable.
+/// Parts of a table other than its memtable.
 struct Parts {
     file: Arc<dyn RandomFile>,
     path: PathBuf,
@@ -72,7 +71,7 @@ struct Parts {
     values: Option<Arc<dyn ValueSource>>,
 }
 
-/// Stands in for logs that were not given.
+/// Source of values for a table opened without logs: fails every lookup.
 struct NoLogs;
 
 impl ValueSource for NoLogs {
@@ -85,10 +84,10 @@ impl ValueSource for NoLogs {
 }
 
 impl ConvertedTable {
-    /// The table that `memtable` became: `summary` is what [`convert`] returned, `file` the file that it wrote.
+    /// The table of a converted `memtable`. `summary` is the result of [`convert`], `file` the file it wrote.
     ///
     /// # Errors
-    /// `InvalidArgument`: a memtable that is not sealed, or has no image.
+    /// `InvalidArgument`: the memtable is not sealed, or has no image.
     pub fn of_memtable(
         memtable: Arc<dyn Memtable>,
         summary: &TableSummary,
@@ -139,7 +138,7 @@ impl ConvertedTable {
         &self.path
     }
 
-    /// The image that the table's entries are in.
+    /// The image with the table's entries.
     pub(crate) fn image(&self) -> &[u8] {
         (*self.bytes).as_ref()
     }

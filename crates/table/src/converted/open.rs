@@ -1,4 +1,4 @@
-//! Opening a converted table: everything in it is looked at once, before anything is believed (B1, B2).
+//! Opening a converted table: checks the whole file first (B1, B2).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use super::{ConvertedTable, Parts};
 use crate::{Properties, TableContext};
 
 impl ConvertedTable {
-    /// Opens the table in `file`, all of which `mapping` shows, and which has `file_bytes` bytes as far as the caller
-    /// knows. Nobody may write to the file while the table is open.
+    /// Opens the table in `file`; `mapping` maps all of it, and `file_bytes` is its expected size. The file must not be
+    /// written while the table is open.
     ///
-    /// Takes time in proportion to the file: checksums are compared, and every reference is followed.
+    /// Takes time in proportion to the file: compares all checksums and follows every reference.
     ///
     /// # Errors
-    /// `Corruption`: damage, or another size. `Unsupported`: a newer format. `InvalidArgument`: its keys are in another
-    /// order than `context` says.
+    /// `Corruption`: damage, or a size other than `file_bytes`. `Unsupported`: a newer format. `InvalidArgument`: the
+    /// key order differs from the order of `context`.
     pub fn open(
         file: Arc<dyn RandomFile>,
         mapping: Arc<dyn ReadMapping>,
@@ -67,7 +67,7 @@ fn part_of(whole: &[u8], at: u64, len: usize) -> Result<&[u8]> {
 }
 
 /// # Errors
-/// `Corruption`: the properties are another table's.
+/// `Corruption`: the properties do not match the image.
 pub(super) fn check_counts(properties: &Properties, report: &Report) -> Result<()> {
     let pairs = [
         ("entries", report.entries, properties.entries),

@@ -1,4 +1,4 @@
-//! What lies behind a converted table's image: made of it once, read back before anything else.
+//! Reading the tail of a converted table: checksums of its image, properties and footer.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::footer::{EXTENT_BYTES, FOOTER_BYTES, Footer};
 use crate::block::Block;
 use crate::{Properties, extents};
 
-/// A tail that was read.
+/// A decoded tail.
 pub(super) struct Tail {
     pub(super) footer: Footer,
     /// Of the image's extents.
@@ -17,11 +17,10 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Reads the end of a file of `file_bytes`, by `read`, which returns the bytes from an offset on, as many as are asked
-    /// for.
+    /// Reads the tail of a file of `file_bytes`. `read` returns the bytes at an offset, of the given length.
     ///
     /// # Errors
-    /// `Corruption`, `Unsupported`. What `read` yields.
+    /// `Corruption`, `Unsupported`. Errors of `read`.
     pub(super) fn read<B: AsRef<[u8]>>(file_bytes: u64, read: impl Fn(u64, usize) -> Result<B>) -> Result<Tail> {
         let footer_at = file_bytes.checked_sub(FOOTER_BYTES as u64);
         let footer_at = footer_at.ok_or_else(|| {
@@ -47,10 +46,10 @@ impl Tail {
         Ok(Tail { footer, checksums, properties })
     }
 
-    /// Checks the image, extent by extent, as `read` returns them.
+    /// Checks the image extent by extent, through `read`.
     ///
     /// # Errors
-    /// `Corruption`, with the extent's offset. What `read` yields.
+    /// `Corruption`, with the extent's offset. Errors of `read`.
     pub(super) fn check_image<B: AsRef<[u8]>>(
         &self,
         path: &Path,

@@ -1,4 +1,4 @@
-//! Checking a converted table as its file has it, whatever the memory says.
+//! Verifies a converted table from its file, not from memory.
 
 use base::{Cursor, Error, Result};
 use memtable::image::{Expected, check};
@@ -20,12 +20,12 @@ impl ConvertedTable {
             return Err(Error::corruption("the file has another table than the one that is open"));
         }
         tail.check_image(&self.path, |at, len| self.read(at, len))?;
-        // The memory has the same bytes: it is the file's, or the checksums were made of it.
+        // The image in memory has the same bytes: it is mapped from the file, or the checksums were made of it.
         let expected = Expected { representation: None, order: self.order.user.clone() };
         check_counts(&self.properties, &check(self.image(), &expected)?)
     }
 
-    /// Follows every reference to a value in a log.
+    /// Follows every reference to a value in the WAL.
     pub(super) fn verify_values(&self) -> Result<()> {
         let Some(values) = &self.values else { return Ok(()) };
         let mut cursor = FollowingCursor::new(self.memtable.clone().cursor(), values.clone());

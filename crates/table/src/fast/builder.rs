@@ -1,6 +1,5 @@
 //! Writes a fast table: groups as entries come, then nodes, filter, tombstones, checksums, properties and footer.
-//! In memory are the group being filled, the nodes (about a byte for each entry), and, where a filter is wanted,
-//! its hashes (eight bytes for each key).
+//! Memory: the open group, the nodes (about a byte per entry) and the filter's hashes (eight bytes per key).
 
 use std::path::PathBuf;
 
@@ -28,24 +27,23 @@ pub struct FastTableBuilder {
     sink: Sink,
     sums: ExtentSums,
     group: GroupBuilder,
-    /// Of the group written last.
+    /// Bytes of the group written last.
     previous_bytes: u32,
     nodes: NodesBuilder,
     filter: Option<FilterCollector>,
     tombstones: Vec<RangeTombstone>,
     properties: Properties,
     seqs: Option<(SeqNo, SeqNo)>,
-    /// Internal: of the table, and the one added last.
+    /// Internal keys: the table's first, and the last one added.
     first_key: Vec<u8>,
     last_key: Vec<u8>,
-    /// Between the group before and the one being filled.
+    /// Between the previous group and the open one.
     separator: Vec<u8>,
     failed: bool,
 }
 
 impl FastTableBuilder {
-    /// Of the options of block-based tables, those of filters count, but for partitions; the others and compression
-    /// have no meaning here.
+    /// Uses the filter options of block-based tables, except partitions. Ignores all other options and compression.
     ///
     /// # Errors
     /// `InvalidArgument`: the file is not empty.
@@ -108,7 +106,7 @@ impl FastTableBuilder {
         Ok(())
     }
 
-    /// Writes the group being filled.
+    /// Writes the open group.
     fn end_group(&mut self) -> Result<()> {
         let at = self.sink.offset();
         let (first_key, last_key) = (key::user_key(self.group.first_key()), key::user_key(self.group.last_key()));
@@ -124,7 +122,7 @@ impl FastTableBuilder {
         Ok(())
     }
 
-    /// Appends what has checksums; returns its bytes.
+    /// Appends a part and adds it to the checksums. Returns its bytes.
     fn append_checked(&mut self, part: &[u8]) -> Result<u64> {
         self.sums.add(part);
         self.sink.append(part)?;

@@ -1,4 +1,4 @@
-//! Walking a fast table: from entry to entry, from group to group.
+//! Cursor over a fast table.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ pub(super) struct FastCursor {
     verify: bool,
     /// Seeks may ask the prefix filter.
     by_prefix: bool,
-    /// Where the group lies that the cursor stands in, and its entries.
+    /// Place of the current group, and its number of entries.
     group: Range<usize>,
     len: usize,
-    /// The entry among them; `len` where the cursor stands on none.
+    /// The current entry of the group; `len` if the cursor is not valid.
     nth: usize,
     key: Range<usize>,
     value: Range<usize>,
-    /// The key with the table's number in it, where it has one for all.
+    /// The current key with the table's global sequence number, if the table has one.
     patched: Vec<u8>,
     error: Option<Error>,
 }
@@ -44,7 +44,7 @@ impl FastCursor {
         }
     }
 
-    /// Stands on the first entry at or after `target`.
+    /// Moves to the first entry at or after `target`.
     fn find(&mut self, target: &[u8]) -> Result<bool> {
         if self.table.reading(self.verify).is_empty() {
             return Ok(false);
@@ -62,7 +62,7 @@ impl FastCursor {
         false
     }
 
-    /// Moves by `go`; false, with the error noted, where it fails.
+    /// Moves by `go`. Stores an error and returns false if it fails.
     fn moved(&mut self, go: impl FnOnce(&mut Self) -> Result<bool>) -> bool {
         self.error = None;
         match go(self) {
@@ -75,7 +75,7 @@ impl FastCursor {
         }
     }
 
-    /// Enters the group at `at`, standing on no entry of it yet.
+    /// Enters the group at `at`, without choosing an entry.
     fn enter(&mut self, at: usize) -> Result<()> {
         let group = self.table.reading(self.verify).group(at)?;
         let (bytes, len) = (group.bytes(), group.len());
@@ -83,12 +83,12 @@ impl FastCursor {
         Ok(())
     }
 
-    /// The group entered last, whose checksums were compared then.
+    /// The current group; its checksums were compared when it was entered.
     fn group(&self) -> Option<Group<'_>> {
         Group::parse(self.table.bytes().get(self.group.clone())?, self.table.heads)
     }
 
-    /// Stands on entry `nth` of the group, which begins at `start` of the file; false where there is none.
+    /// Moves to entry `nth` of the group, at offset `start` of the file. False if it is malformed.
     #[inline]
     fn stand(&mut self, nth: usize, start: usize) -> bool {
         let bytes = self.table.bytes().get(..self.group.end).unwrap_or_default();
@@ -110,7 +110,7 @@ impl FastCursor {
         }
     }
 
-    /// Stands on entry `nth` of the group entered last.
+    /// Moves to entry `nth` of the current group.
     fn stand_on(&mut self, nth: usize) -> Result<bool> {
         let start = self.group().and_then(|group| group.start(nth));
         match start.is_some_and(|start| self.stand(nth, self.group.start + start)) {
@@ -119,7 +119,7 @@ impl FastCursor {
         }
     }
 
-    /// Goes to the first entry of the group behind.
+    /// Moves to the first entry of the next group.
     fn next_group(&mut self) -> Result<bool> {
         let at = self.group.end;
         if at >= self.table.footer.data_bytes as usize {
@@ -129,7 +129,7 @@ impl FastCursor {
         self.stand_on(0)
     }
 
-    /// Goes to the last entry of the group before.
+    /// Moves to the last entry of the previous group.
     fn previous_group(&mut self) -> Result<bool> {
         let end = self.group.start;
         if end == 0 {
@@ -144,7 +144,7 @@ impl FastCursor {
         self.stand_on(self.len - 1)
     }
 
-    /// Goes on where the group ends, or where the next entry is damaged.
+    /// Moves to the next group, or fails if the current group still has entries: the next one is damaged.
     #[cold]
     fn leave_group(&mut self) -> bool {
         self.moved(|cursor| match cursor.nth + 1 < cursor.len {
@@ -153,7 +153,7 @@ impl FastCursor {
         })
     }
 
-    /// Enters the group that `target` belongs to, and tells how many of its entries are before `target`, or not after it.
+    /// Enters the group of `target`. Returns the number of entries before `target`, or not after it if `or_equal`.
     fn enter_for(&mut self, target: &[u8], or_equal: bool) -> Result<usize> {
         let table = self.table.clone();
         let reading = table.reading(self.verify);

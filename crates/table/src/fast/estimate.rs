@@ -1,4 +1,4 @@
-//! What the nodes tell: where keys lie, and keys that cut the table into parts.
+//! Estimates from the nodes: offsets of keys, and cut points of the table.
 
 use base::Result;
 use base::key::user_key;
@@ -7,7 +7,7 @@ use super::node::Node;
 use super::reading::Reading;
 
 impl<'a> Reading<'a> {
-    /// Where the group begins that `internal_key` would be in; the end of the groups past the last key.
+    /// Offset of the group for `internal_key`; the end of the groups if the key is past the last one.
     pub(super) fn offset_of(&self, internal_key: &[u8]) -> Result<u64> {
         if self.is_empty() {
             return Ok(0);
@@ -21,7 +21,7 @@ impl<'a> Reading<'a> {
         Ok(if is_past_all { self.data.len() } else { at } as u64)
     }
 
-    /// At most `max` separators of groups at even distances in the file, each with where the groups before it end.
+    /// At most `max` separators of groups at even distances in the file, each with the end of the groups before it.
     pub(super) fn cut_points(&self, max: usize) -> Result<Vec<(Vec<u8>, u64)>> {
         let mut points: Vec<(Vec<u8>, u64)> = Vec::new();
         let distance = (self.data.len() as u64 / (max as u64).max(1)).max(1);
@@ -40,7 +40,7 @@ impl<'a> Reading<'a> {
         Ok(points)
     }
 
-    /// Shows all nodes and where among them they begin, children before parents.
+    /// Passes all nodes to `visit` with their offsets among the nodes, children before parents.
     pub(super) fn for_each_node(&self, mut visit: impl FnMut(usize, &Node<'a>) -> Result<()>) -> Result<()> {
         let mut at = 0;
         while let Some(&[_, level, ..]) = self.nodes.get(at..) {

@@ -1,4 +1,4 @@
-//! Point lookups, one by one and many together.
+//! Point lookups: single and batched.
 
 use std::cmp::Ordering;
 
@@ -11,17 +11,17 @@ use crate::filter::FilterReader;
 use crate::reader::unknown_kind;
 use crate::{TableValue, Visit};
 
-/// Lookups that go down the tree side by side, so that their misses overlap.
+/// Lookups descending together, to overlap their cache misses.
 const BATCH: usize = 16;
 
-/// A lookup on its way down.
+/// A lookup during its descent.
 #[derive(Clone, Copy, Default)]
 struct Probe {
-    /// Of the caller's keys.
+    /// Index among the caller's keys.
     nth: usize,
-    /// Of the node or group reached.
+    /// Offset of the node or group reached.
     at: usize,
-    /// Where in the groups the first entry begins that can be the one looked for.
+    /// Offset in the groups of the first candidate entry.
     entry: usize,
 }
 
@@ -65,8 +65,8 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// Brings all probes to their groups. Each step is made for all before the next one: what one loads from memory another
-    /// does not wait for.
+    /// Brings all probes to their groups. All probes make a step before any makes the next one, so their cache misses
+    /// overlap.
     fn probe_all(&self, keys: &[&LookupKey], probes: &mut [Probe]) -> Result<()> {
         let target = |probe: &Probe| keys.get(probe.nth).map_or(&[][..], |key| key.internal());
         for level in (1..=self.table.footer.levels).rev() {
@@ -86,8 +86,8 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// The first entry that can be of `user_key`, as far as heads tell. A key that does not begin as the group's do is no
-    /// entry's: any place will do.
+    /// The first entry whose head is not below the head of `user_key`; 0 without heads. Any result is valid for a key
+    /// without the group's prefix: it matches no entry.
     #[inline]
     fn first_by_head(&self, group: &Group<'_>, user_key: &[u8]) -> usize {
         let rest = user_key.get(group.prefix_bytes()..).unwrap_or_default();
@@ -95,14 +95,14 @@ impl<'a> Reading<'a> {
         group.heads().partition_point(|stored| u32::from_le_bytes(*stored) < head)
     }
 
-    /// Shows the entries that a lookup asks for, from the group at `at` on, over as many groups as they lie in.
+    /// Passes the visible entries of `key` to `visit`, from the group at `at` on; they may span groups.
     fn show(&self, mut at: usize, mut group: Group<'a>, key: &LookupKey, visit: Visit<'_>) -> Result<()> {
         let table = self.table;
         let Some((user_key, newest)) = key::split(key.internal()) else { return Ok(()) };
         let mut nth = self.first_by_head(&group, user_key);
         let mut awaits_first = true;
         loop {
-            // The last version in this group may not be the last one.
+            // Versions of one key may continue in the next group.
             let mut goes_on = false;
             while nth < group.len() {
                 let entry = group.entry(nth).ok_or_else(|| self.damaged("an entry", at))?;
@@ -144,7 +144,7 @@ impl<'a> Reading<'a> {
         question.may_hold_key(key.user_key(), &self.table.order.user, &self.table.statistics, ask)
     }
 
-    /// False where no key at or after `target` has its prefix.
+    /// False if no key at or after `target` has its prefix.
     pub(super) fn filter_allows_prefix(&self, target: &[u8]) -> Result<bool> {
         let Some(question) = &self.table.filter else { return Ok(true) };
         let ask = |part: &[u8]| self.filter().map(|filter| filter.may_match(part));

@@ -1,4 +1,4 @@
-//! The last 88 bytes of a fast table: where everything is. Format: docs/format/fast.md, "Footer".
+//! The last 88 bytes of a fast table: sizes of the parts. Format: docs/format/fast.md, "Footer".
 
 use base::checksum::{crc32c, crc32c_append, mask};
 use base::coding::{Reader, put_u32, put_u64};
@@ -7,22 +7,22 @@ use base::{Error, Result};
 use super::node::LEVELS_MAX;
 use crate::extents;
 
-/// Behind everything, where RocksDB expects a table's magic number: to it the file is no table.
+/// The last eight bytes, where RocksDB expects its own magic number: RocksDB rejects the file.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"SPILWFST");
 pub(super) const FORMAT_VERSION: u32 = 1;
 
 pub(super) const FOOTER_BYTES: usize = 88;
 
-/// Bytes that a checksum covers. A lookup that is the first to touch an extent reads all of it.
+/// Bytes per checksum. The first checked lookup in an extent reads all of it.
 pub(super) const EXTENT_BYTES: usize = 32 << 10;
 
 /// Properties are some forty short lines.
 const PROPERTIES_BYTES_MAX: u64 = 1 << 20;
 
-/// Bytes of the footer that the tail's checksum covers, and all before them that has no checksum of its own.
+/// Footer bytes under the tail's checksum, which also covers extent checksums and properties.
 const COVERED_BYTES: usize = 72;
 
-/// Parts lie behind each other without a gap, in this order; the checksums are between tombstones and properties.
+/// The parts lie back to back in this order; the checksums are between tombstones and properties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Footer {
     /// The groups.
@@ -31,11 +31,11 @@ pub(super) struct Footer {
     pub(super) filter_bytes: u64,
     pub(super) tombstones_bytes: u64,
     pub(super) properties_bytes: u64,
-    /// Where the topmost node begins among the nodes; 0 without nodes.
+    /// Offset of the topmost node among the nodes; 0 without nodes.
     pub(super) root: u64,
-    /// Of nodes above each other.
+    /// Levels of nodes.
     pub(super) levels: u32,
-    /// How heads are made, as its number.
+    /// The number of the table's `Heads`.
     pub(super) heads: u32,
 }
 
@@ -52,7 +52,7 @@ impl Footer {
         self.filter_at() + self.filter_bytes
     }
 
-    /// Where what has checksums ends, and the checksums begin.
+    /// End of the extents, start of their checksums.
     pub(super) fn checksums_at(&self) -> u64 {
         self.tombstones_at() + self.tombstones_bytes
     }
@@ -84,8 +84,8 @@ impl Footer {
         out
     }
 
-    /// The footer of a file of `file_bytes`, and the checksum of the tail. Its numbers are those of such a file: its
-    /// parts take all of it (B2).
+    /// The footer of a file of `file_bytes`, and the checksum of the tail. The parts add up to exactly `file_bytes`
+    /// (B2).
     ///
     /// # Errors
     /// `Corruption`, `Unsupported`.
@@ -128,7 +128,7 @@ impl Footer {
     }
 
     /// # Errors
-    /// `Corruption`: the tail, with the footer that ends it, has another checksum than `crc`.
+    /// `Corruption`: the checksum of the tail, footer included, is not `crc`.
     pub(super) fn check_tail(tail_with_footer: &[u8], crc: u32) -> Result<()> {
         let covered = tail_with_footer.len().saturating_sub(FOOTER_BYTES - COVERED_BYTES);
         extents::check_tail(tail_with_footer.get(..covered).unwrap_or_default(), crc)
@@ -136,7 +136,7 @@ impl Footer {
 }
 
 /// # Errors
-/// `InvalidArgument`: no reader takes so many bytes of properties.
+/// `InvalidArgument`: above the readers' limit.
 pub(super) fn check_properties_bytes(bytes: usize) -> Result<u64> {
     match bytes as u64 {
         bytes @ 0..=PROPERTIES_BYTES_MAX => Ok(bytes),

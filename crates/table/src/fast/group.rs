@@ -1,4 +1,4 @@
-//! Groups: a few entries with a directory in front. All entries of a table lie in groups, in order.
+//! Groups: a few entries with a directory in front. Groups hold all entries of a table, in order.
 //! Format: docs/format/fast.md, "Groups".
 
 use std::ops::Range;
@@ -8,19 +8,19 @@ use base::key::{self, TRAILER_BYTES};
 
 use super::heads::{Heads, StoredHead};
 
-/// Entries of a group, at the most. Their heads are two lines of the processor's cache.
+/// Entries of a group, at most: their heads take two cache lines.
 const ENTRIES_MAX: usize = 32;
 
-/// A group's header: entries (1 byte), a zero, bytes of the prefix (2), bytes of the group (4) and of the one before (4).
+/// A group's header: entries (1 byte), a zero, bytes of the prefix (2), of the group (4), of the previous group (4).
 const HEADER_BYTES: usize = 12;
 
-/// Where an entry begins in its group has 16 bits.
+/// An entry's offset in its group has 16 bits.
 const STARTS_END: usize = 1 << 16;
 
-/// Header and directory, at the most.
+/// Bytes of header and directory, at most.
 const DIRECTORY_BYTES_MAX: usize = HEADER_BYTES + ENTRIES_MAX * (size_of::<StoredHead>() + size_of::<u16>());
 
-/// A group in a file; nothing of it is believed but its bounds.
+/// A group in a file. Its bounds are checked, its contents are not.
 #[derive(Clone, Copy)]
 pub(super) struct Group<'a> {
     bytes: &'a [u8],
@@ -30,7 +30,7 @@ pub(super) struct Group<'a> {
     previous_bytes: u32,
 }
 
-/// An entry, and where in the group its value lies.
+/// An entry, and the place of its value in the group.
 #[derive(Clone, Copy)]
 pub(super) struct Entry<'a> {
     /// Internal.
@@ -40,13 +40,13 @@ pub(super) struct Entry<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Of the group that begins with `header`: its bytes.
+    /// Bytes of the group with this header.
     #[inline]
     pub(super) fn bytes_of(header: &[u8; HEADER_BYTES]) -> usize {
         header.get(4..).and_then(decode_u32).unwrap_or_default() as usize
     }
 
-    /// `bytes` are the whole group. `None` where there is no room for what the header says.
+    /// `bytes`: the whole group. `None` if it is empty or shorter than its directory.
     #[inline]
     pub(super) fn parse(bytes: &'a [u8], heads: Heads) -> Option<Group<'a>> {
         let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
@@ -72,7 +72,7 @@ impl<'a> Group<'a> {
         self.bytes.len()
     }
 
-    /// Of the group before; 0 for none.
+    /// Bytes of the previous group; 0 for the first.
     pub(super) fn previous_bytes(&self) -> u32 {
         self.previous_bytes
     }
@@ -92,12 +92,12 @@ impl<'a> Group<'a> {
         HEADER_BYTES + size_of_val(self.heads) + size_of_val(self.starts)
     }
 
-    /// What all user keys of the group begin with: the first one's beginning.
+    /// The common prefix of the group's user keys, taken from the first key.
     pub(super) fn prefix(&self) -> Option<&'a [u8]> {
         key::user_key(self.entry(0)?.key).get(..self.prefix_bytes)
     }
 
-    /// Where in the group an entry begins.
+    /// Offset of an entry in the group.
     #[inline]
     pub(super) fn start(&self, nth: usize) -> Option<usize> {
         self.starts.get(nth).map(|start| usize::from(u16::from_le_bytes(*start)))
@@ -108,7 +108,7 @@ impl<'a> Group<'a> {
         self.entry_at(self.start(nth)?)
     }
 
-    /// The entry that begins at `start`.
+    /// The entry at offset `start`.
     #[inline]
     pub(super) fn entry_at(&self, start: usize) -> Option<Entry<'a>> {
         Entry::parse(self.bytes, start)
@@ -131,11 +131,11 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Collects the entries of one group after the other.
+/// Collects one group; reused for the next.
 #[derive(Default)]
 pub(super) struct GroupBuilder {
     records: Vec<u8>,
-    /// Where entries begin among the records, and their keys.
+    /// Offsets of entries and places of keys in `records`.
     starts: Vec<usize>,
     keys: Vec<Range<usize>>,
     directory: Vec<u8>,
@@ -146,13 +146,13 @@ impl GroupBuilder {
         self.starts.is_empty()
     }
 
-    /// Whether one entry more goes in.
+    /// Whether one more entry fits.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.starts.len() < ENTRIES_MAX && DIRECTORY_BYTES_MAX + self.records.len() < STARTS_END
     }
 
-    /// Adds an entry, for which there is room.
+    /// Adds an entry; there must be room.
     #[inline]
     pub(super) fn add(&mut self, internal_key: &[u8], value: &[u8]) {
         self.starts.push(self.records.len());
@@ -164,7 +164,7 @@ impl GroupBuilder {
         self.records.extend_from_slice(value);
     }
 
-    /// Internal keys, from first to last.
+    /// Internal keys in order.
     fn keys(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.keys.iter().map(|range| self.records.get(range.clone()).unwrap_or_default())
     }
@@ -182,7 +182,7 @@ impl GroupBuilder {
         self.records.len()
     }
 
-    /// Ends the group: its directory, and its records. [`clear`](Self::clear) makes room for the next.
+    /// Ends the group; returns directory and records. Call [`clear`](Self::clear) before the next group.
     pub(super) fn finish(&mut self, heads: Heads, previous_bytes: u32) -> (&[u8], &[u8]) {
         let prefix = heads.shared(key::user_key(self.first_key()), key::user_key(self.last_key()));
         let count = self.starts.len();

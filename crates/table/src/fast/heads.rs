@@ -1,19 +1,19 @@
-//! Heads: four bytes of each key, side by side, which decide most comparisons without the keys.
+//! Heads: four bytes of each key, stored side by side. They decide most comparisons without the keys.
 //!
-//! A node's or a group's keys have a prefix in common. The head of a key is the four bytes behind it, zeros where the
-//! key ends before, as a number whose order is the keys': where two heads differ, so do the keys, in the same way. Keys
-//! with equal heads are compared whole. Orders that say nothing about bytes have no heads.
+//! The keys of a node or group share a prefix. A key's head is the four bytes after the prefix, zero-padded, as an
+//! order-preserving number: if two heads differ, the keys compare the same way. Keys with equal heads are compared
+//! whole. Custom orders have no heads.
 
 use std::cmp::Ordering;
 
 use base::UserOrder;
 
-/// How heads are made of keys.
+/// The kind of a table's heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Heads {
     None,
     Ascending,
-    /// Complemented, since greater bytes come first.
+    /// Complemented, as greater bytes come first.
     Descending,
 }
 
@@ -29,7 +29,7 @@ impl Heads {
         }
     }
 
-    /// As the footer says it.
+    /// The number stored in the footer.
     pub(super) fn number(self) -> u32 {
         match self {
             Heads::None => 0,
@@ -38,12 +38,12 @@ impl Heads {
         }
     }
 
-    /// Bytes of so many heads.
+    /// Bytes of `count` heads.
     pub(super) fn bytes_of(self, count: usize) -> usize {
         if self == Heads::None { 0 } else { count * size_of::<StoredHead>() }
     }
 
-    /// Of a user key without its node's prefix.
+    /// The head of a user key, from `rest`: the key without the prefix.
     #[inline]
     pub(super) fn head(self, rest: &[u8]) -> u32 {
         let first = match rest.first_chunk() {
@@ -53,12 +53,12 @@ impl Heads {
         if self == Heads::Descending { !first } else { first }
     }
 
-    /// What two user keys have in common at the start, as far as a node's header can say it.
+    /// Common prefix length of two user keys, limited to the 16 bits of a header; 0 without heads.
     pub(super) fn shared(self, a: &[u8], b: &[u8]) -> usize {
         if self == Heads::None { 0 } else { crate::block::shared_prefix(a, b).min(usize::from(u16::MAX)) }
     }
 
-    /// `user_key` behind `prefix`; where it has another one, how it stands to all keys that have this one.
+    /// `user_key` without `prefix`. If it has a different prefix: its order relative to all keys with `prefix`.
     #[inline]
     pub(super) fn strip<'k>(self, user_key: &'k [u8], prefix: &[u8]) -> Result<&'k [u8], Ordering> {
         match user_key.split_at_checked(prefix.len()) {
@@ -69,8 +69,8 @@ impl Heads {
     }
 }
 
-/// How many of `count` sorted keys are before the one looked for: of those whose heads do not tell, `is_before` does.
-/// `None` where that does.
+/// How many of `count` sorted keys are before the target with `head`. `is_before` decides keys with equal heads, and
+/// all keys if there are no heads. `None` if `is_before` returns it.
 #[inline]
 pub(super) fn rank(
     heads: &[StoredHead],

@@ -1,13 +1,12 @@
-//! Fast tables, for the upper levels: entries uncompressed, read where the file is mapped, under an index made for few
-//! misses of the processor's caches. Nothing is decoded and nothing is cached here; the pages are the kernel's.
-//! Format: docs/format/fast.md
+//! Fast tables, for the upper levels: uncompressed entries read in the mapped file, under an index built for few CPU
+//! cache misses. Nothing is decoded or cached here; the kernel caches the pages. Format: docs/format/fast.md
 //!
-//! A lookup descends through nodes of separators to a group of a few entries whose directory lies in front of them. Both
-//! are searched by heads, four bytes of each key. What is followed is checked as it is followed (B1): a place in the
-//! file is a slice of it or an error, nodes are left after as many steps as the footer says, and cursors go one way.
-//! Opening checks the tail; an extent's checksum is compared when a read that asks for checksums first touches it.
+//! A lookup descends through nodes of separators to a group: a few entries with a directory in front. Both are searched
+//! by heads, four bytes of each key. Every step is checked (B1): an offset is a slice of the file or an error, a
+//! descent takes as many steps as the footer has levels, and cursors move in one direction. Opening checks the tail.
+//! An extent's checksum is compared when a read with checksums first touches the extent.
 //!
-//! *Thread safety*: immutable, but for what is found out once.
+//! *Thread safety*: immutable, except lazily computed state.
 
 mod builder;
 mod cursor;
@@ -51,7 +50,7 @@ pub struct FastTable {
     heads: Heads,
     global: GlobalSeq,
     properties: Properties,
-    /// `None` where the table has no filter.
+    /// `None` if the table has no filter.
     filter: Option<FilterQuestion>,
     tombstones: Option<Arc<FragmentedTombstones>>,
     extents: CheckedExtents,
@@ -69,7 +68,7 @@ impl FastTable {
         (*self.mapping).as_ref()
     }
 
-    /// Compares the checksums of the extents that `start .. end` touches, each once.
+    /// Compares the checksums of all extents in `start..end`, once per extent.
     ///
     /// # Errors
     /// `Corruption`.

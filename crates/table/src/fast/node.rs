@@ -6,16 +6,16 @@ use base::{SeqNo, UserOrder};
 
 use super::heads::{Heads, StoredHead, rank};
 
-/// Children of a node, at the most.
+/// Children of a node, at most.
 const CHILDREN_MAX: usize = 64;
 
 /// A node's header: separators (1 byte), level (1), bytes of the prefix (2), bytes of the node (4).
 const HEADER_BYTES: usize = 8;
 
-/// Of nodes above each other; 64 to the power of 11 groups are more than a file has bytes.
+/// Levels of nodes, at most: 64^11 groups are more than a file has bytes.
 pub(super) const LEVELS_MAX: u32 = 11;
 
-/// A node in a file; nothing of it is believed but its bounds.
+/// A node in a file. Its bounds are checked, its contents are not.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a> {
     bytes: &'a [u8],
@@ -27,13 +27,13 @@ pub(super) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// Of the node that begins with `header`: its bytes.
+    /// Bytes of the node with this header.
     #[inline]
     pub(super) fn bytes_of(header: &[u8; HEADER_BYTES]) -> usize {
         header.get(4..).and_then(decode_u32).unwrap_or_default() as usize
     }
 
-    /// `bytes` are the whole node. `None` where there is no room for what the header says.
+    /// `bytes`: the whole node. `None` if it is shorter than its directory and prefix.
     #[inline]
     pub(super) fn parse(bytes: &'a [u8], heads: Heads) -> Option<Node<'a>> {
         let (header, rest) = bytes.split_first_chunk::<HEADER_BYTES>()?;
@@ -47,7 +47,7 @@ impl<'a> Node<'a> {
         Some(Node { bytes, level, heads, children, starts: starts.as_chunks().0, prefix })
     }
 
-    /// 1 above groups, one more above nodes.
+    /// 1 above groups, one more per level.
     #[inline]
     pub(super) fn level(&self) -> u8 {
         self.level
@@ -61,7 +61,7 @@ impl<'a> Node<'a> {
         self.children.len()
     }
 
-    /// Where a child lies.
+    /// Offset of a child.
     #[inline]
     pub(super) fn child(&self, nth: usize) -> Option<u64> {
         self.children.get(nth).map(|child| u64::from_le_bytes(*child))
@@ -73,12 +73,12 @@ impl<'a> Node<'a> {
         self.bytes.get(start(nth)?..start(nth + 1).unwrap_or(self.bytes.len()))
     }
 
-    /// What all user keys below begin with.
+    /// The common prefix of all user keys below.
     pub(super) fn prefix(&self) -> &'a [u8] {
         self.prefix
     }
 
-    /// Whether a separator has the head that is stored for it.
+    /// Whether the stored head of a separator is right.
     pub(super) fn has_head(&self, nth: usize, heads: Heads) -> bool {
         let rest = self.separator(nth).and_then(|separator| key::user_key(separator).strip_prefix(self.prefix));
         match self.heads.get(nth) {
@@ -87,7 +87,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The child under which internal keys like `target` lie. `None` where the node is damaged.
+    /// The child for internal key `target`. `None` if the node is damaged.
     #[inline]
     pub(super) fn child_for(&self, target: &[u8], heads: Heads, order: &base::InternalOrder) -> Option<usize> {
         let rest = match heads.strip(key::user_key(target), self.prefix) {
@@ -99,12 +99,12 @@ impl<'a> Node<'a> {
     }
 }
 
-/// Makes the nodes while groups are written. A node is complete before the one above it, and lies before it.
+/// Builds the nodes while groups are written. Children are complete before their parent, and lie before it.
 pub(super) struct NodesBuilder {
     heads: Heads,
-    /// Of each level the node being filled.
+    /// The open node of each level.
     open: Vec<OpenNode>,
-    /// The complete ones.
+    /// The complete nodes, encoded.
     nodes: Vec<u8>,
 }
 
@@ -115,7 +115,7 @@ struct OpenNode {
     /// The first user key below.
     first_key: Vec<u8>,
     children: Vec<u64>,
-    /// Between the children, and where each ends.
+    /// Separators between the children, and the end of each.
     separators: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -124,7 +124,7 @@ struct OpenNode {
 #[derive(Clone, Copy)]
 pub(super) struct Subtree<'a> {
     pub(super) at: u64,
-    /// After everything before the subtree, and not after its first key; internal.
+    /// Internal key: after every key before the subtree, and not after its first key.
     pub(super) separator: &'a [u8],
     /// User keys.
     pub(super) first_key: &'a [u8],
@@ -134,9 +134,9 @@ pub(super) struct Subtree<'a> {
 /// The nodes of a table.
 pub(super) struct Nodes {
     pub(super) bytes: Vec<u8>,
-    /// Of nodes above the groups.
+    /// Levels of nodes above the groups.
     pub(super) levels: u32,
-    /// Where the topmost node lies, or the only group.
+    /// Offset of the topmost node, or of the only group.
     pub(super) root: u64,
 }
 
@@ -145,7 +145,7 @@ impl NodesBuilder {
         NodesBuilder { heads, open: Vec::new(), nodes: Vec::new() }
     }
 
-    /// What they take so far.
+    /// Bytes of all nodes so far, about.
     pub(super) fn bytes(&self) -> usize {
         self.nodes.len() + self.open.iter().map(OpenNode::bytes).sum::<usize>()
     }
@@ -232,7 +232,7 @@ impl OpenNode {
     }
 }
 
-/// An internal key after `last` and not after `first`, which follows it; short where the order is that of bytes.
+/// An internal key after `last` and not after its successor `first`; shortened in bytewise order.
 pub(super) fn separator(out: &mut Vec<u8>, last: &[u8], first: &[u8], order: &UserOrder) {
     out.clear();
     let (last_user, first_user) = (key::user_key(last), key::user_key(first));

@@ -1,4 +1,4 @@
-//! Opening a fast table: its tail is checked and its numbers are bounded; what lies before it, when it is read.
+//! Opening a fast table: checks the tail and bounds its numbers. Other parts are checked when read.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use crate::reader::global_seq;
 use crate::{Properties, TableContext, tombstones};
 
 impl FastTable {
-    /// Opens the table that `mapping` shows, which has `file_bytes` bytes as far as the caller knows. Nobody may write to
-    /// the file while the table is open.
+    /// Opens the table in `mapping`. `file_bytes` is the expected size. The file must not be written while the table is
+    /// open.
     ///
     /// Takes time in proportion to the tail, an eight-thousandth of the file, and to the range tombstones.
     ///
     /// # Errors
-    /// `Corruption`: damage, or another size. `Unsupported`: a newer format. `InvalidArgument`: its keys are in another
-    /// order than `context` says.
+    /// `Corruption`: damage, or a size other than `file_bytes`. `Unsupported`: a newer format. `InvalidArgument`: the
+    /// key order differs from the order of `context`.
     pub fn open(
         mapping: Arc<dyn ReadMapping>,
         path: &Path,
@@ -77,7 +77,7 @@ impl FastTable {
         Ok(())
     }
 
-    /// The sequence number that every key takes, where the table was ingested under one.
+    /// The sequence number of every key, if the table was ingested under one.
     pub(super) fn global(&self) -> GlobalSeq {
         self.global
     }

@@ -1,4 +1,4 @@
-//! A table as one read sees it, and the descent that all searches share.
+//! A table's parts for one read, and the descent shared by all searches.
 
 use base::{Error, Result};
 
@@ -7,14 +7,14 @@ use super::group::Group;
 use super::heads::Heads;
 use super::node::Node;
 
-/// The parts of the mapped file that reads follow.
+/// The parts of the mapped file used by a read.
 #[derive(Clone, Copy)]
 pub(super) struct Reading<'a> {
     pub(super) table: &'a FastTable,
     /// The groups.
     pub(super) data: &'a [u8],
     pub(super) nodes: &'a [u8],
-    /// Checksums are compared, unless they were before.
+    /// Compare checksums, once per extent.
     verify: bool,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Reading<'a> {
         Ok(group)
     }
 
-    /// The node at `at` of the nodes, of which `level` is expected.
+    /// The node at `at` of the nodes. Fails if its level is not `level`.
     #[inline(always)]
     pub(super) fn node(&self, at: usize, level: u32) -> Result<Node<'a>> {
         let rest = self.nodes.get(at..).unwrap_or_default();
@@ -74,7 +74,7 @@ impl<'a> Reading<'a> {
         if self.verify { self.table.check_extents(at, at + len) } else { Ok(()) }
     }
 
-    /// The place of the group to which `choose` leads; the table is not empty.
+    /// Offset of the group reached by `choose`. The table must not be empty.
     #[inline]
     pub(super) fn descend(&self, choose: impl Fn(&Node<'a>) -> Option<usize>) -> Result<usize> {
         let mut at = self.table.footer.root as usize;
@@ -91,7 +91,7 @@ impl<'a> Reading<'a> {
         child.ok_or_else(|| self.damaged("a node", self.data.len() + at))
     }
 
-    /// The place of the group that internal keys like `target` lie in.
+    /// Offset of the group for internal key `target`.
     #[inline]
     pub(super) fn group_for(&self, target: &[u8]) -> Result<usize> {
         self.descend(|node| node.child_for(target, self.heads(), &self.table.order))

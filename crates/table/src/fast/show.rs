@@ -1,4 +1,4 @@
-//! What the command line shows of a fast table beside what all tables have.
+//! The layout of a fast table, for the command line.
 
 use base::Result;
 
@@ -25,8 +25,7 @@ impl FastTable {
         lines
     }
 
-    /// Shows `visit` every group: where it lies, its bytes, its entries and its first internal key, until it returns
-    /// false.
+    /// Passes offset, bytes, entries and first internal key of every group to `visit`, until it returns false.
     pub(crate) fn for_each_group(&self, mut visit: impl FnMut(usize, usize, usize, &[u8]) -> bool) -> Result<()> {
         let (reading, mut at) = (self.reading(true), 0);
         while at < reading.data.len() {

@@ -1,5 +1,5 @@
-//! Checking a whole fast table: every checksum, every byte's meaning, the order of keys, that heads and separators are
-//! those of the keys, that the filter knows every key, and that the counts are those of the properties.
+//! Verifies a whole fast table: checksums, structure, key order, heads, separators, filter, and the counts of the
+//! properties.
 
 use base::{Error, ParsedKey, Result, key};
 
@@ -11,7 +11,7 @@ use super::reading::Reading;
 use crate::filter::FilterReader;
 use crate::reader::{Counts, unknown_kind};
 
-/// A subtree that has no parent yet.
+/// A subtree without a parent so far.
 #[derive(Clone, Copy)]
 struct Subtree {
     at: u64,
@@ -24,11 +24,11 @@ struct Pass<'a> {
     reading: Reading<'a>,
     filter: Option<FilterReader<&'a [u8]>>,
     counts: Counts,
-    /// Of the groups checked.
+    /// End of the groups checked so far.
     end: usize,
     previous_bytes: usize,
     last_key: &'a [u8],
-    /// Of each level, groups included, what the next node above it must be made of.
+    /// By level, groups first: the children the next node above must have.
     orphans: Vec<Vec<Subtree>>,
 }
 
@@ -39,7 +39,7 @@ impl FastTable {
             return Err(Error::corruption("the file has another table than the one that is open"));
         }
         self.extents.compare_all(self.bytes())?;
-        // Their checksums were just compared.
+        // All checksums were just compared.
         let reading = self.reading(false);
         let filter = match &self.filter {
             Some(question) if question.by_whole_keys() && !self.order.user.equal_keys_can_differ() => {

@@ -12,8 +12,8 @@ const FILTER_BYTES_MAX: u64 = 0xffff_ffc0;
 /// Steps from one probe to the next.
 const PROBE_FACTOR: u32 = 0x9e37_79b9;
 
-/// Collects keys, then writes their filter; sizes, probe counts and bits are those RocksDB would write for the same
-/// keys (without its `optimize_filters_for_memory`).
+/// Collects keys, then writes their filter. Size, probe count and bits equal RocksDB's for the same keys (without its
+/// `optimize_filters_for_memory`).
 #[derive(Debug)]
 pub struct BloomBuilder {
     millibits_per_key: u64,
@@ -21,11 +21,11 @@ pub struct BloomBuilder {
 }
 
 impl BloomBuilder {
-    /// `bits_per_key` counts between 1 and 100, to three decimals. (RocksDB takes less than 0.5 as "no filter": that
-    /// is for the caller to see.)
+    /// `bits_per_key` is clamped to 1 to 100, with three decimals. RocksDB takes less than 0.5 as "no filter"; the
+    /// caller handles this case.
     pub fn new(bits_per_key: f64) -> Self {
         let bits = if bits_per_key.is_nan() { 100.0 } else { bits_per_key.clamp(1.0, 100.0) };
-        // Nudged upwards, so that numbers of three decimals come out the same on every machine.
+        // Nudged upwards, so three-decimal numbers give the same result on every machine.
         let millibits_per_key = (bits * 1000.0 + 0.500_001) as u64;
         BloomBuilder { millibits_per_key, hashes: Vec::new() }
     }
@@ -42,7 +42,7 @@ impl BloomBuilder {
         }
     }
 
-    /// Keys that were added since the last `finish`.
+    /// Keys added since the last `finish`.
     pub fn len(&self) -> usize {
         self.hashes.len()
     }
@@ -51,7 +51,7 @@ impl BloomBuilder {
         self.hashes.is_empty()
     }
 
-    /// Bytes that `finish` would return.
+    /// Size of the result of `finish`, in bytes.
     pub fn filter_bytes(&self) -> usize {
         let bits = (self.hashes.len() as u64).saturating_mul(self.millibits_per_key).div_ceil(1000);
         let bytes = bits.div_ceil(8).min(FILTER_BYTES_MAX);
@@ -63,7 +63,7 @@ impl BloomBuilder {
         self.hashes.capacity() * size_of::<u64>()
     }
 
-    /// The filter of the keys added so far; the builder is empty again.
+    /// The filter of the keys added so far. Empties the builder.
     pub fn finish(&mut self) -> Vec<u8> {
         let probes = probes_for(self.millibits_per_key);
         let mut filter = vec![0; self.filter_bytes()];
@@ -81,7 +81,7 @@ impl BloomBuilder {
     }
 }
 
-/// How a filter that was read is probed.
+/// Parameters to probe a filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bloom {
     lines: u32,
@@ -89,12 +89,12 @@ pub(super) struct Bloom {
 }
 
 impl Bloom {
-    /// `metadata` is what follows the marker; `bits_bytes` the length of what precedes it.
+    /// `metadata`: the bytes after the marker. `bits_bytes`: the length of the lines.
     pub(super) fn parse(metadata: [u8; 4], bits_bytes: usize) -> Option<Bloom> {
         let [0, block_and_probes, 0, 0] = metadata else { return None };
         let lines = u32::try_from(bits_bytes / LINE_BYTES).ok()?;
         let whole = bits_bytes.is_multiple_of(LINE_BYTES);
-        // The top three bits, where set, announce larger lines, which nobody ever wrote.
+        // The top three bits, if set, announce larger lines; no version ever wrote them.
         ((1..=30).contains(&block_and_probes) && whole && lines > 0)
             .then_some(Bloom { lines, probes: block_and_probes })
     }
@@ -104,7 +104,7 @@ impl Bloom {
         self.line(filter, hash).is_none_or(|line| has_bits(line, (hash >> 32) as u32, self.probes))
     }
 
-    /// The line that holds all bits of a key; `None` cannot occur for the bytes `parse` was given.
+    /// The line of all bits of a key. `None` cannot occur for the bytes given to `parse`.
     #[inline]
     pub(super) fn line(self, filter: &[u8], hash: u64) -> Option<&[u8; LINE_BYTES]> {
         filter.as_chunks().0.get(line_of(hash, self.lines))
@@ -143,8 +143,7 @@ fn has_bits(line: &[u8; LINE_BYTES], mut hash: u32, probes: u8) -> bool {
     all & 1 != 0
 }
 
-/// The number of probes that RocksDB found best for a number of bits; fewer than in theory, as a line's crowding
-/// varies.
+/// RocksDB's best probe count for a number of bits: fewer than in theory, because line load varies.
 fn probes_for(millibits_per_key: u64) -> u8 {
     /// Largest millibits a key for 1, 2, 3... probes.
     const LIMITS: [u64; 12] = [2080, 3580, 5100, 6640, 8300, 10070, 11720, 14001, 16050, 18300, 22001, 25501];

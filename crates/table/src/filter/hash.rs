@@ -1,7 +1,7 @@
 //! RocksDB's 32-bit hash of the murmur family: picks the bits of legacy Bloom filters, and the buckets of the hash
 //! index inside data blocks.
 
-/// Hashes `bytes`. The last one to three bytes count as *signed*: the format was fixed by a compiler whose `char` was.
+/// Hashes `bytes`. The last one to three bytes count as *signed*: the original compiler's `char` was signed.
 pub fn rocks_hash(bytes: &[u8], seed: u32) -> u32 {
     const FACTOR: u32 = 0xc6a4_a793;
     let mut hash = seed ^ (bytes.len() as u32).wrapping_mul(FACTOR);

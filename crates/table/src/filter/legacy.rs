@@ -5,17 +5,17 @@ use super::hash::rocks_hash;
 
 const SEED: u32 = 0xbc9f_1d34;
 
-/// How a filter that was read is probed.
+/// Parameters to probe a filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LegacyBloom {
     lines: u32,
     probes: u8,
-    /// A power of two: the writer's cache line need not be ours.
+    /// A power of two: the writer's cache line size may differ from ours.
     line_bytes: usize,
 }
 
 impl LegacyBloom {
-    /// `bits_bytes` is the length of what precedes the metadata.
+    /// `bits_bytes`: the length of the lines.
     pub(super) fn parse(probes: u8, lines: [u8; 4], bits_bytes: usize) -> Option<LegacyBloom> {
         let lines = u32::from_le_bytes(lines);
         let line_bytes = bits_bytes.checked_div(lines as usize)?;

@@ -1,8 +1,8 @@
-//! Filters: what a table keeps so that most lookups of absent keys never reach its data blocks.
+//! Filters: let most lookups of absent keys skip the data blocks.
 //!
-//! The layouts are RocksDB's. Written: its cache-local Bloom filter (format version 5). Read: that one, the Ribbon
-//! filter, and the Bloom filter of older versions. A filter ends with five bytes that say what it is; one that is
-//! unknown or damaged answers "may match", so that it costs reads and never a key (B1).
+//! The layouts are RocksDB's. Written: its cache-local Bloom filter (format version 5). Read: also the Ribbon filter
+//! and the Bloom filter of older versions. A filter's last five bytes identify it. An unknown or damaged filter answers
+//! "may match": it costs reads, never a key (B1).
 
 mod bloom;
 mod hash;
@@ -20,5 +20,5 @@ pub(crate) use question::FilterQuestion;
 pub use reader::FilterReader;
 pub use xxph3::xxph3_64 as key_hash;
 
-/// Bytes at a filter's end that say what it is.
+/// Bytes at a filter's end: its metadata.
 const METADATA_BYTES: usize = 5;

@@ -1,4 +1,4 @@
-//! What a table's filter is asked about a key, whatever holds the filter; and the counting of its answers.
+//! Queries a table's filter by key, for every filter storage, and counts the answers.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use base::{Result, UserOrder};
 
 use crate::{Properties, TableContext};
 
-/// Which parts of keys are in a filter.
+/// The parts of keys present in a filter.
 pub(crate) struct FilterQuestion {
     whole_keys: bool,
-    /// The extractor whose prefixes are in the filter; `None` where there are none, or the family's extractor is
-    /// another by now.
+    /// Extractor of the prefixes in the filter. `None` if the filter has no prefixes, or the family's extractor has
+    /// changed.
     prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
 }
 
@@ -32,7 +32,7 @@ impl FilterQuestion {
         self.whole_keys
     }
 
-    /// False where the table certainly holds no entry of `user_key`. `ask` asks the filter itself.
+    /// False if the table certainly holds no entry of `user_key`. `ask` queries the filter itself.
     #[inline]
     pub(crate) fn may_hold_key(
         &self,
@@ -53,7 +53,7 @@ impl FilterQuestion {
         Ok(may_match)
     }
 
-    /// False where no key at or after `user_key` has its prefix.
+    /// False if no key at or after `user_key` has its prefix.
     pub(crate) fn may_hold_prefix(
         &self,
         user_key: &[u8],

@@ -1,4 +1,4 @@
-//! Probing a filter of any kind, as its metadata tells.
+//! Probes a filter. Its metadata selects the kind.
 
 use super::METADATA_BYTES;
 use super::bloom::{self, Bloom};
@@ -6,10 +6,10 @@ use super::legacy::LegacyBloom;
 use super::ribbon::{self, Ribbon};
 use super::xxph3::xxph3_64;
 
-/// Keys whose memory accesses are made to overlap.
+/// Keys probed with overlapping memory accesses.
 const BATCH_MAX: usize = 32;
 
-/// A filter's bytes, owned or borrowed, and how to probe them. Cheap to make: only the metadata is looked at.
+/// A filter's bytes, owned or borrowed, and how to probe them. Cheap to make: parses only the metadata.
 #[derive(Clone, Debug)]
 pub struct FilterReader<B> {
     bytes: B,
@@ -21,12 +21,12 @@ enum Kind {
     Bloom(Bloom),
     Ribbon(Ribbon),
     Legacy(LegacyBloom),
-    /// Cannot be told, or written by something newer: every key may match.
+    /// Unrecognized, or written by a newer version: every key may match.
     Unknown,
 }
 
 impl<B: AsRef<[u8]>> FilterReader<B> {
-    /// Never fails: bytes that make no sense give a filter that every key passes.
+    /// Never fails: every key passes a malformed filter.
     pub fn new(bytes: B) -> Self {
         let kind = Kind::parse(bytes.as_ref());
         FilterReader { bytes, kind }
@@ -46,7 +46,7 @@ impl<B: AsRef<[u8]>> FilterReader<B> {
         }
     }
 
-    /// False where `key` is certainly not among the keys the filter was built from.
+    /// False if `key` is certainly not in the filter.
     #[inline]
     pub fn may_match(&self, key: &[u8]) -> bool {
         match self.kind {
@@ -56,8 +56,8 @@ impl<B: AsRef<[u8]>> FilterReader<B> {
         }
     }
 
-    /// The same by `key_hash(key)`, for a key that is looked for in many tables. A legacy filter goes by another hash
-    /// and answers true.
+    /// The same by `key_hash(key)`, for a key probed in many tables. A legacy filter uses a different hash and returns
+    /// true.
     #[inline]
     pub fn may_match_hash(&self, hash: u64) -> bool {
         match self.kind {
@@ -76,7 +76,7 @@ impl<B: AsRef<[u8]>> FilterReader<B> {
         };
         let bytes = self.bytes();
         for batch in keys.chunks(BATCH_MAX) {
-            // One bit of each line first, and no branch on it: the lines come from memory side by side.
+            // First one bit of each line, without branches, so the cache misses of the lines overlap.
             let mut hashes = [0; BATCH_MAX];
             let done = matches.len();
             for (hash, key) in hashes.iter_mut().zip(batch) {

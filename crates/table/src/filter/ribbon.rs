@@ -1,10 +1,9 @@
-//! RocksDB's Ribbon filter (Dillinger and Walzer, "Ribbon filter: practically smaller than Bloom and Xor"): a key is
-//! in the set if a 128-bit row of coefficients, derived from its hash, times the stored solution gives the result that
-//! its hash calls for. Read only.
+//! RocksDB's Ribbon filter (Dillinger and Walzer, "Ribbon filter: practically smaller than Bloom and Xor"). Read only.
+//! A key's hash gives a 128-bit coefficient row and an expected result. The key matches if the row times the stored
+//! solution equals the result.
 //!
 //! Layout: 16-byte segments, then the metadata: `fe`, seed, number of blocks (u24). A block is 128 slots of the
-//! solution, one segment a result bit; the first blocks have one bit less than the rest, so that the whole fits any
-//! number of segments.
+//! solution, one segment per result bit. The first blocks have one bit less, so any number of segments fits.
 
 /// First metadata byte, as signed -2.
 pub(super) const MARKER: u8 = 0xfe;
@@ -21,19 +20,19 @@ const COEFFICIENT_XOR: u64 = 0xc367_844a_6e52_731d;
 const SEED_FACTOR: u64 = 0xc782_19a2_3eea_dd03;
 const SEED_MASK: u64 = 0xf0f0_f0f0_f0f0_f0f0;
 
-/// How a filter that was read is probed.
+/// Parameters to probe a filter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ribbon {
     seed: u64,
     /// Slots at which a row may start.
     starts: u64,
-    /// Segments of a block from `upper_start` on; one less before.
+    /// Segments per block from `upper_start` on; one fewer before.
     upper_columns: u32,
     upper_start: u32,
 }
 
 impl Ribbon {
-    /// `metadata` is what follows the marker; `segment_bytes` the length of what precedes it.
+    /// `metadata`: the bytes after the marker. `segment_bytes`: the length of the segments.
     pub(super) fn parse(metadata: [u8; 4], segment_bytes: usize) -> Option<Ribbon> {
         let [ordinal_seed, low, middle, high] = metadata;
         let blocks = u32::from_le_bytes([low, middle, high, 0]);
@@ -66,7 +65,7 @@ impl Ribbon {
 
         let mixed = hash.wrapping_mul(COEFFICIENT_FACTOR);
         let row = (u128::from(mixed) << 64 | u128::from(mixed ^ COEFFICIENT_XOR)) | 1;
-        // The row lies across two blocks, unless it starts with one; the part in the second is then empty.
+        // The row spans two blocks unless it starts with a block; then the part in the second is empty.
         let left = row << shift;
         let right = row.checked_shr(128 - shift).unwrap_or(0);
         let expected = mixed.swap_bytes() as u32;
@@ -87,7 +86,7 @@ impl Ribbon {
     }
 }
 
-/// Builders count their seeds from 0; this spreads such a number over 32 bits, which is all that is kept.
+/// Spreads a builder's ordinal seed, counted from 0, over the 32 bits kept.
 fn raw_seed(ordinal: u8) -> u64 {
     let spread = u64::from(ordinal).wrapping_mul(SEED_FACTOR);
     (spread ^ ((spread & SEED_MASK) >> 4)) & 0xffff_ffff

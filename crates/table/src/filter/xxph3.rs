@@ -1,6 +1,5 @@
-//! The 64-bit hash behind RocksDB's filters: XXH3 as it stood in xxHash 0.7.2, before it was final. Stock XXH3 gives
-//! other values for nearly every length, and the value of the empty string is RocksDB's own. Seed 0 only, which is all
-//! that filters use.
+//! The 64-bit hash of RocksDB's filters: XXH3 as of xxHash 0.7.2, before it was final. Stock XXH3 gives other values
+//! for nearly every length. The value of the empty string is RocksDB's own. Filters use seed 0 only.
 
 const PRIME32_1: u64 = 0x9e37_79b1;
 const PRIME32_2: u64 = 0x85eb_ca77;
@@ -11,7 +10,7 @@ const PRIME64_3: u64 = 0x1656_67b1_9e37_79f9;
 const PRIME64_4: u64 = 0x85eb_ca77_c2b2_ae63;
 const PRIME64_5: u64 = 0x27d4_eb2f_1656_67c5;
 
-/// What long inputs are mixed with. Its bytes are read as little-endian words at any byte offset.
+/// Mixed into inputs. Its bytes are read as little-endian words at any byte offset.
 const SECRET_BYTES: usize = 192;
 const SECRET: [u8; SECRET_BYTES] = secret_bytes([
     0xb8fe6c3923a44bbe7c01812cf721ad1c,
@@ -29,10 +28,10 @@ const SECRET: [u8; SECRET_BYTES] = secret_bytes([
 ]);
 
 const STRIPE_BYTES: usize = 64;
-/// Secret bytes that each stripe of a block moves on by.
+/// Secret bytes to advance per stripe of a block.
 const STRIPE_STEP: usize = 8;
 const BLOCK_BYTES: usize = (SECRET_BYTES - STRIPE_BYTES) / STRIPE_STEP * STRIPE_BYTES;
-/// Longest input that is hashed without stripes.
+/// Longest input hashed without stripes.
 const MEDIUM_MAX: usize = 240;
 /// The smallest secret the algorithm allows; offsets for medium lengths count back from its end.
 const SECRET_BYTES_MIN: usize = 136;
@@ -80,7 +79,7 @@ fn of_9_to_16(input: &[u8]) -> u64 {
     avalanche((input.len() as u64).wrapping_add(low).wrapping_add(high).wrapping_add(fold(low, high)))
 }
 
-/// Sixteen bytes at a time, from both ends towards the middle, where they may overlap.
+/// Sixteen bytes at a time, from both ends towards the middle; the two may overlap.
 fn of_17_to_128(input: &[u8]) -> u64 {
     let mut sum = (input.len() as u64).wrapping_mul(PRIME64_1);
     for pair in 0..=(input.len() - 1) / 32 {
@@ -125,7 +124,7 @@ fn of_long(input: &[u8]) -> u64 {
     avalanche(sum)
 }
 
-/// Takes in the whole stripes at the front of `bytes`.
+/// Accumulates the whole stripes at the front of `bytes`.
 fn accumulate_stripes(lanes: &mut [u64; 8], bytes: &[u8]) {
     for (i, stripe) in bytes.as_chunks::<STRIPE_BYTES>().0.iter().enumerate() {
         accumulate(lanes, stripe, STRIPE_STEP * i);
@@ -142,7 +141,7 @@ fn accumulate(lanes: &mut [u64; 8], stripe: &[u8; STRIPE_BYTES], secret_at: usiz
     }
 }
 
-/// Mixes the 16 bytes at `at` with those of the secret at `secret_at`.
+/// Mixes the 16 bytes at `at` with the secret's at `secret_at`.
 #[inline]
 fn mix16(input: &[u8], at: usize, secret_at: usize) -> u64 {
     fold(word(input, at) ^ secret(secret_at), word(input, at + 8) ^ secret(secret_at + 8))
@@ -174,7 +173,7 @@ fn avalanche(mut hash: u64) -> u64 {
     hash ^ (hash >> 32)
 }
 
-/// Lays out sixteen bytes a number, first byte first.
+/// Lays out sixteen bytes per number, first byte first.
 #[expect(clippy::indexing_slicing, reason = "evaluated when compiled")]
 const fn secret_bytes(rows: [u128; SECRET_BYTES / 16]) -> [u8; SECRET_BYTES] {
     let mut bytes = [0; SECRET_BYTES];

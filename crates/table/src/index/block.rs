@@ -1,5 +1,5 @@
-//! An index block, taken apart when it is loaded: keys whole, handles decoded, so that a search touches nothing but
-//! them and cannot meet a malformed entry any more (B1).
+//! An index block, decoded at load into whole keys and handles. A search touches only these and meets no malformed
+//! entry (B1).
 
 use std::cmp::Ordering;
 
@@ -10,12 +10,12 @@ use base::{Error, InternalOrder, Result};
 use crate::block::{Block, Entry, parse_entry, parse_index_entry};
 use crate::handle::BlockHandle;
 
-/// How a table's index blocks are written: properties of the table tell.
+/// Encoding of a table's index blocks, from the table's properties.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IndexFormat {
     /// Separators are user keys; else internal keys.
     pub user_keys: bool,
-    /// Values have no length, and handles are coded as differences where keys share a prefix.
+    /// Values have no length. Handles are delta-coded if keys share a prefix.
     pub delta_values: bool,
     /// Every value ends with the first internal key of its block.
     pub first_keys: bool,
@@ -30,12 +30,12 @@ struct Slot {
     size: u32,
 }
 
-/// One entry: a block and what bounds it.
+/// One entry: a block and its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IndexSlot<'a> {
-    /// User key or internal key, as the format says.
+    /// User key or internal key, by the format.
     pub separator: &'a [u8],
-    /// Empty where the index has none.
+    /// Empty if the index has none.
     pub first_key: &'a [u8],
     pub handle: BlockHandle,
 }
@@ -48,7 +48,7 @@ pub struct IndexBlock {
 }
 
 impl IndexBlock {
-    /// Takes `block` apart. Handles must lie below `limit`.
+    /// Decodes `block`. Handles must lie below `limit`.
     ///
     /// # Errors
     /// `Corruption`: a malformed entry.
@@ -86,7 +86,7 @@ impl IndexBlock {
         Ok(index)
     }
 
-    /// Reads an entry's value, appends the slot, and returns where the next entry begins.
+    /// Decodes an entry's value, appends the slot, and returns the offset of the next entry.
     fn push_value(
         &mut self,
         block: &Block,
@@ -146,8 +146,8 @@ impl IndexBlock {
         })
     }
 
-    /// The first entry whose separator is at or after the internal key `target`: the first block that can hold it.
-    /// `len()` where there is none.
+    /// The first entry with a separator at or after the internal key `target`: the first candidate block. `len()` if
+    /// there is none.
     pub fn seek(&self, target: &[u8], order: &InternalOrder) -> usize {
         let target_user = key::user_key(target);
         let (mut low, mut high) = (0, self.slots.len());

@@ -7,15 +7,15 @@ use super::IndexFormat;
 use crate::block::shared_prefix;
 use crate::handle::BlockHandle;
 
-/// How many times a block's bytes its keys may have once they are written out: half of what readers take.
+/// Bound on expanded keys as a multiple of the block's size: half of the readers' bound.
 const EXPANSION_MAX: usize = 32;
 
-/// An entry to write. The separator is an internal key; formats of user keys cut its trailer off.
+/// An entry to write. The separator is an internal key; user-key formats cut off its trailer.
 #[derive(Clone, Copy, Debug)]
 pub struct IndexEntry<'a> {
     pub separator: &'a [u8],
     pub handle: BlockHandle,
-    /// Written where the format has first keys.
+    /// Written if the format has first keys.
     pub first_key: &'a [u8],
 }
 
@@ -26,7 +26,7 @@ pub struct IndexBlockBuilder {
     bytes: Vec<u8>,
     restarts: Vec<u32>,
     since_restart: usize,
-    /// Bytes of the keys so far, written out.
+    /// Size of the expanded keys so far, in bytes.
     expanded_bytes: usize,
     last_key: Vec<u8>,
     last_handle: BlockHandle,
@@ -85,18 +85,18 @@ impl IndexBlockBuilder {
         self.since_restart += 1;
     }
 
-    /// Whether the keys, `key` among them, would be larger than readers let a block of these bytes claim (B2). A key at a
-    /// restart point is there whole, and so keeps to the bound.
+    /// Whether the expanded keys, with `key`, would exceed the bound of readers (B2). A key at a restart point is
+    /// stored whole, so it keeps to the bound.
     fn expands_too_far(&self, key: &[u8]) -> bool {
         self.since_restart > 0 && self.expanded_bytes + key.len() > self.bytes.len().saturating_mul(EXPANSION_MAX)
     }
 
-    /// Bytes the block would have if it ended now.
+    /// Size of the block if it ended now, in bytes.
     pub fn estimated_bytes(&self) -> usize {
         self.bytes.len() + self.restarts.len() * 4 + 4
     }
 
-    /// Ends the block and shows its bytes.
+    /// Ends the block and returns its bytes.
     pub fn finish(&mut self) -> &[u8] {
         for &restart in &self.restarts {
             put_u32(&mut self.bytes, restart);

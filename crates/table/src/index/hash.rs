@@ -1,5 +1,5 @@
-//! The two meta blocks of index type "hash": for each key prefix, which index entries it spans. The index itself is the
-//! binary one, so readers without a use for prefixes ignore them. Format: docs/format/table.md, "Hash index".
+//! The two meta blocks of index type "hash": the index entries of each key prefix. The index itself is binary, so
+//! readers may ignore them. Format: docs/format/table.md, "Hash index".
 
 use base::coding::put_varint64;
 
@@ -7,7 +7,7 @@ use base::coding::put_varint64;
 pub const PREFIXES_NAME: &str = "rocksdb.hashindex.prefixes";
 pub const METADATA_NAME: &str = "rocksdb.hashindex.metadata";
 
-/// Collects prefixes as keys pass by.
+/// Collects prefixes as keys are added.
 #[derive(Debug, Default)]
 pub struct PrefixBlocks {
     prefixes: Vec<u8>,
@@ -39,7 +39,7 @@ impl PrefixBlocks {
         }
     }
 
-    /// The contents of the two blocks: prefixes one behind the other, and their metadata.
+    /// The contents of the two blocks: concatenated prefixes, and their metadata.
     pub fn finish(mut self) -> (Vec<u8>, Vec<u8>) {
         self.flush();
         (self.prefixes, self.metadata)

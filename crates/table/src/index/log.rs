@@ -1,5 +1,5 @@
-//! The index entries of a table being written, kept until its end: only then is it known whether user keys tell the
-//! blocks apart, or the separators need their sequence numbers.
+//! Index entries of a table being written, kept until its end. Only then is it known if user keys tell the blocks
+//! apart, or the separators need their sequence numbers.
 
 use base::coding::{Reader, put_prefixed};
 use base::key;
@@ -8,7 +8,7 @@ use base::{InternalOrder, Result, SeqNo, ValueKind};
 use super::IndexEntry;
 use crate::handle::BlockHandle;
 
-/// Entries one behind the other in a single buffer. Handles are not in it: blocks may be written later than logged.
+/// Entries back to back in one buffer. Handles are kept elsewhere: blocks may be written later than logged.
 #[derive(Debug, Default)]
 pub struct IndexLog {
     bytes: Vec<u8>,
@@ -44,16 +44,16 @@ impl IndexLog {
         self.needs_trailers
     }
 
-    /// About the bytes the index will take.
+    /// Approximate size of the index, in bytes.
     pub fn estimated_bytes(&self) -> usize {
         const HANDLE_AND_RESTART_BYTES: usize = 8;
         self.bytes.len() + HANDLE_AND_RESTART_BYTES * self.entries
     }
 
-    /// Shows the entries in order, with the handles of the blocks in the order logged.
+    /// Passes the entries in order to `visit`, with `handles` in the order logged.
     ///
     /// # Errors
-    /// Whatever `visit` returns.
+    /// Errors of `visit`.
     pub fn for_each(&self, handles: &[BlockHandle], mut visit: impl FnMut(IndexEntry<'_>) -> Result<()>) -> Result<()> {
         assert_eq!(handles.len(), self.entries, "every block logged is written");
         let mut reader = Reader::new(&self.bytes);
@@ -66,14 +66,14 @@ impl IndexLog {
     }
 }
 
-/// Shortens the internal key `separator` to one before the internal key `next`; tells whether it did.
+/// Shortens the internal key `separator` to one before the internal key `next`; returns whether it did.
 fn shorten(separator: &mut Vec<u8>, next: &[u8], order: &InternalOrder) -> bool {
     let user_len = separator.len().saturating_sub(key::TRAILER_BYTES);
     let trailer = separator.split_off(user_len);
     let original = separator.clone();
     order.user.shorten_separator(separator, key::user_key(next));
     if separator.len() <= original.len() && order.user.compare(&original, separator).is_lt() {
-        // Any trailer will do: no entry has this user key. RocksDB's tools want a kind they know.
+        // Any trailer will do: no entry has this user key. RocksDB's tools expect a known kind.
         let first = key::pack_trailer(SeqNo::MAX, ValueKind::Value as u8);
         separator.extend_from_slice(&first.to_le_bytes());
         return true;

@@ -1,5 +1,5 @@
-//! The index: for every data block a separator, at or after the block's last key and before the next block's first,
-//! and the block's handle. One block, or two levels of them. Format: docs/format/table.md, "Index".
+//! The index: each data block's handle and separator. A separator is at or after the block's last key and before the
+//! next block's first. One block, or two levels. Format: docs/format/table.md, "Index".
 
 mod block;
 mod builder;

@@ -11,7 +11,7 @@ use super::{ExternalFile, Properties, names};
 use crate::block::{Block, walk};
 
 impl Properties {
-    /// Reads every property. Those without a meaning here are kept in `other`.
+    /// Reads every property. Unknown ones are kept in `other`.
     ///
     /// # Errors
     /// `Corruption`: a malformed block or value. `Unsupported`: an index of an unknown type.

@@ -7,7 +7,7 @@ use base::coding::put_varint64;
 use super::{Properties, names};
 use crate::block::BlockBuilder;
 
-/// What RocksDB writes for the name of something that is not there.
+/// RocksDB's name for an absent object.
 pub(super) const NO_NAME: &str = "nullptr";
 
 /// Stands for "no family" in the file.

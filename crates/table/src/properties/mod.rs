@@ -1,4 +1,4 @@
-//! What a table says of itself. Format and names: docs/format/table.md, "Properties".
+//! A table's properties. Format and names: docs/format/table.md, "Properties".
 
 mod decode;
 mod encode;
@@ -12,13 +12,13 @@ use crate::TableOrigin;
 
 /// The name of the block in the metaindex.
 pub const BLOCK_NAME: &str = "rocksdb.properties";
-/// The property that RocksDB changes in place when it ingests a table.
+/// The property RocksDB patches in place when it ingests a table.
 pub const GLOBAL_SEQNO_NAME: &str = names::GLOBAL_SEQNO;
 
-/// How the names of RocksDB's comparators end whose keys carry timestamps.
+/// Suffix of the names of RocksDB's comparators with timestamps.
 const TIMESTAMPED: &str = ".u64ts";
 
-/// The property names that readers and writers here give a meaning to.
+/// The property names known to readers and writers here.
 pub(crate) mod names {
     pub const INDEX_TYPE: &str = "rocksdb.block.based.table.index.type";
     pub const PREFIX_FILTERING: &str = "rocksdb.block.based.table.prefix.filtering";
@@ -60,7 +60,7 @@ pub(crate) mod names {
     pub const TOP_LEVEL_INDEX_SIZE: &str = "rocksdb.top-level.index.size";
 }
 
-/// A table's properties. Sizes are bytes, times seconds since the epoch; names are empty where the table has none.
+/// A table's properties. Sizes are bytes, times seconds since the epoch. A name is empty if the table has none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
     pub data_bytes: u64,
@@ -99,17 +99,17 @@ pub struct Properties {
     pub session_id: String,
     pub host_id: String,
     pub original_file_number: u64,
-    /// Set in tables made to be ingested.
+    /// Set in tables made for ingestion.
     pub external: Option<ExternalFile>,
-    /// Every other property, as it stands in the file.
+    /// Every other property, as stored.
     pub other: BTreeMap<String, Vec<u8>>,
 }
 
-/// What a table made to be ingested carries.
+/// Properties of a table made for ingestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExternalFile {
     pub version: u32,
-    /// The number patched into the file; 0 where none was.
+    /// The number patched into the file; 0 if none.
     pub global_seqno: u64,
 }
 
@@ -137,7 +137,7 @@ impl Properties {
     }
 
     /// # Errors
-    /// `InvalidArgument`: the table's keys are in another order. `Unsupported`: and carry timestamps.
+    /// `InvalidArgument`: the table's keys are in another order. `Unsupported`: they also carry timestamps.
     pub(crate) fn check_order(&self, order: &UserOrder) -> Result<()> {
         let expected = order.name();
         if self.comparator.is_empty() || self.comparator == expected {
@@ -150,7 +150,7 @@ impl Properties {
         })
     }
 
-    /// Notes where the table comes from and what its keys and operands mean.
+    /// Records the table's origin and the meaning of its keys and operands.
     pub(crate) fn set_origin(&mut self, origin: &TableOrigin, order: &UserOrder, merge_operator: &str) {
         self.family_id = origin.family.map(|family| family.0);
         self.family_name.clone_from(&origin.family_name);
@@ -165,8 +165,8 @@ impl Properties {
         self.original_file_number = origin.file_number.0;
     }
 
-    /// The properties of a part of the table: counts and sizes times `part / whole`, rounded up. `index_partitions` and
-    /// whatever names the file or how it was made stay as they are.
+    /// The properties of a part of the table: counts and sizes times `part / whole`, rounded up. Other fields, such as
+    /// `index_partitions`, stay as they are.
     pub(crate) fn in_proportion(&self, part: u64, whole: u64) -> Properties {
         let mut properties = self.clone();
         let (part, whole) = (u128::from(part.min(whole)), u128::from(whole.max(1)));
@@ -183,7 +183,7 @@ impl Properties {
             &mut properties.merge_operands,
             &mut properties.range_deletions,
         ] {
-            // No more than it was, since the part is no more than the whole.
+            // At most the old number, as the part is at most the whole.
             *number = (u128::from(*number) * part).div_ceil(whole) as u64;
         }
         properties

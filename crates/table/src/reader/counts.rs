@@ -1,4 +1,4 @@
-//! Counting what the block cache did for a table, by what the block is. Called only where statistics are kept.
+//! Counts a table's block cache hits and misses by block role. Called only if statistics are kept.
 
 use base::metrics::{Statistics, Ticker};
 
@@ -17,7 +17,7 @@ pub(super) fn hit(statistics: &Statistics, role: BlockRole, block: &CachedBlock)
     statistics.add(of_role, 1);
 }
 
-/// A block was not in the cache, and was read. `kept`: whether the cache took it, where it was offered.
+/// Counts a block read on a cache miss. `kept`: whether the cache took the block; `None` if it was not offered.
 #[cold]
 pub(super) fn miss(statistics: &Statistics, role: BlockRole, block: &CachedBlock, kept: Option<bool>) {
     let (miss, add, inserted) = match role {

@@ -1,4 +1,4 @@
-//! Walking a table: the index says which data block, the block's cursor the rest.
+//! Table cursor: the index cursor selects the data block, the block cursor walks it.
 
 use std::sync::Arc;
 
@@ -17,16 +17,16 @@ pub struct TableCursor {
     fetch: Fetch,
     /// Seeks may ask the prefix filter.
     by_prefix: bool,
-    /// `None` until the first move, which loads the index where it is not held.
+    /// `None` until the first move. The first move loads the index if it is not held.
     index: Option<IndexCursor>,
     data: BlockCursor,
     readahead: Readahead,
-    /// Is told of damaged blocks, which are passed over.
+    /// Receives the damaged blocks; the cursor skips them.
     damage: Option<Arc<dyn DamageSink>>,
     error: Option<Error>,
 }
 
-/// Where in a newly entered block to stand.
+/// Position to take in a newly entered block.
 #[derive(Clone, Copy)]
 enum Enter<'a> {
     First,
@@ -48,8 +48,8 @@ impl TableCursor {
         }
     }
 
-    /// Moves the index by `go`, then stands in the block found; goes on in direction of `enter` past blocks that have
-    /// nothing there.
+    /// Moves the index by `go`, then positions in the block found by `enter`. Skips blocks without a matching entry, in
+    /// the direction of `enter`.
     fn find(
         &mut self,
         enter: Enter<'_>,
@@ -102,7 +102,7 @@ impl TableCursor {
         Ok(false)
     }
 
-    /// Stands in a data block; false where that has nothing there.
+    /// Positions in a data block by `enter`; false if no entry matches.
     fn enter(&mut self, enter: Enter<'_>, handle: BlockHandle) -> Result<bool> {
         let table = &self.table;
         self.data.set_block(table.file.data_block(handle, self.fetch, Some(&mut self.readahead))?);
@@ -117,10 +117,10 @@ impl TableCursor {
         Ok(valid)
     }
 
-    /// Tells of the damaged block that the index stands on, where damage is to be passed over.
+    /// Reports the damaged block at the index cursor and skips it.
     ///
     /// # Errors
-    /// `error`, where it is not.
+    /// `error`, unless it is `Corruption` and damage is skipped.
     #[cold]
     fn pass_over(&mut self, index: &mut IndexCursor, error: Error) -> Result<()> {
         let Some(damage) = self.damage.clone().filter(|_| error.kind() == ErrorKind::Corruption) else {
@@ -146,7 +146,7 @@ impl TableCursor {
         Ok(())
     }
 
-    /// What to do where the block's cursor has come to the block's end, or met damage.
+    /// Handles the end of a block, or damage in it.
     #[cold]
     fn leave_block(&mut self, enter: Enter<'_>) -> bool {
         if let Err(error) = self.data.status()
@@ -166,7 +166,7 @@ impl TableCursor {
         })
     }
 
-    /// False where the prefix filter says that nothing at or after `target` has its prefix.
+    /// False if the prefix filter rules out keys at or after `target` with its prefix.
     fn filter_allows(&mut self, target: &[u8]) -> Result<bool> {
         match &self.table.filter {
             Some(filter) if self.by_prefix => {

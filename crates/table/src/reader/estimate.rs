@@ -1,4 +1,4 @@
-//! What the index alone tells: sizes, cut points, and its entries.
+//! Answers from the index alone: size estimates, cut points, index entries.
 
 use base::Result;
 
@@ -10,7 +10,7 @@ impl BlockBasedTable {
         Fetch { verify_checksums: true, ask_cache: true, fill_cache: true, class: vfs::IoClass::Other }
     }
 
-    /// The offset of the block that `internal_key` would be in; the end of the data past the last key.
+    /// Offset of the block for `internal_key`; the end of the data past the last key.
     pub(super) fn offset_near(&self, internal_key: &[u8]) -> Result<u64> {
         let fetch = self.estimate_fetch();
         let mut index = self.index.cursor(&self.file, fetch)?;
@@ -19,7 +19,7 @@ impl BlockBasedTable {
         Ok(index.slot().map_or(data_end, |slot| slot.handle.offset))
     }
 
-    /// Shows `visit` every entry of the index, and whether its separator is a user key, until it returns false.
+    /// Passes every index entry to `visit`, and whether its separator is a user key, until `visit` returns false.
     pub(crate) fn for_each_index_entry(
         &self,
         fetch: Fetch,
@@ -37,7 +37,7 @@ impl BlockBasedTable {
         Ok(())
     }
 
-    /// At most `max` separators at even distances in the file, each with where its block ends.
+    /// At most `max` separators at even distances in the file, each with the end of its block.
     pub(super) fn cut_points(&self, max: usize) -> Result<Vec<(Vec<u8>, u64)>> {
         let mut points: Vec<(Vec<u8>, u64)> = Vec::new();
         let data_end = self.properties.data_bytes.min(self.file.bytes());

@@ -24,7 +24,7 @@ const TRAILER: usize = BLOCK_TRAILER_BYTES as usize;
 #[derive(Clone, Copy, Debug)]
 pub struct Fetch {
     pub verify_checksums: bool,
-    /// False reads the file even where the cache has the block.
+    /// If false, reads the file even if the cache has the block.
     pub ask_cache: bool,
     pub fill_cache: bool,
     pub class: IoClass,
@@ -41,7 +41,7 @@ impl From<&TableReadOptions> for Fetch {
     }
 }
 
-/// An open file, and what it takes to make sense of its blocks.
+/// An open file and the context to decode its blocks.
 pub struct TableFile {
     file: Arc<dyn RandomFile>,
     path: PathBuf,
@@ -89,7 +89,7 @@ impl TableFile {
         &self.file
     }
 
-    /// Where blocks must end.
+    /// Upper bound of block ends: the footer's offset.
     pub fn blocks_end(&self) -> u64 {
         self.bytes.saturating_sub(FOOTER_BYTES as u64)
     }
@@ -117,7 +117,7 @@ impl TableFile {
         Ok(raw)
     }
 
-    /// Checks a block's stored bytes, and decompresses them where they need it.
+    /// Checks a block's stored bytes and decompresses them if needed.
     fn open(
         &self,
         handle: BlockHandle,
@@ -134,7 +134,7 @@ impl TableFile {
         }
     }
 
-    /// The same for borrowed bytes; `None` where they are stored raw.
+    /// The same for borrowed bytes; `None` if they are stored raw.
     fn open_slice(
         &self,
         handle: BlockHandle,
@@ -173,8 +173,8 @@ impl TableFile {
         self.footer.checksum.of_block(stored, kind).wrapping_add(self.footer.context_modifier(offset))
     }
 
-    /// A block's stored bytes, without their trailer, and whether they match its checksum; nothing decompressed. For
-    /// the block whose bytes RocksDB changes in place.
+    /// A block's stored bytes without their trailer, its compression, and whether its checksum matches. Decompresses
+    /// nothing. For the properties block: RocksDB patches it in place.
     pub fn stored(&self, handle: BlockHandle, fetch: Fetch) -> Result<(Vec<u8>, u8, bool)> {
         let mut raw = self.read(handle, fetch).map_err(|e| self.locate(e, handle))?;
         let trailer = raw.split_off(raw.len() - TRAILER);
@@ -186,7 +186,7 @@ impl TableFile {
         Ok((raw, kind, matches))
     }
 
-    /// Whether `stored`, changed by the caller, has the checksum that the block's trailer holds.
+    /// Whether `stored`, changed by the caller, matches the checksum in the block's trailer.
     pub fn matches_trailer(&self, handle: BlockHandle, stored: &[u8], fetch: Fetch) -> Result<bool> {
         let raw = self.read(handle, fetch).map_err(|e| self.locate(e, handle))?;
         let Some((_, &[kind, a, b, c, d])) = raw.split_last_chunk::<TRAILER>() else {
@@ -195,7 +195,7 @@ impl TableFile {
         Ok(self.check(handle, stored, kind, u32::from_le_bytes([a, b, c, d])).is_ok())
     }
 
-    /// A data block, from the cache where it is there. `readahead` is the cursor's, where a cursor asks.
+    /// A data block, from the cache if present. `readahead` is the cursor's; `None` outside cursors.
     pub fn data_block(&self, handle: BlockHandle, fetch: Fetch, readahead: Option<&mut Readahead>) -> Result<BlockRef> {
         self.cached(handle, BlockRole::Entries, fetch, || {
             let dictionary = self.dictionary.as_ref();
@@ -214,7 +214,7 @@ impl TableFile {
         })
     }
 
-    /// An index block, from the cache where it is there. `format` is the data index's or the filter index's.
+    /// An index block, from the cache if present. `format` is the data index's or the filter index's.
     pub fn index_block(&self, handle: BlockHandle, format: IndexFormat, fetch: Fetch) -> Result<BlockRef> {
         self.cached(handle, BlockRole::Index, fetch, || {
             let block = Block::parse(self.contents(handle, fetch, None)?)?;

@@ -1,4 +1,4 @@
-//! Asking a table's filter, whole or in partitions.
+//! Queries a table's filter, whole or partitioned.
 
 use base::{InternalOrder, Result, key};
 
@@ -9,7 +9,7 @@ use crate::filter::{FilterQuestion, FilterReader};
 use crate::handle::BlockHandle;
 use crate::index::IndexFormat;
 
-/// A table's filter. What it cannot answer, may match.
+/// A table's filter. Answers "may match" if it cannot tell.
 pub struct TableFilter {
     pub(super) block: Meta,
     /// The block is an index of partitions.
@@ -25,13 +25,13 @@ impl TableFilter {
         }
     }
 
-    /// False where the table certainly holds no entry of the user key of `target`.
+    /// False if the table certainly holds no entry of the user key of `target`.
     pub fn may_hold_key(&self, target: &[u8], order: &InternalOrder, file: &TableFile, fetch: Fetch) -> Result<bool> {
         let ask = |part: &[u8]| self.may_match(part, target, order, (file, fetch));
         self.question.may_hold_key(key::user_key(target), &order.user, file.statistics(), ask)
     }
 
-    /// False where no key at or after `target` has its prefix.
+    /// False if no key at or after `target` has its prefix.
     pub fn may_hold_prefix(
         &self,
         target: &[u8],
@@ -43,7 +43,7 @@ impl TableFilter {
         self.question.may_hold_prefix(key::user_key(target), &order.user, file.statistics(), ask)
     }
 
-    /// Where the partitions lie; none for a whole filter.
+    /// Handles of the partitions; empty for a whole filter.
     pub fn partitions(&self, file: &TableFile, fetch: Fetch) -> Result<Vec<BlockHandle>> {
         let block = match &self.block {
             _ if !self.partitioned => return Ok(Vec::new()),
@@ -78,7 +78,7 @@ impl TableFilter {
         }
         block.check(BlockRole::Index)?;
         let index = block.as_index();
-        // A key past the last separator can still have a prefix that the last partition holds.
+        // The last partition can hold the prefix of a key past the last separator.
         let at = index.seek(target, order).min(index.len().saturating_sub(1));
         let Some(slot) = index.get(at) else {
             return Ok(true);

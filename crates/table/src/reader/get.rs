@@ -11,15 +11,15 @@ use crate::block::BlockCursor;
 use crate::handle::BlockHandle;
 use crate::{ShareBytes, TableReadOptions, TableValue, Visit};
 
-/// One huge key must not hold memory for good.
+/// Larger key buffers are freed: one huge key must not pin memory.
 const KEY_BUFFER_KEPT_MAX: usize = 64 << 10;
 
 thread_local! {
-    /// Where lookups rebuild keys: one allocation per thread.
+    /// Key buffer of lookups: one allocation per thread.
     static KEY_BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// What a walk through one block found.
+/// Result of a walk through one block.
 enum Walk {
     /// The lookup is answered.
     Done,
@@ -80,7 +80,7 @@ impl BlockBasedTable {
             if before_block {
                 break;
             }
-            // Another block can hold the key only where this one's separator is a version of it.
+            // Another block can hold the key only if this block's separator is a version of the key.
             let separator = position.index.block().map_or(&[][..], |block| block.separator_user_key(&slot));
             let may_go_on = self.order.user.compare(separator, user_key).is_le();
             let handle = slot.handle;
@@ -98,7 +98,7 @@ impl BlockBasedTable {
         Ok(())
     }
 
-    /// Shows the entries of the key that one block has. `awaits_first`: none was shown before; the first is counted.
+    /// Passes the block's entries of the key to `visit`. `awaits_first`: no entry was passed yet; the first is counted.
     fn walk_block(
         &self,
         key: &LookupKey,
@@ -135,7 +135,7 @@ impl BlockBasedTable {
     }
 }
 
-/// Where a run of lookups stands: the next one may want the same block.
+/// State of a run of lookups: the next lookup may need the same block.
 struct Position<'a> {
     index: &'a mut IndexCursor,
     data: &'a mut BlockCursor,

@@ -1,4 +1,4 @@
-//! Finding data blocks: the index at one level or two.
+//! Finds data blocks through a one- or two-level index.
 
 use base::{InternalOrder, Result};
 
@@ -13,7 +13,7 @@ pub enum Meta {
     Cached(BlockHandle),
 }
 
-/// A table's index: its top block, and whether that one's entries are data blocks or further index blocks.
+/// A table's index. The top block's entries are index blocks if `partitioned`, else data blocks.
 pub struct TableIndex {
     pub top: Meta,
     pub partitioned: bool,
@@ -39,7 +39,7 @@ impl TableIndex {
         IndexFormat { first_keys: file.index_format.first_keys && !self.partitioned, ..file.index_format }
     }
 
-    /// A cursor on no entry.
+    /// An unpositioned cursor.
     pub fn cursor(&self, file: &TableFile, fetch: Fetch) -> Result<IndexCursor> {
         Ok(IndexCursor {
             top: self.top(file, fetch)?,
@@ -51,31 +51,31 @@ impl TableIndex {
     }
 }
 
-/// A position in the index. Methods that can load a partition take the file.
+/// A position in the index. Methods take the file if they can load a partition.
 pub struct IndexCursor {
     top: BlockRef,
     top_at: usize,
-    /// The partition stood in, where there are partitions.
+    /// The current partition, if partitioned.
     part: Option<BlockRef>,
     at: usize,
     partitioned: bool,
 }
 
 impl IndexCursor {
-    /// The entry stood on; `None` past either end.
+    /// The current entry; `None` past either end.
     #[inline]
     pub fn slot(&self) -> Option<IndexSlot<'_>> {
         self.block()?.get(self.at)
     }
 
-    /// The block that the entry is of.
+    /// The index block of the current entry.
     #[inline]
     pub fn block(&self) -> Option<&IndexBlock> {
         let block = if self.partitioned { self.part.as_ref()? } else { &self.top };
         Some(block.as_index())
     }
 
-    /// Moves to the first data block that can hold a key at or after `target`; false where there is none.
+    /// Moves to the first candidate block for keys at or after `target`; false if there is none.
     pub fn seek(&mut self, target: &[u8], order: &InternalOrder, file: &TableFile, fetch: Fetch) -> Result<bool> {
         if self.partitioned {
             self.top_at = self.top.as_index().seek(target, order);
@@ -126,7 +126,7 @@ impl IndexCursor {
         Ok(self.slot().is_some())
     }
 
-    /// Goes on to the next partition as long as this one has no entry here.
+    /// Moves to the next partition while the current one has no entry here.
     fn skip_empty_forward(&mut self, file: &TableFile, fetch: Fetch) -> Result<bool> {
         while self.slot().is_none() {
             if !self.partitioned || self.part.is_none() {
@@ -139,7 +139,7 @@ impl IndexCursor {
         Ok(true)
     }
 
-    /// Loads the partition that the top stands on; false where it stands on none.
+    /// Loads the partition at `top_at`; false if `top_at` is past either end.
     fn load(&mut self, file: &TableFile, fetch: Fetch) -> Result<bool> {
         self.part = None;
         if let Some(slot) = self.top.as_index().get(self.top_at) {

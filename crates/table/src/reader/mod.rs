@@ -1,6 +1,6 @@
 //! Reads a block-based table. Format: docs/format/table.md.
 //!
-//! *Thread safety*: an open table is immutable; what changes is the block cache, which locks for itself.
+//! *Thread safety*: an open table is immutable except for the block cache, which has its own locks.
 
 mod counts;
 mod cursor;
@@ -36,28 +36,27 @@ use crate::metaindex::Metaindex;
 use crate::properties::Properties;
 use crate::{Table, TableReadOptions, TableValue, Visit, tombstones};
 
-/// What a table is opened with.
+/// Context for opening a table.
 #[derive(Clone)]
 pub struct TableContext {
     pub order: InternalOrder,
     /// `None` reads every block from the file.
     pub cache: Option<Arc<BlockCache>>,
-    /// Index and filter go into the cache instead of being held for as long as the table is open.
+    /// Index and filter go into the cache instead of being held while the table is open.
     pub cache_index_and_filter: bool,
-    /// With that, holds them nevertheless, charged to the cache: for tables of level 0.
+    /// With `cache_index_and_filter`: holds them nevertheless, charged to the cache. For tables of level 0.
     pub pin_index_and_filter: bool,
-    /// The family's; a prefix filter made by an extractor of another name is not consulted.
+    /// The family's extractor. Prefix filters of an extractor with a different name are not consulted.
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
-    /// The table's largest sequence number as the MANIFEST has it. In a table that was made to be ingested, every key
-    /// takes it. `None` where no MANIFEST tells.
+    /// The table's largest sequence number by the MANIFEST; `None` without a MANIFEST. In a table made for ingestion,
+    /// every key takes this number.
     pub largest_seq: Option<SeqNo>,
-    /// Where values are that a converted table refers to.
+    /// Source of the values referenced by a converted table.
     pub values: Option<Arc<dyn ValueSource>>,
     pub class: IoClass,
-    /// Keeps the end of the file, which is read at once when the table is opened, as long as the table is open: for one
-    /// that is looked at and closed again.
+    /// Keeps the file's tail, read at open, while the table is open. For tables opened briefly.
     pub keep_tail: bool,
-    /// Where reads are counted; `None` counts nothing.
+    /// Counts reads; `None` counts nothing.
     pub statistics: Option<Arc<Statistics>>,
 }
 
@@ -103,7 +102,7 @@ impl BlockBasedTable {
         self.file.path()
     }
 
-    /// The sequence number that every key takes, where the table was ingested under one.
+    /// The sequence number of every key, if the table was ingested under one.
     pub fn global_seq(&self) -> Option<SeqNo> {
         self.global.0
     }
@@ -155,7 +154,7 @@ impl Table for BlockBasedTable {
     }
 }
 
-/// What an entry of a kind that this version does not read is.
+/// The error for an entry of a kind this version does not read.
 pub(crate) fn unknown_kind(internal_key: &[u8]) -> Error {
     match key::split(internal_key).map(|(_, trailer)| trailer as u8) {
         Some(kind @ (0x11 | 0x10 | 0x14..=0x19)) => {

@@ -1,4 +1,4 @@
-//! Opening a table: footer, metaindex, properties, then whatever these name.
+//! Opens a table: footer, metaindex, properties, then the meta blocks they name.
 
 use std::ops::Range;
 use std::path::Path;
@@ -25,7 +25,7 @@ use crate::tombstones;
 /// Bytes read at once from a table's end. Holds all meta blocks of most tables.
 const TAIL_BYTES: u64 = 32 << 10;
 
-/// The end of the file, read once; what lies before it is read from the file.
+/// The file's tail, read once. Reads before it go to the file.
 struct Tail {
     file: Arc<dyn RandomFile>,
     start: u64,
@@ -73,11 +73,11 @@ struct Opening<'a> {
 }
 
 impl BlockBasedTable {
-    /// Opens the table in `file`, which has `file_bytes` bytes as far as the caller knows.
+    /// Opens the table in `file`. The caller expects `file_bytes` bytes.
     ///
     /// # Errors
     /// `Corruption`: damage, or another size. `Unsupported`: a format or feature this version does not read.
-    /// `InvalidArgument`: its keys are in another order than `context` says.
+    /// `InvalidArgument`: keys in another order than `context` says.
     pub fn open(
         file: Arc<dyn RandomFile>,
         path: &Path,
@@ -134,11 +134,10 @@ impl BlockBasedTable {
 }
 
 impl BlockBasedTable {
-    /// Where in the file the eight bytes are that RocksDB calls the global sequence number; `None` where there are none,
-    /// or where they are compressed.
+    /// File offset of RocksDB's eight-byte global sequence number; `None` if absent or compressed.
     ///
     /// # Errors
-    /// What reading the properties again yields.
+    /// Errors of reading the properties again.
     pub fn global_seqno_offset(&self) -> Result<Option<u64>> {
         let Some(handle) = self.metaindex.get(properties::BLOCK_NAME) else { return Ok(None) };
         let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, class: IoClass::Ingest };
@@ -151,7 +150,7 @@ impl BlockBasedTable {
     }
 }
 
-/// Where a property's value lies in the properties block.
+/// Byte range of a property's value in the properties block.
 fn value_place(block: &Block, wanted: &str) -> Result<Option<Range<usize>>> {
     let mut place = None;
     walk(block, &mut |name, value| {
@@ -180,8 +179,8 @@ impl Opening<'_> {
         Ok(properties)
     }
 
-    /// RocksDB patches the global sequence number of a table it ingests in place, and leaves the block's checksum as
-    /// it was when the number was zero.
+    /// RocksDB patches the global sequence number of an ingested table in place. The block's checksum stays as of
+    /// number zero.
     fn properties_block(&self, handle: BlockHandle) -> Result<Block> {
         let error = match self.file.contents(handle, self.fetch, None) {
             Ok(contents) => return Block::parse(contents),
@@ -208,7 +207,7 @@ impl Opening<'_> {
         };
         let partitioned = properties.index_type == IndexType::TwoLevel;
         let mut index = TableIndex { top: Meta::Cached(handle), partitioned };
-        // Read in any case: a table whose index is damaged must not open.
+        // Read in any case: a table with a damaged index must not open.
         let block = self.file.index_block(handle, index.top_format(&self.file), self.held())?;
         if self.holds_meta() {
             index.top = Meta::Held(block);
@@ -239,7 +238,7 @@ impl Opening<'_> {
         self.context.cache.is_none() || !self.context.cache_index_and_filter || self.context.pin_index_and_filter
     }
 
-    /// How index and filter are fetched: through the cache only where the cache is to be charged for them.
+    /// Fetches index and filter through the cache only if the cache is charged for them.
     fn held(&self) -> Fetch {
         let through_cache = self.context.cache_index_and_filter;
         Fetch { ask_cache: through_cache, fill_cache: through_cache, ..self.fetch }
@@ -254,7 +253,7 @@ impl Opening<'_> {
     }
 }
 
-/// The number that every key takes: the one patched into the file, or the MANIFEST's.
+/// The sequence number of every key: the number patched into the file, or the MANIFEST's.
 pub(crate) fn global_seq(properties: &Properties, context: &TableContext) -> Result<GlobalSeq> {
     let Some(external) = properties.external.filter(|external| external.version == ExternalFile::VERSION) else {
         return Ok(GlobalSeq(None));

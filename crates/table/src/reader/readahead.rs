@@ -1,4 +1,4 @@
-//! Reads ahead of a cursor that walks forward, more at a time the longer it does.
+//! Reads ahead of a forward cursor. The window doubles while the walk stays sequential.
 
 use base::Result;
 use vfs::IoClass;
@@ -6,21 +6,21 @@ use vfs::IoClass;
 use super::file::TableFile;
 use crate::handle::BlockHandle;
 
-/// Blocks read one after another before reading ahead begins.
+/// Sequential reads before readahead begins.
 const SEQUENTIAL_READS_MIN: u32 = 2;
 const WINDOW_BYTES_MIN: usize = 16 << 10;
 const WINDOW_BYTES_MAX: usize = 256 << 10;
-/// The most a caller can ask for.
+/// Upper bound of the caller's readahead.
 const ASKED_BYTES_MAX: usize = 16 << 20;
 
 /// One cursor's window into the file.
 #[derive(Debug)]
 pub struct Readahead {
-    /// Bytes asked for by the caller; 0 to judge by the access pattern.
+    /// Bytes requested by the caller; 0 for automatic readahead.
     asked_bytes: usize,
     /// Bytes of the next window.
     window_bytes: usize,
-    /// Where the next block of a sequential walk begins.
+    /// Offset of the next block in a sequential walk.
     expected: u64,
     sequential: u32,
     buffer: Vec<u8>,
@@ -40,7 +40,7 @@ impl Readahead {
         }
     }
 
-    /// The stored bytes of a block with their trailer; `None` where it is better read by itself.
+    /// The stored bytes of a block with their trailer; `None` if the block is better read alone.
     pub fn block(&mut self, file: &TableFile, handle: BlockHandle, class: IoClass) -> Result<Option<&[u8]>> {
         handle.check_within(file.blocks_end())?;
         self.note(handle);
@@ -65,7 +65,7 @@ impl Readahead {
         self.expected = handle.end();
     }
 
-    /// Where the block lies in the buffer.
+    /// Range of the block in the buffer.
     fn range(&self, handle: BlockHandle) -> Option<std::ops::Range<usize>> {
         let start = usize::try_from(handle.offset.checked_sub(self.start)?).ok()?;
         let end = usize::try_from(handle.end().checked_sub(self.start)?).ok()?;
@@ -85,10 +85,10 @@ impl Readahead {
         self.start = handle.offset;
         self.buffer.resize(len, 0);
         let read = file.random_file().read_at(handle.offset, &mut self.buffer, class);
-        // After a failed read the buffer holds bytes of another place, whose checksums are good.
+        // After a failed read the buffer holds bytes of another offset with valid checksums.
         self.buffer.truncate(*read.as_ref().unwrap_or(&0));
         let read = read?;
-        // The operating system may fetch the next window while this one is used.
+        // The operating system may fetch the next window meanwhile.
         file.random_file().prefetch(self.start + read as u64, window as u64);
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! Checking a whole table: every block's checksum, the order of keys, that the index bounds its blocks, that the filter
-//! knows every key, and that the counts are those of the properties.
+//! Verifies a whole table: block checksums, key order, index bounds, every key's filter match, and counts against the
+//! properties.
 
 use base::{Error, InternalOrder, LookupKey, ParsedKey, Result, ValueKind, key};
 use vfs::IoClass;
@@ -10,7 +10,7 @@ use crate::cached::CachedBlock;
 use crate::handle::BlockHandle;
 use crate::properties::Properties;
 
-/// What was counted, under the properties' names.
+/// Counts of a pass, named as in the properties.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Data blocks, or groups.
@@ -22,15 +22,15 @@ pub(crate) struct Counts {
     raw_value_bytes: u64,
 }
 
-/// Goes along when a table is verified. What it returns as an error ends that.
+/// Observer of a verification. Its error ends the verification.
 pub trait VerifyWatch {
-    /// A data block of so many bytes in the file was read.
+    /// Called after each data block; `stored_bytes` excludes the trailer.
     fn block(&mut self, stored_bytes: u64) -> Result<()>;
 
     fn entry(&mut self, key: &ParsedKey<'_>) -> Result<()>;
 }
 
-/// Has no wishes.
+/// Observes nothing.
 pub(super) struct Unwatched;
 
 impl VerifyWatch for Unwatched {
@@ -43,14 +43,14 @@ impl VerifyWatch for Unwatched {
     }
 }
 
-/// The separator of a data block as the index holds it.
+/// The separator of a data block in the index.
 struct Separator<'a> {
     key: &'a [u8],
     is_user_key: bool,
 }
 
 impl Separator<'_> {
-    /// Whether `key` (internal) is past it.
+    /// Whether `key` (internal) is past the separator.
     fn is_before(&self, key: &[u8], order: &InternalOrder) -> bool {
         if self.is_user_key {
             order.user.compare(key::user_key(key), self.key).is_gt()
@@ -71,12 +71,12 @@ struct Pass<'a, W: VerifyWatch> {
 }
 
 impl BlockBasedTable {
-    /// As [`Table::verify`](crate::Table::verify), watched: it can be ended at any block.
+    /// As [`Table::verify`](crate::Table::verify); `watch` can end it at any block or entry.
     ///
     /// # Errors
-    /// `Corruption`: the file is damaged. What the watch returns.
+    /// `Corruption`: the file is damaged. Errors of `watch`.
     pub fn verify_watched<W: VerifyWatch>(&self, class: IoClass, watch: &mut W) -> Result<()> {
-        // Past the cache: what is in the file is what counts.
+        // Bypasses the cache: verifies the file's bytes.
         let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, class };
         self.verify_meta_blocks(fetch)?;
         let (counts, last_key, lookup) = (Counts::default(), Vec::new(), LookupKey::default());
@@ -85,10 +85,10 @@ impl BlockBasedTable {
         pass.counts.compare(&self.properties).map_err(|e| e.at_path(self.file.path()))
     }
 
-    /// Meta blocks were parsed when the table was opened; here their bytes are read again.
+    /// Rereads the meta blocks, which were parsed at open.
     fn verify_meta_blocks(&self, fetch: Fetch) -> Result<()> {
         for (name, handle) in self.metaindex.iter() {
-            // Its checksum can be that of another state; opening has checked it.
+            // Its checksum can predate the patched number; open has checked it.
             if name != crate::properties::BLOCK_NAME {
                 self.file.contents(handle, fetch, None).map_err(|e| e.context(format!("meta block {name}")))?;
             }
@@ -130,7 +130,7 @@ impl<W: VerifyWatch> Pass<'_, W> {
         let mut cursor = BlockCursor::new(self.table.global);
         cursor.set_block(std::sync::Arc::new(CachedBlock::entries(block)));
         let mut valid = cursor.seek_to_first();
-        // The first key as the index has it carries no global sequence number: user keys are compared.
+        // The index's first key carries no global sequence number, so user keys are compared.
         if valid && !first_key.is_empty() && key::user_key(first_key) != key::user_key(cursor.key()) {
             return Err(Error::corruption("the index has another first key for this block"));
         }
@@ -158,7 +158,7 @@ impl<W: VerifyWatch> Pass<'_, W> {
         self.counts.add(entry.kind, key.len(), value.len())?;
         if let Some(filter) = &self.table.filter {
             self.lookup.set(entry.user_key, entry.seq);
-            // Partitions were checked as they are in the file; asking for one key after another may use the cache.
+            // The partitions' file bytes were checked; key queries may use the cache.
             let fetch = Fetch { ask_cache: true, ..self.fetch };
             if !filter.may_hold_key(self.lookup.internal(), &self.table.order, &self.table.file, fetch)? {
                 return Err(Error::corruption("the filter denies a key that is there"));
@@ -186,10 +186,10 @@ impl Counts {
         Ok(())
     }
 
-    /// Properties count range tombstones among entries and deletions. A table whose properties count nothing passes.
+    /// Properties count range tombstones in entries and deletions. Properties without counts pass.
     ///
     /// # Errors
-    /// `Corruption`: the properties are another table's.
+    /// `Corruption`: the counts differ from the properties.
     pub(crate) fn compare(&self, properties: &Properties) -> Result<()> {
         if properties.entries == 0 && properties.data_blocks == 0 {
             return Ok(());

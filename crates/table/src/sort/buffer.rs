@@ -1,13 +1,13 @@
-//! Records in memory, sorted by sorting slots that say where they are.
+//! Records in memory, sorted through slots of offsets.
 
 use super::RecordOrder;
 
-/// Where a record is. The key's first bytes stand beside, in a form that compares as the keys do: most comparisons end
-/// there, in memory that is read anyway.
+/// Place of a record, with the key's first bytes in comparable form. Most comparisons end at this prefix, in memory
+/// read anyway.
 #[derive(Clone, Copy)]
 struct Slot {
     prefix: u64,
-    /// Of the key in the bytes; the value follows. Grows with each record.
+    /// Offset of the key in the bytes; the value follows. Grows with each record.
     offset: u64,
     key_len: u32,
     value_len: u32,
@@ -15,25 +15,25 @@ struct Slot {
 
 const SLOT_BYTES: usize = size_of::<Slot>();
 
-/// Bytes, or slots, that memory is first taken for.
+/// First allocation, in bytes or slots.
 const GROWTH_MIN: usize = 4096;
 
-/// Records, in the order in which they came or, once sorted, in that of their keys.
+/// Records in insertion order or, once sorted, in key order.
 pub struct Buffer {
     bytes: Vec<u8>,
     slots: Vec<Slot>,
     limit_bytes: usize,
-    /// Keys and values of the slots.
+    /// Bytes of the slots' keys and values.
     payload_bytes: u64,
 }
 
 impl Buffer {
-    /// Takes memory as records come: the limit may be above what the machine has.
+    /// Allocates as records come: the limit may exceed the machine's memory.
     pub fn new(limit_bytes: usize) -> Buffer {
         Buffer { bytes: Vec::new(), slots: Vec::new(), limit_bytes, payload_bytes: 0 }
     }
 
-    /// Whether a record of so many bytes goes in. An empty buffer takes any.
+    /// Whether a record of `record_bytes` fits. An empty buffer takes any record.
     pub fn has_room(&self, record_bytes: usize) -> bool {
         let used = self.bytes.len() + (self.slots.len() + 1) * SLOT_BYTES;
         self.slots.is_empty() || used.saturating_add(record_bytes) <= self.limit_bytes
@@ -54,7 +54,7 @@ impl Buffer {
         self.payload_bytes += (key.len() + value.len()) as u64;
     }
 
-    /// Sorts by keys, and keeps of those that are equal the record added last.
+    /// Sorts by keys. Of records with equal keys, keeps the one added last.
     pub fn sort(&mut self, order: &impl RecordOrder) {
         let bytes = &self.bytes;
         self.slots.sort_unstable_by(|a, b| {
@@ -74,15 +74,15 @@ impl Buffer {
         self.payload_bytes = lens.sum();
     }
 
-    /// Forgets all records, and keeps the memory.
+    /// Removes all records and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
-        self.bytes.shrink_to(self.limit_bytes); // a record that was larger is gone
+        self.bytes.shrink_to(self.limit_bytes); // frees the excess of an oversized record
         self.slots.clear();
         self.payload_bytes = 0;
     }
 
-    /// Records.
+    /// Number of records.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
@@ -91,12 +91,12 @@ impl Buffer {
         self.slots.is_empty()
     }
 
-    /// Of keys and values.
+    /// Bytes of keys and values.
     pub fn payload_bytes(&self) -> u64 {
         self.payload_bytes
     }
 
-    /// Key and value of a place.
+    /// Key and value at an index.
     pub fn get(&self, at: usize) -> Option<(&[u8], &[u8])> {
         let slot = self.slots.get(at)?;
         let start = slot.offset as usize + slot.key_len as usize;
@@ -107,14 +107,14 @@ impl Buffer {
         (0..self.len()).map_while(|at| self.get(at))
     }
 
-    /// The first place whose key is not before `key`. The buffer is sorted.
+    /// Index of the first key at or after `key`. The buffer must be sorted.
     pub fn lower_bound(&self, order: &impl RecordOrder, key: &[u8]) -> usize {
         self.slots.partition_point(|slot| order.compare(key_of(&self.bytes, slot), key).is_lt())
     }
 }
 
-/// Makes room for `more`, twice as much each time, but not beyond the limit unless it must: a buffer that is full takes
-/// little more than its limit, not up to twice that.
+/// Makes room for `more`. Doubles the capacity, but passes the limit only if necessary: a full buffer takes little more
+/// than its limit.
 fn grow<T>(vec: &mut Vec<T>, more: usize, limit: usize) {
     let need = vec.len() + more;
     if need > vec.capacity() {

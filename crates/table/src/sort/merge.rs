@@ -1,4 +1,4 @@
-//! The merge of sorted sequences, by a tree of losers: each record costs one comparison for each doubling of their number.
+//! Merges sorted sequences by a tree of losers: log2(sequences) comparisons per record.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use base::Result;
 
 use super::{Buffer, RecordOrder, RunReader, Sequence};
 
-/// A sequence, being read.
+/// A sequence being read.
 enum Reader {
     Memory {
         buffer: Arc<Buffer>,
-        /// Of the record after the current one.
+        /// Index of the next record.
         next: usize,
     },
     Spilled(Box<RunReader>),
@@ -59,9 +59,9 @@ impl Reader {
 /// A sequence in the tree.
 struct Player {
     reader: Reader,
-    /// Of its current key.
+    /// Prefix of the current key.
     prefix: u64,
-    /// It has no record any more.
+    /// No record is left.
     ended: bool,
 }
 
@@ -75,22 +75,22 @@ impl Player {
     }
 }
 
-/// Walks over the records of sorted sequences, ascending; of those with equal keys only the newest.
+/// Walks the records of sorted sequences, ascending. Of records with equal keys, only the newest is shown.
 pub struct Merge<O> {
     order: O,
     /// From old to new.
     players: Vec<Player>,
-    /// In place 0 who has won; in place n the loser of the match between places 2n and 2n + 1. The places from the number
-    /// of players on are the players themselves.
+    /// Place 0: the winner. Place n: the loser of the match between places 2n and 2n + 1. The places from the number of
+    /// players on are the players themselves.
     tree: Vec<usize>,
-    /// The current record's key, and those before it are over.
+    /// The current record's key.
     key: Vec<u8>,
     /// Whether there is a current record.
     begun: bool,
 }
 
 impl<O: RecordOrder> Merge<O> {
-    /// Of sequences from old to new; from the first key on that is not before `from`, if one is given.
+    /// Merges sequences given from old to new. Given `from`, starts at the first key at or after `from`.
     ///
     /// # Errors
     /// As of [`advance`](Self::advance).
@@ -118,7 +118,7 @@ impl<O: RecordOrder> Merge<O> {
     /// # Errors
     /// `Io`, `Corruption`: a run cannot be read.
     pub fn advance(&mut self) -> Result<bool> {
-        // The current record, and older ones of its key.
+        // Skips the current record and older ones of its key.
         while self.begun && self.winner_has_key() {
             self.advance_winner()?;
         }
@@ -131,7 +131,7 @@ impl<O: RecordOrder> Merge<O> {
         Ok(true)
     }
 
-    /// Of the current record.
+    /// The current record's key.
     pub fn key(&self) -> &[u8] {
         &self.key
     }
@@ -175,7 +175,7 @@ impl<O: RecordOrder> Merge<O> {
 
     fn play_all(&mut self) {
         let count = self.players.len();
-        // Who has won at each place; the players stand behind the matches.
+        // Winner at each place; the players follow the matches.
         let mut winners: Vec<usize> = (0..count).chain(0..count).collect();
         for place in (1..count).rev() {
             let of = |place: usize| winners.get(place).copied().unwrap_or_default();
@@ -189,7 +189,7 @@ impl<O: RecordOrder> Merge<O> {
         self.set(0, winners.get(1).copied().unwrap_or_default());
     }
 
-    /// Whether the record of `a` comes before that of `b`. Of one key the newer one does.
+    /// Whether the record of `a` comes before the record of `b`. Of equal keys, the newer one does.
     fn beats(&self, a: usize, b: usize) -> bool {
         let (Some(left), Some(right)) = (self.players.get(a), self.players.get(b)) else { return false };
         if left.ended || right.ended {

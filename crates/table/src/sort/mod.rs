@@ -1,5 +1,5 @@
-//! The parts of an external merge sort: records collected and sorted in memory ([`Buffer`]), written to disk as sorted runs
-//! ([`Spill`], [`RunWriter`]) and merged ([`Merge`]). Who uses them decides about memory and threads.
+//! The parts of an external merge sort: records are collected and sorted in memory ([`Buffer`]), written as sorted runs
+//! ([`Spill`], [`RunWriter`]) and merged ([`Merge`]). The caller decides about memory and threads.
 
 mod buffer;
 mod merge;
@@ -16,11 +16,11 @@ pub use self::merge::Merge;
 pub(crate) use self::spill::unnamed_file;
 pub use self::spill::{Run, RunReader, RunShape, RunWriter, Sample, Spill};
 
-/// What records are sorted by. Of those whose keys are equal the one added last stays.
+/// Sort order of records. Of records with equal keys, the one added last stays.
 pub trait RecordOrder {
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
-    /// A number that compares as the keys do, as far as it reaches: where two differ, so do the keys.
+    /// A number ordered like the keys, as far as it reaches: if two differ, so do the keys.
     fn prefix(&self, key: &[u8]) -> u64;
 }
 
@@ -45,7 +45,8 @@ impl RecordOrder for UserOrder {
     }
 }
 
-/// Internal keys by user key, then from new to old. Two of one user key and one number are equal, whatever their kinds.
+/// Internal keys by user key, then from new to old. Equal user key and sequence number mean equal keys, of whatever
+/// kinds.
 #[derive(Clone, Debug)]
 pub struct VersionOrder(pub InternalOrder);
 
@@ -70,7 +71,7 @@ pub enum Sequence {
 }
 
 impl Sequence {
-    /// Bytes of memory that it takes to read it, beside those it has already.
+    /// Additional memory to read the sequence, in bytes.
     pub fn reading_bytes(&self) -> u64 {
         match self {
             Sequence::Memory(_) => 0,
@@ -85,7 +86,7 @@ impl Sequence {
         }
     }
 
-    /// Keys and values.
+    /// Bytes of keys and values.
     pub fn payload_bytes(&self) -> u64 {
         match self {
             Sequence::Memory(buffer) => buffer.payload_bytes(),

@@ -1,9 +1,8 @@
 //! Runs: sorted records on disk.
 //!
-//! Many runs share a file, each in a range of its own, so that their number is not bounded by that of open files. A run
-//! is a row of blocks: length of the records (4 bytes, little-endian), their crc32c (4), the records. A record: length of
-//! the key (varint), length of the value (varint), key, value. A block holds at least one record, and ends after the one
-//! with which it is full.
+//! Many runs share a file, each in its own range, so their number is not bounded by open files. A run is a sequence of
+//! blocks: length of the records (4 bytes, little-endian), their crc32c (4), the records. A record: key length
+//! (varint), value length (varint), key, value. A block holds at least one record and ends with the record filling it.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,25 +18,25 @@ use super::RecordOrder;
 
 const HEADER_BYTES: usize = 8;
 
-/// Bytes of a record's two lengths, at the most.
+/// Maximum encoded size of a record's two lengths, in bytes.
 const LENGTHS_BYTES_MAX: u64 = 10;
 
-/// Samples of a run. From there on every other one is dropped, and the rest taken half as often.
+/// Samples of a run. At this number every other one is dropped, and the sampling distance doubles.
 const SAMPLES_MAX: usize = 512;
 
-/// The longest key that is kept as a sample, in bytes.
+/// The longest key kept as a sample, in bytes.
 const SAMPLE_KEY_BYTES_MAX: usize = 4 << 10;
 
 /// How runs are laid out.
 #[derive(Clone, Copy, Debug)]
 pub struct RunShape {
-    /// Of a block's records at which it is ended.
+    /// Bytes of records at which a block ends.
     pub block_bytes: usize,
-    /// Between two samples, at the least.
+    /// Minimum bytes between two samples.
     pub sample_bytes: u64,
 }
 
-/// A file of runs. It has no name any more: its space is free once nothing refers to it, even after a crash.
+/// A file of runs, unlinked at creation: its space is free once unreferenced, even after a crash.
 pub struct Spill {
     file: Arc<dyn SharedFile>,
     end: AtomicU64,
@@ -45,16 +44,16 @@ pub struct Spill {
 
 impl Spill {
     /// # Errors
-    /// What creating the file in `dir` yields.
+    /// Errors of creating the file in `dir`.
     pub fn create(vfs: &dyn Vfs, dir: &Path) -> Result<Arc<Spill>> {
         Ok(Arc::new(Spill { file: unnamed_file(vfs, dir)?, end: AtomicU64::new(0) }))
     }
 }
 
-/// A file in `dir` that has no name any more.
+/// Creates a file in `dir` and unlinks it.
 ///
 /// # Errors
-/// What creating it yields.
+/// Errors of creating or unlinking it.
 pub(crate) fn unnamed_file(vfs: &dyn Vfs, dir: &Path) -> Result<Arc<dyn SharedFile>> {
     let path = dir.join(format!(".spillway-sort-{:016x}", vfs.random_u64()));
     let file = vfs.create_shared(&path)?;
@@ -68,12 +67,12 @@ pub struct Run {
     range: Range<u64>,
     records: u64,
     payload_bytes: u64,
-    /// Of the largest block, its header included.
+    /// Size of the largest block, header included.
     block_bytes_max: usize,
     samples: Vec<Sample>,
 }
 
-/// A key and where its block begins.
+/// A key and the offset of its block.
 pub struct Sample {
     pub key: Vec<u8>,
     offset: u64,
@@ -84,12 +83,12 @@ impl Run {
         self.records
     }
 
-    /// Of keys and values.
+    /// Bytes of keys and values.
     pub fn payload_bytes(&self) -> u64 {
         self.payload_bytes
     }
 
-    /// Of the largest block, its header included: what reading takes.
+    /// Size of the largest block, header included: the memory to read the run.
     pub fn block_bytes_max(&self) -> usize {
         self.block_bytes_max
     }
@@ -104,7 +103,7 @@ impl Run {
 pub struct RunWriter {
     run: Run,
     shape: RunShape,
-    /// The end of the range that was taken for the run.
+    /// End of the range allocated for the run.
     limit: u64,
     /// Header and records of the block being filled.
     block: Vec<u8>,
@@ -112,7 +111,7 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
-    /// Begins a run of so many records at the most.
+    /// Begins a run of at most `records` records and `payload_bytes` bytes of keys and values.
     pub fn begin(spill: &Arc<Spill>, shape: RunShape, payload_bytes: u64, records: u64) -> RunWriter {
         let record_bytes = payload_bytes + records * LENGTHS_BYTES_MAX;
         let blocks = record_bytes / shape.block_bytes as u64 + 1;
@@ -129,7 +128,7 @@ impl RunWriter {
         RunWriter { run, shape, limit: start + bytes, block: vec![0; HEADER_BYTES], last_sample: None }
     }
 
-    /// Adds a record, which follows the last one.
+    /// Adds a record. It must sort after the last one.
     ///
     /// # Errors
     /// `Io`, `NoSpace`.
@@ -184,7 +183,7 @@ impl RunWriter {
         self.run.range.end = end;
         self.run.block_bytes_max = self.run.block_bytes_max.max(self.block.len());
         self.block.truncate(HEADER_BYTES);
-        self.block.shrink_to(2 * self.shape.block_bytes); // a record that filled a large one is gone
+        self.block.shrink_to(2 * self.shape.block_bytes); // frees the excess of an oversized record
         Ok(())
     }
 
@@ -196,21 +195,21 @@ impl RunWriter {
     }
 }
 
-/// Reads a run from one end to the other.
+/// Reads a run front to back.
 pub struct RunReader {
     run: Arc<Run>,
-    /// Of the next block.
+    /// Offset of the next block.
     next: u64,
     /// Records of the current block.
     block: Vec<u8>,
-    /// Of the record after the current one, in the block.
+    /// Offset of the next record in `block`.
     next_record: usize,
     key: Range<usize>,
     value: Range<usize>,
 }
 
 impl RunReader {
-    /// Stands before the first record or, if a key is given, not far before the first one that is not before that.
+    /// Starts at the beginning or, given `from`, at the last sampled block with a first key before `from`.
     pub fn new(run: Arc<Run>, order: &impl RecordOrder, from: Option<&[u8]>) -> RunReader {
         let before = from.map_or(0, |from| run.samples.partition_point(|s| order.compare(&s.key, from).is_lt()));
         let sample = before.checked_sub(1).and_then(|at| run.samples.get(at));
@@ -221,7 +220,7 @@ impl RunReader {
     /// Goes to the next record; false at the end.
     ///
     /// # Errors
-    /// `Corruption`: something else is read than was written. `Io`.
+    /// `Corruption`: the bytes read are not the bytes written. `Io`.
     pub fn advance(&mut self) -> Result<bool> {
         if self.next_record == self.block.len() && !self.read_block()? {
             return Ok(false);

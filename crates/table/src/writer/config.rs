@@ -1,4 +1,4 @@
-//! What a table is written with.
+//! Configuration of a table builder.
 
 use std::cmp::Ordering;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::footer::{FORMAT_VERSION_MIN, FORMAT_VERSION_WRITTEN_MAX};
 use crate::index::IndexFormat;
 use crate::properties::{ExternalFile, Properties};
 
-/// Everything a table builder is told.
+/// Inputs of a table builder.
 #[derive(Clone)]
 pub struct TableBuilderConfig {
     pub order: InternalOrder,
@@ -26,13 +26,12 @@ pub struct TableBuilderConfig {
     /// The family's merge operator, by name; empty for none.
     pub merge_operator: String,
     pub origin: TableOrigin,
-    /// The table is made to be ingested: its keys all have sequence number 0, and the database that takes it in gives
-    /// them their number.
+    /// The table is made for ingestion: all keys have sequence number 0. The ingesting database assigns their number.
     pub ingestable: bool,
     /// For error messages.
     pub path: PathBuf,
     pub class: IoClass,
-    /// Write-back is started whenever that many bytes were written; 0 never.
+    /// Starts write-back after every so many bytes written; 0 never.
     pub bytes_per_sync: u64,
 }
 
@@ -54,7 +53,7 @@ impl TableBuilderConfig {
     }
 
     /// # Errors
-    /// `InvalidArgument`: options that contradict each other or that no reader would understand.
+    /// `InvalidArgument`: the options contradict each other, or no reader would understand the table.
     pub(super) fn check(&self) -> Result<()> {
         let version = self.format_version();
         if version < FORMAT_VERSION_MIN {
@@ -74,7 +73,7 @@ impl TableBuilderConfig {
     }
 
     /// # Errors
-    /// `InvalidArgument`: no internal key, or a range tombstone's.
+    /// `InvalidArgument`: not an internal key, or a range tombstone's.
     #[inline]
     pub(crate) fn point_entry<'a>(&self, internal_key: &'a [u8]) -> Result<ParsedKey<'a>> {
         let entry = ParsedKey::parse(internal_key).filter(|entry| entry.kind != ValueKind::RangeDeletion);
@@ -82,8 +81,8 @@ impl TableBuilderConfig {
     }
 
     /// # Errors
-    /// `InvalidArgument`: an entry that this table cannot hold. Writes refuse such at admission; one that an earlier version
-    /// took is named, for whoever deletes it.
+    /// `InvalidArgument`: this table cannot hold the entry. Writes refuse such entries at admission. The error names an
+    /// entry accepted by an earlier version, so it can be deleted.
     #[inline]
     pub(crate) fn check_entry(&self, value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
         limits::check_entry(entry.user_key, value)?;
@@ -94,18 +93,19 @@ impl TableBuilderConfig {
     }
 
     /// # Errors
-    /// `InvalidArgument`: a key too long for the kinds of tables that keep keys whole in their indexes. An earlier version took
-    /// it.
+    /// `InvalidArgument`: the key is too long for tables with whole keys in their index. Only an earlier version
+    /// accepted such keys.
     #[inline]
     pub(crate) fn check_short_key(&self, user_key: &[u8]) -> Result<()> {
         limits::check_key(user_key)
             .map_err(|error| error.context("this kind of table cannot hold it: set table_factory=BlockBasedTable"))
     }
 
-    /// Where `user_key` stands to that of `last_key`, the internal key added last; empty before the first.
+    /// Compares `user_key` with the user key of `last_key`, the internal key added last. `Greater` if `last_key` is
+    /// empty.
     ///
     /// # Errors
-    /// `InvalidArgument`: before it, or a second entry of the same number.
+    /// `InvalidArgument`: `user_key` is before it, or a second entry has the same sequence number.
     #[inline]
     pub(crate) fn check_order(&self, last_key: &[u8], user_key: &[u8], trailer: u64) -> Result<Ordering> {
         let Some((last_user, last_trailer)) = key::split(last_key) else {
@@ -122,7 +122,7 @@ impl TableBuilderConfig {
         }
     }
 
-    /// Notes what the configuration says of filter, origin and use of the table.
+    /// Describes filter, origin and use of the table in `properties`.
     pub(crate) fn describe(&self, properties: &mut Properties) {
         let is_filtered = self.filter_bits().is_some();
         properties.whole_key_filtering = self.options.whole_key_filtering;
@@ -137,12 +137,12 @@ impl TableBuilderConfig {
         }
     }
 
-    /// The version that is written, whichever was asked for.
+    /// The format version to write: the requested one, capped.
     pub(super) fn format_version(&self) -> u32 {
         self.options.format_version.min(FORMAT_VERSION_WRITTEN_MAX)
     }
 
-    /// The format of the data index, once it is known whether separators need their trailers.
+    /// The format of the data index. `needs_trailers`: its separators need their trailers.
     pub(super) fn index_format(&self, needs_trailers: bool) -> IndexFormat {
         let version = self.format_version();
         IndexFormat {
@@ -163,7 +163,7 @@ impl TableBuilderConfig {
         }
     }
 
-    /// Bits per key of the filter, where one is wanted and something goes into it.
+    /// Bits per key of the filter; `None` if no filter is configured or nothing would go into it.
     pub(super) fn filter_bits(&self) -> Option<f64> {
         let FilterPolicy { bits_per_key } = self.options.filter_policy;
         let wanted = self.options.whole_key_filtering || self.prefix_extractor.is_some();
@@ -171,8 +171,8 @@ impl TableBuilderConfig {
     }
 }
 
-/// Where a table comes from: written into its properties. Empty texts and zero times are left out or written as
-/// RocksDB writes the unknown.
+/// Origin of a table, for its properties. Empty texts and zero times are omitted, or written as RocksDB writes unknown
+/// values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOrigin {
     pub family: Option<FamilyId>,

@@ -1,5 +1,4 @@
-//! Compresses and writes blocks. Where a dictionary is wanted, the first data blocks are held back until there is
-//! enough to make it from.
+//! Compresses and writes blocks. If a dictionary is wanted, the first data blocks are held back as its samples.
 
 use base::options::CompressionKind;
 use base::{Error, Result};
@@ -10,14 +9,14 @@ use crate::compress::Compressor;
 use crate::decompress::{Dictionary, decompress};
 use crate::handle::BlockHandle;
 
-/// Data bytes held back for each byte of dictionary, and the most that are held back at all.
+/// Data bytes held back per dictionary byte, and the upper bound of held bytes.
 const HELD_PER_DICTIONARY_BYTE: usize = 16;
 const HELD_BYTES_MAX: usize = 64 << 20;
 
 pub(super) struct BlockWriter {
     pub(super) sink: Sink,
     compressor: Compressor,
-    /// For the data blocks, once there is a dictionary.
+    /// For data blocks, once a dictionary exists.
     data_compressor: Option<Compressor>,
     dictionary: Option<Dictionary>,
     dictionary_bytes: Vec<u8>,
@@ -29,7 +28,7 @@ pub(super) struct BlockWriter {
     compress_index: bool,
 }
 
-/// Data blocks waiting for their dictionary.
+/// Data blocks held back for the dictionary.
 #[derive(Default)]
 struct Held {
     blocks: Vec<Vec<u8>>,
@@ -56,7 +55,7 @@ impl BlockWriter {
         })
     }
 
-    /// Bytes written, and those held back.
+    /// Bytes written and held back.
     pub(super) fn bytes(&self) -> u64 {
         self.sink.offset() + self.held.as_ref().map_or(0, |held| held.bytes as u64)
     }
@@ -78,7 +77,7 @@ impl BlockWriter {
         if held.bytes >= held.limit { self.end_data(config) } else { Ok(()) }
     }
 
-    /// Writes the data blocks held back, with a dictionary made from them.
+    /// Writes the held data blocks with a dictionary made from them.
     pub(super) fn end_data(&mut self, config: &TableBuilderConfig) -> Result<()> {
         let Some(held) = self.held.take() else {
             return Ok(());
@@ -120,7 +119,7 @@ impl BlockWriter {
 }
 
 impl Held {
-    /// A trained dictionary, or the samples themselves. Empty where there is too little to train on.
+    /// A trained dictionary, or the samples themselves. Empty if the samples are too few to train on.
     fn make_dictionary(&self, config: &TableBuilderConfig) -> Vec<u8> {
         let options = &config.compression_options;
         let dictionary_bytes = options.max_dict_bytes as usize;
@@ -137,7 +136,7 @@ impl Held {
         zstd::dict::from_samples(&samples, dictionary_bytes).unwrap_or_default()
     }
 
-    /// Blocks at even distances, until they have `bytes` bytes.
+    /// Blocks at even distances, about `bytes` bytes in all.
     fn sample(&self, bytes: usize) -> Vec<&[u8]> {
         let average = (self.bytes / self.blocks.len().max(1)).max(1);
         let wanted = (bytes / average).clamp(1, self.blocks.len().max(1));

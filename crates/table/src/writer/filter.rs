@@ -1,4 +1,4 @@
-//! Collects a table's filter: one for the whole table, or one for each run of data blocks.
+//! Collects a table's filter: one for the whole table, or one per run of data blocks.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use base::extend::PrefixExtractor;
 use super::TableBuilderConfig;
 use crate::filter::BloomBuilder;
 
-/// A finished filter partition and the separator of the last data block whose keys are in it.
+/// A finished filter partition and the separator of its last data block.
 pub(crate) struct FilterPart {
     pub separator: Vec<u8>,
     pub contents: Vec<u8>,
@@ -19,7 +19,7 @@ pub(crate) struct FilterCollector {
     order: UserOrder,
     whole_keys: bool,
     prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
-    /// The prefix added last to this partition, if any was.
+    /// The last prefix added to this partition, if `has_prefix`.
     last_prefix: Vec<u8>,
     has_prefix: bool,
     /// Bytes at which a partition ends; `None` for one filter over all.
@@ -30,7 +30,7 @@ pub(crate) struct FilterCollector {
 }
 
 impl FilterCollector {
-    /// `None` where the options ask for no filter.
+    /// `None` if the options ask for no filter.
     pub(crate) fn new(config: &TableBuilderConfig) -> Option<FilterCollector> {
         Some(FilterCollector {
             bloom: BloomBuilder::new(config.filter_bits()?),
@@ -70,8 +70,9 @@ impl FilterCollector {
         }
     }
 
-    /// A data block ended with `separator`, and `next_key` (a user key) begins the one after it: ends the partition if
-    /// it is large enough. The next key's prefix belongs to both partitions, as a seek can land between them.
+    /// Called when a data block ends with `separator` and `next_key` (a user key) begins the next block. Ends the
+    /// partition if it is large enough. The next key's prefix goes into both partitions, as a seek can land between
+    /// them.
     pub(crate) fn end_block(&mut self, separator: &[u8], next_key: &[u8]) {
         if self.partition_bytes.is_some_and(|bytes| self.bloom.filter_bytes() >= bytes) {
             let next = self.order.strip_timestamp(next_key).to_vec();
@@ -88,7 +89,7 @@ impl FilterCollector {
         self.has_prefix = false;
     }
 
-    /// Bytes the filter would have if it ended now, about.
+    /// Approximate size of the filter if it ended now, in bytes.
     pub(crate) fn estimated_bytes(&self) -> usize {
         self.parts_bytes + self.bloom.filter_bytes()
     }
@@ -97,7 +98,7 @@ impl FilterCollector {
         self.partition_bytes.is_some()
     }
 
-    /// The partitions, or the one filter; and how many keys and prefixes went in. `separator` is the last block's.
+    /// The partitions or the single filter, and the number of keys and prefixes. `separator` is the last block's.
     pub(crate) fn finish(mut self, separator: &[u8]) -> (Vec<FilterPart>, u64) {
         if !self.bloom.is_empty() {
             self.cut(separator);

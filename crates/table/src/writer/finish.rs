@@ -1,4 +1,4 @@
-//! The end of a table: filter, index, dictionary, range tombstones, properties, metaindex and footer, in that order.
+//! The end of a table: filter, index, dictionary, range tombstones, properties, metaindex and footer, in this order.
 
 use base::options::{CompressionKind, CompressionOptions, IndexType};
 use base::{Error, Result, SeqNo};
@@ -174,7 +174,7 @@ fn property_name(kind: CompressionKind) -> &'static str {
     }
 }
 
-/// As RocksDB spells it in the properties.
+/// The compression options as RocksDB spells them in the properties.
 fn compression_options_text(kind: CompressionKind, options: &CompressionOptions) -> String {
     let (max_dict_bytes, train_bytes) = match kind {
         CompressionKind::Zstd => (options.max_dict_bytes, options.zstd_max_train_bytes),

@@ -23,7 +23,7 @@ use crate::index::{IndexLog, PrefixBlocks};
 use crate::properties::Properties;
 use crate::{TableBuilder, TableSummary};
 
-/// Bytes of footer, properties and metaindex, about.
+/// Approximate size of footer, properties and metaindex, in bytes.
 const TAIL_BYTES: u64 = 1500;
 
 /// Writes one block-based table.
@@ -31,10 +31,10 @@ pub struct BlockBasedTableBuilder {
     config: TableBuilderConfig,
     writer: BlockWriter,
     block: BlockBuilder,
-    /// The first key of the block being filled, and of the table.
+    /// The first key of the current block, and of the table.
     block_first_key: Vec<u8>,
     first_key: Vec<u8>,
-    /// Number of the block being filled.
+    /// Number of the current block.
     blocks: u64,
     index: IndexLog,
     prefixes: Option<PrefixBlocks>,
@@ -42,15 +42,15 @@ pub struct BlockBasedTableBuilder {
     tombstones: Vec<RangeTombstone>,
     properties: Properties,
     seqs: Option<(SeqNo, SeqNo)>,
-    /// Fullness, in bytes, from which on a block is ended early rather than outgrown.
+    /// Fullness, in bytes, above which a block ends early rather than outgrow its limit.
     nearly_full_bytes: usize,
     failed: bool,
 }
 
 impl BlockBasedTableBuilder {
     /// # Errors
-    /// `InvalidArgument`: options that contradict each other, or a file that is not empty. `Unsupported`: a
-    /// compression that is not written.
+    /// `InvalidArgument`: contradictory options, or a file with contents. `Unsupported`: a compression this version
+    /// does not write.
     pub fn new(file: Box<dyn AppendFile>, config: TableBuilderConfig) -> Result<Self> {
         config.check()?;
         let writer = BlockWriter::new(Sink::new(file, &config)?, &config)?;
@@ -83,7 +83,7 @@ impl BlockBasedTableBuilder {
         now >= most || (now > self.nearly_full_bytes && self.block.estimated_bytes_with(key, value) > most)
     }
 
-    /// Writes the block being filled; `next_key` begins the one after it.
+    /// Writes the current block; `next_key` begins the next one.
     fn end_block(&mut self, next_key: Option<&[u8]>) -> Result<()> {
         self.index.push(&self.block_first_key, self.block.last_key(), next_key, &self.config.order);
         if let (Some(filter), Some(next)) = (&mut self.filter, next_key) {
@@ -142,7 +142,7 @@ impl BlockBasedTableBuilder {
 fn new_block(config: &TableBuilderConfig) -> BlockBuilder {
     let options = &config.options;
     let block = BlockBuilder::new(options.block_restart_interval);
-    // A hash tells keys apart by their bytes: an order under which equal keys differ has no use for it.
+    // The hash covers key bytes, so equal keys must have equal bytes.
     let by_bytes = !config.order.user.equal_keys_can_differ() && config.order.user.timestamp_bytes() == 0;
     if options.data_block_index_type == DataBlockIndexType::BinaryAndHash && by_bytes {
         block.with_hash_index(options.data_block_hash_table_util_ratio)

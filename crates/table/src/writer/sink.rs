@@ -1,4 +1,4 @@
-//! The file a table goes into: blocks with their trailers, or plain bytes, buffered.
+//! Buffered output file of a table: blocks with trailers, or plain bytes.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,14 @@ use vfs::{AppendFile, IoClass};
 use super::TableBuilderConfig;
 use crate::handle::BlockHandle;
 
-/// Bytes collected before they are handed to the file.
+/// Bytes buffered before a write to the file.
 const BUFFER_BYTES: usize = 256 << 10;
 
 pub(crate) struct Sink {
     file: Box<dyn AppendFile>,
     path: PathBuf,
     buffer: Vec<u8>,
-    /// Bytes of the table so far, buffered ones included.
+    /// Bytes of the table so far, including buffered ones.
     offset: u64,
     checksum: ChecksumKind,
     class: IoClass,
@@ -48,7 +48,7 @@ impl Sink {
         self.offset
     }
 
-    /// Appends a block, compressed as `kind` says, and its trailer.
+    /// Appends a block, compressed by `kind`, and its trailer.
     pub(crate) fn write_block(&mut self, stored: &[u8], kind: CompressionKind) -> Result<BlockHandle> {
         let handle = BlockHandle { offset: self.offset, size: stored.len() as u64 };
         let checksum = self.checksum.of_block(stored, kind.number());

@@ -1,13 +1,13 @@
 //! Streams of bits: the first bit is the lowest of the first byte.
 
-/// Bits that one [`BitWriter::put`] takes and one [`BitReader::refill`] makes ready, at least.
+/// Most bits of one [`BitWriter::put`]; least bits ready after [`BitReader::refill`].
 pub const BITS_MAX: u32 = 56;
 
 #[derive(Debug, Default)]
 pub struct BitWriter {
     out: Vec<u8>,
     pending: u64,
-    /// Bits of `pending` that are set or cleared on purpose; below 8 between calls.
+    /// Bits in `pending`; below 8 between calls.
     count: u32,
 }
 
@@ -17,7 +17,7 @@ impl BitWriter {
         (self.pending, self.count) = (0, 0);
     }
 
-    /// Appends the lowest `count` bits of `bits`, whose others are zero; [`BITS_MAX`] at most.
+    /// Appends the lowest `count` bits of `bits`, at most [`BITS_MAX`]. Higher bits must be zero.
     #[inline]
     pub fn put(&mut self, bits: u64, count: u32) {
         debug_assert!(count <= BITS_MAX && bits >> count == 0, "{bits:#x} has more than {count} bits");
@@ -30,7 +30,7 @@ impl BitWriter {
         }
     }
 
-    /// Fills the last byte with zeros and shows the bytes.
+    /// Pads the last byte with zeros and returns all bytes.
     pub fn padded(&mut self) -> &[u8] {
         if self.count > 0 {
             self.out.push(self.pending as u8);
@@ -39,18 +39,18 @@ impl BitWriter {
         &self.out
     }
 
-    /// Appends a one, so that zeros that fill the last byte tell from what was put; then as [`padded`](Self::padded).
+    /// As [`padded`](Self::padded), after an end mark: a one bit, to tell the padding from data.
     pub fn marked(&mut self) -> &[u8] {
         self.put(1, 1);
         self.padded()
     }
 }
 
-/// Reads bits; past the end of the bytes there are zeros, and [`position`](BitReader::position) tells.
+/// Reads bits. Past the end it reads zeros, and [`position`](BitReader::position) exceeds the bits there are.
 #[derive(Clone, Debug)]
 pub struct BitReader<'a> {
     bytes: &'a [u8],
-    /// The byte to take next; goes on past the end.
+    /// Index of the next byte; may exceed the end.
     at: usize,
     ready: u64,
     count: u32,
@@ -67,7 +67,7 @@ impl<'a> BitReader<'a> {
         self.at * 8 - self.count as usize
     }
 
-    /// Makes [`BITS_MAX`] bits ready, at least.
+    /// Makes at least [`BITS_MAX`] bits ready.
     #[inline]
     pub fn refill(&mut self) {
         match self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
@@ -83,7 +83,7 @@ impl<'a> BitReader<'a> {
 
     #[cold]
     fn refill_at_end(&mut self) {
-        // What the last whole refill brought beyond `count` is the same bytes again.
+        // The last full refill left bits above `count`; their bytes are loaded again below.
         self.ready &= (1u64 << self.count) - 1;
         while self.count <= BITS_MAX - 8 {
             let byte = self.bytes.get(self.at).copied().unwrap_or(0);
@@ -99,13 +99,13 @@ impl<'a> BitReader<'a> {
         }
     }
 
-    /// Bits that are ready, the next one lowest.
+    /// The ready bits, the next one lowest.
     #[inline]
     pub fn peek(&self) -> u64 {
         self.ready
     }
 
-    /// Goes past `count` bits, which are ready.
+    /// Skips `count` bits, which must be ready.
     #[inline]
     pub fn skip(&mut self, count: u32) {
         debug_assert!(count <= self.count, "bits that are not ready");
@@ -113,7 +113,7 @@ impl<'a> BitReader<'a> {
         self.count -= count;
     }
 
-    /// Takes `count` bits, which are ready; below 64.
+    /// Takes `count` bits, below 64, which must be ready.
     #[inline]
     pub fn take(&mut self, count: u32) -> u64 {
         let bits = self.ready & ((1 << count) - 1);
@@ -122,7 +122,7 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// Where the mark that ends a stream of bits lies: the bits before it. `None`: there is none in the last byte.
+/// Number of bits before the end mark. `None` if the last byte has no mark.
 pub fn mark_of(bytes: &[u8]) -> Option<usize> {
     let last = bytes.last().filter(|&&last| last != 0)?;
     Some(bytes.len() * 8 - last.leading_zeros() as usize - 1)

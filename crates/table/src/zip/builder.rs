@@ -1,4 +1,4 @@
-//! Collects a table's entries. Codes and dictionary are made of all of them, so that nothing is written before the end.
+//! Collects a table's entries. Nothing is written before the end: codes and dictionary depend on all entries.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,21 +19,20 @@ use crate::{TableBuilder, TableSummary};
 /// Of an internal key.
 pub(super) const KEY_BYTES_MAX: usize = limits::KEY_BYTES_MAX + key::TRAILER_BYTES;
 
-/// Memory where nothing else is said.
+/// Default of [`ZipSettings::memory_bytes`].
 pub const ZIP_MEMORY_BYTES_DEFAULT: usize = 64 << 20;
 
 /// Bytes of codes, properties and footer, about.
 const TAIL_BYTES: u64 = 2500;
 
-/// What concerns zip tables alone.
+/// Settings of zip tables only.
 #[derive(Clone)]
 pub struct ZipSettings {
     pub vfs: Arc<dyn Vfs>,
-    /// Where entries go that memory has no room for. Their file has no name for longer than it takes to remove it.
+    /// Folder of the spill file, for entries beyond `memory_bytes`. The file is unlinked as soon as it is created.
     pub spill_dir: PathBuf,
-    /// Of entries, compressed fast, until the table is written; but for a chunk of 1 MiB, or the largest entry. Beside
-    /// them a builder has 8 bytes for each key where there is a filter, then 5 MiB to learn from, the index, and two
-    /// entries.
+    /// Limit of buffered entries, compressed fast. The open chunk comes on top: 1 MiB and one entry. A builder also
+    /// needs 8 bytes per key if there is a filter, then 5 MiB for training, the index, and two entries.
     pub memory_bytes: usize,
 }
 
@@ -46,7 +45,7 @@ pub struct ZipTableBuilder {
     pub(super) tombstones: Vec<RangeTombstone>,
     pub(super) properties: Properties,
     pub(super) seqs: Option<(SeqNo, SeqNo)>,
-    /// Internal: of the table, and the one added last.
+    /// Internal keys: the table's first, and the last one added.
     pub(super) first_key: Vec<u8>,
     pub(super) last_key: Vec<u8>,
     /// Of point entries.
@@ -57,8 +56,8 @@ pub struct ZipTableBuilder {
 }
 
 impl ZipTableBuilder {
-    /// Of the options of block-based tables, those of filters and `verify_compression` count, but for partitions;
-    /// compression has no meaning here.
+    /// Uses the filter options of block-based tables, except partitions, and `verify_compression`. Ignores
+    /// compression.
     ///
     /// # Errors
     /// `InvalidArgument`: the file is not empty.
@@ -143,7 +142,7 @@ impl TableBuilder for ZipTableBuilder {
         self.properties.entries
     }
 
-    /// What fast compression makes of the entries, which is not far from what the table will have.
+    /// Bytes after fast compression: close to the final size.
     fn estimated_bytes(&self) -> u64 {
         let filter = self.filter.as_ref().map_or(0, FilterCollector::estimated_bytes);
         self.spill.estimated_bytes() + filter as u64 + TAIL_BYTES

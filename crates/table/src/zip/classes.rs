@@ -1,5 +1,5 @@
-//! Numbers as a symbol and some plain bits behind it: small ones have a symbol each, larger ones share it with their
-//! neighbours, eight symbols for each power of two.
+//! Numbers as a symbol (their class) and plain bits after it. Small numbers have a symbol each; larger ones share
+//! eight symbols per power of two.
 
 use super::bits::{BitReader, BitWriter};
 use super::huffman::{Decoder, Encoder};
@@ -8,13 +8,13 @@ use super::huffman::{Decoder, Encoder};
 const EXACT: u32 = 32;
 /// `log2(EXACT)`.
 const EXACT_BITS: u32 = 5;
-/// Bits below the highest one that the symbol tells.
+/// Bits below the highest one that are part of the symbol.
 const TOP_BITS: u32 = 3;
 
 /// Symbols for all numbers of 32 bits.
 pub const CLASSES: usize = EXACT as usize + ((32 - EXACT_BITS as usize) << TOP_BITS);
 
-/// A number's symbol, and how many plain bits follow.
+/// A number's symbol, and its number of plain bits.
 #[inline]
 pub fn class_of(number: u32) -> (usize, u32) {
     if number < EXACT {
@@ -26,7 +26,7 @@ pub fn class_of(number: u32) -> (usize, u32) {
     ((EXACT + ((high - EXACT_BITS) << TOP_BITS) + top) as usize, plain)
 }
 
-/// The least number of a class, and how many plain bits follow. Of a symbol below [`CLASSES`].
+/// The least number of a class below [`CLASSES`], and its number of plain bits.
 #[inline]
 pub fn start_of(class: usize) -> (u32, u32) {
     let class = class as u32;
@@ -37,7 +37,7 @@ pub fn start_of(class: usize) -> (u32, u32) {
     (top << plain, plain)
 }
 
-/// Writes `number`, whose class is counted from `first` among the symbols of `encoder`.
+/// Writes `number`. Classes start at symbol `first` of `encoder`.
 #[inline]
 pub fn put(writer: &mut BitWriter, encoder: &Encoder, first: usize, number: u32) {
     let (class, plain) = class_of(number);
@@ -46,27 +46,27 @@ pub fn put(writer: &mut BitWriter, encoder: &Encoder, first: usize, number: u32)
     writer.put(u64::from(number - start), plain);
 }
 
-/// Bits that [`put`] takes.
+/// Bits written by [`put`].
 #[inline]
 pub fn cost(encoder: &Encoder, first: usize, number: u32) -> u32 {
     let (class, plain) = class_of(number);
     encoder.bits(first + class) + plain
 }
 
-/// What a symbol that is past all classes becomes.
+/// Clamps a symbol past all classes to the last one.
 #[inline]
 fn within(class: usize) -> usize {
     class.min(CLASSES - 1)
 }
 
-/// Reads the plain bits of a number whose class is known. 29 bits must be ready.
+/// Reads the plain bits of a number of known class. 29 bits must be ready.
 #[inline]
 pub fn finish(reader: &mut BitReader<'_>, class: usize) -> u32 {
     let (start, plain) = start_of(within(class));
     start + reader.take(plain) as u32
 }
 
-/// Reads a number all of whose symbols are classes. 41 bits must be ready.
+/// Reads a number from an alphabet of classes only. 41 bits must be ready.
 #[inline]
 pub fn take(reader: &mut BitReader<'_>, decoder: &Decoder) -> u32 {
     let class = decoder.take(reader);

@@ -1,5 +1,4 @@
-//! Walking a zip table: all keys of a group are put together when it is entered, each value when the cursor stands on
-//! it.
+//! Cursor over a zip table: entering a group decodes all its keys; a value is decoded when the cursor reaches it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,14 +15,14 @@ pub(super) struct ZipCursor {
     verify: bool,
     /// Seeks may ask the prefix filter.
     by_prefix: bool,
-    /// The group that was entered; none where there are no slots.
+    /// The current group; meaningless while `slots` is empty.
     group: usize,
     slots: Vec<Slot>,
-    /// Internal keys of the slots, one behind the other.
+    /// Internal keys of the slots, back to back.
     keys: Vec<u8>,
-    /// The slot that the cursor stands on; past all where on none.
+    /// The current slot; past the end if the cursor is not valid.
     nth: usize,
-    /// The value there, unless it lies in the file as it is.
+    /// The current value, decompressed; else `plain_value` is its place in the file.
     value: Vec<u8>,
     plain_value: Range<usize>,
     error: Option<Error>,
@@ -53,7 +52,7 @@ impl ZipCursor {
         }
     }
 
-    /// Moves by `go`; false, with the error noted, where it fails.
+    /// Moves by `go`. Stores an error and returns false if it fails.
     #[inline]
     fn moved(&mut self, go: impl FnOnce(&mut Self) -> Result<bool>) -> bool {
         self.error = None;
@@ -73,7 +72,7 @@ impl ZipCursor {
         false
     }
 
-    /// Puts the keys of a group together; false where there is no such group.
+    /// Decodes the keys of a group; false if there is no such group.
     fn enter(&mut self, group: usize) -> Result<bool> {
         if !self.slots.is_empty() && self.group == group {
             return Ok(true);
@@ -91,7 +90,7 @@ impl ZipCursor {
 
     fn read_group(&mut self, table: &ZipTable) -> Result<()> {
         let mut entries = table.group(self.group, self.verify)?;
-        // The value's buffer is free now, and holds the user key meanwhile.
+        // The value's buffer is unused now: it serves as the user key's buffer.
         let user_key = &mut self.value;
         user_key.clear();
         user_key.extend_from_slice(table.index.separator(self.group));
@@ -111,7 +110,7 @@ impl ZipCursor {
         self.slots.get(nth).and_then(|slot| self.keys.get(slot.key.clone())).unwrap_or_default()
     }
 
-    /// Stands on a slot of the group entered.
+    /// Moves to a slot of the current group.
     fn stand(&mut self, nth: usize) -> Result<bool> {
         let Some(slot) = self.slots.get(nth) else { return Ok(false) };
         self.nth = nth;
@@ -128,12 +127,12 @@ impl ZipCursor {
         Ok(true)
     }
 
-    /// Stands on the first entry of a group.
+    /// Moves to the first entry of a group.
     fn stand_first(&mut self, group: usize) -> Result<bool> {
         Ok(self.enter(group)? && self.stand(0)?)
     }
 
-    /// Stands on the last entry of the group before `group`.
+    /// Moves to the last entry of the group before `group`.
     fn stand_last_before(&mut self, group: usize) -> Result<bool> {
         match group.checked_sub(1) {
             Some(before) => Ok(self.enter(before)? && self.stand(self.slots.len() - 1)?),
@@ -141,8 +140,8 @@ impl ZipCursor {
         }
     }
 
-    /// Enters the first group with an entry for which `is_before` is false, and tells which that is; else the last
-    /// group, behind all its entries. `None`: the table is empty.
+    /// Enters the group that `target` belongs to and returns its first slot for which `is_before` is false, or the
+    /// number of its slots. `None` if the table is empty.
     fn find(&mut self, target: &[u8], is_before: impl Fn(&[u8]) -> bool) -> Result<Option<usize>> {
         let table = self.table.clone();
         let user_key = key::user_key(target);
@@ -152,7 +151,7 @@ impl ZipCursor {
                 return Ok(None);
             }
             let nth = self.slots.partition_point(|slot| is_before(self.keys.get(slot.key.clone()).unwrap_or_default()));
-            // Only where it parts versions of one key are there others of it in the next group.
+            // The next group has versions of the key only if its separator equals the key.
             let goes_on = nth == self.slots.len()
                 && group + 1 < table.index.len()
                 && table.order.user.compare(table.index.separator(group + 1), user_key).is_le();
@@ -163,7 +162,7 @@ impl ZipCursor {
         }
     }
 
-    /// Stands on the first entry at or after `target`.
+    /// Moves to the first entry at or after `target`.
     fn stand_at(&mut self, target: &[u8]) -> Result<bool> {
         let order = self.table.order.clone();
         match self.find(target, |stored| order.compare(stored, target).is_lt())? {
@@ -173,7 +172,7 @@ impl ZipCursor {
         }
     }
 
-    /// False where no key at or after `target` has its prefix.
+    /// False if no key at or after `target` has its prefix.
     fn filter_allows(&self, target: &[u8]) -> Result<bool> {
         let Some(question) = self.table.filter.as_ref().filter(|_| self.by_prefix) else { return Ok(true) };
         let ask = |part: &[u8]| Ok(self.table.filter(self.verify)?.may_match(part));

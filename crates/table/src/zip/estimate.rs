@@ -1,11 +1,11 @@
-//! What the index alone tells: sizes and cut points.
+//! Estimates from the index alone: offsets and cut points.
 
 use base::key::user_key;
 
 use super::ZipTable;
 
 impl ZipTable {
-    /// The offset of the group that `internal_key` would be in; the end of the groups past the last key.
+    /// Offset of the group for `internal_key`; the end of the groups if the key is past the last one.
     pub(super) fn offset_near(&self, internal_key: &[u8]) -> u64 {
         let key = user_key(internal_key);
         if self.last_key.as_ref().is_some_and(|last| self.order.user.compare(key, last).is_gt()) {
@@ -14,7 +14,7 @@ impl ZipTable {
         self.index.place(self.index.find(key, &self.order.user)).start
     }
 
-    /// At most `max` separators at even distances in the file, each with where the group before it ends.
+    /// At most `max` separators at even distances in the file, each with the end of the group before it.
     pub(super) fn cut_points(&self, max: usize) -> Vec<(Vec<u8>, u64)> {
         let distance = (self.footer.groups_bytes / (max as u64).max(1)).max(1);
         let mut points: Vec<(Vec<u8>, u64)> = Vec::new();

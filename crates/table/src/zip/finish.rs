@@ -1,5 +1,5 @@
-//! Writes the table when all entries are known: one pass over them to learn, one to write; then index, codes and
-//! dictionary, filter, tombstones, checksums, properties and footer.
+//! Writes the table once all entries are known. One pass over the entries trains codes and dictionary, a second writes
+//! groups; then follow index, codes and dictionary, filter, tombstones, checksums, properties and footer.
 
 use base::{Error, Result, SeqNo, key};
 
@@ -14,13 +14,13 @@ use crate::extents::ExtentSums;
 use crate::writer::Sink;
 use crate::{TableSummary, tombstones};
 
-/// Bytes of values that a dictionary is made of, for each byte of it; and those that codes are made of.
+/// Sampled value bytes per dictionary byte; and the bytes to train codes on, also the least to sample.
 const SAMPLES_PER_DICTIONARY_BYTE: usize = 16;
 const SAMPLE_BYTES: usize = 1 << 20;
-/// Of one value; longer ones are cut.
+/// Bytes sampled of one value, at most.
 const SAMPLE_BYTES_EACH: usize = 64 << 10;
 
-/// The file, and the checksums of what is in it.
+/// The file, and the checksums of its extents.
 pub(super) struct Output {
     sink: Sink,
     sums: ExtentSums,
@@ -38,7 +38,7 @@ impl Output {
     }
 }
 
-/// What the first pass finds.
+/// Result of the first pass.
 struct Survey {
     keys: KeyCounts,
     index: IndexBuilder,
@@ -46,7 +46,7 @@ struct Survey {
     samples: Vec<Vec<u8>>,
 }
 
-/// Values are taken as long as those taken are no more than this share of those seen.
+/// Samples values evenly: takes one while `taken / seen` is below `wanted / all`, in bytes.
 struct Sampler {
     samples: Vec<Vec<u8>>,
     wanted: u64,
@@ -66,11 +66,11 @@ impl Sampler {
     }
 }
 
-/// What entries are written with.
+/// Encoders of the second pass.
 struct Coders {
     keys: KeyEncoder,
     values: ValueEncoder,
-    /// Where it is asked for, what was compressed is read again.
+    /// Decodes each record again to compare it; `None` without `verify_compression`.
     check: Option<ValueDecoder>,
     again: Vec<u8>,
 }
@@ -180,7 +180,7 @@ impl ZipTableBuilder {
         Ok(())
     }
 
-    /// Writes what follows the groups.
+    /// Writes all parts after the groups.
     fn write_rest(mut self, mut footer: Footer, index: &[u8], shared: &[u8]) -> Result<TableSummary> {
         let output = &mut self.output;
         let stored = shared::store(index)?;
@@ -216,7 +216,7 @@ impl ZipTableBuilder {
     }
 }
 
-/// Counts how long records are.
+/// Counts the record sizes of `samples`.
 fn count_records<'a>(
     counts: &mut KeyCounts,
     mut encoder: ValueEncoder,

@@ -1,5 +1,5 @@
-//! The last 112 bytes of a zip table: where everything is, and what is common to all entries. Format:
-//! docs/format/zip.md
+//! The last 112 bytes of a zip table: sizes of the parts, and bounds common to all entries.
+//! Format: docs/format/zip.md
 
 use base::checksum::{crc32c, crc32c_append, mask};
 use base::coding::{Reader, put_u32, put_u64};
@@ -10,13 +10,13 @@ use super::group::GROUP_ENTRIES;
 use super::keys::KeyBounds;
 use crate::extents;
 
-/// Behind everything, where RocksDB expects a table's magic number: to it the file is no table.
+/// The last eight bytes, where RocksDB expects its own magic number: RocksDB rejects the file.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"SPILWZIP");
 pub(super) const FORMAT_VERSION: u32 = 1;
 
 pub(super) const FOOTER_BYTES: usize = 112;
 
-/// Bytes that a checksum covers.
+/// Bytes per checksum.
 pub(super) const EXTENT_BYTES: usize = 32 << 10;
 
 /// Properties are some forty short lines.
@@ -25,14 +25,14 @@ const PROPERTIES_MAX_BYTES: u64 = 1 << 20;
 /// Entries of a group, at most.
 const GROUP_ENTRIES_MAX: u64 = 1 << 10;
 
-/// Of the keys of a group, written out: what writers can make. Readers hold them all, and codes of no bits let a small
-/// file claim any number (B2).
+/// Bytes of a group's decoded keys: the most a writer makes. Readers hold all of them, and zero-bit codes would let a
+/// small file claim any amount (B2).
 const GROUP_KEY_BYTES_MAX: u64 = GROUP_ENTRIES * KEY_BYTES_MAX as u64;
 
-/// Bytes of the footer that the tail's checksum covers, and all before them that extents do not.
+/// Footer bytes under the tail's checksum, which also covers extent checksums and properties.
 const COVERED_BYTES: usize = 96;
 
-/// Sizes of the parts, which lie one behind the other in this order, and what readers must know of all entries.
+/// Sizes of the parts, which lie back to back in this order, and bounds over all entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Footer {
     pub(super) groups_bytes: u64,
@@ -48,7 +48,7 @@ pub(super) struct Footer {
     pub(super) keys: KeyBounds,
     /// Of the longest value.
     pub(super) value_bytes_max: u32,
-    /// How index and shared part are compressed, by the numbers of compression kinds.
+    /// Compression kinds of index and shared part, as numbers.
     pub(super) index_compression: u8,
     pub(super) shared_compression: u8,
 }
@@ -70,7 +70,7 @@ impl Footer {
         self.filter_at() + self.filter_bytes
     }
 
-    /// Where the extents end, each of which has four bytes from here on.
+    /// End of the extents, start of their checksums: four bytes each.
     pub(super) fn checksums_at(&self) -> u64 {
         self.tombstones_at() + self.tombstones_bytes
     }
@@ -118,8 +118,8 @@ impl Footer {
         out
     }
 
-    /// The footer of a file of `file_bytes`, and the checksum of the tail. Its numbers are those of such a file: what
-    /// they say lies in it, and takes the room that it needs and no more (B2).
+    /// The footer of a file of `file_bytes`, and the checksum of the tail. The parts add up to exactly `file_bytes`
+    /// (B2).
     ///
     /// # Errors
     /// `Corruption`, `Unsupported`.
@@ -170,7 +170,7 @@ impl Footer {
     }
 
     /// # Errors
-    /// `Corruption`: the tail, with the footer that ends it, has another checksum than `crc`.
+    /// `Corruption`: the checksum of the tail, footer included, is not `crc`.
     pub(super) fn check_tail(tail_with_footer: &[u8], crc: u32) -> Result<()> {
         let covered = tail_with_footer.len().saturating_sub(FOOTER_BYTES - COVERED_BYTES);
         extents::check_tail(tail_with_footer.get(..covered).unwrap_or_default(), crc)
@@ -178,7 +178,7 @@ impl Footer {
 }
 
 /// # Errors
-/// `InvalidArgument`: more than a reader would take.
+/// `InvalidArgument`: above the readers' limit.
 pub(super) fn check_properties_bytes(bytes: usize) -> Result<u64> {
     let bytes = bytes as u64;
     if bytes > PROPERTIES_MAX_BYTES {

@@ -10,10 +10,10 @@ use super::ZipTable;
 use crate::reader::unknown_kind;
 use crate::{TableReadOptions, TableValue};
 
-/// One huge key or value must not hold memory for good.
+/// Larger buffers are shrunk after a call: one huge key or value must not pin memory.
 const BUFFER_KEPT_MAX: usize = 256 << 10;
 
-/// Where lookups put keys and values together.
+/// Decoding buffers of a lookup.
 #[derive(Default)]
 struct Buffers {
     key: Vec<u8>,
@@ -56,7 +56,7 @@ impl ZipTable {
         question.may_hold_key(key.user_key(), &self.order.user, &self.statistics, ask)
     }
 
-    /// Shows the entries of one key.
+    /// Passes the visible entries of one key to `visit`, newest first.
     fn get_at(
         &self,
         key: &LookupKey,
@@ -95,7 +95,7 @@ impl ZipTable {
                 }
             }
             group += 1;
-            // Only where it parts versions of one key is the key in the next group too.
+            // The next group has versions of the key only if its separator equals the key.
             if group >= self.index.len() || order.compare(self.index.separator(group), user_key).is_gt() {
                 break;
             }

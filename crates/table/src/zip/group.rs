@@ -6,7 +6,7 @@ use base::{Error, Result};
 use super::bits::{BitReader, BitWriter};
 use super::keys::{KeyDecoder, KeyEncoder, RecordSize};
 
-/// Entries of a group; the last one of a table can have fewer.
+/// Entries of a group; the last group of a table can have fewer.
 pub const GROUP_ENTRIES: u64 = 16;
 
 /// Collects one group; reused for the next.
@@ -23,10 +23,10 @@ impl GroupBuilder {
         self.records.extend_from_slice(record);
     }
 
-    /// Shows `write` the group's parts, one behind the other, and begins the next group. Returns its bytes.
+    /// Passes the group's parts to `write` in order, and starts the next group. Returns the bytes of this one.
     ///
     /// # Errors
-    /// What `write` returns.
+    /// Errors of `write`.
     pub fn finish(&mut self, mut write: impl FnMut(&[u8]) -> Result<()>) -> Result<u64> {
         let keys = self.keys.padded();
         self.head.clear();
@@ -40,7 +40,7 @@ impl GroupBuilder {
     }
 }
 
-/// The record of an entry's value: the first `len` bytes of what is left of the group from there.
+/// The record of an entry's value: the first `len` bytes of `rest`, which goes on to the group's end.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     pub rest: &'a [u8],
@@ -60,7 +60,7 @@ pub struct GroupReader<'a> {
 }
 
 impl<'a> GroupReader<'a> {
-    /// Of the group in `bytes`, which has so many entries.
+    /// Reads the group in `bytes`, of `entries` entries.
     ///
     /// # Errors
     /// `Corruption`.
@@ -72,8 +72,8 @@ impl<'a> GroupReader<'a> {
         Ok(GroupReader { keys, bits: BitReader::new(rest), bits_end, records, entries_left: entries })
     }
 
-    /// The next entry: its trailer, and the record of its value. `key` is the user key before it, or the group's
-    /// separator, and becomes its own.
+    /// The next entry's trailer and record. Replaces `key`, the previous user key or the group's separator, by the
+    /// entry's user key.
     ///
     /// # Errors
     /// `Corruption`.
@@ -88,7 +88,7 @@ impl<'a> GroupReader<'a> {
     }
 
     /// # Errors
-    /// `Corruption`: bytes that belong to no entry, when all were read.
+    /// `Corruption`: unread entries, or bytes after the last one.
     pub fn check_end(&self) -> Result<()> {
         let spare_bits = self.bits_end.saturating_sub(self.bits.position());
         if self.entries_left > 0 || spare_bits >= 8 || !self.records.is_empty() {

@@ -1,5 +1,5 @@
-//! Huffman codes that are made once for a table, their lengths kept in its file. Canonical, 12 bits at most, so that
-//! one look into an array of 4096 tells a symbol.
+//! Huffman codes, made once per table; their lengths are stored in the file. Canonical, 12 bits at most: one lookup in
+//! an array of 4096 entries decodes a symbol.
 
 use base::{Error, Result};
 
@@ -12,7 +12,7 @@ const TABLE_LEN: usize = 1 << CODE_BITS_MAX;
 pub const SYMBOLS_MAX: usize = 1 << (16 - LENGTH_BITS);
 const LENGTH_BITS: u32 = 4;
 
-/// How often each symbol of an alphabet was seen.
+/// Counts by symbol of an alphabet.
 #[derive(Clone, Debug)]
 pub struct Histogram(Vec<u64>);
 
@@ -29,14 +29,14 @@ impl Histogram {
         }
     }
 
-    /// Gives every symbol a code, however rare: for counts of a sample.
+    /// Makes every count positive, so each symbol gets a code: for counts of a sample.
     #[must_use]
     pub fn smoothed(&self) -> Histogram {
         const WEIGHT: u64 = 16;
         Histogram(self.0.iter().map(|count| count * WEIGHT + 1).collect())
     }
 
-    /// The length of each symbol's code; 0 for symbols that were not seen, and for the only one that was.
+    /// Code length of each symbol: 0 for a symbol with count 0, `ALONE` for a single symbol.
     pub fn lengths(&self) -> Vec<u8> {
         let mut seen: Vec<(u64, usize)> = self
             .0
@@ -48,7 +48,7 @@ impl Histogram {
         seen.sort_unstable();
         let mut lengths = vec![0; self.0.len()];
         let with_length = numbers_of_lengths(&seen.iter().map(|(count, _)| *count).collect::<Vec<_>>());
-        // The rarest symbols come first and get the longest codes.
+        // Rarest symbols first: they get the longest codes.
         let longest_first = with_length.iter().enumerate().rev();
         let all = longest_first.flat_map(|(length, &number)| std::iter::repeat_n(length as u8, number));
         for ((_, symbol), length) in seen.into_iter().zip(all) {
@@ -56,7 +56,7 @@ impl Histogram {
                 *place = length;
             }
         }
-        // One symbol alone needs no code; its length says that it is there, and that is all.
+        // A single symbol has a code of zero bits; `ALONE` marks it as present.
         if lengths.iter().filter(|length| **length > 0).count() == 1 {
             lengths.iter_mut().filter(|length| **length > 0).for_each(|length| *length = ALONE);
         }
@@ -64,11 +64,11 @@ impl Histogram {
     }
 }
 
-/// Stands for the length of a code without bits.
+/// Stored length of a single symbol's code, which has no bits.
 const ALONE: u8 = 15;
 
-/// How many codes there are of each length, for symbols counted `counts`, ascending: those of Huffman's tree, and where
-/// that is too deep the nearest that fits.
+/// Number of codes of each length, for ascending `counts`: the depths of Huffman's tree, adjusted to
+/// [`CODE_BITS_MAX`] if the tree is deeper.
 fn numbers_of_lengths(counts: &[u64]) -> [usize; CODE_BITS_MAX as usize + 1] {
     let mut numbers = [0; CODE_BITS_MAX as usize + 1];
     for depth in depths(counts) {
@@ -80,7 +80,7 @@ fn numbers_of_lengths(counts: &[u64]) -> [usize; CODE_BITS_MAX as usize + 1] {
     let used = |numbers: &[usize]| -> usize {
         numbers.iter().enumerate().skip(1).map(|(length, number)| number << (CODE_BITS_MAX as usize - length)).sum()
     };
-    // Each step frees the room of one longest code: a shorter one is lengthened, and shares its place with a longest.
+    // Each step frees the room of one longest code: a shorter code grows by a bit and shares its room with a longest.
     while used(&numbers) > TABLE_LEN {
         let Some(shorter) =
             (1..CODE_BITS_MAX as usize).rev().find(|&length| numbers.get(length).is_some_and(|n| *n > 0))
@@ -96,9 +96,9 @@ fn numbers_of_lengths(counts: &[u64]) -> [usize; CODE_BITS_MAX as usize + 1] {
     numbers
 }
 
-/// Depths of the leaves of Huffman's tree over `counts`, ascending; in the same order.
+/// Depths of the leaves of Huffman's tree over ascending `counts`, in the same order.
 fn depths(counts: &[u64]) -> Vec<u32> {
-    // Nodes that joined two are made in ascending order too, so that two queues are enough.
+    // Inner nodes are also made in ascending order: two queues suffice.
     let mut joined: Vec<u64> = Vec::with_capacity(counts.len());
     let mut parents: Vec<usize> = vec![0; counts.len() * 2];
     let (mut leaf, mut inner) = (0, 0);
@@ -123,7 +123,7 @@ fn depths(counts: &[u64]) -> Vec<u32> {
         }
         joined.push(sum);
     }
-    // From the root, which was made last, down.
+    // Top down; the root was made last.
     let mut depths = vec![0u32; counts.len() * 2];
     for node in (0..(counts.len() * 2).saturating_sub(2)).rev() {
         let above = parents.get(node).and_then(|parent| depths.get(*parent)).copied().unwrap_or_default();
@@ -147,7 +147,7 @@ struct Code {
 
 impl Encoder {
     /// # Errors
-    /// `Corruption`: no code has these lengths.
+    /// `Corruption`: the lengths fit no code.
     pub fn new(lengths: &[u8]) -> Result<Encoder> {
         let mut codes = vec![Code::default(); lengths.len()];
         for_each_code(lengths, |symbol, bits, len| {
@@ -178,7 +178,7 @@ pub struct Decoder(Box<[u16; TABLE_LEN]>);
 
 impl Decoder {
     /// # Errors
-    /// `Corruption`: no code has these lengths.
+    /// `Corruption`: the lengths fit no code.
     pub fn new(lengths: &[u8]) -> Result<Decoder> {
         let mut table = Box::new([0; TABLE_LEN]);
         for_each_code(lengths, |symbol, bits, len| {
@@ -201,7 +201,7 @@ impl Decoder {
     }
 }
 
-/// Shows each symbol that has a code: the code as it lies in a stream, first bit lowest, and its length.
+/// Passes each symbol with a code to `show`, with the code, first bit lowest, and its length in bits.
 fn for_each_code(lengths: &[u8], mut show: impl FnMut(usize, u16, u8)) -> Result<()> {
     let malformed = || Error::corruption("the lengths of codes fit no code");
     if lengths.len() > SYMBOLS_MAX {
@@ -223,7 +223,7 @@ fn for_each_code(lengths: &[u8], mut show: impl FnMut(usize, u16, u8)) -> Result
             next += 1;
         }
     }
-    // Every pattern of bits is some code, or there is none at all.
+    // The code is complete, or empty.
     let whole = there == 0 || next == 1 << CODE_BITS_MAX;
     if whole && lengths.iter().all(|length| u32::from(*length) <= CODE_BITS_MAX) { Ok(()) } else { Err(malformed()) }
 }

@@ -1,19 +1,19 @@
-//! Where each group begins, and what parts it from the group before: a user key at or behind the last one there, and
-//! before the first one here. Read whole when the table is opened. Format: docs/format/zip.md, "Index".
+//! The offset and separator of each group. A separator is a user key at or after the last key of the previous group,
+//! and before or at the first key of its own. Read whole on open. Format: docs/format/zip.md, "Index".
 
 use std::ops::Range;
 
 use base::coding::{Reader, put_varint64};
 use base::{Error, Result, UserOrder};
 
-/// Separators written out may take so many times the bytes that they have in the file, and some for free: shared
-/// beginnings let a small index claim any number (B2).
+/// Decoded separators take at most this many times the bytes of the index, plus `EXPANDED_FREE`. Without the limit,
+/// shared prefixes would let a small index claim any amount of memory (B2).
 const EXPANSION_MAX: usize = 256;
 const EXPANDED_FREE: usize = 16 << 20;
-/// What a writer keeps to, of the bytes so far.
+/// The writer's limit, relative to the encoded bytes so far.
 const WRITTEN_EXPANSION_MAX: usize = 128;
 
-/// Puts what parts `next` from `last`, the user key before it, into `out`: as short as the order knows how.
+/// Writes a separator between `last` and `next`, adjacent user keys, to `out`: as short as the order allows.
 pub fn separate(out: &mut Vec<u8>, last: &[u8], next: &[u8], order: &UserOrder) {
     out.clear();
     out.extend_from_slice(last);
@@ -28,16 +28,16 @@ pub fn separate(out: &mut Vec<u8>, last: &[u8], next: &[u8], order: &UserOrder) 
 /// The index of a table being written.
 #[derive(Default)]
 pub struct IndexBuilder {
-    /// Separators: bytes shared with the one before, bytes that follow, and how many.
+    /// For each separator: length shared with the previous one, length of the rest, the rest.
     separators: Vec<u8>,
     last: Vec<u8>,
-    /// Bytes of the separators so far, written out.
+    /// Bytes of the separators so far, without prefix compression.
     expanded_bytes: usize,
     group_bytes: Vec<u64>,
 }
 
 impl IndexBuilder {
-    /// Adds the separator before the next group; that of the first one is empty.
+    /// Adds the next group's separator; empty for the first group.
     pub fn push(&mut self, separator: &[u8]) {
         let shared = self.shared(separator);
         self.expanded_bytes += separator.len();
@@ -48,7 +48,7 @@ impl IndexBuilder {
         self.last.extend_from_slice(separator);
     }
 
-    /// Bytes that a separator shares with the one before; none where all would be larger, written out, than readers take.
+    /// Bytes shared with the previous separator; 0 if sharing would exceed the writer's expansion limit.
     fn shared(&self, separator: &[u8]) -> usize {
         if self.expanded_bytes + separator.len() > self.separators.len().saturating_mul(WRITTEN_EXPANSION_MAX) {
             return 0;
@@ -61,12 +61,12 @@ impl IndexBuilder {
         Separators { bytes: self.separators.clone(), at: 0, separator: Vec::new() }
     }
 
-    /// Notes the bytes of each group, as many as there are separators.
+    /// Sets the bytes of each group; one per separator.
     pub fn set_sizes(&mut self, group_bytes: Vec<u64>) {
         self.group_bytes = group_bytes;
     }
 
-    /// Separators, then sizes: alike beside alike, as compression likes it.
+    /// Separators, then sizes: similar data side by side compresses better.
     pub fn finish(self) -> Vec<u8> {
         let mut out = self.separators;
         self.group_bytes.iter().for_each(|bytes| put_varint64(&mut out, *bytes));
@@ -82,7 +82,7 @@ pub struct Separators {
 }
 
 impl Separators {
-    /// Puts the next one into `out`.
+    /// Copies the next separator to `out`.
     ///
     /// # Errors
     /// `Corruption`: there are no more.
@@ -95,7 +95,7 @@ impl Separators {
     }
 }
 
-/// Makes of `separator` the one behind it.
+/// Replaces `separator` by its successor.
 fn read_separator(reader: &mut Reader<'_>, separator: &mut Vec<u8>) -> Result<()> {
     let shared = reader.varint32("separator")? as usize;
     let rest = reader.prefixed("separator")?;
@@ -109,23 +109,23 @@ fn read_separator(reader: &mut Reader<'_>, separator: &mut Vec<u8>) -> Result<()
 
 /// The index of an open table.
 pub struct GroupIndex {
-    /// All separators, one behind the other, and where each ends.
+    /// All separators back to back, and the end of each.
     separators: Vec<u8>,
     ends: Vec<usize>,
-    /// Eight bytes of each, behind what all but the first have in common; empty where bytes tell nothing of the order.
+    /// Eight bytes of each separator but the first, after their common prefix. Empty unless the order is bytewise.
     heads: Vec<u64>,
     common: usize,
-    /// Where each group begins, and where the last one ends.
+    /// The start of each group, then the end of the last.
     starts: Vec<u64>,
 }
 
 impl GroupIndex {
-    /// Of `groups` groups that have `groups_bytes` together.
+    /// Decodes the index of `groups` groups of `groups_bytes` in total.
     ///
     /// # Errors
     /// `Corruption`.
     pub fn decode(bytes: &[u8], groups: u64, groups_bytes: u64, order: &UserOrder) -> Result<GroupIndex> {
-        // Three bytes for each group, at least.
+        // Each group takes three bytes at least.
         let most = (bytes.len() / 3) as u64;
         if groups > most {
             return Err(Error::corruption(format!("an index of {} bytes cannot have {groups} groups", bytes.len())));
@@ -180,7 +180,7 @@ impl GroupIndex {
         if !matches!(order, UserOrder::Bytewise) || self.len() < 2 {
             return;
         }
-        // What the first and the last of ascending separators share, all do.
+        // Separators ascend: a prefix shared by the first and the last is shared by all.
         let (first, last) = (self.separator(1), self.separator(self.len() - 1));
         self.common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
         let heads = (1..self.len()).map(|nth| head(self.separator(nth).get(self.common..).unwrap_or_default()));
@@ -192,7 +192,7 @@ impl GroupIndex {
         self.ends.len()
     }
 
-    /// What parts a group from the one before; empty of the first.
+    /// The separator between a group and the previous one; empty for the first group.
     #[inline]
     pub fn separator(&self, group: usize) -> &[u8] {
         let end = self.ends.get(group).copied().unwrap_or_default();
@@ -200,7 +200,7 @@ impl GroupIndex {
         self.separators.get(start..end).unwrap_or_default()
     }
 
-    /// Where a group lies; empty of one that is not there.
+    /// The place of a group; empty if there is no such group.
     #[inline]
     pub fn place(&self, group: usize) -> Range<u64> {
         match self.starts.get(group..).unwrap_or_default() {
@@ -209,7 +209,7 @@ impl GroupIndex {
         }
     }
 
-    /// The first group that can hold `user_key`. Others behind it can where their separators are the same key.
+    /// The first group that can hold `user_key`. Later groups can too if their separators equal `user_key`.
     #[inline]
     pub fn find(&self, user_key: &[u8], order: &UserOrder) -> usize {
         let behind_first = self.len().saturating_sub(1);
@@ -247,7 +247,7 @@ fn partition(mut start: usize, mut end: usize, is_before: impl Fn(usize) -> bool
     start
 }
 
-/// The first eight bytes as a number that sorts as they do; zeros stand for what is missing.
+/// The first eight bytes, big-endian, padded with zeros: sorts like the bytes.
 #[inline]
 fn head(bytes: &[u8]) -> u64 {
     match bytes.first_chunk() {

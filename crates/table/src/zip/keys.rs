@@ -1,5 +1,5 @@
-//! Keys, each told by what it shares with the one before: lengths, bytes, sequence numbers and kinds in codes made of
-//! all of the table's keys, so that what is the same in each takes no bits. Format: docs/format/zip.md, "Groups".
+//! Prefix-compressed keys: lengths, bytes, sequence numbers and kinds, in codes trained on all keys of the table.
+//! A field with one value in all keys takes no bits. Format: docs/format/zip.md, "Groups".
 
 use base::{Error, Result, SeqNo, ValueKind};
 
@@ -9,18 +9,17 @@ use super::huffman::{Decoder, Encoder, Histogram};
 
 /// Kinds by their number in a table.
 const KINDS: [ValueKind; 4] = [ValueKind::Value, ValueKind::Deletion, ValueKind::Merge, ValueKind::SingleDeletion];
-/// How many bits a sequence number has, less the table's smallest: 0 to 56.
+/// Widths in bits of a sequence number less the table's smallest: 0 to 56.
 const SEQ_WIDTHS: usize = 57;
 
-/// Symbols of each alphabet: the length of a key less that of the shortest, bytes shared with the key before, bytes
-/// that follow, kind and width of the sequence number, bytes of the record (first of those compressed, then of the
-/// others).
+/// Symbols of each alphabet: key length less the shortest, length shared with the previous key, bytes of the rest,
+/// kind and width of the sequence number, record length (compressed records first, then plain ones).
 const ALPHABETS: [usize; 5] = [CLASSES, CLASSES, 256, KINDS.len() * SEQ_WIDTHS, 2 * CLASSES];
 
 /// Lengths of the codes of all alphabets.
 pub const CODE_LENGTHS: usize = ALPHABETS[0] + ALPHABETS[1] + ALPHABETS[2] + ALPHABETS[3] + ALPHABETS[4];
 
-/// What all keys of a table have in common.
+/// Bounds over all keys of a table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KeyBounds {
     /// Bytes of the shortest user key, and of the longest.
@@ -33,7 +32,7 @@ pub struct KeyBounds {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordSize {
     pub bytes: u32,
-    /// The value as it is, not compressed.
+    /// The value is stored uncompressed.
     pub is_plain: bool,
 }
 
@@ -47,17 +46,17 @@ fn shared(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
 
-/// Symbol and plain bits of kind and sequence number; with how many bits.
+/// Symbol, plain bits and their number, for kind and sequence number.
 fn trailer_symbol(trailer: u64, bounds: KeyBounds) -> (usize, u64, u32) {
     let kind = KINDS.iter().position(|kind| *kind as u8 == trailer as u8).unwrap_or_default();
     let seq = (trailer >> 8).saturating_sub(bounds.smallest_seq.0);
     let width = u64::BITS - seq.leading_zeros();
-    // The highest bit is one.
+    // The highest bit is always one and not stored.
     let plain = width.saturating_sub(1);
     (kind * SEQ_WIDTHS + width as usize, seq & !(u64::MAX << plain), plain)
 }
 
-/// Counts what codes are made for.
+/// Symbol counts, to make codes of.
 pub struct KeyCounts {
     bounds: KeyBounds,
     histograms: [Histogram; 5],
@@ -68,7 +67,7 @@ impl KeyCounts {
         KeyCounts { bounds, histograms: ALPHABETS.map(Histogram::new) }
     }
 
-    /// Counts the key of an entry behind `previous`.
+    /// Counts the key of the entry after `previous`.
     pub fn add_key(&mut self, previous: &[u8], user_key: &[u8], trailer: u64) {
         let [lengths, shares, bytes, trailers, _] = &mut self.histograms;
         let same = shared(previous, user_key);
@@ -78,13 +77,13 @@ impl KeyCounts {
         trailers.count(trailer_symbol(trailer, self.bounds).0);
     }
 
-    /// Counts the record of some of the values.
+    /// Counts the record of a sampled value.
     pub fn add_record(&mut self, size: RecordSize) {
         let [.., records] = &mut self.histograms;
         records.count(size.first_class() + class_of(size.bytes).0);
     }
 
-    /// [`CODE_LENGTHS`] of them. Keys were all counted, records were sampled.
+    /// [`CODE_LENGTHS`] bytes. Record codes are smoothed, as records are only sampled.
     pub fn code_lengths(&self) -> Vec<u8> {
         let [keys @ .., records] = &self.histograms;
         let mut lengths: Vec<u8> = keys.iter().flat_map(Histogram::lengths).collect();
@@ -110,13 +109,13 @@ pub struct KeyEncoder {
 
 impl KeyEncoder {
     /// # Errors
-    /// `Corruption`: lengths that no code has.
+    /// `Corruption`: the lengths fit no code.
     pub fn new(bounds: KeyBounds, code_lengths: &[u8]) -> Result<KeyEncoder> {
         let [a, b, c, d, e] = by_alphabet(code_lengths)?.map(Encoder::new);
         Ok(KeyEncoder { bounds, codes: [a?, b?, c?, d?, e?] })
     }
 
-    /// Appends an entry behind `previous`.
+    /// Appends the entry after `previous`.
     pub fn put(&self, out: &mut BitWriter, previous: &[u8], (user_key, trailer): (&[u8], u64), record: RecordSize) {
         let [lengths, shares, bytes, trailers, records] = &self.codes;
         let same = shared(previous, user_key);
@@ -137,7 +136,7 @@ pub struct KeyDecoder {
 
 impl KeyDecoder {
     /// # Errors
-    /// `Corruption`: lengths that no code has.
+    /// `Corruption`: the lengths fit no code.
     pub fn new(bounds: KeyBounds, code_lengths: &[u8]) -> Result<KeyDecoder> {
         let [a, b, c, d, e] = by_alphabet(code_lengths)?.map(Decoder::new);
         Ok(KeyDecoder { bounds, codes: [a?, b?, c?, d?, e?] })
@@ -147,7 +146,7 @@ impl KeyDecoder {
         self.codes.iter().map(Decoder::memory_bytes).sum()
     }
 
-    /// Reads an entry; `key` is the user key before it, and becomes its own. Returns trailer and record.
+    /// Reads an entry: replaces `key`, the previous user key, by its own. Returns trailer and record.
     ///
     /// # Errors
     /// `Corruption`.
@@ -163,7 +162,7 @@ impl KeyDecoder {
         }
         key.truncate(same);
         let mut left = len - same;
-        // Four codes fit what one refill makes ready.
+        // One refill covers four codes.
         while left > 0 {
             bits.refill();
             let together = left.min(4);

@@ -1,13 +1,12 @@
-//! Zip tables, for the lower levels: as small as compressed blocks or smaller, and yet a value is read without its
-//! neighbours. Each is compressed by itself against a dictionary and codes that the table's values share; keys are in
-//! groups of a few, each told by what it has in common with the one before. Format: docs/format/zip.md
+//! Zip tables, for the lower levels: as small as compressed blocks or smaller, yet a value is read without its
+//! neighbours. Each value is compressed alone, against a dictionary and codes of the whole table. Keys are
+//! prefix-compressed in small groups. Format: docs/format/zip.md
 //!
-//! A lookup finds the group in memory, reads keys there until it meets its own, and decompresses one record: two or
-//! three pages of the mapped file. What is read is checked as it is read (B1): a group or record that is malformed is
-//! an error. Opening checks the tail and reads index, codes and dictionary; an extent's checksum is compared when a
-//! read that asks for checksums first touches it.
+//! A lookup finds the group in memory, scans its keys, and decompresses one record: two or three pages of the mapped
+//! file. Every read is checked (B1): a malformed group or record is an error. Opening checks the tail and reads index,
+//! codes and dictionary. An extent's checksum is compared when a read with checksums first touches the extent.
 //!
-//! *Thread safety*: immutable, but for what is found out once.
+//! *Thread safety*: immutable, except lazily computed state.
 
 mod bits;
 mod builder;
@@ -59,7 +58,7 @@ pub struct ZipTable {
     order: InternalOrder,
     global: GlobalSeq,
     properties: Properties,
-    /// `None` where the table has no filter.
+    /// `None` if the table has no filter.
     filter: Option<FilterQuestion>,
     tombstones: Option<Arc<FragmentedTombstones>>,
     extents: CheckedExtents,
@@ -82,7 +81,7 @@ impl ZipTable {
         (*self.mapping).as_ref()
     }
 
-    /// A part of the file. `verify`: its checksums are compared, unless they were before.
+    /// A part of the file. `verify`: compare its checksums, once per extent.
     ///
     /// # Errors
     /// `Corruption`.
@@ -104,13 +103,13 @@ impl ZipTable {
         GroupReader::new(&self.keys, bytes, self.footer.entries_of(group)).map_err(|e| self.damaged(e, place.start))
     }
 
-    /// Says where an error is.
+    /// Adds path and offset to an error.
     #[cold]
     fn damaged(&self, error: Error, at: u64) -> Error {
         error.at_path(&self.path).at_offset(at)
     }
 
-    /// The value of a record: it lies in the file, or is put into `out`.
+    /// The value of a record: a slice of the file if plain, else decompressed into `out`.
     ///
     /// # Errors
     /// `Corruption`.
@@ -129,7 +128,7 @@ impl ZipTable {
         Ok(TableValue { bytes: out, owner: None })
     }
 
-    /// Asks the filter; a table without one may hold anything.
+    /// Reader over the table's filter.
     ///
     /// # Errors
     /// `Corruption`.
@@ -137,13 +136,13 @@ impl ZipTable {
         Ok(FilterReader::new(self.part(self.footer.filter_at()..self.footer.tombstones_at(), verify)?))
     }
 
-    /// Where each group lies, how many entries it has, and what parts it from the one before.
+    /// Place, number of entries and separator of each group.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (Range<u64>, u64, &[u8])> {
         let group = |nth| (self.index.place(nth), self.footer.entries_of(nth), self.index.separator(nth));
         (0..self.index.len()).map(group)
     }
 
-    /// Lines that say what the file consists of.
+    /// The parts of the file, one line each.
     pub(crate) fn layout(&self) -> Vec<String> {
         let footer = &self.footer;
         vec![

@@ -1,4 +1,4 @@
-//! Opening a zip table: its tail is checked and its numbers are bounded; index, codes and dictionary are read whole.
+//! Opening a zip table: checks the tail, bounds its numbers, reads index, codes and dictionary whole.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::reader::global_seq;
 use crate::{Properties, TableContext, tombstones};
 
 impl ZipTable {
-    /// Opens the table that `mapping` shows, which has `file_bytes` bytes as far as the caller knows. Nobody may write
-    /// to the file while the table is open.
+    /// Opens the table in `mapping`. `file_bytes` is the expected size. The file must not be written while the table
+    /// is open.
     ///
-    /// Takes time in proportion to its groups, one for sixteen entries.
+    /// Takes time in proportion to the number of groups, one per 16 entries.
     ///
     /// # Errors
-    /// `Corruption`: damage, or another size. `Unsupported`: a newer format. `InvalidArgument`: its keys are in another
-    /// order than `context` says.
+    /// `Corruption`: damage, or a size other than `file_bytes`. `Unsupported`: a newer format. `InvalidArgument`: the
+    /// key order differs from the order of `context`.
     pub fn open(
         mapping: Arc<dyn ReadMapping>,
         path: &Path,
@@ -93,7 +93,7 @@ impl ZipTable {
     }
 }
 
-/// The parts of a file that is being opened.
+/// The parts of a file during open.
 struct Parts<'a> {
     whole: &'a [u8],
     extents: CheckedExtents,

@@ -1,4 +1,4 @@
-//! What all entries of a table share, as it lies in the file: the codes of values and of keys, then the dictionary.
+//! The shared part of a table's file: codes of values, codes of keys, then the dictionary.
 
 use base::options::{CompressionKind, CompressionOptions};
 use base::{Error, Result};
@@ -9,19 +9,19 @@ use super::value::{self, DICTIONARY_BYTES_MAX, Trained, ValueDecoder};
 use crate::compress::Compressor;
 use crate::decompress::decompress;
 
-/// Written once for each table, and small: compressed as well as can be.
+/// High: the part is small and written once per table.
 const ZSTD_LEVEL: i32 = 19;
 
 const CODE_LENGTHS: usize = value::CODE_LENGTHS + keys::CODE_LENGTHS;
 
-/// A part of a table as it is stored, and how it is compressed.
+/// A stored part of a table, and the number of its compression kind.
 pub(super) struct Stored {
     pub(super) bytes: Vec<u8>,
     pub(super) compression: u8,
 }
 
 /// # Errors
-/// What ZSTD yields.
+/// Errors of ZSTD.
 pub(super) fn store(part: &[u8]) -> Result<Stored> {
     let options = CompressionOptions { level: ZSTD_LEVEL, ..CompressionOptions::default() };
     let mut compressor = Compressor::new(CompressionKind::Zstd, &options)?;

@@ -1,5 +1,5 @@
-//! Keeps a table's entries until all are known: compressed fast, in memory up to a limit, then in a file without a
-//! name, whose space is free once this is gone, even after a crash.
+//! Buffers a table's entries until all are known: compressed fast, in memory up to a limit, then in an unnamed file.
+//! The file's space is freed on drop, and after a crash.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::compress::Compressor;
 use crate::decompress::decompress;
 use crate::sort::unnamed_file;
 
-/// Entries are compressed in chunks of that many bytes; one that is larger is a chunk alone.
+/// A chunk is compressed once it has this many bytes; the last entry may exceed them.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The fastest that still halves what most tables hold.
+/// The fastest level to halve the entries of most tables.
 const ZSTD_LEVEL: i32 = 1;
 
 enum Chunk {
@@ -25,7 +25,7 @@ enum Chunk {
 }
 
 pub(super) struct Spill {
-    /// The chunk being filled: key and value of each entry, each behind its length.
+    /// The open chunk: key and value of each entry, length-prefixed.
     open: Vec<u8>,
     chunks: Vec<Chunk>,
     compressor: Compressor,
@@ -41,7 +41,7 @@ pub(super) struct Spill {
 
 impl Spill {
     /// # Errors
-    /// What ZSTD yields.
+    /// Errors of ZSTD.
     pub(super) fn new(settings: ZipSettings, class: IoClass) -> Result<Spill> {
         let options = CompressionOptions { level: ZSTD_LEVEL, ..CompressionOptions::default() };
         Ok(Spill {
@@ -59,15 +59,14 @@ impl Spill {
     }
 
     /// # Errors
-    /// What the file system yields.
+    /// Errors of the file system and of compression.
     pub(super) fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
         put_prefixed(&mut self.open, internal_key);
         put_prefixed(&mut self.open, value);
         if self.open.len() >= CHUNK_BYTES { self.end_chunk() } else { Ok(()) }
     }
 
-    /// Bytes that the entries take compressed, about: those not compressed yet as the others, or half where there are
-    /// none.
+    /// Estimated compressed bytes of all entries. The open chunk counts by the ratio so far, or half without one.
     pub(super) fn estimated_bytes(&self) -> u64 {
         let open = self.open.len() as u64;
         match self.raw_bytes {
@@ -76,7 +75,7 @@ impl Spill {
         }
     }
 
-    /// Bytes of memory that entries take.
+    /// Memory of the buffered entries.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
         self.memory_bytes + self.open.len()
@@ -101,16 +100,16 @@ impl Spill {
             Chunk::Memory { bytes: stored.to_vec(), compression }
         };
         self.chunks.push(chunk);
-        // A chunk that one large entry made leaves no memory behind.
+        // Release the memory of a chunk with a huge entry.
         self.open.clear();
         self.open.shrink_to(2 * CHUNK_BYTES);
         Ok(())
     }
 
-    /// Shows `visit` every entry, in the order in which they were added; as often as is asked.
+    /// Passes every entry to `visit`, in insertion order. May be called repeatedly.
     ///
     /// # Errors
-    /// What the file system yields, and what `visit` returns.
+    /// Errors of the file system, of compression and of `visit`. `Corruption`: the spilled bytes are damaged.
     pub(super) fn for_each(&mut self, mut visit: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         if !self.open.is_empty() {
             self.end_chunk()?;

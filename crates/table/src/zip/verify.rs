@@ -1,5 +1,5 @@
-//! Checking a whole zip table: every checksum, every entry and value, the order of keys, that separators part the
-//! groups, that the filter knows every key, and that the counts are those of the properties.
+//! Verifies a whole zip table: checksums, entries and values, key order, separators, filter, and the counts of the
+//! properties.
 
 use base::{Error, ParsedKey, Result, key};
 

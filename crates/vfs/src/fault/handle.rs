@@ -1,4 +1,4 @@
-//! Handles that ask the script before each call.
+//! Handles that consult the script before each call.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use base::Result;
 use super::{Faults, Operation};
 use crate::{AppendFile, IoClass, MappedMemory, RandomFile, RwMapping, SharedFile};
 
-/// A handle `F` of the file system underneath.
+/// A handle `F` of the wrapped file system.
 pub(super) struct FaultHandle<F> {
     inner: F,
     faults: Arc<Faults>,
     path: PathBuf,
-    /// A sync failed: what was not synced is gone for good.
+    /// A sync failed: the unsynced bytes are lost for good.
     lost: AtomicBool,
 }
 

@@ -1,7 +1,7 @@
-//! Scripted faults: a wrapper around another file system that fails the calls it is told to.
+//! Scripted faults: a wrapper around a file system that fails selected calls.
 //!
-//! A test first counts the calls of a kind, then fails each one in turn. Calls that no rule matches pass through
-//! unchanged; the clock and the random numbers always do. Stores to a mapping cannot fail and are not counted.
+//! A test first counts the calls of a kind, then fails each one in turn. Calls without a matching rule pass through
+//! unchanged, as do the clock and the random numbers. Stores to a mapping cannot fail and are not counted.
 
 mod handle;
 mod rule;
@@ -34,22 +34,22 @@ impl FaultVfs {
         Arc::new(FaultVfs { inner, faults: Arc::new(faults) })
     }
 
-    /// Adds a rule; it counts calls from now on. Where several apply to one call, the first added that fires decides.
+    /// Adds a rule; it counts calls from now on. If several rules fire on one call, the first added decides.
     pub fn inject(&self, rule: Rule) -> RuleId {
         self.faults.script.lock().add(rule)
     }
 
-    /// Forgets all rules; the counts of calls stay.
+    /// Removes all rules and keeps the counts of calls.
     pub fn clear(&self) {
         self.faults.script.lock().clear();
     }
 
-    /// Calls of a kind so far, those that failed included.
+    /// Calls of a kind so far, including failed calls.
     pub fn calls(&self, operation: Operation) -> u64 {
         self.faults.script.lock().calls(operation)
     }
 
-    /// Calls that matched a rule's operation, class and path since it was added; 0 where it was cleared.
+    /// Calls with the rule's operation, class and path since it was added; 0 if the rule was cleared.
     pub fn matched(&self, rule: RuleId) -> u64 {
         self.faults.script.lock().matched(rule)
     }
@@ -60,14 +60,14 @@ impl FaultVfs {
     }
 }
 
-/// The script and what it acts on; shared by all handles.
+/// The script and the wrapped file system, shared by all handles.
 struct Faults {
     script: Mutex<Script>,
     inner: Arc<dyn Vfs>,
 }
 
 impl Faults {
-    /// Counts a call and says what becomes of it; a latency is over on return.
+    /// Counts a call and returns its verdict. Sleeps through an injected latency.
     fn consult(&self, operation: Operation, class: Option<IoClass>, path: &Path) -> Verdict {
         let fault = self.script.lock().next(operation, class, path);
         match fault {
@@ -83,7 +83,7 @@ impl Faults {
         }
     }
 
-    /// Makes a call that has no partial outcome.
+    /// Makes a call without a partial outcome.
     fn call<T>(
         &self,
         operation: Operation,
@@ -98,7 +98,7 @@ impl Faults {
         }
     }
 
-    /// Makes a read; a short one is given half of what it asked for, and told so.
+    /// Makes a read. A short read fills half of the buffer and returns its count.
     fn read(
         &self,
         class: IoClass,
@@ -117,7 +117,7 @@ impl Faults {
         }
     }
 
-    /// Makes a write; of a short one the first half gets through before the error.
+    /// Makes a write. A short write writes the first half, then returns the error.
     fn write(&self, class: IoClass, path: &Path, bytes: &[u8], write: impl FnOnce(&[u8]) -> Result<()>) -> Result<()> {
         match self.consult(Operation::Write, Some(class), path) {
             Verdict::Fail(error) => Err(error),
@@ -127,8 +127,8 @@ impl Faults {
         }
     }
 
-    /// Makes a sync. Once one failed, later ones through the same handle report success and do nothing: the kernel has
-    /// marked the pages clean, and a caller that tries again is told a lie (D4).
+    /// Makes a sync. After a failed sync, later syncs through the same handle report success and do nothing. The kernel
+    /// has marked the pages clean, so it deceives a retry the same way (D4).
     fn sync(&self, class: IoClass, path: &Path, lost: &AtomicBool, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         let verdict = self.consult(Operation::Sync, Some(class), path);
         let sync = || if lost.load(Ordering::Relaxed) { Ok(()) } else { sync() };

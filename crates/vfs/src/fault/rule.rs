@@ -1,4 +1,4 @@
-//! What to fail, when, and how.
+//! Rules: the calls to fail, and how.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -8,7 +8,7 @@ use base::Error;
 
 use crate::IoClass;
 
-/// The kind of a call, whichever handle it is made on.
+/// The kind of a call, on any handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     Open,
@@ -64,7 +64,7 @@ impl Operation {
     ];
 }
 
-/// What the operating system is made to say.
+/// The errno to report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultCode {
     /// EIO.
@@ -88,7 +88,7 @@ impl FaultCode {
         let doing = format!("{operation:?}").to_lowercase();
         let source = std::io::Error::from_raw_os_error(code);
         let error = match self {
-            // As the real file system has it: it is nothing that failed.
+            // `Unsupported`, as from the real file system: nothing failed.
             FaultCode::OtherDevice => Error::unsupported(format!("cannot {doing}")).at_path(path).with_source(source),
             _ => Error::io(&doing, path, source),
         };
@@ -96,23 +96,23 @@ impl FaultCode {
     }
 }
 
-/// What becomes of a call.
+/// The effect of a rule on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing happens but the error. After a failed sync, later ones through the same handle claim success and do
-    /// nothing, as the kernel's do.
+    /// Only the error, without an effect. After a failed sync, later syncs through the same handle report success and
+    /// do nothing, as in the kernel.
     Error(FaultCode),
-    /// The call takes effect, and then reports an error all the same.
+    /// The call takes effect, then reports an error.
     ErrorAfter(FaultCode),
-    /// A read gives half of what it was asked for, as at the end of a file. Other calls pass.
+    /// A read fills half of its buffer, as at a file's end. Other calls pass.
     ShortRead,
-    /// Half of a write gets through before the error. Other calls pass.
+    /// A write writes its first half, then reports the error. Other calls pass.
     ShortWrite(FaultCode),
-    /// The call takes longer. Zero serves to count the calls that a rule matches.
+    /// The call takes longer. Zero only counts the matching calls.
     Latency(Duration),
 }
 
-/// Which calls meet which fault. Everything not said matches; the first matching call is the one that fails.
+/// A fault and the calls it applies to. An unset field matches every call. By default the first matching call fails.
 #[derive(Clone, Debug)]
 pub struct Rule {
     fault: Fault,
@@ -134,28 +134,28 @@ impl Rule {
         self
     }
 
-    /// Only calls that carry this class; those that carry none do not match.
+    /// Only calls of this class. Calls without a class do not match.
     #[must_use]
     pub fn class(mut self, class: IoClass) -> Self {
         self.class = Some(class);
         self
     }
 
-    /// Only paths that contain this text. Of the two paths of a rename or link, either may.
+    /// Only paths containing this text. For a rename or link, either path may.
     #[must_use]
     pub fn path(mut self, part: impl Into<String>) -> Self {
         self.path_part = Some(part.into());
         self
     }
 
-    /// The first matching call that fails; they count from 1, from when the rule is added.
+    /// The first matching call to fail. Calls count from 1, starting when the rule is added.
     #[must_use]
     pub fn nth(mut self, nth: u64) -> Self {
         self.nth = nth;
         self
     }
 
-    /// Every matching call from the nth on fails, not it alone.
+    /// Fails every matching call from the nth on, not only the nth.
     #[must_use]
     pub fn sticky(mut self) -> Self {
         self.sticky = true;
@@ -169,22 +169,22 @@ impl Rule {
     }
 }
 
-/// Names a rule that was added.
+/// Identifies an added rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuleId(u64);
 
-/// A fault with its error made.
+/// A fault, with its error constructed.
 pub(super) enum Verdict {
     Pass,
     Fail(Error),
     FailAfter(Error),
-    /// A short read, or with an error a short write.
+    /// A short read, or a short write if there is an error.
     Short(Option<Error>),
 }
 
 #[derive(Default)]
 pub(super) struct Script {
-    /// In the order in which they were added, each with the calls that it matched.
+    /// Rules in order of addition, each with its count of matched calls.
     rules: BTreeMap<u64, (Rule, u64)>,
     next_rule: u64,
     calls: BTreeMap<Operation, u64>,
@@ -215,7 +215,7 @@ impl Script {
         self.fired
     }
 
-    /// Counts a call in every rule that matches it; the fault of the first that fires.
+    /// Counts a call in every matching rule. Returns the fault of the first rule to fire.
     pub(super) fn next(&mut self, operation: Operation, class: Option<IoClass>, path: &Path) -> Option<Fault> {
         *self.calls.entry(operation).or_default() += 1;
         let mut fault = None;

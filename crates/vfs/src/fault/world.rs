@@ -17,7 +17,7 @@ impl FaultVfs {
         self.faults.call(operation, None, path, call)
     }
 
-    /// A call about two paths, which rules see joined.
+    /// A call with two paths, joined for the rules.
     fn call_between<T>(
         &self,
         operation: Operation,

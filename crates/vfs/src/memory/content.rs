@@ -1,4 +1,4 @@
-//! One file's bytes: as they read now, as they would be after the last sync, and the changes between the two.
+//! One file's bytes: current, durable (as of the last sync), and the changes in between.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use parking_lot::{Mutex, MutexGuard};
 use super::window::Window;
 use crate::real::page::PAGE_BYTES;
 
-/// A file, whatever names it has. Locked after the file system's state where both are taken.
+/// A file, independent of its names. Lock order: the file system's state first, then the content.
 pub(super) struct FileNode {
     pub(super) id: u64,
     pub(super) content: Mutex<Content>,
 }
 
 impl FileNode {
-    /// The content with all that was stored to the file's memory by address.
+    /// Locks the content, after absorbing stores by address.
     pub(super) fn current(&self) -> MutexGuard<'_, Content> {
         let mut content = self.content.lock();
         content.absorb();
@@ -23,19 +23,19 @@ impl FileNode {
     }
 }
 
-/// A change that was not synced yet.
+/// An unsynced change.
 #[derive(Clone, Debug)]
 pub(super) struct Change {
-    /// The number of the operation that made it, unique in the file system; `None` for stores by address.
+    /// The operation's number, unique in the file system; `None` for stores by address.
     pub(super) operation: Option<u64>,
     pub(super) kind: ChangeKind,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum ChangeKind {
-    /// `data[start .. start + len]` of the content went to `offset`.
+    /// `data[start .. start + len]` of the content was written at `offset`.
     Write { offset: usize, start: usize, len: usize },
-    /// The file was cut, or grew by zeros.
+    /// The file was truncated, or extended by zeros.
     SetLen(usize),
 }
 
@@ -45,9 +45,9 @@ pub(super) struct Content {
     bytes: Vec<u8>,
     durable: Vec<u8>,
     changes: Vec<Change>,
-    /// What the changes wrote, one after the other.
+    /// The bytes of all changes, concatenated.
     data: Vec<u8>,
-    /// Memory whose stores are the file's.
+    /// Memory for access by address. Its stores belong to the file.
     window: Option<Arc<Window>>,
     pub(super) modified_us: u64,
 }
@@ -74,7 +74,7 @@ impl Content {
         self.bytes.len() as u64
     }
 
-    /// Copies out what there is at `offset`; says how much.
+    /// Copies bytes at `offset` to `buf`. Returns the count.
     pub(super) fn read(&self, offset: u64, buf: &mut [u8]) -> usize {
         let found = usize::try_from(offset).ok().and_then(|offset| self.bytes.get(offset..)).unwrap_or_default();
         let count = found.len().min(buf.len());
@@ -109,7 +109,7 @@ impl Content {
         }
     }
 
-    /// Costs as much as what was written since the last sync, not as much as the file.
+    /// Costs time by the bytes written since the last sync, not by the file's size.
     pub(super) fn sync(&mut self) {
         for change in &self.changes {
             apply(&change.kind, &self.data, &mut self.durable);
@@ -118,7 +118,7 @@ impl Content {
         self.data.clear();
     }
 
-    /// The file's window; made, and filled, where there is none.
+    /// The file's window; created and filled if absent.
     pub(super) fn open_window(&mut self, make: impl FnOnce() -> Result<Window>) -> Result<Arc<Window>> {
         if let Some(window) = &self.window {
             return Ok(Arc::clone(window));
@@ -133,12 +133,12 @@ impl Content {
         self.window = None;
     }
 
-    /// A copy that another process would have.
+    /// A copy as another process would have it.
     pub(super) fn without_window(&self) -> Content {
         Content { window: None, ..self.clone() }
     }
 
-    /// Makes changes of what was stored by address since the last time, one for each block.
+    /// Turns stores by address since the last call into changes, one for each block.
     fn absorb(&mut self) {
         let Some(window) = self.window.clone() else { return };
         let mut block = [0; PAGE_BYTES];
@@ -168,7 +168,7 @@ fn apply(kind: &ChangeKind, data: &[u8], to: &mut Vec<u8>) {
     }
 }
 
-/// Puts `bytes` at `offset`; a gap before it is filled with zeros.
+/// Writes `bytes` at `offset`. Zeros fill a gap before it.
 pub(super) fn overlay(to: &mut Vec<u8>, offset: usize, bytes: &[u8]) {
     let end = offset + bytes.len();
     if to.len() < end && !bytes.is_empty() {

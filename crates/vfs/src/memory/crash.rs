@@ -1,4 +1,4 @@
-//! What a crash leaves: the file system as it would be found afterwards.
+//! Crash simulation: the file system as found after a crash.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,23 +9,24 @@ use super::content::{ChangeKind, Content, FileNode, overlay};
 use super::random::Random;
 use super::tree::{Directories, DirectoryId, Entry, ROOT, Transaction, Tree, apply, files_of};
 
-/// What becomes of that which was not synced.
+/// The fate of unsynced changes in a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CrashPolicy {
-    /// Power loss: only what was synced is there, names and contents.
+    /// Power loss: only synced names and contents survive.
     NothingUnsyncedKept,
-    /// Power loss just after everything happened to be written back.
+    /// Power loss just after a complete writeback.
     AllKept,
-    /// Power loss in the midst of writing back. Each 4 KiB block of a file is as it was after some number of the
-    /// unsynced writes to it, none and all included, independently of the others; the file's length is one that it had
-    /// since the last sync; each directory keeps its first few unsynced changes.
+    /// Power loss in the middle of writeback. Each 4 KiB block of a file has some number of its unsynced writes, from
+    /// none to all, independently of other blocks. The file's length is one of its lengths since the last sync. Each
+    /// directory keeps its first few unsynced changes.
     RandomBlocksKept,
-    /// Power loss: contents are kept, but names only where their directory was synced.
+    /// Power loss: contents survive, but names only if their directory was synced.
     DirectoryEntriesLost,
-    /// Power loss in the midst of the last write: only its first few 512-byte sectors got there. The rest is kept.
+    /// Power loss in the middle of the last write: only its first few 512-byte sectors are written. Everything else
+    /// survives.
     TornAt512,
-    /// The process is killed, the machine goes on: everything is kept, stores to mappings included, and what was not
-    /// synced can still be lost by a later power loss. The one policy under which the boot stays the same.
+    /// Process kill, without a reboot: everything survives, including stores to mappings. A later power loss can still
+    /// lose unsynced changes. The only policy to keep the boot.
     ProcessKilled,
 }
 
@@ -43,7 +44,7 @@ impl CrashPolicy {
 const BLOCK_BYTES: usize = 4096;
 const SECTOR_BYTES: usize = 512;
 
-/// A write that is under way while the crash happens.
+/// A write in progress during the crash.
 pub(super) struct WriteUnderWay<'a> {
     pub(super) node: &'a Arc<FileNode>,
     pub(super) offset: usize,
@@ -55,9 +56,9 @@ pub(super) struct Crash<'a> {
     policy: CrashPolicy,
     random: Random,
     under_way: Option<WriteUnderWay<'a>>,
-    /// The newest unsynced write of all, where no write is under way.
+    /// The newest unsynced write of all files, if no write is in progress.
     last_write: Option<u64>,
-    /// What became of each file, by its number: names that shared a file still do.
+    /// Each file after the crash, by its number, so links to one file still share it.
     survivors: BTreeMap<u64, Arc<FileNode>>,
 }
 
@@ -86,7 +87,7 @@ impl<'a> Crash<'a> {
         Tree::of(self.directories_after(&names), tree.next_directory)
     }
 
-    /// Durable names with the first few unsynced transactions of each directory.
+    /// Durable names, plus the first few unsynced transactions of each directory.
     fn some_names_of(&mut self, tree: &Tree) -> Directories {
         let mut left: BTreeMap<DirectoryId, usize> = BTreeMap::new();
         for change in tree.unsynced.iter().flatten() {
@@ -100,7 +101,7 @@ impl<'a> Crash<'a> {
             let kept = transaction.iter().all(|change| left.get(&change.directory).is_some_and(|&count| count > 0));
             for change in transaction {
                 let count = left.entry(change.directory).or_default();
-                // A transaction that is lost takes everything after it in its directories along.
+                // A lost transaction also loses all later transactions in its directories.
                 *count = if kept { count.saturating_sub(1) } else { 0 };
             }
             if kept {
@@ -110,7 +111,7 @@ impl<'a> Crash<'a> {
         names
     }
 
-    /// The reachable part of `directories`, its files as they survive.
+    /// The reachable part of `directories`, with its files as after the crash.
     fn directories_after(&mut self, directories: &Directories) -> Directories {
         let mut after = Directories::new();
         let mut pending = vec![ROOT];
@@ -195,7 +196,7 @@ fn last_write(node: &Arc<FileNode>) -> Option<u64> {
     writes.filter_map(|change| change.operation).max()
 }
 
-/// The part of a write before a sector boundary inside it, possibly nothing, never all of it.
+/// The part of a write before a random sector boundary inside it; possibly nothing, never all.
 fn some_sectors<'b>(offset: usize, bytes: &'b [u8], random: &mut Random) -> &'b [u8] {
     let to_first_boundary = SECTOR_BYTES - offset % SECTOR_BYTES;
     let boundaries = match bytes.len() {
@@ -208,7 +209,7 @@ fn some_sectors<'b>(offset: usize, bytes: &'b [u8], random: &mut Random) -> &'b 
     }
 }
 
-/// The state of each block after some number of the changes to it.
+/// Each block after some number of its changes.
 fn some_blocks_of(content: &Content, random: &mut Random) -> Vec<u8> {
     let mut lengths = vec![content.durable().len()];
     let mut length = content.durable().len();
@@ -245,7 +246,7 @@ fn some_blocks_of(content: &Content, random: &mut Random) -> Vec<u8> {
     bytes
 }
 
-/// The counters of the blocks that a change touches: a cut clears everything beyond it.
+/// The counters of the blocks touched by a change. A truncation clears everything beyond it.
 fn blocks_touched<'b>(blocks: &'b mut [usize], kind: &ChangeKind) -> &'b mut [usize] {
     let (from, to) = match *kind {
         ChangeKind::Write { offset, len, .. } => (offset, offset + len),
@@ -256,7 +257,7 @@ fn blocks_touched<'b>(blocks: &'b mut [usize], kind: &ChangeKind) -> &'b mut [us
     blocks.get_mut(first..last).unwrap_or_default()
 }
 
-/// Applies one change to those blocks that keep more changes, and counts them down.
+/// Applies one change to the blocks with changes left, and decrements their counters.
 fn keep_where_left(change: &super::content::Change, content: &Content, left: &mut [usize], bytes: &mut Vec<u8>) {
     let (from, written) = match change.kind {
         ChangeKind::Write { offset, start, len } => (offset, Some(content.written(start, len))),

@@ -11,7 +11,7 @@ use super::window::Window;
 use super::{Disk, State};
 use crate::{AppendFile, IoClass, RandomFile, SharedFile};
 
-/// A file used at positions.
+/// A file accessed at positions.
 pub(super) struct MemoryFile {
     disk: Arc<Disk>,
     node: Arc<FileNode>,
@@ -60,17 +60,18 @@ impl MemoryFile {
         Ok(())
     }
 
-    /// Makes the file at least `len` long.
+    /// Extends the file to at least `len` bytes.
     pub(super) fn grow(&self, len: u64) -> Result<()> {
         if len > self.length() { self.set_len(len).map_err(|e| e.context("cannot allocate")) } else { Ok(()) }
     }
 
-    /// Memory that shows the file's bytes, up to `capacity`, and whose stores the file will show. A file has one.
+    /// Opens the file's window: memory with the file's bytes, up to `capacity`, whose stores become the file's. One per
+    /// file.
     pub(super) fn open_window(&self, capacity: usize) -> Result<Arc<Window>> {
         self.node.current().open_window(|| Window::new(capacity, &self.path))
     }
 
-    /// Ends that: from now on stores are not seen.
+    /// Closes the window. Later stores are lost.
     pub(super) fn close_window(&self) {
         self.node.current().close_window();
     }
@@ -79,7 +80,7 @@ impl MemoryFile {
         &self.path
     }
 
-    /// `offset + len`, as far as a file in memory can go.
+    /// `offset + len`; an error if beyond the limit of a file in memory.
     fn checked_end(&self, offset: u64, len: u64) -> Result<u64> {
         let end = offset.checked_add(len).filter(|&end| end <= isize::MAX as u64);
         end.ok_or_else(|| Error::invalid_argument("beyond what a file can hold").at_path(&self.path).at_offset(offset))
@@ -130,7 +131,7 @@ impl SharedFile for MemoryFile {
     }
 }
 
-/// A file with one writer, at its end.
+/// An append-only file with one writer.
 pub(super) struct MemoryAppendFile {
     file: MemoryFile,
     len: u64,

@@ -1,5 +1,5 @@
-//! Mappings of files in memory. A writable one is its file: each store by `write` is an operation, and any store can be
-//! lost by a crash.
+//! Mappings of files in memory. A writable mapping stores directly to its file. Each store by `write` is an operation,
+//! and a crash can lose any store.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -12,7 +12,7 @@ use super::window::Window;
 use crate::real::page::PAGE_BYTES;
 use crate::{AnonymousMapping, IoClass, MappedMemory, ReadMapping, RwMapping};
 
-/// A copy of the file, aligned to a page as a mapping of the operating system is.
+/// A copy of the file, page-aligned like a mapping of the operating system.
 pub(super) struct MemoryReadMapping {
     /// `None` for an empty file.
     memory: Option<AnonymousMapping>,
@@ -24,7 +24,7 @@ impl MemoryReadMapping {
             return Ok(MemoryReadMapping { memory: None });
         }
         let memory = AnonymousMapping::new(bytes.len())?;
-        // SAFETY: M1 gives `bytes.len()` writable bytes at a fresh address, which no one else has yet.
+        // SAFETY: M1 gives `bytes.len()` writable bytes at a fresh address, not shared with any code yet.
         unsafe { memory.as_ptr().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(MemoryReadMapping { memory: Some(memory) })
     }
@@ -46,11 +46,11 @@ pub(super) struct MemoryRwMapping {
     file: MemoryFile,
     capacity: u64,
     allocated: AtomicU64,
-    /// As of a real one: it grows no more.
+    /// True after a cut: the file grows no more, as in the real mapping.
     is_cut: Mutex<bool>,
     /// `u64::MAX` for none.
     cut_at: AtomicU64,
-    /// Made when somebody asks for the address.
+    /// Created on the first request for the address.
     window: OnceLock<Arc<Window>>,
 }
 
@@ -119,15 +119,15 @@ impl RwMapping for MemoryRwMapping {
         assert_eq!(count, buf.len(), "the file was cut under its mapping");
     }
 
-    /// Not under Miri, which has no mappings that two look at.
+    /// `Unsupported` under Miri, for lack of shared mappings.
     fn memory(self: Arc<Self>) -> Result<MappedMemory> {
         if cfg!(miri) {
             return Err(Error::unsupported("no address of a mapped file").at_path(self.file.path()));
         }
         let window = self.file.open_window(self.capacity as usize)?;
         self.window.get_or_init(|| Arc::clone(&window));
-        // SAFETY: the window's region is mapped, from a page's address, until the window is dropped, which the mapping
-        // keeps; it is read and written through the kernel only.
+        // SAFETY: the window's region is mapped, from a page's address, until the window is dropped, and the mapping
+        // keeps the window. The region is read and written through the kernel only.
         Ok(unsafe { MappedMemory::new(window.base(), window.len(), self) })
     }
 

@@ -1,12 +1,11 @@
-//! A file system in memory that knows what was synced: it can be cloned as a crash would leave it, at any operation.
+//! A file system in memory that tracks synced state. It can be cloned as after a crash, at any operation.
 //!
-//! Deterministic: the clock is a counter that each call advances by a microsecond and `sleep` by what it is told; random
-//! numbers follow from the seed; nothing depends on addresses or on the machine. There are no links but hard ones, and
-//! relative paths start at the root.
+//! Deterministic: each call advances the clock by a microsecond, and `sleep` by its argument. Random numbers follow
+//! from the seed, and nothing depends on addresses or the machine. Hard links only; relative paths start at the root.
 //!
-//! An *operation* is a call that changes something, syncs included, or a store to a mapping by its `write`. Operations
-//! are numbered from 0, and go on being numbered in a clone. Stores by address are no operations: they are found when
-//! somebody looks, a clone included, and a 4 KiB block then has all of those made by then or none.
+//! An *operation* is a modifying call, a sync, or a store to a mapping by `write`. Operations are numbered from 0, and
+//! a clone continues the numbering. Stores by address are no operations. They are detected when the content is read, by
+//! a clone too; each 4 KiB block then has all or none of the stores made so far.
 //!
 //! Lock order: the state, then one file's content.
 
@@ -40,7 +39,7 @@ pub struct MemoryVfs {
     disk: Arc<Disk>,
 }
 
-/// What handles keep alive.
+/// State shared by the handles.
 struct Disk {
     state: Mutex<State>,
     clock_us: AtomicU64,
@@ -56,16 +55,16 @@ struct State {
     operations: u64,
     armed: Option<Armed>,
     image: Option<Arc<MemoryVfs>>,
-    /// Numbers of files that are locked.
+    /// Numbers of locked files.
     locked: BTreeSet<u64>,
-    /// Bytes that files may have in all.
+    /// Limit on the files' total bytes.
     capacity: Option<u64>,
     boot: u64,
-    /// `None`: not told.
+    /// `None`: unknown.
     mount: Option<u64>,
 }
 
-/// A crash to come.
+/// A scheduled crash.
 struct Armed {
     operation: u64,
     seed: u64,
@@ -73,7 +72,7 @@ struct Armed {
 }
 
 impl MemoryVfs {
-    /// An empty root directory. `seed` decides the random numbers.
+    /// Creates an empty root directory. `seed` determines the random numbers.
     pub fn new(seed: u64) -> Arc<MemoryVfs> {
         let state = State {
             tree: Tree::new(),
@@ -100,13 +99,13 @@ impl MemoryVfs {
         Arc::new(MemoryVfs { disk: Arc::new(disk) })
     }
 
-    /// Whether background jobs run on the thread that schedules them (as they do at first), or on threads of the system.
+    /// True (the default) runs background jobs on the scheduling thread; false runs them on system threads.
     pub fn set_runs_inline(&self, inline: bool) {
         self.disk.runs_inline.store(inline, Ordering::Relaxed);
     }
 
-    /// The bytes that files may have in all; what goes beyond is `NoSpace`, and nothing of it is written. `None`: no
-    /// limit. A removed file counts no longer, even while it is open.
+    /// Limits the files' total bytes. A write beyond the limit is `NoSpace` and writes nothing. `None`: no limit. A
+    /// removed file does not count, even while open.
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.disk.state.lock().capacity = bytes;
     }
@@ -116,14 +115,14 @@ impl MemoryVfs {
         self.disk.state.lock().operations
     }
 
-    /// The file system as a crash now would leave it. Locks are not carried over; `seed` decides what the policy leaves
-    /// open, and the clone's random numbers.
+    /// The file system as after a crash now, without locks. `seed` determines the policy's random choices and the
+    /// clone's random numbers.
     pub fn crash_clone(&self, seed: u64, policy: CrashPolicy) -> Arc<MemoryVfs> {
         self.disk.image(&self.disk.state.lock(), seed, policy, None)
     }
 
-    /// The file system on another mount on the same boot, with what `policy` leaves: where it is a power loss, as where the
-    /// mount before ended after an error; where it is a kill, as where both are of one file system.
+    /// The file system on a new mount in the same boot, after `policy`. A power-loss policy models a remount after an
+    /// error. `ProcessKilled` models a second mount of the same file system.
     pub fn remounted(&self, seed: u64, policy: CrashPolicy) -> Arc<MemoryVfs> {
         let (boot, mount) = {
             let state = self.disk.state.lock();
@@ -135,20 +134,20 @@ impl MemoryVfs {
         after
     }
 
-    /// The mount's number, at first 1; `None`: it cannot be told, and [`page_cache_id`](crate::Vfs::page_cache_id) with it.
+    /// Sets the mount's number, initially 1. `None`: unknown, and so is [`page_cache_id`](crate::Vfs::page_cache_id).
     pub fn set_mount(&self, mount: Option<u64>) {
         self.disk.state.lock().mount = mount;
     }
 
-    /// Takes a clone when operation number `operation` is about to happen; the run goes on unharmed. Under
-    /// [`CrashPolicy::TornAt512`], where that operation is a write, the clone holds a part of it.
+    /// Schedules a clone just before operation number `operation`; the run itself continues. Under
+    /// [`CrashPolicy::TornAt512`], if the operation is a write, the clone has part of it.
     pub fn crash_at(&self, operation: u64, seed: u64, policy: CrashPolicy) {
         let mut state = self.disk.state.lock();
         state.image = None;
         state.armed = Some(Armed { operation, seed, policy });
     }
 
-    /// The clone that [`crash_at`](Self::crash_at) asked for, once its operation came.
+    /// The clone scheduled by [`crash_at`](Self::crash_at), once its operation was reached.
     pub fn take_crash_image(&self) -> Option<Arc<MemoryVfs>> {
         self.disk.state.lock().image.take()
     }
@@ -164,7 +163,7 @@ impl MemoryVfs {
         Ok(bytes)
     }
 
-    /// Puts a file there, durable, its directories made as needed; not an operation. All names become durable with it.
+    /// Writes a durable file, with its directories as needed. Not an operation. Makes all names durable.
     pub fn write_file(&self, path: &Path, bytes: &[u8]) -> Result<()> {
         let mut state = self.disk.state.lock();
         let node = match state.tree.find(path)? {
@@ -182,8 +181,8 @@ impl MemoryVfs {
         Ok(())
     }
 
-    /// Damages a file at rest: bit `bit % 8` of byte `bit / 8`; all of the file becomes durable. A bit beyond the end
-    /// changes nothing.
+    /// Damages a file at rest: flips bit `bit % 8` of byte `bit / 8`, and makes the whole file durable. A bit beyond
+    /// the end changes nothing.
     pub fn flip_bit(&self, path: &Path, bit: u64) -> Result<()> {
         self.damage(path, |bytes| {
             if let Some(byte) = usize::try_from(bit / 8).ok().and_then(|index| bytes.get_mut(index)) {
@@ -192,7 +191,7 @@ impl MemoryVfs {
         })
     }
 
-    /// Cuts a file at rest, or grows it by zeros; all of the file becomes durable.
+    /// Truncates a file at rest, or extends it by zeros, and makes the whole file durable.
     pub fn truncate(&self, path: &Path, len: usize) -> Result<()> {
         self.damage(path, |bytes| bytes.resize(len, 0))
     }
@@ -237,7 +236,7 @@ impl Disk {
         self.clock_us.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Every change passes here, under the state's lock, just before it is made. Returns the operation's number.
+    /// Called for every change, under the state's lock, just before it is made. Returns the operation's number.
     fn begin(&self, state: &mut MutexGuard<'_, State>, write: Option<WriteUnderWay<'_>>) -> u64 {
         self.tick();
         let operation = state.operations;

@@ -1,6 +1,6 @@
 //! A small deterministic generator: SplitMix64 (Steele, Lea, Flood 2014).
 
-/// Added for each number drawn; odd, so that every state is visited.
+/// Increment of the state. Odd, so every state is visited.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 pub(super) struct Random(u64);
@@ -15,7 +15,7 @@ impl Random {
         mix(self.0)
     }
 
-    /// One of `0 ..= most`.
+    /// Returns a number in `0 ..= most`.
     pub(super) fn up_to(&mut self, most: usize) -> usize {
         match (most as u64).checked_add(1) {
             Some(choices) => (self.next() % choices) as usize,
@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-/// The number drawn `count` draws after `seed`: for drawing from many threads at once.
+/// The number at draw `count` from `seed`, for concurrent draws.
 pub(super) fn nth(seed: u64, count: u64) -> u64 {
     mix(seed.wrapping_add(STEP.wrapping_mul(count.wrapping_add(1))))
 }

@@ -1,7 +1,7 @@
-//! Names: directories as they read now, as they would be after the last directory sync, and the changes between.
+//! Names: current, durable (as of the last directory sync), and the changes in between.
 //!
-//! A change of names that touches two directories (a move) is one transaction: a crash keeps all of it or none, and
-//! syncing either directory makes it durable, with whatever came before it in both.
+//! A move between two directories is one transaction: a crash keeps all of it or none. Syncing either directory makes
+//! it durable, with all earlier transactions of both.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -24,7 +24,7 @@ pub(super) enum Entry {
 
 pub(super) type Directories = BTreeMap<DirectoryId, BTreeMap<String, Entry>>;
 
-/// What one name becomes; `None` for no longer there.
+/// A name's new entry; `None` removes it.
 #[derive(Clone)]
 pub(super) struct NameChange {
     pub(super) directory: DirectoryId,
@@ -32,7 +32,7 @@ pub(super) struct NameChange {
     pub(super) entry: Option<Entry>,
 }
 
-/// Name changes that are durable together.
+/// Name changes made durable together.
 pub(super) type Transaction = Vec<NameChange>;
 
 /// Invariant: `durable` with `unsynced` applied in order is `current`.
@@ -44,14 +44,14 @@ pub(super) struct Tree {
     pub(super) next_directory: DirectoryId,
 }
 
-/// Where a name is, or would be.
+/// The place of a name, existing or not.
 pub(super) struct Place {
     pub(super) directory: DirectoryId,
     pub(super) name: String,
 }
 
 impl Place {
-    /// The change that makes the name stand for `entry`.
+    /// A change of the name's entry to `entry`.
     pub(super) fn becomes(self, entry: Option<Entry>) -> NameChange {
         NameChange { directory: self.directory, name: self.name, entry }
     }
@@ -62,12 +62,12 @@ impl Tree {
         Tree::of(BTreeMap::from([(ROOT, BTreeMap::new())]), ROOT + 1)
     }
 
-    /// Everything in `directories` durable.
+    /// A tree with everything in `directories` durable.
     pub(super) fn of(directories: Directories, next_directory: DirectoryId) -> Self {
         Tree { durable: directories.clone(), current: directories, unsynced: Vec::new(), next_directory }
     }
 
-    /// `None` where the path, or a part of it, is not there.
+    /// `None` if the path, or a part of it, does not exist.
     pub(super) fn find(&self, path: &Path) -> Result<Option<Entry>> {
         Ok(self.entry_of(&names_of(path)?))
     }
@@ -97,7 +97,7 @@ impl Tree {
         }
     }
 
-    /// The place of a name whose directory must be there.
+    /// The place of a name. Its directory must exist.
     pub(super) fn place(&self, doing: &str, path: &Path) -> Result<Place> {
         let names = names_of(path)?;
         let Some((name, parents)) = names.split_last() else {
@@ -119,7 +119,7 @@ impl Tree {
         self.unsynced.push(transaction);
     }
 
-    /// A directory that no name stands for yet.
+    /// Creates a directory without a name.
     pub(super) fn new_directory(&mut self) -> DirectoryId {
         let id = self.next_directory;
         self.next_directory += 1;
@@ -130,7 +130,7 @@ impl Tree {
 
     /// Makes the names in a directory durable.
     pub(super) fn sync(&mut self, directory: DirectoryId) {
-        // From the youngest: what a chosen transaction touches drags in everything older that touches the same.
+        // From the newest: a chosen transaction also selects all older transactions in its directories.
         let mut touched = vec![directory];
         let mut chosen = Vec::new();
         for transaction in std::mem::take(&mut self.unsynced).into_iter().rev() {
@@ -146,7 +146,7 @@ impl Tree {
         chosen.iter().rev().for_each(|transaction| apply(transaction, &mut self.durable));
     }
 
-    /// Forgets what was not synced: everything now is durable.
+    /// Makes everything durable.
     pub(super) fn sync_all(&mut self) {
         self.unsynced.clear();
         self.durable = self.current.clone();
@@ -163,7 +163,7 @@ pub(super) fn apply(transaction: &Transaction, to: &mut Directories) {
     }
 }
 
-/// Every file that a name in a reachable directory stands for, with its path.
+/// All files with a name in a reachable directory, with their paths.
 pub(super) fn files_of(directories: &Directories) -> Vec<(PathBuf, Arc<FileNode>)> {
     let mut files = Vec::new();
     let mut pending = vec![(PathBuf::from("/"), ROOT)];
@@ -179,7 +179,7 @@ pub(super) fn files_of(directories: &Directories) -> Vec<(PathBuf, Arc<FileNode>
     files
 }
 
-/// The names from the root. There are no links, so `..` is its parent's name; a relative path starts at the root.
+/// The names from the root. Without symbolic links, `..` drops the previous name. Relative paths start at the root.
 pub(super) fn names_of(path: &Path) -> Result<Vec<&str>> {
     let mut names = Vec::new();
     for component in path.components() {

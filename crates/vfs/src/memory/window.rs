@@ -1,5 +1,5 @@
-//! Memory beside a file, for users who access it by address. The file's content learns of their stores when somebody
-//! looks at it, through the kernel: whatever is stored meanwhile, no reader here races with it.
+//! Memory beside a file, for access by address. The file's content picks up stores on its next read, through the
+//! kernel. So no read here races with a concurrent store.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ impl Window {
     }
 
     /// # Panics
-    /// Beyond the end.
+    /// If the range passes the end.
     pub(super) fn read(&self, offset: usize, mut buf: &mut [u8]) {
         let mut at = offset as u64;
         while !buf.is_empty() {
@@ -47,7 +47,7 @@ impl Window {
         }
     }
 
-    /// What goes beyond the end is left out.
+    /// Ignores bytes beyond the end.
     pub(super) fn write(&self, offset: usize, bytes: &[u8]) {
         let room = self.len.saturating_sub(offset).min(bytes.len());
         let mut bytes = bytes.get(..room).unwrap_or_default();

@@ -17,10 +17,10 @@ use crate::{
     SharedFile, Task, Vfs,
 };
 
-/// Where the clock stands when it starts, in microseconds since the epoch: 2020-01-01.
+/// The clock's start, in microseconds since the epoch: 2020-01-01.
 const EPOCH_US: u64 = 1_577_836_800_000_000;
 
-/// Files and directories are numbered apart.
+/// Files and directories have separate numbers.
 const DEVICE_OF_FILES: u64 = 1;
 const DEVICE_OF_DIRECTORIES: u64 = 2;
 
@@ -29,7 +29,7 @@ impl MemoryVfs {
         MemoryFile::new(&self.disk, node, path)
     }
 
-    /// A new, empty file under a name that must be free.
+    /// Creates an empty file. The name must be free.
     fn create_file(&self, path: &Path) -> Result<MemoryFile> {
         let mut state = self.disk.state.lock();
         let place = state.tree.place("create", path)?;
@@ -151,7 +151,7 @@ impl Vfs for MemoryVfs {
         let new = state.tree.place("rename", to)?;
         let entry = state.tree.entry(&old).cloned().ok_or_else(|| not_found("rename", from))?;
         match (&entry, state.tree.entry(&new)) {
-            // Two names of one file: POSIX leaves both.
+            // Two names of one file: POSIX keeps both.
             (Entry::File(a), Some(Entry::File(b))) if Arc::ptr_eq(a, b) => return Ok(()),
             (_, None) | (Entry::File(_), Some(Entry::File(_))) => {}
             _ => return Err(exists("rename", to)),
@@ -245,7 +245,7 @@ impl Drop for MemoryLock {
     }
 }
 
-/// Makes those directories of `path` that are not there.
+/// Creates the missing directories of `path`.
 pub(super) fn make_directories(tree: &mut Tree, path: &Path) -> Result<()> {
     let mut parent: DirectoryId = ROOT;
     for name in names_of(path)? {

@@ -1,4 +1,4 @@
-//! Anonymous memory at a fixed address, its pages taken only when touched: what arenas are made of.
+//! Anonymous memory at a fixed address, with pages allocated on first touch. Arenas are built on it.
 //!
 //! Invariants, cited by the `unsafe` blocks here and by the arenas above:
 //! - **M1** From construction to drop, `capacity` bytes at `as_ptr` are mapped readable and writable, at one address.
@@ -26,11 +26,11 @@ unsafe impl Send for AnonymousMapping {}
 unsafe impl Sync for AnonymousMapping {}
 
 impl AnonymousMapping {
-    /// Reserves `capacity` zeroed bytes, aligned to a page. No memory is taken before it is touched, so the capacity may
-    /// exceed what the machine has.
+    /// Reserves `capacity` zeroed bytes, aligned to a page. Memory is allocated on first touch, so the capacity may
+    /// exceed the machine's memory.
     ///
     /// # Errors
-    /// `InvalidArgument` for a capacity of zero, `NoSpace` where the address space or the memory limit is exhausted.
+    /// `InvalidArgument` for a capacity of zero, `NoSpace` if the address space or the memory limit is exhausted.
     pub fn new(capacity: usize) -> Result<Self> {
         if capacity == 0 {
             return Err(Error::invalid_argument("a mapping of zero bytes"));
@@ -46,7 +46,7 @@ impl AnonymousMapping {
         Ok(AnonymousMapping { base, capacity })
     }
 
-    /// Wishes for huge pages from `offset` on, and for small ones before it. A hint.
+    /// Asks for huge pages from `offset` on, and for small pages before it. A hint.
     pub fn use_huge_pages(&self, offset: usize) {
         let start = offset.next_multiple_of(PAGE_BYTES).min(self.capacity);
         // SAFETY: M1, and both parts start at a page, as the mapping does.
@@ -66,11 +66,10 @@ impl AnonymousMapping {
         self.capacity
     }
 
-    /// Makes the pages of a range present and writable ahead of use, their contents unchanged. What lies beyond the
-    /// capacity is left out.
+    /// Prefaults the pages of a range, writable and with unchanged contents. The part beyond the capacity is ignored.
     ///
     /// # Errors
-    /// `NoSpace` where there is no memory for them. Kernels before 5.14 cannot be asked, and nothing is done.
+    /// `NoSpace` if there is no memory for them. Kernels before 5.14 cannot prefault: nothing is done.
     pub fn commit(&self, offset: usize, len: usize) -> Result<()> {
         let Some((start, len)) = page::covering(offset, len, self.capacity) else { return Ok(()) };
         // SAFETY: `covering` keeps the range inside the mapping and starts it at a page, as the mapping starts (M1).
@@ -78,12 +77,12 @@ impl AnonymousMapping {
         result.map_err(|e| page::not_present(len, e))
     }
 
-    /// As [`commit`](Self::commit), as a hint: a failure is not reported.
+    /// As [`commit`](Self::commit), but failures are ignored.
     pub fn populate(&self, offset: usize, len: usize) {
         let _ = self.commit(offset, len);
     }
 
-    /// Bytes of pages that are in memory, as the kernel counts them.
+    /// Resident bytes, in whole pages, as counted by the kernel.
     pub fn resident_bytes(&self) -> usize {
         // SAFETY: M1, and the mapping starts at a page.
         unsafe { page::resident_bytes(self.as_ptr(), self.capacity) }

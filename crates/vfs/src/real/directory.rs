@@ -11,7 +11,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::{open_fd, os_error};
 use crate::{FileIdentity, FileKind, Metadata};
 
-/// Does not follow a link: a symbolic link is `Other`, whatever it points at.
+/// Does not follow symbolic links: a link is `Other`, whatever its target.
 pub(super) fn metadata(path: &Path) -> Result<Metadata> {
     let stat = retry_on_intr(|| rustix::fs::lstat(path)).map_err(|e| os_error("examine", path, e))?;
     let kind = match FileType::from_raw_mode(stat.st_mode) {
@@ -27,9 +27,9 @@ pub(super) fn metadata(path: &Path) -> Result<Metadata> {
     Ok(Metadata { kind, len: u64::try_from(stat.st_size).unwrap_or(0), modified_us, identity })
 }
 
-/// The mount that `path` lies in, by a number that the kernel gives no other before it stops; `None` where it does not tell
-/// (Linux before 6.8). Its other numbers of mounts, in `/proc/self/mountinfo` too, go to the next mount once they are
-/// free, so that a file system mounted again would pass for the one that was there.
+/// The unique ID of the mount of `path`, never reused within a boot; `None` if the kernel lacks it (Linux before 6.8).
+/// Other mount IDs, as in `/proc/self/mountinfo`, are reused after an unmount. A file system mounted again could then
+/// pass for the earlier mount.
 pub(super) fn mount_id(path: &Path) -> Option<u64> {
     let stat = retry_on_intr(|| rustix::fs::statx(CWD, path, AtFlags::empty(), MOUNT_ID_UNIQUE)).ok()?;
     (stat.stx_mask & MOUNT_ID_UNIQUE.bits() != 0).then_some(stat.stx_mnt_id)
@@ -38,7 +38,7 @@ pub(super) fn mount_id(path: &Path) -> Option<u64> {
 /// `STATX_MNT_ID_UNIQUE`.
 const MOUNT_ID_UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 
-/// Names that are not UTF-8 are none of the engine's, and are left out.
+/// Skips names other than UTF-8: none of them is the engine's.
 pub(super) fn read_dir(path: &Path) -> Result<Vec<String>> {
     let failed = |e| Error::io("list", path, e);
     let mut names = Vec::new();
@@ -62,7 +62,7 @@ pub(super) fn sync_dir(path: &Path) -> Result<()> {
     retry_on_intr(|| rustix::fs::fsync(&fd)).map_err(|e| os_error("sync directory", path, e))
 }
 
-/// `Unsupported` where the file system refuses links of any kind or has no more for this file, so that the caller copies.
+/// `Unsupported` if the file system has no links or the file has too many, so the caller copies.
 pub(super) fn hard_link(from: &Path, to: &Path) -> Result<()> {
     rustix::fs::link(from, to).map_err(|e| match e {
         Errno::PERM | Errno::MLINK => {

@@ -1,5 +1,4 @@
-//! Files behind a descriptor: read or written at positions, or appended to. Callers buffer; every call here is a system
-//! call.
+//! Files behind a descriptor, accessed at positions or appended to. No buffering: every call here is a system call.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use rustix::io::{Errno, retry_on_intr};
 use super::{open_fd, os_error};
 use crate::{AppendFile, IoClass, RandomFile, SharedFile};
 
-/// A file used at positions, for reading only or for both.
+/// A file accessed at positions, read-only or read-write.
 pub(super) struct RealFile {
     fd: OwnedFd,
     path: PathBuf,
@@ -19,7 +18,7 @@ pub(super) struct RealFile {
 
 impl RealFile {
     /// # Errors
-    /// `InvalidArgument` for what is not a regular file.
+    /// `InvalidArgument` unless `path` is a regular file.
     pub(super) fn open(path: &Path) -> Result<Self> {
         Ok(RealFile { fd: open_regular(path)?, path: path.to_owned() })
     }
@@ -34,7 +33,7 @@ impl RealFile {
     }
 }
 
-/// Reads until `buf` is full or the file ends; the bytes read.
+/// Reads until `buf` is full or the file ends. Returns the bytes read.
 pub(super) fn read_at(fd: &OwnedFd, path: &Path, offset: u64, buf: &mut [u8]) -> Result<usize> {
     let mut filled = 0;
     while let Some(rest) = buf.get_mut(filled..)
@@ -93,15 +92,15 @@ impl SharedFile for RealFile {
     }
 }
 
-/// A file with one writer, at its end.
+/// An append-only file with one writer.
 pub(super) struct RealAppendFile {
     fd: OwnedFd,
     path: PathBuf,
-    /// Where the next byte goes. What a failed append got through counts: it is in the file.
+    /// Offset of the next byte. Includes the written part of a failed append.
     len: u64,
-    /// What writing back was started for and not waited for, then what is next: from the one to the other to `len`.
+    /// `[started, next]`: writeback of `started .. next` was started and not waited for. `next .. len` follows.
     writeback: [u64; 2],
-    /// Waiting for it failed: the kernel tells that once for a descriptor, so that the sync would not learn of it (D4).
+    /// A failed wait for writeback. The kernel reports the error once per descriptor, so the sync would miss it (D4).
     failed: Option<Errno>,
 }
 
@@ -165,7 +164,7 @@ impl RealAppendFile {
         let result = unsafe { libc::sync_file_range(self.fd.as_raw_fd(), offset, len, flags) };
         if result != 0 {
             let errno = Errno::from_io_error(&std::io::Error::last_os_error());
-            // File systems that have no such call have written nothing, and lost nothing.
+            // These errors lose no data: the call is not supported, or was interrupted.
             let is_unknown =
                 |errno: &Errno| [Errno::NOSYS, Errno::OPNOTSUPP, Errno::SPIPE, Errno::INTR].contains(errno);
             self.failed = self.failed.or(errno.filter(|errno| !is_unknown(errno)));
@@ -173,7 +172,7 @@ impl RealAppendFile {
     }
 }
 
-/// Opens for reading what is a regular file, and never waits: opening a FIFO would, until someone writes to it.
+/// Opens a regular file for reading, without blocking: a plain open of a FIFO waits for a writer.
 pub(super) fn open_regular(path: &Path) -> Result<OwnedFd> {
     let fd = open_fd("open", path, OFlags::RDONLY | OFlags::NONBLOCK)?;
     let stat = rustix::fs::fstat(&fd).map_err(|e| os_error("examine", path, e))?;
@@ -189,11 +188,11 @@ pub(super) fn len_of(fd: &OwnedFd, path: &Path) -> Result<u64> {
 }
 
 pub(super) fn sync_data(fd: &OwnedFd, path: &Path) -> Result<()> {
-    // An interrupted sync may have reported and cleared an error already, so it is not taken up again (D4).
+    // An interrupted sync may have reported and cleared an error already, so it is not retried (D4).
     rustix::fs::fdatasync(fd).map_err(|e| os_error("sync", path, e))
 }
 
-/// Allocates blocks, the file growing to their end.
+/// Allocates blocks, and extends the file to their end.
 pub(super) fn allocate(fd: &OwnedFd, offset: u64, len: u64) -> Result<(), Errno> {
     if len == 0 {
         return Ok(());
@@ -201,7 +200,7 @@ pub(super) fn allocate(fd: &OwnedFd, offset: u64, len: u64) -> Result<(), Errno>
     retry_on_intr(|| rustix::fs::fallocate(fd, FallocateFlags::empty(), offset, len))
 }
 
-/// Writes everything; an error says up to which offset the bytes got through.
+/// Writes everything. An error carries the offset reached.
 fn write_all(fd: &OwnedFd, offset: u64, bytes: &[u8]) -> Result<(), (Errno, u64)> {
     let mut at = offset;
     let mut rest = bytes;

@@ -1,5 +1,5 @@
-//! Memory from the allocator, zeroed, at a fixed address. How much of it is present the allocator knows: fresh memory
-//! comes page by page when it is touched, memory that was used before is there at once.
+//! Zeroed memory from the allocator, at a fixed address. Residency is up to the allocator: fresh memory becomes
+//! resident page by page on first touch, and reused memory is resident at once.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
@@ -14,7 +14,7 @@ use super::page::{self, PAGE_BYTES};
 pub struct HeapMemory {
     base: NonNull<u8>,
     capacity: usize,
-    /// As it was allocated: `base` is the first page in it.
+    /// The allocation. `base` is its first page boundary.
     start: NonNull<u8>,
     layout: Layout,
 }
@@ -27,18 +27,18 @@ unsafe impl Sync for HeapMemory {}
 
 impl HeapMemory {
     /// # Errors
-    /// `InvalidArgument` for a capacity of zero or beyond the address space, `NoSpace` where the allocator has no more.
+    /// `InvalidArgument` for a capacity of zero or beyond the address space, `NoSpace` if the allocator has no more.
     pub fn new(capacity: usize) -> Result<Self> {
         if capacity == 0 {
             return Err(Error::invalid_argument("memory of zero bytes"));
         }
-        // A page more, and aligned here: allocators clear memory of a large alignment by hand, which touches all of it.
+        // One page more, aligned here: allocators clear memory of a large alignment by hand, and so touch all of it.
         let layout = Layout::from_size_align(capacity.saturating_add(PAGE_BYTES), align_of::<u64>())
             .map_err(|e| Error::invalid_argument("memory larger than the address space").with_source(e))?;
         // SAFETY: the size is not zero.
         let start = NonNull::new(unsafe { alloc_zeroed(layout) })
             .ok_or_else(|| Error::new(ErrorKind::NoSpace, format!("cannot allocate {capacity} bytes of memory")))?;
-        // SAFETY: at most a page further on, and that much more than the capacity was allocated.
+        // SAFETY: at most one page further on, and one page more than the capacity was allocated.
         let base = unsafe { start.add(start.align_offset(PAGE_BYTES)) };
         Ok(HeapMemory { base, capacity, start, layout })
     }
@@ -53,20 +53,19 @@ impl HeapMemory {
         self.capacity
     }
 
-    /// Makes the pages of a range present and writable ahead of use, their contents unchanged. What lies beyond the
-    /// capacity is left out.
+    /// Prefaults the pages of a range, writable and with unchanged contents. The part beyond the capacity is ignored.
     ///
     /// # Errors
     /// As [`AnonymousMapping::commit`](super::AnonymousMapping::commit).
     pub fn commit(&self, offset: usize, len: usize) -> Result<()> {
         let Some((start, len)) = page::covering(offset, len, self.capacity) else { return Ok(()) };
-        // SAFETY: `covering` keeps the range inside the memory and starts it at a page, as the base is one's (M1); what the
-        // last page holds beyond the capacity is not changed either.
+        // SAFETY: `covering` keeps the range inside the memory and starts it at a page, as the base is a page's (M1).
+        // Bytes of the last page beyond the capacity are not changed either.
         let result = unsafe { page::commit(self.as_ptr().add(start), len) };
         result.map_err(|e| page::not_present(len, e))
     }
 
-    /// Bytes of pages that are in memory, as the kernel counts them.
+    /// Resident bytes, in whole pages, as counted by the kernel.
     pub fn resident_bytes(&self) -> usize {
         // SAFETY: M1, and the base is a page's.
         unsafe { page::resident_bytes(self.as_ptr(), self.capacity) }
@@ -80,7 +79,7 @@ impl Drop for HeapMemory {
     }
 }
 
-/// What else a mapping can, for Miri, which has none: the heap serves in its place.
+/// The rest of a mapping's interface, for Miri. The heap replaces mappings there.
 #[cfg(miri)]
 impl HeapMemory {
     pub fn use_huge_pages(&self, _offset: usize) {}

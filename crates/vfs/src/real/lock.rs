@@ -1,8 +1,8 @@
-//! The lock that keeps a database to one opener.
+//! The database lock: one opener at a time.
 //!
-//! Two halves: a set of files locked within this process, by device and inode, so that a second path to the same file
-//! is seen; and a record lock of the kernel that belongs to the open file, against other processes. It conflicts with
-//! the record lock that RocksDB takes on the same file, so the two engines keep each other out.
+//! Two parts. A set of the files locked in this process, by device and inode, detects a second path to the same file. A
+//! kernel record lock, owned by the open file, excludes other processes. It conflicts with RocksDB's record lock on the
+//! same file, so the two engines exclude each other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,7 +24,7 @@ static HELD_HERE: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
 /// Released by drop.
 pub(super) struct FileLock {
     id: FileId,
-    /// Closed before the entry in `HELD_HERE` goes, so that a next opener in this process finds the kernel's half free.
+    /// Closed before the entry leaves `HELD_HERE`, so the next opener in this process finds the kernel lock free.
     fd: Option<OwnedFd>,
 }
 
@@ -52,8 +52,8 @@ impl Drop for FileLock {
     fn drop(&mut self) {
         let mut held = HELD_HERE.lock();
         if let Some(fd) = self.fd.take() {
-            // Closing alone does not unlock where a process that is just being started has the descriptor still.
-            let _ = set_lock(&fd, libc::F_UNLCK); // cannot fail; if it did, closing is what is left
+            // Closing alone does not unlock while a process being started still has the descriptor.
+            let _ = set_lock(&fd, libc::F_UNLCK); // cannot fail; if it did, closing remains
         }
         held.remove(&self.id);
     }
@@ -71,7 +71,7 @@ fn lock_against_processes(fd: &OwnedFd, path: &Path) -> Result<()> {
 
 /// Sets the record lock of the whole file to `kind`, without waiting.
 fn set_lock(fd: &OwnedFd, kind: libc::c_int) -> std::io::Result<()> {
-    // SAFETY: `flock` is plain integers, for all of which zero is a value.
+    // SAFETY: `flock` is plain integers, and zero is a valid value of each.
     let mut whole_file: libc::flock = unsafe { std::mem::zeroed() };
     whole_file.l_type = kind as libc::c_short;
     whole_file.l_whence = libc::SEEK_SET as libc::c_short;

@@ -4,8 +4,8 @@
 //! - **M3** From construction to drop, the mapping covers `len` (or `capacity`) bytes at one address.
 //! - **M4** Bytes below `allocated` lie in extents of the file and may be touched; nothing in this process shortens the
 //!   file below them before it is unmapped. `allocated` only grows, until [`RwMapping::cut`] fixes it for good.
-//! - **M5** Every access that this module makes to a writable mapping is an aligned atomic word. Those who take the
-//!   address ([`RwMapping::memory`]) answer for their own.
+//! - **M5** Every access by this module to a writable mapping is an aligned atomic word. Users of the address
+//!   ([`RwMapping::memory`]) are responsible for their own accesses.
 
 use std::path::{Path, PathBuf};
 use std::ptr::{self, NonNull};
@@ -23,7 +23,7 @@ use super::page::{self, PAGE_BYTES};
 use super::{file, open_fd, os_error};
 use crate::{IoClass, MappedMemory, ReadMapping, RwMapping};
 
-/// An address range of the process, unmapped by drop.
+/// An address range of the process, unmapped on drop.
 pub(crate) struct Region {
     pub(crate) base: NonNull<u8>,
     len: usize,
@@ -35,7 +35,7 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Maps the first `len` bytes of a file, shared with everyone who has it.
+    /// Maps the first `len` bytes of a file, `MAP_SHARED`.
     pub(crate) fn map(fd: &OwnedFd, path: &Path, len: usize, protection: ProtFlags) -> Result<Self> {
         // SAFETY: a fresh mapping at an address the kernel chooses aliases no memory of this process.
         let base = unsafe { mmap(ptr::null_mut(), len, protection, MapFlags::SHARED, fd, 0) };
@@ -52,7 +52,7 @@ impl Drop for Region {
     }
 }
 
-/// A whole file, for reading. An empty one has no region, since nothing can be mapped.
+/// A whole file, mapped for reading. An empty file has no region, since zero bytes cannot be mapped.
 pub(super) struct RealReadMapping(Option<Region>);
 
 impl RealReadMapping {
@@ -71,8 +71,8 @@ impl RealReadMapping {
 impl AsRef<[u8]> for RealReadMapping {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            // SAFETY: M3; the range is readable, and the contract of `ReadMapping` has only complete files mapped, whose
-            // bytes nothing changes while the slice lives.
+            // SAFETY: M3; the range is readable. By the contract of `ReadMapping` only complete files are mapped, so
+            // nothing changes their bytes while the slice lives.
             Some(region) => unsafe { std::slice::from_raw_parts(region.base.as_ptr(), region.len) },
             None => &[],
         }
@@ -81,7 +81,7 @@ impl AsRef<[u8]> for RealReadMapping {
 
 impl ReadMapping for RealReadMapping {}
 
-/// A file under a window of `capacity` bytes; see M3 to M5.
+/// A file mapped over `capacity` bytes of address space; see M3 to M5.
 pub(super) struct RealRwMapping {
     /// Unmapped by `drop` before the file is cut.
     region: Option<Region>,
@@ -91,7 +91,7 @@ pub(super) struct RealRwMapping {
     path: PathBuf,
     /// Stored by `ensure` after the extents exist (M4).
     allocated: AtomicU64,
-    /// One grower at a time. True once the file was cut: it grows no more.
+    /// Held to grow or cut the file. True after a cut: the file never grows again.
     is_cut: Mutex<bool>,
     /// `u64::MAX` for none.
     cut_at: AtomicU64,
@@ -108,7 +108,7 @@ impl RealRwMapping {
         let fd = open_fd("create", path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)?;
         let mapping = Self::over(fd, path, capacity);
         if mapping.is_err() {
-            // Best effort: the caller is told why there is no mapping, which matters more than an empty file.
+            // Best effort: the cause is returned, and matters more than an empty file.
             let _ = rustix::fs::unlink(path);
         }
         mapping
@@ -134,14 +134,14 @@ impl RealRwMapping {
     /// The words `first .. first + count`.
     ///
     /// # Panics
-    /// Where the range does not lie below `allocated()`.
+    /// If the range is not below `allocated()`.
     #[inline]
     fn words(&self, first: u64, count: usize) -> &[AtomicU64] {
         let end = first.checked_add(count as u64).and_then(|end| end.checked_mul(8));
         let allocated = self.allocated.load(Ordering::Acquire);
         assert!(end.is_some_and(|end| end <= allocated), "mapped file touched beyond its allocated {allocated} bytes");
-        // SAFETY: the assertion keeps the range below `allocated`, which lies within the mapping and in extents (M3, M4);
-        // the address is aligned, as `base` is a page's; every access is atomic (M5), so sharing is sound.
+        // SAFETY: the assertion keeps the range below `allocated`, so within the mapping and in extents (M3, M4); the
+        // address is aligned, as `base` is a page's; every access is atomic (M5), so sharing is sound.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(first as usize), count) }
     }
 }
@@ -217,7 +217,7 @@ impl RwMapping for RealRwMapping {
         let skip = (offset % 8) as usize;
         let words = self.words(offset / 8, (skip + buf.len()).div_ceil(8));
         let mut words = words.iter().map(|word| word.load(Ordering::Relaxed).to_le_bytes());
-        // The first word gives what of it lies at or after the offset; from then on the words and `buf` are in step.
+        // The head is the part of the first word from the offset on. After it the words and `buf` are in step.
         let head_len = if skip == 0 { 0 } else { (8 - skip).min(buf.len()) };
         let (head, rest) = buf.split_at_mut(head_len);
         if !head.is_empty() {
@@ -239,12 +239,12 @@ impl RwMapping for RealRwMapping {
     fn memory(self: Arc<Self>) -> Result<MappedMemory> {
         let base = self.base.cast();
         let capacity = self.capacity as usize;
-        // SAFETY: M3, for as long as the mapping lives, which the result keeps alive.
+        // SAFETY: M3, for as long as the mapping lives; the result keeps the mapping alive.
         Ok(unsafe { MappedMemory::new(base, capacity, self) })
     }
 
     fn sync(&self, _class: IoClass) -> Result<()> {
-        // Linux writes back pages that were dirtied through a shared mapping.
+        // Linux writes back pages dirtied through a shared mapping.
         file::sync_data(&self.fd, &self.path)
     }
 
@@ -255,7 +255,7 @@ impl RwMapping for RealRwMapping {
     fn cut(&self, len: u64) -> Result<()> {
         let mut is_cut = self.is_cut.lock();
         *is_cut = true;
-        // Past the capacity nothing is allocated.
+        // Nothing is allocated past the capacity.
         let end = len.min(self.capacity).next_multiple_of(PAGE_BYTES as u64);
         if end >= self.allocated() {
             return Ok(());
@@ -270,13 +270,13 @@ impl Drop for RealRwMapping {
         drop(self.region.take());
         let len = *self.cut_at.get_mut();
         if len < *self.allocated.get_mut() {
-            // A failure leaves extents that hold nothing: space, not data.
+            // A failure leaves unused extents: lost space, no lost data.
             let _ = retry_on_intr(|| rustix::fs::ftruncate(&self.fd, len));
         }
     }
 }
 
-/// Copies as many bytes as both have.
+/// Copies the common length.
 #[inline]
 fn copy_start(to: &mut [u8], from: &[u8]) {
     for (to, from) in to.iter_mut().zip(from) {
@@ -291,9 +291,9 @@ fn mappable_capacity(path: &Path, capacity: u64) -> Result<usize> {
         .ok_or_else(|| Error::invalid_argument(format!("cannot map {capacity} bytes")).at_path(path))
 }
 
-/// `Unsupported` unless a store to an allocated extent cannot fail. Allocating must work, and the file system must keep
-/// what it allocated: one that copies on write needs new space for each store, and one behind a network or another
-/// process fails whenever that does; both failures are signals. So those known to be sound are listed.
+/// `Unsupported` unless stores to allocated extents cannot fail: a failed store is a signal. Allocation must work, and
+/// the file system must keep allocated extents. Copy-on-write file systems need new space for each store. Network and
+/// user-space file systems fail with their server. So file systems known to be sound are listed.
 fn probe(fd: &OwnedFd, path: &Path) -> Result<()> {
     const EXT: u64 = 0xEF53;
     const XFS: u64 = 0x5846_5342;

@@ -1,6 +1,6 @@
 //! The operating system's files, mappings, clock and threads.
 //!
-//! Linux. Every call that a signal can interrupt is taken up again; every descriptor is closed on `exec`.
+//! Linux. Interrupted calls are retried, except file syncs (D4). Every descriptor is closed on `exec`.
 #![allow(clippy::disallowed_methods, reason = "this is where the clock and the file system are called")]
 
 #[cfg(not(miri))]
@@ -38,11 +38,11 @@ use crate::{
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// The world itself.
+/// The operating system.
 #[derive(Debug)]
 pub struct RealVfs {
     start: Instant,
-    /// Once it was read: a process does not outlive a boot.
+    /// Cached after the first read: a process does not outlive a boot.
     boot_id: OnceLock<Option<String>>,
 }
 
@@ -52,7 +52,7 @@ impl RealVfs {
         Arc::new(RealVfs { start: Instant::now(), boot_id: OnceLock::new() })
     }
 
-    /// `None` where the system does not tell.
+    /// `None` if the system does not report it.
     fn boot_id(&self) -> Option<&str> {
         let read = || {
             let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
@@ -172,15 +172,15 @@ impl Vfs for RealVfs {
     }
 
     fn lower_cpu_priority(&self) -> bool {
-        // The calling thread's alone: Linux keeps the value by thread, whatever POSIX says (setpriority(2)).
+        // Affects only the calling thread: Linux keeps the nice value per thread, contrary to POSIX (setpriority(2)).
         rustix::process::setpriority_process(None, LOWEST_NICE).is_ok()
     }
 }
 
-/// The nice value of a thread that gives way: RocksDB's `kLow`.
+/// Nice value of low-priority threads: RocksDB's `kLow`.
 const LOWEST_NICE: i32 = 19;
 
-/// Starts a thread of the operating system; the in-memory world uses it too.
+/// Starts a thread of the operating system. Also used by the in-memory file system.
 pub(crate) fn spawn_thread(name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(task);
     let thread =
@@ -198,12 +198,12 @@ impl JoinHandle for Thread {
     }
 }
 
-/// Opens with the mode and the flags that every file of ours has.
+/// Opens with the mode and flags common to all our files.
 fn open_fd(doing: &str, path: &Path, flags: OFlags) -> Result<OwnedFd> {
     retry_on_intr(|| rustix::fs::open(path, flags | OFlags::CLOEXEC, FILE_MODE)).map_err(|e| os_error(doing, path, e))
 }
 
-/// An error of the operating system, its kind by what the caller can do.
+/// Converts an errno to the kind of error the caller can act on.
 fn os_error(doing: &str, path: &Path, errno: Errno) -> Error {
     let source = std::io::Error::from(errno);
     let kind = match errno {

@@ -1,27 +1,27 @@
-//! Pages: rounding to them, and what the kernel knows of them.
+//! Pages: rounding, and advice to and from the kernel.
 
 use base::{Error, ErrorKind};
 use rustix::io::Errno;
 
-/// The granularity of advice and of writing back. Larger hardware pages are multiples of it, and the kernel refuses an
-/// unaligned hint, which is then merely not taken.
+/// Granularity of advice and writeback. Larger hardware pages are multiples of it. The kernel then refuses unaligned
+/// hints, harmlessly.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// Start and length of the whole pages that cover `offset .. offset + len`, cut at `limit`; `None` where nothing is left.
+/// Start and length of `offset .. offset + len`, extended down to a page's start and cut at `limit`; `None` if empty.
 pub(crate) fn covering(offset: usize, len: usize, limit: usize) -> Option<(usize, usize)> {
     let start = offset & !(PAGE_BYTES - 1);
     let end = offset.saturating_add(len).min(limit);
     (start < end && len > 0).then(|| (start, end - start))
 }
 
-/// Start and length of the whole pages that lie in `offset .. offset + len` and below `limit`; `None` where none does.
+/// Start and length of the whole pages inside `offset .. offset + len` and below `limit`; `None` if there are none.
 pub(crate) fn within(offset: usize, len: usize, limit: usize) -> Option<(usize, usize)> {
     let start = offset.checked_next_multiple_of(PAGE_BYTES)?;
     let end = offset.saturating_add(len).min(limit) & !(PAGE_BYTES - 1);
     (start < end).then(|| (start, end - start))
 }
 
-/// Forgets the addresses of a file's pages until they are touched again. The file keeps what was stored. A hint.
+/// Unmaps pages of a file until the next access. The file keeps their contents. A hint.
 ///
 /// # Safety
 /// The range must be whole pages of a shared mapping of a file.
@@ -29,12 +29,12 @@ pub(crate) unsafe fn unmap_shared(start: *mut u8, len: usize) {
     if cfg!(miri) {
         return;
     }
-    // SAFETY: by the caller the pages are a file's, so that the contents are the page cache's and stay.
+    // SAFETY: by the caller the pages are a shared file mapping's, so the contents are the page cache's and stay.
     let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxDontNeed) };
 }
 
-/// Has a touch bring in its own page and no more: read-ahead is megabytes on some disks, and of a file that was only
-/// allocated it clears all of them in the one thread that touched the first. A hint.
+/// Disables read-ahead, so a fault brings in one page. Read-ahead is megabytes on some disks. In a freshly allocated
+/// file, the faulting thread would clear all of it. A hint.
 ///
 /// # Safety
 /// The range must be mapped, and `start` aligned to a page.
@@ -46,7 +46,7 @@ pub(crate) unsafe fn do_not_read_ahead(start: *mut u8, len: usize) {
     let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::Random) };
 }
 
-/// Asks for huge pages, of files as of memory without a name. A hint.
+/// Asks for huge pages, for files and anonymous memory. A hint.
 ///
 /// # Safety
 /// The range must be mapped, and `start` aligned to a page.
@@ -58,7 +58,7 @@ pub(crate) unsafe fn prefer_huge(start: *mut u8, len: usize) {
     let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxHugepage) };
 }
 
-/// Asks for small pages, also where the system gives huge ones unasked. A hint.
+/// Asks for small pages, even if the system defaults to huge pages. A hint.
 ///
 /// # Safety
 /// The range must be mapped, and `start` aligned to a page.
@@ -70,7 +70,7 @@ pub(crate) unsafe fn prefer_small(start: *mut u8, len: usize) {
     let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxNoHugepage) };
 }
 
-/// Makes the pages of `start .. start + len` present and writable, their contents unchanged.
+/// Prefaults the pages of `start .. start + len`, writable and with unchanged contents.
 ///
 /// # Safety
 /// The range must be mapped readable and writable, and `start` aligned to a page.
@@ -80,24 +80,24 @@ pub(crate) unsafe fn commit(start: *mut u8, len: usize) -> Result<(), Errno> {
     }
     // SAFETY: by the caller the range is mapped, and the advice changes no contents.
     match unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxPopulateWrite) } {
-        // The kernel is older than 5.14, where pages come when they are touched and nobody can ask for more.
+        // Kernels before 5.14 cannot prefault. Pages become present on first touch.
         Err(Errno::INVAL) => Ok(()),
         result => result,
     }
 }
 
-/// What [`commit`] failed with, of `len` bytes.
+/// The error of a failed [`commit`] of `len` bytes.
 pub(crate) fn not_present(len: usize, error: Errno) -> Error {
     let what = format!("cannot make {len} bytes of memory present");
     Error::new(ErrorKind::NoSpace, what).with_source(std::io::Error::from(error))
 }
 
-/// Bytes of the pages of `start .. start + len` that are in memory; all of them where the kernel does not say.
+/// Resident bytes of the pages of `start .. start + len`; `len` if the kernel does not report them.
 ///
 /// # Safety
 /// The range must be mapped, and `start` aligned to a page.
 pub(crate) unsafe fn resident_bytes(start: *const u8, len: usize) -> usize {
-    /// Pages asked about in one call.
+    /// Pages per call.
     const CHUNK_PAGES: usize = 4096;
     if cfg!(miri) {
         return len;
@@ -106,8 +106,8 @@ pub(crate) unsafe fn resident_bytes(start: *const u8, len: usize) -> usize {
     let mut resident = 0;
     for offset in (0..len).step_by(CHUNK_PAGES * PAGE_BYTES) {
         let chunk_len = (len - offset).min(CHUNK_PAGES * PAGE_BYTES);
-        // SAFETY: by the caller the range is mapped; `present` has a byte for each of its pages, which is all that is
-        // written.
+        // SAFETY: by the caller the range is mapped; `present` has a byte for each of its pages, and the call writes no
+        // more.
         let result = unsafe { libc::mincore(start.add(offset).cast_mut().cast(), chunk_len, present.as_mut_ptr()) };
         if result != 0 {
             return len;

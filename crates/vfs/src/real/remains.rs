@@ -1,4 +1,4 @@
-//! Files that have lost their last name, and give their space back in steps.
+//! Files without a name, whose space is freed in steps.
 
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -18,45 +18,46 @@ const F_SETSIG: libc::c_int = 10;
 pub(super) struct NamelessFile {
     fd: OwnedFd,
     bytes: u64,
-    /// Nobody else has it open. Nobody can open it any more either.
+    /// The file is not open elsewhere, and cannot be opened again without a name.
     is_ours_alone: bool,
 }
 
 impl NamelessFile {
-    /// Removes the name. `None` where nothing can be given back in steps, because there is another name or no space, or the
-    /// file system does not tell who has the file open.
+    /// Removes the name. `None` if the space cannot be freed in steps: the file has another name or no bytes, or its
+    /// file system does not report other openers.
     pub fn remove(path: &Path) -> Result<Option<NamelessFile>> {
         let open = || open_fd("open", path, OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK).ok();
         let opened = tells_who_reads(path).then(open).flatten();
         rustix::fs::unlink(path).map_err(|e| os_error("remove", path, e))?;
-        // The name is gone, which is what was asked for: what cannot be opened is given back by the kernel alone.
+        // The name is gone, as requested. Without a descriptor the kernel frees the space alone.
         let Some(fd) = opened else { return Ok(None) };
         let Ok(found) = rustix::fs::fstat(&fd) else { return Ok(None) };
         let bytes = u64::try_from(found.st_size).unwrap_or(0);
         Ok((found.st_nlink == 0 && bytes > 0).then_some(NamelessFile { fd, bytes, is_ours_alone: false }))
     }
 
-    /// Whether no other open file, of any process, is of this one, mappings included: only then does the kernel grant a lease.
+    /// True if no other open file or mapping of any process refers to this file. The kernel grants a lease only then.
     fn is_open_once(&self) -> bool {
         let fd = self.fd.as_raw_fd();
         // SAFETY: the descriptor is open, and the arguments are integers.
         let control = |command, argument: libc::c_int| unsafe { libc::fcntl(fd, command, argument) } == 0;
-        // Told to whoever has a lease that somebody else would open the file: nobody can, but by ways around the name, and
-        // nothing comes of this signal where no handler is.
+        // The lease's signal, sent if another process opens the file. Without a name only detours such as `/proc` can
+        // open it, and an unhandled SIGURG is ignored.
         let is_alone = control(F_SETSIG, libc::SIGURG) && control(libc::F_SETLEASE, libc::F_WRLCK);
         is_alone && control(libc::F_SETLEASE, libc::F_UNLCK)
     }
 }
 
-/// Whether a lease of the file is refused as long as anybody has it open or mapped. A file system that lies upon others has
-/// mappings lead past its own files, and one behind a network does not know of other machines: those that tell are listed.
+/// True if the file system refuses a lease while the file is open or mapped elsewhere. Stacked file systems map files
+/// other than their own, and network file systems do not know of other machines. So file systems known to be sound are
+/// listed.
 fn tells_who_reads(path: &Path) -> bool {
     const EXT: u64 = 0xEF53;
     const XFS: u64 = 0x5846_5342;
     const BTRFS: u64 = 0x9123_683E;
     const F2FS: u64 = 0xF2F5_2010;
     const TMPFS: u64 = 0x0102_1994;
-    // Asked of the directory: to open a file for writing may copy it.
+    // Asks the directory, since opening the file for writing may copy it.
     let Some(dir) = path.parent() else { return false };
     let found = retry_on_intr(|| rustix::fs::statfs(dir));
     found.is_ok_and(|found| [EXT, XFS, BTRFS, F2FS, TMPFS].contains(&(found.f_type as u64)))

@@ -1,15 +1,15 @@
-//! How much may be walked before what was met must have been met before. Blocks of an image do not overlap, so those on one
-//! way through it have no more bytes together than the image; whoever meets more is led in circles.
+//! A bound on walks, to detect cycles. Blocks of an image do not overlap, so the blocks on one path have at most the
+//! image's bytes together; a longer walk has met some block twice.
 
 use base::Result;
 
 use crate::image::view::wrong;
 
-/// How often a walk may come by an entry: to find it, to look for the version to begin with, to find the oldest version,
-/// and to list those between.
+/// Times a walk may pass an entry: to find it, to find the first version, to find the oldest version, and to list the
+/// versions between.
 const PASSES: u64 = 4;
 
-/// Bytes of entries that may be met still.
+/// Bytes of entries left to meet.
 #[derive(Clone, Copy)]
 pub(super) struct Budget {
     left: u64,
@@ -22,15 +22,15 @@ impl Budget {
         Budget { left: whole, whole }
     }
 
-    /// For another walk through the same image.
+    /// Resets it for another walk through the same image.
     pub(super) fn renew(&mut self) {
         self.left = self.whole;
     }
 
-    /// Meets an entry of `bytes` at `at`.
+    /// Charges an entry of `bytes` at `at`.
     ///
     /// # Errors
-    /// `Corruption`: more was met than the image has.
+    /// `Corruption`: the budget is exhausted.
     #[inline]
     pub(super) fn spend(&mut self, at: u64, bytes: u64) -> Result<()> {
         let left = self.left.checked_sub(bytes);

@@ -1,4 +1,4 @@
-//! What the cursors over unchecked images share: an entry to stand on, and the error that a walk ended with.
+//! Shared by the cursors over unchecked images: the current entry, and the error that ended a walk.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use base::{Cursor, Result, SeqNo};
 use super::LazyImage;
 use crate::image::view::EntryView;
 
-/// Moves among the entries of an image that are not above its cut. Each move yields the entry arrived at.
+/// Moves among the entries of an image at or below its cut. Each move returns the new current entry.
 pub(super) trait Positions: Send {
     fn first<'a>(&mut self, image: &'a LazyImage) -> Result<Option<EntryView<'a>>>;
 
@@ -20,14 +20,14 @@ pub(super) trait Positions: Send {
     /// The last entry at or before an internal key.
     fn at_or_before<'a>(&mut self, image: &'a LazyImage, target: &[u8]) -> Result<Option<EntryView<'a>>>;
 
-    /// The entry after the one arrived at last.
+    /// The entry after the current one.
     fn next<'a>(&mut self, image: &'a LazyImage) -> Result<Option<EntryView<'a>>>;
 
-    /// The entry before the one arrived at last.
+    /// The entry before the current one.
     fn prev<'a>(&mut self, image: &'a LazyImage) -> Result<Option<EntryView<'a>>>;
 }
 
-/// Where an entry's internal key and value lie in an image.
+/// Ranges of the current entry's internal key and value in the image.
 #[derive(Clone)]
 struct Standing {
     key: Range<usize>,
@@ -113,12 +113,12 @@ impl<P: Positions> Cursor for LazyCursor<P> {
     }
 }
 
-/// The trailer at or below which a number's entries are.
+/// The largest trailer of a seek to `seq`: all entries of the number are at or below it.
 pub(super) fn newest_trailer(seq: SeqNo) -> u64 {
     base::key::pack_trailer(seq, base::key::SEEK_KIND)
 }
 
-/// User key and trailer of a target; one too short to have a trailer comes before all versions.
+/// User key and trailer of a target. A target too short for a trailer comes before all versions.
 pub(super) fn split_target(target: &[u8]) -> (&[u8], u64) {
     base::key::split(target).unwrap_or((target, u64::MAX))
 }

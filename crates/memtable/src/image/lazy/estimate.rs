@@ -1,6 +1,6 @@
-//! Estimates of how many entries lie between two keys of an image: counted where they are few; of a trie else told from
-//! where the keys' ways part among the children of nodes, as if all children had equally many entries below them. See
-//! [`crate::trie::estimate`] for the live one's.
+//! Estimates of the number of entries between two keys of an image. Small ranges are counted. For larger ranges of a
+//! trie, the estimate follows from where the keys' paths part among the children of nodes, as if all children had
+//! equally many entries. The live estimate: [`crate::trie::estimate`].
 
 use base::{Result, SeqNo};
 
@@ -10,10 +10,10 @@ use crate::image::trie::{NodeView, TrieView};
 use crate::image::walk::Walk;
 use crate::trie::layout::Kind;
 
-/// Keys up to which an estimate is a count.
+/// Largest range, in keys, counted exactly.
 const COUNTED_MAX: u64 = 32;
 
-/// What nodes take beside the entries that they lead to, as a share of those: a guess.
+/// Node bytes as a share of entry bytes: a guess.
 const NODES_SHARE: f64 = 0.25;
 
 impl LazyImage {
@@ -54,7 +54,7 @@ impl LazyImage {
     }
 }
 
-/// The share of the trie that lies before `key` in the order of bytes.
+/// The share of the trie before `key` in byte order.
 fn position(trie: &TrieView<'_>, key: &[u8]) -> Result<f64> {
     let (mut before, mut width) = (0.0, 1.0);
     let (mut link, mut from) = (trie.root()?, 0);
@@ -77,12 +77,12 @@ fn position(trie: &TrieView<'_>, key: &[u8]) -> Result<f64> {
     Ok(if is_behind { before + width } else { before })
 }
 
-/// The bytes of `key` from `from` up to `depth`, as far as it has them.
+/// The bytes of `key` from `from` up to `depth`, cut at the key's end.
 fn skipped(key: &[u8], from: usize, depth: usize) -> &[u8] {
     key.get(from..depth.min(key.len())).unwrap_or_default()
 }
 
-/// Of what a node leads to, its own leaf included: how much comes before the child at `byte`, and how much it is.
+/// Children of a node, its own leaf included: the number before the child at `byte`, and the total.
 fn children_before(trie: &TrieView<'_>, node: &NodeView, byte: u8) -> Result<(usize, usize)> {
     let own = usize::from(!node.own().is_null());
     let (mut smaller, mut all) = (own, own);

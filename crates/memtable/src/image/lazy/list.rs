@@ -1,5 +1,5 @@
-//! Searching a skiplist that was not checked. See [`crate::skiplist::list`] for how the live one does. Every step goes to
-//! an entry that is not before the one it came from.
+//! Searches in an unchecked skiplist. Every step goes to an entry not before the previous one. The live search:
+//! [`crate::skiplist::list`].
 
 use std::cmp::Ordering;
 
@@ -13,9 +13,9 @@ use crate::image::view::{EntryView, check_key, wrong};
 use crate::order::compare_bytes;
 use crate::skiplist::list::{BRANCHING, HEIGHT_MAX};
 
-/// Steps of one search. Each level has half of the nodes of the one below; a search takes a step or two on each, and on the
-/// highest as many as there are millions of entries, of which an image has room for a thousand. Writers that shared a
-/// stripe may have left their towers lower. One that takes more is led through levels that no writer made.
+/// Most steps of one search. Each level has half of the nodes of the one below. A search takes a step or two on each
+/// level, and on the highest as many as there are millions of entries; an image has room for a thousand million.
+/// Writers sharing a stripe may have left lower towers. A longer search follows levels no writer made.
 const STEPS_MAX: u32 = 1 << 16;
 
 /// A place to search for: a user key and a trailer.
@@ -28,7 +28,7 @@ pub(super) struct Node<'a> {
     pub(super) entry: Option<EntryView<'a>>,
 }
 
-/// A list, and the order its keys are to be in.
+/// A list, and its expected order of keys.
 #[derive(Clone, Copy)]
 pub(super) struct Ordered<'a, 'o> {
     pub(super) list: ListView<'a>,
@@ -40,7 +40,7 @@ impl<'a> Ordered<'a, '_> {
         Node { at: self.list.head(), entry: None }
     }
 
-    /// The node at `at`, whose key can be compared.
+    /// The node at `at`, with a key the order can compare.
     #[inline]
     pub(super) fn node(&self, at: u64) -> Result<(Node<'a>, EntryView<'a>)> {
         let entry = self.list.entry(at)?;
@@ -58,7 +58,7 @@ impl<'a> Ordered<'a, '_> {
         keys.then_with(|| trailer.cmp(&entry.trailer()))
     }
 
-    /// That `entry`, at `at`, is not before the one that leads to it.
+    /// Checks that `entry`, at `at`, is not before the one linking to it.
     #[inline]
     fn check_behind(&self, before: &Node<'_>, at: u64, entry: &EntryView<'_>) -> Result<()> {
         match &before.entry {
@@ -81,7 +81,8 @@ impl<'a> Ordered<'a, '_> {
         Ok(Some((next, entry)))
     }
 
-    /// The last node that `passes`, or the head: `passes` must be true of all up to some node, and of none behind it.
+    /// The last node with `passes` true, or the head. `passes` must be true of all nodes up to some node, and of none
+    /// behind it.
     fn last_that(&self, passes: impl Fn(&EntryView<'a>) -> bool) -> Result<Node<'a>> {
         let mut before = self.head();
         let (mut behind, mut steps) = (0, 0);
@@ -107,7 +108,7 @@ impl<'a> Ordered<'a, '_> {
         Ok(before)
     }
 
-    /// The last node before the target, or at it where `or_at`; or the head.
+    /// The last node before the target, or at it if `or_at`; the head if there is none.
     pub(super) fn last_before(&self, target: Target<'_>, or_at: bool) -> Result<Node<'a>> {
         self.last_that(|entry| {
             let order = self.compare(entry, target);
@@ -119,7 +120,7 @@ impl<'a> Ordered<'a, '_> {
         self.last_that(|_| true)
     }
 
-    /// The node that leads to `node`, whose entry is `entry`; or the head.
+    /// The node before `node`, whose entry is `entry`; or the head.
     pub(super) fn before(&self, node: &Node<'a>, entry: &EntryView<'a>, budget: &mut Budget) -> Result<Node<'a>> {
         let mut before = self.last_before((entry.user_key(), entry.trailer()), false)?;
         // Entries with equal internal keys may lie between.
@@ -135,8 +136,8 @@ impl<'a> Ordered<'a, '_> {
         }
     }
 
-    /// Estimates the nodes from `start` up to `end`: the highest level that has enough of them is counted, and stands for
-    /// those below. Exact where there are few.
+    /// Estimates the nodes from `start` up to `end`, scaled from the highest level with enough of them. Exact if they
+    /// are few.
     pub(super) fn estimate(&self, start: Target<'_>, end: Target<'_>) -> Result<u64> {
         /// A sample of this many puts the estimate within a quarter or so.
         const SAMPLE_MIN: u64 = 16;
@@ -187,7 +188,7 @@ pub(super) fn get(
             return Ok(());
         }
         budget.spend(node.at, entry.end - node.at)?;
-        // Newer ones than asked for can follow where keys have timestamps: those sort before sequence numbers.
+        // With timestamps, newer entries can follow: timestamps sort before sequence numbers.
         if entry.seq() <= visible && !visit(entry.seq(), entry.point_kind(node.at)?, entry.value) {
             return Ok(());
         }
@@ -196,7 +197,7 @@ pub(super) fn get(
     Ok(())
 }
 
-/// True where two keys are the same key: whole, or without their timestamps.
+/// True if two keys are the same key: whole, or without their timestamps.
 fn is_same_key(order: &UserOrder, a: &[u8], b: &[u8]) -> bool {
     match order.timestamp_bytes() {
         0 => order.equal(a, b),

@@ -1,5 +1,5 @@
-//! Moves among the entries of a skiplist that was not checked. Forward steps follow links; backward ones search, as no
-//! link leads back.
+//! Moves among the entries of an unchecked skiplist. Forward steps follow links. Backward steps search, because there
+//! are no back links.
 
 use base::Result;
 
@@ -10,7 +10,7 @@ use super::{LazyImage, Reader};
 use crate::image::view::{EntryView, wrong};
 
 pub(super) struct ListPositions {
-    /// The node arrived at.
+    /// The current node.
     at: u64,
     budget: Budget,
 }
@@ -29,7 +29,7 @@ impl ListPositions {
         }
     }
 
-    /// Meets `node`, and arrives at it where its entry is not above the cut.
+    /// Charges `node` to the budget, and makes it current if its entry is at or below the cut.
     fn arrive<'a>(&mut self, image: &LazyImage, node: &Node<'_>, entry: &EntryView<'a>) -> Result<bool> {
         self.budget.spend(node.at, entry.end - node.at)?;
         if entry.seq() > image.cut {
@@ -40,7 +40,7 @@ impl ListPositions {
         Ok(true)
     }
 
-    /// Arrives behind `before`.
+    /// Moves to the first visible node behind `before`.
     fn forward_from<'a>(&mut self, image: &'a LazyImage, mut before: Node<'a>) -> Found<'a> {
         let list = Self::list(image)?;
         while let Some((node, entry)) = list.next(&before)? {
@@ -52,7 +52,7 @@ impl ListPositions {
         Ok(None)
     }
 
-    /// Arrives at `node`, or before it.
+    /// Moves to `node`, or to the first visible node before it.
     fn backward_from<'a>(&mut self, image: &'a LazyImage, mut node: Node<'a>) -> Found<'a> {
         let list = Self::list(image)?;
         while let Some(entry) = node.entry {

@@ -1,16 +1,16 @@
-//! Reading an image that nobody checked as a whole: opening costs what the header and the range deletions cost, and
-//! every reference is checked when it is followed (B1). So a memtable that a killed process left, inserts under way and
-//! all, serves reads at once.
+//! Reading an image without a check of the whole: opening costs only the header and the range deletions, and every
+//! reference is checked when followed (B1). So a killed process's memtable, even with inserts under way, serves reads
+//! at once.
 //!
-//! What is read is *cut*: entries with numbers above the cut, which writers had not finished with, are not there.
+//! Reads are *cut*: entries with numbers above the cut, possibly incomplete, are invisible.
 //!
-//! Whatever the bytes are, each call ends, without a panic, in time and memory bounded by the image's size: depths grow
-//! along a way through a trie, keys ascend along a walk, versions and range deletions are spent from a [`Budget`], and a
-//! search in a list takes no more steps than one ever should. What contradicts itself is `Corruption` and names the offset.
-//! That is less than [`check`](super::check) promises: without a checksum nobody can tell that a byte of a value or key
-//! changed, and without looking at everything nobody can tell that a reference leads past entries, so that some of them,
-//! or all of a subtree, seem not to be there. Whoever relies on what is read relies on where the bytes come from: a
-//! process over the same page cache, by the header's identity, and memory that keeps what was stored in it.
+//! Whatever the bytes are, each call ends, without a panic, in time and memory bounded by the image's size. Depths grow
+//! along a path through a trie, keys ascend along a walk, versions and range deletions are charged to a [`Budget`], and
+//! a search in a list has a step limit. Contradictions are `Corruption` with the offset.
+//! This promises less than [`check`](super::check). Without a checksum, a changed byte of a value or key is not
+//! detected. Without a full scan, a reference past some entries, or past a whole subtree, is not detected: those
+//! entries seem absent. Callers must trust the source of the bytes: a process over the same page cache, by the header's
+//! identity, and memory without bit errors.
 
 mod budget;
 mod cursor;
@@ -42,42 +42,42 @@ use super::view::View;
 use super::{Expected, Report, Representation, tombstones};
 use crate::{Visit, VisitMany};
 
-/// An image that is read without having been checked as a whole. See the module.
+/// An image read without a check of the whole. See the module.
 pub struct LazyImage {
     mapping: Arc<dyn ReadMapping>,
-    /// Names the file in errors.
+    /// The file's path, for errors.
     path: PathBuf,
     header: Header,
     expected: Expected,
     shape: Shape,
-    /// Of the mapping's bytes: those handed out where the image is sealed, else all.
+    /// Bytes of the mapping in use: the allocated part if the image is sealed, else all.
     image_bytes: usize,
     cut: SeqNo,
     tombstones: Option<Arc<FragmentedTombstones>>,
 }
 
-/// How entries are arranged, and where the arrangement begins.
+/// The representation, and the offset of its head.
 #[derive(Clone, Copy)]
 enum Shape {
     Trie { shift: u32, head: u64, upwards: bool },
     SkipList { head: u64 },
 }
 
-/// The same, to be read.
+/// A reader of the shape over the image's bytes.
 enum Reader<'a> {
     Trie(TrieView<'a>),
     SkipList(ListView<'a>),
 }
 
 impl LazyImage {
-    /// Reads the header and the range deletions of the image that a mapping is, sealed or not; behind what was handed out
-    /// there may be more. The file at `path` must be the caller's alone: nobody may write to it while it is mapped.
+    /// Reads the header and the range deletions of the image in a mapping, sealed or not. More bytes may follow the
+    /// allocated part. The file at `path` must be the caller's alone: no process may write to it while it is mapped.
     ///
-    /// Entries above `cut` are not there. Whether the image is the one looked for, and complete up to the cut, is the
-    /// caller's to tell from its [`Header`].
+    /// Entries above `cut` are invisible. The caller decides from the [`Header`] whether this is the expected image,
+    /// complete up to the cut.
     ///
     /// # Errors
-    /// As [`check`](super::check), as far as was read.
+    /// As [`check`](super::check), for the parts read.
     pub fn open(mapping: Arc<dyn ReadMapping>, path: &Path, expected: &Expected, cut: SeqNo) -> Result<LazyImage> {
         Self::open_unnamed(mapping, path, expected, cut).map_err(|error| error.at_path(path))
     }
@@ -98,8 +98,8 @@ impl LazyImage {
         Ok(LazyImage { path, header, expected, shape, image_bytes, cut, tombstones, mapping })
     }
 
-    /// Shows `visit` the point entries of the lookup's user key at or below its number and the cut, newest first, until it
-    /// returns false. The value is valid only during the call.
+    /// Shows `visit` the point entries of the lookup's user key at or below its number and the cut, newest first, until
+    /// it returns false. The value is valid only during the call.
     ///
     /// # Errors
     /// `Corruption`; some entries may have been shown before.
@@ -126,7 +126,7 @@ impl LazyImage {
         Ok(())
     }
 
-    /// Many lookups; `visit` is told which.
+    /// Many lookups; `visit` receives the index of the key.
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -137,7 +137,7 @@ impl LazyImage {
         Ok(())
     }
 
-    /// A cursor over point entries at or below the cut. Damage ends a walk; its status tells.
+    /// A cursor over point entries at or below the cut. Damage ends a walk with an error in its status.
     pub fn cursor(self: Arc<Self>) -> Box<dyn Cursor> {
         match self.shape {
             Shape::Trie { upwards, .. } => {
@@ -151,13 +151,13 @@ impl LazyImage {
         }
     }
 
-    /// The range tombstones at or below the cut, fragmented; `None` where there are none.
+    /// The range tombstones at or below the cut, fragmented; `None` if there are none.
     pub fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
         self.tombstones.clone()
     }
 
-    /// Checks the whole image, as [`check`](super::check) does, in time proportional to it. What is above the cut is
-    /// checked, and counted, too.
+    /// Checks the whole image, as [`check`](super::check) does, in time proportional to it. Entries above the cut are
+    /// checked and counted too.
     ///
     /// # Errors
     /// As [`check`](super::check).
@@ -177,13 +177,13 @@ impl LazyImage {
         &self.path
     }
 
-    /// What was counted when the memtable was sealed, what is above the cut included; `None` where it was not.
+    /// Totals at the seal, including entries above the cut; `None` if not sealed.
     pub fn totals(&self) -> Option<Seal> {
         self.header.sealed
     }
 
-    /// Bytes of the file that are used, as far as is known: of an image that was neither sealed nor marked, all. They are
-    /// pages of the file, which the kernel takes when it needs them.
+    /// Used bytes of the file, as far as known: all if the image was neither sealed nor marked. They are file pages,
+    /// which the kernel can reclaim.
     pub fn bytes(&self) -> u64 {
         let handed_out = match self.header.sealed {
             Some(seal) => seal.allocated_bytes,
@@ -193,7 +193,7 @@ impl LazyImage {
         if handed_out == 0 { all } else { handed_out.min(all) }
     }
 
-    /// Estimated entries with user keys in `[start, end)`: a count where they are few. Damage counts as no entries.
+    /// Estimated entries with user keys in `[start, end)`: exact if they are few. Damage counts as no entries.
     pub fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
         self.estimate(start, end).unwrap_or(0)
     }
@@ -222,7 +222,7 @@ impl LazyImage {
     }
 }
 
-/// The range deletions at or below `cut`: copies, of no more bytes than the image has.
+/// Copies of the range deletions at or below `cut`, with at most the image's bytes in total.
 fn read_tombstones(parts: &Parts<'_>, order: &UserOrder, cut: SeqNo) -> Result<Option<Arc<FragmentedTombstones>>> {
     let mut budget = Budget::of(parts.view.len());
     let mut found = Vec::new();

@@ -1,7 +1,7 @@
-//! Looking a key up in a trie that was not checked. See [`crate::trie::tree`] for how the live one does.
+//! Lookups in an unchecked trie. The live lookup: [`crate::trie::tree`].
 //!
-//! A key that is found proves the way to it. So a lookup goes quickly first, and looks at no more on its way than the live
-//! one does; only where the key is not found is the way gone again, and each node on it checked.
+//! Finding a key proves its path. So a lookup first takes the fast path, reading no more than the live one. Only if the
+//! key is not found is the path repeated with each node checked.
 
 use base::Result;
 
@@ -13,8 +13,8 @@ impl<'a> TrieView<'a> {
     /// The newest version of `key`.
     ///
     /// # Errors
-    /// `Corruption`: a reference leads out of the image or to what it does not say, or the way to where the key is not
-    /// there is not the key's.
+    /// `Corruption`: a reference leaves the image or leads to another kind of block, or the path to an absent key does
+    /// not agree with the key.
     #[inline]
     pub(super) fn find(&self, key: &[u8]) -> Result<Option<LeafView<'a>>> {
         let (mut link, mut from) = (self.root()?, 0);
@@ -30,9 +30,8 @@ impl<'a> TrieView<'a> {
         self.find_checked(key)
     }
 
-    /// Goes from the node that `link` says it leads to, reached with `from` bytes of `key` used, to the child that the key's
-    /// next byte chooses; to the node's own leaf where the key ends there; else to nowhere. Of the key more bytes are used
-    /// each time, so ways end.
+    /// Steps from the node at `link`, reached with `from` bytes of `key` used, to the child at the key's next byte; to
+    /// the node's own leaf if the key ends there; else to null. Each step uses more bytes of the key, so paths end.
     #[inline(always)]
     fn step(&self, link: Link, from: &mut usize, key: &[u8]) -> Result<Link> {
         let at = self.node_offset(link);
@@ -57,7 +56,7 @@ impl<'a> TrieView<'a> {
         self.child_of(at, (kind, children), byte)
     }
 
-    /// As [`find`](Self::find), looking at everything on the way.
+    /// As [`find`](Self::find), checking every node on the path.
     #[cold]
     fn find_checked(&self, key: &[u8]) -> Result<Option<LeafView<'a>>> {
         let mut link = self.root()?;
@@ -86,15 +85,15 @@ impl<'a> TrieView<'a> {
         Ok(None)
     }
 
-    /// That `key` is not there, as a descent found at `node`.
+    /// Checks that `key` is absent, after a descent ended at `node`.
     fn absent(&self, key: &[u8], node: &NodeView) -> Result<Option<LeafView<'a>>> {
         let witness = self.leaf(node.witness())?;
         self.check_way(key, &witness, node.depth.into())?;
         Ok(None)
     }
 
-    /// That `leaf` lies where a descent for `key` leads, as far as nodes of a depth below `end`: that it has the key's byte
-    /// at each. A link to another part of the trie is found out so.
+    /// Checks that `leaf` lies on the path of `key`, for nodes of a depth below `end`: it has the key's byte at each.
+    /// This detects a link to another part of the trie.
     fn check_way(&self, key: &[u8], leaf: &LeafView<'_>, end: u64) -> Result<()> {
         let found = leaf.entry.user_key();
         let mut link = self.root()?;
@@ -106,7 +105,7 @@ impl<'a> TrieView<'a> {
             }
             let depth = node.depth as usize;
             let Some(&byte) = key.get(depth) else {
-                // It was the node's own leaf.
+                // The node's own leaf was found.
                 return if found.len() == depth { Ok(()) } else { Err(astray(leaf, depth)) };
             };
             if found.get(depth) != Some(&byte) {

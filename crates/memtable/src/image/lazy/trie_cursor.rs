@@ -1,6 +1,6 @@
-//! Moves among the entries of a trie that was not checked: a walk over keys, and for each key its versions. The walk goes
-//! one way; a turn is a new search for the key of the entry. Versions are linked from new to old, so the first step back
-//! within a key gathers them. See [`crate::trie::cursor`] for the live one's.
+//! Moves among the entries of an unchecked trie: a walk over keys, and for each key its versions. The walk goes one
+//! way; a turn is a new search for the entry's key. Versions are linked from new to old, so the first step back within
+//! a key gathers them. The live cursor: [`crate::trie::cursor`].
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -18,15 +18,15 @@ use crate::trie::layout::Link;
 
 pub(super) struct TriePositions {
     walk: Walk,
-    /// The way of the order of keys through that of bytes.
+    /// True if key order is ascending byte order.
     upwards: bool,
-    /// The way the walk goes, in the order of keys.
+    /// True if the walk goes forward in key order.
     forward: bool,
-    /// Where the user key lies that the walk found last.
+    /// The range of the last user key found by the walk.
     walked: Option<Range<usize>>,
-    /// The entry arrived at.
+    /// The current entry.
     entry: Link,
-    /// Walking backwards: the newest version of the entry's key, of those that are not above the cut.
+    /// Walking backwards: the newest version of the entry's key at or below the cut.
     newest: Link,
     /// Walking backwards, once `gathered`: the versions newer than the entry, the newest first.
     newer: Vec<Link>,
@@ -62,7 +62,7 @@ impl TriePositions {
         self.walk.start(&at.trie, forward == self.upwards)
     }
 
-    /// Begins at `key` or where it would be, and returns the first key met.
+    /// Begins at `key` or its place, and returns the first key met.
     fn search<'a>(&mut self, at: &At<'a>, key: &[u8], forward: bool) -> Result<Option<LeafView<'a>>> {
         self.begin(forward);
         self.walk.seek(&at.trie, key, forward == self.upwards)?;
@@ -76,7 +76,7 @@ impl TriePositions {
         Ok(found)
     }
 
-    /// The next key that the walk finds, whatever its numbers: the newest version.
+    /// The walk's next key, as its newest version, even if above the cut.
     fn next_key<'a>(&mut self, at: &At<'a>) -> Result<Option<LeafView<'a>>> {
         let Some(link) = self.walk.next_key(&at.trie)? else { return Ok(None) };
         let leaf = at.trie.leaf(link)?;
@@ -105,7 +105,7 @@ impl TriePositions {
         Ok(Some(leaf.entry))
     }
 
-    /// Arrives at the newest version of `found`, or of the first key behind it, that has one which is not above the cut.
+    /// Arrives at the newest version at or below the cut of `found`, or else of the first key behind it with one.
     fn enter_forward<'a>(&mut self, at: &At<'a>, mut found: Option<LeafView<'a>>) -> Found<'a> {
         while let Some(newest) = found {
             if let Some(leaf) = self.among(at, |versions| versions.first_visible(newest, at.cut))? {
@@ -116,7 +116,7 @@ impl TriePositions {
         Ok(None)
     }
 
-    /// Arrives at the oldest version of `found`, or of the first key before it that has one which is not above the cut.
+    /// Arrives at the oldest version of `found`, or else of the first key before it with a version at or below the cut.
     fn enter_backward<'a>(&mut self, at: &At<'a>, mut found: Option<LeafView<'a>>) -> Found<'a> {
         while let Some(newest) = found {
             if let Some(visible) = self.among(at, |versions| versions.first_visible(newest, at.cut))? {
@@ -134,7 +134,7 @@ impl TriePositions {
         self.gathered = false;
     }
 
-    /// Searches for the key of the entry, to walk the other way from it.
+    /// Searches for the entry's key, to walk the other way from it.
     fn turn<'a>(&mut self, at: &At<'a>, forward: bool) -> Result<()> {
         let here = at.trie.leaf(self.entry)?;
         let found = self.search(at, here.entry.user_key(), forward)?;
@@ -170,7 +170,7 @@ impl TriePositions {
     }
 }
 
-/// The trie that positions are in.
+/// The trie, its bytes and the cut.
 struct At<'a> {
     trie: TrieView<'a>,
     bytes: &'a [u8],

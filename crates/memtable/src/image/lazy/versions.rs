@@ -1,5 +1,5 @@
-//! The versions of one key in a trie that was not checked. See [`crate::trie::versions`] for how the live one searches
-//! them. Each step leads to a version of the same key, not newer than the one before.
+//! The versions of one key in an unchecked trie. Each step leads to a version of the same key, not newer than the one
+//! before. The live search: [`crate::trie::versions`].
 
 use base::{Result, SeqNo};
 
@@ -19,12 +19,12 @@ impl<'a> Versions<'a> {
         Versions { trie, budget }
     }
 
-    /// What is left of it.
+    /// The remaining budget.
     pub(super) fn budget(&self) -> Budget {
         self.budget
     }
 
-    /// The version that `link` in `leaf` leads to.
+    /// The version at `link`, a link in `leaf`.
     fn follow(&self, leaf: &LeafView<'a>, link: Link) -> Result<LeafView<'a>> {
         let older = self.trie.leaf(link)?;
         if older.entry.user_key() != leaf.entry.user_key() {
@@ -36,7 +36,7 @@ impl<'a> Versions<'a> {
         Ok(older)
     }
 
-    /// The version behind `leaf`.
+    /// The next older version.
     #[inline]
     pub(super) fn older(&mut self, leaf: &LeafView<'a>) -> Result<Option<LeafView<'a>>> {
         if leaf.next.is_null() {
@@ -47,7 +47,7 @@ impl<'a> Versions<'a> {
         Ok(Some(older))
     }
 
-    /// Where `leaf` leads past some versions: the one behind them.
+    /// The target of the jump of `leaf`, if it skips versions.
     fn jump(&self, leaf: &LeafView<'a>) -> Result<Option<LeafView<'a>>> {
         match leaf.jump {
             Some((to, span)) if span > 1 => self.follow(leaf, to).map(Some),
@@ -55,7 +55,7 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// The first version from `newest` on that is not above `seq`.
+    /// The newest version at or below `seq`, from `newest` on.
     #[inline]
     pub(super) fn first_visible(&mut self, newest: LeafView<'a>, seq: SeqNo) -> Result<Option<LeafView<'a>>> {
         self.first_at_or_below(newest, newest_trailer(seq))
@@ -66,7 +66,7 @@ impl<'a> Versions<'a> {
         if newest.entry.trailer() <= trailer { Ok(Some(newest)) } else { Ok(self.last_above(newest, trailer)?.1) }
     }
 
-    /// The last version from `newest`, which is above `trailer`, on that is above it, and the one behind that.
+    /// The last version above `trailer`, and the one behind it. `newest` must be above `trailer`.
     pub(super) fn last_above(
         &mut self,
         newest: LeafView<'a>,

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::image::Header;
 
-/// The images that docs/format/image.md shows.
+/// The images in docs/format/image.md.
 pub(super) fn golden_images() -> Vec<Vec<u8>> {
     let dumps = PAGE.split("```text\n").skip(1).filter_map(|rest| rest.split("```").next());
     dumps
@@ -22,7 +22,7 @@ pub(super) fn golden_images() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Opens a damaged image; where that is no error, its data must be in order and as many as were counted.
+/// Opens a damaged image; if it passes, its data must be in order and match the counts.
 fn data_of(bytes: &[u8], order: &InternalOrder) -> Option<(Pairs, Ranges)> {
     let expected = Expected { representation: None, order: order.user.clone() };
     let image = Image::open(bytes, &expected).ok()?;
@@ -36,7 +36,7 @@ fn data_of(bytes: &[u8], order: &InternalOrder) -> Option<(Pairs, Ranges)> {
     Some((pairs, ranges))
 }
 
-/// Bits in which two lists of entries differ; `None` where their shapes do.
+/// Number of different bits in two lists of entries; `None` if their shapes differ.
 fn bits_apart(a: &Pairs, b: &Pairs) -> Option<u32> {
     if a.len() != b.len() {
         return None;
@@ -59,8 +59,8 @@ pub(super) fn each_small_image(mut run: impl FnMut(&InternalOrder, &[u8], bool))
     }
 }
 
-/// A flipped bit in a sealed image changes one bit of a key, a number or a value that still is in order, or nothing; or it
-/// is told.
+/// A flipped bit in a sealed image is detected, changes nothing, or changes one bit of a key, a number or a value still
+/// in order.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn every_flipped_bit_is_told_or_harmless() {
@@ -99,7 +99,7 @@ fn every_truncation_is_told_or_cuts_nothing_off() {
     });
 }
 
-/// Every word in the place of every other: among them all references swapped, and all cycles of one reference.
+/// Every word in place of every other: among them all swaps of references, and all cycles of one reference.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn every_word_in_the_place_of_every_other_is_told_or_harmless() {
@@ -152,7 +152,7 @@ fn errors_name_the_offset_and_what_is_wrong() {
     error(40, b"X", "does not match its checksum");
 }
 
-/// Where the user key of an entry lies in its image.
+/// Offset of an entry's user key in its image.
 fn key_at(subject: &Subject, image: &[u8], user_key: &[u8], seq: u64) -> usize {
     let opened = Image::open(image, &subject.expected()).expect("whole");
     let internal = key::encode(user_key, SeqNo(seq), ValueKind::Value);
@@ -168,7 +168,7 @@ fn assert_told(subject: &Subject, image: &[u8], at: usize, bytes: &[u8], message
     assert!(error.offset().is_some(), "{error}");
 }
 
-/// What a walk over all entries does not need, and lookups do.
+/// Damage to fields used by lookups but not by a walk over all entries.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn what_only_lookups_rely_on_is_checked_in_a_trie() {
@@ -178,7 +178,7 @@ fn what_only_lookups_rely_on_is_checked_in_a_trie() {
     let key_at = |user_key: &[u8], seq| key_at(&subject, &image, user_key, seq);
     // A leaf with a jump has 16 bytes before its key, one of a first version 8.
     let (newest, newer, other) = (key_at(b"ab", 14) - 16, key_at(b"ab", 13) - 16, key_at(b"abd", 6) - 8);
-    // One that stands for more than a step.
+    // A jump over more than one step.
     let long = (11..15).map(|seq| key_at(b"ab", seq) - 16).find(|leaf| image[leaf + 12] > 1).expect("a jump");
     let fan = (4096..image.len()).step_by(32).find(|at| image[*at..*at + 5] == [6, 1, 0, 0, 2]).expect("an N10");
     let fanned = key_at(&[b'x', b'y', 185], 25);
@@ -201,7 +201,7 @@ fn what_only_lookups_rely_on_is_checked_in_a_trie() {
     }
 }
 
-/// A link that says that nothing is skipped leads to a node whose depth is not looked at on descent.
+/// A descent does not read the depth of a node if the link has the dense tag.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn a_node_said_to_skip_nothing_skips_nothing() {
@@ -237,7 +237,7 @@ fn what_only_lookups_rely_on_is_checked_in_a_skiplist() {
     assert_told(&subject, &swapped, first_link, &third.to_le_bytes(), message);
 }
 
-/// Damages an image in one of the ways that files are damaged in, or that are worst for it.
+/// Damages an image in a realistic or worst-case way.
 pub(super) fn damage(random: &mut Random, bytes: &mut [u8]) {
     let body = crate::arena::IMAGE_HEADER_BYTES.min(bytes.len() - 8);
     let mut place = |len: usize| {
@@ -260,7 +260,7 @@ pub(super) fn damage(random: &mut Random, bytes: &mut [u8]) {
     }
 }
 
-/// Damages `image` `rounds` times over; returns how many were told.
+/// Damages `image` `rounds` times; returns the number detected.
 fn fuzz(image: &[u8], order: &InternalOrder, random: &mut Random, rounds: u32) -> u32 {
     let mut told = 0;
     let mut bytes = image.to_vec();
@@ -286,7 +286,7 @@ fn damaged_images_of_the_page_are_told_or_in_order() {
     }
 }
 
-/// Random damage to random memtables; for `SPILLWAY_FUZZ_SECONDS` seconds where that is set, each time with another seed.
+/// Random damage to random memtables; for `SPILLWAY_FUZZ_SECONDS` seconds if set, each time with another seed.
 #[test]
 #[cfg_attr(miri, ignore)]
 #[allow(clippy::disallowed_methods, reason = "how long to go on is asked of the clock")]

@@ -1,6 +1,6 @@
-//! Images that are read without a check as a whole: what they show when they are whole, and that every read of a damaged
-//! one ends, in order or with an error. That reads of whole ones find what the live memtable does is the conformance
-//! suite's; what a killed process leaves, `tests/killed.rs`'s.
+//! Images read without a check of the whole: reads of whole images, and reads of damaged ones ending in order or with
+//! an error. The conformance suite compares whole images with the live memtable; `tests/killed.rs` covers killed
+//! processes.
 
 use base::{Cursor, LookupKey, Result};
 
@@ -36,7 +36,7 @@ fn walk(image: &Arc<LazyImage>, order: &InternalOrder, forward: bool, max: usize
     cursor.status().map(|()| found)
 }
 
-/// What a lookup shows: versions of the key, newest first, none above what was asked for.
+/// The versions shown by a lookup, newest first, none above the requested number.
 fn get(image: &LazyImage, key: &[u8], seq: u64) -> Result<Vec<(u64, ValueKind, Vec<u8>)>> {
     let mut found: Vec<(u64, ValueKind, Vec<u8>)> = Vec::new();
     image.get(&LookupKey::new(key, SeqNo(seq)), &mut |version, kind, value| {
@@ -53,7 +53,7 @@ fn visible(pairs: &Pairs, cut: u64) -> Pairs {
     pairs.iter().filter(|(key, _)| seq(key) <= cut).cloned().collect()
 }
 
-/// That an image of which anything may follow what was handed out shows `whole`, cut here and there.
+/// Checks that an image with arbitrary bytes behind its allocated part shows `whole`, at several cuts.
 pub(crate) fn assert_shows(bytes: &[u8], order: &InternalOrder, whole: &Pairs, cuts: &[u64]) {
     for &cut in cuts {
         let image = open(bytes, &order.user, cut).expect("an image");
@@ -62,7 +62,7 @@ pub(crate) fn assert_shows(bytes: &[u8], order: &InternalOrder, whole: &Pairs, c
         let mut backward = walk(&image, order, false, bytes.len()).expect("whole");
         backward.reverse();
         assert_eq!(backward, expected);
-        // Each for itself looks at all entries: so of many a few.
+        // Each reads all entries, so only a few of many.
         for (key, _) in whole.iter().step_by(whole.len() / 6 + 1) {
             let user_key = key::user_key(key);
             let of_key = expected.iter().filter(|(other, _)| order.user.equal(key::user_key(other), user_key));
@@ -139,10 +139,10 @@ fn estimates_are_counts_where_few_and_near_where_many() {
     }
 }
 
-/// Every read there is; an error where one of them told of damage. Those that told nothing were in order.
+/// Every kind of read; an error if one of them reported damage. The other reads were in order.
 fn read_all(bytes: &[u8], order: &InternalOrder, keys: &[Vec<u8>]) -> Result<Pairs> {
     let image = open(bytes, &order.user, 25)?;
-    // No entry takes less than 16 bytes, and a walk may come by four times as many as there is room for.
+    // An entry takes at least 16 bytes, and a walk may pass four times as many as fit.
     let max = bytes.len() / 4;
     let forward = walk(&image, order, true, max);
     let backward = walk(&image, order, false, max);
@@ -191,7 +191,7 @@ fn every_flipped_bit_is_told_or_leaves_data_in_order() {
             }
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
-        // Values, numbers and the ends of keys are not told, nor what is hidden.
+        // Damage to values, numbers, ends of keys and hidden entries is not detected.
         assert!(told > 500 && same > 1000 && other < told, "{told} told, {same} the same, {other} other data");
     });
 }
@@ -207,7 +207,7 @@ fn damaged_images_of_the_page_end_every_read() {
     }
 }
 
-/// Damages `image` `rounds` times over; returns how many were told.
+/// Damages `image` `rounds` times; returns the number detected.
 fn fuzz(image: &[u8], order: &InternalOrder, keys: &[Vec<u8>], (random, rounds): (&mut Random, u32)) -> u32 {
     let (mut told, mut bytes) = (0, image.to_vec());
     for _ in 0..rounds {
@@ -248,7 +248,7 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(*bytes[at..].first_chunk().expect("a word"))
 }
 
-/// A range deletion, a version and a node of a list that lead to themselves.
+/// A range deletion, a version and a list node linked to themselves.
 #[test]
 fn circles_end() {
     let [trie, list] = golden_images().try_into().expect("two");
@@ -276,7 +276,7 @@ fn circles_end() {
     expect(&bytes, "entries that were met before");
 }
 
-/// Nodes of which each leads to the next twice, so that there are more ways than could ever be gone.
+/// A chain of nodes, each with two links to the next: exponentially many paths.
 #[test]
 fn ways_that_multiply_end() {
     const NODES: u32 = 64;

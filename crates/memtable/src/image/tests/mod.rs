@@ -29,7 +29,7 @@ type Ranges = Vec<(Vec<u8>, Vec<u8>, SeqNo)>;
 /// An entry to insert.
 type Op = (Vec<u8>, u64, ValueKind, Vec<u8>);
 
-/// A memtable in a file of memory.
+/// A memtable in an in-memory file.
 struct Subject {
     memtable: Arc<dyn Memtable>,
     vfs: Arc<MemoryVfs>,
@@ -60,7 +60,7 @@ impl Subject {
         self.vfs.read_file(Path::new("/image")).expect("there")
     }
 
-    /// The image without what was never handed out, before and after it is sealed.
+    /// The allocated part of the image, before and after the seal.
     fn images(&self) -> (Vec<u8>, Vec<u8>) {
         let mut open = self.image();
         self.memtable.seal();
@@ -121,7 +121,7 @@ fn a_few_of_each() -> Vec<Op> {
     ops
 }
 
-/// Entries of many shapes: few letters, so that keys share much, and a byte with 256 followers that is a key itself.
+/// Entries of many shapes: few letters, so that keys share long prefixes, and a key followed by all 256 bytes.
 fn random_ops(random: &mut Random, count: u64) -> Vec<Op> {
     let mut ops: Vec<Op> = (0..count)
         .map(|_| {

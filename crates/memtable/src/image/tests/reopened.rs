@@ -1,4 +1,4 @@
-//! Images handed out, files kept or not, and memtables reopened. That reads find the same is the conformance suite's.
+//! Images exposed, files kept or not, and memtables reopened. The conformance suite compares their reads.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -87,7 +87,7 @@ fn memory_without_a_file_has_an_image_where_conversion_is_wanted() {
     assert!(vector.image().is_none());
 }
 
-/// As otherwise what was handed out would change under its readers.
+/// Otherwise exposed bytes would change under their readers.
 #[test]
 fn inserts_into_what_was_sealed_or_reopened_panic() {
     for option in OPTIONS {

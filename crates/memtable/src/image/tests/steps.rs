@@ -9,7 +9,7 @@ fn word(image: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(*image[at..].first_chunk().expect("a word"))
 }
 
-/// Where the links to the node at `node` lie, the lowest level first.
+/// Offsets of the links to the node at `node`, the lowest level first.
 fn links_to(image: &[u8], head: usize, node: usize) -> Vec<usize> {
     let leads_to = |at: usize| (word(image, at) as u32) as usize * GRANULE_BYTES;
     let mut links = Vec::new();
@@ -26,8 +26,8 @@ fn links_to(image: &[u8], head: usize, node: usize) -> Vec<usize> {
     links
 }
 
-/// An insertion writes a record, then for each level from the lowest its own link and the link to it: so the states between
-/// are made of the images before and after. The entry is there from the lowest link on.
+/// An insertion writes a record, then for each level from the lowest its own link and the link to it. So the states
+/// between are combined from the images before and after. The entry is visible from the lowest link on.
 fn check_states(subject: &Subject, before: &[u8], after: &[u8], node: usize, had: &Pairs) {
     let head = Header::read(after).expect("a header").head as usize;
     let links = links_to(after, head, node);

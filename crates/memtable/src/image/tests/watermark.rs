@@ -1,4 +1,4 @@
-//! What an image says of itself while its memtable lives: whose it is, and how far it is complete.
+//! An image's header while its memtable lives: identity and watermark.
 
 use base::FamilyId;
 use vfs::{CrashPolicy, Vfs};
@@ -68,7 +68,7 @@ fn marks_only_grow_and_are_in_the_file_at_once() {
     }
 }
 
-/// As otherwise what was handed out would change under its readers.
+/// Otherwise exposed bytes would change under their readers.
 #[test]
 fn what_is_sealed_reopened_or_without_an_image_is_not_marked() {
     for option in OPTIONS {

@@ -100,7 +100,7 @@ fn what_was_not_expected_is_refused() {
     assert!(report.to_string().starts_with("trie (references shifted by 2), order leveldb."), "{report}");
 }
 
-/// A memtable of a family whose order has a name that no image has room for is refused, in a file or not.
+/// A memtable whose order's name is too long for an image is refused, in a file or not.
 #[test]
 fn orders_with_endless_names_are_refused() {
     struct Endless(String);
@@ -137,7 +137,7 @@ fn the_page_shows_a_trie_and_a_skiplist() {
     }
 }
 
-/// Offset, sixteen bytes, the same as text; equal lines of zeros once.
+/// Offset, sixteen bytes, their text; repeated lines of zeros once.
 fn hexdump(bytes: &[u8]) -> String {
     let mut dump = String::new();
     let mut zeros = false;
@@ -159,7 +159,7 @@ fn hexdump(bytes: &[u8]) -> String {
     dump
 }
 
-/// So that the next attempt does not meet it.
+/// A leftover file would make the next attempt fail.
 #[test]
 fn a_memtable_that_cannot_be_made_leaves_no_file() {
     for option in OPTIONS {

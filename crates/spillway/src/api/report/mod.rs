@@ -1,6 +1,6 @@
-//! What a database tells about itself: properties under RocksDB's names, levels, files, sizes, statistics.
+//! Reports on a database: properties under RocksDB's names, levels, files, sizes, statistics.
 //!
-//! Numbers are read one after the other, without stopping anybody: two of them may be of different instants.
+//! Figures are read one after the other, without stopping writers: two of them may be of different instants.
 
 mod properties;
 mod stats;
@@ -34,30 +34,30 @@ pub struct LevelReport {
     pub level: usize,
     pub files: usize,
     pub bytes: u64,
-    /// What the level may have before it is compacted; `None` for level 0, which goes by its number of files, and for
-    /// levels that are to stay empty.
+    /// Size above which the level is compacted. `None` for level 0, scored by its number of files, and for levels meant
+    /// to stay empty.
     pub target_bytes: Option<u64>,
-    /// How urgently it wants to be compacted: due from 1 on. `None` for the last level.
+    /// Compaction score: due from 1 on. `None` for the last level.
     pub score: Option<f64>,
 }
 
-/// A table of the present version, or one that was ingested and has no level yet.
+/// A table of the current version, or an ingested one without a level yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveFile {
     pub family: String,
     /// 0 for a table without a level.
     pub level: usize,
-    /// The table was ingested, and a flush is yet to give it a level.
+    /// The table was ingested, and has no level until the next flush.
     pub is_queued: bool,
     pub number: FileNumber,
-    /// The file that the table lies in.
+    /// The table's file.
     pub path: PathBuf,
-    /// Bytes of the file; of a virtual table its share of them, about.
+    /// Bytes of the file; for a virtual table roughly its share of them.
     pub bytes: u64,
-    /// Entries and, among them, deletions, as the file's properties say; 0 where they could not be read.
+    /// Entries and, among them, deletions, by the file's properties; 0 if they could not be read.
     pub entries: u64,
     pub deletions: u64,
-    /// Only a part of the file counts, the one between the keys below; other tables can lie in it too.
+    /// The table is a part of the file, between the keys below; the file can hold several tables.
     pub is_virtual: bool,
     /// User keys, both inclusive, save for a range tombstone's end.
     pub smallest: Vec<u8>,
@@ -66,7 +66,7 @@ pub struct LiveFile {
     pub largest_seq: SeqNo,
 }
 
-/// What writers waited for, since the database was opened.
+/// Stalls of writers since the database was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StallReport {
     pub cause: StallCause,
@@ -75,24 +75,24 @@ pub struct StallReport {
 }
 
 impl Db {
-    /// A property as text; `None` for a name that is not one ([`property_names`]), and for another database's family.
+    /// A property as text; `None` for an unknown name ([`property_names`]), and for a different database's family.
     pub fn property(&self, family: &Family, name: &str) -> Option<String> {
         family.check_home(&self.core().context).ok()?;
         properties::text(self.engine(), family, name)
     }
 
-    /// A property that is one number; `None` for a name that is not one of those, and for another database's family.
+    /// A property as one number; `None` for any other name, and for a different database's family.
     pub fn int_property(&self, family: &Family, name: &str) -> Option<u64> {
         family.check_home(&self.core().context).ok()?;
         properties::number(self.engine(), family, name)
     }
 
-    /// Counters and distributions, where the option `statistics` asks for them.
+    /// Counters and distributions; `None` if the option `statistics` is off.
     pub fn statistics(&self) -> Option<Arc<Statistics>> {
         self.core().context.statistics.clone()
     }
 
-    /// The family's levels, level 0 first; none of another database's family.
+    /// The family's levels, level 0 first; empty for a different database's family.
     pub fn levels(&self, family: &Family) -> Vec<LevelReport> {
         if family.check_home(&self.core().context).is_err() {
             return Vec::new();
@@ -100,7 +100,7 @@ impl Db {
         levels_of(self.core(), family)
     }
 
-    /// Every table of every family, those included that were ingested and have no level yet.
+    /// Every table of every family, including ingested ones without a level yet.
     pub fn live_files(&self) -> Vec<LiveFile> {
         let of_family = |family: &Arc<Family>| {
             let view = family.view_full();
@@ -114,8 +114,8 @@ impl Db {
         self.families().iter().flat_map(of_family).collect()
     }
 
-    /// About how many bytes of tables hold the keys of each range `[start, end)`, tables included that were ingested and have no
-    /// level yet.
+    /// Approximate bytes of tables with keys of each range `[start, end)`, including ingested tables without a level
+    /// yet.
     ///
     /// # Errors
     /// `Corruption`, `Io`: an index could not be read.
@@ -139,18 +139,18 @@ impl Db {
         Ok(sizes)
     }
 
-    /// Waits of writers by cause, causes without any included.
+    /// Stalls of writers by cause, including causes without any.
     pub fn stalls(&self) -> Vec<StallReport> {
         let counts = self.core().stall.counts().into_iter();
         counts.map(|(cause, waits, micros)| StallReport { cause, waits, micros }).collect()
     }
 
-    /// How many flushes went which way.
+    /// Counts of flushes by kind.
     pub fn flushes(&self) -> FlushReport {
         self.core().context.flushes.report()
     }
 
-    /// How long writers waited because of ingests.
+    /// Time spent by stalled writers on ingests.
     pub fn ingest_waits(&self) -> IngestWaitReport {
         self.engine().committer.ingest_waits.report()
     }

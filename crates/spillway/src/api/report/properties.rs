@@ -1,4 +1,4 @@
-//! The table of properties: RocksDB's names, and ours, which begin with `spillway.`.
+//! The table of properties: RocksDB's names, and Spillway's own, with the prefix `spillway.`.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::queue::ingest::QueuedIngest;
 use crate::queue::view::ReadView;
 use crate::version::version::LEVELS_MAX;
 
-/// What a property is read from.
+/// The source of a property.
 pub(super) struct Reported<'a> {
     pub engine: &'a Engine,
     pub core: &'a Core,
@@ -19,11 +19,11 @@ pub(super) struct Reported<'a> {
     pub view: Arc<ReadView>,
 }
 
-/// How a property is read.
+/// The reader of a property.
 enum Reader {
     Number(fn(&Reported<'_>) -> u64),
     Text(fn(&Reported<'_>) -> String),
-    /// The name is followed by the number of a level.
+    /// A level's number follows the name.
     Level(fn(&Reported<'_>, usize) -> String),
 }
 
@@ -113,7 +113,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ),
 ];
 
-/// The names of all properties; those that end in `-level` are followed by a level's number.
+/// The names of all properties. Append a level's number to names ending in `-level`.
 pub fn property_names() -> impl Iterator<Item = &'static str> {
     PROPERTIES.iter().map(|(name, _)| *name)
 }
@@ -154,12 +154,12 @@ impl Reported<'_> {
         self.view.queue.iter().filter_map(|entry| entry.as_memtable()).map(|memtable| read(&**memtable)).sum()
     }
 
-    /// Ingests that have no level yet.
+    /// Queued ingests, without a level yet.
     fn queued_ingests(&self) -> impl Iterator<Item = &QueuedIngest> {
         self.view.queue.iter().filter_map(|entry| entry.as_ingest())
     }
 
-    /// Files of a level that compactions read.
+    /// Files of a level with a compaction reading them.
     pub fn busy_files(&self, level: usize) -> usize {
         let files = self.view.version.level(level);
         let busy = |family: &FamilyState| files.iter().filter(|file| family.compactions.is_busy(file.number())).count();
@@ -170,7 +170,7 @@ impl Reported<'_> {
         self.view.tables().map(|file| file.meta.file_bytes).sum()
     }
 
-    /// Bytes of files that no table counts.
+    /// Bytes of files outside every table.
     fn excised_bytes(&self) -> u64 {
         self.view.version.shared_files().values().map(|file| file.excised_bytes()).sum()
     }
@@ -188,7 +188,7 @@ impl Reported<'_> {
         !options.disable_auto_compactions && self.family_state(is_due).unwrap_or(false)
     }
 
-    /// Each deletion is taken to hide one entry, as in RocksDB. Tables that cannot be read count nothing.
+    /// Each deletion is taken to hide one entry, as in RocksDB. Unreadable tables count nothing.
     fn keys(&self) -> u64 {
         let in_memory = |memtable: &dyn memtable::Memtable| memtable.entries().saturating_sub(2 * memtable.deletions());
         let in_table = |table: &dyn table::Table| {

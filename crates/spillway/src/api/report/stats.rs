@@ -1,8 +1,8 @@
-//! `rocksdb.stats` and its parts, in the form that programs written for RocksDB parse: the table of levels with W-Amp,
-//! uptime, cumulative and interval figures. An interval begins where the same text was read last.
+//! `rocksdb.stats` and its parts, in RocksDB's form for parsers: the table of levels with W-Amp, uptime, cumulative and
+//! interval figures. An interval begins at the last read of the same text.
 //!
-//! Not measured here, and 0: processor time, bytes before compression, blob files; keys of ingested tables are not told.
-//! Waits are those of writers of all families. There are no commit groups: each write is one.
+//! Not measured here, and 0: processor time, bytes before compression, blob files. Keys of ingested tables are left
+//! out. Stalls are of writers of all families. There are no commit groups: each write is one.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,14 +19,14 @@ use crate::version::work::{LevelWork, WorkDone};
 const MIB: f64 = (1 << 20) as f64;
 const GIB: f64 = (1 << 30) as f64;
 
-/// What was told last: an interval begins there.
+/// The figures last reported; the next interval begins there.
 #[derive(Default)]
 pub(crate) struct Told {
     database: ToldDatabase,
     families: BTreeMap<FamilyId, ToldFamily>,
 }
 
-/// A family's figures when they were told last.
+/// A family's figures last reported.
 #[derive(Default)]
 struct ToldFamily {
     uptime: Duration,
@@ -42,7 +42,7 @@ struct ToldDatabase {
     stalled_us: u64,
 }
 
-/// What was written since the database was opened.
+/// Writes since the database was opened.
 #[derive(Clone, Copy, Default)]
 struct Writes {
     writes: u64,
@@ -64,7 +64,7 @@ struct Row<'a> {
     work: LevelWork,
 }
 
-/// As RocksDB shortens counts.
+/// Counts shortened as in RocksDB.
 fn short(number: u64) -> String {
     match number {
         0..10_000 => number.to_string(),
@@ -74,7 +74,7 @@ fn short(number: u64) -> String {
     }
 }
 
-/// As RocksDB shortens bytes.
+/// Bytes shortened as in RocksDB.
 pub(super) fn short_bytes(bytes: u64) -> String {
     let mut size = bytes as f64 / 1024.0;
     for unit in ["KB", "MB", "GB"] {
@@ -91,7 +91,7 @@ fn clock(micros: u64) -> String {
     format!("{hours:02}:{minutes:02}:{:.3} H:M:S", seconds as f64 / 1e6)
 }
 
-/// A ratio; 0 where there is nothing to divide by.
+/// A ratio; 0 if the divisor is 0.
 fn ratio(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }
 }
@@ -129,7 +129,7 @@ impl Row<'_> {
     }
 }
 
-/// The rows of the levels that hold something or were written to, and their sum.
+/// The rows of levels with tables or writes, and their sum.
 fn level_rows(source: &Reported<'_>, done: &WorkDone) -> String {
     let version = &source.view.version;
     let incoming = done.flushes.written_bytes + done.ingested.bytes;
@@ -160,7 +160,7 @@ fn level_rows(source: &Reported<'_>, done: &WorkDone) -> String {
     text + &Row { name: "Sum", files, busy: busy_files, bytes, score: 0.0, write_amplification, work }.line()
 }
 
-/// The same work by who did it: flushes have high priority, compactions low.
+/// The same work by thread priority: flushes high, compactions low.
 fn priority_rows(done: &WorkDone) -> String {
     let rows = [("Low", done.of_compactions()), ("High", done.flushes)].into_iter().filter(|(_, work)| work.jobs > 0);
     let row = |(name, work)| Row { name, files: 0, busy: 0, bytes: 0, score: 0.0, write_amplification: 0.0, work };
@@ -221,7 +221,7 @@ fn compaction_line(which: &str, work: &LevelWork, time: Duration) -> String {
     )
 }
 
-/// How often writers were slowed down and stopped, by cause.
+/// Counts of delayed and stopped writers, by cause.
 pub(super) fn family_waits(source: &Reported<'_>) -> String {
     let stall = &source.core.stall;
     let causes = [

@@ -1,4 +1,4 @@
-//! Properties that add up or compare tables.
+//! Properties computed from several tables.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use base::metrics::{Distribution, Histogram};
 use std::fmt::Write;
 use table::CacheContents;
 
-/// Bytes of a largest set of tables that do not overlap, the deepest first: what is left of the data, about, once all is
-/// compacted. The less was compacted, the smaller the estimate. As RocksDB's.
+/// Bytes of a maximal set of disjoint tables, deepest first: roughly the data left after a full compaction. The less
+/// was compacted, the lower the estimate. As RocksDB's.
 pub(super) fn live_bytes(source: &Reported<'_>) -> u64 {
     let version = &source.view.version;
     let order = &version.order().user;
@@ -29,7 +29,7 @@ pub(super) fn live_bytes(source: &Reported<'_>) -> u64 {
                     others.insert(place, file);
                 }
             } else if place_between(order, &taken, file).is_some() {
-                more.push(file); // those of its level do not overlap it
+                more.push(file); // tables of one level do not overlap
             }
         }
         taken.extend(more);
@@ -38,7 +38,7 @@ pub(super) fn live_bytes(source: &Reported<'_>) -> u64 {
     taken.iter().map(|file| file.meta.file_bytes).sum()
 }
 
-/// Where a table stands among sorted ones; `None` where it overlaps one of them.
+/// The place of a table among sorted ones; `None` if it overlaps one of them.
 fn place_between(order: &UserOrder, sorted: &[&Arc<TableFile>], file: &TableFile) -> Option<usize> {
     let ends_before =
         |other: &&Arc<TableFile>| order.compare(other.largest_user_key(), file.smallest_user_key()) == Ordering::Less;
@@ -87,7 +87,7 @@ impl Sums {
         self.delta_indexes += u64::from(table.index_value_is_delta);
     }
 
-    /// RocksDB's names, but for what is not a sum or not known of tables of ours.
+    /// RocksDB's names, without figures that are no sums or are unknown for Spillway's tables.
     fn text(&self) -> String {
         let average = |bytes: u64| if self.entries == 0 { 0.0 } else { bytes as f64 / self.entries as f64 };
         let index =
@@ -117,7 +117,7 @@ impl Sums {
     }
 }
 
-/// The properties of tables, added up. A table that cannot be read counts nothing.
+/// The summed properties of tables. An unreadable table counts nothing.
 fn added_up<'a>(files: impl Iterator<Item = &'a Arc<TableFile>>) -> String {
     let mut sums = Sums::default();
     for file in files {
@@ -140,7 +140,7 @@ pub(super) fn aggregated_at(source: &Reported<'_>, level: usize) -> String {
     added_up(source.view.version.level(level).iter())
 }
 
-/// Blocks by what they are for. Walks the whole cache.
+/// Blocks by role. Walks the whole cache.
 pub(super) fn cache_entries(source: &Reported<'_>) -> String {
     let cache = &source.core.block_cache;
     let CacheContents { data, index, filter, reserved_bytes } = table::contents(cache);
@@ -161,7 +161,7 @@ pub(super) fn cache_entries(source: &Reported<'_>) -> String {
     text + "\n"
 }
 
-/// Reads of tables of the whole database, which are timed where statistics are kept; not told apart by level here.
+/// Table reads of the whole database, timed if statistics are on; not split by level here.
 pub(super) fn read_times(source: &Reported<'_>) -> String {
     let mut text = format!("\n** File Read Latency Histogram By Level [{}] **\n", source.family.name());
     if let Some(statistics) = &source.core.context.statistics {

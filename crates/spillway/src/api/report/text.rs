@@ -1,4 +1,4 @@
-//! Properties that are whole texts.
+//! Properties of several lines of text.
 
 use std::fmt::Write;
 
@@ -18,7 +18,7 @@ pub(super) fn level_stats(source: &Reported<'_>) -> String {
     text
 }
 
-/// What RocksDB's figures of a family leave out.
+/// Family figures missing from RocksDB's.
 pub(super) fn memtables(source: &Reported<'_>) -> String {
     let memtable = source.view.mutable.memtable();
     let (name, megabytes) = (memtable.name(), source.family.memtable_bytes() as f64 / MIB);
@@ -27,7 +27,7 @@ pub(super) fn memtables(source: &Reported<'_>) -> String {
     text + &stalls(source)
 }
 
-/// What RocksDB's figures of a database leave out.
+/// Database figures missing from RocksDB's.
 pub(super) fn database(source: &Reported<'_>) -> String {
     let core = source.core;
     let (log_bytes, _) = core.logs.total();

@@ -1,4 +1,4 @@
-//! A limit on bytes per second, which databases may share.
+//! A limit on bytes per second; databases may share it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,35 +10,36 @@ use vfs::{RealVfs, Vfs};
 use super::WAIT_MAX;
 use super::policy::Allowed;
 
-/// A limit on the bytes per second that flushes and compactions write. Clones are the same limiter: databases that are opened
+/// A limit on the bytes per second written by flushes and compactions. Clones are the same limiter: databases opened
 /// with it share the limit.
 ///
-/// A job that somebody waits for passes the limit by. The log, the MANIFEST, ingests and reads are not limited.
+/// Jobs awaited by a caller ignore the limit. The WAL, the MANIFEST, ingests and reads are not limited.
 #[derive(Clone)]
 pub struct RateLimiter(Arc<Shared>);
 
 struct Shared {
-    /// Of all databases.
+    /// Common clock of all databases.
     clock: Arc<dyn Vfs>,
-    /// 0 for none.
+    /// 0 for no limit.
     bytes_per_s: AtomicU64,
     is_automatic: bool,
-    /// When all that was charged is paid for.
+    /// Time at which all charges are paid for.
     paid_at: Mutex<Duration>,
 }
 
 impl RateLimiter {
-    /// 0: no limit but beside callers that sync the log, where jobs go as fast as they must to keep up.
+    /// A fixed limit. 0: automatic, without a maximum: while callers sync the WAL, jobs run only as fast as needed to
+    /// keep up; otherwise they are not limited.
     pub fn new(bytes_per_second: u64) -> RateLimiter {
         RateLimiter::with(RealVfs::new(), bytes_per_second)
     }
 
-    /// Never faster than this, and beside callers that sync no faster than jobs must go to keep up.
+    /// A fixed maximum. While callers sync the WAL, jobs also run only as fast as needed to keep up.
     pub fn automatic(bytes_per_second_max: u64) -> RateLimiter {
         RateLimiter::make(RealVfs::new(), bytes_per_second_max, true)
     }
 
-    /// As [`new`](Self::new), by a clock.
+    /// As [`new`](Self::new), with a given clock.
     pub(crate) fn with(clock: Arc<dyn Vfs>, bytes_per_s: u64) -> RateLimiter {
         RateLimiter::make(clock, bytes_per_s, bytes_per_s == 0)
     }
@@ -62,16 +63,16 @@ impl RateLimiter {
         Allowed { bytes_per_s: (bytes_per_s > 0).then_some(bytes_per_s), is_automatic: self.0.is_automatic }
     }
 
-    /// The clock by which [`charge`](Self::charge) tells the time.
+    /// The clock of [`charge`](Self::charge).
     pub(super) fn clock(&self) -> &dyn Vfs {
         &*self.0.clock
     }
 
-    /// When all that was charged is paid for, these bytes included. Charges of all jobs stand in one row.
+    /// Charges `bytes` and returns the time at which all charges are paid for. Charges of all jobs queue up.
     pub(super) fn charge(&self, bytes: u64, bytes_per_s: u64) -> Duration {
         let cost = Duration::from_secs_f64(bytes as f64 / bytes_per_s.max(1) as f64);
         let mut paid_at = self.0.paid_at.lock();
-        // What a sleep took too long is made up for.
+        // Credit for unused time, such as sleeping too long.
         *paid_at = (*paid_at).max(self.0.clock.now().saturating_sub(WAIT_MAX)) + cost;
         *paid_at
     }

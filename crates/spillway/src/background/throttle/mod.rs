@@ -1,11 +1,12 @@
-//! The one throttle: how fast flushes and compactions write tables, and how fast deleted files give their space back.
+//! The background throttle: limits the speed of table writes by flushes and compactions, and of paced file deletion.
 //!
-//! A [policy] says how many bytes a second. A job pays for what it wrote by waiting, on its own thread, off every lock, and
-//! no longer than until somebody waits for the job. The log, the MANIFEST, ingests and callers pay nothing.
+//! A [policy] computes the rate in bytes per second. A job pays for written bytes by waiting on its own thread, off
+//! every lock. The wait ends early once a caller waits for the job. The WAL, the MANIFEST, ingests and callers pay
+//! nothing.
 //!
-//! A [`RateLimiter`] carries the user's limit, for one database or for many. Without a limit the rate is automatic: beside
-//! callers that sync the log jobs go no faster than they need to keep up, so that syncs do not stand behind them at the disk.
-//! Where nobody syncs, or jobs are behind, nothing waits.
+//! A [`RateLimiter`] carries the user's limit, for one database or for many. Without a limit the rate is automatic:
+//! while callers sync the WAL, jobs run only as fast as needed to keep up, so syncs do not queue behind them at the
+//! disk. Without syncs, or when jobs are behind, nothing waits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -23,33 +24,33 @@ pub use limiter::RateLimiter;
 pub(crate) use policy::Work;
 use policy::{Load, bytes_per_s};
 
-/// Between two payments a job writes so much, but for the last, which may be twice as large: what may be written in this part
-/// of a second, and no less than [`PIECE_BYTES_MIN`].
+/// A job pays after every 1/256 s worth of bytes at its rate, at least [`PIECE_BYTES_MIN`]. The last piece of an append
+/// may be twice as large.
 const PIECES_PER_S: u64 = 256;
 const PIECE_BYTES_MIN: u64 = 64 << 10;
 
-/// A job that waits looks so often whether it still has to; and what it did not use before it makes up for no more.
+/// Interval at which a waiting job checks whether it is still limited. Also the most idle time a job can make up for.
 const WAIT_MAX: Duration = Duration::from_millis(10);
 
-/// Callers count as syncing the log for so long after a sync.
+/// The WAL counts as synced by callers for this long after a sync.
 const LATELY: Duration = Duration::from_secs(1);
 
-/// A database's jobs, as the throttle sees them, and what they make way for.
+/// Throttle of one database's jobs, with its inputs.
 pub struct Throttle {
     vfs: Arc<dyn Vfs>,
     statistics: Option<Arc<Statistics>>,
     limiter: RateLimiter,
-    /// When a sync that a caller asked for last ended, in microseconds of the vfs's clock; 0 for never.
+    /// End of the last sync requested by a caller, in microseconds of the vfs's clock; 0 for never.
     synced_us: AtomicU64,
     filled: Mutex<Filled>,
     /// The bits of a float: see [`Load::debt`].
     debt: AtomicU64,
-    /// Callers that wait for flushes, and for compactions.
+    /// Callers waiting for flushes, and for compactions.
     flush_waiters: AtomicUsize,
     compaction_waiters: AtomicUsize,
 }
 
-/// The memtable that was filled last.
+/// The memtable filled last.
 #[derive(Clone, Copy, Default)]
 struct Filled {
     bytes: u64,
@@ -57,7 +58,7 @@ struct Filled {
     at: Duration,
 }
 
-/// Somebody waits for jobs of a kind as long as it lives.
+/// Guard: a caller waits for jobs of one kind.
 pub struct Awaited<'a>(&'a AtomicUsize);
 
 impl<'a> Awaited<'a> {
@@ -87,24 +88,24 @@ impl Throttle {
         })
     }
 
-    /// Notes that a sync of the log ended which a caller asked for. One store.
+    /// Notes the end of a WAL sync requested by a caller. One store.
     pub fn note_sync(&self) {
         self.synced_us.store(micros(self.vfs.now()), Ordering::Relaxed);
     }
 
-    /// Notes that a memtable was replaced which held so much.
+    /// Notes the switch of a memtable holding `bytes`.
     pub fn note_filled(&self, bytes: usize) {
         let at = self.vfs.now();
         let mut filled = self.filled.lock();
         *filled = Filled { bytes: bytes as u64, took: at.saturating_sub(filled.at), at };
     }
 
-    /// Says how far jobs are behind: see [`Load::debt`].
+    /// Sets how far jobs are behind: see [`Load::debt`].
     pub fn set_debt(&self, debt: f64) {
         self.debt.store(debt.to_bits(), Ordering::Relaxed);
     }
 
-    /// Says that the caller waits for flushes. Those that run go on at once.
+    /// Marks the caller as waiting for flushes until the guard drops. Running flushes stop waiting.
     pub fn await_flushes(&self) -> Awaited<'_> {
         Awaited::new(&self.flush_waiters)
     }
@@ -114,18 +115,18 @@ impl Throttle {
         Awaited::new(&self.compaction_waiters)
     }
 
-    /// Whether such work is to wait, as things are.
+    /// Whether `work` is limited at present.
     pub(crate) fn limits(&self, work: Work) -> bool {
         self.rate(work).is_some()
     }
 
-    /// Charges for work that was done. How long to wait before more is done; `None` if nothing was charged.
+    /// Charges for completed work. Returns the wait before further work; `None` if the work is not limited.
     pub(crate) fn charge(&self, work: Work, bytes: u64) -> Option<Duration> {
         let until = self.limiter.charge(bytes, self.rate(work)?);
         Some(until.saturating_sub(self.limiter.clock().now()))
     }
 
-    /// Charges for work that was done, and waits.
+    /// Charges for completed work, and waits.
     fn pay(&self, work: Work, bytes: u64) {
         let Some(mut left) = self.charge(work, bytes) else { return };
         let clock = self.limiter.clock();
@@ -161,14 +162,14 @@ impl Throttle {
         synced_us > 0 && micros(now).saturating_sub(synced_us) < micros(LATELY)
     }
 
-    /// Of the last memtable; less once the next has taken longer.
+    /// Fill rate of the last memtable; lower once the next one takes longer.
     fn fill_bytes_per_s(&self, now: Duration) -> u64 {
         let filled = *self.filled.lock();
         let took_us = micros(filled.took.max(now.saturating_sub(filled.at))).max(1);
         filled.bytes.saturating_mul(1_000_000) / took_us
     }
 
-    /// Has the job that writes the file pay for it.
+    /// Wraps a file so the writing job pays for its bytes.
     pub fn limit(self: &Arc<Self>, file: Box<dyn AppendFile>, class: IoClass) -> Box<dyn AppendFile> {
         let work = if class == IoClass::Flush { Work::Flush } else { Work::Compaction };
         Box::new(PaidFile { file, throttle: self.clone(), work })
@@ -179,7 +180,7 @@ fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-/// A table that goes to the disk in pieces, each paid for.
+/// A table written in pieces, each paid for.
 struct PaidFile {
     file: Box<dyn AppendFile>,
     throttle: Arc<Throttle>,

@@ -1,50 +1,50 @@
-//! How fast background work goes: a pure function of what is known about a database.
+//! The rate of background work: a pure function of a database's load.
 
-/// Kinds of work that are charged.
+/// Kinds of work subject to charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Work {
     Flush,
     Compaction,
-    /// Giving back the space of deleted files.
+    /// Releasing the space of deleted files.
     Deletion,
 }
 
-/// What a rate depends on.
+/// Inputs of the rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Load {
-    /// Callers synced the log of late.
+    /// Callers synced the WAL lately.
     pub has_syncs: bool,
-    /// How fast memtables fill.
+    /// Fill rate of memtables.
     pub fill_bytes_per_s: u64,
-    /// From 0; 1 is as far behind as flushes and compactions may be before they go as fast as they can.
+    /// How far flushes and compactions are behind, from 0. From 1 on there is no automatic limit.
     pub debt: f64,
-    /// Somebody waits for the work.
+    /// A caller waits for the work.
     pub is_awaited: bool,
 }
 
-/// What the user allows.
+/// The user's limits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowed {
-    /// `None` for any.
+    /// `None` for no limit.
     pub bytes_per_s: Option<u64>,
-    /// Slower beside callers that sync.
+    /// Automatic rate while callers sync.
     pub is_automatic: bool,
 }
 
-/// A write is charged no less than this allows: RocksDB's rate for writers of a database whose compactions are behind
-/// (`delayed_write_rate`). A disk that does not bear it beside syncs is behind anyway.
+/// Lower bound of the automatic rate: RocksDB's rate for writers when compactions are behind (`delayed_write_rate`). A
+/// disk too slow for it beside syncs is behind anyway.
 const AUTOMATIC_LEAST: u64 = 16 << 20;
 
-/// Flushes are faster than memtables fill.
+/// Flush rate as a multiple of the fill rate: flushes must be faster.
 const FLUSHES_PER_FILL: f64 = 2.0;
 
-/// Writes of a byte on its way down a level: RocksDB's `max_bytes_for_level_multiplier`, if not set.
+/// Writes per byte on its way down a level: RocksDB's `max_bytes_for_level_multiplier` by default.
 const COMPACTIONS_PER_FILL: f64 = 10.0;
 
-/// Giving space back is cheaper than writing: no byte is moved.
+/// Releasing space is cheaper than writing: no byte is moved.
 const DELETIONS_PER_COMPACTION: u64 = 4;
 
-/// Bytes per second; `None` for as fast as it goes.
+/// Bytes per second; `None` for full speed.
 pub(super) fn bytes_per_s(work: Work, allowed: Allowed, load: &Load) -> Option<u64> {
     if load.is_awaited {
         return None;
@@ -54,7 +54,7 @@ pub(super) fn bytes_per_s(work: Work, allowed: Allowed, load: &Load) -> Option<u
     Some(if work == Work::Deletion { most.saturating_mul(DELETIONS_PER_COMPACTION) } else { most })
 }
 
-/// Enough to keep up with writers, and the more, the further compactions are behind.
+/// Fast enough to keep up with writers; for compactions and deletions, faster with growing debt.
 fn automatic(work: Work, load: &Load) -> Option<u64> {
     if !load.has_syncs || load.debt >= 1.0 {
         return None;

@@ -1,4 +1,4 @@
-//! Latches in a database: what writes, and ingests of other ways, do while one is held.
+//! Latches in a database: behaviour of writes and other ingest modes while a latch is held.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The barrier and the waits under every order in which a few threads can meet. Run by
+//! The barrier and the waits under every interleaving of a few threads. Run by
 //! `RUSTFLAGS="--cfg loom" cargo test -p spillway --lib loom_`.
 
 use loom::sync::Arc;
@@ -11,7 +11,7 @@ use super::*;
 
 static ORDER: UserOrder = UserOrder::Bytewise;
 
-/// What gives numbers out: the commit lock, and how many it gave, as the pipeline's slots tell.
+/// Number allocation: the commit lock, and the count of allocated numbers in place of the pipeline's slots.
 struct World {
     latches: RangeLatches,
     commit: Mutex<()>,
@@ -56,7 +56,7 @@ impl World {
         drop(self.commit.lock().expect("no panic under the lock"));
     }
 
-    /// Latches, and sees to it that all that is numbered until the end was found at the beginning.
+    /// Latches, and checks: every write numbered until the end was found at the beginning.
     fn ingest(&self, span: LatchSpan, barrier: impl FnOnce()) {
         let latch = self.latches.acquire(vec![span], &|| Ok(()), barrier).expect("nothing closes");
         let found = self.numbered.load(Ordering::Relaxed);

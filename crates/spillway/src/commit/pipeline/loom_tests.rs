@@ -1,4 +1,4 @@
-//! The pipeline under every order in which a few threads can meet, with two places in its ring. Run by
+//! The pipeline under every interleaving of a few threads, with two slots in its ring. Run by
 //! `RUSTFLAGS="--cfg loom" cargo test -p spillway --lib loom_`.
 
 use base::{FamilyId, UserOrder};
@@ -173,8 +173,8 @@ fn loom_a_failed_write_wakes_everyone_and_hides_what_is_younger() {
     });
 }
 
-/// While a slot is used again, by another thread than published its last write, every write numbered before a look is
-/// shown or inserted, and nothing is shown that no write ever touched.
+/// While a slot is reused by a different thread than the publisher of its last write: every write numbered before a
+/// look is shown or inserted, and no untouched key is shown.
 #[test]
 fn loom_no_write_is_overlooked_while_slots_are_used_again() {
     model(3, || {

@@ -1,4 +1,4 @@
-//! A table that is to go beneath what a stream yields, though it is newer: of a key that it holds the stream may yield nothing.
+//! The sinking table: newer than the stream's output, but to lie beneath it. The stream yields none of its keys (V4).
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::bad_entry;
 use crate::read::level::{LevelCursor, LevelFiles};
 use crate::version::table_file::TableFile;
 
-/// Steps to a key before it is sought, which costs a block: keys of the stream may be as dense as the table's.
+/// Steps towards a key before a seek. A seek costs a block read, and the stream's keys may be as dense as the table's.
 const STEPS_MAX: u32 = 8;
 
-/// Asked for ascending user keys.
+/// Looks up ascending user keys in the sinking table.
 pub struct Beneath {
     file: Arc<TableFile>,
     order: InternalOrder,
@@ -23,18 +23,18 @@ pub struct Beneath {
     is_placed: bool,
 }
 
-/// What the table holds of a key.
+/// The table's newest entry of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Held {
     Nothing,
-    /// An entry with this number, behind which older ones of its stripe are hidden.
+    /// An entry with this number, hiding older entries of its stripe.
     Hiding(SeqNo),
-    /// An operand, which needs older entries.
+    /// A merge operand; it needs older entries.
     Operand,
 }
 
 impl Held {
-    /// The number of the entry that hides older ones.
+    /// The number of a hiding entry.
     pub fn hiding(self) -> Option<SeqNo> {
         if let Held::Hiding(seq) = self { Some(seq) } else { None }
     }
@@ -42,8 +42,7 @@ impl Held {
 
 impl Beneath {
     /// # Errors
-    /// As [`refuse`](Self::refuse), where range tombstones are in the table, which would have to hide what is above, or it
-    /// cannot be read.
+    /// As [`refuse`](Self::refuse): the table cannot be read, or its range tombstones would hide entries above it.
     pub fn new(order: &InternalOrder, file: &Arc<TableFile>) -> Result<Self> {
         let options = TableReadOptions {
             fill_cache: false,
@@ -66,25 +65,25 @@ impl Beneath {
         }
     }
 
-    /// The error of a stream that would yield what the table may not lie beneath. The table is not tried again: what was in
-    /// its way would often be there still.
+    /// Returns `Busy`: the stream would yield an entry that may not lie above the table. The table is not tried again,
+    /// since such an obstacle often stays.
     #[cold]
     pub fn refuse(&self) -> Error {
         self.file.keep_above();
         Error::busy(format!("table {} hides or needs what would lie above it", self.file.number()))
     }
 
-    /// Whoever needs the table meets the damage.
+    /// Refuses an unreadable table. Its readers report the damage.
     #[cold]
     fn refuse_unread(&self, error: &Error) -> Error {
         note::warn!(%error, table = %self.file.number(), "a table stays where it is, as it cannot be read");
         self.refuse()
     }
 
-    /// What of the key is seen first by a reader that sees all.
+    /// The table's newest entry of the key.
     ///
     /// # Errors
-    /// As [`refuse`](Self::refuse), where the table cannot be read.
+    /// As [`refuse`](Self::refuse), if the table cannot be read. `Corruption`: a key does not parse.
     pub(super) fn held(&mut self, user_key: &[u8]) -> Result<Held> {
         let is_before = |cursor: &LevelCursor| {
             cursor.valid() && self.order.user.compare(base::key::user_key(cursor.key()), user_key).is_lt()
@@ -121,7 +120,7 @@ mod tests {
     use crate::version::file_name::FileType;
     use crate::{Db, OpenOptions, WriteOptions};
 
-    /// Where it can be read it is met below: `tests/ingest_modes/sunk.rs`.
+    /// Readable tables: `tests/ingest_modes/sunk.rs`.
     #[test]
     fn a_table_that_cannot_be_opened_is_refused_and_not_tried_again() {
         let vfs = MemoryVfs::new(1);

@@ -1,4 +1,4 @@
-//! Merge operands: those of one stripe become one entry where the operator can make one that a table can hold.
+//! Merge operands: the operands of one stripe become one entry if the operator succeeds and the result fits a table.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
 
 use super::{EntryStream, Shown, Step, bad_entry};
 
-/// What lies under the operands of a stripe.
+/// The entry beneath the operands of a stripe.
 enum Base {
     /// Not known here: an older stripe or a table below may have it.
     Unknown,
-    /// Nothing at all.
+    /// There is none.
     Nothing,
-    /// This entry of the same stripe, which the merged one replaces.
+    /// This entry of the same stripe; the merged entry replaces it.
     Entry(SeqNo, ValueKind, Vec<u8>),
 }
 
@@ -23,11 +23,11 @@ enum Base {
 type Operands = Vec<(SeqNo, Vec<u8>)>;
 
 impl<C: Cursor> EntryStream<C> {
-    /// Deals with the operand under the cursor and the older entries of its stripe.
+    /// Processes the operand under the cursor and the older entries of its stripe.
     pub(super) fn take_merge(&mut self, seq: SeqNo, stripe: SeqNo) -> Result<Step> {
         let operator = self.rules.merge_operator.clone();
         let Some(operator) = operator.filter(|_| !self.stripes.is_above_visible(seq)) else {
-            // Without an operator nothing is lost: reads that need one will say so.
+            // Kept if above the visible number, or without an operator: reads report the lack.
             self.shown = Shown::Input;
             return Ok(Step::Show);
         };
@@ -37,8 +37,8 @@ impl<C: Cursor> EntryStream<C> {
         Ok(Step::Pass)
     }
 
-    /// Takes operands from the input until something under them is found. Leaves the cursor on the first entry that was
-    /// not dealt with.
+    /// Takes operands from the input until their base is found or the stripe ends. `consumed` tells if the entry then
+    /// under the cursor is done.
     fn gather(&mut self, seq: SeqNo, stripe: SeqNo) -> Result<(Operands, Base)> {
         let mut operands = Operands::new();
         self.keep_operand(&mut operands, seq, stripe);
@@ -76,10 +76,10 @@ impl<C: Cursor> EntryStream<C> {
         operands.push((seq, operand.to_vec()));
     }
 
-    /// Queues what the operands and their base become.
+    /// Queues the result of merging the operands into their base.
     fn put_together(&mut self, operator: &Arc<dyn MergeOperator>, operands: Operands, base: Base) {
         let Some(&(newest, _)) = operands.first() else {
-            // A filter took them all: what was under them shows again.
+            // The filter removed all operands: the base shows again.
             if let Base::Entry(seq, kind, value) = base {
                 self.push(seq, kind, value);
             }
@@ -98,7 +98,7 @@ impl<C: Cursor> EntryStream<C> {
             self.push(seq, ValueKind::Value, merged);
             return;
         }
-        // Kept as they are: a read that needs them merges them again, however large that is, or fails and names the operator.
+        // Kept unmerged. A read merges them again, however large the result, or fails and names the operator.
         for (seq, operand) in operands {
             self.push(seq, ValueKind::Merge, operand);
         }
@@ -107,7 +107,7 @@ impl<C: Cursor> EntryStream<C> {
         }
     }
 
-    /// Queues the operands, neighbours combined where the operator can; each result has the number of its newest part.
+    /// Queues the operands, neighbours combined if the operator can. Each result has the number of its newest operand.
     fn merge_partially(&mut self, operator: &Arc<dyn MergeOperator>, operands: Operands) {
         let mut combined = Operands::new();
         for (seq, operand) in operands.into_iter().rev() {

@@ -1,12 +1,12 @@
-//! What flushes and compactions write: the entries of their inputs, without those that no reader can see any more.
+//! Output entries of flushes and compactions: the input entries, without entries invisible to every reader.
 //!
-//! The numbers that readers read at, live snapshots and the visible number, cut history into *stripes*: of the versions
-//! of a key that lie in one stripe only the newest can be seen. Entries above the visible number are each a stripe of
-//! their own, since a snapshot may yet be taken between any two of them (F1). Within a stripe the stream drops shadowed
-//! versions, pairs of a single deletion and its value, and what a range tombstone of the same stripe covers; it merges
-//! operands; and where nothing lies below the output it drops deletions and, at the bottom, forgets sequence numbers.
+//! Live snapshots and the visible number cut history into *stripes*: of a key's versions in one stripe only the newest
+//! is visible. Above the visible number each entry is its own stripe, since a snapshot may yet be taken between any two
+//! (F1). Within a stripe the stream drops shadowed versions, pairs of a single deletion and its value, and entries
+//! covered by a range tombstone of the stripe. It merges operands. If nothing lies below the output it drops deletions;
+//! at the bottom it also zeroes sequence numbers.
 //!
-//! A plain entry passes through: its value is the input's own bytes, its key too unless its number changes.
+//! A plain entry passes through: its value is the input's own bytes, and so is its key unless its number changes.
 
 mod beneath;
 mod merge;
@@ -34,28 +34,28 @@ use crate::read::snapshot::CapturedSnapshots;
 /// Entries between two pauses.
 const PAUSE_ENTRIES: u32 = 64;
 
-/// Whether nothing older of a user key lies below the output level. Asked for ascending keys.
+/// Whether no older entry of a user key lies below the output level. Called for ascending keys.
 pub type KeyNotBelow = Box<dyn FnMut(&[u8]) -> bool + Send>;
 
-/// What the stream goes by.
+/// Settings of an [`EntryStream`].
 pub struct EntryRules {
     pub order: InternalOrder,
     pub snapshots: CapturedSnapshots,
     pub merge_operator: Option<Arc<dyn MergeOperator>>,
     pub filter: Option<Arc<dyn CompactionFilter>>,
-    /// The output level, which filters are told.
+    /// The output level, passed to filters.
     pub level: usize,
-    /// No table below the output overlaps the inputs, and no older one beside them.
+    /// No table below the output overlaps the inputs, nor does an older table beside them.
     pub bottommost: bool,
-    /// `None` where nothing is known, as in a flush.
+    /// `None` if unknown, as in a flush.
     pub key_not_below: Option<KeyNotBelow>,
     /// The user keys to take from the inputs.
     pub range: UserBounds,
-    /// The table that is to lie beneath the output, newer than the inputs; without a key in common with the output.
+    /// The sinking table: to lie beneath the output, though newer than the inputs. It may share no key with the output.
     pub beneath: Option<Beneath>,
 }
 
-/// Entries of the input that the output does not have, by cause.
+/// Input entries left out of the output, by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DropCounts {
     /// Hidden by a newer entry of the key.
@@ -78,7 +78,7 @@ impl DropCounts {
     }
 }
 
-/// Which bytes the entry that is shown has.
+/// Source of the shown entry's bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shown {
     Nothing,
@@ -90,41 +90,41 @@ enum Shown {
     Made,
 }
 
-/// The stream over the merged input.
+/// Stream of output entries over the merged input.
 pub struct EntryStream<C: Cursor> {
     input: C,
     rules: EntryRules,
     stripes: Stripes,
     tombstones: InputTombstones,
     started: bool,
-    /// The entry under the input's cursor has been dealt with.
+    /// The entry under the input's cursor is done.
     consumed: bool,
-    /// The user key of the entries being dealt with, once there are any.
+    /// The current user key, valid if `in_key`.
     user_key: Vec<u8>,
     in_key: bool,
-    /// The stripe in which a newer entry of `user_key` hides all others.
+    /// A newer entry of `user_key` hides the rest of this stripe.
     shadowed_in: Option<SeqNo>,
-    /// The table beneath holds something of `user_key`.
+    /// The table beneath has an entry of `user_key`.
     held_beneath: bool,
-    /// A filter asked that entries before this user key be dropped.
+    /// A filter's skip: drops entries before this user key.
     skip_until: Option<Vec<u8>>,
     shown: Shown,
     key_out: Vec<u8>,
     value_out: Vec<u8>,
-    /// Entries made from several, to be shown next.
+    /// Entries to show next, queued by a merge.
     pending: VecDeque<(Vec<u8>, Vec<u8>)>,
     until_pause: u32,
     drops: DropCounts,
 }
 
-/// What became of the entry under the cursor.
+/// Outcome for the entry under the cursor.
 enum Step {
     Show,
     Pass,
 }
 
 impl<C: Cursor> EntryStream<C> {
-    /// `tombstones` are those of all inputs, tables' clipped to their bounds.
+    /// `tombstones`: of all inputs, clipped to their tables' bounds.
     pub fn new(input: C, tombstones: &[Arc<FragmentedTombstones>], rules: EntryRules) -> Self {
         let stripes = Stripes::new(&rules.snapshots);
         EntryStream {
@@ -151,16 +151,16 @@ impl<C: Cursor> EntryStream<C> {
     /// Moves to the next entry of the output; false at the end.
     ///
     /// # Errors
-    /// The input's. `Corruption`: an entry of the input has no place among point entries.
+    /// The input's. `Corruption`: an input key is no point entry's. `Busy`: the sinking table cannot lie beneath the
+    /// output.
     pub fn advance(&mut self) -> Result<bool> {
         self.advance_with_pauses(&mut || Ok(()))
     }
 
-    /// As [`advance`](Self::advance), for whoever has something else to do now and then, however much is dropped between two
-    /// entries of the output.
+    /// As [`advance`](Self::advance), with a call of `pause` every few input entries, dropped ones included.
     ///
     /// # Errors
-    /// Those of `pause`, too.
+    /// Also `pause`'s.
     pub fn advance_with_pauses(&mut self, pause: &mut dyn FnMut() -> Result<()>) -> Result<bool> {
         if !self.started {
             self.start();
@@ -190,7 +190,7 @@ impl<C: Cursor> EntryStream<C> {
         }
     }
 
-    /// The internal key of the entry; empty where there is none.
+    /// The internal key of the entry; empty without an entry.
     #[inline]
     pub fn key(&self) -> &[u8] {
         match self.shown {
@@ -209,8 +209,8 @@ impl<C: Cursor> EntryStream<C> {
         }
     }
 
-    /// The range tombstones that belong into an output table of user keys from `lower` up to, not including, `upper`;
-    /// `None` is the end of the stream's range. Tables whose bounds meet get tombstones that meet.
+    /// The range tombstones of an output table over user keys from `lower`, inclusive, to `upper`, exclusive; `None` is
+    /// the end of the stream's range. Tables with meeting bounds get meeting tombstones.
     pub fn tombstones_out(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Vec<RangeTombstone> {
         let UserBounds { lower: first, upper: end } = &self.rules.range;
         let range = (lower.or(first.as_deref()), upper.or(end.as_deref()));
@@ -234,7 +234,7 @@ impl<C: Cursor> EntryStream<C> {
         }
     }
 
-    /// Whether the input stands on an entry of the range.
+    /// Whether the input is on an entry within the range.
     fn input_stands(&self) -> Result<bool> {
         if !self.input.valid() {
             self.input.status()?;
@@ -244,7 +244,7 @@ impl<C: Cursor> EntryStream<C> {
         Ok(upper.is_none() || !self.rules.range.is_past_upper(&self.rules.order, base::key::user_key(self.input.key())))
     }
 
-    /// Deals with the entry under the cursor.
+    /// Processes the entry under the cursor.
     fn take(&mut self) -> Result<Step> {
         let internal_key = self.input.key();
         let Some(ParsedKey { user_key, seq, kind }) = ParsedKey::parse(internal_key) else {
@@ -262,8 +262,8 @@ impl<C: Cursor> EntryStream<C> {
             }
         }
         let stripe = self.stripes.of(seq);
-        // A single deletion is not done with when it is hidden: it goes only together with its value, which may lie in
-        // an older stripe or below, and would show again once a later single deletion took what hides it.
+        // A hidden single deletion stays: it may go only together with its value, in an older stripe or below.
+        // Otherwise the value would show again once a later single deletion removed the hiding entry.
         if self.shadowed_in == Some(stripe) && kind != ValueKind::SingleDeletion {
             self.drops.shadowed += 1;
             return Ok(Step::Pass);
@@ -288,8 +288,8 @@ impl<C: Cursor> EntryStream<C> {
         }
     }
 
-    /// Whether a filter asked to drop the entry under the cursor. What a snapshot can see is kept, and what is above the
-    /// visible number.
+    /// Whether a filter's skip drops the entry under the cursor. Entries visible to a snapshot or above the visible
+    /// number are kept.
     fn skips(&mut self, stripe: SeqNo) -> bool {
         let ended = |until: &Vec<u8>| self.rules.order.user.compare(&self.user_key, until).is_ge();
         if self.skip_until.as_ref().is_some_and(ended) {
@@ -310,7 +310,7 @@ impl<C: Cursor> EntryStream<C> {
         self.show_value(seq)
     }
 
-    /// Shows the value under the cursor, forgetting its number where nobody can ask for it.
+    /// Shows the value under the cursor, with number 0 if no reader can tell the difference.
     #[inline]
     fn show_value(&mut self, seq: SeqNo) -> Step {
         if self.forgets(seq) && seq > SeqNo::ZERO {
@@ -365,7 +365,7 @@ impl<C: Cursor> EntryStream<C> {
             self.drops.deletions += 1;
             return Ok(Step::Pass);
         }
-        // It is needed only if an older stripe has a version of the key.
+        // Needed only if an older stripe has a version of the key.
         self.set_key_out(seq, ValueKind::Deletion);
         while self.step_within_key()? {
             if self.stripes.of(self.input_seq()) != stripe {
@@ -377,7 +377,7 @@ impl<C: Cursor> EntryStream<C> {
         Ok(Step::Pass)
     }
 
-    /// Steps the input; true where it then stands on another entry of the same user key. That entry is not dealt with.
+    /// Steps the input; true if it is then on an older entry of the same user key. The entry is not consumed yet.
     fn step_within_key(&mut self) -> Result<bool> {
         self.input.next();
         self.consumed = false;
@@ -389,7 +389,7 @@ impl<C: Cursor> EntryStream<C> {
         Ok(self.rules.order.user.equal(entry.user_key, &self.user_key))
     }
 
-    /// The number of the entry under the cursor.
+    /// The sequence number of the entry under the cursor.
     fn input_seq(&self) -> SeqNo {
         base::key::split(self.input.key()).map_or(SeqNo::ZERO, |(_, trailer)| SeqNo(trailer >> 8))
     }

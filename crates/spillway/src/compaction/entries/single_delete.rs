@@ -1,13 +1,13 @@
-//! Single deletions: each goes together with the one value that it deletes, wherever the two meet.
+//! Single deletions: each is dropped together with its one value when the two meet.
 
 use base::{Cursor, Result, SeqNo, ValueKind};
 
 use super::{EntryStream, Step};
 
 impl<C: Cursor> EntryStream<C> {
-    /// Deals with the single deletion under the cursor and the value it deletes, if that is here too.
+    /// Processes the single deletion under the cursor, and its value if present.
     ///
-    /// Over anything but one value the outcome is undefined to users; here it hides what is older, like a deletion.
+    /// Over anything but one value the result is undefined for users; here it hides older entries, like a deletion.
     pub(super) fn take_single_deletion(&mut self, seq: SeqNo, stripe: SeqNo) -> Result<Step> {
         if self.stripes.is_above_visible(seq) {
             self.shadowed_in = Some(stripe);
@@ -33,7 +33,7 @@ impl<C: Cursor> EntryStream<C> {
         Ok(self.show_made(Vec::new()))
     }
 
-    /// The single deletion in `key_out` meets the entry `older` under the cursor, of the same stripe.
+    /// Resolves the single deletion in `key_out` against the entry `older` under the cursor, of the same stripe.
     fn meet(&mut self, older: SeqNo, stripe: SeqNo) -> Step {
         let kind = base::ParsedKey::parse(self.input.key()).map(|entry| entry.kind);
         match kind {
@@ -42,12 +42,12 @@ impl<C: Cursor> EntryStream<C> {
                 self.drops.single_deletions += 2;
                 Step::Pass
             }
-            // The older deletion does what the newer one would.
+            // The older deletion has the same effect.
             Some(ValueKind::Deletion | ValueKind::SingleDeletion) => {
                 self.drops.single_deletions += 1;
                 Step::Pass
             }
-            // Nothing is left for it to hide. Shown, it might also stand behind a newer entry that forgot its number.
+            // Nothing older is left to hide. If shown, it could also follow a newer entry with number 0, out of order.
             _ if self.stripes.in_oldest(older) && self.nothing_below() => {
                 self.shadowed_in = Some(stripe);
                 self.drops.single_deletions += 1;

@@ -1,10 +1,10 @@
-//! History cut at the numbers that readers read at.
+//! Stripes of history, cut at the sequence numbers of reads.
 
 use base::SeqNo;
 
 use crate::read::snapshot::CapturedSnapshots;
 
-/// The stripes of a job. A stripe is named by its newest number.
+/// The stripes of a job. A stripe's name is its newest number.
 pub(super) struct Stripes {
     /// Snapshots below the visible number, ascending.
     snapshots: Vec<SeqNo>,
@@ -26,8 +26,8 @@ impl Stripes {
         }
     }
 
-    /// The stripe of a number: the smallest number at or above it that a reader reads at. Above the visible number any
-    /// may become one.
+    /// The stripe of a number: the smallest snapshot or visible number at or above it. Above the visible number each
+    /// number is its own stripe, since a snapshot may yet be taken there.
     #[inline]
     pub fn of(&self, seq: SeqNo) -> SeqNo {
         if seq <= self.oldest {
@@ -40,7 +40,7 @@ impl Stripes {
         self.snapshots.get(newer).copied().unwrap_or(self.visible)
     }
 
-    /// No reader reads at a number below, so that nothing older is seen beside it.
+    /// Whether the number is in the oldest stripe: no reader reads below it, so no older version is visible beside it.
     #[inline]
     pub fn in_oldest(&self, seq: SeqNo) -> bool {
         seq <= self.oldest

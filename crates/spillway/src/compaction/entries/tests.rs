@@ -159,7 +159,7 @@ fn outgrown() -> Vec<u8> {
     vec![0; ENTRY_BYTES_MAX + 1]
 }
 
-/// Joins, except that "apart" keeps to itself, "fail" cannot be applied, and "outgrow" makes more than a table can hold.
+/// Joins, except that "apart" keeps to itself, "fail" cannot be applied, and "outgrow" exceeds a table's limit.
 struct Picky;
 
 impl MergeOperator for Picky {

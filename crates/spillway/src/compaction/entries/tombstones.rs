@@ -1,4 +1,4 @@
-//! The range tombstones of a job: what they drop from its entries, and what of them its outputs need.
+//! A job's range tombstones: they drop covered entries, and outputs keep the needed ones.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use crate::read::tombstones::locate;
 /// The tombstones of all inputs as one set.
 pub(super) struct InputTombstones {
     all: FragmentedTombstones,
-    /// The first fragment that ends after the key last asked for.
+    /// The first fragment ending after the last key asked for.
     at: usize,
 }
 
 impl InputTombstones {
-    /// Of each fragment the newest number of every stripe is taken: no other decides anything, and ranges that lie in each
-    /// other have as many numbers each as there are ranges.
+    /// Keeps only the newest number of each stripe per fragment. Older numbers decide nothing, and each fragment of
+    /// nested ranges has up to one number per range.
     pub fn new(order: &UserOrder, inputs: &[Arc<FragmentedTombstones>], stripes: &Stripes) -> Self {
         let pieces = |f: &Fragment| {
             let (start, end) = (f.start.clone(), f.end.clone());
@@ -28,7 +28,7 @@ impl InputTombstones {
         InputTombstones { all: FragmentedTombstones::build(order.clone(), all), at: 0 }
     }
 
-    /// Whether a tombstone of its own stripe deletes the entry: then no reader sees it.
+    /// Whether a tombstone of the entry's stripe covers the entry, hiding it from every reader.
     #[inline]
     pub fn cover(&mut self, user_key: &[u8], seq: SeqNo, stripe: SeqNo) -> bool {
         !self.all.is_empty() && self.cover_among(user_key, seq, stripe)
@@ -41,8 +41,9 @@ impl InputTombstones {
             && fragment.newest_at(stripe).is_some_and(|newest| newest > seq)
     }
 
-    /// What an output of these user keys (from, up to) needs: of every fragment the newest tombstone of each stripe,
-    /// cut at the bounds; at the bottom none that every reader sees. Neighbours that say the same are joined again.
+    /// The tombstones of an output over the user keys `range` (inclusive, exclusive): per fragment the newest of each
+    /// stripe, clipped to the range. At the bottom, without the oldest stripe. Adjacent fragments with equal numbers
+    /// are joined.
     pub fn output(
         &self,
         stripes: &Stripes,
@@ -74,7 +75,7 @@ impl InputTombstones {
     }
 }
 
-/// Of numbers of one fragment, newest first, those that some reader can tell from their absence.
+/// Keeps the newest of each stripe from one fragment's numbers, newest first; at the bottom, without the oldest stripe.
 fn needed(seqs: &[SeqNo], stripes: &Stripes, bottommost: bool) -> Vec<SeqNo> {
     let mut kept: Vec<SeqNo> = Vec::new();
     for &seq in seqs {

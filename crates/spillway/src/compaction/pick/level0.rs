@@ -1,4 +1,4 @@
-//! Level 0: its files overlap each other, the newest ones counting most.
+//! Level 0: files overlap, newest first.
 
 use std::sync::Arc;
 
@@ -7,21 +7,21 @@ use crate::compaction::plan::{LevelInputs, Pick, Reason};
 use crate::version::span::{Span, bytes_of, clean_cut};
 use crate::version::table_file::TableFile;
 
-/// Files that a merge within level 0 takes in at least: fewer would be work without fewer files to look at.
+/// Fewest files of a merge within level 0: fewer would cost work but spare reads little.
 const INTRA_FILES_MIN: usize = 4;
-/// Files above the trigger from which on level 0 is merged in place while it cannot go down.
+/// While level 0 cannot compact down, it is merged in place from this many files above the trigger.
 const INTRA_FILES_ABOVE_TRIGGER: usize = 2;
 
 impl Picker<'_> {
-    /// The oldest file of level 0 with all that overlap it, into the base level.
+    /// Compacts the oldest level-0 file, with all overlapping level-0 files, into the base level.
     pub(super) fn oldest_of_level0(&self) -> Option<Pick> {
         let oldest = self.version.level(0).last()?;
         let files = self.version.overlapping(0, Some(oldest.smallest_user_key()), Some(oldest.largest_user_key()));
         self.down_from_level0(files, Reason::Level0, true)
     }
 
-    /// These files of level 0, which no other one of level 0 overlaps, into the base level. One compaction at a time
-    /// takes files out of level 0.
+    /// Compacts level-0 files into the base level. No other level-0 file may overlap them. Only one compaction at a
+    /// time takes files out of level 0.
     pub(super) fn down_from_level0(&self, files: Vec<Arc<TableFile>>, reason: Reason, may_move: bool) -> Option<Pick> {
         let output_level = self.targets.base_level;
         if output_level == 0 || self.running.level0_is_busy() {
@@ -47,8 +47,8 @@ impl Picker<'_> {
         self.complete(chosen(&inputs)).filter(|pick| pick.trivial_move).or(Some(pick))
     }
 
-    /// A file of level 0 with all that overlap it, rewritten: into the base level or, where level 0 is the only one, in
-    /// place.
+    /// Rewrites a level-0 file with all overlapping level-0 files: into the base level, or in place if level 0 is the
+    /// only level.
     pub(super) fn rewritten_from_level0(&self, file: &TableFile, reason: Reason) -> Option<Pick> {
         let files = self.version.overlapping(0, Some(file.smallest_user_key()), Some(file.largest_user_key()));
         if self.targets.base_level > 0 {
@@ -61,7 +61,7 @@ impl Picker<'_> {
         self.complete(Chosen { reason, inputs, output_level: 0, may_move: false })
     }
 
-    /// Adds every other file of level 0 that overlaps nothing in level 0 or the base level: they move along.
+    /// Adds every other level-0 file without overlap in level 0 and the base level, to move along.
     fn add_movable(&self, files: &mut Vec<Arc<TableFile>>) {
         let (level0, base) = (self.version.level(0), self.targets.base_level);
         let alone = |file: &Arc<TableFile>| {
@@ -74,12 +74,12 @@ impl Picker<'_> {
         };
         let more = level0.iter().filter(|file| !files.iter().any(|f| f.number() == file.number()) && alone(file));
         files.extend(more.cloned().collect::<Vec<_>>());
-        // As the level has them, newest first.
+        // In level order, newest first.
         let place = |file: &Arc<TableFile>| level0.iter().position(|other| other.number() == file.number());
         files.sort_by_key(place);
     }
 
-    /// The newest files of level 0, merged into one that stays there.
+    /// Merges the newest level-0 files into one level-0 file.
     pub(super) fn within_level0(&self) -> Option<Pick> {
         let level0 = self.version.level(0);
         let trigger = self.options.level0_file_num_compaction_trigger.max(1) as usize;
@@ -87,7 +87,7 @@ impl Picker<'_> {
         if level0.len() < trigger + spare {
             return None;
         }
-        // Each further file must make the work per file that goes smaller.
+        // Each further file must lower the bytes written per file removed.
         let mut bytes = 0u64;
         let mut per_file_gone = u64::MAX;
         let mut count = 0usize;
@@ -109,22 +109,21 @@ impl Picker<'_> {
     }
 }
 
-/// Older files are rewritten for a file at least so many times as large as they are together.
+/// A sinking file is at least this many times as large as the rewritten older files together.
 const TIMES_THE_REST: u64 = 2;
 
-/// Of the base level: more than the first is no longer little, less than the second not worth an edit and the syncs of a
-/// small file.
+/// Older files above 1/`LITTLE_PART` of the base level's size are too large to rewrite for a sinking file. A file below
+/// 1/`WORTH_PART` is not worth an edit and the syncs of a small file.
 const LITTLE_PART: u64 = 4;
 const WORTH_PART: u64 = 32;
 
-/// A large file of level 0 over older files there that hold little, as where a table is ingested into a range that is being
-/// written to: to take all of them down would rewrite the file, and most of the base level, for the sake of a few keys. So the
-/// few are rewritten instead, where they are, without those that the file holds too, and the file sinks beneath them as it is.
+/// Sinking a large level-0 file that overlaps small, older level-0 files, such as a table ingested into a range under
+/// writes. Compacting all of them down would rewrite the file, and most of the base level, for a few keys. Instead the
+/// older files are rewritten within level 0 without the file's keys, and the file moves beneath them unchanged.
 ///
-/// That keeps every read right: of any key, what is found first is newest. The file is newer than all that is then above it, but
-/// shares no key with that (V4).
+/// Reads stay right: the file is newer than the tables above it, but shares no key with them (V4).
 impl Picker<'_> {
-    /// The oldest file of level 0 that can and should sink, with all older ones.
+    /// Sinks the oldest eligible level-0 file; the inputs include all older files if any overlaps it.
     pub(super) fn sinking(&self) -> Option<Pick> {
         if self.targets.base_level == 0 || self.running.level0_is_busy() {
             return None;
@@ -142,7 +141,7 @@ impl Picker<'_> {
             return None;
         }
         let output_level = self.deepest_free(&span)?;
-        // All that are older, or none: what they become must not come to stand over one that was between them.
+        // All older files or none: their merged output must not end up above a file between them.
         let files = if is_alone { vec![file.clone()] } else { files.to_vec() };
         let inputs = vec![LevelInputs { level: 0, files }];
         let pick = self.complete(Chosen { reason: Reason::Sink, inputs, output_level: 0, may_move: false })?;
@@ -150,22 +149,22 @@ impl Picker<'_> {
         Some(Pick { output_level, span, trivial_move: is_alone, sinks, ..pick })
     }
 
-    /// Whether a file may and should sink where these older ones have to be rewritten for it.
+    /// Whether a file may and should sink if the `older` files must be rewritten for it.
     fn is_worth_sinking(&self, file: &TableFile, older: &[Arc<TableFile>]) -> bool {
         let (bytes, base_bytes) = (file.meta.file_bytes, self.options.max_bytes_for_level_base);
         let most = (bytes / TIMES_THE_REST).min(base_bytes / LITTLE_PART);
         if bytes < base_bytes / WORTH_PART || bytes_of(older) > most || file.is_kept_above() {
             return false;
         }
-        // What one number was given to came as a whole, in a format of its own, but for the rare memtable of one large entry.
+        // A single sequence number means an ingested table in its own format or, rarely, the flush of one large entry.
         let came_whole = file.meta.smallest_seq == file.meta.largest_seq;
         let is_newer = |other: &Arc<TableFile>| other.meta.largest_seq < file.meta.smallest_seq;
         let has_own_values = |file: &TableFile| file.meta.value_logs.is_empty();
         came_whole && has_own_values(file) && older.iter().all(|other| is_newer(other) && has_own_values(other))
     }
 
-    /// The deepest level such that no file of it, nor of one above it but for level 0, overlaps the span, and none will that is
-    /// being written.
+    /// The deepest level reachable without overlap: no level from 1 on down to it has a file or a running output in the
+    /// span. `None` above the base level.
     fn deepest_free(&self, span: &Span) -> Option<usize> {
         let is_free = |&level: &usize| {
             span.places_in(self.order(), self.version.level(level)).is_empty()

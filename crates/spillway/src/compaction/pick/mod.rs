@@ -1,8 +1,8 @@
-//! Picks what to compact: a pure function of a version, its options and what runs already.
+//! Picks compactions: a pure function of a version, its options and the running compactions.
 //!
-//! Leveled compaction as RocksDB's: the level with the highest score first, and in it the files that overlap least below.
-//! What is picked is a *clean cut*, no user key has versions left behind in the same level, and never touches what a
-//! running compaction reads or writes, so that compactions of one family can run side by side.
+//! Leveled compaction as in RocksDB: the level with the highest score first, and in it the files with the least overlap
+//! below. A pick is a *clean cut*: no user key has versions left behind in the same level. A pick avoids inputs and
+//! outputs of running compactions, so compactions of one family can run in parallel.
 
 mod level0;
 mod range;
@@ -22,7 +22,7 @@ use crate::version::version::Version;
 use base::FileNumber;
 use std::collections::BTreeSet;
 
-/// One look at a family.
+/// Picks compactions of one version of a family.
 pub struct Picker<'a> {
     version: &'a Version,
     options: &'a FamilyOptions,
@@ -33,12 +33,12 @@ pub struct Picker<'a> {
     scores: Vec<(usize, f64)>,
 }
 
-/// Inputs chosen, before everything that follows from them is worked out.
+/// Chosen inputs, not yet completed to a [`Pick`].
 struct Chosen {
     reason: Reason,
     inputs: Vec<LevelInputs>,
     output_level: usize,
-    /// Whether the files may be moved as they are.
+    /// Whether a trivial move is allowed.
     may_move: bool,
 }
 
@@ -58,12 +58,12 @@ impl<'a> Picker<'a> {
         &self.targets
     }
 
-    /// The score of the most urgent level; 1 and more is due.
+    /// The score of the most urgent level; 1 and above is due.
     pub fn urgency(&self) -> f64 {
         self.scores.first().map_or(0.0, |&(_, score)| score)
     }
 
-    /// What should be compacted next by itself, if anything.
+    /// The next automatic compaction, if one is due.
     pub fn automatic(&self) -> Option<Pick> {
         if let Some(pick) = self.sinking() {
             return Some(pick);
@@ -77,7 +77,7 @@ impl<'a> Picker<'a> {
                 }
                 level0_waits = true;
             } else if level0_waits && level == self.targets.base_level {
-                // Level 0 waits for the base level to be free: taking more out of it now could starve it.
+                // Busy base-level files block level 0. Further compactions out of the base level could starve it.
             } else if let Some(pick) = self.least_overlapping(level) {
                 return Some(pick);
             }
@@ -98,7 +98,7 @@ impl<'a> Picker<'a> {
         compacted_levels(self.version, self.options)
     }
 
-    /// The first level at or below `level` that has files in the span, and those.
+    /// The files in the span, of the first level at or below `level` with any.
     fn first_overlap(&self, span: &Span, level: usize) -> &'a [Arc<TableFile>] {
         let version = self.version;
         (level..self.levels())
@@ -107,7 +107,7 @@ impl<'a> Picker<'a> {
             .unwrap_or(&[])
     }
 
-    /// Works out what follows from the inputs. `None` where a running compaction writes into the same span.
+    /// Completes a pick from its inputs. `None` if a running compaction may write into the span of the output level.
     fn complete(&self, chosen: Chosen) -> Option<Pick> {
         let Chosen { reason, mut inputs, output_level, may_move } = chosen;
         inputs.retain(|inputs| !inputs.files.is_empty());
@@ -137,7 +137,7 @@ impl<'a> Picker<'a> {
         Some(pick)
     }
 
-    /// Whether nothing can come to lie below a level that is not there now.
+    /// Whether no table can come to lie below the level later.
     fn is_final(&self, level: usize) -> bool {
         !self.options.cf_allow_ingest_behind || level >= self.levels()
     }
@@ -149,11 +149,11 @@ impl<'a> Picker<'a> {
         self.options.compression_at(self.targets.listed_level(level), last)
     }
 
-    /// Whether the inputs can become part of the output level as they are.
+    /// Whether the inputs can move to the output level unchanged.
     fn can_move(&self, pick: &Pick) -> bool {
         let [inputs] = pick.inputs.as_slice() else { return false };
         if inputs.files.iter().any(|file| !file.meta.value_logs.is_empty()) {
-            return false; // it would go on keeping its logs
+            return false; // a moved table would keep its WALs alive
         }
         if inputs.level == pick.output_level || !self.writes_alike(inputs.level, pick) {
             return false;
@@ -163,7 +163,7 @@ impl<'a> Picker<'a> {
         disjoint && inputs.files.iter().all(|file| self.bytes_below(file, pick.output_level) <= most)
     }
 
-    /// Whether tables of a level are what the pick would write.
+    /// Whether the pick would write the level's compression and format.
     fn writes_alike(&self, level: usize, pick: &Pick) -> bool {
         let factory = &self.options.table_factory;
         self.compression(level) == pick.compression
@@ -177,7 +177,7 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// Bytes of the file and of what it would overlap one level below `level`: what moving on from there costs at least.
+    /// Bytes of the file and of its overlap one level below `level`: the least cost of its next compaction.
     fn bytes_below(&self, file: &TableFile, level: usize) -> u64 {
         let below = self.version.level(level + 1);
         let overlapped = Span::of_file(&file.meta).places_in(self.order(), below);
@@ -185,17 +185,16 @@ impl<'a> Picker<'a> {
     }
 }
 
-/// A file is kept while tables count this part of it.
+/// A file is kept while tables count at least 1/`COUNTED_PART` of its bytes.
 const COUNTED_PART: u64 = 4;
 
-/// So much is to come free: small files cost more syncs than they are worth one by one.
+/// Bytes to free, at least: small files are not worth their syncs one by one.
 const EXCISED_BYTES_MIN: u64 = 1 << 20;
 
-/// Files of which excises left little: what is left is rewritten, and they go. The last level is never due by its size, and
-/// sizes of levels are those of what is left, so nothing else would.
+/// Rewrites the rest of mostly excised files, so the files can be deleted. Nothing else would: the last level is never
+/// due by size, and level sizes count only the rest.
 impl Picker<'_> {
-    /// What is left in files of which excises took most: below level 0 rewritten where it is, so that no virtual table
-    /// comes of it.
+    /// Rewrites the rest of mostly excised files; below level 0 in place, so no virtual table results.
     pub(super) fn mostly_excised(&self) -> Option<Pick> {
         let files = self.files_to_free();
         if files.is_empty() {
@@ -207,7 +206,7 @@ impl Picker<'_> {
         pick.or_else(|| (1..self.version.num_levels()).find_map(|level| self.left_in(level, &wanted)))
     }
 
-    /// The first run of a level's wanted files that are free.
+    /// Rewrites the first idle run of a level's wanted files.
     fn left_in(&self, level: usize, wanted: &impl Fn(&Arc<TableFile>) -> bool) -> Option<Pick> {
         let files = self.version.level(level);
         let mut at = 0;
@@ -221,11 +220,11 @@ impl Picker<'_> {
         None
     }
 
-    /// Files of which tables count little, where they are enough.
+    /// Mostly excised files, if they free [`EXCISED_BYTES_MIN`] together.
     fn files_to_free(&self) -> BTreeSet<FileNumber> {
         let is_little = |counted_bytes: u64, file_bytes: u64| counted_bytes < file_bytes / COUNTED_PART;
         let mut metas = self.version.all_files().map(|(_, file)| &file.meta);
-        // Most families have none: nothing is gathered for them.
+        // Most families have none: collect nothing then.
         if !metas.any(|meta| meta.is_virtual() && is_little(meta.file_bytes, meta.physical_bytes())) {
             return BTreeSet::new();
         }

@@ -1,4 +1,4 @@
-//! What somebody asked to have compacted, one step at a time.
+//! Picks for manual compactions, one step at a time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ pub struct RangeRequest<'a> {
     pub level: usize,
     pub start: Option<&'a [u8]>,
     pub end: Option<&'a [u8]>,
-    /// Rewrites the files in their level instead of taking them down: those with numbers below this one, and virtual
-    /// ones.
+    /// If set, rewrites files in their level instead of compacting them down: virtual files, and files with smaller
+    /// numbers.
     pub in_place_before: Option<FileNumber>,
-    /// Whether files may be moved as they are.
+    /// Whether trivial moves are allowed.
     pub may_move: bool,
 }
 
-/// The next step.
+/// The next step of a manual compaction.
 pub enum RangePick {
     /// The level has nothing more in the range.
     Nothing,
-    /// Files are in use by another compaction: ask again when it has ended.
+    /// A running compaction uses the files: retry when it ends.
     Busy,
-    /// `resume_at` is where the range goes on after this step; `None` where this is the last.
+    /// `resume_at` is the start of the next step; `None` if this is the last.
     Step { pick: Box<Pick>, resume_at: Option<Vec<u8>> },
 }
 
@@ -51,7 +51,7 @@ impl Picker<'_> {
         match self.down(request.level, step.clone(), Reason::Manual, request.may_move) {
             None => RangePick::Busy,
             Some(pick) => {
-                // Files that had to go along are gone by then; the first one behind them is found all the same.
+                // The pick may take further files along. Resuming here still finds the first file behind them.
                 let rest = files.get(step.end..run.end).unwrap_or(&[]);
                 let resume_at = rest.first().map(|file| file.smallest_user_key().to_vec());
                 RangePick::Step { pick: Box::new(pick), resume_at }
@@ -88,7 +88,8 @@ impl Picker<'_> {
         }
     }
 
-    /// Level 0's files in the range and those they overlap, merged in place, where any is wanted: there is no other level.
+    /// Merges level 0's files in the range, with the files they overlap, in place if any is wanted. Used if level 0 is
+    /// the only level.
     fn range_in_level0(&self, request: &RangeRequest<'_>, wanted: impl Fn(&Arc<TableFile>) -> bool) -> RangePick {
         let files = self.version.overlapping(0, request.start, request.end);
         if !files.iter().any(wanted) {
@@ -104,7 +105,7 @@ impl Picker<'_> {
         }
     }
 
-    /// The first files of the run that are wanted, at least one and as many as one compaction may take in.
+    /// The run's leading wanted files, at least one, within the size limit of a compaction.
     pub(super) fn bounded(
         &self,
         files: &[Arc<TableFile>],
@@ -123,7 +124,7 @@ impl Picker<'_> {
 }
 
 impl RangeRequest<'_> {
-    /// The places of a sorted level's files in the range.
+    /// Index range of a sorted level's files in the range.
     fn places(&self, version: &Version) -> Range<usize> {
         let (files, order) = (version.level(self.level), &version.order().user);
         let first = self.start.map_or(0, |start| files.partition_point(|file| ends_before(order, &file.meta, start)));

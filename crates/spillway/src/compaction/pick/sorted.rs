@@ -1,4 +1,4 @@
-//! Levels below level 0: which file goes down, and what goes with it.
+//! Sorted levels: the file to compact down, and the files to take along.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use crate::version::level::ends_before;
 use crate::version::span::{Span, bytes_of, clean_cut};
 use crate::version::table_file::TableFile;
 
-/// Files that one trivial move takes along at most: each costs a few hundred bytes of the edit.
+/// Files of one trivial move, at most: each costs a few hundred bytes of the edit.
 const MOVED_FILES_MAX: usize = 64;
 
 impl Picker<'_> {
-    /// The file whose move down rewrites the fewest bytes for each of its own, among those that are free.
+    /// Compacts down the idle file with the fewest overlapped bytes for its size.
     pub(super) fn least_overlapping(&self, level: usize) -> Option<Pick> {
         let places = self.by_overlap(level);
         places.into_iter().find_map(|place| self.down(level, place..place + 1, Reason::LevelSize, true))
     }
 
-    /// A file that was marked for compaction, or suggested. The last level's have nowhere to go.
+    /// Compacts down a file marked or suggested for compaction. Files of the deepest used level stay.
     pub(super) fn marked(&self) -> Option<Pick> {
         let version = self.version;
         let deepest = (0..self.levels()).rev().find(|&level| !version.level(level).is_empty())?;
@@ -37,19 +37,20 @@ impl Picker<'_> {
         })
     }
 
-    /// A table of level 0, where flushes put those that refer to values in logs, that keeps a log most of which is dead.
+    /// Rewrites a level-0 table that keeps a mostly dead WAL. Only flushes, into level 0, write tables with values in
+    /// WALs.
     pub(super) fn releasing_log(&self) -> Option<Pick> {
         let mut keeping = self.version.level(0).iter().filter(|file| file.keeps_dead_log());
         keeping.find_map(|file| self.rewritten_from_level0(file, Reason::ValueLog))
     }
 
-    /// The places of a level's idle files, the one first that overlaps the fewest bytes below for its size.
+    /// Indexes of a level's idle files, by ascending overlapped bytes below for their size.
     fn by_overlap(&self, level: usize) -> Vec<usize> {
         let (files, below) = (self.version.level(level), self.version.level(level + 1));
         let mut first = 0;
         let mut ratios: Vec<(u64, usize)> = Vec::with_capacity(files.len());
         for (place, file) in files.iter().enumerate() {
-            // Both levels ascend, so the search goes on where the file before began.
+            // Both levels ascend: continue at the previous file's first overlap.
             let rest = below.get(first..).unwrap_or(&[]);
             let skipped = rest.iter().take_while(|f| ends_before(self.order(), &f.meta, file.smallest_user_key()));
             first += skipped.count();
@@ -57,7 +58,7 @@ impl Picker<'_> {
             let rest = below.get(first..).unwrap_or(&[]).iter();
             let overlapped = bytes_of(rest.take_while(|f| span.overlaps_file(self.order(), &f.meta)));
             if !self.running.is_busy(file.number()) {
-                // In 1024ths, so that a whole number tells ratios apart.
+                // In 1/1024, so integers tell ratios apart.
                 ratios.push((overlapped.saturating_mul(1024) / file.meta.file_bytes.max(1), place));
             }
         }
@@ -65,8 +66,8 @@ impl Picker<'_> {
         ratios.into_iter().map(|(_, place)| place).collect()
     }
 
-    /// A run of a level's files into the level below, with what must and what may go along. `None` where some of it is
-    /// busy.
+    /// Compacts a run of a level's files into the level below, with further files that must or may go along. `None` if
+    /// a file is busy.
     pub(super) fn down(&self, level: usize, run: Range<usize>, reason: Reason, may_move: bool) -> Option<Pick> {
         let (files, below) = (self.version.level(level), self.version.level(level + 1));
         let (mut taken, mut overlapped) = self.idle_cut(files, below, run)?;
@@ -81,7 +82,7 @@ impl Picker<'_> {
         self.complete(Chosen { reason, inputs, output_level: level + 1, may_move })
     }
 
-    /// A run of a level's files, rewritten where they are. `None` where some of it is busy.
+    /// Rewrites a run of a level's files in place. `None` if a file is busy.
     pub(super) fn in_place(&self, level: usize, run: Range<usize>, reason: Reason) -> Option<Pick> {
         let files = self.version.level(level);
         let files = files.get(clean_cut(self.order(), files, run)).unwrap_or(&[]);
@@ -92,7 +93,8 @@ impl Picker<'_> {
         self.complete(Chosen { reason, inputs, output_level: level, may_move: false })
     }
 
-    /// The run widened to a clean cut, and the run of the level below that it overlaps; `None` where a file is busy.
+    /// Widens the run to a clean cut, and returns it with the overlapped run of the level below. `None` if a file is
+    /// busy.
     fn idle_cut(
         &self,
         files: &[Arc<TableFile>],
@@ -107,8 +109,8 @@ impl Picker<'_> {
         idle.then_some((run, overlapped))
     }
 
-    /// More files of the upper level that lie within what is rewritten below anyway, where they bring no further file
-    /// of the level below with them.
+    /// Grows the run within the span rewritten below, if the growth adds no file of the level below and stays within
+    /// the size limit of a compaction.
     fn free_growth(
         &self,
         files: &[Arc<TableFile>],
@@ -126,8 +128,7 @@ impl Picker<'_> {
         is_free.then_some((grown, then_overlapped))
     }
 
-    /// A run that overlaps nothing below, with the files behind it that overlap nothing either, as far as the level is
-    /// over its target.
+    /// Extends a run without overlap below by the next files without overlap, while the level is over its target.
     fn with_movable(&self, level: usize, run: Range<usize>, reason: Reason) -> Range<usize> {
         let (files, below) = (self.version.level(level), self.version.level(level + 1));
         let excess = self.version.level_bytes(level).saturating_sub(self.targets.max_bytes(level));

@@ -1,16 +1,17 @@
-//! Picks as text: levels and files in, plans out. `UPDATE=1 cargo test -p spillway compaction::pick` writes the expected
-//! parts anew.
+//! Picks as text: levels and files in, plans out. `UPDATE=1 cargo test -p spillway compaction::pick` rewrites the
+//! expected parts.
 //!
 //! A file is a list of cases: input lines, `----`, expected lines, and an empty line. Input lines:
 //!
 //! - `NAME=VALUE ...`: options of the family, from here on;
 //! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
-//!   tombstone; `BYTES@SEQ` gives all entries that number, otherwise some have 1 and some 2; `!` behind it marks the file for compaction, `~` makes it a virtual one, `~FILE/BYTES` one in that file of so
-//!   many bytes; level 0's are older than those of earlier lines, or newer where the level is written `+0`;
+//!   tombstone; `BYTES@SEQ` gives all entries the number SEQ, otherwise some have 1 and some 2; `!` behind it marks the
+//!   file for compaction, `~` makes it virtual, `~FILE/BYTES` virtual in a file of so many bytes; level-0 files are
+//!   older than files of earlier lines, or newer if the level is written `+0`;
 //! - `run`: picks a compaction by itself and notes it as running; `end ID`: it is over, the files stand as they were;
 //! - `range LEVEL FIRST LAST [move] [before NUMBER]`: the next step of a compaction by hand (`*` is an end of the key
 //!   space), noted as running;
-//! - `pick`, `scores`, `targets`, `pending`: what they say.
+//! - `pick`, `scores`, `targets`, `pending`: print their results.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Placement as text: levels, what others have reserved, tables to place, and the levels that they get.
+//! Placement as text: levels, reserved spans, tables to place, and their levels.
 //! `UPDATE=1 cargo test -p spillway ingest::placement` writes the expected parts anew.
 //!
 //! A case is input lines, `----`, expected lines, and an empty line. Input lines:
@@ -8,10 +8,10 @@
 //!   for a range tombstone;
 //! - `taken LEVEL FIRST LAST`: a span that a running compaction writes into or another job has reserved; `LAST)` is an
 //!   exclusive end;
-//! - `place NUMBER:ENTRY,...`: the next table of the run; shown is its level. `top` instead: placed above everything; `flushed`: what
-//!   a memtable of the same flush was written to;
-//! - `install`: what was placed is in the version from here on;
-//! - `holds [LEVEL:NUMBER ...]`: whether the places still stand, where those tables leave with the same edit.
+//! - `place NUMBER:ENTRY,...`: the next table of the run; shown is its level. `top` instead: placed above everything;
+//!   `flushed`: the table of a memtable of the same flush;
+//! - `install`: the placed tables are in the version from here on;
+//! - `holds [LEVEL:NUMBER ...]`: whether the places still stand if the named tables leave by the same edit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -43,7 +43,7 @@ fn store() -> Arc<TableStore> {
 /// User keys; with an end, a range tombstone.
 type Entry = (Vec<u8>, Option<Vec<u8>>);
 
-/// Knows what every table holds.
+/// Probe with the entries of every table.
 #[derive(Default)]
 struct Entries(BTreeMap<u64, Vec<Entry>>);
 

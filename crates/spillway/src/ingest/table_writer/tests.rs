@@ -27,7 +27,7 @@ fn reversed() -> FamilyOptions {
     FamilyOptions { order: UserOrder::ReverseBytewise, ..FamilyOptions::default() }
 }
 
-/// The table as the database sees it that gave it this number.
+/// The table as seen by a database after giving it this number.
 fn open(vfs: &Arc<dyn Vfs>, written: &WrittenTable, order: &UserOrder, seq: u64) -> Arc<BlockBasedTable> {
     let order = InternalOrder::new(order.clone());
     let context = TableContext { order, largest_seq: Some(SeqNo(seq)), ..TableContext::default() };

@@ -1,5 +1,5 @@
-//! Copying files, and reading them through, with the checksum of what was read. Files of a backup are worked on by as many
-//! threads as the options say.
+//! Copies and reads files, with a checksum of their contents. A backup's files are spread over the threads the options
+//! allow.
 
 use std::path::Path;
 
@@ -15,32 +15,32 @@ use crate::background::{Env, Helpers, run_parts};
 use crate::core::tables::verify_alone;
 use crate::version::file_name::FileType;
 
-/// Length and checksum of what was read or copied.
+/// Length and checksum of a file's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Contents {
     pub bytes: u64,
     pub crc32c: u32,
 }
 
-/// Where a copy goes, and whether it is synced.
+/// A copy's destination, and whether to sync it.
 pub(super) struct Target<'a> {
     pub vfs: &'a dyn Vfs,
     pub path: &'a Path,
     pub syncs: bool,
 }
 
-/// Reads the first `end` bytes of a file, all of it without.
+/// Reads the first `end` bytes of a file; the whole file if `end` is `None`.
 ///
 /// # Errors
-/// `Corruption`: the file has fewer.
+/// `Corruption`: the file is shorter than `end`.
 pub(super) fn read(vfs: &dyn Vfs, path: &Path, end: Option<u64>) -> Result<Contents> {
     scan(vfs, path, end, &mut |_| Ok(()))
 }
 
-/// Copies the first `end` bytes of a file, all of it without. A file that is there is replaced.
+/// Copies the first `end` bytes of a file; the whole file if `end` is `None`. An existing target is replaced.
 ///
 /// # Errors
-/// As [`read`], and those of the file system that the copy is on. What there is of the copy then is not removed.
+/// As [`read`], and those of the target's file system. A partial copy is not removed.
 pub(super) fn copy(vfs: &dyn Vfs, from: &Path, end: Option<u64>, to: &Target<'_>) -> Result<Contents> {
     let mut copy = to.vfs.create(to.path, IfExists::Truncate)?;
     let contents = scan(vfs, from, end, &mut |block| copy.append(block, IoClass::Other))?;
@@ -58,7 +58,7 @@ fn scan(vfs: &dyn Vfs, path: &Path, end: Option<u64>, visit: &mut dyn FnMut(&[u8
         crc32c = crc32c_append(crc32c, block);
         visit(block)
     })?;
-    // A log is cut when it is closed, which can be now.
+    // Closing a log truncates it, possibly during this scan.
     let is_whole = bytes == wanted || (end.is_none() && bytes == source.len()?);
     if !is_whole {
         let what = format!("the file ends after {bytes} bytes of the {wanted} that it should have");
@@ -67,8 +67,8 @@ fn scan(vfs: &dyn Vfs, path: &Path, end: Option<u64>, visit: &mut dyn FnMut(&[u8
     Ok(Contents { bytes, crc32c })
 }
 
-/// Reads every file of a backup and compares it with what the backup says of it. Of tables every block is checked, too:
-/// what was damaged when it was backed up has the right checksum.
+/// Compares every file of a backup with its recorded size and checksum. Also checks every block of tables: a table
+/// damaged before the backup has a matching checksum.
 pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> Result<()> {
     let (store_of_crew, id, orders) = (store.clone(), backup.id, options.orders.clone());
     for_each_file(options, backup, move |file, bytes| {
@@ -83,7 +83,7 @@ pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> 
 }
 
 /// # Errors
-/// `Corruption`: what was read of a file is not what a backup says of it.
+/// `Corruption`: size or checksum differs from the backup's record.
 pub(super) fn check(id: BackupId, path: &Path, (file, bytes): (&MetaEntry, u64), found: Contents) -> Result<()> {
     check_bytes(id, path, Some(bytes), found.bytes)?;
     match file.crc32c {
@@ -98,7 +98,7 @@ pub(super) fn check(id: BackupId, path: &Path, (file, bytes): (&MetaEntry, u64),
 /// Calls `work` with every file of a backup and its size.
 ///
 /// # Errors
-/// The first of `work`.
+/// The first error of `work`.
 pub(super) fn for_each_file(
     options: &BackupOptions,
     backup: Backup,
@@ -108,10 +108,10 @@ pub(super) fn for_each_file(
     work_off(options, files, move |(file, bytes)| work(file, *bytes)).map(drop)
 }
 
-/// Does `work` on every item, with as many threads as the options say; results come in the items' order.
+/// Runs `work` on every item, on as many threads as the options allow. Results are in the order of `items`.
 ///
 /// # Errors
-/// The first of `work`.
+/// The first error of `work`.
 pub(super) fn work_off<T, R>(
     options: &BackupOptions,
     items: Vec<T>,

@@ -1,5 +1,5 @@
-//! Makes a backup: captures the database as a checkpoint does (Q3 pins what is copied), copies what the directory lacks,
-//! describes it, and gives it its name at last.
+//! Makes a backup: captures the database as a checkpoint does (Q3 pins the files), copies files the directory lacks,
+//! then writes the meta file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ use crate::version::table_file::TableFile;
 pub(super) fn create(store: &Store, options: &BackupOptions, db: &Db, flushes: bool) -> Result<BackupId> {
     let (core, copier) = (db.core(), db.engine().copier());
     core.check_writable()?;
-    // What is left of an attempt under the id that comes next must not get into this one.
+    // Leftovers under the next id must not get into this backup.
     store.collect_garbage()?;
     let newest = store.ids()?.last().copied().unwrap_or(0);
     let id = newest.checked_add(1).ok_or_else(|| Error::invalid_argument("no number is left").at_path(&store.dir))?;
@@ -41,7 +41,7 @@ pub(super) fn create(store: &Store, options: &BackupOptions, db: &Db, flushes: b
     Ok(id)
 }
 
-/// Removes what there is of a backup that failed. What cannot be removed goes with the next change.
+/// Removes the files of a failed backup. The next change removes any leftovers.
 fn abandon(store: &Store, id: BackupId) {
     let removed = if store.check_exists(id).is_ok() { store.remove(&[id]) } else { store.collect_garbage() };
     if let Err(error) = removed {
@@ -74,12 +74,12 @@ fn fill(
     store.publish(id, &MetaFile { timestamp_s, last_seq: capture.snapshot.last_seq, files })
 }
 
-/// The shared files of the backups that are there with all their files.
+/// The shared files of all complete backups.
 fn known_files(store: &Store) -> Result<BTreeMap<BackupPath, Contents>> {
     let mut known = BTreeMap::new();
     for backup in store.load_all()?.into_iter().flatten() {
         for (file, bytes) in backup.meta.files.into_iter().zip(backup.file_bytes) {
-            // A file without a checksum is copied anew, so that its checksum is known.
+            // A file without a checksum is copied again, to learn its checksum.
             if let (Place::Shared | Place::SharedChecksum, Some(crc32c)) = (file.path.place(), file.crc32c) {
                 known.insert(file.path, Contents { bytes, crc32c });
             }
@@ -107,7 +107,7 @@ fn write(store: &Store, path: &Path, bytes: &[u8]) -> Result<()> {
     if store.syncs { file.sync(IoClass::Other) } else { Ok(()) }
 }
 
-/// What a meta file says of a private file.
+/// The meta file's entry for a private file.
 fn entry(id: BackupId, name: &str, contents: Contents) -> Result<MetaEntry> {
     let path = BackupPath::private(id, name).ok_or_else(|| unnamed(name))?;
     Ok(MetaEntry { path, crc32c: Some(contents.crc32c), bytes: None })
@@ -117,10 +117,10 @@ fn unnamed(name: &str) -> Error {
     Error::unsupported(format!("{name} has no place in a backup"))
 }
 
-/// Brings files of the database into the backup directory.
+/// Copies files of the database into the backup directory.
 struct Bringer {
     store: Store,
-    /// Where the database is.
+    /// The database's file system.
     source: Arc<dyn Vfs>,
     known: BTreeMap<BackupPath, Contents>,
     id: BackupId,
@@ -129,7 +129,7 @@ struct Bringer {
 }
 
 impl Bringer {
-    /// Copies a file, unless it is there.
+    /// Copies a file unless the backups already have it.
     fn bring(&self, file: &CapturedFile) -> Result<MetaEntry> {
         let name = file.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let private = || BackupPath::private(self.id, name).ok_or_else(|| unnamed(name));
@@ -140,7 +140,7 @@ impl Bringer {
                 match self.known.get(&path) {
                     Some(known) => reuse(path, table.meta.physical_bytes(), *known),
                     None => {
-                        // A copy of damage would pass for whole, for the copy's checksum is right.
+                        // The checksum is made of the copy, so it would match a damaged table.
                         table.with(|table| table.verify())?;
                         self.copy(file, Some(table.meta.physical_bytes()), path)
                     }
@@ -172,8 +172,8 @@ impl Bringer {
         Ok(MetaEntry { path, crc32c: Some(contents.crc32c), bytes: None })
     }
 
-    /// Brings a log under a name made of what is in it. It is read first: that is cheaper than a copy of it in each backup.
-    /// The zeros behind its end can be given back in between, so the name comes from what was copied.
+    /// Copies a log under a name made of its contents. Reads the log first: cheaper than another copy in each backup.
+    /// Its trailing zeros may be truncated in between, so the name is made from the copied bytes.
     fn bring_log(&self, file: &CapturedFile, kind: FileType, number: FileNumber) -> Result<MetaEntry> {
         let found = by_contents(kind, number, copy::read(&*self.source, &file.path, None)?)?;
         if let Some(known) = self.known.get(&found) {
@@ -199,21 +199,21 @@ impl Bringer {
 }
 
 /// # Errors
-/// `Corruption`: the log is damaged where it was whole once.
+/// `Corruption`: a once complete log is damaged.
 fn verify_log(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<()> {
     log::replay(vfs, path, &ReplayOptions { number, ..ReplayOptions::default() }, &mut |_| Ok(())).map(drop)
 }
 
-/// The path of a file that is named by what is in it.
+/// The path of a file named by its contents.
 fn by_contents(kind: FileType, number: FileNumber, Contents { bytes, crc32c }: Contents) -> Result<BackupPath> {
     let path = BackupPath::shared_checksum(kind, number, &format!("{crc32c}_{bytes}"));
     path.ok_or_else(|| unnamed(&file_name::format(kind, number)))
 }
 
-/// What is in the directory stands for a file of `bytes`.
+/// Uses a file in the directory in place of copying one of `bytes`.
 ///
 /// # Errors
-/// `InvalidArgument`: it is not this file, since the directory serves another database too.
+/// `InvalidArgument`: the sizes differ, because the directory also serves another database.
 fn reuse(path: BackupPath, bytes: u64, known: Contents) -> Result<MetaEntry> {
     if bytes != known.bytes {
         let what = format!(
@@ -226,8 +226,8 @@ fn reuse(path: BackupPath, bytes: u64, known: Contents) -> Result<MetaEntry> {
     Ok(MetaEntry { path, crc32c: Some(known.crc32c), bytes: None })
 }
 
-/// The session that made a table, which tells it from others of its number without reading it. Not of a table that was
-/// ingested: other databases can have the same one, with another sequence number written into it.
+/// The session that made a table: identifies the table among equal numbers without reading it. `None` for ingested
+/// tables: another database may have the same table with another sequence number written into it.
 fn session_of(properties: &Properties) -> Option<&str> {
     let session = properties.session_id.as_str();
     let is_plain = !session.is_empty() && session.bytes().all(|b| b.is_ascii_alphanumeric());

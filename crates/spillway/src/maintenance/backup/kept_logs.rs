@@ -1,5 +1,5 @@
-//! What stays where a restore keeps the logs that are there. They are read before anything is deleted, as the open will
-//! that comes after the restore: what it would stumble over is refused while nothing is lost yet (D2, D3).
+//! Checks logs kept by a restore, and finds the tables they name. Reads the logs as the next open will, before anything
+//! is deleted: problems are refused before anything is lost (D2, D3).
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::queue::ingest_record::{IngestRecord, IngestTable};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered, TablePaths};
 
-/// The tables that kept logs name.
+/// Tables named by kept logs.
 pub(super) struct Kept {
     tables: BTreeSet<FileNumber>,
 }
@@ -27,7 +27,8 @@ impl Kept {
     }
 
     /// # Errors
-    /// `InvalidArgument`: logs that are there do not follow the backup, or lack what they name. `Corruption`: of the backup.
+    /// `InvalidArgument`: existing logs do not follow the backup, or files they name are missing. `Corruption`: the
+    /// backup is damaged.
     pub fn find(store: &Store, places: &Places, backup: &Backup) -> Result<Kept> {
         let vfs = &*store.vfs;
         if backup.meta.files.iter().any(|file| file.path.file_type().is_log()) {
@@ -44,8 +45,8 @@ impl Kept {
 }
 
 /// # Errors
-/// `InvalidArgument`: there are logs, and the backup has logs too. Those that are there would go on from writes that its
-/// logs end before.
+/// `InvalidArgument`: both the directory and the backup have logs. The existing logs continue after writes that the
+/// backup's logs lack.
 fn check_no_logs_are_there(vfs: &dyn Vfs, places: &Places, backup: &Backup) -> Result<()> {
     let names = vfs.read_dir(&places.logs)?;
     let is_log = |name: &&String| file_name::parse(name).is_some_and(|(kind, _)| kind.is_log());
@@ -63,7 +64,7 @@ fn check_no_logs_are_there(vfs: &dyn Vfs, places: &Places, backup: &Backup) -> R
 }
 
 /// # Errors
-/// `InvalidArgument`: a table of the backup would replace one that is kept.
+/// `InvalidArgument`: a table of the backup would replace a kept one.
 fn check_numbers_differ(kept: &BTreeSet<FileNumber>, places: &Places, backup: &Backup) -> Result<()> {
     let names: BTreeSet<String> = kept.iter().map(|number| file_name::format(FileType::Table, *number)).collect();
     match backup.meta.files.iter().map(|file| file.path.database_name()).find(|name| names.contains(name)) {
@@ -75,7 +76,7 @@ fn check_numbers_differ(kept: &BTreeSet<FileNumber>, places: &Places, backup: &B
     }
 }
 
-/// What is wrong with logs is no reason to lose the database that they are part of.
+/// Turns damage in the logs into `InvalidArgument`: nothing is changed, so the existing database is not lost.
 fn refusal(backup: &Backup, error: Error) -> Error {
     let is_of_logs = matches!(error.kind(), ErrorKind::Corruption | ErrorKind::InvalidArgument) || error.is_not_found();
     if !is_of_logs {
@@ -103,15 +104,15 @@ struct Reader<'a> {
     places: &'a Places,
     /// From the backup's MANIFEST.
     recovered: Recovered,
-    /// The database that is there.
+    /// The existing database's id.
     existing: DatabaseId,
-    /// Those that records name which the open applies.
+    /// Tables named by records the next open applies.
     tables: BTreeSet<FileNumber>,
 }
 
 impl Reader<'_> {
     /// # Errors
-    /// `Corruption`, `InvalidArgument`: as the open's replay, which knows no more of these logs than this.
+    /// `Corruption`, `InvalidArgument`: as replay at open.
     fn read_logs(&mut self) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let own = DatabaseId::new(self.recovered.db_id.as_deref().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! The file `meta/ID`, which says what a backup consists of: RocksDB's text, schema 1 written, 1 and 2 read.
+//! The file `meta/ID` lists a backup's files. Text as in RocksDB: writes schema 1, reads 1 and 2.
 //!
 //! ```text
 //! 1795299786                              seconds since the epoch
@@ -9,8 +9,8 @@
 //! private/1/CURRENT crc32 238867434       crc32c of the whole file, decimal
 //! ```
 //!
-//! Schema 2 begins with `schema_version 2`, may have more lines of a name and a value where `metadata` stands and behind
-//! the files, and more such pairs behind a file's path. Names that begin with `ni::` must not be passed over.
+//! Schema 2 begins with `schema_version 2`. It may have more name-value lines at `metadata` and after the files, and
+//! more name-value pairs after a file's path. Unknown names that begin with `ni::` are refused.
 
 use std::fmt::Write;
 use std::str::Lines;
@@ -19,7 +19,7 @@ use base::{Error, Result, SeqNo};
 
 use super::path::BackupPath;
 
-/// Longest that is read, in bytes: a million files and more (B2).
+/// Largest meta file read, in bytes: a million files and more (B2).
 pub(super) const META_BYTES_MAX: u64 = 256 << 20;
 
 const SCHEMA_PREFIX: &str = "schema_version ";
@@ -34,11 +34,11 @@ pub(super) struct MetaFile {
     pub files: Vec<MetaEntry>,
 }
 
-/// A file as a backup's meta file has it.
+/// A file's entry in the meta file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MetaEntry {
     pub path: BackupPath,
-    /// Of the whole file. Always there in schema 1.
+    /// CRC-32C of the whole file. Always set in schema 1.
     pub crc32c: Option<u32>,
     /// Schema 2 only.
     pub bytes: Option<u64>,
@@ -56,7 +56,7 @@ impl MetaFile {
     }
 
     /// # Errors
-    /// `Corruption`: not such a text, or cut off. `Unsupported`: it says things that must not be passed over.
+    /// `Corruption`: malformed or truncated. `Unsupported`: an unknown schema, file or `ni::` name.
     pub fn decode(bytes: &[u8]) -> Result<MetaFile> {
         let text = std::str::from_utf8(bytes).map_err(|_| damaged("is no text"))?;
         if !text.ends_with('\n') {
@@ -79,7 +79,7 @@ impl MetaFile {
             line = next(&mut lines, "number of files")?;
         }
         let count: u64 = number(line, "number of files")?;
-        let mut files = Vec::new(); // grown by lines that are there, not by what `count` says (B2)
+        let mut files = Vec::new(); // grows with lines present, not by `count` (B2)
         for _ in 0..count {
             files.push(entry(next(&mut lines, "file")?)?);
         }
@@ -111,7 +111,7 @@ fn check_may_be_passed_over(name: &str, is_known_place: bool) -> Result<()> {
     if is_known_place { Ok(()) } else { Err(damaged(&format!("has a line that does not belong there: {name:?}"))) }
 }
 
-/// A line that names a file: its path, then pairs of a name and a value.
+/// Parses a file's line: its path, then name-value pairs.
 fn entry(line: &str) -> Result<MetaEntry> {
     let mut words = line.split(' ');
     let text = words.next().unwrap_or_default();

@@ -1,10 +1,10 @@
-//! Backups: copies of a database at instants of its life, many in one directory, which share the tables that they have in
-//! common. The directory is RocksDB's: its backups are listed, verified and restored here, and it reads the list of ours.
+//! Backups: many copies of a database in one directory, sharing common tables. The directory has RocksDB's format: its
+//! backups are listed, verified and restored here, and RocksDB can list ours.
 //!
-//! A backup is made of what a checkpoint captures, while writes go on: it is a prefix of the history (D2, D3). It is there
-//! from the instant at which its meta file gets its name, which is the last thing that happens: everything it names is whole
-//! and synced before. Removing one begins with that file. What an interrupted call leaves counts for nothing, and the next
-//! call that changes the directory removes it. Nothing read from the directory is trusted (B1, B2).
+//! A backup holds a checkpoint's capture, made while writes go on: a prefix of the history (D2, D3). It exists once its
+//! meta file is renamed into place, after all its files are complete and synced. Removing a backup deletes the meta
+//! file first. Leftovers of an interrupted call are ignored, and the next change of the directory removes them. Nothing
+//! read from the directory is trusted (B1, B2).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use store::{Backup, Store};
 
 pub use restore::RestoreOptions;
 
-/// Held while the directory is changed. Not the name of a database's lock: backups can lie in the directory of one.
+/// Held while the directory is changed. Differs from a database's lock: backups may share a database's directory.
 const LOCK_NAME: &str = "BACKUP.lock";
 
 /// The number of a backup in its directory, from 1 on.
@@ -36,21 +36,20 @@ pub type BackupId = u32;
 /// How backups are made.
 #[derive(Clone)]
 pub struct BackupOptions {
-    /// Tables go where other backups find them; a table that is there already is not copied again. Otherwise each backup
-    /// has copies of its own.
+    /// Shares tables between backups: an existing table is not copied again. Otherwise each backup has its own copies.
     pub share_table_files: bool,
-    /// Shared tables have names that tell them apart whichever database they are of. Otherwise the directory must be used
-    /// for one database only, and not on after an older backup of it was restored.
+    /// Names shared tables uniquely across databases. Otherwise use the directory for one database only, and for no
+    /// further backups after restoring an older one.
     pub share_files_with_checksum: bool,
-    /// Syncs what is written, so that a backup survives a power loss from the moment it is there.
+    /// Syncs all writes: a finished backup survives a power loss.
     pub sync: bool,
     /// Deletes all backups in the directory when it is opened.
     pub destroy_old_data: bool,
-    /// Files that are copied or checked at once.
+    /// Files copied or checked at once.
     pub max_background_operations: usize,
-    /// Orders of keys that are not built in: tables of such an order are verified only where it is here.
+    /// Key orders that are not built in. Tables of such an order are verified only if it is listed here.
     pub orders: Vec<UserOrder>,
-    /// Where the backup directory is, and databases are restored to.
+    /// File system of the backup directory and of restored databases.
     pub vfs: Arc<dyn Vfs>,
 }
 
@@ -68,15 +67,15 @@ impl Default for BackupOptions {
     }
 }
 
-/// What a backup is.
+/// A backup's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupInfo {
     pub id: BackupId,
     /// Seconds since the epoch.
     pub timestamp_s: u64,
-    /// The number of the last write in it.
+    /// The last sequence number in the backup.
     pub last_seq: SeqNo,
-    /// Of all its files, those that it shares included.
+    /// Total size of its files, shared ones included.
     pub bytes: u64,
     pub files: usize,
 }
@@ -85,25 +84,25 @@ pub struct BackupInfo {
 #[derive(Clone, Debug)]
 pub struct DamagedBackup {
     pub id: BackupId,
-    /// What is wrong; names the file.
+    /// The damage; names the file.
     pub error: Error,
 }
 
-/// A directory of backups. Usable from any number of threads: calls that change it follow one another, and are refused
-/// while another process makes one.
+/// A directory of backups. Usable from any number of threads: changes run one at a time, and are refused while another
+/// process changes the directory.
 pub struct BackupEngine {
     store: Store,
     options: BackupOptions,
-    /// Held while something is done with the directory.
+    /// Held during each use of the directory.
     turn: Mutex<()>,
 }
 
 impl BackupEngine {
-    /// Opens the directory of backups at `dir`, and makes it where there is none.
+    /// Opens the directory of backups at `dir`; creates it if missing.
     ///
     /// # Errors
-    /// `Busy`: old backups are to be destroyed while another process uses the directory. `InvalidArgument`: options are out
-    /// of bounds.
+    /// `Busy`: old backups are to be destroyed while another process changes the directory. `InvalidArgument`: options
+    /// are out of bounds.
     pub fn open(dir: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupEngine> {
         if options.max_background_operations == 0 {
             return Err(Error::invalid_argument(
@@ -123,18 +122,17 @@ impl BackupEngine {
         &self.store.dir
     }
 
-    /// Backs up what `db` holds at some instant during the call: everything acknowledged before it, and of what is written
-    /// meanwhile a prefix. Nothing is flushed that a log holds, unless `flush_before_backup` says so. Returns the backup's
-    /// id.
+    /// Backs up `db` as of some instant during the call: all writes acknowledged before the call, and a prefix of
+    /// concurrent ones. Writes in a log are flushed only if `flush_before_backup` is set. Returns the backup's id.
     ///
     /// # Errors
-    /// `Busy`: another process changes the directory. `ReadOnly`: the database does not take writes. `Corruption`: a file that
-    /// was to be copied is damaged; the error names it. On any error there is no new backup.
+    /// `Busy`: another process changes the directory. `ReadOnly`: the database does not take writes. `Corruption`: a
+    /// file to copy is damaged; the error names it. On any error there is no new backup.
     pub fn create_new_backup(&self, db: &Db, flush_before_backup: bool) -> Result<BackupId> {
         self.change(|store| create::create(store, &self.options, db, flush_before_backup))
     }
 
-    /// The backups that are there with all their files, oldest first.
+    /// Returns the undamaged backups, with all their files present, oldest first.
     ///
     /// # Errors
     /// Reading the directory fails.
@@ -143,7 +141,7 @@ impl BackupEngine {
         Ok(self.store.load_all()?.into_iter().filter_map(Result::ok).map(|backup| backup.info()).collect())
     }
 
-    /// The backups that lack files, or whose list of files is damaged.
+    /// Returns the backups with a missing file, a wrong file size or a damaged meta file.
     ///
     /// # Errors
     /// Reading the directory fails.
@@ -154,29 +152,30 @@ impl BackupEngine {
         Ok(loaded.filter_map(|(id, backup)| Some(DamagedBackup { id, error: backup.err()? })).collect())
     }
 
-    /// Reads every file of a backup and compares it with its size and checksum, and every block of its tables.
+    /// Compares every file of a backup with its size and checksum, and checks every block of its tables.
     ///
     /// # Errors
-    /// `Corruption`: the first file that is damaged or missing; the error names it. `InvalidArgument`: no such backup.
+    /// `Corruption`: a file is damaged or missing; the error names it. `InvalidArgument`: no such backup.
     pub fn verify(&self, id: BackupId) -> Result<()> {
         let _turn = self.turn.lock();
         copy::verify(&self.store, &self.options, self.store.load(id)?)
     }
 
-    /// Makes the directory `db_dir` the database that a backup holds. What is there of another database is deleted first:
-    /// where the backup may be damaged, [`verify`](Self::verify) it before. The database is there once this returns; a
-    /// directory in which it was interrupted does not open, and can be restored again.
+    /// Restores a backup to `db_dir`. An existing database there is deleted first: [`verify`](Self::verify) the backup
+    /// before if it may be damaged. The database is complete once this returns. After an interrupted restore the
+    /// directory does not open; restore again.
     ///
     /// # Errors
-    /// `Busy`: the database is open. `Corruption`: a file of the backup is damaged; the error names it. `InvalidArgument`: no
-    /// such backup; or logs were to be kept that do not follow it, or lack what they name, and nothing is changed.
+    /// `Busy`: the database is open. `Corruption`: a file of the backup is damaged; the error names it.
+    /// `InvalidArgument`: no such backup. Also if kept logs do not follow the backup or lack a file they name; then
+    /// nothing is changed.
     pub fn restore(&self, id: BackupId, db_dir: impl AsRef<Path>, options: &RestoreOptions) -> Result<()> {
         let _turn = self.turn.lock();
         restore::restore(&self.store, &self.options, self.store.load(id)?, (db_dir.as_ref(), options))
     }
 
-    /// The files that a restore to `db_dir` would delete: those of the database that is there. With `keep_log_files` tables
-    /// that logs name are listed too, and stay.
+    /// Returns the files of the existing database that a restore to `db_dir` may delete. Lists some files that stay:
+    /// tables named by kept logs, and other databases' logs in `wal_dir`.
     ///
     /// # Errors
     /// Reading the directories fails.
@@ -184,7 +183,7 @@ impl BackupEngine {
         restore::replaced(&*self.store.vfs, db_dir.as_ref(), options)
     }
 
-    /// Restores the newest backup that has all its files, and returns its id.
+    /// Restores the newest backup with all its files, and returns its id.
     ///
     /// # Errors
     /// As [`restore`](Self::restore). `InvalidArgument`: there is none.
@@ -198,10 +197,10 @@ impl BackupEngine {
         Ok(id)
     }
 
-    /// Deletes all backups but the newest `keep` that are not damaged. Damaged ones stay until they are deleted by id.
+    /// Deletes all undamaged backups but the newest `keep`. Damaged ones stay until deleted by id.
     ///
     /// # Errors
-    /// `Busy`, or the file system's: backups that were to go may be there still.
+    /// `Busy`, or the file system's: some backups to delete may remain.
     pub fn purge_old(&self, keep: usize) -> Result<()> {
         self.change(|store| {
             let good: Vec<BackupId> = store.load_all()?.iter().flatten().map(|backup| backup.id).collect();
@@ -210,10 +209,10 @@ impl BackupEngine {
         })
     }
 
-    /// Deletes a backup, damaged or not, and the files that no other has.
+    /// Deletes a backup, damaged or not, and files used by no other backup.
     ///
     /// # Errors
-    /// `InvalidArgument`: no such backup. `Busy`, or the file system's: it may be there still, whole.
+    /// `InvalidArgument`: no such backup. `Busy`, or the file system's: the backup may remain whole.
     pub fn delete(&self, id: BackupId) -> Result<()> {
         self.change(|store| {
             store.check_exists(id)?;
@@ -221,7 +220,7 @@ impl BackupEngine {
         })
     }
 
-    /// Calls `work` while nobody else changes the directory.
+    /// Calls `work` under the thread lock and the directory's file lock.
     fn change<R>(&self, work: impl FnOnce(&Store) -> Result<R>) -> Result<R> {
         let _turn = self.turn.lock();
         let _lock: Box<dyn LockGuard> = self.store.vfs.lock(&self.store.dir.join(LOCK_NAME))?;

@@ -1,6 +1,6 @@
-//! Where a file of a backup lies in the backup directory, as RocksDB names it: `private/ID/NAME` for what one backup has
-//! alone, `shared_checksum/NUMBER_UNIQUE.EXT` and `shared/NUMBER.EXT` for what several may have. Paths come out of meta
-//! files, so nothing is followed that does not parse (B1): no path leads out of the directory.
+//! Paths in the backup directory, named as in RocksDB: `private/ID/NAME` for files of one backup,
+//! `shared_checksum/NUMBER_UNIQUE.EXT` and `shared/NUMBER.EXT` for shared files. Paths come from meta files: only paths
+//! that parse are used (B1), and no path leads out of the directory.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(super) const PRIVATE_DIR: &str = "private";
 pub(super) const SHARED_DIR: &str = "shared";
 pub(super) const SHARED_CHECKSUM_DIR: &str = "shared_checksum";
 
-/// What a file that is being written ends with; a dot begins it.
+/// Suffix of files being written; their names begin with a dot.
 const TEMP_SUFFIX: &str = ".tmp";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,31 +30,30 @@ pub(super) enum Place {
 pub(super) struct BackupPath {
     place: Place,
     name: String,
-    /// What it is in a database.
+    /// Its type in a database.
     file_type: FileType,
     number: FileNumber,
 }
 
 impl BackupPath {
-    /// The path of a database's file of this name that belongs to one backup.
+    /// The path of file `name` owned by one backup.
     pub fn private(id: BackupId, name: &str) -> Option<BackupPath> {
         Self::in_place(Place::Private(id), name)
     }
 
-    /// The path of a database's table under its own name: good for one database only.
+    /// The path of a table under its own name: usable for one database only.
     pub fn shared(name: &str) -> Option<BackupPath> {
         Self::in_place(Place::Shared, name)
     }
 
-    /// The path of a file that may be shared by backups of any databases: `unique` tells it from all others that have its
-    /// number.
+    /// The path of a file shared by backups of any databases. `unique` identifies the file among equal numbers.
     pub fn shared_checksum(file_type: FileType, number: FileNumber, unique: &str) -> Option<BackupPath> {
         let name = file_name::format(file_type, number);
         let (stem, extension) = name.rsplit_once('.')?;
         Self::in_place(Place::SharedChecksum, &format!("{stem}_{unique}.{extension}"))
     }
 
-    /// `None` for anything that is no path of a backup's file.
+    /// `None` if `text` is not a path of a backup's file.
     pub fn parse(text: &str) -> Option<BackupPath> {
         let (dir, rest) = text.split_once('/')?;
         match dir {
@@ -91,7 +90,7 @@ impl BackupPath {
         file_name::format(self.file_type, self.number)
     }
 
-    /// The size that the name of a file in `shared_checksum` ends with.
+    /// The size at the end of a name in `shared_checksum`.
     pub fn named_bytes(&self) -> Option<u64> {
         let (stem, _) = self.name.rsplit_once('.').filter(|_| self.place == Place::SharedChecksum)?;
         stem.rsplit_once('_')?.1.parse().ok()
@@ -101,7 +100,7 @@ impl BackupPath {
         self.dir(root).join(&self.name)
     }
 
-    /// Where the file is while it is being written.
+    /// The file's path while it is written.
     pub fn temp_at(&self, root: &Path) -> PathBuf {
         self.dir(root).join(temp_name(&self.name))
     }
@@ -125,7 +124,7 @@ impl fmt::Display for BackupPath {
     }
 }
 
-/// `000012_UNIQUE.sst` without what makes it unique.
+/// `000012_UNIQUE.sst` without `_UNIQUE`.
 fn without_unique(name: &str) -> Option<String> {
     let (number, rest) = name.split_once('_')?;
     let (unique, extension) = rest.split_once('.')?;
@@ -133,7 +132,7 @@ fn without_unique(name: &str) -> Option<String> {
     is_plain.then(|| format!("{number}.{extension}"))
 }
 
-/// An id as it stands in names: a number from 1 on.
+/// Parses an id in a name: a number from 1 on.
 pub(super) fn parse_id(text: &str) -> Option<BackupId> {
     let is_plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
     text.parse().ok().filter(|_| is_plain)
@@ -143,7 +142,7 @@ pub(super) fn temp_name(name: &str) -> String {
     format!(".{name}{TEMP_SUFFIX}")
 }
 
-/// Whether a file was being written when whoever wrote it ended: one of ours or RocksDB's, some of whose begin with a dot.
+/// Whether a file is an unfinished leftover, ours or RocksDB's. Some of RocksDB's begin with a dot.
 pub(super) fn is_temp_name(name: &str) -> bool {
     name.ends_with(TEMP_SUFFIX)
 }

@@ -1,4 +1,4 @@
-//! Makes a directory the database that a backup holds. CURRENT goes first and comes last: in between the directory does not
+//! Restores a backup to a directory. CURRENT is removed first and installed last: in between the directory does not
 //! open, and does not pass for another database.
 
 use std::collections::BTreeSet;
@@ -21,17 +21,17 @@ use crate::version::recover;
 /// How a backup is restored.
 #[derive(Clone, Debug, Default)]
 pub struct RestoreOptions {
-    /// Where the logs go, if not into the database's directory. Logs there of the same database are deleted, unless they are
-    /// kept. Refused where a database restored to another directory would lose them: a copy beside its original needs a
-    /// `wal_dir` of its own.
+    /// Directory for the logs; the database's directory if `None`. Existing logs of the same database are deleted
+    /// unless kept. Refused if a database elsewhere would lose them: a copy beside its original needs its own
+    /// `wal_dir`.
     pub wal_dir: Option<PathBuf>,
-    /// Leaves logs that are there, with the ingested tables that they name, for the database to go on with: for a backup
-    /// that has no logs of its own, being made after a flush. They must follow it without a gap. What went to no log does
-    /// not come back: writes with `disable_wal`, ingests from behind, and families made since.
+    /// Keeps existing logs, with the ingested tables they name, for the database to continue with. Requires a backup
+    /// without logs, made after a flush; the logs must follow it without a gap. Unlogged changes do not come back:
+    /// writes with `disable_wal`, ingests from behind, and families created since.
     pub keep_log_files: bool,
 }
 
-/// The directories that are restored.
+/// The directories to restore to.
 #[derive(Clone)]
 pub(super) struct Places {
     pub db: PathBuf,
@@ -71,10 +71,10 @@ pub(super) fn restore(
     install_current(vfs, &places.db, manifest)
 }
 
-/// The MANIFEST that a backup's CURRENT names.
+/// The MANIFEST named by the backup's CURRENT.
 ///
 /// # Errors
-/// `Corruption`: it has none, or none of that number.
+/// `Corruption`: no CURRENT, or its MANIFEST is not in the backup.
 fn manifest_of(store: &Store, backup: &Backup) -> Result<FileNumber> {
     let number = read_current(&*store.vfs, &store.private_dir(backup.id))?;
     let name = file_name::format(FileType::Manifest, number);
@@ -85,11 +85,11 @@ fn manifest_of(store: &Store, backup: &Backup) -> Result<FileNumber> {
     Err(Error::corruption(what).at_path(store.private_dir(backup.id)))
 }
 
-/// Logs with the backup's id may be deleted where its database is replaced, or was in a restore that did not end: that one
-/// left LOCK without CURRENT, and LOCK is durable before any log is brought.
+/// Logs with the backup's id may be deleted if their database is replaced, or was in an interrupted restore. An
+/// interrupted restore leaves LOCK without CURRENT, and LOCK is durable before any log is copied.
 ///
 /// # Errors
-/// `InvalidArgument`: there are such logs, and the database that they are of lies elsewhere.
+/// `InvalidArgument`: such logs exist, and their database lies elsewhere.
 fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) -> Result<()> {
     let vfs = &*store.vfs;
     let own = log_owner(
@@ -114,10 +114,10 @@ fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) 
     Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
 }
 
-/// The logs in a directory of their own that are neither of the database that is there nor of the backup's.
+/// Other databases' logs in a separate log directory: neither the existing database's nor the backup's.
 ///
 /// # Errors
-/// `InvalidArgument`: one of them is in the way of one of the backup's.
+/// `InvalidArgument`: one of them has the name of a log of the backup.
 fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTreeSet<String>> {
     let vfs = &*store.vfs;
     if places.logs == places.db {
@@ -139,7 +139,7 @@ fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTr
     }
 }
 
-/// Removes the database that is there. Files that are no database's stay, and logs of `others`.
+/// Removes the existing database. Keeps logs of `others` and files of no database.
 fn clear(vfs: &dyn Vfs, places: &Places, (kept, others): (Option<&Kept>, &BTreeSet<String>)) -> Result<()> {
     remove_files(vfs, &places.db, |kind, _| kind == FileType::Current)?;
     vfs.sync_dir(&places.db)?;
@@ -152,12 +152,12 @@ fn clear(vfs: &dyn Vfs, places: &Places, (kept, others): (Option<&Kept>, &BTreeS
             kind.is_log() && !stays(kind, number) && !is_of_another(kind, number)
         })?;
     }
-    // A file that came back after a power loss could be taken for one of the backup.
+    // A file reappearing after a power loss could pass for one of the backup.
     vfs.sync_dir(&places.logs)?;
     vfs.sync_dir(&places.db)
 }
 
-/// What [`restore`] may delete: a database's files in its directories, without those that stay by their kind.
+/// Files [`restore`] may delete: a database's files in its directories, except types that always stay.
 pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Result<Vec<PathBuf>> {
     let logs = how.wal_dir.clone().unwrap_or_else(|| db_dir.to_owned());
     let mut found = Vec::new();
@@ -176,7 +176,7 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
     Ok(found)
 }
 
-/// Copies every file but CURRENT, and compares it with its checksum.
+/// Copies every file except CURRENT, and compares all files with their checksums.
 fn bring_all(store: &Store, options: &BackupOptions, backup: Backup, places: &Places) -> Result<()> {
     let (store, places, id): (Store, Places, BackupId) = (store.clone(), places.clone(), backup.id);
     for_each_file(options, backup, move |file, bytes| {

@@ -1,4 +1,4 @@
-//! The backup directory: which backups are there, which of their files, and removing what belongs to none.
+//! The backup directory: lists and loads backups, and removes unused files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use super::{BackupId, BackupInfo};
 use crate::open::create_durable_dir;
 use crate::version::file_name;
 
-/// A backup whose files are all there, with the sizes they should have.
+/// A backup with all its files present, in the expected sizes.
 pub(super) struct Backup {
     pub id: BackupId,
     pub meta: MetaFile,
-    /// One for each in `meta.files`.
+    /// One for each entry of `meta.files`.
     pub file_bytes: Vec<u64>,
 }
 
@@ -41,12 +41,12 @@ impl Backup {
 pub(super) struct Store {
     pub vfs: Arc<dyn Vfs>,
     pub dir: PathBuf,
-    /// Whether what is written is synced.
+    /// Whether to sync writes.
     pub syncs: bool,
 }
 
 impl Store {
-    /// Makes the directory and those in it, where they are not there.
+    /// Creates the directory and its subdirectories if missing.
     pub fn create_dirs(&self) -> Result<()> {
         for dir in ["", META_DIR, PRIVATE_DIR, SHARED_DIR, SHARED_CHECKSUM_DIR] {
             let dir = if dir.is_empty() { self.dir.clone() } else { self.dir.join(dir) };
@@ -64,12 +64,12 @@ impl Store {
         Ok(ids.into_iter().collect())
     }
 
-    /// All backups, oldest first; an error for a damaged one.
+    /// All backups, oldest first; an error for each damaged one.
     pub fn load_all(&self) -> Result<Vec<Result<Backup>>> {
         Ok(self.ids()?.into_iter().map(|id| self.load(id)).collect())
     }
 
-    /// Reads what a backup consists of, and looks whether its files are there.
+    /// Reads a backup's meta file, and checks its files' presence and sizes.
     pub fn load(&self, id: BackupId) -> Result<Backup> {
         self.check_exists(id)?;
         let meta = self.read_meta(id)?;
@@ -113,7 +113,7 @@ impl Store {
         }
     }
 
-    /// Gives a backup, all of whose files are whole and synced, its name: from then on it is there.
+    /// Creates a backup's meta file; from then on the backup exists. All its files must be complete and synced.
     pub fn publish(&self, id: BackupId, meta: &MetaFile) -> Result<()> {
         let path = self.meta_path(id);
         let temp = self.dir.join(META_DIR).join(temp_name(&id.to_string()));
@@ -127,19 +127,19 @@ impl Store {
         self.sync_dir(META_DIR)
     }
 
-    /// Removes backups, and then every file that belongs to none.
+    /// Removes backups, and then every file used by none.
     pub fn remove(&self, ids: &[BackupId]) -> Result<()> {
-        // The newest last: whatever interrupts this, the newest that was to stay is there.
+        // Oldest first: an interrupted purge still has the newest backups.
         for id in ids {
             self.vfs.remove_file(&self.meta_path(*id))?;
         }
-        // A backup whose files went before its name would be damaged.
+        // The meta file's removal must be durable first: a backup without its files would be damaged.
         self.sync_dir(META_DIR)?;
         self.collect_garbage()
     }
 
-    /// Removes what interrupted calls left, and files of backups that are gone. What a backup uses whose list of files
-    /// cannot be read is not known, so shared files stay while there is one.
+    /// Removes leftovers of interrupted calls, and files of removed backups. Shared files stay while any meta file is
+    /// unreadable: the files it lists are unknown.
     pub fn collect_garbage(&self) -> Result<()> {
         let ids = self.ids()?;
         self.remove_files(&self.dir.join(META_DIR), is_temp_name)?;
@@ -167,7 +167,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the files of a backup that is not there. What somebody else put beside them stays.
+    /// Removes the files of a removed backup. Foreign files beside them stay.
     fn remove_private(&self, dir: &Path) -> Result<()> {
         self.remove_files(dir, |name| file_name::parse(name).is_some() || is_temp_name(name))?;
         self.vfs.remove_dir(dir).or_else(|error| {
@@ -181,7 +181,7 @@ impl Store {
         names.iter().filter(|name| is_superfluous(name)).try_for_each(|name| self.vfs.remove_file(&dir.join(name)))
     }
 
-    /// Syncs one of the directories in this one.
+    /// Syncs a subdirectory of the backup directory.
     pub fn sync_dir(&self, name: &str) -> Result<()> {
         if self.syncs { self.vfs.sync_dir(&self.dir.join(name)) } else { Ok(()) }
     }
@@ -196,7 +196,7 @@ impl Store {
 }
 
 /// # Errors
-/// `Corruption`: a file has not as many bytes as a backup says.
+/// `Corruption`: the file's size differs from the backup's record.
 pub(super) fn check_bytes(id: BackupId, path: &Path, expected: Option<u64>, found: u64) -> Result<()> {
     match expected {
         Some(expected) if expected != found => {

@@ -1,4 +1,4 @@
-//! Checks logs: that they can be replayed, and that every batch in them is one.
+//! Checks logs: they replay, and every batch in them is well-formed.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,22 +16,22 @@ use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 
-/// The logs that belong to a database.
+/// The logs of a database.
 pub(super) struct FoundLogs {
     /// Ascending.
     pub own: Vec<FoundLog>,
-    /// RocksDB's that may be needed.
+    /// RocksDB logs that may be needed.
     pub rocksdbs: BTreeSet<FileNumber>,
     pub bytes: u64,
 }
 
 impl Check<'_> {
-    /// Also reports logs that are missing.
+    /// Finds the logs. Reports missing ones.
     pub(super) fn find_logs(&mut self) -> Result<FoundLogs> {
         let needed = self.recovered.families.iter().map(|family| family.log_number).min().unwrap_or_default();
         let needed = needed.max(self.recovered.min_log_to_keep);
         let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
-        // A header that cannot be read is reported when the log itself is checked.
+        // An unreadable header is reported when the log itself is checked.
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
         let row = row::find(&*vfs, &dir, (self.database(), self.recovered.log_row), head)?;
         row.missing.iter().for_each(|log| self.report.problem(log.error(&dir)));
@@ -127,7 +127,7 @@ impl Check<'_> {
     }
 }
 
-/// As [`check_batch`], of an ingest and the batch that rides with it. Notes its tables.
+/// As [`check_batch`], for an ingest and its batch. Notes the ingest.
 fn check_ingest(
     report: &mut CheckReport,
     payload: &[u8],
@@ -148,7 +148,7 @@ fn check_ingest(
     Ok(Some((first, last)))
 }
 
-/// Returns the first and the last number of the batch; `None` where it changes nothing.
+/// Returns the batch's first and last sequence number; `None` if it is empty.
 fn check_batch(report: &mut CheckReport, payload: &[u8]) -> Result<Option<(SeqNo, SeqNo)>> {
     let mut batch = BatchReader::new(payload)?;
     let (first, count) = (batch.seq(), u64::from(batch.declared_count()));

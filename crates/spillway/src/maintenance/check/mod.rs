@@ -1,5 +1,5 @@
-//! Checks a database's files without opening it: every checksum, and every rule that its files keep between them. Writes
-//! nothing and takes no lock.
+//! Checks a database's files without opening it: every checksum, and every invariant between files. Writes nothing and
+//! takes no lock.
 
 mod logs;
 mod tables;
@@ -17,16 +17,16 @@ use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::recover::{self, Recovered};
 use crate::version::table_file::FileMeta;
 
-/// Problems that a report lists; a database with more needs no longer list.
+/// Problems listed in a report; more are only counted.
 const PROBLEMS_MAX: usize = 1000;
 
-/// What a check is told about the database.
+/// Options of a check.
 #[derive(Clone)]
 pub struct CheckOptions {
     pub vfs: Arc<dyn Vfs>,
-    /// Orders of keys that are not built in, for families that have one.
+    /// Key orders that are not built in.
     pub orders: Vec<UserOrder>,
-    /// `wal_dir`: where the logs lie, if not in the database's directory.
+    /// `wal_dir`: directory of the logs; the database's directory if `None`.
     pub log_dir: Option<PathBuf>,
 }
 
@@ -36,21 +36,21 @@ impl Default for CheckOptions {
     }
 }
 
-/// How far a check has come.
+/// Progress of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckStep<'a> {
-    /// The file that is read next.
+    /// The file to read next.
     pub path: &'a Path,
     pub bytes_done: u64,
     pub bytes_total: u64,
 }
 
-/// Something wrong, and where.
+/// A problem and its location.
 #[derive(Clone, Debug)]
 pub struct Problem(pub Error);
 
 impl Problem {
-    /// Nothing is damaged: it is a feature that this version does not have.
+    /// Whether the files use a feature unknown to this version, rather than being damaged.
     pub fn is_unsupported(&self) -> bool {
         self.0.kind() == ErrorKind::Unsupported
     }
@@ -67,10 +67,10 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What a check found.
+/// Result of a check.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
-    /// 0 where none could be read.
+    /// 0 if none could be read.
     pub manifest: FileNumber,
     /// RocksDB wrote the MANIFEST, or an export did.
     pub is_rocksdbs: bool,
@@ -84,18 +84,18 @@ pub struct CheckReport {
     pub log_batches: u64,
     /// Changes in the logs' batches.
     pub log_changes: u64,
-    /// The last number in tables and logs.
+    /// The last sequence number in tables and logs.
     pub last_seq: SeqNo,
-    /// Files that nothing refers to; the next open for writing deletes them.
+    /// Unreferenced files; the next open for writing deletes them.
     pub superfluous: Vec<PathBuf>,
-    /// What is unusual and harmless.
+    /// Harmless oddities.
     pub notes: Vec<String>,
-    /// Empty where the database is whole.
+    /// Empty if the database is whole.
     pub problems: Vec<Problem>,
     /// Problems beyond those listed.
     pub problems_left_out: u64,
-    /// The MANIFEST went on during the check: somebody has the database open for writing, and problems may be files
-    /// that came or went meanwhile.
+    /// The MANIFEST changed during the check: the database is open for writing, and problems may be files created or
+    /// deleted meanwhile.
     pub changed_meanwhile: bool,
 }
 
@@ -112,16 +112,16 @@ impl CheckReport {
         }
     }
 
-    /// Lists an error, if there is one.
+    /// Lists the error, if any.
     fn take<T>(&mut self, result: Result<T>) -> Option<T> {
         result.map_err(|error| self.problem(error)).ok()
     }
 }
 
-/// Is told of every file before it is read.
+/// Called with every file before it is read.
 pub type Progress<'a> = &'a mut dyn FnMut(&CheckStep<'_>);
 
-/// Checks the database at `dir`. Damage is no error here: it is in the report.
+/// Checks the database at `dir`. Damage is returned in the report.
 ///
 /// # Errors
 /// `InvalidArgument`: there is no database at `dir`. `Io`: the directory could not be read.
@@ -164,7 +164,7 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     Ok(report)
 }
 
-/// Whether a directory without CURRENT has files that only a database has.
+/// Whether a directory without CURRENT has tables or MANIFESTs.
 fn was_database(options: &CheckOptions, dir: &Path) -> Result<bool> {
     if !options.vfs.exists(dir)? {
         return Ok(false);
@@ -182,9 +182,9 @@ struct Check<'a> {
     progress: Progress<'a>,
     bytes_done: u64,
     bytes_total: u64,
-    /// Tables' files that have been read: virtual tables can share one.
+    /// Table files read so far: virtual tables may share a file.
     verified: BTreeSet<FileNumber>,
-    /// Ingests that the logs hold, those that were linked since included.
+    /// Ingests in the logs, linked or not.
     queued: Vec<IngestRecord>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks tables: each for itself, against what the MANIFEST says of it, and against its neighbours.
+//! Checks each table by itself, against the MANIFEST, and against its neighbours.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::version::log_life::LogsOnDemand;
 use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::FileMeta;
 
-/// A table that a log names and that has no level yet.
+/// A table named by a log, without a level yet.
 pub(super) struct QueuedTable<'a> {
     pub family: &'a RecoveredFamily,
     pub meta: FileMeta,
 }
 
 impl<'a> Check<'a> {
-    /// The tables of ingests that no flush has linked.
+    /// The tables of ingests not linked yet.
     pub(super) fn queued_tables(&self) -> Vec<QueuedTable<'a>> {
         let mut tables = Vec::new();
         let recovered = self.recovered;
@@ -98,7 +98,7 @@ impl Check<'_> {
         }
     }
 
-    /// Returns the table's entries.
+    /// Returns the table's number of entries.
     fn check_table(&mut self, path: &Path, meta: &FileMeta, order: &InternalOrder) -> Result<u64> {
         let file = match self.vfs().open(path) {
             Err(error) if error.is_not_found() => return Err(Error::corruption("the table is missing")),
@@ -146,8 +146,8 @@ fn table_name(meta: &FileMeta) -> String {
     file_name::format(FileType::Table, meta.number)
 }
 
-/// Entries lie within the span of keys and of numbers that the MANIFEST gives. Returns how many there are, pieces of
-/// range tombstones among them.
+/// Checks entries against the MANIFEST's bounds of keys and sequence numbers. Returns the number of entries, range
+/// tombstone fragments included.
 fn check_span(table: &Arc<dyn Table>, meta: &FileMeta, order: &InternalOrder) -> Result<u64> {
     let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
     let mut cursor = table.clone().cursor(&options);
@@ -167,7 +167,7 @@ fn check_span(table: &Arc<dyn Table>, meta: &FileMeta, order: &InternalOrder) ->
         return Err(outside("ends above the largest key", cursor.key()));
     }
     cursor.status()?;
-    // The keys of tombstones are cut to the table's span when they are read, so only their numbers must fit.
+    // Reading cuts tombstones to the table's bounds, so only their sequence numbers are checked.
     let tombstones = table.tombstones();
     let fragments = tombstones.iter().flat_map(|all| all.fragments());
     for seq in fragments.flat_map(|fragment| &fragment.seqs) {

@@ -1,4 +1,4 @@
-//! The tables of one family, in a directory of their own: what another database imports by ingesting them.
+//! Exports one family's tables to a directory, for another database to ingest.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Export: another directory, which RocksDB opens. Everything private is left out, our log and the MANIFEST's fence and
-//! tags, or written as RocksDB writes it: tables of kinds that it does not know.
+//! Export: a copy of the database for RocksDB to open. Omits our WAL and the MANIFEST's fence and tags; rewrites tables
+//! of formats unknown to RocksDB.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,18 +20,17 @@ use crate::version::snapshot::ManifestSnapshot;
 mod family;
 mod tables;
 
-/// Flushes tried before an export gives up finding an instant at which nothing is in memory.
+/// Flushes tried before giving up on an instant with empty memtables.
 const ATTEMPTS_MAX: usize = 10;
 
-/// How an export is made.
+/// Options of an export.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExportOptions {
-    /// Copies tables even where they could be linked: for a directory that is to be moved to another disk or changed in
-    /// place.
+    /// Copies tables instead of linking: for a directory to be moved to another disk or changed in place.
     pub copy_tables: bool,
 }
 
-/// What was exported.
+/// Totals of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExportSummary {
     pub families: usize,
@@ -51,18 +50,18 @@ impl Copier<'_> {
         Ok(summary)
     }
 
-    /// The state at an instant at which every family is in tables only. Its versions pin the tables (Q3).
+    /// Captures an instant with every family in tables only. Its versions pin the tables (Q3).
     fn capture_flushed(&self) -> Result<(ManifestSnapshot, Vec<Arc<Family>>)> {
         for _ in 0..ATTEMPTS_MAX {
             let families: Vec<_> = self.core.families.load().iter().cloned().collect();
             self.flusher.flush_families(&families.iter().collect::<Vec<_>>())?;
-            // The manifest lock keeps versions as they are; a write after the test goes to memtables, not to them.
+            // The manifest lock freezes versions: a write after the check changes memtables only.
             let manifest = self.installer.manifest.lock();
             if self.core.is_all_in_tables() {
                 let mut snapshot = self.installer.manifest_snapshot(Vec::new());
                 let families = self.core.families.load().iter().cloned().collect();
                 drop(manifest);
-                // No log comes along.
+                // Logs are not exported.
                 snapshot.min_log_to_keep = FileNumber(0);
                 snapshot.families.iter_mut().for_each(|family| family.log_number = FileNumber(0));
                 return Ok((snapshot, families));

@@ -1,5 +1,5 @@
-//! The tables of an export: linked or copied where they are RocksDB's, and written anew as block-based tables, entry by
-//! entry, where they are files of ours, parts of files, or have range tombstones beyond their bounds. The database itself stays as it is.
+//! An export's tables. RocksDB's own are linked or copied. Rewritten as block-based tables, entry by entry: our
+//! formats, virtual tables, and tables with range tombstones beyond their bounds. The database is not changed.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::maintenance::export::ExportOptions;
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::{FileMeta, TableFile};
 
-/// Write-back is started whenever so many bytes were written, so that the sync at the end finds little to do.
+/// Starts write-back every so many bytes, to shorten the final sync.
 const BYTES_PER_SYNC: u64 = 1 << 20;
 
-/// Brings the tables of one family.
+/// Exports the tables of one family.
 pub(super) struct TableExport<'a> {
     pub context: &'a Context,
     pub staging: &'a Staging,
@@ -28,7 +28,7 @@ pub(super) struct TableExport<'a> {
 }
 
 impl TableExport<'_> {
-    /// Brings a table of `level`. Returns its metadata where it is not what it was.
+    /// Exports a table of `level`. Returns its new metadata if the table was rewritten.
     ///
     /// # Errors
     /// The table's and the file system's.
@@ -36,7 +36,7 @@ impl TableExport<'_> {
         if !self.is_rocksdbs(table)? || reaches_out(table)? {
             return self.rewrite(level, table).map(Some);
         }
-        table.with(|table| table.verify())?; // linked or copied as it is, it would pass for whole
+        table.with(|table| table.verify())?; // damage must not pass unnoticed into the export
         let path = self.context.table_path(table.number());
         match self.options.copy_tables {
             true => self.staging.copy(&path, Some(table.meta.file_bytes))?,
@@ -54,8 +54,8 @@ impl TableExport<'_> {
         Ok(format.map_err(|e| e.at_path(path))?.is_rocksdbs())
     }
 
-    /// Every version of every key comes along: what snapshots or older tables need of them is not known here. The bounds
-    /// stay, which other tables of the level respect.
+    /// Keeps every version of every key: snapshots or older tables may need them. Keeps the bounds: neighbours in the
+    /// level rely on them.
     fn rewrite(&self, level: usize, table: &Arc<TableFile>) -> Result<FileMeta> {
         let path = self.staging.dir().join(file_name::format(FileType::Table, table.number()));
         let summary = self.write(level, table, path.clone()).map_err(|error| error.at_path(path))?;
@@ -63,7 +63,7 @@ impl TableExport<'_> {
             let what = "nothing is left of the table between the bounds that the MANIFEST gives";
             return Err(Error::corruption(what).at_path(self.context.table_path(table.meta.physical_number())));
         }
-        // What names the old file's bytes does not hold of the new one.
+        // These fields describe the old file.
         Ok(FileMeta {
             file_bytes: summary.file_bytes,
             backing: None,
@@ -117,8 +117,8 @@ impl TableExport<'_> {
     }
 }
 
-/// Whether the table has range tombstones that go on beyond its bounds, where they say nothing: whoever takes the file without
-/// the MANIFEST's bounds would have them delete its neighbours' keys.
+/// Whether range tombstones reach beyond the table's bounds, where they are void. Read without the MANIFEST's bounds,
+/// the file would delete neighbouring keys.
 fn reaches_out(table: &TableFile) -> Result<bool> {
     let all = table.open()?.tombstones();
     Ok(all.is_some_and(|all| !Arc::ptr_eq(&all, &table.meta.tombstones_inside(&all))))

@@ -1,4 +1,4 @@
-//! Which families there were, where the MANIFEST does not tell: by the tables' properties, the OPTIONS file and the logs.
+//! Recovers families missing from the MANIFEST: from table properties, the OPTIONS file and the logs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -14,18 +14,18 @@ use crate::open::replay::row::numbers_in;
 use crate::version::file_name::{self, FileType};
 use crate::version::replay::RecoveredFamily;
 
-/// An OPTIONS file is not read past this.
+/// Largest OPTIONS file read.
 const OPTIONS_BYTES_MAX: u64 = 16 << 20;
 
-/// Families by id: what the MANIFEST said of them, and what else is known.
+/// Families by id, from the MANIFEST and other files.
 pub(super) struct Families {
     pub known: BTreeMap<FamilyId, RecoveredFamily>,
-    /// What was supposed.
+    /// Assumptions made, as text.
     pub doubts: Vec<String>,
 }
 
 impl Families {
-    /// Those that the MANIFEST names; the default one is always there.
+    /// The MANIFEST's families, and always the default one.
     pub fn of(recovered: impl IntoIterator<Item = RecoveredFamily>) -> Families {
         let mut known: BTreeMap<_, _> = recovered.into_iter().map(|family| (family.id, family)).collect();
         let default = known.entry(FamilyId::DEFAULT).or_insert_with(|| empty(FamilyId::DEFAULT));
@@ -33,7 +33,7 @@ impl Families {
         Families { known, doubts: Vec::new() }
     }
 
-    /// Notes what a table says of its family.
+    /// Adds a table's family, by its properties.
     pub fn note_table(&mut self, table: &WholeTable) -> FamilyId {
         let properties = &table.properties;
         let id = FamilyId(properties.family_id.unwrap_or(0));
@@ -47,7 +47,7 @@ impl Families {
         id
     }
 
-    /// Names the families that have no name, those that only the logs write to included.
+    /// Names the unnamed families, including families found only in logs.
     pub fn name_the_rest(&mut self, vfs: &dyn Vfs, dir: &Path, of_logs: &BTreeSet<FamilyId>) {
         for id in of_logs {
             self.known.entry(*id).or_insert_with(|| empty(*id));
@@ -59,7 +59,7 @@ impl Families {
         free.retain(|name| !taken.contains(name));
         let nameless = self.known.values_mut().filter(|family| family.name.is_empty());
         let nameless: Vec<_> = nameless.collect();
-        // Both are in the order in which families were made.
+        // Both are in order of creation.
         let names: Vec<Option<String>> = match free.len() == nameless.len() {
             true => free.into_iter().map(Some).collect(),
             false => vec![None; nameless.len()],
@@ -75,7 +75,8 @@ impl Families {
         }
     }
 
-    /// The OPTIONS file is written anew when a family is dropped, and files of that one can remain.
+    /// Doubts families missing from the OPTIONS file. Dropping a family rewrites the file, but the family's own files
+    /// may remain.
     fn doubt_dropped(&mut self, stored: Option<&[String]>) {
         let Some(stored) = stored else { return };
         let is_unknown = |family: &&RecoveredFamily| !family.name.is_empty() && !stored.contains(&family.name);
@@ -101,7 +102,7 @@ fn empty(id: FamilyId) -> RecoveredFamily {
     }
 }
 
-/// The families that the newest OPTIONS file names.
+/// The families named by the newest OPTIONS file.
 fn stored_names(vfs: &dyn Vfs, dir: &Path) -> Option<Vec<String>> {
     let newest = numbers_in(vfs, dir, FileType::Options).ok()?.last().copied()?;
     let path = dir.join(file_name::format(FileType::Options, newest));

@@ -1,4 +1,4 @@
-//! What the logs say beside the writes in them: which numbers and tables ingests had, where each log ends, what is damaged.
+//! Surveys the logs: ingests with their numbers and tables, each log's end, and damage.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -17,25 +17,25 @@ use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 
-/// The logs in the directory.
+/// Findings of all logs in the directory.
 #[derive(Default)]
 pub(super) struct LogSurvey {
     pub ingests: Vec<IngestRecord>,
-    /// Families that the logs write to.
+    /// Families written to by the logs.
     pub families: BTreeSet<FamilyId>,
-    /// The last merge of each family.
+    /// The sequence number of each family's last merge.
     pub merges: BTreeMap<FamilyId, SeqNo>,
     pub last_seq: SeqNo,
-    /// The logs there are.
+    /// The live WAL range.
     pub row: Option<LogRow>,
-    /// Where each log's history ends, as the next one begins: noted nowhere else once the MANIFEST is lost.
+    /// Ends of cut-off logs: from the MANIFEST, or inferred from the next log's first number.
     pub ends: Vec<LogEnd>,
-    /// Damaged logs' files, and what is wrong.
+    /// Paths of damaged or missing logs, and the problem.
     pub damaged: BTreeMap<PathBuf, String>,
 }
 
-/// Whose logs in `log_dir` a repair of the database in `dir` reads: where neither its MANIFEST nor IDENTITY tells, those of
-/// the only database that has some there.
+/// Returns the database id of logs in `log_dir` to repair. If neither MANIFEST nor IDENTITY has it, the id of the only
+/// database with logs there.
 ///
 /// # Errors
 /// `InvalidArgument`: several databases have logs there.
@@ -59,7 +59,7 @@ pub(super) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Reco
     }
 }
 
-/// A record that takes numbers.
+/// A record with sequence numbers.
 struct Numbered {
     offset: u64,
     first: SeqNo,
@@ -67,7 +67,7 @@ struct Numbered {
 }
 
 impl LogSurvey {
-    /// Reads all logs of the database `own` in `dir` that `old`, what the MANIFEST says, does not call superfluous.
+    /// Reads all logs of database `own` in `dir`, except logs before the live range of `old` (the MANIFEST).
     ///
     /// # Errors
     /// The file system's.
@@ -91,7 +91,7 @@ impl LogSurvey {
         Ok(survey)
     }
 
-    /// Says which logs of the row that the MANIFEST names are gone.
+    /// Reports missing logs of the MANIFEST's live WAL range.
     ///
     /// # Errors
     /// The file system's.
@@ -111,7 +111,7 @@ impl LogSurvey {
         }
     }
 
-    /// Every record that can be read. What is malformed in a record is for replay to pass over.
+    /// Reads every readable record. Skips malformed ones, as replay will.
     fn read(&mut self, vfs: &dyn Vfs, path: &Path, options: ReplayOptions) -> Result<Vec<Numbered>> {
         let mut records = Vec::new();
         let options = ReplayOptions { mode: RecoveryMode::SkipAnyCorruptedRecords, ..options };
@@ -133,7 +133,7 @@ impl LogSurvey {
             RecordKind::LargeBatch => {
                 let large = LargeBatchRecord::decode(record.payload)?;
                 self.families.extend(&large.families);
-                self.merges.extend(large.families.iter().map(|family| (*family, large.last()))); // there may be some
+                self.merges.extend(large.families.iter().map(|family| (*family, large.last()))); // may include merges
                 Ok(Some((large.first, large.last())))
             }
             RecordKind::Ingest => {
@@ -162,7 +162,7 @@ impl LogSurvey {
         Ok(count.checked_sub(1).and_then(|rest| first.checked_add(rest)).map(|last| (first, last)))
     }
 
-    /// A log that a crash cut off may hold writes behind the end that recovery gave it. The next log took their numbers.
+    /// A log cut off by a crash may hold writes past its recovered end. The next log reused their numbers.
     fn find_ends(&mut self, logs: &[(FileNumber, Vec<Numbered>)]) {
         let mut next_first = SeqNo::MAX;
         for (number, records) in logs.iter().rev() {

@@ -1,4 +1,4 @@
-//! The directory `lost/` of a database: what a repair took out of it, and what it replaced. Nothing in it is deleted.
+//! A database's directory `lost/`: files removed or replaced by a repair. Nothing in it is deleted.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,9 @@ use vfs::{IfExists, IoClass, Vfs};
 use crate::open::create_durable_dir;
 use crate::version::file_name;
 
-/// Its name.
 pub(crate) const LOST_DIR: &str = "lost";
 
-/// Files under one name that are kept. One more replaces the last.
+/// Copies kept under one name. Further ones overwrite the last.
 const COPIES_MAX: u32 = 1000;
 
 pub(crate) struct Lost<'a> {
@@ -24,7 +23,7 @@ impl<'a> Lost<'a> {
         Lost { vfs, dir: database.join(LOST_DIR) }
     }
 
-    /// Where a file of that name is that was moved here before; the latest of several.
+    /// Returns the path of a file `name` moved here before; the latest of several.
     ///
     /// # Errors
     /// The file system's.
@@ -40,21 +39,21 @@ impl<'a> Lost<'a> {
         Ok(found)
     }
 
-    /// Moves a file here. Returns where it is now.
+    /// Moves a file here. Returns its new path.
     ///
     /// # Errors
     /// The file system's.
     pub fn take(&self, path: &Path) -> Result<PathBuf> {
         let to = self.free_path(path)?;
         if self.vfs.rename(path, &to).is_err() {
-            copy(self.vfs, path, &to)?; // on another file system, as a directory of logs may be
+            copy(self.vfs, path, &to)?; // another file system, as `wal_dir` may be
             self.vfs.sync_dir(&self.dir)?;
             self.vfs.remove_file(path)?;
         }
         Ok(to)
     }
 
-    /// Keeps what is in a file that stays where it is, and may go later.
+    /// Links or copies a file here. The original stays in place and may be deleted later.
     ///
     /// # Errors
     /// The file system's.
@@ -66,7 +65,7 @@ impl<'a> Lost<'a> {
         Ok(to)
     }
 
-    /// Keeps a copy of a file that is to be replaced under its name.
+    /// Copies a file here, before its original is replaced.
     ///
     /// # Errors
     /// The file system's.
@@ -74,7 +73,7 @@ impl<'a> Lost<'a> {
         copy(self.vfs, path, &self.free_path(path)?)
     }
 
-    /// Writes a file of text.
+    /// Writes a text file.
     ///
     /// # Errors
     /// The file system's.
@@ -84,7 +83,7 @@ impl<'a> Lost<'a> {
         file.sync(IoClass::Other)
     }
 
-    /// Makes what was done here survive a power loss.
+    /// Makes all changes here durable.
     ///
     /// # Errors
     /// The file system's.
@@ -92,7 +91,7 @@ impl<'a> Lost<'a> {
         if self.vfs.exists(&self.dir)? { self.vfs.sync_dir(&self.dir) } else { Ok(()) }
     }
 
-    /// A number that no file here reaches.
+    /// Returns a number above all files here.
     ///
     /// # Errors
     /// The file system's.

@@ -1,4 +1,4 @@
-//! The old MANIFEST, as far as it can be read: the first source of a repair.
+//! The readable part of the old MANIFEST: the first source of a repair.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,21 +15,21 @@ use crate::version::manifest::manifest_path;
 use crate::version::recover::{Recovered, recover};
 use crate::version::replay::Replay;
 
-/// What is left of the MANIFEST.
+/// The readable part of the MANIFEST.
 pub(super) struct OldManifest {
-    /// `None` where not even one record could be read.
+    /// `None` if no family could be recovered.
     pub recovered: Option<Recovered>,
-    /// What is wrong with it; `None` where it is whole.
+    /// The damage; `None` if the MANIFEST is whole.
     pub damage: Option<String>,
-    /// Families that were dropped, as far as it says so.
+    /// Dropped families, by the readable part.
     pub dropped: BTreeSet<FamilyId>,
 }
 
 impl OldManifest {
-    /// Reads the MANIFEST that CURRENT names; the newest one, where CURRENT is no help.
+    /// Reads the MANIFEST named by CURRENT; the newest one if CURRENT is unusable.
     ///
     /// # Errors
-    /// `Unsupported`: it says what this version does not know. The file system's.
+    /// `Unsupported`: contents unknown to this version. The file system's.
     pub fn read(vfs: &dyn Vfs, dir: &Path) -> Result<OldManifest> {
         let damage = match recover(vfs, dir) {
             Ok(recovered) => {
@@ -57,7 +57,7 @@ impl OldManifest {
     }
 }
 
-/// Every edit that can be read.
+/// Replays every readable edit.
 fn read_rest(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<Replay> {
     let mut replay = Replay::lenient();
     let mut reader = FramedReader::open(vfs, &manifest_path(dir, number), None, IoClass::Manifest)?;

@@ -1,11 +1,10 @@
-//! Repair: a new MANIFEST for a database that lost files, made of what is left. Keeps V3, V4, Q1; D2 as far as what is left
-//! allows.
+//! Repair: makes a new MANIFEST for a damaged database from its remaining files. Keeps V3, V4, Q1; D2 as far as the
+//! files allow.
 //!
-//! The old MANIFEST is the first source: where it can be read, tables keep level, bounds and numbers, and files that it does
-//! not name do not count. For the rest the tables tell: their family by their properties, their place by what is in them
-//! (`order`). The logs are replayed as ever, or salvaged where they are damaged. Nothing is deleted: what does not count any
-//! more lies in `lost/`. Until CURRENT is replaced the directory is what it was, less what was moved to `lost/` because it
-//! did not count; a repair that was interrupted is begun again.
+//! The old MANIFEST is the first source: its readable part gives tables their level, bounds and numbers. If it is
+//! whole, unnamed files are superfluous. Otherwise tables supply the rest: family from properties, level from contents
+//! (`order`). The logs are replayed, or salvaged if damaged. Nothing is deleted: files set aside go to `lost/`. Until
+//! CURRENT is replaced, only those moves change existing files; an interrupted repair can be repeated.
 
 mod families;
 mod logs;
@@ -34,14 +33,12 @@ use crate::open::engine::Engine;
 
 pub use report::{LostTable, RepairReport, RepairedFamily};
 
-/// Makes the database in `dir` one that opens, of what is left of it. `options` are those it is opened with: comparators
-/// that are not built in have to be there, families need not be named. A database that nothing is wrong with stays as it
-/// is, but for leftovers of a crash.
+/// Makes the damaged database in `dir` openable. `options` are as for opening: comparators that are not built in must
+/// be listed, families need not be. An undamaged database is unchanged, except that leftovers of a crash are moved.
 ///
 /// # Errors
 /// `Busy`: it is open. `InvalidArgument`: there is nothing to repair, or it is RocksDB's and `adopt_rocksdb` is false.
-/// `Unsupported`: something in it cannot be read by this version, though nothing is wrong with it. After any error the
-/// repair can be begun again.
+/// `Unsupported`: this version cannot read an undamaged file. After any error the repair can be repeated.
 pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairReport> {
     let dir = dir.as_ref();
     open::validate(options)?;
@@ -65,7 +62,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     Ok(report)
 }
 
-/// The logs as far as they can be read without damage; where there is some, as much of them as can be read.
+/// Opens with the given recovery mode first. On damage or a missing file, salvages the logs.
 fn open_what_is_left(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<std::sync::Arc<Engine>> {
     match open::open_as(dir, options, recovered.clone()) {
         Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => {
@@ -78,7 +75,7 @@ fn open_what_is_left(dir: &Path, options: &OpenOptions, recovered: Recovered) ->
     }
 }
 
-/// All families are opened, and none is made.
+/// Opens every family and creates none.
 fn options_for(options: &OpenOptions, recovered: &Recovered) -> OpenOptions {
     let mut options = options.clone();
     options.families.retain(|(name, _)| recovered.families.iter().any(|family| family.name == *name));
@@ -97,7 +94,7 @@ fn options_for(options: &OpenOptions, recovered: &Recovered) -> OpenOptions {
     options
 }
 
-/// The tables that logs name and no level has.
+/// The tables of all ingests in the logs, linked or not.
 ///
 /// # Errors
 /// The file system's.
@@ -112,7 +109,7 @@ pub(crate) fn queued_tables(
     Ok(shares.flat_map(|share| share.layers.iter().flatten().map(|table| table.meta.number)).collect())
 }
 
-/// How a family is spoken of that has no name.
+/// Stands in for a missing family name.
 fn unnamed(id: FamilyId) -> String {
     format!("family-{}", id.0)
 }

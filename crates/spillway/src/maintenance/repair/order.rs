@@ -1,7 +1,8 @@
-//! Which of two tables a read must come to first, where no MANIFEST tells, and levels that keep to that (V4).
+//! Read order of tables if the MANIFEST is lost, and levels consistent with it (V4).
 //!
-//! All tables are walked together, once. Of a key that several hold, the one with the newest entry goes before the others; a
-//! table with a range tombstone goes before those whose keys it covers, or behind. Nothing else binds two tables.
+//! All tables are merged in one pass. Of tables with the same key, the table with the newest entry goes first. A table
+//! with a range tombstone goes before tables with older covered keys, and after tables with newer ones. No other pairs
+//! are ordered.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,25 +16,25 @@ use vfs::IoClass;
 use crate::version::span::Span;
 use crate::version::table_file::FileMeta;
 
-/// A table that is to be placed.
+/// A table to place.
 pub(super) struct Unplaced {
     pub meta: FileMeta,
     pub table: Arc<dyn Table>,
-    /// What the MANIFEST said, if it did.
+    /// The level in the MANIFEST, if known.
     pub level: Option<usize>,
 }
 
-/// Pairs of places in the list of tables: the first goes before the second.
+/// Pairs of table indices: the first is read before the second.
 pub(super) type Before = BTreeSet<(usize, usize)>;
 
-/// Walks all tables of a family.
+/// Orders all tables of a family.
 ///
 /// # Errors
 /// The tables'.
 pub(super) fn relations(order: &InternalOrder, tables: &[Unplaced]) -> Result<Before> {
     let mut waiting: Vec<usize> = (0..tables.len()).collect();
     let smallest = |i: &usize| tables.get(*i).map_or(&[][..], |table| &table.meta.smallest);
-    waiting.sort_by(|a, b| order.compare(smallest(b), smallest(a))); // the first is taken from the end
+    waiting.sort_by(|a, b| order.compare(smallest(b), smallest(a))); // popped from the end
     let mut walk = Walk { order, tables, active: Vec::new(), covers: Vec::new(), before: Before::new() };
     loop {
         let next = walk.least_key();
@@ -54,14 +55,14 @@ pub(super) fn relations(order: &InternalOrder, tables: &[Unplaced]) -> Result<Be
 struct Walk<'a> {
     order: &'a InternalOrder,
     tables: &'a [Unplaced],
-    /// Cursors that stand on an entry.
+    /// Valid cursors, by table.
     active: Vec<(usize, Box<dyn Cursor>)>,
-    /// Tables with range tombstones that begin at or before the present key.
+    /// Tables with range tombstones, from their smallest key on.
     covers: Vec<(usize, Arc<FragmentedTombstones>)>,
     before: Before,
 }
 
-/// What a table has of one key.
+/// A table's newest entry of one key.
 struct Holder {
     table: usize,
     newest: SeqNo,
@@ -87,7 +88,7 @@ impl Walk<'_> {
         keys.min_by(|a, b| self.order.user.compare(a, b)).map(<[u8]>::to_vec)
     }
 
-    /// Takes all entries of `key` from the cursors, and notes what they say.
+    /// Consumes all entries of `key`, and notes the order they imply.
     fn pass(&mut self, key: &[u8]) -> Result<()> {
         let order = &self.order.user;
         let mut holders: Vec<Holder> = Vec::new();
@@ -111,7 +112,7 @@ impl Walk<'_> {
     fn note_versions(&mut self, holders: &[Holder]) {
         for (at, a) in holders.iter().enumerate() {
             for b in holders.iter().skip(at + 1) {
-                // Of one number twice, as the ingest's that had to be guessed: the file that was made later.
+                // Equal sequence numbers occur if an ingest's was guessed: the later file goes first.
                 let number = |holder: &Holder| self.tables.get(holder.table).map(|table| table.meta.number);
                 let a_first = (a.newest, number(a)) > (b.newest, number(b));
                 self.before.insert(if a_first { (a.table, b.table) } else { (b.table, a.table) });
@@ -130,22 +131,22 @@ impl Walk<'_> {
     }
 }
 
-/// A table's level and, in level 0, its place among the others there: the larger, the earlier it is read.
+/// A table's level, and its epoch in level 0: a larger epoch is read earlier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub level: usize,
     pub epoch: u64,
 }
 
-/// What [`levels`] yields.
+/// Result of [`levels`].
 pub(super) struct Placed {
     /// One for each table.
     pub places: Vec<Place>,
-    /// Files for which no order is right: each has entries that should go before the other's.
+    /// Files without a consistent order: each has both newer and older entries than another.
     pub contradicting: Vec<FileMeta>,
 }
 
-/// Gives every table the level that it had, or else the deepest one that V4 allows; level 0 where there is none.
+/// Assigns each table its old level if V4 allows it, or else the deepest allowed level; level 0 if there is none.
 pub(super) fn levels(order: &InternalOrder, tables: &[Unplaced], before: &Before, num_levels: usize) -> Placed {
     let (sequence, contradicting) = oldest_first(tables, before);
     let mut places: Vec<Option<Place>> = vec![None; tables.len()];
@@ -177,7 +178,7 @@ pub(super) fn levels(order: &InternalOrder, tables: &[Unplaced], before: &Before
     Placed { places, contradicting }
 }
 
-/// All tables in an order in which none comes before one that it goes before. Where that cannot be, older numbers come first.
+/// Topological order, oldest first. Cycles are broken at the oldest table, which is returned as contradicting.
 fn oldest_first(tables: &[Unplaced], before: &Before) -> (Vec<usize>, Vec<FileMeta>) {
     let age =
         |i: &usize| tables.get(*i).map(|table| (table.meta.largest_seq, table.meta.epoch_number, table.meta.number));

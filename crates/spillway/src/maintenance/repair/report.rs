@@ -1,26 +1,26 @@
-//! What a repair found, kept and lost.
+//! Result of a repair.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use base::{FamilyId, SeqNo};
 
-/// What a repair did.
+/// Result of a repair.
 #[derive(Clone, Debug, Default)]
 pub struct RepairReport {
-    /// What was wrong with CURRENT or the MANIFEST; `None` where it was whole, and went on counting.
+    /// Damage to CURRENT or the MANIFEST; `None` if both were whole.
     pub manifest: Option<String>,
-    /// The families that the database has now, ascending by id.
+    /// The database's families after the repair, ascending by id.
     pub families: Vec<RepairedFamily>,
-    /// Tables that are lost, in whole or in part, or were not there.
+    /// Tables lost in whole or in part, or missing.
     pub lost: Vec<LostTable>,
-    /// What is wrong with logs. What could be read of them is in the database.
+    /// Damage to logs. Their readable part is in the database.
     pub logs: Vec<String>,
-    /// Files that were whole and belonged to nothing: leftovers of a crash. They lie in `lost/` too.
+    /// Undamaged, unreferenced files: leftovers of a crash. They are in `lost/` too.
     pub superfluous: Vec<PathBuf>,
-    /// What could not be known, and what was supposed in its place.
+    /// Unknowns, and the assumptions made.
     pub doubts: Vec<String>,
-    /// The last number in the database.
+    /// The last sequence number in the database.
     pub last_seq: SeqNo,
 }
 
@@ -29,36 +29,36 @@ pub struct RepairReport {
 pub struct RepairedFamily {
     pub id: FamilyId,
     pub name: String,
-    /// Its tables before the logs were replayed.
+    /// Number of tables before log replay.
     pub tables: usize,
     pub bytes: u64,
     /// The first and the last user key in its tables.
     pub keys: Option<(Vec<u8>, Vec<u8>)>,
 }
 
-/// A table that is no more in the database.
+/// A table removed from the database.
 #[derive(Clone, Debug)]
 pub struct LostTable {
-    /// Where the file is now; `None` where it was missing.
+    /// The file's path now; `None` if it was missing.
     pub path: Option<PathBuf>,
     /// Its name in the database.
     pub name: String,
-    /// The family's name; `None` where nothing tells.
+    /// The family's name; `None` if unknown.
     pub family: Option<String>,
-    /// The user keys between which writes are lost, where they are known. An older value may be there in place of a lost one,
-    /// or a key that was deleted.
+    /// User key range of lost writes, if known. Within it an older value may replace a lost one, or a deleted key may
+    /// reappear.
     pub keys: Option<(Vec<u8>, Vec<u8>)>,
     pub why: String,
 }
 
 impl RepairReport {
-    /// Whether nothing was lost that is known of.
+    /// Whether no loss is known.
     pub fn lost_nothing(&self) -> bool {
         self.lost.is_empty() && self.logs.is_empty() && self.doubts.is_empty()
     }
 }
 
-/// As text: a line for each thing. The last number is told where it is known.
+/// As text, one line for each item.
 impl fmt::Display for RepairReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(what) = &self.manifest {

@@ -1,4 +1,4 @@
-//! The tables in the directory: what each is, and whether it is whole.
+//! The tables in the directory: their contents, and whether they are whole.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,36 +21,36 @@ use crate::core::tables::counted;
 use crate::version::log_life::{LogsOnDemand, ValueLog};
 use crate::version::table_file::FileMeta;
 
-/// Where tables are, and what is needed to read them.
+/// Location of tables, and the context to read them.
 pub(super) struct TableSource<'a> {
     pub vfs: &'a Arc<dyn Vfs>,
     pub dir: &'a Path,
     pub log_dir: &'a Path,
     pub orders: Vec<UserOrder>,
-    /// Numbers of ingests that the logs hold: writes that a flush did not bring.
+    /// Sequence numbers of ingests in the logs: not written by a flush.
     pub ingest_numbers: BTreeSet<SeqNo>,
 }
 
-/// A table that was read through, and is whole.
+/// A table read through and found whole.
 pub(super) struct WholeTable {
     pub meta: FileMeta,
     pub order: InternalOrder,
     pub properties: Properties,
-    /// The largest number of an entry that a flush brought, or a compaction of such.
+    /// The largest sequence number from a flush, directly or through a compaction.
     pub largest_flushed: SeqNo,
 }
 
-/// What could be read of a damaged table, in a file of its own.
+/// The readable part of a damaged table, in its own file.
 pub(super) struct Salvaged {
     pub table: WholeTable,
     pub skipped: Vec<PassedOver>,
 }
 
 impl TableSource<'_> {
-    /// Reads a table that the MANIFEST names: what that says stands.
+    /// Reads a table named by the MANIFEST. Its metadata is kept.
     ///
     /// # Errors
-    /// `Corruption`: the table is damaged, or there is another. `Unsupported`: its order of keys is not known.
+    /// `Corruption`: the table is damaged, or is another table. `Unsupported`: its key order is unknown.
     pub fn read_named(&self, meta: &FileMeta, path: &Path) -> Result<WholeTable> {
         let values = self.values();
         let (whole, order) = self.open(path, meta.physical_bytes(), Some(meta.largest_seq), &values)?;
@@ -61,8 +61,7 @@ impl TableSource<'_> {
         Ok(WholeTable { meta: meta.clone(), order, properties, largest_flushed: seen.largest_flushed })
     }
 
-    /// Reads a table of which only the file is known. `number`: that of an ingest's table, which stands in the log or
-    /// nowhere.
+    /// Reads a table known only as a file. `number`: sequence number of an ingested table, from the log or guessed.
     ///
     /// # Errors
     /// As [`read_named`](Self::read_named).
@@ -90,8 +89,8 @@ impl TableSource<'_> {
         Ok(WholeTable { meta, order, properties, largest_flushed: seen.largest_flushed })
     }
 
-    /// Writes what can be read of a damaged table into another, whose number is `to`. `None` where that is nothing. The bounds
-    /// stay, which other tables of the level respect.
+    /// Copies the readable part of a damaged table to file `to`. `None` if nothing is readable. Keeps the bounds:
+    /// neighbours in the level rely on them.
     ///
     /// # Errors
     /// Those of the file system.
@@ -170,7 +169,7 @@ impl TableSource<'_> {
         builder.finish()
     }
 
-    /// Opens a table again to walk it.
+    /// Reopens a table for iteration.
     ///
     /// # Errors
     /// The table's.
@@ -197,7 +196,7 @@ impl TableSource<'_> {
                 ..TableContext::default()
             };
             match open_any(&**self.vfs, self.vfs.open(path)?, path, bytes, &context) {
-                Err(error) if error.kind() == ErrorKind::InvalidArgument => refused = error, // it has another
+                Err(error) if error.kind() == ErrorKind::InvalidArgument => refused = error, // another key order
                 opened => return Ok((opened?.into_table(), order)),
             }
         }
@@ -210,7 +209,7 @@ impl TableSource<'_> {
         Arc::new(SeenValues { logs, bytes: Mutex::default() })
     }
 
-    /// Goes through all entries. `number`: of an ingest, which is every entry's.
+    /// Iterates over all entries. `number`: an ingested table's sequence number, shared by all its entries.
     fn walk(&self, table: &Arc<dyn Table>, order: &InternalOrder, number: Option<SeqNo>) -> Result<Seen> {
         let mut seen = Seen { smallest_seq: SeqNo::MAX, ..Seen::default() };
         let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
@@ -242,7 +241,7 @@ impl TableSource<'_> {
     }
 }
 
-/// What a walk over a table has seen.
+/// Findings of a walk over a table.
 #[derive(Default)]
 struct Seen {
     /// The first and the last internal key.
@@ -267,15 +266,15 @@ impl Seen {
     }
 }
 
-/// Whether a table was made to be ingested and has no number in the file: then the MANIFEST alone had it.
+/// Whether a table was made to be ingested, and its sequence number was only in the MANIFEST.
 pub(super) fn lacks_number(properties: &Properties) -> bool {
     properties.external.is_some_and(|external| external.version == ExternalFile::VERSION && external.global_seqno == 0)
 }
 
-/// Values in logs, and which were asked for.
+/// Reads values in logs, and records which were read.
 struct SeenValues {
     logs: Arc<LogsOnDemand>,
-    /// By log, and offset in it.
+    /// Value lengths, by log and offset.
     bytes: Mutex<BTreeMap<FileNumber, BTreeMap<u64, u64>>>,
 }
 
@@ -293,7 +292,7 @@ impl ValueSource for SeenValues {
     }
 }
 
-/// Where a table lies.
+/// The path of a table.
 pub(super) fn path_of(dir: &Path, number: FileNumber) -> PathBuf {
     use crate::version::file_name::{FileType, format};
     dir.join(format(FileType::Table, number))

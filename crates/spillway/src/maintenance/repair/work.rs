@@ -1,4 +1,4 @@
-//! A repair under way: looks at everything, decides what counts, and moves aside what does not.
+//! A repair in progress: surveys all files, decides which belong to the database, and sets the rest aside.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
 use crate::version::table_file::FileMeta;
 
-/// The file in `lost/` that says what is there, and why.
+/// The name of the repair's report in `lost/`.
 const REPORT: &str = "REPORT";
 
 pub(super) struct Work<'a> {
@@ -31,38 +31,38 @@ pub(super) struct Work<'a> {
     dir: &'a Path,
     log_dir: &'a Path,
     old: OldManifest,
-    /// Whether the old MANIFEST says all: files that it does not name do not count.
+    /// Whether the old MANIFEST is complete: files it does not name are superfluous.
     is_complete: bool,
     logs: LogSurvey,
     source: TableSource<'a>,
     families: Families,
     tables: Vec<Found>,
-    /// Files of tables that go to `lost/`.
+    /// Paths of tables to move to `lost/`.
     aside: BTreeSet<PathBuf>,
     next_file: FileNumber,
-    /// The id of the database that made the tables.
+    /// The id of the database that made the tables; used if IDENTITY is missing.
     made_by: Option<String>,
     pub report: RepairReport,
 }
 
-/// A table that counts.
+/// A table of the repaired database.
 struct Found {
     family: FamilyId,
     table: WholeTable,
-    /// What the MANIFEST says.
+    /// The level in the MANIFEST.
     level: Option<usize>,
 }
 
-/// What a log says of a table that was ingested.
+/// An ingested table's entry in a log.
 #[derive(Clone, Copy)]
 struct Ingested {
     number: SeqNo,
-    /// Replay brings it.
+    /// Not linked yet: replay adds the table.
     is_queued: bool,
 }
 
 impl<'a> Work<'a> {
-    /// Reads MANIFEST and logs.
+    /// Reads the MANIFEST and the logs.
     ///
     /// # Errors
     /// As [`repair`](super::repair).
@@ -108,7 +108,7 @@ impl<'a> Work<'a> {
         Ok(work)
     }
 
-    /// Decides what the database is from now on.
+    /// Decides the database's new contents.
     ///
     /// # Errors
     /// As [`repair`](super::repair).
@@ -129,7 +129,7 @@ impl<'a> Work<'a> {
         Ok(self.recovered())
     }
 
-    /// A number that no file has, and none that anything refers to.
+    /// Returns a number above all files and references.
     fn first_free_number(&self) -> Result<FileNumber> {
         let mut next = self.old.recovered.as_ref().map_or(FileNumber(1), |old| old.next_file);
         for dir in [self.dir, self.log_dir] {
@@ -142,8 +142,8 @@ impl<'a> Work<'a> {
         Ok(next.max(Lost::new(&**self.vfs, self.dir).next_file()?))
     }
 
-    /// A MANIFEST that was cut off between two records looks whole. It shows where tables are gone that it names, and there
-    /// are newer ones that it does not.
+    /// A MANIFEST cut off between two records looks whole. Symptom: it names missing tables, and newer unnamed tables
+    /// exist.
     fn check_end(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
         let Some(old) = self.old.recovered.as_ref().filter(|_| self.is_complete) else { return Ok(()) };
         let named = || old.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta);
@@ -160,7 +160,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// The tables that the MANIFEST names.
+    /// Takes the tables named by the MANIFEST.
     fn take_named(&mut self) -> Result<()> {
         let families = self.families.known.values().map(|family| (family.id, family.tables.clone()));
         for (family, tables) in families.collect::<Vec<_>>() {
@@ -194,7 +194,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Keeps what can be read of a damaged table, in another file.
+    /// Copies the readable part of a damaged table to another file.
     fn salvage(
         &mut self,
         (family, level): (FamilyId, usize),
@@ -230,7 +230,7 @@ impl<'a> Work<'a> {
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| super::unnamed(family))
     }
 
-    /// What the logs say of tables that were ingested.
+    /// Ingested tables in the logs.
     fn ingested(&self) -> BTreeMap<FileNumber, Ingested> {
         let mut ingested = BTreeMap::new();
         for record in &self.logs.ingests {
@@ -246,7 +246,7 @@ impl<'a> Work<'a> {
         ingested
     }
 
-    /// The tables that the MANIFEST does not name.
+    /// Takes or sets aside the tables not named by the MANIFEST.
     fn take_unnamed(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
         let named: BTreeSet<FileNumber> = self
             .families
@@ -266,7 +266,7 @@ impl<'a> Work<'a> {
                 continue;
             }
             match self.source.read_unnamed(*file, &path, ingested.map(|ingested| ingested.number)) {
-                Ok(_) if self.is_complete => {} // replay brings it
+                Ok(_) if self.is_complete => {} // replay adds it
                 Ok(table) => self.take_guessed(table, path),
                 Err(error) if error.kind() == ErrorKind::Corruption => {
                     let name = file_name::format(FileType::Table, *file);
@@ -280,7 +280,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// An ingest that only a log holds, and that lacks a table, is left out whole (D3): its other tables do not count.
+    /// Drops a queued ingest whole if one of its tables is missing or damaged (D3). Its other tables are set aside.
     fn drop_broken_ingests(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
         let mut lost = Vec::new();
         for record in &self.logs.ingests {
@@ -330,7 +330,8 @@ impl<'a> Work<'a> {
         self.tables.push(Found { family, table, level: None });
     }
 
-    /// Gives numbers to ingested tables whose own stood in the MANIFEST only: by the numbers of the files that came before.
+    /// Guesses an ingested table's sequence number if only the MANIFEST had it: the largest number in the family's
+    /// earlier files.
     fn guess_numbers(&mut self) -> Result<()> {
         self.tables.sort_by_key(|found| found.table.meta.number);
         let ingested = self.ingested();
@@ -350,15 +351,15 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// How far each family was flushed: through the newest entry that a flush brought (Q2). Ingests that the logs hold were
-    /// linked where their tables are gone: compactions took them.
+    /// Sets each family's `flushed_through` to its newest flushed entry (Q2). A logged ingest was linked if a table of
+    /// it is gone (compacted) or named by the MANIFEST.
     fn guess_progress(&mut self) {
         for found in self.tables.iter().filter(|found| found.level.is_none()) {
             if let Some(family) = self.families.known.get_mut(&found.family) {
                 family.flushed_through = family.flushed_through.max(Some(found.table.largest_flushed));
             }
         }
-        // Where a compaction took the numbers away, as from what nothing lies beneath, it may have been flushed further.
+        // Compactions to the bottom zero sequence numbers, so the family may have been flushed further.
         for (id, family) in &self.families.known {
             let lacks_numbers = |found: &&Found| found.family == *id && found.table.meta.smallest_seq == SeqNo::ZERO;
             let is_unsure = self.tables.iter().filter(|found| found.level.is_none()).any(|found| lacks_numbers(&found));
@@ -390,7 +391,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Gives every table its level.
+    /// Assigns each table its level.
     fn place(&mut self) -> Result<()> {
         let queued = self.ingested();
         let is_queued = |meta: &FileMeta| queued.get(&meta.number).is_some_and(|ingested| ingested.is_queued);
@@ -493,12 +494,12 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Whether the logs can be replayed only in part.
+    /// Whether some logs are damaged or missing.
     pub fn has_damaged_logs(&self) -> bool {
         !self.logs.damaged.is_empty()
     }
 
-    /// Moves what does not count to `lost/`, and keeps there what is about to be replaced. Done again it finds nothing left.
+    /// Moves files set aside to `lost/`, and keeps files about to be replaced there. Repeating it is harmless.
     ///
     /// # Errors
     /// The file system's.
@@ -506,7 +507,7 @@ impl<'a> Work<'a> {
         let vfs = &**self.vfs;
         let lost = Lost::new(vfs, self.dir);
         for number in numbers_in(vfs, self.dir, FileType::MemtableImage)? {
-            lost.take(&self.dir.join(file_name::format(FileType::MemtableImage, number)))?; // the logs have what is in them
+            lost.take(&self.dir.join(file_name::format(FileType::MemtableImage, number)))?; // the logs have its entries
         }
         for path in &self.aside {
             let now = lost.take(path)?;

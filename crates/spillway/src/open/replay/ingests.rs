@@ -1,5 +1,5 @@
-//! Replay of ingests: the tables are in the directory, and stand in the queue again until a flush gives them levels.
-//! Keeps D2, D3, F2, Q1.
+//! Replay of ingests. Their tables are in the directory, and are queued again until a flush assigns their levels. Keeps
+//! D2, D3, F2, Q1.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::version::recover::TablePaths;
 use crate::version::span::Span;
 
 impl LogReplay<'_> {
-    /// Applies an ingest, and the batch that rides with it.
+    /// Applies an ingest and the batch in its record.
     ///
     /// # Errors
-    /// `Corruption`: the record is malformed, or a table that it names is missing.
+    /// `Corruption`: the record is malformed, or one of its tables is missing or has another size.
     pub(super) fn apply_ingest(&mut self, payload: &[u8]) -> Result<()> {
         let (record, batch) = IngestRecord::decode(payload)?;
         let shape = record.shape();
@@ -29,16 +29,16 @@ impl LogReplay<'_> {
         if batch.as_ref().is_some_and(|batch| batch.seq().0 != record.last().0 + 1) {
             return Err(Error::corruption("the batch beside an ingest does not go on from its numbers"));
         }
-        let last = SeqNo(record.last().0 + in_batch); // a number: the batch's reader has seen to that
+        let last = SeqNo(record.last().0 + in_batch); // no overflow: the batch's reader checked it
         self.follow(record.first, last)?;
-        // Whatever becomes of the record, its numbers are not given out again: a flush may say that it was through them.
+        // Even if the record is passed over, its numbers are not reused: a flush may have recorded them as flushed.
         self.last_seq = self.last_seq.max(last);
         let given = Given { before: SeqNo(record.first.0 - 1), last: record.last(), log_end: 0 };
-        // All of it is looked at before any is queued: salvage passes over it whole (D3).
+        // Check everything before queuing anything: salvage passes over the whole record (D3).
         let mut wanted = Vec::with_capacity(record.families.len());
         for share in &record.families {
             let Some(family) = self.families.get(&share.family) else { continue };
-            // What was linked is where a flush put it, or where compactions have led it since.
+            // Linked tables stay where a flush or later compactions put them.
             if !family.has_linked(record.first, record.last()) {
                 check_bounds(&family.family.order().user, share)?;
                 check_tables(&*self.context.vfs, &TablePaths(vec![self.context.dir.clone()]), share)?;
@@ -63,7 +63,8 @@ impl LogReplay<'_> {
         let handle = family.family.clone();
         let ingest = QueuedIngest::new(&handle, share.clone(), shape, 0);
         ingest.set_numbers(given);
-        // As at its commit: under the memtable where it meets nothing there, so that replaying many makes no table each.
+        // As at commit: an ingest goes under the memtable if they do not overlap, so many ingests do not seal a
+        // memtable each.
         let coverage = Coverage::of(&handle.order().user, share);
         if family.mutable.memtable().entries() > 0 && coverage.meets_memtable_once_ready(family.mutable.memtable()) {
             seal(self.context, family, given.before, 0)?;
@@ -100,7 +101,7 @@ pub(crate) fn check_tables(vfs: &dyn Vfs, paths: &TablePaths, share: &FamilyInge
 }
 
 /// # Errors
-/// `Corruption`: bounds that no ingest has.
+/// `Corruption`: bounds impossible for an ingest.
 fn check_bounds(order: &UserOrder, share: &FamilyIngest) -> Result<()> {
     let is_inverted = |(start, end): &(Vec<u8>, Vec<u8>)| order.compare(start, end).is_ge();
     if share.excise.as_ref().is_some_and(is_inverted) {

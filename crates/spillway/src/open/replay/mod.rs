@@ -1,6 +1,6 @@
-//! Recovery of what the logs hold: RocksDB's logs of a directory that is taken over, then our own. Keeps D1-D3, F1, F2.
+//! WAL replay: first RocksDB's logs of an adopted directory, then ours. Keeps D1-D3, F1, F2.
 //!
-//! Old logs are never modified. Where each ended is noted in the new MANIFEST before anything is numbered, so that a
+//! Old logs are never modified. Their ends are noted in the new MANIFEST before any sequence number is allocated, so a
 //! second crash finds the same history.
 
 use std::collections::BTreeMap;
@@ -35,15 +35,15 @@ pub(crate) mod own_logs;
 mod rocksdb_logs;
 pub(crate) mod row;
 
-/// Older logs of ours than this many are flushed at open, so that they go: each short life of a process leaves one, and
-/// each costs every later open a file to replay. Fewer are cheaper to replay than to make tables of.
+/// With more old logs of ours than this, an open flushes everything so the logs can be deleted. Each short-lived
+/// process leaves a log, and every later open replays it. Fewer are cheaper to replay than to flush.
 const OLD_LOGS_MAX: usize = 8;
 
-/// What a database goes on from.
+/// The recovered end of the history.
 pub(crate) struct Replayed {
     pub last_seq: SeqNo,
     pub logs: Vec<ReplayedLog>,
-    /// Logs that were not read, and may not have been synced.
+    /// Logs passed over, wholly or in part, and possibly not synced.
     pub unsynced: Vec<FileNumber>,
 }
 
@@ -51,21 +51,21 @@ pub(crate) struct Replayed {
 pub(crate) struct LogReplay<'a> {
     context: &'a Context,
     recovered: &'a Recovered,
-    /// What need not be replayed.
+    /// State restored from images; not replayed.
     restored: &'a Restored,
-    /// False where the database is opened for reading: then nothing is written, however much memory that takes.
+    /// False if opened for reading: nothing is written then, whatever memory replay takes.
     may_flush: bool,
     families: &'a mut BTreeMap<FamilyId, FamilyState>,
-    /// RocksDB's logs below this number hold nothing of the family that is not in tables.
+    /// Per family: RocksDB's logs below this number hold nothing outside its tables.
     log_numbers: BTreeMap<FamilyId, FileNumber>,
     last_seq: SeqNo,
-    /// The last number of the records of ours so far.
+    /// The last number of our records so far.
     last_record: SeqNo,
-    /// Logs of ours that were replayed, those of large batches included.
+    /// Replayed logs of ours, large batches included.
     logs: Vec<ReplayedLog>,
-    /// Those of them that were passed over, and may not have been synced.
+    /// Logs passed over, wholly or in part, and possibly not synced.
     unsynced: Vec<FileNumber>,
-    /// Salvage went on in spite of damage to our logs, or without one.
+    /// Salvage left out damaged records, or a missing log, of ours.
     passed_damage: bool,
 }
 
@@ -78,7 +78,7 @@ impl<'a> LogReplay<'a> {
     ) -> Self {
         let log_numbers = recovered.families.iter().map(|f| (f.id, f.log_number)).collect();
         let in_images = restored.families.values().map(|(through, _)| *through);
-        let last_seq = in_images.fold(recovered.last_seq, SeqNo::max); // which is above what tables hold
+        let last_seq = in_images.fold(recovered.last_seq, SeqNo::max); // `recovered.last_seq` covers the tables
         LogReplay {
             context,
             recovered,
@@ -94,11 +94,11 @@ impl<'a> LogReplay<'a> {
         }
     }
 
-    /// Replays every log that is needed.
+    /// Replays every needed log.
     ///
     /// # Errors
-    /// `Corruption`, `Unsupported`: as [`log::replay`], and where a log is missing. `InvalidArgument`: the logs lie in
-    /// another directory than the options say.
+    /// `Corruption`, `Unsupported`: as [`log::replay`], or a log is missing. `InvalidArgument`: the logs are in a
+    /// directory other than the option's.
     pub fn run(mut self) -> Result<Replayed> {
         let rocksdb_logs = self.find_rocksdb_logs(self.recovered)?;
         let own_logs = self.find_row(self.recovered)?.logs;
@@ -114,7 +114,7 @@ impl<'a> LogReplay<'a> {
         Ok(Replayed { last_seq: self.last_seq, logs: self.logs, unsynced: self.unsynced })
     }
 
-    /// Those that were passed over cost next to nothing, and go in the background.
+    /// Logs passed over without a known end do not count: they cost next to nothing, and are deleted in the background.
     fn has_too_many_logs(&self) -> bool {
         let read = || self.logs.iter().filter(|log| log.is_end_known);
         let bytes: u64 = read().map(|log| log.bytes).sum();
@@ -127,12 +127,12 @@ impl<'a> LogReplay<'a> {
         self.context.log_dir().join(file_name::format(kind, number))
     }
 
-    /// True in the mode that keeps whatever can be read, holes or not.
+    /// True in the mode that keeps every readable record, despite holes.
     fn salvages(&self) -> bool {
         self.context.options.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords
     }
 
-    /// Applies a batch as it stands in a log. `rocksdb_log`: the number of RocksDB's log that it comes from.
+    /// Applies a batch from a log. `rocksdb_log`: the log's number, if RocksDB wrote it.
     fn apply(&mut self, payload: &[u8], rocksdb_log: Option<FileNumber>) -> Result<()> {
         let batch = BatchReader::new(payload)?;
         let (first, count) = (batch.seq(), batch.declared_count());
@@ -142,7 +142,7 @@ impl<'a> LogReplay<'a> {
         self.apply_batch(batch, first, rocksdb_log)
     }
 
-    /// Notes the numbers of a record of ours, which come after those of every record before (C1).
+    /// Notes the numbers of a record of ours. They must be above every earlier record's (C1).
     fn follow(&mut self, first: SeqNo, last: SeqNo) -> Result<()> {
         if first <= self.last_record {
             let what = format!("a record's numbers begin with {first}, and one before it had {}", self.last_record);
@@ -152,7 +152,7 @@ impl<'a> LogReplay<'a> {
         Ok(())
     }
 
-    /// Applies a batch under the numbers from `first`.
+    /// Applies a batch with numbers from `first`.
     fn apply_batch(&mut self, batch: BatchReader<'_>, first: SeqNo, rocksdb_log: Option<FileNumber>) -> Result<()> {
         check_count(&batch)?;
         let count = u64::from(batch.declared_count());
@@ -167,7 +167,7 @@ impl<'a> LogReplay<'a> {
         Ok(())
     }
 
-    /// False for what is in tables already (F2), and for families that were dropped.
+    /// False for writes already in tables (F2) or images, and for dropped families.
     fn is_wanted(&self, id: FamilyId, seq: SeqNo, rocksdb_log: Option<FileNumber>) -> bool {
         let Some(family) = self.families.get(&id) else { return false };
         match rocksdb_log {
@@ -176,11 +176,11 @@ impl<'a> LogReplay<'a> {
         }
     }
 
-    /// Whether an entry is to be left out, being larger than anything that a table can hold: versions before this one
-    /// admitted such, and no flush would ever end. Who only reads has it.
+    /// Whether to leave out an entry too large for any table. Earlier versions admitted such entries, and their flush
+    /// would fail forever. Reading only keeps the entry.
     ///
     /// # Errors
-    /// `InvalidArgument`: it is that large, and the recovery mode accepts no loss.
+    /// `InvalidArgument`: the entry is too large, and the recovery mode accepts no loss.
     fn leaves_out(&mut self, id: FamilyId, entry: &Entry<'_>) -> Result<bool> {
         let Some(error) = limits::check_entry(entry.user_key, entry.value).err().filter(|_| self.may_flush) else {
             return Ok(false);
@@ -207,7 +207,7 @@ impl<'a> LogReplay<'a> {
         let need = family.mutable.room_for(1, payload_bytes);
         let before = SeqNo(entry.seq.0.saturating_sub(1));
         if self.may_flush && !family.mutable.charge_for(need) {
-            self.flush_everything(before)?; // all memtables together hold as much as they may
+            self.flush_everything(before)?; // all memtables together reached their memory limit
         }
         let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
         if !family.mutable.memtable().try_reserve(need) {
@@ -229,7 +229,7 @@ impl<'a> LogReplay<'a> {
         Ok(())
     }
 
-    /// Before what is in them may become durable in a table (F1).
+    /// Syncs the passed-over logs. Called before their records may become durable in a table (F1).
     fn sync_passed_over(&mut self) -> Result<()> {
         for number in std::mem::take(&mut self.unsynced) {
             self.context.vfs.open_append(&self.path(FileType::Log, number))?.sync(vfs::IoClass::Log)?;
@@ -237,7 +237,7 @@ impl<'a> LogReplay<'a> {
         Ok(())
     }
 
-    /// Flushes every family through a number at or below which all was replayed.
+    /// Flushes every family through a number; everything at or below it was replayed.
     fn flush_everything(&mut self, through: SeqNo) -> Result<()> {
         self.sync_passed_over()?;
         for family in self.families.values_mut() {
@@ -253,7 +253,7 @@ impl<'a> LogReplay<'a> {
 }
 
 /// # Errors
-/// `Corruption`: a record is malformed, or there are more or fewer than the batch says.
+/// `Corruption`: a record is malformed, or the number of records differs from the header's.
 fn check_count(batch: &BatchReader<'_>) -> Result<()> {
     if batch.clone().try_fold(0u64, |n, record| record.map(|_| n + 1))? == u64::from(batch.declared_count()) {
         return Ok(());
@@ -261,19 +261,19 @@ fn check_count(batch: &BatchReader<'_>) -> Result<()> {
     Err(Error::corruption("a batch in the log does not hold as many records as it says"))
 }
 
-/// Seals the mutable memtable at `largest` and puts one with `need_bytes` of room in its place.
+/// Seals the mutable memtable at `largest` and replaces it with one of `need_bytes` room.
 fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes: usize) -> Result<()> {
     let made = family.family.create_memtable(need_bytes)?;
     let next = context.queue_memtable(made);
     next.begin_after(largest);
     let full: Arc<QueuedMemtable> = std::mem::replace(&mut family.mutable, next);
-    full.seal_at(largest, 0, None); // the logs it came from are synced
+    full.seal_at(largest, 0, None); // its logs are synced, or noted as left unsynced
     family.queue.insert(0, full);
     Ok(())
 }
 
-/// Turns the queue into tables. The MANIFEST written at the end of recovery is the first to name them; a crash before
-/// leaves orphans, and the logs as they were.
+/// Flushes the queue into tables. The MANIFEST at the end of recovery is the first to name them. A crash before it
+/// leaves orphans, and the logs unchanged.
 fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
     while let Some(plan) = FlushPlan::new(family, next_to_flush(&family.queue)) {
         let through = plan.through;
@@ -296,7 +296,7 @@ fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
         let unneeded = family.unneeded_without(&plan.entries);
         family.end_flush(&plan.entries, &unneeded);
     }
-    drop(family.publish_view()); // or the view before would keep what was flushed in memory
+    drop(family.publish_view()); // or the previous view would keep flushed memtables in memory
     Ok(())
 }
 
@@ -309,7 +309,7 @@ fn recovery_mode(mode: WalRecoveryMode) -> RecoveryMode {
     }
 }
 
-/// Removes a file that recovery made superfluous; one that cannot be removed is left for the next open.
+/// Removes a file made superfluous by recovery. On failure the file stays for the next open.
 pub(crate) fn remove_quietly(context: &Context, path: &Path) {
     if let Err(error) = context.vfs.remove_file(path) {
         note::warn!(%error, "cannot delete a superfluous file");

@@ -1,4 +1,4 @@
-//! Replay of our own logs, and of the large batches that they commit. Keeps D1-D3, F1.
+//! Replay of our own logs, and of the large batches they commit. Keeps D1-D3, F1.
 
 use std::path::{Path, PathBuf};
 
@@ -21,10 +21,10 @@ use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use crate::wal::logs::ReplayedLog;
 
-/// How a log ended.
+/// The end of a replayed log.
 struct OwnEnd {
     offset: u64,
-    /// With its `End` record, or where the MANIFEST says: the next log goes on from there.
+    /// Ended by its `End` record or as the MANIFEST says, so the next log continues the history.
     proper: bool,
 }
 
@@ -62,10 +62,10 @@ impl LogReplay<'_> {
         Ok(found)
     }
 
-    /// A copy has the id of the database that it was made of, and must not take its logs.
+    /// A copy has its original's database id, and must not replay the original's logs.
     ///
     /// # Errors
-    /// `InvalidArgument`: they are where this open looks for the copy's.
+    /// `InvalidArgument`: the log directory has logs, but a copy's logs are beside its tables.
     fn check_no_originals(&self, recovered: &Recovered, found: &FoundRow) -> Result<()> {
         let here = self.context.log_dir();
         let is_copy = recovered.log_dir.as_deref() == Some(LOG_DIR_OF_COPY);
@@ -79,7 +79,7 @@ impl LogReplay<'_> {
         DatabaseId::new(&self.context.db_id)
     }
 
-    /// Where the logs may be if `wal_dir` is not what it was.
+    /// Where the logs may be if `wal_dir` changed.
     fn other_log_dirs(&self, recovered: &Recovered) -> Vec<PathBuf> {
         let last = recovered.log_dir.iter().filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
         let mut dirs: Vec<_> = std::iter::once(self.context.dir.clone()).chain(last).collect();
@@ -90,7 +90,7 @@ impl LogReplay<'_> {
     }
 
     pub(super) fn replay_own_logs(&mut self, logs: &[FoundLog], log_ends: &[LogEnd]) -> Result<()> {
-        // Where the history ended, if it did before the last log.
+        // The end of the history, if before the last log.
         let mut ended: Option<(FileNumber, u64)> = None;
         let start = self.find_start(logs);
         for log in logs {
@@ -114,8 +114,8 @@ impl LogReplay<'_> {
         start.map_or(Ok(()), |(_, before)| self.pass_over_large_batches(before))
     }
 
-    /// Where replay begins, and a number that everything before that is at or below, if images say so. What they say is under
-    /// no checksum: a place where no record begins is not relied on, and what is wrong with the log itself replay will tell.
+    /// The start of replay and an upper bound of all numbers before it, if images provide one. Images have no checksum,
+    /// so a position without a record is ignored. Damage in the log itself shows in replay.
     fn find_start(&self, logs: &[FoundLog]) -> Option<(Position, SeqNo)> {
         let start = self.restored.start(self.families);
         let (at, through) = start.filter(|(at, _)| logs.iter().any(|log| log.number == at.log))?;
@@ -127,8 +127,8 @@ impl LogReplay<'_> {
         Some((at, through))
     }
 
-    /// Notes the large batches' files that no record was seen of, where logs were passed over: one of those may name them,
-    /// and whoever cannot go by images will want them. Their numbers are at or below `last`.
+    /// Notes the files of large batches without a replayed record, if logs were passed over. Such a log may name them,
+    /// and a later open without images needs them. Their numbers are at or below `last`.
     fn pass_over_large_batches(&mut self, last: SeqNo) -> Result<()> {
         let dir = self.context.log_dir();
         let mut files = row::numbers_in(&*self.context.vfs, &dir, FileType::LargeBatch)?;
@@ -145,8 +145,8 @@ impl LogReplay<'_> {
         Ok(())
     }
 
-    /// Notes a log of which images hold everything, whose numbers are at or below `last`. It is not read: where it ends is
-    /// what it was, and does not matter before the images are gone.
+    /// Notes a log fully covered by images, with numbers at or below `last`. The log is not read: its end is the noted
+    /// one or the file's, and matters only without the images.
     fn pass_over(&mut self, number: FileNumber, log_ends: &[LogEnd], last: SeqNo) -> Result<()> {
         let path = self.path(FileType::Log, number);
         let bytes = self.context.vfs.metadata(&path)?.len;
@@ -158,8 +158,8 @@ impl LogReplay<'_> {
         Ok(())
     }
 
-    /// What follows a log that was cut off was never acknowledged: it is not history (D2). The mode that bears no loss at
-    /// all refuses it.
+    /// Records after a cut-off log were never acknowledged and are not history (D2). `AbsoluteConsistency` refuses
+    /// them.
     fn check_nothing_follows(&self, (ended, offset): (FileNumber, u64), later: FileNumber) -> Result<()> {
         let is_strict = self.context.options.wal_recovery_mode == WalRecoveryMode::AbsoluteConsistency;
         if !is_strict || !has_records(&*self.context.vfs, &self.path(FileType::Log, later), later) {
@@ -183,14 +183,14 @@ impl LogReplay<'_> {
         Ok(())
     }
 
-    /// `from`: where a record that is wanted may begin; with the first where that is not known.
+    /// `from`: an offset at which a wanted record may begin; `None`: from the first record.
     fn replay_own_log(&mut self, log: &FoundLog, (from, known_end): (Option<u64>, Option<KnownEnd>)) -> Result<OwnEnd> {
         let number = log.number;
         let path = self.path(FileType::Log, number);
         let vfs = self.context.vfs.clone();
-        // What is replayed may become durable in a table: the log must be so first (F1). It is not modified.
+        // Replayed records may become durable in a table: sync the log first (F1). It is not modified.
         if self.may_flush && from.is_some() {
-            self.unsynced.push(number); // most of it is in images, and this open is not to wait for it
+            self.unsynced.push(number); // mostly in images: the open does not wait for its sync
         } else if self.may_flush {
             vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
         }
@@ -219,7 +219,7 @@ impl LogReplay<'_> {
         }
     }
 
-    /// Passes over a record that is not what it should be, in the mode for that.
+    /// In salvage mode, passes over a record that is malformed or lacks a file.
     fn bear_in_salvage(&mut self, applied: Result<()>) -> Result<()> {
         match applied {
             Err(error) if self.salvages() && (error.kind() == ErrorKind::Corruption || error.is_not_found()) => {
@@ -231,7 +231,7 @@ impl LogReplay<'_> {
         }
     }
 
-    /// Applies the batch that a record of the log commits and another file holds.
+    /// Applies a large batch: committed by a record of the log, stored in a file of its own.
     fn apply_large(&mut self, payload: &[u8]) -> Result<()> {
         let record = LargeBatchRecord::decode(payload)?;
         let last = record.last();
@@ -243,7 +243,7 @@ impl LogReplay<'_> {
         }
         let path = self.path(FileType::LargeBatch, record.file);
         let vfs = self.context.vfs.clone();
-        // It was synced before the record that commits it was written: all of it must be there.
+        // Synced before its commit record was written: the whole file must exist.
         let mode = RecoveryMode::AbsoluteConsistency;
         let (number, database) = (record.file, self.database());
         let options = ReplayOptions { number, mode, database, ..ReplayOptions::default() };
@@ -263,19 +263,19 @@ impl LogReplay<'_> {
     }
 }
 
-/// Whether all that a missing log held is in tables, which have everything through `in_tables`: a later log goes on within
-/// that. So it is where tables are those of a backup, and logs those of the database that it was made of.
+/// Whether tables, complete through `in_tables`, hold everything of a missing log: if so, a later log begins at or
+/// below the next number. Happens with tables of a backup and logs of its original.
 pub(crate) fn is_in_tables(place: (&dyn Vfs, &Path), missing: FileNumber, logs: &[FoundLog], in_tables: SeqNo) -> bool {
     let mut later = logs.iter().filter(|log| log.number > missing);
     later.any(|log| first_seq(place, log.number).is_some_and(|first| first.0 <= in_tables.0 + 1))
 }
 
-/// The number that a log's first record has, where it holds any.
+/// The first number in a log; `None` if the log has no records or is unreadable.
 fn first_seq((vfs, dir): (&dyn Vfs, &Path), number: FileNumber) -> Option<SeqNo> {
     let path = dir.join(file_name::format(FileType::Log, number));
     let mut first = None;
     let options = ReplayOptions { number, ..ReplayOptions::default() };
-    // Ends at the first record; what is wrong with the log, replay will tell.
+    // Stops at the first record. Damage shows in replay.
     let _ = log::replay(vfs, &path, &options, &mut |record| {
         first = first_seq_of(&record)?;
         match first {
@@ -286,7 +286,7 @@ fn first_seq((vfs, dir): (&dyn Vfs, &Path), number: FileNumber) -> Option<SeqNo>
     first
 }
 
-/// The first number of a record; `None` where it takes none.
+/// The first number of a record; `None` if it has no numbers.
 ///
 /// # Errors
 /// `Corruption`: the record is malformed.
@@ -299,7 +299,7 @@ fn first_seq_of(record: &ReplayRecord<'_>) -> Result<Option<SeqNo>> {
     }
 }
 
-/// True where a log of ours may hold something: also where it cannot be read.
+/// Whether a log of ours may hold records. An unreadable log counts as having some.
 pub(crate) fn has_records(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> bool {
     let mut records = 0;
     let options = ReplayOptions { number, mode: RecoveryMode::AbsoluteConsistency, ..ReplayOptions::default() };

@@ -1,4 +1,4 @@
-//! Replay of the logs of a database that RocksDB wrote, as RocksDB would. Keeps D2.
+//! Replay of RocksDB's logs, as RocksDB replays them. Keeps D2.
 
 use std::path::PathBuf;
 
@@ -13,21 +13,21 @@ use crate::commit::batch::BatchReader;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 
-/// An OPTIONS file is not read past this.
+/// Bytes of an OPTIONS file, at most.
 const OPTIONS_BYTES_MAX: u64 = 4 << 20;
 
 /// How far the logs have been replayed.
 #[derive(Default)]
 struct Progress {
-    /// The number behind the last batch.
+    /// The number after the last batch.
     next: Option<SeqNo>,
-    /// The log in which the history was broken off, until one goes on where it stopped.
+    /// The log in which the history broke off, until a batch continues at `next`.
     broken_in: Option<FileNumber>,
 }
 
 impl Progress {
-    /// Whether a batch of `count` that starts with `first` is part of the history. A database that was opened in spite of
-    /// damage goes on with the number where it had stopped.
+    /// Whether a batch of `count` records from `first` is part of the history. A database opened in spite of damage
+    /// continues with the number at which it stopped.
     fn admits(&mut self, first: SeqNo, count: u64) -> bool {
         if self.broken_in.is_some() && self.next != Some(first) {
             return false;
@@ -42,8 +42,7 @@ impl LogReplay<'_> {
     /// RocksDB's logs in the log directory that may be needed, ascending.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is none, but there are some in the directory that RocksDB's options name, or in the
-    /// database's own.
+    /// `InvalidArgument`: there is none, but the database's directory or the directory in RocksDB's options has some.
     pub(super) fn find_rocksdb_logs(&self, recovered: &Recovered) -> Result<Vec<FileNumber>> {
         let vfs = &*self.context.vfs;
         let needed = self.log_numbers.values().min().copied().unwrap_or_default().max(recovered.min_log_to_keep);
@@ -67,7 +66,7 @@ impl LogReplay<'_> {
         Ok(found)
     }
 
-    /// `wal_dir` in the newest OPTIONS file. What cannot be read says nothing.
+    /// `wal_dir` in the newest OPTIONS file; `None` if unset or unreadable.
     fn last_rocksdb_log_dir(&self) -> Option<PathBuf> {
         let (vfs, dir) = (&*self.context.vfs, &self.context.dir);
         let newest = row::numbers_in(vfs, dir, FileType::Options).ok()?.last().copied()?;
@@ -104,7 +103,7 @@ impl LogReplay<'_> {
         if left_out > 0 {
             note::warn!(log = number.0, batches = left_out, "left out what follows a damaged log");
         }
-        // In a file that was used before, what looks like damage is what it held then.
+        // In a recycled file, apparent damage is its earlier contents.
         let is_cut = matches!(end, FramedEnd::Damaged { .. } | FramedEnd::Torn { .. }) && !reader.is_recycled();
         if is_cut && self.context.options.wal_recovery_mode == WalRecoveryMode::PointInTime {
             progress.broken_in.get_or_insert(number);
@@ -112,7 +111,7 @@ impl LogReplay<'_> {
         Ok(())
     }
 
-    /// A family whose tables hold what was written after the history was broken off would be ahead of the others.
+    /// Refuses a family with tables of writes after the break: it would be ahead of the other families.
     fn check_no_family_is_ahead(&self, broken_in: FileNumber) -> Result<()> {
         let is_ahead = |id| self.log_numbers.get(id).is_some_and(|log| *log > broken_in);
         let ahead = self.families.iter().find(|(id, f)| is_ahead(id) && f.version.all_files().next().is_some());

@@ -1,8 +1,7 @@
-//! Which logs of ours recovery goes through, and whether some are gone. Keeps D2: a missing log is a hole in the history.
+//! Finds our live WAL range for recovery, and missing logs in it. Keeps D2: a missing log is a hole in the history.
 //!
-//! The MANIFEST says which log is the oldest that is needed and which was the newest when it said so; every log names the
-//! one before it. So a log that was removed is noticed wherever it stood, unless it is the last and came into use after
-//! the MANIFEST's last note, which follows in the background.
+//! The MANIFEST names the oldest needed log and the newest log at the time of its note; every log names its
+//! predecessor. So any missing log is noticed, unless it is the last one and began after the note, which lags behind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,36 +14,36 @@ use vfs::Vfs;
 use crate::version::edit::LogRow;
 use crate::version::file_name::{self, FileType};
 
-/// The logs in a directory, as far as they are needed.
+/// The needed logs in a directory.
 pub(crate) struct FoundRow {
     /// Ascending.
     pub logs: Vec<FoundLog>,
-    /// Ascending. Of several that are missing side by side only the last may be known.
+    /// Ascending. Of adjacent missing logs only the last may be known.
     pub missing: Vec<MissingLog>,
-    /// Logs of other databases that have numbers as if they were needed.
+    /// Foreign logs with numbers in the needed range.
     pub others: BTreeMap<FileNumber, DatabaseId>,
 }
 
 pub(crate) struct FoundLog {
     pub number: FileNumber,
-    /// What the logs behind it know of it.
+    /// The frontiers recorded in later logs.
     pub later: Frontiers,
 }
 
-/// A log that should be there.
+/// A needed log that is missing.
 pub(crate) struct MissingLog {
     pub number: FileNumber,
-    /// The log that came after it; `None` where the MANIFEST names it.
+    /// The log after it; `None` if named by the MANIFEST.
     pub named_by: Option<FileNumber>,
-    /// The other database whose log has its name.
+    /// The foreign database with a log of the same name.
     pub in_its_place: Option<DatabaseId>,
 }
 
-/// Looks for the logs in `dir` of the database `own`; those of others are as good as not there. `read_head` yields what a log
-/// knows of those before it.
+/// Finds the logs of the database `own` in `dir`. Foreign logs count as missing. `read_head` returns a log's record of
+/// the logs before it.
 ///
 /// # Errors
-/// What reading the directory or `read_head` yields.
+/// As reading the directory, and as `read_head`.
 pub(crate) fn find(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -94,12 +93,12 @@ pub(crate) fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<
     Ok(found.filter(|(kind, _)| *kind == wanted).map(|(_, number)| number).collect())
 }
 
-/// Whether a file is the log of another database than `own`: not to be replayed, and not ours to delete.
+/// Whether a file is a foreign database's log: not replayed, and not ours to delete.
 pub(crate) fn is_of_another(vfs: &dyn Vfs, path: &Path, own: DatabaseId) -> bool {
     database_of(vfs, path).is_some_and(|found| found.is_another_than(own))
 }
 
-/// Whose log a file is; none where it is no log, or cannot be read.
+/// The database of a log; `None` if the file is no log or unreadable.
 pub(crate) fn database_of(vfs: &dyn Vfs, path: &Path) -> Option<DatabaseId> {
     let name = path.file_name().and_then(|name| name.to_str());
     let Some((FileType::Log | FileType::LargeBatch, number)) = name.and_then(file_name::parse) else { return None };
@@ -111,7 +110,7 @@ fn path_of(dir: &Path, number: FileNumber) -> PathBuf {
 }
 
 impl MissingLog {
-    /// What is wrong, for a database whose logs lie in `dir`.
+    /// The error for a database with its logs in `dir`.
     pub fn error(&self, dir: &Path) -> Error {
         let who = match self.named_by {
             Some(later) => format!("log {later} came after it"),
@@ -126,10 +125,10 @@ impl MissingLog {
     }
 }
 
-/// The error for a database that lacks logs in `dir`, its log directory. `other_dirs` are where they may be instead.
+/// The error for a database that lacks logs in its log directory `dir`. `other_dirs`: where they may be instead.
 ///
 /// # Errors
-/// What reading the other directories yields, except that they are not there.
+/// As reading the other directories; a missing directory is no error.
 pub(crate) fn refusal(vfs: &dyn Vfs, dir: &Path, other_dirs: &[PathBuf], missing: &[MissingLog]) -> Result<Error> {
     let Some(first) = missing.first() else { return Ok(Error::corruption("no log is missing").at_path(dir)) };
     for other in other_dirs {
@@ -148,7 +147,7 @@ pub(crate) fn refusal(vfs: &dyn Vfs, dir: &Path, other_dirs: &[PathBuf], missing
     Ok(Error::corruption(what).at_path(path_of(dir, first.number)))
 }
 
-/// The error for logs that lie in `other` and are looked for in `dir`.
+/// The error for logs expected in `dir` but found in `other`.
 pub(crate) fn elsewhere(dir: &Path, other: &Path, number: FileNumber, names: &str) -> Error {
     let (here, there) = (dir.display(), other.display());
     let what = format!(

@@ -1,22 +1,22 @@
-//! Walking backward: the cursor meets the oldest version of a key first, so that each key is worked out before it is
-//! known whether it is shown.
+//! Backward walk: the cursor meets the oldest version of a key first, so a key's value is computed before the key is
+//! known to be visible.
 
 use base::key::{SEEK_KIND, append, user_key};
 use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
 
 use super::{DbIterator, Position, bad_entry};
 
-/// What the versions of a key met so far come to.
+/// State of a key after the versions read so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Latest {
-    /// Nothing, under the operands gathered.
+    /// No value below the operands.
     Absent,
-    /// The bytes in `value`, under the operands gathered.
+    /// The base value is in `value`, below the operands.
     Present,
 }
 
 impl DbIterator {
-    /// Shows the last key, from the cursor back, that exists.
+    /// Moves to the last existing key at or before the cursor.
     pub(super) fn settle_backward(&mut self) -> bool {
         let mut covered_run = 0;
         self.hidden = 0;
@@ -49,9 +49,8 @@ impl DbIterator {
         self.cursor_ended()
     }
 
-    /// Works out the value of `key`, whose oldest entry the cursor stands on, and moves the cursor before all of them;
-    /// false where the key does not exist. Entries older than `covered` are deleted; hidden ones are
-    /// counted.
+    /// Computes the value of `key`. The cursor starts on the key's oldest entry and ends before all its entries. False
+    /// if the key does not exist. Entries older than `covered` are deleted. Counts hidden entries.
     fn resolve_backward(&mut self, covered: SeqNo) -> Result<bool> {
         let mut latest = Latest::Absent;
         let mut steps = 0;
@@ -78,7 +77,7 @@ impl DbIterator {
         self.merge_gathered(latest)
     }
 
-    /// Adds the entry under the cursor, newer than all before it.
+    /// Applies the entry under the cursor, newer than all before it.
     fn take_version(&mut self, kind: ValueKind, covered: bool, latest: Latest) -> Result<Latest> {
         match kind {
             ValueKind::RangeDeletion => return Err(bad_entry(self.cursor.key())),
@@ -112,7 +111,7 @@ impl DbIterator {
         self.context.order.user.equal(user_key(self.cursor.key()), &self.key)
     }
 
-    /// Moves the cursor before the entries of `key` that are too new.
+    /// Moves the cursor before the entries of `key` newer than the iterator's sequence number.
     fn pass_newer(&mut self) {
         for _ in 0..self.steps_max {
             self.hidden += 1;
@@ -124,7 +123,8 @@ impl DbIterator {
         self.seek_before_key();
     }
 
-    /// What [`resolve_backward`](Self::resolve_backward) does, for a key of many versions: from the newest visible one.
+    /// Does the work of [`resolve_backward`](Self::resolve_backward) for a key with many versions, from the newest
+    /// visible one.
     #[cold]
     fn resolve_by_seek(&mut self, covered: SeqNo) -> Result<bool> {
         self.count_reseek();
@@ -137,7 +137,7 @@ impl DbIterator {
         Ok(exists)
     }
 
-    /// Seeks past the entries that the tombstone over `key` deletes.
+    /// Seeks past the entries deleted by the tombstone over `key`.
     #[cold]
     fn jump_backward(&mut self) {
         self.count_reseek();

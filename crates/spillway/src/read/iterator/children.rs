@@ -1,4 +1,4 @@
-//! The cursors an iterator merges, and the range tombstones beside them.
+//! The child cursors of an iterator and their range tombstones.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::read::level::{LevelCursor, LevelFiles, UserBounds, open_cursor};
 use crate::read::options::ReadOptions;
 use crate::read::tombstones::CoverIndex;
 
-/// Cursors over everything in a view, youngest first. The cover goes by their places.
+/// Cursors over all sources of a view, youngest first. A rank in `cover` is an index into `cursors`.
 pub(super) struct Children {
     pub cursors: Vec<Box<dyn Cursor>>,
     pub cover: CoverIndex,

@@ -1,25 +1,25 @@
-//! Walking forward: from where the cursor stands to the next entry that is to be shown.
+//! Forward walk: from the cursor's position to the next visible entry.
 
 use base::key::{SEEK_KIND, append, user_key};
 use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
 
 use super::{DbIterator, Position, bad_entry};
 
-/// Why an entry is not shown: what the run of its like is sought past by.
+/// Reason for hiding an entry. It decides how to seek past a run of such entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Hidden {
-    /// Written after the iterator's number.
+    /// Newer than the iterator's sequence number.
     TooNew,
-    /// A version of the key passed last.
+    /// An older version of the key in `key`.
     Passed,
     /// Under a range tombstone.
     Covered,
-    /// The newest visible version of its key says that the key is deleted.
+    /// A deletion, and the newest visible version of its key.
     Deleted,
 }
 
 impl DbIterator {
-    /// Shows the first entry from the cursor on that is visible. `hide_key`: entries of `key` are not.
+    /// Moves to the first visible entry from the cursor on. `hide_key`: entries of `key` are hidden.
     pub(super) fn settle_forward(&mut self, mut hide_key: bool) -> bool {
         let mut run = 0;
         let mut run_of = Hidden::Deleted;
@@ -69,7 +69,7 @@ impl DbIterator {
         self.cursor_ended()
     }
 
-    /// Seeks past the run of hidden entries that the cursor stands in.
+    /// Seeks past the current run of hidden entries.
     #[cold]
     fn jump_forward(&mut self, hidden: Hidden) {
         self.count_reseek();
@@ -93,7 +93,7 @@ impl DbIterator {
         }
     }
 
-    /// Shows the key whose newest visible entry, a merge operand, the cursor stands on.
+    /// Merges the current key. The cursor stands on its newest visible entry, a merge operand.
     fn show_merged(&mut self) -> bool {
         self.save_key();
         let covered = self.cover.newest_over(&self.key);
@@ -108,8 +108,8 @@ impl DbIterator {
         }
     }
 
-    /// Works out the value of `key` from the entry under the cursor, its newest visible one, and older ones, walking
-    /// forward; false where the key is deleted. Entries older than `covered` are. The cursor's errors are not looked at.
+    /// Computes the value of `key`. The cursor stands on its newest visible entry and walks forward over older entries.
+    /// False if the key is deleted. Entries older than `covered` are deleted. Does not check the cursor's status.
     pub(super) fn resolve_forward(&mut self, covered: SeqNo) -> Result<bool> {
         self.operands.clear();
         while self.cursor.valid() {

@@ -1,9 +1,8 @@
 //! The user's iterator: the keys and values of a family as of one sequence number, in order, in both directions.
 //!
-//! It merges the cursors of a view and hides what the number does not see: newer versions, older versions, deletions,
-//! and what range tombstones cover. Merge operands are applied on the way. Walking forward over plain values it shows
-//! the merged cursor's own bytes; whatever had to be put together, and every value of a backward walk, stands in
-//! buffers that are used again. Keeps Q1, V1.
+//! It merges the cursors of a view and hides invisible entries: newer versions, older versions, deletions, and entries
+//! under range tombstones. It applies merge operands on the way. A forward walk over plain values returns the merged
+//! cursor's own bytes. Merged values, and every value of a backward walk, are copied to reused buffers. Keeps Q1, V1.
 
 mod backward;
 mod children;
@@ -27,20 +26,20 @@ use super::snapshot::Snapshot;
 use super::tombstones::CoverIndex;
 use crate::queue::view::ReadView;
 
-/// Where the iterator stands, and with it where the merged cursor does.
+/// Position of the iterator and of its merged cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
-    /// On nothing.
+    /// No current entry.
     Nowhere,
-    /// The cursor stands on the entry that is shown.
+    /// The cursor stands on the current entry.
     OnEntry,
-    /// The entry is in `key` and `value`; the cursor stands behind what they were merged from.
+    /// The entry is in `key` and `value`; the cursor stands behind the merged entries.
     Behind,
     /// The entry is in `key` and `value`; the cursor stands before all entries of that key, or on nothing.
     Before,
 }
 
-/// An iterator. It owns all it needs and stays usable, at its number, whatever happens to the database.
+/// An iterator. It owns all its resources and stays usable at its sequence number, whatever happens to the database.
 pub struct DbIterator {
     cursor: MergingCursor,
     cover: CoverIndex,
@@ -48,34 +47,34 @@ pub struct DbIterator {
     position: Position,
     bounds: UserBounds,
     context: ReadContext,
-    /// The user key shown, or passed last.
+    /// The current user key, or the last one passed.
     key: Vec<u8>,
     value: Vec<u8>,
     operands: Operands,
-    /// Memory for the cursor's seek targets.
+    /// Reused buffer for seek targets.
     target: Vec<u8>,
-    /// Every key shown has this prefix.
+    /// Every returned key has this prefix.
     prefix: Option<Vec<u8>>,
     prefix_same_as_start: bool,
-    /// Hidden entries stepped over one by one before the rest of their run is sought past.
+    /// Limit of hidden entries stepped over one by one before a seek past the rest of their run.
     steps_max: u64,
-    /// Hidden entries that one call may pass; `u64::MAX` for any number.
+    /// Limit of hidden entries in one call; `u64::MAX` for no limit.
     skippable_max: u64,
-    /// Hidden entries that the present call has passed.
+    /// Hidden entries passed by the present call.
     hidden: u64,
-    /// `None` where no statistics are kept.
+    /// `None` without statistics.
     tally: Option<Box<Tally>>,
     error: Option<Error>,
-    /// Keep what is read from being given up.
+    /// Pin the view's sources and the snapshot.
     _view: Arc<ReadView>,
     _snapshot: Option<Snapshot>,
 }
 
 impl DbIterator {
-    /// An iterator over `view` as of `seq`, standing on nothing.
+    /// An iterator over `view` as of `seq`, not positioned.
     ///
     /// # Errors
-    /// What opening the tables of level 0 yields.
+    /// Errors of opening level 0 tables and of the flushables.
     pub fn new(view: Arc<ReadView>, seq: SeqNo, context: &ReadContext, options: &ReadOptions) -> Result<Self> {
         let bounds =
             UserBounds { lower: options.iterate_lower_bound.clone(), upper: options.iterate_upper_bound.clone() };
@@ -112,7 +111,7 @@ impl DbIterator {
         self.position != Position::Nowhere
     }
 
-    /// The user key; empty where the iterator is not valid.
+    /// The user key; empty if the iterator is not valid.
     #[inline]
     pub fn key(&self) -> &[u8] {
         match self.position {
@@ -122,7 +121,7 @@ impl DbIterator {
         }
     }
 
-    /// The value; empty where the iterator is not valid.
+    /// The value; empty if the iterator is not valid.
     #[inline]
     pub fn value(&self) -> &[u8] {
         match self.position {
@@ -132,12 +131,12 @@ impl DbIterator {
         }
     }
 
-    /// The error that ended the walk, if one did. To be asked whenever the iterator is no longer valid.
+    /// The error of the walk, if any. Check it whenever the iterator becomes invalid.
     pub fn status(&self) -> Result<()> {
         self.error.clone().map_or(Ok(()), Err)
     }
 
-    /// The number that the iterator reads at.
+    /// The sequence number of the iterator.
     pub fn seq(&self) -> SeqNo {
         self.seq
     }
@@ -215,7 +214,7 @@ impl DbIterator {
         self.settle_backward()
     }
 
-    /// Moves to the next key; false where there is none or the iterator stood on nothing.
+    /// Moves to the next key. False if there is none or the iterator was not valid.
     #[inline]
     #[expect(clippy::should_implement_trait, reason = "what it shows is borrowed from it, which Iterator cannot say")]
     pub fn next(&mut self) -> bool {
@@ -232,7 +231,7 @@ impl DbIterator {
         self.counted(Move::Next, found)
     }
 
-    /// Moves to the key before; false where there is none or the iterator stood on nothing.
+    /// Moves to the previous key. False if there is none or the iterator was not valid.
     pub fn prev(&mut self) -> bool {
         match self.position {
             Position::Before => {}
@@ -247,7 +246,7 @@ impl DbIterator {
         self.counted(Move::Prev, found)
     }
 
-    /// Starts a walk afresh, keeping to the prefix of `target` where that was asked for.
+    /// Starts a new walk, limited to the prefix of `target` with `prefix_same_as_start`.
     fn begin(&mut self, target: Option<&[u8]>) {
         self.error = None;
         self.hidden = 0;
@@ -258,7 +257,7 @@ impl DbIterator {
         }
     }
 
-    /// Where no target gave the prefix, the first key found does.
+    /// Without a seek target, the first key found sets the prefix.
     fn adopt_prefix(&mut self) -> bool {
         if self.prefix_same_as_start && self.valid() {
             self.prefix = self.prefix_of(self.key()).map(<[u8]>::to_vec);
@@ -280,8 +279,8 @@ impl DbIterator {
         append(&mut self.target, user_key, seq, kind);
     }
 
-    /// Places the cursor on the first entry at or after `target`; filters are asked by prefix only while the walk ends where
-    /// the target's does.
+    /// Seeks to the first entry at or after `target`. Uses prefix filters only if the walk is limited to the target's
+    /// prefix.
     fn seek_target(&mut self) {
         let is_bound = |prefix: &[u8]| self.prefix_of(user_key(&self.target)) == Some(prefix);
         if self.prefix.as_deref().is_some_and(is_bound) {
@@ -291,7 +290,7 @@ impl DbIterator {
         }
     }
 
-    /// Places the cursor on the last entry before the upper bound.
+    /// Seeks to the last entry before the upper bound.
     fn end_of_bounds(&mut self) {
         match self.bounds.upper.take() {
             Some(upper) => {
@@ -305,34 +304,34 @@ impl DbIterator {
         }
     }
 
-    /// Notes the user key under the cursor.
+    /// Copies the user key under the cursor to `key`.
     #[inline]
     fn save_key(&mut self) {
         self.key.clear();
         self.key.extend_from_slice(user_key(self.cursor.key()));
     }
 
-    /// Places the cursor on the oldest entry that `key` can have, or behind.
+    /// Seeks to the oldest possible entry of `key`, or behind it.
     fn seek_behind_key(&mut self) {
         self.target.clear();
         append(&mut self.target, &self.key, SeqNo::ZERO, 0);
         self.seek_target();
     }
 
-    /// Places the cursor on the last entry before all those of `key`.
+    /// Seeks to the last entry before all entries of `key`.
     fn seek_before_key(&mut self) {
         self.target.clear();
         append(&mut self.target, &self.key, SeqNo::MAX, SEEK_KIND);
         self.cursor.seek_for_prev(&self.target);
     }
 
-    /// Stands on nothing, the end being reached.
+    /// Invalidates the iterator at the end of the walk. Returns false.
     fn leave(&mut self) -> bool {
         self.position = Position::Nowhere;
         false
     }
 
-    /// Stands on nothing since the cursor does: at its end, or because of its error.
+    /// Invalidates the iterator after the cursor ended, and takes the cursor's error, if any.
     #[cold]
     fn cursor_ended(&mut self) -> bool {
         self.error = self.cursor.status().err();
@@ -355,7 +354,7 @@ impl DbIterator {
     }
 }
 
-/// What the cursor shows is no internal key, or is of a kind that has no place among point entries.
+/// The cursor's key is no internal key, or of a kind invalid among point entries.
 #[cold]
 fn bad_entry(internal_key: &[u8]) -> Error {
     Error::corruption(format!("not a point entry's key: {internal_key:02x?}"))

@@ -1,9 +1,9 @@
-//! Merge operands gathered while a cursor moves, in memory that is used again.
+//! Merge operands collected during a walk, in reused memory.
 
 #[derive(Default)]
 pub(super) struct Operands {
     bytes: Vec<u8>,
-    /// Where each operand ends in `bytes`.
+    /// End offset of each operand in `bytes`.
     ends: Vec<usize>,
 }
 
@@ -22,13 +22,13 @@ impl Operands {
         self.ends.push(self.bytes.len());
     }
 
-    /// The operands in the order in which they were pushed.
+    /// The operands in push order.
     pub fn in_order(&self) -> Vec<&[u8]> {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         starts.zip(&self.ends).map(|(start, &end)| self.bytes.get(start..end).unwrap_or_default()).collect()
     }
 
-    /// The operands, the one pushed last first.
+    /// The operands in reverse push order.
     pub fn reversed(&self) -> Vec<&[u8]> {
         let mut operands = self.in_order();
         operands.reverse();

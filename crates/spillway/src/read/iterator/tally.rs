@@ -1,5 +1,4 @@
-//! What an iterator counts of itself, where statistics are kept: gathered in the iterator, added to them when it is
-//! dropped, so that a step costs no atomic operation.
+//! Counters of an iterator. They are added to the statistics on drop, so a step costs no atomic operation.
 
 use std::sync::Arc;
 
@@ -8,7 +7,7 @@ use base::metrics::{Histogram, Ticker};
 use super::DbIterator;
 use crate::read::meter::Meter;
 
-/// The ways to move.
+/// Kinds of moves.
 #[derive(Clone, Copy)]
 pub(super) enum Move {
     Seek,
@@ -27,7 +26,7 @@ pub(super) struct Tally {
     seeks: Moves,
     nexts: Moves,
     prevs: Moves,
-    /// Of keys and values shown.
+    /// Bytes of returned keys and values.
     bytes: u64,
     skipped: u64,
     reseeks: u64,
@@ -61,7 +60,7 @@ impl Drop for Tally {
 }
 
 impl DbIterator {
-    /// Seeks by `seek`, timed where statistics are kept.
+    /// Runs `seek`, timed and counted if there are statistics.
     #[inline]
     pub(super) fn counted_seek(&mut self, seek: impl FnOnce(&mut Self) -> bool) -> bool {
         let Some(start) = self.tally.as_ref().map(|tally| tally.meter.now()) else {
@@ -74,7 +73,7 @@ impl DbIterator {
         self.counted(Move::Seek, found)
     }
 
-    /// Counts a move that has been made; returns `found`.
+    /// Counts a completed move; returns `found`.
     #[inline]
     pub(super) fn counted(&mut self, how: Move, found: bool) -> bool {
         if self.tally.is_some() {
@@ -94,11 +93,11 @@ impl DbIterator {
         };
         moves.made += 1;
         moves.found += u64::from(found);
-        tally.bytes += bytes as u64; // none where nothing is shown
+        tally.bytes += bytes as u64; // zero if not valid
         tally.skipped += self.hidden;
     }
 
-    /// Counts a seek past entries that are not shown.
+    /// Counts a seek past hidden entries.
     #[inline]
     pub(super) fn count_reseek(&mut self) {
         if let Some(tally) = &mut self.tally {

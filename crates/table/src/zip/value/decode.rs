@@ -1,5 +1,5 @@
-//! Decompression of one value. Nothing that a record says is believed: copies are checked, and a value ends where the
-//! table's longest does (B1, B2).
+//! Decompression of one value. Records are not trusted: copies are bounds-checked, and a value is limited to the
+//! table's longest (B1, B2).
 
 use base::{Error, Result};
 
@@ -8,7 +8,7 @@ use super::super::classes;
 use super::super::huffman::Decoder;
 use super::{After, CODE_LENGTHS, COPY_MIN, FIRST_REGION, LITERALS, NEAR, NEAR_BIAS, TOKENS, region_bits};
 
-/// What all values of a table are decompressed with.
+/// Decompresses the values of a table.
 pub struct ValueDecoder {
     dictionary: Vec<u8>,
     region_bits: u32,
@@ -19,10 +19,10 @@ pub struct ValueDecoder {
 }
 
 impl ValueDecoder {
-    /// `code_lengths` are [`CODE_LENGTHS`] bytes; no value has more than `value_bytes_max` bytes.
+    /// `code_lengths`: [`CODE_LENGTHS`] bytes. `value_bytes_max`: limit of a value.
     ///
     /// # Errors
-    /// `Corruption`: lengths that no code has.
+    /// `Corruption`: the lengths fit no code.
     pub fn new(dictionary: Vec<u8>, code_lengths: &[u8], value_bytes_max: usize) -> Result<ValueDecoder> {
         let malformed = || Error::corruption("the codes of values are malformed");
         if code_lengths.len() != CODE_LENGTHS {
@@ -49,8 +49,8 @@ impl ValueDecoder {
         self.dictionary.capacity() + codes.iter().map(|code| code.memory_bytes()).sum::<usize>()
     }
 
-    /// Puts the value of the record in the first `len` of `bytes` into `out`, in the place of what is there. Bytes
-    /// behind the record mean nothing, but make reading it faster.
+    /// Replaces `out` by the value of the record in `bytes[..len]`. Bytes after the record are ignored, but spare the
+    /// bit reader its slow path.
     ///
     /// # Errors
     /// `Corruption`.
@@ -59,7 +59,7 @@ impl ValueDecoder {
         let end = bytes.get(..len).and_then(mark_of).ok_or_else(|| damaged("has no end"))?;
         let mut bits = BitReader::new(bytes);
         let mut after = After::Literal;
-        // Where the last copy out of the dictionary ended.
+        // End of the last copy from the dictionary.
         let mut near = 0u32;
         while bits.position() < end {
             bits.refill();
@@ -109,14 +109,14 @@ impl ValueDecoder {
     }
 }
 
-/// Appends `len` bytes, each the one `back` bytes before it.
+/// Appends `len` bytes, each a copy of the byte `back` before it.
 fn copy_back(out: &mut Vec<u8>, back: usize, len: usize) -> Result<()> {
     let start = out.len().checked_sub(back).ok_or_else(|| damaged("copies from before its start"))?;
     if len <= back {
         out.extend_from_within(start..start + len);
         return Ok(());
     }
-    // What is appended is copied again: twice as much each time.
+    // Overlapping copy: appended bytes are copied again, doubling the length each time.
     let mut left = len;
     while left > 0 {
         let step = left.min(out.len() - start);

@@ -18,7 +18,7 @@ pub struct ValueEncoder {
 
 impl ValueEncoder {
     /// # Errors
-    /// `Corruption`: lengths that no code has.
+    /// `Corruption`: the lengths fit no code.
     pub fn new(trained: &Trained) -> Result<ValueEncoder> {
         let codes = Codes::new(&trained.code_lengths, trained.dictionary.len())?;
         Ok(ValueEncoder::with(codes, Matches::new(trained.dictionary.clone())))
@@ -28,7 +28,7 @@ impl ValueEncoder {
         ValueEncoder { codes, matches, parser: Parser::default(), out: BitWriter::default() }
     }
 
-    /// The record of `value`; `None` where that would save nothing.
+    /// The record of `value`; `None` if it is not shorter than `value`.
     pub fn encode(&mut self, value: &[u8]) -> Option<&[u8]> {
         let ValueEncoder { codes, matches, parser, out } = self;
         out.clear();

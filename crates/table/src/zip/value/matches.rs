@@ -1,22 +1,22 @@
-//! Finds where bytes of a value occur before: in the dictionary, and in the value itself.
+//! Finds earlier occurrences of a value's bytes: in the dictionary and in the value, by hash chains.
 
 use super::{COPY_MIN, Source};
 
-/// Places looked at, at most.
+/// Most places tried per search.
 const DICTIONARY_TRIES_MAX: usize = 8;
 const VALUE_TRIES_MAX: usize = 4;
-/// A copy of that many bytes is good enough: nothing longer is looked for.
+/// The search stops at a copy of this many bytes.
 const LONG_ENOUGH: usize = 128;
 
-/// Bytes of the dictionary that are hashed together: a shorter copy out of it is seldom worth its place.
+/// Bytes per hash of the dictionary: a shorter copy is seldom worth the bits of its place.
 const DICTIONARY_HASHED: usize = 5;
 
 const NONE: u32 = u32::MAX;
 
-/// Places by the hash of the bytes there, the last first.
+/// Places by the hash of their bytes, the latest first.
 struct Chains {
     heads: Vec<u32>,
-    /// For each place the one before it with the same hash.
+    /// For each place, the previous place with the same hash.
     previous: Vec<u32>,
     shift: u32,
 }
@@ -32,7 +32,7 @@ impl Chains {
         (bytes.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> self.shift) as usize
     }
 
-    /// Adds the next place, `bytes` being what is hashed there.
+    /// Adds the next place, with the `bytes` to hash.
     #[inline]
     fn push(&mut self, bytes: u64) {
         let (hash, place) = (self.hash(bytes), self.previous.len() as u32);
@@ -49,7 +49,7 @@ impl Chains {
         std::iter::successors(first, before).take(most)
     }
 
-    /// Forgets all places, in time proportional to them.
+    /// Removes all places, in time proportional to their number. `hashed`: the bytes of each.
     fn clear(&mut self, hashed: impl Iterator<Item = u64>) {
         for bytes in hashed {
             let hash = self.hash(bytes);
@@ -61,7 +61,7 @@ impl Chains {
     }
 }
 
-/// The places of a dictionary, and those of one value at a time.
+/// The places of a dictionary, and of one value at a time.
 pub struct Matches {
     dictionary: Vec<u8>,
     in_dictionary: Chains,
@@ -72,7 +72,7 @@ impl Matches {
     pub fn new(dictionary: Vec<u8>) -> Matches {
         let mut in_dictionary = Chains::new(dictionary.len());
         dictionary.windows(DICTIONARY_HASHED).for_each(|bytes| in_dictionary.push(five(bytes)));
-        // A value's places are few, and forgotten with it.
+        // A value has few places.
         Matches { dictionary, in_dictionary, in_value: Chains::new(1 << 12) }
     }
 
@@ -85,13 +85,13 @@ impl Matches {
         }
     }
 
-    /// Forgets the places of `value`.
+    /// Removes the places of `value`.
     pub fn forget(&mut self, value: &[u8]) {
         self.in_value.clear(value.windows(COPY_MIN).map(three));
     }
 
-    /// Shows where bytes like those at `at` are, and how many: [`COPY_MIN`] at least; in the value, more each time. The
-    /// places of the value before `at` were added.
+    /// Passes sources of the bytes at `at` to `show`, with the length of each: at least [`COPY_MIN`], and increasing
+    /// within the value. All places of `value` before `at` must have been added.
     #[inline]
     pub fn find(&self, value: &[u8], at: usize, mut show: impl FnMut(Source, usize)) {
         let rest = value.get(at..).unwrap_or_default();
@@ -124,7 +124,7 @@ impl Matches {
     }
 }
 
-/// Bytes that both have in common at their starts; 0 where byte `longer_than` differs already.
+/// Length of the common prefix; 0 if byte `longer_than` differs.
 #[inline]
 fn common(a: &[u8], b: &[u8], longer_than: usize) -> usize {
     if longer_than > 0 && a.get(longer_than) != b.get(longer_than) {

@@ -1,6 +1,6 @@
-//! Values, each compressed by itself: literal bytes, and copies out of what precedes in the value or out of a
-//! dictionary that the whole table shares. Codes are the table's too, so that a value has no header: the shortest that
-//! is worth it has a byte. Format: docs/format/zip.md, "Values".
+//! Values, each compressed alone: literals, and copies from earlier in the value or from the table's dictionary.
+//! Codes belong to the table, so a value needs no header: the shortest record has one byte.
+//! Format: docs/format/zip.md, "Values".
 
 mod decode;
 mod encode;
@@ -14,17 +14,17 @@ pub use self::train::{Trained, dictionary_bytes_for, train};
 
 use super::classes::CLASSES;
 
-/// A copy's bytes, at least.
+/// Least bytes of a copy.
 const COPY_MIN: usize = 3;
 
-/// What a token is: a literal byte, or the class of a copy's length less [`COPY_MIN`].
+/// Tokens: a literal byte, or the class of a copy's length less [`COPY_MIN`].
 const LITERALS: usize = 256;
 const TOKENS: usize = LITERALS + CLASSES;
 
-/// Where a copy begins: near where the last copy out of the dictionary ended, so many bytes back in the value, or in a
-/// region of the dictionary, with plain bits for the place in it.
+/// Sources of a copy: near the end of the last dictionary copy; a distance back in the value; or a region of the
+/// dictionary, with plain bits for the place in the region.
 const NEAR: usize = 128;
-/// What is added to the distance from that end.
+/// Bias of the signed distance from the end of the last dictionary copy.
 const NEAR_BIAS: u32 = NEAR as u32 / 2;
 const FIRST_REGION: usize = NEAR + CLASSES;
 const REGIONS: usize = 512;
@@ -33,17 +33,16 @@ const SOURCES: usize = FIRST_REGION + REGIONS;
 /// Bytes of the largest dictionary.
 pub const DICTIONARY_BYTES_MAX: usize = 1 << 18;
 
-/// Lengths of the codes of all alphabets, in their order: tokens behind a literal and at the start, tokens behind a
-/// copy, sources.
+/// Code lengths of all alphabets, in order: tokens at the start and after a literal, tokens after a copy, sources.
 pub const CODE_LENGTHS: usize = 2 * TOKENS + SOURCES;
 
-/// Plain bits that tell a place in a region of a dictionary of so many bytes.
+/// Plain bits of a place in a region, for a dictionary of `dictionary_bytes`.
 fn region_bits(dictionary_bytes: usize) -> u32 {
     let bits = usize::BITS - dictionary_bytes.saturating_sub(1).leading_zeros();
     bits.saturating_sub(REGIONS.trailing_zeros())
 }
 
-/// Which code the next token has.
+/// The previous token's kind: selects the next token's code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum After {
     #[default]
@@ -51,10 +50,10 @@ enum After {
     Copy,
 }
 
-/// Where a copy's bytes are.
+/// The source of a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// So many bytes before the copy; 1 at least.
+    /// Distance in bytes before the copy; at least 1.
     Back(u32),
     Dictionary(u32),
 }

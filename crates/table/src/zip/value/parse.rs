@@ -1,16 +1,16 @@
-//! Cuts a value into tokens so that their codes take as few bits as can be found: the shortest way through its bytes,
-//! each literal and each copy being a step.
+//! Optimal parsing: cuts a value into tokens by the cheapest path in bits through its bytes. Each literal, and each
+//! copy found, is a step.
 
 use super::super::classes;
 use super::super::huffman::Encoder;
 use super::matches::Matches;
 use super::{After, COPY_MIN, FIRST_REGION, LITERALS, NEAR, NEAR_BIAS, Source, region_bits};
 
-/// Bytes that are cut at once, which bounds memory; no copy reaches past them.
+/// Bytes parsed at once, to bound memory; no copy crosses the end of a span.
 const SPAN_BYTES: usize = 32 << 10;
 /// Copies are also tried at each shorter length down from this one.
 const SHORTER_MAX: usize = 24;
-/// Within copies from this length on no other copies are looked for.
+/// Within copies of this length or more, no copies are searched.
 const SEARCHED_WITHIN_MAX: usize = 64;
 
 /// One literal, or one copy.
@@ -26,13 +26,13 @@ pub struct Codes {
     pub after_copy: Encoder,
     pub sources: Encoder,
     pub region_bits: u32,
-    /// What copies of each length cost behind a literal, and behind a copy.
+    /// Bits of a copy's length token, by length: after a literal, and after a copy.
     copy_bits: [[u32; SHORTER_MAX + 1]; 2],
 }
 
 impl Codes {
     /// # Errors
-    /// `Corruption`: lengths that no code has.
+    /// `Corruption`: the lengths fit no code.
     pub fn new(lengths: &[u8], dictionary_bytes: usize) -> base::Result<Codes> {
         let (after_literal, rest) = lengths.split_at(super::TOKENS);
         let (after_copy, sources) = rest.split_at(super::TOKENS);
@@ -72,7 +72,7 @@ impl Codes {
         }
     }
 
-    /// Whether a copy from `from` is said by its distance from `near`: the shorter way.
+    /// The symbol for a copy from `from` by its distance from `near`; `None` if the region takes fewer bits.
     pub fn says_near(&self, from: u32, near: u32) -> Option<usize> {
         let region = self.sources.bits(FIRST_REGION + (from >> self.region_bits) as usize) + self.region_bits;
         near_symbol(from, near).filter(|symbol| self.sources.bits(*symbol) <= region)
@@ -85,20 +85,20 @@ fn near_symbol(from: u32, near: u32) -> Option<usize> {
     (symbol < NEAR).then_some(symbol)
 }
 
-/// The best way to a byte that is known so far.
+/// The cheapest path to a byte so far.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     bits: u32,
-    /// Bytes of the token that ends here; 1 for a literal.
+    /// Bytes of the path's last token; 1 for a literal.
     len: u32,
     source: Source,
-    /// Where the last copy out of the dictionary ended.
+    /// End of the last copy from the dictionary.
     near: u32,
 }
 
 const UNREACHED: Step = Step { bits: u32::MAX, len: 0, source: Source::Back(0), near: 0 };
 
-/// Where bytes are found, and the bits that take to say so.
+/// A source, and the bits to encode it.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     bits: u32,
@@ -112,7 +112,7 @@ impl Step {
         if self.len > 1 { After::Copy } else { After::Literal }
     }
 
-    /// The step that a copy of `len` bytes makes from here, its length taking `len_bits`.
+    /// The step of a copy of `len` bytes from here; `len_bits` encode its length.
     #[inline]
     fn copied(&self, found: Found, len: usize, len_bits: u32) -> Step {
         let near = match found.source {
@@ -124,17 +124,17 @@ impl Step {
     }
 }
 
-/// Memory that is kept from value to value.
+/// Parses values one after another, reusing memory.
 #[derive(Default)]
 pub struct Parser {
     steps: Vec<Step>,
     tokens: Vec<Token>,
-    /// From where on copies are looked for.
+    /// Copies are searched from this byte on.
     search_at: usize,
 }
 
 impl Parser {
-    /// Cuts `value`; the tokens are there until the next one.
+    /// Cuts `value` into tokens.
     pub fn parse(&mut self, value: &[u8], codes: &Codes, matches: &mut Matches) -> &[Token] {
         self.tokens.clear();
         self.search_at = 0;
@@ -156,7 +156,7 @@ impl Parser {
         &self.tokens
     }
 
-    /// Takes every step from byte `at` of `value`.
+    /// Tries every step from byte `at` of `value`.
     #[inline]
     fn step_from(&mut self, value: &[u8], (start, at): (usize, usize), codes: &Codes, matches: &Matches) {
         let Some(&from) = self.steps.get(at - start).filter(|step| step.bits != u32::MAX) else { return };
@@ -167,7 +167,7 @@ impl Parser {
         if at < self.search_at {
             return;
         }
-        // The cheapest source of each length, longer ones under the last.
+        // The cheapest source of each length; the last slot stands for all longer ones.
         let mut cheapest = [NOT_FOUND; SHORTER_MAX + 1];
         let mut longest = 0;
         matches.find(value, at, |source, len| {
@@ -188,7 +188,7 @@ impl Parser {
             let copy_bits = codes.copy_bits(from.after());
             let ahead = self.steps.get_mut(at - start..).unwrap_or_default();
             let each = ahead.iter_mut().zip(copy_bits).zip(&cheapest).take(longest + 1).enumerate();
-            // What is there for a length is there for each that is shorter.
+            // A source of some length also serves every shorter one.
             let mut best = NOT_FOUND;
             for (len, ((step, len_bits), found)) in each.skip(COPY_MIN).rev() {
                 if found.bits < best.bits {
@@ -211,7 +211,7 @@ impl Parser {
         }
     }
 
-    /// Appends the tokens on the best way through `span`.
+    /// Appends the tokens of the cheapest path through `span`.
     fn trace_back(&mut self, span: &[u8]) {
         let (first, mut at) = (self.tokens.len(), span.len());
         while let Some(step) = self.steps.get(at).filter(|_| at > 0) {

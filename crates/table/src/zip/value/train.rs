@@ -1,4 +1,4 @@
-//! Makes dictionary and codes from some of a table's values.
+//! Trains dictionary and codes on samples of a table's values.
 
 use base::Result;
 
@@ -10,37 +10,36 @@ use super::{
     After, CODE_LENGTHS, COPY_MIN, DICTIONARY_BYTES_MAX, FIRST_REGION, LITERALS, NEAR, SOURCES, Source, TOKENS,
 };
 
-/// A table has a byte of dictionary for so many bytes of values: it is a small part of the table even where these
-/// shrink to a tenth.
+/// Value bytes per dictionary byte: the dictionary stays a small part of the table even if values shrink to a tenth.
 const VALUE_BYTES_PER_DICTIONARY_BYTE: u64 = 64;
-/// Less is not worth its codes.
+/// A smaller dictionary is not worth its codes.
 const DICTIONARY_BYTES_MIN: usize = 1 << 10;
 
-/// Times that the values are cut with the codes made of the cut before: after two, little changes.
+/// Rounds of cutting the samples with the codes of the previous round; little changes after two.
 const ROUNDS: usize = 3;
 
-/// What the values of a table share.
+/// The result of training, shared by all values of a table.
 #[derive(Clone, Debug, Default)]
 pub struct Trained {
     pub dictionary: Vec<u8>,
-    /// [`CODE_LENGTHS`] of them.
+    /// [`CODE_LENGTHS`] bytes.
     pub code_lengths: Vec<u8>,
 }
 
-/// Bytes of the dictionary of a table with so many bytes of values; 0 for none.
+/// Dictionary bytes for a table with `value_bytes`; 0 for no dictionary.
 pub fn dictionary_bytes_for(value_bytes: u64) -> usize {
     let bytes = (value_bytes / VALUE_BYTES_PER_DICTIONARY_BYTE).min(DICTIONARY_BYTES_MAX as u64) as usize;
     if bytes < DICTIONARY_BYTES_MIN { 0 } else { bytes }
 }
 
-/// Trains on `samples`; one out of `stride` makes the codes.
+/// Trains the dictionary on `samples`, and the codes on every `stride`-th of them.
 ///
 /// # Errors
-/// `Corruption`: never, as the codes are this function's own.
+/// `Corruption`: never, as the codes are made here.
 pub fn train(samples: &[Vec<u8>], dictionary_bytes: usize, stride: usize) -> Result<Trained> {
     let dictionary = match dictionary_bytes {
         0 => Vec::new(),
-        // Samples that are too few or too short make none.
+        // Training fails on too few or too short samples: then there is no dictionary.
         bytes => zstd::dict::from_samples(samples, bytes).unwrap_or_default(),
     };
     let mut matches = Matches::new(dictionary.clone());
@@ -57,7 +56,7 @@ pub fn train(samples: &[Vec<u8>], dictionary_bytes: usize, stride: usize) -> Res
     Ok(Trained { dictionary, code_lengths })
 }
 
-/// Lengths to begin with: all tokens alike, all sources alike.
+/// Initial code lengths: uniform within each alphabet.
 fn guessed() -> Vec<u8> {
     let mut lengths = Vec::with_capacity(CODE_LENGTHS);
     for symbols in [TOKENS, TOKENS, SOURCES] {

@@ -1,4 +1,4 @@
-//! Which jobs of a database wait: those that nobody waits for, beside callers that sync.
+//! Throttled jobs of a database: jobs without a waiting caller, while callers sync.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -12,10 +12,10 @@ use crate::{
     Db, Family, FamilyOptions, IngestMode, IngestOptions, IngestRequest, OpenOptions, TableWriter, WriteOptions,
 };
 
-/// Somebody who waits says so before that.
+/// Milliseconds to wait for a caller to announce its wait.
 const LOOKS_MAX: u32 = 5_000;
 
-/// Lets no flush go on before somebody waits for it, and counts those that nobody came to wait for.
+/// Blocks each flush until a caller waits for flushes, and counts flushes without one.
 #[derive(Default)]
 struct UntilAwaited {
     throttle: OnceLock<Arc<Throttle>>,
@@ -38,7 +38,7 @@ impl EventListener for UntilAwaited {
     }
 }
 
-/// A database with threads, and what it notes.
+/// A database with threads, and its statistics.
 struct World {
     db: Db,
     family: Arc<Family>,
@@ -68,7 +68,7 @@ impl World {
         self.db.put(&self.family, &key.to_be_bytes(), &[7; 4 << 10], options).unwrap();
     }
 
-    /// Until a flush, too: what ends a wait for memory may be a spare that is given up.
+    /// Also until a flush: a wait for memory may end by a released spare.
     fn put_until_held_up_and_flushed(&self, cause: &str, options: &WriteOptions) {
         let waits = || self.db.stalls().iter().find(|stall| stall.cause.name() == cause).unwrap().waits;
         for key in 1..1000 {
@@ -80,7 +80,7 @@ impl World {
         panic!("nothing was ever held up and flushed: {cause}");
     }
 
-    /// Has the background flush what was written, which nobody waits for.
+    /// Flushes in the background without a waiting caller.
     fn flush_unawaited(&self) {
         self.db.begin_flush(&[&self.family]).unwrap();
         while !self.db.core().state.lock().families.values().all(|family| family.queue.is_empty()) {
@@ -118,7 +118,7 @@ fn a_database_s_jobs_wait_beside_callers_that_sync() {
     assert!(world.rested_us() > 0, "a caller synced the log");
 }
 
-/// By the virtual clock, which counts what jobs wait and next to nothing else.
+/// Measured by the virtual clock: it advances almost only by the waits of jobs.
 #[test]
 fn a_database_keeps_the_limit_of_its_options_and_of_a_limiter_that_others_share() {
     let flush = |world: &World| {
@@ -137,7 +137,7 @@ fn a_database_keeps_the_limit_of_its_options_and_of_a_limiter_that_others_share(
     assert!(micros(shared.now()) >= 2 * expected_us * 4 / 5, "{:?}", shared.now());
 }
 
-/// Has a flush begin that `wait` comes to wait for, beside synced writes.
+/// Begins a flush beside synced writes, and awaits it by `wait`.
 fn check_awaited(
     name: &str,
     change: impl FnOnce(&mut OpenOptions, &mut FamilyOptions),
