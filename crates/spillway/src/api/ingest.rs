@@ -67,9 +67,10 @@ impl Db {
     /// [`IngestOptions::ingest_behind`]).
     ///
     /// # Errors
-    /// `Closed`, `ReadOnly`: nothing was done. `InvalidArgument`: nothing was done; a file has changed since it was
-    /// prepared, or the options forbid a step the ingest needs. `Busy`: nothing was done; it would have waited. `Io`,
-    /// `NoSpace`: the WAL or the MANIFEST failed; the database takes no more writes.
+    /// `Closed`: nothing was done. `InvalidArgument`: nothing was done; a file has changed since it was prepared, or the
+    /// options forbid a step the ingest needs. `Busy`: nothing was done; it would have waited. `ReadOnly`: the database takes
+    /// no writes; if it failed meanwhile, the ingest may be there after a reopen. `Io`, `NoSpace`: the WAL or the MANIFEST
+    /// failed; the database takes no more writes.
     pub fn commit_ingest(&self, prepared: PreparedIngest) -> Result<IngestReport> {
         let _noting = self.core().context.noting();
         self.engine().ingester.commit_ingest(prepared, None)

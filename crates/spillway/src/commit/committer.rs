@@ -359,6 +359,9 @@ impl Committer {
     /// Latches the touched keys, waits until older writes are visible, and checks conflicts.
     #[cold]
     fn latch_and_check<'a>(&'a self, commit: &mut Commit<'a>, check: &dyn ConflictCheck) -> Result<()> {
+        // A latched commit is not compared with memtables, and here nothing was flushed first.
+        let may_go_under = commit.flushables.iter().any(|flushable| flushable.coverage.is_some());
+        assert!(!may_go_under, "conflicts are not checked for what may go under a memtable (Q1)");
         commit.latch = Some(self.latch_keys(commit.keys().into_iter(), commit.waiter)?);
         commit.is_latched = true;
         let numbered = self.core.commit.lock().last_seq;
