@@ -55,7 +55,7 @@ struct Ended<'a> {
     unneeded: Unneeded,
 }
 
-/// Makes table changes durable, and then visible. Owns the MANIFEST; its lock is the outermost.
+/// Makes table changes durable, and then visible. Owns the MANIFEST; its lock comes before the state lock.
 pub(crate) struct Installer {
     core: Arc<Core>,
     /// `None` if the database is open for reading only, or closed.
