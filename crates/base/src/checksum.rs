@@ -1,4 +1,4 @@
-//! Checksums as RocksDB stores them: masked crc32c in logs, and the five kinds that a table's blocks can carry.
+//! Checksums as RocksDB stores them: masked crc32c in WALs, and the five kinds for table blocks.
 
 use xxhash_rust::{xxh3::xxh3_64, xxh32::xxh32, xxh64::xxh64};
 
@@ -8,7 +8,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     ::crc32c::crc32c(bytes)
 }
 
-/// Goes on with a crc32c over further bytes.
+/// Extends a crc32c over further bytes.
 #[inline]
 pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
     ::crc32c::crc32c_append(crc, bytes)
@@ -16,7 +16,7 @@ pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
 
 const MASK_DELTA: u32 = 0xa282_ead8;
 
-/// A crc stored beside the bytes it covers is masked, so that a crc over both does not degenerate.
+/// A crc stored beside the bytes it covers is masked: a crc over both would degenerate.
 pub fn mask(crc: u32) -> u32 {
     crc.rotate_right(15).wrapping_add(MASK_DELTA)
 }
@@ -70,7 +70,7 @@ impl ChecksumKind {
         }
     }
 
-    /// The stored checksum of one contiguous buffer, its last byte playing the compression type's part.
+    /// The stored checksum of one contiguous buffer; its last byte stands for the compression type.
     pub fn of_buffer(self, bytes: &[u8]) -> u32 {
         match (self, bytes.split_last()) {
             (ChecksumKind::None, _) => 0,
@@ -83,7 +83,7 @@ impl ChecksumKind {
     }
 }
 
-/// RocksDB mixes the last byte in without hashing a byte more.
+/// RocksDB mixes the last byte in without hashing it.
 fn xxh3_modified(bytes: &[u8], last: u8) -> u32 {
     const RANDOM_PRIME: u32 = 0x6b90_83d9;
     (xxh3_64(bytes) as u32) ^ u32::from(last).wrapping_mul(RANDOM_PRIME)

@@ -1,5 +1,5 @@
-//! Little-endian and varint coding, as LevelDB and RocksDB write them. Reading is by a [`Reader`] that never reads
-//! past its end and never panics (B1).
+//! Little-endian and varint coding, as LevelDB and RocksDB write them. A [`Reader`] never reads past its end and never
+//! panics (B1).
 
 use crate::error::{Error, Result};
 
@@ -39,7 +39,7 @@ pub fn put_prefixed(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Signed to unsigned, small magnitudes staying small.
+/// Maps signed to unsigned; small magnitudes stay small.
 pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
@@ -57,7 +57,7 @@ pub fn varint_len(mut value: u64) -> usize {
     len
 }
 
-/// Decodes a varint64 at the start of `bytes`: the value and how many bytes it took.
+/// Decodes a varint64 at the start of `bytes`; returns the value and its encoded length.
 #[inline]
 pub fn decode_varint64(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
@@ -93,8 +93,8 @@ pub fn decode_u64(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.first_chunk()?))
 }
 
-/// Reads a byte string from the front. Every failure is a `Corruption` that names what was being read; the caller adds
-/// file and offset.
+/// Reads a byte string from the front. Every failure is a `Corruption` with the item's name; the caller adds file and
+/// offset.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],

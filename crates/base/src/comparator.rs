@@ -21,20 +21,19 @@ pub trait Comparator: Send + Sync {
     /// Shortens `key` to some key `>= key`. Doing nothing is always right.
     fn shorten_successor(&self, _key: &mut Vec<u8>) {}
 
-    /// Bytes of a user-defined timestamp at the end of every key; 0 where the family has none. Filters, equality and
-    /// hashes use the key without them.
+    /// Bytes of a user-defined timestamp at the end of every key; 0 for none. Filters, equality and hashes ignore the
+    /// timestamp.
     fn timestamp_bytes(&self) -> usize {
         0
     }
 
-    /// True where keys that compare equal can differ in their bytes.
+    /// True if equal keys can differ in their bytes.
     fn equal_keys_can_differ(&self) -> bool {
         false
     }
 }
 
-/// A family's order of user keys. The two orders that nearly everyone uses are known by their variants, so that hot
-/// loops compare bytes without a call through a table.
+/// A family's order of user keys. The two common orders are variants: hot loops compare bytes without a virtual call.
 #[derive(Clone, Default)]
 pub enum UserOrder {
     #[default]
@@ -55,7 +54,7 @@ impl UserOrder {
         }
     }
 
-    /// The built-in order of that name.
+    /// The built-in order called `name`.
     pub fn by_name(name: &str) -> Option<UserOrder> {
         match name {
             Self::BYTEWISE_NAME => Some(UserOrder::Bytewise),
@@ -88,7 +87,7 @@ impl UserOrder {
         }
     }
 
-    /// `user_key` without its timestamp: what filters, equality and hashes see.
+    /// `user_key` without its timestamp, for filters, equality and hashes.
     pub fn strip_timestamp<'a>(&self, user_key: &'a [u8]) -> &'a [u8] {
         let len = user_key.len().saturating_sub(self.timestamp_bytes());
         user_key.get(..len).unwrap_or(user_key)

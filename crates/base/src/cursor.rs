@@ -1,12 +1,12 @@
-//! The one way to walk sorted entries: memtables, tables and everything merged from them.
+//! The common iterator over sorted entries: memtables, tables and their merges.
 
 use crate::error::Result;
 
 /// A position among entries sorted by internal key.
 ///
-/// Every positioning method returns whether the cursor now stands on an entry. A cursor that ran into an error stands
-/// on none, and [`status`](Cursor::status) tells; whoever sees `false` must ask before believing that it is the end.
-/// Deletions and all versions are entries like any other; range tombstones are not among them.
+/// Every positioning method returns true if the cursor is now on an entry. After an error the cursor is invalid; check
+/// [`status`](Cursor::status) before taking `false` for the end. Deletions and all versions are ordinary entries; range
+/// tombstones are not included.
 pub trait Cursor: Send {
     fn valid(&self) -> bool;
 
@@ -17,8 +17,8 @@ pub trait Cursor: Send {
     /// Moves to the first entry at or after the internal key `target`.
     fn seek(&mut self, target: &[u8]) -> bool;
 
-    /// As [`seek`](Cursor::seek), for whoever takes no entry without the target's prefix: where none has it, the cursor may
-    /// stand on none.
+    /// As [`seek`](Cursor::seek), if the caller only wants entries with the target's prefix. The cursor may be invalid
+    /// if no entry has the prefix.
     fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
         self.seek(target)
     }
@@ -29,16 +29,16 @@ pub trait Cursor: Send {
     /// Moves to the next entry. The cursor must be valid.
     fn next(&mut self) -> bool;
 
-    /// Moves to the entry before. The cursor must be valid.
+    /// Moves to the previous entry. The cursor must be valid.
     fn prev(&mut self) -> bool;
 
-    /// The internal key of the entry, until the cursor moves. Empty where the cursor is not valid.
+    /// The internal key of the entry, until the cursor moves. Empty if the cursor is invalid.
     fn key(&self) -> &[u8];
 
-    /// The value of the entry, until the cursor moves. Empty where the cursor is not valid.
+    /// The value of the entry, until the cursor moves. Empty if the cursor is invalid.
     fn value(&self) -> &[u8];
 
-    /// The error that ended the walk, if one did.
+    /// The error that ended the iteration, if any.
     fn status(&self) -> Result<()>;
 }
 
@@ -78,7 +78,7 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
     }
 }
 
-/// A cursor over entries held in memory, already sorted: for tests, and for the small things that need no more.
+/// A cursor over sorted entries in memory, for tests and small inputs.
 pub struct VecCursor {
     order: crate::InternalOrder,
     entries: Vec<(Vec<u8>, Vec<u8>)>,

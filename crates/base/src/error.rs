@@ -1,4 +1,4 @@
-//! One error type for every layer. Its kinds follow what a caller can do about it, not where it came from.
+//! One error type for every layer. Kinds follow the caller's remedy, not the origin.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What a caller can do about an error. Absence of a key is not an error.
+/// Error kinds by remedy. Absence of a key is not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// The call itself is wrong; change it.
     InvalidArgument,
-    /// Stored bytes are damaged; restore the file that the error names.
+    /// Stored bytes are damaged; restore the file named in the error.
     Corruption,
     /// The file system failed.
     Io,
     /// The disk, or a quota, is full; free space and go on.
     NoSpace,
-    /// Another write got there first; try again.
+    /// A concurrent write came first; try again.
     Conflict,
     /// Something is in use (a lock, a file); try again when it is free.
     Busy,
@@ -26,11 +26,11 @@ pub enum ErrorKind {
     ReadOnly,
     /// The database or the family is closed or dropped.
     Closed,
-    /// Well-formed, but nothing this version can honour.
+    /// Well-formed, but not supported by this version.
     Unsupported,
 }
 
-/// An error: kind, message and, where known, the file, the offset in it, and the cause.
+/// An error: kind, message and, if known, the file, the offset in it, and the cause.
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -79,7 +79,7 @@ impl Error {
         Self::new(ErrorKind::Unsupported, message)
     }
 
-    /// An error of the file system: `doing` says what was attempted ("write", "sync", "open for reading").
+    /// A file system error; `doing` names the attempt ("write", "sync", "open for reading").
     #[cold]
     pub fn io(doing: &str, path: &Path, source: std::io::Error) -> Self {
         use std::io::ErrorKind as K;
@@ -97,7 +97,7 @@ impl Error {
         self
     }
 
-    /// Adds the byte offset in the file at which the damage was seen.
+    /// Adds the byte offset of the damage in the file.
     #[cold]
     #[must_use]
     pub fn at_offset(mut self, offset: u64) -> Self {
@@ -105,8 +105,8 @@ impl Error {
         self
     }
 
-    /// Adds the record that was read, by its file and its offset there. Where the error names another file already, which the
-    /// record led to, that stands, and the record is told before it, unless it is the disk that is full.
+    /// Adds the record being read: its file and byte offset. If the error already names another file, its path stays
+    /// and the record goes in front of the message. A `NoSpace` error on another file stays unchanged.
     #[cold]
     #[must_use]
     pub fn at_record(self, path: &Path, offset: u64) -> Self {
@@ -132,7 +132,7 @@ impl Error {
         self
     }
 
-    /// Puts behind the message what to do about it.
+    /// Appends advice to the message.
     #[cold]
     #[must_use]
     pub fn advise(mut self, advice: impl fmt::Display) -> Self {
@@ -156,7 +156,7 @@ impl Error {
         self.0.offset
     }
 
-    /// True where the file system said that the file is not there.
+    /// True if the file system reported the file as not found.
     pub fn is_not_found(&self) -> bool {
         let source = self.0.source.as_ref().and_then(|s| s.downcast_ref::<std::io::Error>());
         source.is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)

@@ -1,5 +1,5 @@
-//! The traits by which users extend the engine: merge operators, compaction filters, prefix extractors, listeners.
-//! Comparators have a file of their own.
+//! Extension traits: merge operators, compaction filters, prefix extractors, listeners and loggers. Comparators have
+//! their own file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,23 +13,23 @@ pub trait MergeOperator: Send + Sync {
     /// Stored with the family and checked at open.
     fn name(&self) -> &str;
 
-    /// How OPTIONS files and option strings spell it: the name, with parameters where there are any
+    /// Spelling in OPTIONS files and option strings: the name, with any parameters
     /// (`{id=StringAppendOperator;delimiter=\:;}`).
     fn option_string(&self) -> String {
         crate::options::string::escape(self.name())
     }
 
-    /// The value that results from `existing` (`None` where there is none) and `operands`, oldest first. `None` means
-    /// that the operands cannot be applied: the read that needed them fails with `Corruption`.
+    /// Applies `operands`, oldest first, to `existing` (`None`: no value) and returns the result. `None` if the
+    /// operands cannot be applied; the read then fails with `Corruption`.
     fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>>;
 
-    /// One operand that does what `older` followed by `newer` would, or `None` where they are to be kept apart.
+    /// Combines `older` and `newer` into one equivalent operand. `None` keeps both.
     fn partial_merge(&self, _key: &[u8], _older: &[u8], _newer: &[u8]) -> Option<Vec<u8>> {
         None
     }
 }
 
-/// What a compaction filter makes of an entry.
+/// A compaction filter's verdict on an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FilterDecision {
     Keep,
@@ -39,41 +39,41 @@ pub enum FilterDecision {
     RemoveAndSkipUntil(Vec<u8>),
 }
 
-/// Looks at values as compactions pass by. Entries that a snapshot can see are not shown to it.
+/// Filters values during compactions. Entries visible to a snapshot bypass the filter.
 pub trait CompactionFilter: Send + Sync {
     fn name(&self) -> &str;
 
     fn filter(&self, level: usize, key: &[u8], value: &[u8]) -> FilterDecision;
 
-    /// The same for a merge operand; `ChangeValue` and `RemoveAndSkipUntil` are taken as `Keep`.
+    /// Filters a merge operand; `ChangeValue` and `RemoveAndSkipUntil` count as `Keep`.
     fn filter_merge_operand(&self, _level: usize, _key: &[u8], _operand: &[u8]) -> FilterDecision {
         FilterDecision::Keep
     }
 }
 
-/// What is known of a compaction before it begins.
+/// Properties of a compaction, known before it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompactionFilterContext {
-    /// It takes in every table of the family.
+    /// The inputs are all tables of the family.
     pub is_full: bool,
-    /// Somebody asked for it.
+    /// Requested by a caller.
     pub is_manual: bool,
 }
 
-/// Makes a filter for each compaction, or for each part of one that runs beside others.
+/// Makes one filter per compaction, or per parallel subcompaction.
 pub trait CompactionFilterFactory: Send + Sync {
     fn name(&self) -> &str;
 
-    /// The filter, or `None` where the compaction needs none.
+    /// The filter, or `None` for an unfiltered compaction.
     fn create(&self, context: CompactionFilterContext) -> Option<Arc<dyn CompactionFilter>>;
 }
 
-/// The part of a key that prefix filters and prefix iteration go by.
+/// Extracts the prefix of a key for prefix filters and prefix iteration.
 pub trait PrefixExtractor: Send + Sync {
-    /// Stored in every table; a filter made by another extractor is not consulted.
+    /// Stored in every table; filters of other extractors are ignored.
     fn name(&self) -> String;
 
-    /// The prefix of `key`, or `None` where the key is outside the extractor's domain.
+    /// The prefix of `key`, or `None` if the key is outside the extractor's domain.
     fn prefix<'a>(&self, key: &'a [u8]) -> Option<&'a [u8]>;
 }
 
@@ -112,14 +112,14 @@ impl PrefixExtractor for BuiltinPrefix {
     }
 }
 
-/// What becomes of entries of a family's queue when they are flushed.
+/// Flush method for the flushables of a family's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushWay {
-    /// They are written into a table.
+    /// Entries are written to a table.
     Rewrite,
-    /// The memory of a memtable becomes a table.
+    /// The memtable's memory becomes a table.
     Convert,
-    /// Ingested tables are given levels.
+    /// Ingested tables are assigned levels.
     Link,
 }
 
@@ -133,7 +133,7 @@ impl FlushWay {
     }
 }
 
-/// Something that happened. Listeners are called off every lock, by the thread it happened on.
+/// An event. Listeners run without any lock held, on the thread of the event.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
@@ -161,13 +161,13 @@ pub enum Event {
         bytes: u64,
         duration_us: u64,
     },
-    /// Ingested tables are part of a family from now on, in its queue.
+    /// Ingested tables are now part of a family, in its queue.
     Ingested {
         family: String,
         tables: usize,
         bytes: u64,
     },
-    /// An ingested table was given a level, or, small and over a memtable, was written into a table of level 0 with it.
+    /// An ingested table was assigned a level, or, if small and over a memtable, merged with it into a level-0 table.
     TablePlaced {
         family: String,
         table: FileNumber,
@@ -187,50 +187,50 @@ pub enum Event {
         delayed: bool,
         stopped: bool,
     },
-    /// A job failed. After `NoSpace` [`RecoveryBegin`](Event::RecoveryBegin) follows; after others the database takes no more
+    /// A job failed. [`RecoveryBegin`](Event::RecoveryBegin) follows `NoSpace`; after other errors the database refuses
     /// writes.
     BackgroundError {
         error: Error,
     },
-    /// What failed for want of disk space is tried again until there is room. Writes go on, unless it was the MANIFEST that
-    /// found none.
+    /// Work failed for lack of disk space and is retried until there is room. Writes go on, unless the MANIFEST write
+    /// failed.
     RecoveryBegin {
         error: Error,
     },
-    /// It succeeded, or is not wanted any more; `error` is what it had failed with.
+    /// The retry succeeded or is no longer needed; `error` is the original failure.
     RecoveryEnd {
         error: Error,
     },
 }
 
-/// Hears of events while they happen.
+/// Receives events as they happen.
 ///
-/// # What a listener may do
-/// Whatever called it goes on when it returns. A flush, a compaction or the upkeep that calls it may be what somebody waits
-/// for: so from all events but `Ingested` it must not wait for the database. That rules out flushing, compacting, closing,
-/// and writing: a write waits while flushes or compactions are behind, and while an ingest that stops writers waits for the
-/// flush, which then waits for the listener, for ever. Reads are fine; so are writes with `no_slowdown`, which fail rather
-/// than wait, and anything that is handed to another thread. `Ingested` comes from the thread that ingests, at its end:
-/// there a listener may write as well.
+/// # Restrictions
+/// The calling thread blocks until the listener returns, and other threads may wait for its flush, compaction or
+/// upkeep. On all events but `Ingested` a listener must not wait for the database: no flush, compaction, close or
+/// write. A write waits while flushes or compactions are behind. It also waits during a writer-blocking ingest; if the
+/// ingest waits for the listener's own flush, the result is a deadlock. Reads are fine, and so is work handed to
+/// another thread. Writes with `no_slowdown` are fine: they fail instead of waiting. `Ingested` comes from the
+/// ingesting thread at the end of the ingest; the listener may write there.
 pub trait EventListener: Send + Sync {
     fn on_event(&self, event: &Event);
 }
 
 /// Takes the lines of the event log, in place of the file `LOG`.
 ///
-/// Called off every lock, by one thread at a time: by the one that does upkeep, by whoever opens or closes the database.
-/// A slow logger holds up that thread. It must not wait for the database.
+/// Called without any lock held, by one thread at a time: the upkeep thread, or a thread opening or closing the
+/// database. A slow logger delays the thread. It must not wait for the database.
 pub trait Logger: Send + Sync {
-    /// Lines below it are not given, nor are those below the option `info_log_level`.
+    /// Lowest level to log. Lines below the option `info_log_level` are dropped too.
     fn level(&self) -> InfoLogLevel {
         InfoLogLevel::Info
     }
 
-    /// A line without its end. It says where it comes from, and neither when nor how much it matters.
+    /// Logs `line`, without a line end. The line includes the source position, but neither time nor level.
     fn log(&self, level: InfoLogLevel, line: &str);
 }
 
-/// Takes nothing: a database with it writes no event log.
+/// Discards every line: the database writes no event log.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoLog;
 

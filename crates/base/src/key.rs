@@ -1,10 +1,10 @@
 //! Sequence numbers, file numbers, and internal keys: a user key followed by eight bytes, `sequence << 8 | kind`,
-//! little-endian. Internal keys sort by user key ascending, then by those eight bytes descending, so that the newest
-//! version of a key comes first. The numbers are RocksDB's (`db/dbformat.h`).
+//! little-endian. Internal keys sort by user key ascending, then by those eight bytes descending: the newest version of
+//! a key comes first. The numbers are RocksDB's (`db/dbformat.h`).
 
 use std::fmt;
 
-/// Bytes that an internal key has behind the user key.
+/// Bytes of an internal key behind the user key.
 pub const TRAILER_BYTES: usize = 8;
 
 /// A position in the database's history. 56 bits; grows only (S1).
@@ -28,7 +28,7 @@ impl fmt::Display for SeqNo {
     }
 }
 
-/// The number in a file's name. Tables, logs, MANIFESTs and OPTIONS files share one counter; none is used twice.
+/// The number in a file's name. Tables, WALs, MANIFESTs and OPTIONS files share one counter; numbers are never reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileNumber(pub u64);
 
@@ -46,7 +46,7 @@ impl FamilyId {
     pub const DEFAULT: FamilyId = FamilyId(0);
 }
 
-/// What an entry says of its key.
+/// The operation of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ValueKind {
@@ -71,8 +71,8 @@ impl ValueKind {
     }
 }
 
-/// The kind byte of a seek target: at least every kind's, so that the target sorts at or before all entries of its
-/// user key and sequence number. Never stored.
+/// The kind byte of a seek target: no kind is larger, so the target sorts at or before all entries of its user key and
+/// sequence number. Never stored.
 pub const SEEK_KIND: u8 = 0xFF;
 
 #[inline]
@@ -89,7 +89,7 @@ pub struct ParsedKey<'a> {
 }
 
 impl<'a> ParsedKey<'a> {
-    /// `None` where `key` is shorter than its trailer or of a kind this version does not know.
+    /// `None` if `key` is shorter than its trailer or has an unknown kind.
     #[inline]
     pub fn parse(key: &'a [u8]) -> Option<ParsedKey<'a>> {
         let (user_key, trailer) = split(key)?;
@@ -101,20 +101,20 @@ impl<'a> ParsedKey<'a> {
     }
 }
 
-/// Takes an internal key apart: user key and packed trailer.
+/// Splits an internal key into user key and packed trailer.
 #[inline]
 pub fn split(key: &[u8]) -> Option<(&[u8], u64)> {
     let (user_key, trailer) = key.split_last_chunk::<TRAILER_BYTES>()?;
     Some((user_key, u64::from_le_bytes(*trailer)))
 }
 
-/// The user key of an internal key; empty where `key` is too short to be one.
+/// The user key of an internal key; empty if `key` is too short.
 #[inline]
 pub fn user_key(key: &[u8]) -> &[u8] {
     split(key).map_or(&[], |(user_key, _)| user_key)
 }
 
-/// True for an internal key that stands for the end of a range tombstone: its user key is outside.
+/// True for the internal key at the end of a range tombstone: its user key is outside the range.
 pub fn is_exclusive_end(internal_key: &[u8]) -> bool {
     split(internal_key).is_some_and(|(_, trailer)| trailer == pack_trailer(SeqNo::MAX, ValueKind::RangeDeletion as u8))
 }
@@ -131,7 +131,7 @@ pub fn encode(user_key: &[u8], seq: SeqNo, kind: ValueKind) -> Vec<u8> {
     out
 }
 
-/// The seek target that finds the newest entry of a user key at or below a sequence number.
+/// Seek target for the newest entry of a user key at or below a sequence number.
 #[derive(Clone, Debug, Default)]
 pub struct LookupKey {
     bytes: Vec<u8>,
@@ -144,7 +144,7 @@ impl LookupKey {
         key
     }
 
-    /// Makes this the target for another key, reusing its memory.
+    /// Resets the target to another key and reuses the memory.
     pub fn set(&mut self, user_key: &[u8], seq: SeqNo) {
         self.bytes.clear();
         append(&mut self.bytes, user_key, seq, SEEK_KIND);

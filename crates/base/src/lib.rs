@@ -1,7 +1,7 @@
-//! Spillway's vocabulary, without I/O: keys and sequence numbers, comparators, the cursor trait, the traits that
-//! users extend the engine with, byte coding and checksums, errors, the options table and metrics.
+//! Spillway's vocabulary, without I/O: keys and sequence numbers, comparators, cursors, extension traits, byte coding
+//! and checksums, errors, the options table and metrics.
 //!
-//! Everything above shares these words; this crate imports none of the others.
+//! Every other crate may import this one; it imports none of them.
 #![forbid(unsafe_code)]
 
 pub mod checksum;

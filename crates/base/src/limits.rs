@@ -1,20 +1,21 @@
-//! How large a key and its value may be. Writes refuse at admission what no table could hold later: a flush that cannot
-//! write an entry would fail again after every open.
+//! Size limits of keys and values. Writes refuse unstorable entries at admission: a flush of one would fail again after
+//! every open.
 
 use crate::key::TRAILER_BYTES;
 use crate::{Error, Result, ValueKind};
 
-/// A user key and its value or operand together, in bytes. With the key's trailer that is 4032 MiB: offsets in a block have 32 bits, and 64 MiB are for what a block may hold before its last entry.
+/// A user key and its value or operand together, in bytes; 4032 MiB with the key's trailer. Block offsets have 32 bits,
+/// and 64 MiB are reserved for the entries before the last one in a block.
 pub const ENTRY_BYTES_MAX: usize = (4032 << 20) - TRAILER_BYTES;
 
-/// A user key, or an end of a range deletion, in bytes. With its trailer that is 16 MiB: indexes of tables hold keys whole, and
-/// one record of the MANIFEST holds some hundreds of them in at most 4 GiB.
+/// A user key or the end of a range deletion, in bytes; 16 MiB with the trailer. Table indexes hold whole keys, and one
+/// MANIFEST record holds some hundreds of keys in at most 4 GiB.
 pub const KEY_BYTES_MAX: usize = (16 << 20) - TRAILER_BYTES;
 
-/// Bytes of a key that an error shows.
+/// Bytes of a key shown in an error.
 const SHOWN_KEY_BYTES: usize = 64;
 
-/// Whether a table can hold so long a value for the key.
+/// True if a table can hold the entry.
 #[inline]
 pub fn is_storable(user_key: &[u8], value: &[u8]) -> bool {
     user_key.len().saturating_add(value.len()) <= ENTRY_BYTES_MAX
@@ -36,7 +37,7 @@ fn entry_too_large(user_key: &[u8], value: &[u8]) -> Error {
 }
 
 /// # Errors
-/// `InvalidArgument`: the key is longer than tables and MANIFEST can do with.
+/// `InvalidArgument`: the key is too long for tables and the MANIFEST.
 #[inline]
 pub fn check_key(user_key: &[u8]) -> Result<()> {
     if user_key.len() <= KEY_BYTES_MAX { Ok(()) } else { Err(key_too_long(user_key)) }
@@ -47,17 +48,17 @@ fn key_too_long(user_key: &[u8]) -> Error {
     Error::invalid_argument(format!("key {} is too long: {KEY_BYTES_MAX} bytes at most", shown(user_key)))
 }
 
-/// What a change must be to be admitted; of a range deletion the value is its end.
+/// Checks a change at admission. For a range deletion, `value` is the end of the range.
 ///
 /// # Errors
-/// `InvalidArgument`: the key, or the entry, is larger than what can be stored.
+/// `InvalidArgument`: the key or the entry is too large to store.
 #[inline]
 pub fn check_change(kind: ValueKind, user_key: &[u8], value: &[u8]) -> Result<()> {
     check_key(user_key)?;
     if kind == ValueKind::RangeDeletion { check_key(value) } else { check_entry(user_key, value) }
 }
 
-/// A key as errors show it: quoted, and only its beginning where it is long.
+/// A key for error messages: quoted, and cut if long.
 pub fn shown(user_key: &[u8]) -> String {
     match user_key.split_at_checked(SHOWN_KEY_BYTES) {
         Some((start, rest)) if !rest.is_empty() => {

@@ -6,15 +6,15 @@ use crate::error::{Error, Result};
 use crate::extend::MergeOperator;
 use crate::options::string::{escape, unescape};
 
-/// The built-in operator of that name, long ("UInt64AddOperator") or short ("uint64add").
+/// The built-in operator by long ("UInt64AddOperator") or short name ("uint64add").
 pub fn by_name(name: &str) -> Option<Arc<dyn MergeOperator>> {
     by_name_with(name, &[]).ok().flatten()
 }
 
-/// The same with parameters, as option strings give them (`delimiter` of StringAppendOperator).
+/// As [`by_name`], with parameters from an option string (`delimiter` of StringAppendOperator).
 ///
 /// # Errors
-/// `InvalidArgument`: a parameter that the operator does not have.
+/// `InvalidArgument`: the operator has no such parameter.
 pub(crate) fn by_name_with(name: &str, parameters: &[(&str, &str)]) -> Result<Option<Arc<dyn MergeOperator>>> {
     let mut delimiter = String::from(StringAppendOperator::DELIMITER_DEFAULT);
     let operator: Arc<dyn MergeOperator> = match name {

@@ -1,7 +1,7 @@
-//! What the engine tells people: through `tracing`, and to the event log of the database that the thread works for.
+//! Diagnostics, sent to `tracing` and to the event log of the current thread's database.
 //!
-//! [`error!`](crate::note::error), `warn!` and `info!` take what `tracing`'s macros of the same names take: fields, then a
-//! text. A thread works for a database within a [`Scope`].
+//! [`error!`](crate::note::error), `warn!` and `info!` take the arguments of `tracing`'s macros: fields, then a text. A
+//! [`Scope`] binds the thread to a database's event log.
 
 use std::cell::RefCell;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use crate::options::InfoLogLevel;
 
 pub use crate::{note_error as error, note_info as info, note_warn as warn};
 
-/// Takes what is told: the event log of a database.
+/// Receives lines for the event log of a database.
 pub trait Sink: Send + Sync {
     fn takes(&self, level: InfoLogLevel) -> bool;
 
@@ -23,18 +23,18 @@ thread_local! {
     static SINK: RefCell<Option<Arc<dyn Sink>>> = const { RefCell::new(None) };
 }
 
-/// While it lives, the thread works for the database that it was made with.
+/// Binds the thread to an event log until dropped.
 #[must_use = "it ends when it is dropped"]
 pub struct Scope {
     before: Option<Arc<dyn Sink>>,
 }
 
-/// Has the thread work for the database of that event log; `None` for none.
+/// Binds the thread to `sink` until the [`Scope`] drops; `None` unbinds it.
 pub fn within(sink: Option<Arc<dyn Sink>>) -> Scope {
     Scope { before: SINK.try_with(|current| current.replace(sink)).ok().flatten() }
 }
 
-/// The event log of the database that the thread works for, to be handed to threads that help it.
+/// The thread's event log, for passing on to its helper threads.
 pub fn current() -> Option<Arc<dyn Sink>> {
     SINK.try_with(|current| current.borrow().clone()).ok().flatten()
 }
@@ -42,11 +42,11 @@ pub fn current() -> Option<Arc<dyn Sink>> {
 impl Drop for Scope {
     fn drop(&mut self) {
         let before = self.before.take();
-        let _ = SINK.try_with(|current| current.replace(before)); // a thread that ends works for nobody
+        let _ = SINK.try_with(|current| current.replace(before)); // fails only in thread teardown
     }
 }
 
-/// Tells the event log that the thread works for. `write` adds fields to the first text and the message to the second.
+/// Writes a line to the thread's event log. `write` adds fields to the first text and the message to the second.
 #[doc(hidden)]
 pub fn tell(level: InfoLogLevel, place: (&str, u32), write: impl FnOnce(&mut String, &mut String)) {
     let Some(sink) = current().filter(|sink| sink.takes(level)) else { return };
@@ -60,7 +60,7 @@ pub fn tell(level: InfoLogLevel, place: (&str, u32), write: impl FnOnce(&mut Str
 /// Adds a field to a text.
 #[doc(hidden)]
 pub fn add_field(fields: &mut String, name: &str, value: std::fmt::Arguments<'_>) {
-    let _ = write!(fields, " {name}={value}"); // texts take everything
+    let _ = write!(fields, " {name}={value}"); // writing to a `String` cannot fail
 }
 
 #[doc(hidden)]

@@ -1,13 +1,13 @@
-//! Values handed out without a copy: a range of bytes, and whatever keeps them alive.
+//! Values returned without a copy: a byte range and its owner.
 
 use std::fmt;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-/// Something that owns bytes: a block in the cache, say.
+/// An owner of bytes, such as a cached block.
 pub type BytesOwner = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// Bytes that stay valid as long as this lives, whatever happens to the database meanwhile.
+/// Bytes valid for the life of this object, regardless of the database's state.
 #[derive(Clone)]
 pub struct Pinned(Repr);
 
@@ -18,12 +18,12 @@ enum Repr {
 }
 
 impl Pinned {
-    /// The bytes `range` of `owner`; empty where the owner has no such range.
+    /// The bytes `range` of `owner`; empty if the owner has no such range.
     pub fn shared(owner: BytesOwner, range: Range<usize>) -> Self {
         Pinned(Repr::Shared(owner, range))
     }
 
-    /// The owner of the bytes, and where they begin in it; `None` where nobody else can hold them.
+    /// The owner of the bytes and their offset in it; `None` if the bytes are not shared.
     pub fn as_shared(&self) -> Option<(&BytesOwner, usize)> {
         match &self.0 {
             Repr::Owned(_) => None,

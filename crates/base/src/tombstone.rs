@@ -1,5 +1,5 @@
-//! Range tombstones, and their fragmented form: sorted pieces that do not overlap, each with the sequence numbers that
-//! cover it, so that one binary search answers what covers a key.
+//! Range tombstones and their fragmented form: sorted, disjoint fragments, each with its covering sequence numbers. One
+//! binary search finds the tombstones over a key.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, btree_map};
@@ -16,12 +16,12 @@ pub struct RangeTombstone {
     pub seq: SeqNo,
 }
 
-/// One piece: between its bounds the same tombstones apply.
+/// A key range with the same tombstones throughout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
     pub start: Vec<u8>,
     pub end: Vec<u8>,
-    /// Newest first, no number twice, never empty.
+    /// Newest first, no duplicates, never empty.
     pub seqs: Vec<SeqNo>,
 }
 
@@ -49,7 +49,7 @@ impl FragmentedTombstones {
         let mut open = OpenSeqs::default();
         for pair in bounds.windows(2) {
             let [start, end] = pair else { continue };
-            // Nothing ends before it starts, so what ends here was opened at an earlier bound.
+            // No range ends before it starts, so tombstones ending here were added at an earlier bound.
             while let Some(t) = ending.next_if(|t| order.compare(&t.end, start).is_le()) {
                 open.remove(t.seq);
             }
@@ -80,9 +80,9 @@ impl FragmentedTombstones {
         self.fragments.partition_point(|f| self.order.compare(&f.end, user_key).is_le())
     }
 
-    /// What lies within the user keys from `start` to `end`, that one included unless the end is exclusive; the same
-    /// tombstones, shared, where all of it does. A fragment that reaches past an inclusive end is cut right behind it in
-    /// bytewise order; other orders give no way to name that place, and the fragment keeps its end.
+    /// Clips to the user keys from `start` to `end`, including `end` unless it is exclusive. Returns `self`, shared, if
+    /// nothing is cut. In bytewise order a fragment past an inclusive end is cut right behind `end`. Other orders
+    /// cannot name the key right behind `end`, so the fragment keeps its own.
     #[must_use]
     pub fn clipped(self: &Arc<Self>, start: &[u8], end: &[u8], end_is_exclusive: bool) -> Arc<Self> {
         let order = &self.order;
@@ -109,7 +109,7 @@ impl FragmentedTombstones {
         Arc::new(FragmentedTombstones { order: order.clone(), fragments: cut.collect() })
     }
 
-    /// The newest tombstone at or below `visible` that covers `user_key`: entries of it older than that are deleted.
+    /// The newest tombstone over `user_key` at or below `visible`: older entries of the key are deleted.
     pub fn covering(&self, user_key: &[u8], visible: SeqNo) -> Option<SeqNo> {
         let fragment = self.fragments.get(self.seek(user_key))?;
         if self.order.compare(&fragment.start, user_key) == Ordering::Greater {
@@ -119,7 +119,7 @@ impl FragmentedTombstones {
     }
 }
 
-/// The numbers of the tombstones that cover a place, each with how many there are of it.
+/// Sequence numbers of the tombstones open at a bound, each with its count.
 #[derive(Default)]
 struct OpenSeqs {
     counts: BTreeMap<SeqNo, usize>,
@@ -139,7 +139,7 @@ impl OpenSeqs {
         }
     }
 
-    /// In memory for so many and no more: fragments are kept as long as their table.
+    /// Allocated to the exact size: fragments live as long as their table.
     fn newest_first(&self) -> Vec<SeqNo> {
         let mut seqs = Vec::with_capacity(self.counts.len());
         seqs.extend(self.counts.keys().rev());

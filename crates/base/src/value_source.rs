@@ -1,15 +1,15 @@
-//! Values that live in a log instead of in the memtable or table that refers to them. The log implements the trait, so
-//! that neither memtables nor tables import it.
+//! Values in a WAL file, referenced from memtables and tables. The WAL implements the trait, so memtables and tables do
+//! not import the WAL.
 //!
-//! Where values may be elsewhere, what stands in a value's place begins with a byte that says what follows: the value,
-//! or a reference to it. Format: docs/format/values.md
+//! If references are possible, a stored value begins with a tag byte; the value or a reference follows. Format:
+//! docs/format/values.md
 
 use crate::coding::{Reader, put_u32, put_u64};
 use crate::error::{Error, Result};
 use crate::key::FileNumber;
 use crate::pinned::Pinned;
 
-/// Where a value lies in a log.
+/// Position of a value in a WAL file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRef {
     pub log: FileNumber,
@@ -21,26 +21,26 @@ pub struct ValueRef {
 
 pub trait ValueSource: Send + Sync {
     /// # Errors
-    /// `Corruption`: the bytes there do not match the reference's checksum, or the log is not one of this source's.
+    /// `Corruption`: the bytes do not match the reference's checksum, or this source has no such WAL file.
     fn resolve(&self, value: ValueRef) -> Result<Pinned>;
 
-    /// Says in an error where the reference was found, if that is known.
+    /// Adds the reference's own location to an error, if known.
     fn named(&self, error: Error) -> Error {
         error
     }
 }
 
-/// How references are written: both forms are read wherever there may be any.
+/// Encoding of written references. Readers accept both forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReferenceForm {
-    /// Every number whole: 25 bytes.
+    /// Full-width numbers: 25 bytes.
     Plain,
-    /// 17 bytes, where the numbers fit: else as `Plain`.
+    /// 17 bytes if the numbers fit, else as `Plain`.
     Short,
 }
 
 impl ReferenceForm {
-    /// Values up to this length are kept in place: a reference would not be worth the second look. ToplingDB's limits.
+    /// Values up to this length stay inline: a reference would not be worth the extra read. ToplingDB's limits.
     pub fn inline_max_bytes(self) -> usize {
         match self {
             ReferenceForm::Plain => 11,
@@ -49,7 +49,7 @@ impl ReferenceForm {
     }
 }
 
-/// The most bytes that a reference takes.
+/// Longest encoded reference, in bytes.
 pub const REFERENCE_BYTES_MAX: usize = 25;
 
 const HERE: u8 = 0;
@@ -60,7 +60,7 @@ const SHORT: u8 = 2;
 const SHORT_OFFSET_BITS: u32 = 40;
 const SHORT_LEN_MAX: u32 = (1 << 24) - 1;
 
-/// What stands in a value's place.
+/// A decoded stored value: inline bytes or a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredValue<'a> {
     Here(&'a [u8]),
@@ -69,7 +69,7 @@ pub enum StoredValue<'a> {
 
 impl<'a> StoredValue<'a> {
     /// # Errors
-    /// `Corruption`: `stored` is neither.
+    /// `Corruption`: `stored` is neither inline nor a reference.
     pub fn decode(stored: &'a [u8]) -> Result<StoredValue<'a>> {
         let Some((tag, rest)) = stored.split_first() else {
             return Err(Error::corruption("nothing stands where a value or a reference to one should"));
@@ -97,13 +97,13 @@ impl<'a> StoredValue<'a> {
     }
 }
 
-/// Appends what stands for a value that is kept in place.
+/// Appends an inline value.
 pub fn put_here(out: &mut Vec<u8>, value: &[u8]) {
     out.push(HERE);
     out.extend_from_slice(value);
 }
 
-/// Appends what stands for a value in a log.
+/// Appends a reference to a value in a WAL file.
 pub fn put_reference(out: &mut Vec<u8>, value: &ValueRef, form: ReferenceForm) {
     let log = u32::try_from(value.log.0).ok();
     let fits = value.offset >> SHORT_OFFSET_BITS == 0 && value.len <= SHORT_LEN_MAX;

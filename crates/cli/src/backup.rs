@@ -13,7 +13,7 @@ use crate::long::{Long, Reached, Teller};
 use crate::terminal::printable;
 use crate::{human, json};
 
-/// How many files that would go are named.
+/// Files named before a deletion.
 const NAMED_MAX: usize = 8;
 
 /// Makes, lists, checks, restores and deletes backups: many in one directory, which share the tables they have in common.
@@ -161,7 +161,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     }
 }
 
-/// The value, or the text.
+/// Prints the value as JSON, or the text.
 fn say(as_json: bool, (value, text): (Value, String), out: &mut dyn Write) -> Outcome {
     if as_json { json::print(&value, out) } else { Ok(writeln!(out, "{text}")?) }
 }
@@ -179,10 +179,10 @@ fn restore(engine: &BackupEngine, id: Option<BackupId>, to: &Path, options: &Res
     Ok(restored?)
 }
 
-/// Before a database is deleted for a backup: whether that is wanted, and the backup whole.
+/// Asks for consent and verifies the backup, before a restore deletes a database.
 ///
 /// # Errors
-/// It is not. Nothing was changed.
+/// No consent, or a damaged backup. Nothing was changed.
 fn make_way(engine: &BackupEngine, id: BackupId, (to, how): (&Path, &RestoreOptions), is_wanted: bool) -> Outcome {
     let replaced = engine.replaced_by_restore(to, how)?;
     if replaced.is_empty() {
@@ -202,7 +202,7 @@ fn make_way(engine: &BackupEngine, id: BackupId, (to, how): (&Path, &RestoreOpti
 /// Asks before files are deleted.
 ///
 /// # Errors
-/// The answer is no, or nobody is there to ask.
+/// The answer is no, or there is no terminal to ask on.
 fn confirm(to: &Path, files: &[PathBuf]) -> Outcome {
     let Some(first) = files.first() else { return Ok(()) };
     let names: Vec<_> = files.iter().take(NAMED_MAX).filter_map(|path| path.file_name()?.to_str()).collect();
@@ -225,7 +225,7 @@ fn confirm(to: &Path, files: &[PathBuf]) -> Outcome {
     }
 }
 
-/// Fails where a backup is damaged, so that a script notices.
+/// Fails if a backup is damaged, so that a script notices.
 fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
     let (backups, damaged) = (engine.backups()?, engine.damaged_backups()?);
     if as_json {
@@ -245,7 +245,7 @@ fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
     if damaged.is_empty() { Ok(()) } else { Err(Failure::Told) }
 }
 
-/// Says of each backup whether it is whole.
+/// Prints for each backup whether it is whole.
 fn verify(engine: &BackupEngine, id: Option<BackupId>, as_json: bool, out: &mut dyn Write) -> Outcome {
     let ids = match id {
         Some(id) => vec![id],

@@ -1,4 +1,4 @@
-//! Keys and values as people write and read them: text, or hexadecimal digits.
+//! Keys and values as text or hexadecimal digits.
 
 use std::io::{self, Write};
 
@@ -13,29 +13,29 @@ pub struct Notation {
 }
 
 impl Notation {
-    /// The bytes that an argument stands for.
+    /// Parses an argument into bytes.
     pub fn parse(self, text: &str) -> Outcome<Vec<u8>> {
         if self.hex { parse_hex(text) } else { Ok(text.as_bytes().to_vec()) }
     }
 
-    /// Writes bytes so that they stay on one line and are told apart from others.
+    /// Writes bytes on one line, with a distinct text for distinct bytes.
     pub fn write(self, out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
         if self.hex { write_hex(out, bytes) } else { write_text(out, bytes) }
     }
 }
 
 impl Notation {
-    /// A key in a message: between quotes.
+    /// A key for messages, in quotes.
     pub fn quoted(self, key: &[u8]) -> String {
         let mut text = Vec::with_capacity(key.len() + 2);
         text.push(b'\'');
-        let _ = self.write(&mut text, key); // memory takes it
+        let _ = self.write(&mut text, key); // memory does not fail
         text.push(b'\'');
         String::from_utf8_lossy(&text).into_owned()
     }
 }
 
-/// Hexadecimal digits, two for each byte; `0x` may stand in front.
+/// Parses hexadecimal digits, two for each byte, with an optional `0x`.
 pub fn parse_hex(text: &str) -> Outcome<Vec<u8>> {
     let mut bytes = Vec::new();
     append_hex(text.as_bytes(), &mut bytes).map(|()| bytes).map_err(Failure::Refused)
@@ -44,7 +44,7 @@ pub fn parse_hex(text: &str) -> Outcome<Vec<u8>> {
 /// Appends the bytes of hexadecimal digits.
 ///
 /// # Errors
-/// They are none; the text says so.
+/// Not hexadecimal digits; the text says so.
 pub fn append_hex(shown: &[u8], to: &mut Vec<u8>) -> Result<(), String> {
     let digits = shown.strip_prefix(b"0x").unwrap_or(shown);
     let (pairs, odd) = digits.as_chunks::<2>();
@@ -61,7 +61,7 @@ pub fn append_hex(shown: &[u8], to: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-/// The first bytes, as messages show them.
+/// The first bytes, for messages.
 fn beginning(bytes: &[u8]) -> String {
     const SHOWN_BYTES: usize = 64;
     match bytes.split_at_checked(SHOWN_BYTES) {
@@ -74,17 +74,17 @@ pub fn write_hex(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
 }
 
-/// The digits as text.
+/// Bytes as hexadecimal digits.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Text as it is; a backslash, control characters, byte order marks and what is not UTF-8 as escapes (`\\`, `\t`, `\n`,
-/// `\r`, `\xNN`). [`unescape`] undoes it.
+/// Writes text as it is. Escapes (`\\`, `\t`, `\n`, `\r`, `\xNN`) replace backslashes, control characters, byte order
+/// marks and invalid UTF-8. [`unescape`] is the inverse.
 pub fn write_text(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     for chunk in bytes.utf8_chunks() {
         let mut rest = chunk.valid();
-        // A mark at the beginning of a file would be taken for the file's own.
+        // A byte order mark at the start of a file would be taken for the file's own.
         while let Some(at) = rest.find(|c: char| matches!(c, '\\' | '\u{feff}') || c.is_control()) {
             let (plain, from) = rest.split_at(at);
             out.write_all(plain.as_bytes())?;
@@ -107,17 +107,17 @@ pub fn write_text(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The text that [`write_text`] writes.
+/// The output of [`write_text`] as a string.
 pub fn text(bytes: &[u8]) -> String {
     let mut shown = Vec::new();
-    let _ = write_text(&mut shown, bytes); // memory takes everything
+    let _ = write_text(&mut shown, bytes); // memory does not fail
     String::from_utf8_lossy(&shown).into_owned()
 }
 
-/// Appends the bytes that `text` stands for, as [`write_text`] writes it. What needs no escape may stand as it is.
+/// Appends the bytes of `text`: the inverse of [`write_text`]. Bytes without an escape stand for themselves.
 ///
 /// # Errors
-/// A backslash begins no escape; `to` holds what stands before it.
+/// A backslash begins no escape; `to` holds the bytes before it.
 pub fn unescape(text: &[u8], to: &mut Vec<u8>) -> Result<(), String> {
     let mut rest = text;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -153,7 +153,7 @@ fn digit(byte: u8) -> Option<u8> {
     char::from(byte).to_digit(16).map(|digit| digit as u8)
 }
 
-/// The first key after all that begin with `prefix`, byte by byte; `None` where there is none.
+/// The first key after all keys with this prefix, bytewise; `None` if there is none.
 pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

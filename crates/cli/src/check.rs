@@ -89,7 +89,7 @@ fn show(report: &CheckReport, dir: &Path, out: &mut dyn Write) -> Outcome {
     Ok(writeln!(out, "{}", advice(report, dir))?)
 }
 
-/// What to do about damage.
+/// Advice about damage.
 fn advice(report: &CheckReport, dir: &Path) -> String {
     if report.changed_meanwhile {
         let what = "The database was changed during the check: another process writes to it. Check it again when that is \

@@ -46,7 +46,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 }
 
 /// # Errors
-/// What is wrong with the copy, which is deleted then.
+/// The copy is damaged; it is deleted.
 fn verify(dir: &Path) -> Outcome {
     let report = check::check(dir, &CheckOptions::default(), &mut |_| {})?;
     let Some(problem) = report.problems.first() else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Naming and opening the database.
+//! Finds and opens the database.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use spillway::{DEFAULT_FAMILY, Db, Error, ErrorKind, Family, OpenOptions, OtherF
 use crate::failure::{Failure, Outcome, note, warn};
 use crate::settings::{Settings, Unsupported};
 
-/// Names the database's directory where the command line does not.
+/// Environment variable with the database's directory, if the command line gives none.
 const DIR_VARIABLE: &str = "SPILLWAY_DB";
 
 /// Which database.
@@ -56,10 +56,10 @@ pub struct AdoptArgs {
     pub adopt: bool,
 }
 
-/// What the database is opened for.
+/// Purpose of opening the database.
 #[derive(Clone, Copy, Debug)]
 pub enum Access {
-    /// Nothing is written and no lock is taken: another process may have the database open.
+    /// Writes nothing and takes no lock: a different process may have the database open.
     Read,
     Write {
         adopt: bool,
@@ -67,16 +67,16 @@ pub enum Access {
     },
 }
 
-/// Where the database is, and what a configuration says of it.
+/// Directory of the database, and its part of a configuration.
 pub struct Located {
     pub dir: PathBuf,
     configured: Option<ConfiguredDb>,
 }
 
-/// A database that is to be copied.
+/// A database to be copied.
 pub struct ToCopy {
     pub db: Db,
-    /// Where it is a copy already, which goes when this is dropped.
+    /// Directory of a temporary checkpoint, if `db` is one; destroyed on drop.
     beside: Option<PathBuf>,
 }
 
@@ -95,7 +95,7 @@ impl Drop for ToCopy {
 
 impl DatabaseArgs {
     /// # Errors
-    /// No directory is named, or the configuration is not good.
+    /// No directory is named, or the configuration is invalid.
     pub fn locate(&self) -> Outcome<Located> {
         if let Some(config) = &self.config {
             let (path, name) = split_config(config);
@@ -117,7 +117,8 @@ impl DatabaseArgs {
         Ok(Db::open(&dir, &options)?)
     }
 
-    /// Opens it to be copied. Where another process has it open, that is a copy of it, beside it, which shares its tables.
+    /// Opens the database to be copied. If a different process has it open, opens a temporary checkpoint beside it,
+    /// which shares its tables.
     pub fn open_to_copy(&self, adopt: bool) -> Outcome<ToCopy> {
         let (dir, mut options) = self.options_for(Access::Write { adopt, create: false })?;
         match Db::open(&dir, &options) {
@@ -128,11 +129,11 @@ impl DatabaseArgs {
         name.push(".copying");
         let beside = dir.with_file_name(name);
         if options.vfs.exists(&beside)? {
-            Db::destroy(&beside, None, &options.vfs)?; // of a command that was killed
+            Db::destroy(&beside, None, &options.vfs)?; // left by a killed command
         }
         Db::checkpoint_beside(&dir, &options, &beside)?;
         options.db.wal_dir.clear();
-        options.db.info_log = Some(Arc::new(NoLog)); // its life is not worth a log
+        options.db.info_log = Some(Arc::new(NoLog)); // not worth a log: it is temporary
         let opened = Db::open(&beside, &options);
         if opened.is_err() {
             Db::destroy(&beside, None, &options.vfs)?;
@@ -140,7 +141,7 @@ impl DatabaseArgs {
         Ok(ToCopy { db: opened?, beside: Some(beside) })
     }
 
-    /// Makes a checkpoint of it, whether another process has it open or not.
+    /// Makes a checkpoint, even if a different process has the database open.
     pub fn checkpoint(&self, adopt: bool, to: &Path) -> Outcome<SeqNo> {
         let (dir, options) = self.options_for(Access::Write { adopt, create: false })?;
         match Db::open(&dir, &options) {
@@ -154,8 +155,8 @@ impl DatabaseArgs {
         }
     }
 
-    /// Opens for reading what can be read of it: tables that are missing are met by the reads that need them, damaged logs
-    /// are salvaged. With the database comes what an ordinary open failed with.
+    /// Opens a damaged database for reading. Missing tables fail the reads that need them; damaged WALs are salvaged.
+    /// If WALs were salvaged, also returns the error of the ordinary open.
     pub fn open_damaged(&self) -> Outcome<(Db, Option<Error>)> {
         let (dir, mut options) = self.options_for(Access::Read)?;
         let error = match Db::open(&dir, &options) {
@@ -165,7 +166,7 @@ impl DatabaseArgs {
         };
         options.bear_damage = true;
         if let Ok(db) = Db::open(&dir, &options) {
-            return Ok((db, None)); // the reads will tell
+            return Ok((db, None)); // reads will report the damage
         }
         options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
         Ok((Db::open(&dir, &options)?, Some(error)))
@@ -214,7 +215,7 @@ impl DatabaseArgs {
     }
 }
 
-/// Whether there are files that only a database has.
+/// Whether the directory has tables, MANIFESTs or WALs.
 pub fn holds_tables(vfs: &dyn Vfs, dir: &Path) -> Outcome<bool> {
     if !vfs.exists(dir)? {
         return Ok(false);
@@ -226,7 +227,7 @@ pub fn holds_tables(vfs: &dyn Vfs, dir: &Path) -> Outcome<bool> {
     Ok(vfs.read_dir(dir)?.iter().any(is_its))
 }
 
-/// A configuration, its warnings told.
+/// Reads a configuration and prints its warnings.
 pub fn read_config(path: &Path, ignore_unsupported_options: bool) -> Outcome<Config> {
     let mut start = Start::default();
     start.db.ignore_unsupported_options = ignore_unsupported_options;
@@ -255,7 +256,7 @@ fn stored_options(settings: Settings, there: &[String], vfs: Arc<dyn Vfs>) -> Op
     options
 }
 
-/// The document's word counts. Families that it does not speak of have the options that are stored.
+/// Options by the configuration. Families it does not mention keep their stored options.
 fn configured_options(
     configured: &ConfiguredDb,
     stored: Settings,
@@ -284,7 +285,7 @@ fn configured_options(
     Ok(options)
 }
 
-/// Whether a database that is to be written to is RocksDB's, which its user has to say.
+/// Whether a database to be written is still RocksDB's. Refused unless `--adopt` is given.
 fn is_rocksdbs(vfs: &dyn Vfs, dir: &Path, access: Access) -> Outcome<bool> {
     let Access::Write { adopt, .. } = access else { return Ok(false) };
     if recover::recover(vfs, dir)?.fenced {

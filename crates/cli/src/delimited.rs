@@ -1,12 +1,12 @@
-//! Rows of fields with a delimiter between: csv by RFC 4180, and tsv, which has no quotes. Bytes, not text: a field can hold
-//! any byte, csv's within quotes.
+//! Rows of delimited fields: CSV by RFC 4180, and TSV, which has no quotes. Bytes, not text: quoted CSV fields hold any
+//! byte.
 //!
-//! The scanner is here, and not a crate's, because its caller is told where a quote was opened, and whether it was closed
-//! as a writer of csv closes one: that is how an unclosed quote is found, and rows are read again behind it.
+//! The scanner is not a crate's because it reports where a quote was opened, and whether it was closed as a CSV writer
+//! closes one. The caller uses both to find an unclosed quote and to read rows again behind it.
 
 use memchr::{memchr, memchr2, memchr3};
 
-/// How fields are told apart.
+/// Delimiter and quoting of a format.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     pub delimiter: u8,
@@ -16,7 +16,7 @@ pub struct Layout {
 impl Layout {
     pub const CSV: Layout = Layout { delimiter: b',', quotes: true };
 
-    /// Appends fields as a row, without its end; quoted where they need it.
+    /// Appends fields as a row without its line end. Fields are quoted if necessary.
     pub fn append<'a>(self, out: &mut Vec<u8>, fields: impl Iterator<Item = &'a [u8]>) {
         for (i, field) in fields.enumerate() {
             if i > 0 {
@@ -43,7 +43,7 @@ impl Layout {
 #[derive(Clone, Debug, Default)]
 pub struct Row {
     bytes: Vec<u8>,
-    /// Where each field ends.
+    /// End of each field.
     ends: Vec<usize>,
 }
 
@@ -76,40 +76,40 @@ impl Row {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// At the beginning of a field.
+    /// At the start of a field.
     Field,
-    /// Behind it, outside of quotes: a quote is a character here.
+    /// Inside a field, outside quotes: a quote is a character here.
     Plain,
     Quoted,
-    /// Behind a quote within quotes: the end, or half of a quote in the field.
+    /// After a quote within quotes: the end of the quotes, or the first half of an escaped quote.
     Quote,
 }
 
-/// What a scan found.
+/// Result of a scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scanned {
-    /// A row of so many bytes, its end included.
+    /// Bytes of a complete row, its end included.
     Row(usize),
-    /// More of the text is needed.
+    /// More text is needed.
     Part,
     /// The text ends within quotes.
     Unclosed,
 }
 
-/// Finds the end of a row and its fields. It goes on where it was when more of the text is there.
+/// Finds the end of a row and its fields. Resumes when more text is there.
 #[derive(Debug)]
 pub struct Scanner {
     layout: Layout,
     state: State,
-    /// How far the row is read.
+    /// Bytes of the row scanned so far.
     at: usize,
-    /// Where the last quoted field began.
+    /// Start of the last quoted field.
     quote_at: usize,
-    /// The last quoted field has an end of a line in it.
+    /// The last quoted field contains a line end.
     spans_lines: bool,
-    /// Of the row: a field has.
+    /// A quoted field of the row contains a line end.
     has_lines: bool,
-    /// Where the first quoted field over several lines began, behind whose quotes neither delimiter nor end stands.
+    /// Start of the first quoted multi-line field without a delimiter or row end right after its quotes.
     stray_at: Option<usize>,
 }
 
@@ -126,8 +126,8 @@ impl Scanner {
         }
     }
 
-    /// Reads on in `text`, which begins where the row does and is never empty. `is_whole`: nothing follows it. The row is complete with
-    /// [`Scanned::Row`], and the scanner ready for the next one then.
+    /// Continues in `text`, which begins at the row's start and is never empty. `is_whole`: no text follows. The row is
+    /// complete with [`Scanned::Row`], and the scanner is then ready for the next one.
     pub fn scan(&mut self, text: &[u8], is_whole: bool, row: &mut Row) -> Scanned {
         if self.at == 0 {
             row.clear();
@@ -153,33 +153,34 @@ impl Scanner {
         Scanned::Row(len)
     }
 
-    /// Gives the row up: the next scan begins another one.
+    /// Drops the row; the next scan begins a new one.
     pub fn reset(&mut self) {
         (self.state, self.at) = (State::Field, 0);
     }
 
-    /// Whether the row, as far as it is read, ends within quotes.
+    /// Whether the scanned part of the row ends within quotes.
     pub fn is_in_quotes(&self) -> bool {
         self.state == State::Quoted
     }
 
-    /// Where in the row the last quoted field began.
+    /// Start of the last quoted field, from the row's start.
     pub fn quote_at(&self) -> usize {
         self.quote_at
     }
 
-    /// Of the last row: whether it has ends of lines within quotes.
+    /// Whether the last row has line ends within quotes.
     pub fn has_lines(&self) -> bool {
         self.has_lines
     }
 
-    /// Of the last row: where a field over several lines began that cannot be meant. Behind its quotes neither a delimiter
-    /// nor the end of the row stands: its first quote is one without an end, and the last one another field's first.
+    /// Start of a multi-line field of the last row whose first quote is unclosed: neither a delimiter nor the row end
+    /// follows
+    /// its quotes. Its last quote opens a later field.
     pub fn stray_at(&self) -> Option<usize> {
         self.stray_at
     }
 
-    /// Goes over a part of `rest`, which is not empty; true at the end of the row.
+    /// Scans a part of `rest`, which is not empty; true at the end of the row.
     #[inline]
     fn step(&mut self, rest: &[u8], row: &mut Row) -> bool {
         let delimiter = self.layout.delimiter;
@@ -268,7 +269,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is no row for us is none for the crate `csv` either: it reads on to the end.
+        /// Rows equal those of the `csv` crate. At an unclosed quote the crate reads on to the end.
         #[test]
         fn rows_are_those_of_the_csv_crate(text in "[ab,\"\r\n]{0,30}", piece in 1usize..8) {
             let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());

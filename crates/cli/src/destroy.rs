@@ -31,7 +31,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         let what = format!("this would delete the database in {} and cannot be undone; say --yes", dir.display());
         return Err(Failure::refused(what));
     }
-    // Event logs elsewhere have the database's path in their names; logs with data, of which that is not so, stay.
+    // Event logs in `db_log_dir` have the database's path in their names. WALs elsewhere do not, and stay.
     let db_log_dir = Settings::load(&vfs, dir, None)?.db.db_log_dir;
     Db::destroy_by(dir, &DbOptions { db_log_dir, ..DbOptions::default() }, &vfs)?;
     Ok(writeln!(out, "deleted the database in {}", dir.display())?)

@@ -43,7 +43,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     Ok(writeln!(out, "exported {families}, {tables}, {} to {}", human::bytes(summary.bytes), args.to.display())?)
 }
 
-/// What Ctrl-C says of a directory in the making.
+/// Message at Ctrl-C for a directory being made.
 pub fn nothing_at(dir: &Path) -> impl Fn() -> String + Send + 'static {
     let dir = dir.display().to_string();
     move || format!("nothing is at {dir}; the same command begins again, and removes what is left in {dir}.tmp")

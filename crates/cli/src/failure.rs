@@ -1,4 +1,4 @@
-//! Why a command failed, as its user is told.
+//! Failures of a command, with messages for the user.
 
 use std::collections::BTreeSet;
 use std::error::Error as _;
@@ -21,33 +21,33 @@ pub enum Failure {
     Engine(Error),
     /// Standard output could not be written.
     Output(io::Error),
-    /// What was asked for cannot be done; the text says what to do.
+    /// The request is impossible; the text gives a remedy.
     Refused(String),
-    /// What should be a record of the input is none; the text says where and why.
+    /// A record of the input is malformed; the text says where and why.
     Malformed(String),
-    /// Ctrl-C; the text says what became of the work.
+    /// Ctrl-C; the text describes the state of the work.
     Interrupted(String),
-    /// Everything there is to say was printed already.
+    /// Everything was printed already.
     Told,
 }
 
-/// Whether failures are told as JSON (`--json`). Of the whole process, since Ctrl-C is told by another thread.
+/// Whether failures are printed as JSON (`--json`). Global, since a different thread reports Ctrl-C.
 static AS_JSON: AtomicBool = AtomicBool::new(false);
 
-/// From now on failures are told as JSON.
+/// Switches to JSON for failures.
 pub fn tell_as_json() {
     AS_JSON.store(true, Ordering::Relaxed);
 }
 
 impl Failure {
-    /// On standard error, unless there is nothing to say: a text, or a line of JSON.
+    /// Prints the failure on standard error, as text or as a line of JSON. Prints nothing if it has no message.
     pub fn tell(&self) {
         let Some(message) = self.message() else { return };
         let line = match AS_JSON.load(Ordering::Relaxed) {
             true => serde_json::json!({ "error": message, "status": self.status() }).to_string(),
             false => format!("error: {}", printable(&message)),
         };
-        // A terminal that was closed takes nothing any more.
+        // Fails on a closed terminal.
         let _ = writeln!(io::stderr(), "{line}");
     }
 
@@ -65,7 +65,7 @@ impl Failure {
         }
     }
 
-    /// The failure, and what became of the work.
+    /// Adds the state of the work to the failure.
     pub fn with(self, so: &str) -> Failure {
         match self {
             Failure::Malformed(what) => {
@@ -76,13 +76,13 @@ impl Failure {
         }
     }
 
-    /// What the command exits with.
+    /// Exit status of the command.
     pub fn status(&self) -> u8 {
         if matches!(self, Failure::Interrupted(_)) { INTERRUPTED_STATUS } else { 1 }
     }
 }
 
-/// The error, its cause, and what to do about errors of its kind.
+/// The error, its cause, and advice for its kind.
 fn explain(error: &Error) -> String {
     let mut text = error.to_string();
     if let Some(source) = error.source() {
@@ -110,7 +110,8 @@ fn explain(error: &Error) -> String {
     text
 }
 
-/// Whether it is a file of a database, by what lies beside it, or by its name: logs can have a directory of their own.
+/// Whether the file is a database's: CURRENT is beside it, or it is named like a WAL. WALs can have their own
+/// directory.
 fn is_in_database(path: &Path) -> bool {
     let is_log = || {
         let name = path.file_name().and_then(|name| name.to_str());
@@ -132,12 +133,12 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Tells of something that does not end the command, once.
+/// Prints a warning, once.
 pub fn warn(text: &str) {
     tell_once(&format!("warning: {}", printable(text)));
 }
 
-/// Tells of something that its user may not expect, once.
+/// Prints a note on behaviour that the user may not expect, once.
 pub fn note(text: &str) {
     tell_once(&format!("note: {}", printable(text)));
 }
@@ -146,6 +147,6 @@ fn tell_once(line: &str) {
     static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
     if told.insert(line.to_owned()) {
-        let _ = writeln!(io::stderr(), "{line}"); // a terminal that was closed takes nothing any more
+        let _ = writeln!(io::stderr(), "{line}"); // fails on a closed terminal
     }
 }

@@ -34,7 +34,7 @@ pub fn bytes(number: u64) -> String {
     if unit == "B" { format!("{number} B") } else { format!("{value:.2} {unit}") }
 }
 
-/// What [`bytes`] prints, and its short forms: `4096`, `64M`, `64MiB`, `1.5G`. Units are powers of 1024.
+/// Parses the output of [`bytes`] and its short forms: `4096`, `64M`, `64MiB`, `1.5G`. Units are powers of 1024.
 pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(unit_at);
@@ -71,8 +71,8 @@ pub fn short_time(time: Duration) -> String {
     }
 }
 
-/// A time in seconds since the epoch: `2026-11-21 22:23:06 UTC`. Days are turned into dates as in Howard Hinnant's
-/// `civil_from_days`: years begin with March, so that the leap day is the last.
+/// Formats seconds since the epoch: `2026-11-21 22:23:06 UTC`. Dates as in Howard Hinnant's `civil_from_days`: years
+/// begin with March, so that the leap day is last.
 pub fn utc(seconds: u64) -> String {
     const DAYS_FROM_YEAR_0: u64 = 719_468;
     const DAYS_IN_400_YEARS: u64 = 146_097;

@@ -22,7 +22,7 @@ use crate::progress::Step;
 use crate::staging::first_of_a_part;
 use crate::threads::Job;
 
-/// Between two looks at how far it has come, and at Ctrl-C.
+/// Interval of progress updates and Ctrl-C checks.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Makes tables part of a database, all at one instant: tables of `spillway table build`, or of RocksDB's SstFileWriter.
@@ -115,7 +115,7 @@ impl Mode {
     }
 }
 
-/// What an ingest did, and how long its first half took.
+/// Report of an ingest, and the duration of its first half.
 pub struct Ingested {
     report: IngestReport,
     prepared_in: Duration,
@@ -151,7 +151,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         ..IngestOptions::default()
     };
     if args.create {
-        // No database is made for files that are not there.
+        // A missing file must not leave a new database.
         args.files.iter().try_for_each(|file| RealVfs::new().metadata(file).map(drop))?;
     }
     let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: args.create })?;
@@ -165,13 +165,13 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     if args.json { show_json(&ingested, out) } else { show(&ingested, args.replace.as_deref(), out) }
 }
 
-/// `FROM..TO`. What lies there is removed: where two readings are possible none is chosen.
+/// Parses `FROM..TO`. Keys in the range are removed, so an ambiguous text is refused.
 fn span(text: &str, notation: Notation) -> Outcome<(Vec<u8>, Vec<u8>)> {
     let refused = |what: &str| Err(Failure::refused(format!("--replace {text:?}: {what}")));
     let Some((from, to)) = text.split_once("..") else {
         return refused("say FROM..TO, the first key and the one to end before");
     };
-    // Those that overlap count too: `a...b` can be `a.` and `b`, or `a` and `.b`.
+    // Overlapping ones count too: `a...b` can be `a.` and `b`, or `a` and `.b`.
     if text.as_bytes().windows(2).filter(|pair| pair == b"..").count() > 1 {
         return refused("there is more than one .. in it; write the keys as hexadecimal digits, with --hex");
     }
@@ -182,10 +182,10 @@ fn span(text: &str, notation: Notation) -> Outcome<(Vec<u8>, Vec<u8>)> {
     Ok((from, to))
 }
 
-/// Ingests tables into a family, shows on the terminal how far it has come, and ends at Ctrl-C unless that comes too late.
+/// Ingests tables into a family, with progress on the terminal. Ctrl-C ends it unless it comes too late.
 ///
 /// # Errors
-/// `Closed`: by Ctrl-C; nothing was ingested. Others as of the two halves.
+/// `Closed`: by Ctrl-C; nothing was ingested. Otherwise errors of `prepare_ingest` and `commit_ingest`.
 pub fn ingest(
     db: &Db,
     family: &Arc<Family>,
@@ -202,15 +202,15 @@ pub fn ingest(
     let prepared = db.prepare_ingest(&[request], options, &progress)?;
     interrupt.check()?;
     let prepared_in = vfs.now().saturating_sub(start);
-    // The watch goes on: where the commit waits it can be cancelled still.
+    // The watch continues: a waiting commit can still be cancelled.
     let committed = db.commit_ingest(prepared);
     drop(watch);
     Ok(Ingested { report: committed?, prepared_in })
 }
 
-/// A thread that looks at an ingest from time to time.
+/// Thread that polls an ingest: shows progress, cancels at Ctrl-C.
 struct Watch {
-    /// Nothing is sent: the thread ends when this is dropped, which comes before the job is waited for.
+    /// Never sent to. Dropping it ends the thread; it is dropped before the job is joined.
     _end: mpsc::Sender<()>,
     _job: Job<()>,
 }
@@ -255,14 +255,14 @@ fn show(ingested: &Ingested, replaced: Option<&str>, out: &mut dyn Write) -> Out
         _ => "",
     };
     if report.last.0 == 0 {
-        return Ok(()); // from behind, without a number
+        return Ok(()); // ingested behind, without a number
     }
     let (first, last) = (human::count(report.first.0), human::count(report.last.0));
     let numbers = if first == last { format!("number {first}") } else { format!("numbers {first} to {last}") };
     Ok(writeln!(out, "sequence {numbers}{place}")?)
 }
 
-/// Who could not write meanwhile, and for how long.
+/// Describes which writers were held up, and for how long.
 fn waits(report: &IngestReport) -> String {
     let time = human::short_time;
     let (committed, waited) = (report.committed_in, report.waited_for);
@@ -278,7 +278,7 @@ fn waits(report: &IngestReport) -> String {
         IngestWay::Blocking | IngestWay::FlushFirst => {
             format!("closed to all writers for {} at the most", time(committed))
         }
-        // They go on as soon as its tables are in the queues.
+        // Writers continue as soon as the tables are in the queues.
         IngestWay::Direct => {
             let closed = committed.saturating_sub(report.synced_in + report.placed_in);
             format!("closed to writers of these keys for {} at the most", time(closed))

@@ -1,5 +1,5 @@
-//! Ctrl-C for commands that have something to clean up: the first one asks them to end, the second one ends them. So do
-//! SIGTERM, and the SIGHUP of a terminal that is closed.
+//! Ctrl-C for commands with cleanup: the first one asks the command to end, the second one ends it. SIGTERM works the
+//! same. The SIGHUP of a closed terminal only asks.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use spillway::{Error, ErrorKind, Result};
 
 use crate::failure::{Failure, Outcome};
 
-/// What a shell has for a command that SIGINT ended.
+/// A shell's exit status for a command ended by SIGINT.
 pub const INTERRUPTED_STATUS: u8 = 130;
 
-/// What the kernel says of this process, and how much of it is read, in bytes.
+/// The kernel's status of this process; bytes of the file to read.
 const STATUS_FILE: &str = "/proc/self/status";
 const STATUS_BYTES_MAX: usize = 64 << 10;
 
-/// Whether the command was asked to end.
+/// Flag: the command was asked to end.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// From now on SIGINT and SIGTERM are only noted, the first time, and SIGHUP whenever it comes: of a terminal that is closed
-    /// the shell tells, and then the kernel. Under `nohup` it goes on being ignored.
+    /// From now on the first SIGINT or SIGTERM is only noted, and so is every SIGHUP: for a closed terminal both the
+    /// shell and the kernel send one. Under `nohup` SIGHUP stays ignored.
     pub fn listen(&self) -> Outcome {
         let asked = &self.0;
         let failed = |error| Failure::refused(format!("cannot listen for Ctrl-C: {error}"));
         for signal in [SIGINT, SIGTERM] {
-            // In this order: the second signal finds the first one noted.
+            // In this order: only the second signal finds the flag set.
             flag::register_conditional_shutdown(signal, INTERRUPTED_STATUS.into(), asked.clone()).map_err(failed)?;
             flag::register(signal, asked.clone()).map_err(failed)?;
         }
@@ -40,7 +40,7 @@ impl Interrupt {
         Ok(())
     }
 
-    /// As Ctrl-C does.
+    /// Sets the flag as Ctrl-C does.
     #[cfg(test)]
     pub fn ask(&self) {
         self.0.store(true, Ordering::Relaxed);
@@ -51,12 +51,12 @@ impl Interrupt {
     }
 
     /// # Errors
-    /// `Closed`: it was asked.
+    /// `Closed`: the command was asked to end.
     pub fn check(&self) -> Result<()> {
         if self.is_asked() { Err(Error::closed("interrupted")) } else { Ok(()) }
     }
 
-    /// Tells a failure that comes of it apart from others; `so` says what became of the work.
+    /// Turns `Closed` after an interrupt into [`Failure::Interrupted`]; `so` describes the state of the work.
     pub fn explain<T>(&self, outcome: Outcome<T>, so: &str) -> Outcome<T> {
         match outcome {
             Err(Failure::Engine(error)) if self.is_asked() && error.kind() == ErrorKind::Closed => {
@@ -67,7 +67,7 @@ impl Interrupt {
     }
 }
 
-/// Whether whoever started the command had it ignore SIGHUP; false where the kernel does not tell.
+/// Whether SIGHUP was ignored when the command was started; false if the kernel gives no status.
 fn ignores_hangup() -> bool {
     let read = || -> Result<Vec<u8>> {
         let mut status = vec![0; STATUS_BYTES_MAX];
@@ -80,7 +80,7 @@ fn ignores_hangup() -> bool {
     ignored & (1 << (SIGHUP - 1)) != 0
 }
 
-/// The signals that a line `SigIgn:\t0000000000000001` names, the lowest bit being signal 1.
+/// Parses the signals of a line `SigIgn:\t0000000000000001`; the lowest bit is signal 1.
 fn ignored_signals(line: &str) -> Option<u64> {
     u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok()
 }

@@ -1,6 +1,7 @@
-//! What `--json` prints: for each command one shape, on one line. The keys are kept; more can come. Described in docs/cli.md.
+//! Output of `--json`: one shape per command, on one line. Keys are stable; new ones may come. Described in
+//! docs/cli.md.
 //!
-//! Sizes are in bytes, times in seconds. Keys that a database orders are text where they are UTF-8.
+//! Sizes are in bytes, times in seconds. Keys of a database are text if they are UTF-8.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,17 +18,17 @@ use crate::bytes::hex;
 use crate::failure::Outcome;
 use crate::human;
 
-/// A value on a line of its own.
+/// Prints a value on its own line.
 pub fn print(value: &Value, out: &mut dyn Write) -> Outcome {
     Ok(writeln!(out, "{value}")?)
 }
 
-/// Who reads a directory.
+/// Engine that owns a directory.
 fn owner(is_rocksdbs: bool) -> &'static str {
     if is_rocksdbs { "rocksdb" } else { "spillway" }
 }
 
-/// What `stats` knows of a family.
+/// A family in `stats`.
 pub fn family(db: &Db, family: &Family) -> Value {
     let options = family.options();
     let levels = db.levels(family);
@@ -198,7 +199,7 @@ fn configured(database: &ConfiguredDb, all: bool) -> Value {
     })
 }
 
-/// Those that differ from the defaults, or all, as option strings have them.
+/// Options as in option strings: those that differ from the defaults, or all.
 fn settings(group: &dyn OptionGroup, defaults: &dyn OptionGroup, all: bool) -> Value {
     let both = group.settings().into_iter().zip(defaults.settings());
     let texts = both.map(|((row, setting), (_, default))| (row.name, setting.text(), default.text()));

@@ -25,10 +25,10 @@ use crate::{human, json};
 /// Records of a batch.
 const BATCH_RECORDS: u64 = 1000;
 
-/// Bytes of a batch at which it is written, however few records it has.
+/// Bytes of a batch at which it is written, whatever its record count.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
-/// What there is to say where it ends before the first batch, or before all of its tables are in.
+/// Message if a load ends before the first batch, or before all of its tables are in.
 const NOTHING_LOADED: &str = "nothing was loaded";
 
 /// Loads records of files. A key that is there already is overwritten.
@@ -109,7 +109,7 @@ enum Via {
 }
 
 impl Args {
-    /// What of the arguments does not go together.
+    /// Refuses incompatible arguments.
     fn check(&self) -> Outcome {
         let of_puts = [("--batch", self.batch.is_some()), ("--sync", self.sync), ("--acks", self.acks)];
         let of_puts = of_puts.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name);
@@ -161,7 +161,7 @@ fn load(args: &Args, db: Db, mut input: Input<'_>, interrupt: &Interrupt, out: &
     let loaded = loader.load(&mut input);
     let (so, tally) = (loader.so_far(input.skipped()), std::mem::take(&mut loader.tally));
     drop(loader);
-    // Whatever ended it: what is loaded is to survive a power loss from now on.
+    // Loaded records must survive a power loss from here on, however the load ended.
     let (loaded, closed) = watch.close(loaded, &db);
     let loaded = interrupt.explain(loaded, &so).map_err(|failure| failure.with(&so));
     match (loaded, closed) {
@@ -215,7 +215,7 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Whatever ends it, what was read before is written.
+    /// Writes the records read so far, even after an error.
     fn load(&mut self, input: &mut Input<'_>) -> Outcome {
         let read = self.read(input);
         let written = self.write();
@@ -254,7 +254,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// What became of the records, where not all of them are loaded.
+    /// Describes the outcome of a load that ended early.
     fn so_far(&self, skipped: &Skipped) -> String {
         let records = self.tally.records;
         let mut so = match records {

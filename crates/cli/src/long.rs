@@ -1,5 +1,5 @@
-//! A command that can take long, and that the engine does in one call: how far it has come on the terminal, and what Ctrl-C
-//! says. It ends the process at once: what the engine has begun is as after a kill, and goes at the next open or attempt.
+//! A long command in one call of the engine: progress on the terminal, and a message at Ctrl-C. Ctrl-C ends the process
+//! at once, like a kill: the next open or attempt cleans up.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,23 +14,23 @@ use crate::interrupt::Interrupt;
 use crate::progress::Step;
 use crate::threads::Job;
 
-/// Between two looks at how far it has come, and at Ctrl-C.
+/// Interval of progress updates and Ctrl-C checks.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What the kernel counts for this process, and how much of it is read, in bytes.
+/// The kernel's I/O counters of this process; bytes of the file to read.
 const IO_FILE: &str = "/proc/self/io";
 const IO_BYTES_MAX: usize = 4 << 10;
 
-/// How far a command has come.
+/// Progress of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reached {
     pub bytes: u64,
     pub total_bytes: Option<u64>,
-    /// What is done now.
+    /// The current step.
     pub what: String,
 }
 
-/// Where a command tells how far it has come. Clones are one.
+/// Handle for a command to report its progress. Clones share it.
 #[derive(Clone, Default)]
 pub struct Teller(Arc<Mutex<Reached>>);
 
@@ -44,15 +44,16 @@ impl Teller {
     }
 }
 
-/// While it lives, the command's progress is shown, and Ctrl-C ends the command with a line of what that means.
+/// While alive, shows the command's progress. Ctrl-C ends the command with a message.
 pub struct Long {
-    /// Nothing is sent: the thread ends when this is dropped, which comes before the job is waited for.
+    /// Never sent to. Dropping it ends the thread; it is dropped before the job is joined.
     _end: mpsc::Sender<()>,
     _job: Job<()>,
 }
 
 impl Long {
-    /// `reached` is asked again and again; `interrupted` once, at Ctrl-C: what was done, and how to go on.
+    /// `reached` is called repeatedly; `interrupted` once, at Ctrl-C: it says how far the command came and how to go
+    /// on.
     pub fn begin(
         reached: impl Fn() -> Reached + Send + 'static,
         interrupted: impl Fn() -> String + Send + 'static,
@@ -76,7 +77,7 @@ impl Long {
         Ok(Long { _end: end, _job: job })
     }
 
-    /// A command of which only the bytes that the process writes can be told.
+    /// For a command with no progress but the bytes written by the process.
     pub fn writing(what: &str, interrupted: impl Fn() -> String + Send + 'static) -> Outcome<Long> {
         let (what, start) = (what.to_owned(), written_bytes());
         let reached =
@@ -87,11 +88,11 @@ impl Long {
 
 fn end_process(failure: &Failure) {
     failure.tell();
-    let _ = io::stderr().flush(); // a terminal that was closed takes nothing any more
+    let _ = io::stderr().flush(); // fails on a closed terminal
     std::process::exit(failure.status().into());
 }
 
-/// Bytes that this process has given to the kernel to be written; 0 where the kernel does not tell.
+/// Bytes written by this process, by the kernel's count; 0 if there is no count.
 fn written_bytes() -> u64 {
     let read = || -> spillway::Result<Vec<u8>> {
         let mut text = vec![0; IO_BYTES_MAX];

@@ -108,7 +108,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether it answers in JSON.
+    /// Whether the command answers in JSON.
     fn is_json(&self) -> bool {
         match self {
             Command::Load(args) => args.json,
@@ -153,7 +153,7 @@ impl Command {
     }
 }
 
-/// Whether a stream shows colours: a terminal that knows them, of a user who has not asked for none.
+/// Whether a stream shows colours: a capable terminal, and no user setting against them.
 fn colours(stream: &impl IsTerminal) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     stream.is_terminal() && !is_set("NO_COLOR") && std::env::var_os("TERM").is_some_and(|term| term != "dumb")
@@ -178,16 +178,16 @@ fn main() -> ExitCode {
     if program.command.is_json() {
         tell_as_json();
     }
-    // Not locked: benchmarks print from threads of their own.
+    // Not locked: benchmarks print from their own threads.
     let mut stdout = BufWriter::new(io::stdout());
     let mut out = Shown::new(&mut stdout);
     let result = program.command.run(&mut out).and_then(|()| Ok(out.flush()?));
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever reads has seen enough (`| head`).
+        // The reader closed the pipe (`| head`).
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
-            let _ = out.flush(); // what was found before the failure stands before it
+            let _ = out.flush(); // findings before the failure are printed first
             failure.tell();
             ExitCode::from(failure.status())
         }

@@ -1,4 +1,4 @@
-//! From files of records to sorted tables, which any number of databases can take in.
+//! Makes sorted tables from files of records, for any number of databases.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const MEMORY_BYTES_DEFAULT: u64 = 512 << 20;
 const TARGET_BYTES_DEFAULT: u64 = 64 << 20;
 const TARGET_BYTES_MIN: u64 = 4 << 10;
 
-/// Records between two updates of what the terminal shows.
+/// Records between two updates of the terminal.
 const PROGRESS_RECORDS: u64 = 4096;
 
 /// How tables are made.
@@ -41,7 +41,7 @@ pub struct MakeArgs {
 }
 
 impl MakeArgs {
-    /// The first of them that was given.
+    /// Name of the first given argument.
     pub fn given(&self) -> Option<&'static str> {
         let given = [
             ("--memory", self.memory.is_some()),
@@ -68,24 +68,24 @@ fn at_least(name: &str, bytes: u64, least: u64) -> Outcome<u64> {
     Ok(bytes)
 }
 
-/// Where tables are made, and for whom.
+/// Directory and family of the tables.
 pub struct Place {
     pub vfs: Arc<dyn Vfs>,
-    /// There is such a directory, and no table in it.
+    /// An existing directory without tables.
     pub dir: PathBuf,
     pub family: Arc<FamilyOptions>,
     pub interrupt: Interrupt,
 }
 
-/// What was made.
+/// Result of [`make`].
 pub struct Made {
-    /// Ascending, none overlapping another. Their contents survive a power loss, their names not yet.
+    /// Ascending, without overlap. Their contents survive a power loss, their names not yet.
     pub tables: Vec<WrittenTable>,
-    /// Read, those included that later ones of the same key replaced.
+    /// Records read, including those replaced by later ones of the same key.
     pub records: u64,
-    /// Keys and values of them.
+    /// Bytes of their keys and values.
     pub payload_bytes: u64,
-    /// Malformed ones that were passed over.
+    /// Skipped malformed records.
     pub skipped: Skipped,
     pub runs: usize,
     pub passes: usize,
@@ -102,7 +102,7 @@ impl Made {
     }
 }
 
-/// Reads all records, sorts them, and writes them into tables.
+/// Reads all records, sorts them and writes them into tables.
 pub fn make(mut input: Input<'_>, args: &MakeArgs, place: &Place) -> Outcome<Made> {
     let start = place.vfs.now();
     let target_bytes = args.target_bytes()?;
@@ -130,7 +130,8 @@ pub fn make(mut input: Input<'_>, args: &MakeArgs, place: &Place) -> Outcome<Mad
     Ok(Made { tables, records, payload_bytes, skipped, runs, passes, time })
 }
 
-/// Returns the bytes of all keys and values. An interrupt is the cause of whatever the input has then: its end, or an error.
+/// Returns the bytes of all keys and values. After an interrupt, the end of the input or its error counts as
+/// interrupted.
 fn read(input: &mut Input<'_>, sorter: &mut Sorter, interrupt: &Interrupt) -> Outcome<u64> {
     let progress = Reading::begin(input.total_bytes(), input.counter());
     let mut record = Record::default();
@@ -150,7 +151,7 @@ fn read(input: &mut Input<'_>, sorter: &mut Sorter, interrupt: &Interrupt) -> Ou
     Ok(payload_bytes)
 }
 
-/// Writes what was sorted, parts of it beside each other.
+/// Writes the sorted records, several parts in parallel.
 fn write(sorted: Arc<Sorted>, threads: usize, target_bytes: u64, place: &Place) -> Result<Vec<WrittenTable>> {
     let tables = sorted.payload_bytes().div_ceil(target_bytes).max(1);
     let count = threads.min(usize::try_from(tables).unwrap_or(usize::MAX));
@@ -180,7 +181,7 @@ struct PartWriter {
 
 impl PartWriter {
     fn write(&self, at: usize, part: &Part) -> Result<Vec<WrittenTable>> {
-        // How far a table can outgrow its target.
+        // A table can outgrow its target by this much.
         let check_bytes = (self.target_bytes / 64).min(64 << 10);
         let mut merge = self.sorted.merge(part)?;
         let mut tables = Vec::new();

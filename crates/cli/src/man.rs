@@ -29,7 +29,7 @@ pub fn run(args: &Args, program: clap::Command, out: &mut dyn Write) -> Outcome 
     write_pages(&*vfs, dir, &program)
 }
 
-/// A page for a command, and for those under it.
+/// Writes a page for a command and its subcommands.
 fn write_pages(vfs: &dyn Vfs, dir: &Path, command: &clap::Command) -> Outcome {
     let man = Man::new(command.clone());
     let name = man.get_filename();

@@ -1,4 +1,4 @@
-//! Progress on a terminal: one line, which is gone in the end. Nothing is shown where standard error is none, or narrower
+//! Progress on a terminal: one line, removed in the end. Shows nothing if standard error is no terminal, or narrower
 //! than [`line::COLUMNS_MIN`].
 
 pub mod line;
@@ -14,14 +14,14 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use self::line::Look;
 use crate::human;
 
-/// What the line says beside its bytes.
+/// Texts of the line besides its bytes.
 #[derive(Default)]
 struct Words {
     label: String,
     extra: String,
 }
 
-/// A line of bytes. Clones are one.
+/// A progress line of bytes. Clones share the line.
 #[derive(Clone)]
 struct Line {
     bar: ProgressBar,
@@ -52,7 +52,7 @@ impl Line {
     }
 }
 
-/// Where it is drawn, and how many columns there are. Those can change.
+/// The target to draw on, and a function for its columns, which can change.
 fn target() -> (ProgressDrawTarget, fn() -> usize) {
     #[cfg(test)]
     if let Some(target) = screen::Screen::target() {
@@ -61,7 +61,7 @@ fn target() -> (ProgressDrawTarget, fn() -> usize) {
     (ProgressDrawTarget::stderr(), stderr_columns)
 }
 
-/// Columns of the terminal; 0 where there is none.
+/// Columns of the terminal; 0 if there is none.
 fn stderr_columns() -> usize {
     console::Term::stderr().size_checked().map_or(0, |(_, columns)| usize::from(columns))
 }
@@ -73,12 +73,12 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// `total_bytes`: of the files, where it is known. `read_bytes` grows as they are read.
+    /// `total_bytes`: of the files, if known. `read_bytes` grows as they are read.
     pub fn begin(total_bytes: Option<u64>, read_bytes: Arc<AtomicU64>) -> Reading {
         Reading { line: Line::begin("reading", total_bytes), read_bytes }
     }
 
-    /// So many records were taken in by now.
+    /// Sets the number of records read so far.
     pub fn advance(&self, records: u64) {
         let bar = &self.line.bar;
         let rate = human::per_second(records, bar.elapsed());
@@ -93,12 +93,12 @@ impl Drop for Reading {
     }
 }
 
-/// Bytes that a step goes through. Any thread can count.
+/// Bytes processed by a step. Any thread can count.
 #[derive(Clone)]
 pub struct Step(Line);
 
 impl Step {
-    /// `total_bytes`: where it is known.
+    /// `total_bytes`: if known.
     pub fn begin(name: &str, total_bytes: Option<u64>) -> Step {
         Step(Line::begin(name, total_bytes))
     }
@@ -107,7 +107,7 @@ impl Step {
         self.0.bar.inc(bytes);
     }
 
-    /// So many bytes, by now, of so many where that is known.
+    /// Sets the bytes processed so far, and their total if known.
     pub fn reach(&self, bytes: u64, total_bytes: Option<u64>, what: String) {
         self.0.say(what, String::new());
         if let Some(total_bytes) = total_bytes {

@@ -94,7 +94,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let mut valid = walk.start();
     while valid && args.limit.is_none_or(|limit| keys < limit) {
         let (key, value) = (walk.entries.key(), walk.entries.value());
-        // The bounds hold all keys with the prefix, and in other orders than by bytes others as well.
+        // In orders other than bytewise the bounds can also hold keys without the prefix.
         if prefix.as_ref().is_none_or(|prefix| key.starts_with(prefix)) {
             keys += 1;
             key_bytes += key.len() as u64;
@@ -118,7 +118,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     tell_skipped(args.notation, unopened, damage.map(|damage| damage.list()).unwrap_or_default())
 }
 
-/// Shows how many keys are counted.
+/// Shows the number of counted keys.
 fn watch(counted: &Arc<AtomicU64>) -> Outcome<Long> {
     let (now, then) = (counted.clone(), counted.clone());
     let keys = |counted: &AtomicU64| human::counted(counted.load(Ordering::Relaxed), "key", "keys");
@@ -128,10 +128,10 @@ fn watch(counted: &Arc<AtomicU64>) -> Outcome<Long> {
     )
 }
 
-/// Lists what was passed over.
+/// Lists skipped damage.
 ///
 /// # Errors
-/// There is some.
+/// Something was skipped.
 fn tell_skipped(notation: Notation, unopened: Option<Error>, skipped: Vec<PassedOver>) -> Outcome {
     let count = skipped.len() as u64 + u64::from(unopened.is_some());
     if count == 0 {
@@ -154,7 +154,7 @@ fn tell_skipped(notation: Notation, unopened: Option<Error>, skipped: Vec<Passed
     Err(Failure::Told)
 }
 
-/// The narrowest bounds that hold everything asked for.
+/// The narrowest bounds around all requested keys.
 fn bounds(family: &Family, from: Option<Vec<u8>>, to: Option<Vec<u8>>, prefix: Option<&[u8]>) -> ReadOptions {
     let order = family.options().order.clone();
     let (mut lower, mut upper) = (from, to);

@@ -1,4 +1,4 @@
-//! The options that a database is opened with: those stored beside it, and over them those of the command line.
+//! Options for opening a database: the stored ones, overridden by those of the command line.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,41 +12,41 @@ use spillway::{DbOptions, Error, ErrorKind, FamilyOptions, Result};
 
 use crate::failure::warn;
 
-/// The longest options file that is read, in bytes.
+/// Size limit for options files, in bytes.
 const OPTIONS_BYTES_MAX: u64 = 16 << 20;
 
-/// Options of a database, of its families by name, and of families that have none of their own.
+/// Options of a database, of its families by name, and of families without their own.
 #[derive(Clone, Default)]
 pub struct Settings {
     pub db: DbOptions,
     pub families: Vec<(String, FamilyOptions)>,
     pub others: FamilyOptions,
-    /// What of the text that was given has no effect.
+    /// Options of the given text without effect.
     pub warnings: Vec<String>,
 }
 
-/// What becomes of stored options that cannot be honoured.
+/// Handling of stored options the engine cannot honour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsupported {
-    /// They are refused.
+    /// Return the error.
     Refuse,
-    /// They are told of: whoever only reads stores and keeps nothing.
+    /// Warn. For read-only commands: they store and keep nothing.
     Tell,
-    /// Whoever opens the database tells of them, or refuses it.
+    /// Opening the database warns or returns the error.
     Leave,
 }
 
 impl Settings {
-    /// What is stored in the directory, as far as it can be honoured, and over it what `given` says: the name of a file (an
-    /// OPTIONS file, `.json`, `.yaml`), or an option string.
+    /// Loads the options stored in `dir`, as far as they can be honoured, and applies `given` over them: a file name
+    /// (an OPTIONS file, `.json`, `.yaml`), or an option string.
     pub fn load(vfs: &Arc<dyn Vfs>, dir: &Path, given: Option<&str>) -> Result<Settings> {
         Self::stored(vfs, dir, Unsupported::Tell)?.with(vfs, given)
     }
 
-    /// What is stored in the directory.
+    /// Loads the options stored in the directory.
     pub fn stored(vfs: &Arc<dyn Vfs>, dir: &Path, unsupported: Unsupported) -> Result<Settings> {
         let Some(path) = newest_options(&**vfs, dir)? else { return Ok(Settings::default()) };
-        // What only changes how something is done was told of when it was given.
+        // Warnings are dropped: they were shown when the options were given.
         let read = read_file(&**vfs, &path, &Settings::default()).map(|(settings, _)| settings);
         let error = match read {
             Ok(settings) => return Ok(settings),
@@ -69,14 +69,14 @@ impl Settings {
         }
     }
 
-    /// Has options that cannot be honoured told of, if `ignore` says so.
+    /// With `ignore`, options that cannot be honoured cause warnings, not errors.
     #[must_use]
     pub fn ignoring_unsupported(mut self, ignore: bool) -> Settings {
         self.db.ignore_unsupported_options |= ignore;
         self
     }
 
-    /// These, and over them what `given` says: see [`load`](Self::load). What of that has no effect is told.
+    /// Applies `given` over these options: see [`load`](Self::load). Warns about options without effect.
     pub fn with(self, vfs: &Arc<dyn Vfs>, given: Option<&str>) -> Result<Settings> {
         let (mut settings, warnings) = match given {
             None => return Ok(self),
@@ -88,7 +88,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Options of the database go there, others to every family.
+    /// Applies database options to the database, all remaining ones to every family.
     fn with_string(mut self, text: &str) -> Result<(Settings, Vec<String>)> {
         let pairs = string::pairs(text)?;
         let mut warnings = Vec::new();
@@ -118,7 +118,7 @@ fn is_file_name(text: &str) -> bool {
     !text.contains('=') || ["json", "yaml", "yml", "ini"].into_iter().any(is_named_so)
 }
 
-/// The options file with the largest number in a database directory.
+/// Path of the options file with the largest number in a database directory.
 fn newest_options(vfs: &dyn Vfs, dir: &Path) -> Result<Option<PathBuf>> {
     if !vfs.exists(dir)? {
         return Ok(None);
@@ -128,7 +128,7 @@ fn newest_options(vfs: &dyn Vfs, dir: &Path) -> Result<Option<PathBuf>> {
     Ok(numbers.max().map(|(kind, number)| dir.join(file_name::format(kind, number))))
 }
 
-/// The options in a file over others, and what of them has no effect.
+/// Reads a file's options over `over`. Also returns warnings about options without effect.
 fn read_file(vfs: &dyn Vfs, path: &Path, over: &Settings) -> Result<(Settings, Vec<String>)> {
     let bytes = spillway::vfs::read_all(vfs, path, OPTIONS_BYTES_MAX, IoClass::Other)?;
     let not_text = |_| Error::invalid_argument("the options file is not UTF-8 text").at_path(path);
@@ -141,7 +141,7 @@ fn read_file(vfs: &dyn Vfs, path: &Path, over: &Settings) -> Result<(Settings, V
     let read = match extension.as_str() {
         "json" => OptionsFile::read_document(&text, Syntax::Json, over.db.clone(), &start),
         "yaml" | "yml" => OptionsFile::read_document(&text, Syntax::Yaml, over.db.clone(), &start),
-        // What newer versions of RocksDB know and this does not is passed over.
+        // Options known only to newer versions of RocksDB are skipped.
         _ => OptionsFile::read(&text, over.db.clone(), &start, true),
     };
     let (file, warnings) = read.map_err(|error| error.at_path(path))?;

@@ -1,7 +1,7 @@
-//! A directory for tables that are not where they are to be yet.
+//! Staging directories: tables are built here before they get their final names.
 //!
-//! One of those that lie beside tables is its maker's for as long as that lives: a lock in it says so, which dies with the
-//! process. What a maker that was killed left is cleared away by whoever comes next ([`clear_abandoned`]).
+//! A staging directory beside tables holds a lock file, locked as long as the owning process lives. The next build
+//! clears directories of dead owners ([`clear_abandoned`]).
 
 mod abandoned;
 
@@ -13,20 +13,20 @@ use spillway::{Error, ErrorKind, Result};
 
 pub use self::abandoned::{clear_abandoned, first_of_a_part, note_complete, note_rename};
 
-/// What the names of directories beside tables begin with; behind it stand so many hexadecimal digits.
+/// Prefix of staging directory names; hexadecimal digits follow.
 const PREFIX: &str = ".spillway-tables-";
 const DIGITS: usize = 16;
 
-/// The file in such a directory that its maker has locked.
+/// File in the directory, locked by the owner.
 const LOCK: &str = "LOCK";
 
-/// The file in it that says, from when it is there on, that all of its tables have their names: they are whoever's.
+/// File in the directory. It exists once all tables have their final names; the tables are the user's from then on.
 const COMPLETE: &str = "COMPLETE";
 
-/// Names that are tried. One is enough unless others clear away at that very moment.
+/// Names tried. One is enough unless a concurrent process clears directories at the same moment.
 const ATTEMPTS_MAX: usize = 16;
 
-/// The directory, and what is in it, is removed when it is dropped.
+/// Dropping it removes the directory with its contents.
 pub struct Staging {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
@@ -35,7 +35,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Makes the directory, with a name that nothing has, and locks it.
+    /// Creates a directory with an unused name and locks it.
     pub fn inside(vfs: Arc<dyn Vfs>, parent: &Path) -> Result<Staging> {
         for _ in 0..ATTEMPTS_MAX {
             let dir = parent.join(format!("{PREFIX}{:016x}", vfs.random_u64()));
@@ -52,8 +52,7 @@ impl Staging {
         Err(Error::new(ErrorKind::Busy, what).at_path(parent))
     }
 
-    /// Makes a directory that is the caller's alone, by a lock that it holds. What a caller that was killed left in it is
-    /// removed.
+    /// Creates a directory under a lock held by the caller. Removes leftovers of a killed caller first.
     pub fn owned(vfs: Arc<dyn Vfs>, dir: PathBuf) -> Result<Staging> {
         if vfs.exists(&dir)? {
             remove(&*vfs, &dir)?;
@@ -67,9 +66,8 @@ impl Staging {
     }
 }
 
-/// Locks a directory that was just made. `None` where it is lost: between its lock's making and its locking it looks like
-/// one whose maker is dead, and whoever clears those away may have it, or have removed it. A lock that is held then is that
-/// of a file without a name.
+/// Locks a new directory. `None` if the directory is lost: until the lock is held it looks abandoned, and a concurrent
+/// process may clear it. A lock can then be on an unlinked file.
 fn claim(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn LockGuard>>> {
     let made = vfs.metadata(dir)?.identity;
     let lock = match vfs.lock(&dir.join(LOCK)) {
@@ -85,7 +83,7 @@ fn claim(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Box<dyn LockGuard>>> {
     Ok(is_there.then_some(lock))
 }
 
-/// What tells about the tables goes behind them, and the lock last: without it nobody dares to remove what is left.
+/// Removes tables first, the completion note next, the lock file last: no build clears a directory without a lock file.
 fn remove(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     let mut names = vfs.read_dir(dir)?;
     names.sort_by_key(|name| (name == LOCK, name == COMPLETE));
@@ -108,7 +106,7 @@ pub fn table_name(name: &str, nth: usize) -> String {
     format!("{name}-{nth:06}.sst")
 }
 
-/// What stands before the number in a name that [`table_name`] gave.
+/// Returns the part before the number in a name made by [`table_name`].
 pub fn name_of_tables(file: &str) -> Option<&str> {
     let (name, number) = file.strip_suffix(".sst")?.rsplit_once('-')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());

@@ -62,7 +62,7 @@ impl Part {
     }
 }
 
-/// Shows lines until one cannot be written.
+/// Prints lines until one cannot be written.
 pub fn show(out: &mut dyn Write, dump: impl FnOnce(dump::Line<'_>) -> spillway::Result<()>) -> Outcome {
     let mut written: io::Result<()> = Ok(());
     let dumped = dump(&mut |line| {

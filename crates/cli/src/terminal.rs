@@ -1,16 +1,16 @@
-//! What a terminal may be given: text. Escape sequences in what a database or an input holds could move its cursor, change
-//! its title, or answer for its user.
+//! Terminals get plain text only. Escape sequences in a database or an input could move the cursor, change the title,
+//! or answer for the user.
 
 use std::io::{self, IsTerminal, Write};
 
-/// Text whose control characters are escapes (`\xNN`), but for ends of lines.
+/// Replaces control characters, except line ends, by escapes (`\xNN`).
 pub fn printable(text: &str) -> String {
     let mut shown = Vec::with_capacity(text.len());
-    let _ = write_printable(&mut shown, text.as_bytes()); // memory takes everything
+    let _ = write_printable(&mut shown, text.as_bytes()); // memory does not fail
     String::from_utf8_lossy(&shown).into_owned()
 }
 
-/// Hands on what is written: as it is to files and pipes, printable to a terminal.
+/// Writer that passes bytes on: unchanged to files and pipes, printable to a terminal.
 pub struct Shown<'a> {
     out: &'a mut dyn Write,
     is_terminal: bool,
@@ -37,7 +37,7 @@ impl Write for Shown<'_> {
     }
 }
 
-/// Tabs move nothing but to the right: they stay, as ends of lines do.
+/// Tabs only move to the right: they stay, like line ends.
 fn write_printable(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     let escape = |out: &mut dyn Write, bytes: &[u8]| bytes.iter().try_for_each(|byte| write!(out, "\\x{byte:02x}"));
     for chunk in bytes.utf8_chunks() {

@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 use spillway::Result;
 use spillway::vfs::{JoinHandle, Vfs};
 
-/// Threads that the machine runs at once.
+/// Threads the machine runs at once.
 pub fn available() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Work on a thread of its own. Dropped, it is waited for.
+/// Work on its own thread. Dropping it waits for the thread.
 pub struct Job<T> {
     thread: Option<Box<dyn JoinHandle>>,
     result: Arc<OnceLock<T>>,
@@ -25,7 +25,7 @@ impl<T: Send + Sync + 'static> Job<T> {
         Ok(Job { thread: Some(thread), result })
     }
 
-    /// Its result, once it has ended. A panic is passed on.
+    /// Waits for the result. A panic is passed on.
     pub fn wait(mut self) -> T {
         if let Some(thread) = self.thread.take() {
             thread.join();
@@ -43,10 +43,10 @@ impl<T> Drop for Job<T> {
     }
 }
 
-/// Does `work` for every item, on `threads` threads at the most. Results are in the order of the items.
+/// Runs `work` for every item on at most `threads` threads. Results are in the order of the items.
 ///
 /// # Errors
-/// The first one, in the order of the items; what was not begun by then is left.
+/// The first error in the order of the items. Items not yet begun by then are skipped.
 pub fn map<I, T>(
     vfs: &dyn Vfs,
     threads: usize,

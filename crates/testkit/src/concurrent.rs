@@ -1,8 +1,8 @@
-//! Threads that write and ingest at the same time, and what snapshots must have shown meanwhile: the state after every
-//! operation at or below their number, and nothing of any other (S2, D3).
+//! Threads that write and ingest concurrently, checked by snapshots: each snapshot must show the state after exactly
+//! the operations at or below its sequence number (S2, D3).
 //!
-//! Each worker has keys of its own, spread between those of the others, so that every table overlaps what they write;
-//! it does the same to two families at once.
+//! Workers have disjoint, interleaved keys, so every table overlaps the writes of all workers. Each worker writes the
+//! same to two families.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,16 +18,16 @@ use crate::ops::{Action, Change, Durability, Key, Value};
 use crate::random::Random;
 use crate::tables::{self, Tables};
 
-/// The families that always hold the same.
+/// Two families with equal contents at all times.
 pub const FAMILIES: [&str; 2] = ["default", "other"];
 
-/// Different keys of a worker.
+/// Distinct keys of a worker.
 const KEYS: u64 = 20;
 
-/// What a worker did: after each operation the number that it ended with, and the worker's pairs.
+/// Last sequence number of each operation of a worker, and the worker's pairs after it.
 pub struct History(Vec<(SeqNo, Arc<Contents>)>);
 
-/// What a snapshot showed.
+/// A snapshot and the pairs it showed.
 pub struct Seen {
     pub snapshot: Snapshot,
     pub pairs: Contents,
@@ -36,18 +36,18 @@ pub struct Seen {
 pub struct Worker {
     pub db: Arc<Db>,
     pub vfs: Arc<dyn Vfs>,
-    /// Where its tables lie.
+    /// Directory of its tables.
     pub dir: PathBuf,
     pub number: u64,
-    /// Of a hundred operations, so many are ingests.
+    /// Percentage of ingests.
     pub ingests_percent: u64,
     pub ways: Vec<Way>,
-    /// The largest number of an ingest that returned: it survives a power loss.
+    /// Largest sequence number of a returned ingest; it survives a power loss.
     pub durable: Arc<AtomicU64>,
 }
 
 impl Worker {
-    /// Does so many operations, each of which must succeed.
+    /// Runs `operations` operations; each must succeed.
     pub fn run(&self, operations: u64) -> History {
         let mut random = Random::new(self.number);
         let (mut model, mut tables, mut points) = (Model::default(), 0, Vec::new());
@@ -66,7 +66,7 @@ impl Worker {
         format!("{:02}-{}", random.below(KEYS), self.number).into_bytes()
     }
 
-    /// What is to be done to either family. Every operation shows in the worker's counter.
+    /// One operation for either family. Every operation increments the worker's counter.
     fn operation(&self, random: &mut Random, operation: u64, is_ingest: bool) -> Ingest {
         let family = FAMILIES[0].to_owned();
         let mut ingest = Ingest { way: *random.pick(&self.ways), ..Ingest::default() };
@@ -137,16 +137,16 @@ impl Worker {
         };
         let last = report.expect("ingested").last;
         drop(tables);
-        self.vfs.sync_dir(&self.dir).expect("synced"); // or a file system in memory remembers all names for ever
+        self.vfs.sync_dir(&self.dir).expect("synced"); // else the in-memory file system keeps all names forever
         self.durable.fetch_max(last.0, Ordering::AcqRel);
         last
     }
 }
 
-/// All pairs of a family.
+/// Reads all pairs of a family.
 ///
 /// # Panics
-/// They cannot be read.
+/// A read fails.
 pub fn read_all(db: &Db, family: &str, snapshot: Option<&Snapshot>, backward: bool) -> Contents {
     let options = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
     let mut iterator = db.iter(&db.family(family).expect("it is there"), &options).expect("an iterator");
@@ -160,11 +160,11 @@ pub fn read_all(db: &Db, family: &str, snapshot: Option<&Snapshot>, backward: bo
     pairs
 }
 
-/// Takes snapshots while `goes_on`: each shows the same in both families, and again later; the visible number never
-/// falls.
+/// Takes snapshots while `goes_on`. Each must show equal contents in both families, now and later; the visible sequence
+/// number must never fall.
 ///
 /// # Panics
-/// One of it is not so.
+/// A check fails.
 pub fn observe(db: &Db, seed: u64, goes_on: impl Fn() -> bool) -> Vec<Seen> {
     const KEPT_MAX: usize = 30;
     let mut random = Random::new(seed);
@@ -192,17 +192,17 @@ pub fn observe(db: &Db, seed: u64, goes_on: impl Fn() -> bool) -> Vec<Seen> {
     all
 }
 
-/// Every snapshot showed the operations through its number, and nothing else.
+/// Checks that every snapshot showed exactly the operations through its sequence number.
 ///
 /// # Panics
-/// One did not.
+/// A snapshot did not.
 pub fn check_prefixes(histories: &[History], all: &[Seen]) {
     for Seen { snapshot, pairs } in all {
         assert!(state_at(histories, snapshot.seq()) == *pairs, "the snapshot at {} is no prefix", snapshot.seq());
     }
 }
 
-/// What there is after every operation through a number.
+/// State after every operation through `seq`.
 pub fn state_at(histories: &[History], seq: SeqNo) -> Contents {
     let of_worker = |History(points): &History| {
         let through = points.partition_point(|(last, _)| *last <= seq);
@@ -211,7 +211,7 @@ pub fn state_at(histories: &[History], seq: SeqNo) -> Contents {
     histories.iter().filter_map(of_worker).flatten().collect()
 }
 
-/// The largest number at which everything was as it is in `pairs`, if there was one.
+/// Largest sequence number with the state `pairs`, if any.
 pub fn last_state_like(histories: &[History], pairs: &Contents) -> Option<SeqNo> {
     let mut numbers: Vec<SeqNo> = histories.iter().flat_map(|History(points)| points).map(|(last, _)| *last).collect();
     numbers.push(SeqNo::ZERO);

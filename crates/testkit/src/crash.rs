@@ -1,14 +1,14 @@
-//! Crashes at every file-system operation of a script, each looked at under every policy: what a reopened image holds
-//! must be the state after some prefix of the history, no shorter than what was promised to survive (D1, D2), with
-//! batches whole across families (D3).
+//! Crashes at every file-system operation of a script, under every policy. A reopened image must hold the state after
+//! some prefix of the history. The prefix includes everything durable (D1, D2) and has batches whole across families
+//! (D3).
 //!
-//! The runs are deterministic, so that a script that is run again comes to the same operations. Each pass over the script
-//! takes one image in every step: in pass n, at the nth operation of the step.
+//! Runs are deterministic: every run of a script makes the same file-system operations. Pass n over the script takes
+//! one image in each step, at the step's nth operation.
 //!
-//! Some images are looked at by a reader first, which must see what a recovery finds.
+//! Some images are first opened read-only; the reader must see the state a recovery finds.
 //!
-//! Families whose names begin with `unlogged` are written without the log, and only so: after a crash each of them may
-//! hold any state that it ever had.
+//! Families with names beginning with `unlogged` are always written without the WAL. After a crash each may hold any of
+//! its earlier states.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -29,7 +29,7 @@ use crate::run::{DIR, Failure, Runner, differ};
 
 pub(crate) type Names = BTreeMap<String, Incarnation>;
 
-/// What was acknowledged at some moment.
+/// Acknowledged state at one moment.
 #[derive(Clone)]
 struct Acknowledged {
     point: usize,
@@ -43,38 +43,38 @@ impl Acknowledged {
     }
 }
 
-/// One step of a life: the opening, or an operation of the script.
+/// One step of a life: the open, or an operation of the script.
 struct Span {
-    /// The first file-system operation in it, and the first behind it.
+    /// File-system operations of the step: first, and first after it.
     operations: (u64, u64),
     before: Acknowledged,
     after: Acknowledged,
 }
 
-/// A script that ran to its end without a crash, and what was promised when.
+/// A script run to its end without a crash, with the acknowledged state at each step.
 pub struct Life {
     script: Script,
     profile: Profile,
     seed: u64,
     spans: Vec<Span>,
-    /// Of the whole life.
+    /// History of the whole life.
     history: Vec<Point>,
 }
 
-/// What may be found after a crash.
+/// States allowed after a crash.
 #[derive(Clone)]
 pub(crate) struct Expectation<'a> {
     pub history: &'a [Point],
-    /// The points of the history whose states are allowed.
+    /// Allowed points of the history.
     pub points: RangeInclusive<usize>,
-    /// The sets of families that are allowed.
+    /// Allowed sets of families.
     pub names: Vec<&'a Names>,
 }
 
-/// Where a crash came, for messages.
+/// Place of a crash, for messages.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
-    /// 0 is the opening, n the nth operation of the script.
+    /// 0 is the open, n the nth operation of the script.
     pub step: usize,
     pub operation: u64,
     pub policy: CrashPolicy,
@@ -86,26 +86,26 @@ impl fmt::Display for Place {
     }
 }
 
-/// How much of a life to try.
+/// Strides over the crashes to try.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Every so manieth operation; 1 for every one.
+    /// Stride over file-system operations; 1 tries all.
     pub stride: u64,
-    /// Of the images, every so manieth is crashed a second time, in the midst of its recovery.
+    /// Stride over images; the selected ones crash again during recovery.
     pub second_crash_stride: u64,
 }
 
-/// Of the images, every so manieth is opened for reading only first.
+/// Stride over images; the selected ones are opened read-only first.
 const READ_ONLY_STRIDE: u64 = 5;
 
-/// What is done to an image beside recovering it.
+/// Checks of an image besides its recovery.
 #[derive(Clone, Copy)]
 struct Looks {
     crash_again: bool,
     read_only: bool,
 }
 
-/// What was tried.
+/// Counts of attempts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tried {
     pub operations: u64,
@@ -139,16 +139,16 @@ impl Life {
         self.spans.last().map_or(0, |span| span.operations.1)
     }
 
-    /// Crashes everywhere.
+    /// Crashes at every operation, subject to `effort`.
     ///
     /// # Errors
-    /// The first crash after which the database is not what it should be.
+    /// The first crash with a wrong state after it.
     pub fn crash_everywhere(&self, effort: Effort) -> Result<Tried, String> {
         let mut tried = Tried::default();
         let longest = self.spans.iter().map(|span| span.operations.1 - span.operations.0).max().unwrap_or(0);
         for pass in 0..longest {
-            // A write that is under way can be torn only as the crash happens; all other policies can be applied to an
-            // image of the file system as it was.
+            // A write in progress can be torn only at the crash itself. All other policies apply to an image taken
+            // earlier.
             for policy in [CrashPolicy::ProcessKilled, CrashPolicy::TornAt512] {
                 self.pass(pass, policy, effort, &mut tried)?;
             }
@@ -156,7 +156,7 @@ impl Life {
         Ok(tried)
     }
 
-    /// The operation of a step at which a pass crashes; strides are taken over the whole life's operations.
+    /// The operation of a step to crash at in a pass. Strides count over the operations of the whole life.
     fn target(&self, step: usize, pass: u64, effort: Effort) -> Option<u64> {
         let span = self.spans.get(step)?;
         let operation = span.operations.0 + pass;
@@ -188,8 +188,8 @@ impl Life {
         outcome
     }
 
-    /// Looks at an image taken as `place` says, and, where it is of a killed process, at what a power loss at the same
-    /// moment would have left.
+    /// Checks the image taken at `place`. For a killed process, also checks the images of a power loss at the same
+    /// moment.
     fn look_at(&self, image: &Arc<MemoryVfs>, place: Place, effort: Effort, tried: &mut Tried) -> Result<(), String> {
         let mut images = vec![(place, image.clone())];
         if place.policy == CrashPolicy::ProcessKilled {
@@ -248,8 +248,8 @@ impl Life {
                 let policy = *random.pick(&CrashPolicy::ALL);
                 let durable_from = *expectation.points.start();
                 let killed_both = [place.policy, policy].map(|p| p == CrashPolicy::ProcessKilled);
-                // A power loss left a durable image, whose recovery must find the same, however often it is tried. After
-                // a kill, what was not synced can still be lost.
+                // A power loss leaves a durable image: every recovery of it must find the same. After a kill, unsynced
+                // writes can still be lost.
                 let span = self.spans.get(place.step).expect("crashes come inside a step");
                 let points = match killed_both {
                     [false, _] | [true, true] => found..=found,
@@ -269,7 +269,7 @@ impl Life {
     }
 }
 
-/// The numbers of the database's files, by their names.
+/// File numbers of the database's files, by name.
 fn numbers(vfs: &Arc<MemoryVfs>) -> Result<BTreeMap<String, u64>, Failure> {
     let names = match vfs.read_dir(Path::new(DIR)) {
         Ok(names) => names,
@@ -280,7 +280,7 @@ fn numbers(vfs: &Arc<MemoryVfs>) -> Result<BTreeMap<String, u64>, Failure> {
     Ok(names.iter().filter_map(|name| Some((name.clone(), number(name)?))).collect())
 }
 
-/// Opens the database and runs the script; `after` is called behind the opening (step 0) and every operation.
+/// Opens the database and runs the script; calls `after` after the open (step 0) and after every operation.
 fn walk(
     vfs: &Arc<MemoryVfs>,
     script: &Script,
@@ -296,7 +296,7 @@ fn walk(
     Ok(runner)
 }
 
-/// Opens what a crash left, and finds the point of the history that it holds. The runner's model stands there.
+/// Opens a crashed image and finds its point of the history. The runner's model is rewound to the point.
 pub(crate) fn recover(vfs: &Arc<MemoryVfs>, profile: Profile, expected: &Expectation<'_>) -> Result<Runner, Failure> {
     let as_vfs: Arc<dyn Vfs> = vfs.clone();
     let found: BTreeSet<String> = match Db::list_families(Path::new(DIR), &as_vfs) {
@@ -317,7 +317,7 @@ pub(crate) fn recover(vfs: &Arc<MemoryVfs>, profile: Profile, expected: &Expecta
     Ok(runner)
 }
 
-/// What a reader sees of each family; nothing where there is no database yet. It changes nothing.
+/// Contents of each family in a read-only open, which must change nothing. Empty if there is no database yet.
 fn shown_to_a_reader(image: &Arc<MemoryVfs>, profile: Profile) -> Result<BTreeMap<String, Pairs>, Failure> {
     let vfs: Arc<dyn Vfs> = image.clone();
     let names = match Db::list_families(Path::new(DIR), &vfs) {
@@ -336,7 +336,7 @@ fn shown_to_a_reader(image: &Arc<MemoryVfs>, profile: Profile) -> Result<BTreeMa
     }
 }
 
-/// Finds the allowed point that equals what the database holds, and sets the model to it.
+/// Finds the allowed point equal to the database's contents and rewinds the model to it.
 fn settle(runner: &mut Runner, expected: &Expectation<'_>) -> Result<(), Failure> {
     let names = runner.model.names().clone();
     let mut unlogged = Vec::new();
@@ -383,13 +383,13 @@ fn read_all(db: &Db, name: &str) -> Result<Pairs, Failure> {
     Ok(pairs)
 }
 
-/// Whether the pairs are those, in whatever order.
+/// Whether `held` equals `contents`, in any order.
 fn same(held: &Pairs, contents: &Contents) -> bool {
     let is_same = |(key, value): &(Vec<u8>, Vec<u8>)| contents.get(key).is_some_and(|entry| **value == *entry.value);
     held.len() == contents.len() && held.iter().all(is_same)
 }
 
-/// Says where the state differs from the first and the last that are allowed.
+/// Describes the difference between the state and the first and last allowed points.
 fn no_prefix(expected: &Expectation<'_>, logged: &[(String, Incarnation, Pairs)]) -> String {
     let (first, last) = (*expected.points.start(), *expected.points.end());
     let mut what = format!("the state is none of those after writes {first} to {last}");
@@ -416,7 +416,7 @@ fn no_prefix(expected: &Expectation<'_>, logged: &[(String, Incarnation, Pairs)]
     what
 }
 
-/// Crashes at operation `at` of recovering `image`, and recovers what that leaves.
+/// Crashes at operation `at` of the recovery of `image`, and recovers again.
 fn crash_in_recovery(
     image: &Arc<MemoryVfs>,
     profile: Profile,
@@ -433,7 +433,7 @@ fn crash_in_recovery(
     }
 }
 
-/// What is written after a recovery. The values differ from all that scripts write.
+/// Operations after a recovery. Their values differ from those of all scripts.
 const AFTERLIFE: &str = "
     put default after-recovery 1
     batch put default after-a 2; put default after-b 3; sync
@@ -443,7 +443,7 @@ const AFTERLIFE: &str = "
     merge default after-a 4 sync
     put default after-recovery 5";
 
-/// Goes on writing after a recovery, then loses power: what was synced must be there, upon what was recovered.
+/// Writes after a recovery, then loses power: the recovered state and the synced writes must be there.
 fn go_on(mut runner: Runner, vfs: &Arc<MemoryVfs>, profile: Profile, seed: u64) -> Result<(), Failure> {
     let afterlife = parse::script(AFTERLIFE).expect("it can be read").arranged(&profile.order.order());
     for op in &afterlife.ops {

@@ -1,7 +1,6 @@
-//! Scripts on a file system that fails. What the engine says it did must be so, whatever it could not do: reads show
-//! what was acknowledged, and a reopening without faults finds all of it, also after a power loss what was synced (D1,
-//! D2, D4: after a failed sync the file system claims success and does nothing, so that an engine that tries again
-//! loses what it acknowledges).
+//! Scripts on a failing file system. Reads show every acknowledged write. A reopening without faults finds all of them;
+//! a reopening after a power loss finds the synced ones (D1, D2, D4). After a failed sync the file system reports
+//! success but does nothing, so an engine that retries the sync loses acknowledged writes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -14,16 +13,16 @@ use crate::ops::{Change, Op, Script};
 use crate::profile::{self, Profile};
 use crate::run::{Failure, Runner, panic_message};
 
-/// How a run with faults went.
+/// Outcome of a run with faults.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outcome {
-    /// Faults that were injected.
+    /// Injected faults.
     pub fired: u64,
-    /// Operations of the script that reported an error.
+    /// Operations with an error.
     pub errors: u64,
 }
 
-/// How often a script calls each operation of the file system.
+/// Counts the script's calls of each file-system operation.
 ///
 /// # Errors
 /// The script fails even without a fault.
@@ -38,10 +37,10 @@ pub fn count_calls(script: &Script) -> Result<Vec<(Operation, u64)>, String> {
     }
 }
 
-/// Runs the script with these rules in force, and then without: a reopening, and a reopening after a power loss.
+/// Runs the script under `rules`, then reopens without them, also after a power loss.
 ///
 /// # Errors
-/// What was acknowledged and is not there; a panic.
+/// An acknowledged write is missing, or the engine panicked.
 pub fn run_with(script: &Script, rules: &[Rule]) -> Result<Outcome, String> {
     let profile = profile::by_name(&script.profile).ok_or_else(|| format!("no profile {}", script.profile))?;
     let memory = MemoryVfs::new(1);
@@ -58,14 +57,14 @@ pub fn run_with(script: &Script, rules: &[Rule]) -> Result<Outcome, String> {
     Ok(Outcome { fired: faulty.fired(), errors: life.errors })
 }
 
-/// What is known of a database some of whose operations failed.
+/// State of a database with failed operations.
 #[derive(Default)]
 struct Life {
     model: Model,
     errors: u64,
-    /// Where writes would have led that failed: such a write may be found later, if nothing was acknowledged since.
+    /// Points of failed writes: such a write may be found later if nothing was acknowledged since.
     uncertain: Vec<Point>,
-    /// Sets of families that may be found: a failed creation or removal may have happened all the same.
+    /// Possible sets of families: a failed creation or drop may have taken effect.
     names: Vec<Names>,
 }
 
@@ -79,7 +78,7 @@ impl Life {
             return Ok(());
         };
         for (index, op) in script.ops.iter().enumerate() {
-            // What failed may be there for whoever opens the database from then on: that is looked at in the end.
+            // A later open may show failed operations; the final reopening checks this.
             match op {
                 Op::Reopen | Op::ReadOnly { closed: true } if self.errors > 0 => break,
                 Op::ReadOnly { closed: false } if self.errors > 0 => continue,
@@ -117,7 +116,7 @@ impl Life {
         }
     }
 
-    /// Finds out what a failed operation did.
+    /// Determines the effect of a failed operation.
     fn after_error(&mut self, runner: &mut Runner, op: &Op) -> Result<(), Failure> {
         match op {
             Op::Single(change, _) => self.after_failed_changes(runner, std::slice::from_ref(change)),
@@ -149,7 +148,7 @@ impl Life {
         self.after_failed_write(runner, point)
     }
 
-    /// A failed write, which would have led to `point`, is not visible; or it is, whole, where only its sync failed.
+    /// A failed write, leading to `point`, is either invisible or, if only its sync failed, visible as a whole.
     fn after_failed_write(&mut self, runner: &mut Runner, point: Point) -> Result<(), Failure> {
         let without = match runner.check() {
             Ok(()) => {
@@ -162,7 +161,7 @@ impl Life {
         match (runner.check(), without) {
             (Ok(()), _) => Ok(()),
             (Err(Failure::Engine(_)), _) | (_, Failure::Engine(_)) => {
-                runner.model.rewind(runner.model.now() - 1); // cannot be told now
+                runner.model.rewind(runner.model.now() - 1); // undecided for now
                 self.uncertain.push(point);
                 Ok(())
             }
@@ -170,7 +169,7 @@ impl Life {
         }
     }
 
-    /// Opens what is there now, which holds at least the history through point `least`.
+    /// Opens the current state; it must hold at least the history through point `least`.
     fn reopen(&self, vfs: &Arc<MemoryVfs>, profile: Profile, least: usize) -> Result<(), Failure> {
         let mut names = vec![self.model.names()];
         names.extend(&self.names);
@@ -193,7 +192,7 @@ impl Life {
     }
 }
 
-/// The reopened database takes writes again.
+/// Checks that the reopened database takes writes.
 fn go_on(mut runner: Runner) -> Result<(), Failure> {
     for line in ["put default after-faults 1 sync", "flush default", "check"] {
         runner.step(&crate::parse::op(line).expect("it can be read"))?;

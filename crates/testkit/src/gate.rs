@@ -1,6 +1,5 @@
-//! A file system whose stores to logs can be held back: a writer stands still in the midst of its record, as long as a
-//! test wants it to. Other calls can be held as well, those of one thread or of one class, so that a test sees who waits
-//! for them.
+//! File system with gates, for tests with real threads. A test can hold one WAL store, so that a writer stalls in the
+//! middle of its record. Other calls can be held too, selected by thread or by I/O class.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,16 +13,16 @@ use vfs::{
     Task, Vfs,
 };
 
-/// Calls, of which one is to be held. Stores to logs are none.
+/// Selects calls to hold. WAL stores are separate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Calls {
-    /// Whatever a thread asks of the file system.
+    /// Every file-system call of a thread.
     Of(ThreadId),
-    /// What is read, written or synced for a purpose, by whatever thread.
+    /// Reads, writes and syncs of an I/O class, on any thread.
     For(IoClass),
 }
 
-/// Stands before the stores to logs, and before the other calls.
+/// Gate in front of WAL stores and of other calls.
 #[derive(Default)]
 pub struct Gate {
     state: Mutex<GateState>,
@@ -32,34 +31,34 @@ pub struct Gate {
 
 #[derive(Default)]
 struct GateState {
-    /// Stores that pass until one is held; `None` lets all pass.
+    /// WAL stores to let pass before one is held; `None` holds none.
     passing: Option<u64>,
     /// The same for other calls.
     calls_passing: Option<(Calls, u64)>,
     held: bool,
-    /// What the call that is held is for, where it says that.
+    /// I/O class of the held call, if it has one.
     held_for: Option<IoClass>,
-    /// Stores since the start.
+    /// WAL stores since the start.
     stores: u64,
 }
 
 impl Gate {
-    /// Holds the store behind the next `passing` ones. Those that come after it pass.
+    /// Lets `passing` more WAL stores pass and holds the next one. Later stores pass.
     pub fn hold_after(&self, passing: u64) {
         self.state.lock().passing = Some(passing);
     }
 
-    /// Holds the one of these calls that comes behind the next `passing` ones. Those that come after it pass.
+    /// Lets `passing` more of these calls pass and holds the next one. Later calls pass.
     pub fn hold_call(&self, calls: Calls, passing: u64) {
         self.state.lock().calls_passing = Some((calls, passing));
     }
 
-    /// Whether something is being held.
+    /// Whether a store or call is held.
     pub fn is_holding(&self) -> bool {
         self.state.lock().held
     }
 
-    /// What the call that is being held is for, where there is one that says that.
+    /// I/O class of the held call; `None` if nothing is held or the call has no class.
     pub fn held_for(&self) -> Option<IoClass> {
         let state = self.state.lock();
         state.held_for.filter(|_| state.held)
@@ -69,7 +68,7 @@ impl Gate {
         self.state.lock().stores
     }
 
-    /// Lets what is held pass, and all else.
+    /// Releases the held call and disarms the gate.
     pub fn open(&self) {
         let mut state = self.state.lock();
         (state.passing, state.calls_passing, state.held) = (None, None, false);
@@ -89,7 +88,7 @@ impl Gate {
         }
     }
 
-    /// Stands before a call that is no store to a log.
+    /// Gate of all calls but WAL stores.
     fn call(&self, class: Option<IoClass>) {
         let mut state = self.state.lock();
         let Some((calls, passing)) = state.calls_passing else { return };
@@ -115,7 +114,7 @@ impl Gate {
     }
 }
 
-/// Another file system, with a gate before it.
+/// Wraps a file system behind a gate.
 pub struct GateVfs {
     inner: Arc<dyn Vfs>,
     gate: Arc<Gate>,

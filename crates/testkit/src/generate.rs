@@ -1,4 +1,4 @@
-//! Random scripts. Few keys, so that they meet again; values of such sizes that memtables fill up within a script.
+//! Random scripts. Keys are few, so they recur; values are large enough to fill memtables within a script.
 
 use std::collections::VecDeque;
 
@@ -13,10 +13,10 @@ const SNAPSHOTS: [&str; 3] = ["s", "t", "u"];
 const PREPARED: [&str; 2] = ["p", "q"];
 const ITERATORS: [&str; 2] = ["i", "j"];
 
-/// Deleted keys that are remembered: old enough that compactions have seen them.
+/// Number of remembered deleted keys: the oldest have been through compactions.
 const DELETED_MAX: usize = 30;
 
-/// A script of `len` operations, decided by the seed.
+/// A script of `len` operations, determined by the seed.
 pub fn script(seed: u64, profile: &Profile, len: usize) -> Script {
     let Profile { order, behind, .. } = *profile;
     let mut generator =
@@ -31,13 +31,13 @@ pub fn script(seed: u64, profile: &Profile, len: usize) -> Script {
 struct Generator {
     random: Random,
     order: KeyOrder,
-    /// Ingests come from behind too.
+    /// Includes ingests behind.
     behind: bool,
-    /// The last keys that were deleted, which must stay so whatever comes from behind.
+    /// Last deleted keys; ingests behind must not resurrect them.
     deleted: VecDeque<Key>,
-    /// How many different keys there are.
+    /// Number of distinct keys.
     keys: u64,
-    /// Percent of the values that are thousands of bytes long.
+    /// Percentage of values with thousands of bytes.
     long_values: u64,
 }
 
@@ -112,7 +112,7 @@ impl Generator {
         Change { family, action }
     }
 
-    /// Mostly a narrow range: wide ones leave nothing behind that could fill levels.
+    /// Mostly narrow: wide ranges would delete the data needed to fill levels.
     fn span_from(&mut self, key: Key) -> (Key, Key) {
         let (mut start, mut end) = match self.random.chance(80) {
             true => (key.clone(), self.order.a_little_behind(&key)),
@@ -153,7 +153,7 @@ impl Generator {
         ingest
     }
 
-    /// Mostly none.
+    /// Mostly no demands.
     fn demands(&mut self) -> Demands {
         let mut demands = Demands { behind: self.behind && self.random.chance(40), ..Demands::default() };
         if self.random.chance(35) {
@@ -163,7 +163,7 @@ impl Generator {
         demands
     }
 
-    /// Such as is not refused for what it is: a table or two, narrow, as none ever leaves the last level.
+    /// An acceptable ingest behind: one or two narrow tables, as none ever leaves the last level.
     fn ingest_behind(&mut self, mut ingest: Ingest) -> Ingest {
         if ingest.source == Source::Numbered {
             ingest.source = Source::Copied;
@@ -180,7 +180,7 @@ impl Generator {
         ingest
     }
 
-    /// A table of keys that hardly any other has, so that it overlaps nothing.
+    /// A table of rarely used keys, so that it overlaps nothing.
     fn fresh_file(&mut self, family: String) -> File {
         let first = self.random.below(2000);
         let put = |number: u64| {
@@ -190,7 +190,7 @@ impl Generator {
         File { entries: (0..1 + self.random.below(3)).map(put).collect(), family }
     }
 
-    /// Two tables that do not overlap: the second begins where a range deletion of the first ends.
+    /// Two disjoint tables: the second begins at the end of a range deletion in the first.
     fn touching_files(&mut self, family: &str) -> [File; 2] {
         let key = self.key();
         let (start, end) = self.span_from(key);
@@ -200,7 +200,7 @@ impl Generator {
         [file(Action::DeleteRange(start, end.clone())), file(Action::Put(end, value))]
     }
 
-    /// A table, of keys from all over or from one place.
+    /// A table with keys from everywhere or from a narrow range.
     fn file(&mut self, family: &str) -> File {
         let (first, spread) = (self.random.below(self.keys), *self.random.pick(&[1, 5, self.keys]));
         let entry = |generator: &mut Self| {
@@ -243,7 +243,7 @@ impl Generator {
         }
     }
 
-    /// A key that is seldom written by anything but a put and a single-delete.
+    /// A key rarely written except by puts and single-deletes.
     fn single_key(&mut self) -> Key {
         format!("s{:02}", self.random.below(40)).into_bytes()
     }
@@ -267,7 +267,7 @@ impl Generator {
         }
     }
 
-    /// Short: operands pile up.
+    /// Short, so that operands pile up.
     fn operand(&mut self, family: &str) -> Value {
         let number = self.random.below(1000);
         if family.starts_with("sum") { Value::Number(number) } else { Value::text(format!("m{number}")) }

@@ -1,4 +1,4 @@
-//! Ingests in the language of operations: what is brought in, and how.
+//! Ingests in the language of operations.
 //!
 //! ```text
 //! ingest direct; file users; put a 1; delete-range c e; file users; merge a 2
@@ -10,10 +10,10 @@
 //! ingest direct numberless bottommost; file users; put a 1
 //! ```
 //!
-//! What it asks for on top ([`Demands`]) can be the reason to refuse it: then nothing has changed.
+//! Any of the [`Demands`] can cause a refusal; a refused ingest changes nothing.
 //!
-//! The excises come first, then the files as they stand, then the batch. A file has each key once, and its range
-//! deletions do not touch its own entries. What names a family that does not exist is left out.
+//! Excises come first, then the files in order, then the batch. A file has each key once, and its range deletions do
+//! not cover its own entries. Parts with a missing family are left out.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ use base::{Error, ErrorKind, UserOrder};
 use crate::ops::{Action, Change, Key};
 use crate::order::arrange;
 
-/// Which of the ways an ingest takes.
+/// Engine path of an ingest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Way {
     #[default]
@@ -45,12 +45,12 @@ impl Way {
     }
 }
 
-/// How the files come into the directory.
+/// Transfer of the files into the directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Source {
     #[default]
     Copied,
-    /// And the number written into the copies.
+    /// Copied, with the sequence number written into the copies.
     Numbered,
     Linked,
     Moved,
@@ -69,7 +69,7 @@ impl Source {
     }
 }
 
-/// What an ingest asks for on top of its way. It is refused where it cannot have that.
+/// Requirements besides the way. The engine refuses an ingest it cannot satisfy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demands {
     /// Under everything there is, without numbers (`ingest_behind`).
@@ -84,11 +84,11 @@ pub struct Demands {
     pub hasty: bool,
 }
 
-/// Where a demand stands.
+/// Selects a demand's field.
 type DemandField = fn(&mut Demands) -> &mut bool;
 
 impl Demands {
-    /// Each by its word.
+    /// All demands, by word.
     pub const ALL: [(&str, DemandField); 5] = [
         ("behind", |demands| &mut demands.behind),
         ("bottommost", |demands| &mut demands.bottommost),
@@ -101,7 +101,7 @@ impl Demands {
         Demands::ALL.into_iter().filter(move |(_, field)| *field(&mut self)).map(|(word, _)| word)
     }
 
-    /// Whether an error is one that the documentation has for what is asked for.
+    /// Whether the documentation allows the error for these demands.
     pub fn explain(&self, error: &Error) -> bool {
         let reasons = [
             (self.behind, "behind"),
@@ -117,7 +117,7 @@ impl Demands {
     }
 }
 
-/// A table to be made and brought in.
+/// A table to make and ingest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     pub family: String,
@@ -125,8 +125,7 @@ pub struct File {
 }
 
 impl File {
-    /// What the file does to its family, in an order that says the same: range deletions first, then keys, ascending,
-    /// each once.
+    /// Changes of the file in an equivalent order: range deletions, then keys in ascending order, each once.
     pub fn changes(&self, order: &UserOrder) -> Vec<Change> {
         let is_range = |action: &&Action| matches!(action, Action::DeleteRange(..));
         let ranges = self.entries.iter().filter(is_range);
@@ -143,13 +142,13 @@ impl File {
 pub struct Ingest {
     pub way: Way,
     pub source: Source,
-    /// Every block is read beforehand.
+    /// Verifies every block before the ingest.
     pub verified: bool,
     pub demands: Demands,
-    /// At most one for each family.
+    /// At most one per family.
     pub excises: Vec<(String, Key, Key)>,
     pub files: Vec<File>,
-    /// Rides along.
+    /// Committed together with the files.
     pub batch: Vec<Change>,
 }
 
@@ -158,7 +157,7 @@ impl Ingest {
         self.excises.is_empty() && self.files.is_empty() && self.batch.is_empty()
     }
 
-    /// All of it as writes one after the other.
+    /// The whole ingest as consecutive writes.
     pub fn changes(&self, order: &UserOrder) -> Vec<Change> {
         let excise = |(family, start, end): &(String, Key, Key)| Change {
             family: family.clone(),
@@ -168,14 +167,14 @@ impl Ingest {
         self.excises.iter().map(excise).chain(files).chain(self.batch.iter().cloned()).collect()
     }
 
-    /// Puts the ends of all ranges into an order of keys.
+    /// Orders the ends of all ranges.
     pub(crate) fn arrange(&mut self, order: &UserOrder) {
         self.excises.iter_mut().for_each(|(_, start, end)| arrange(order, start, end));
         let actions = self.files.iter_mut().flat_map(|file| &mut file.entries);
         actions.chain(self.batch.iter_mut().map(|change| &mut change.action)).for_each(|action| action.arrange(order));
     }
 
-    /// Every ingest that lacks one thing of this one.
+    /// All variants of the ingest with one part removed.
     pub fn lesser(&self) -> Vec<Ingest> {
         let mut all = Vec::new();
         for at in 0..self.excises.len() {
@@ -209,7 +208,7 @@ impl Ingest {
     }
 }
 
-/// The list without what stands there.
+/// The list without the element at `at`.
 pub(crate) fn without<T: Clone>(all: &[T], at: usize) -> Vec<T> {
     let kept = all.iter().enumerate().filter(|(index, _)| *index != at);
     kept.map(|(_, one)| one.clone()).collect()

@@ -1,4 +1,4 @@
-//! Compares reads with the model: lookups, whole scans, and iterators that live on while the database changes.
+//! Compares reads with the model: lookups, whole scans, and long-lived iterators over a changing database.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::model::{Contents, Entry};
 use crate::ops::{Key, Range, Step};
 use crate::run::{Failure, differ};
 
-/// A family, and what it should show.
+/// A family and its expected contents.
 pub(crate) struct Expected<'a> {
     pub db: &'a Db,
     pub family: &'a Family,
@@ -19,7 +19,7 @@ pub(crate) struct Expected<'a> {
 }
 
 impl Expected<'_> {
-    /// The pairs within bounds, in order.
+    /// Pairs within bounds, in order.
     fn pairs(&self, from: Option<&Key>, to: Option<&Key>) -> Vec<(&Key, &Entry)> {
         let is_before = |key: &Key, bound: &Key| self.order.compare(key, bound).is_lt();
         let within =
@@ -29,7 +29,7 @@ impl Expected<'_> {
         pairs
     }
 
-    /// Looks keys up one by one and all at once.
+    /// Looks up keys one by one and all at once.
     pub fn compare_gets(&self, keys: &[Key], snapshot: Option<&Snapshot>) -> Result<(), Failure> {
         let options = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
         let borrowed: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
@@ -81,7 +81,7 @@ impl Expected<'_> {
         Ok(())
     }
 
-    /// Both scans, and lookups of every key and of its neighbours that are not there.
+    /// Both scans, lookups of every key, and lookups of absent neighbours.
     pub fn compare_all(&self, snapshot: Option<&Snapshot>) -> Result<(), Failure> {
         let options = ReadOptions { snapshot: snapshot.cloned(), ..ReadOptions::default() };
         self.compare_scan(&options, false)?;
@@ -91,7 +91,7 @@ impl Expected<'_> {
         self.compare_gets(&keys, snapshot)
     }
 
-    /// What an iterator over the range must go on showing.
+    /// Holds an iterator with the pairs it must keep showing.
     pub fn hold(
         &self,
         iterator: DbIterator,
@@ -104,15 +104,15 @@ impl Expected<'_> {
     }
 }
 
-/// An iterator, what it must go on showing, and where it should stand.
+/// An iterator, the pairs it must keep showing, and its expected position.
 pub(crate) struct HeldIterator {
     iterator: DbIterator,
     order: UserOrder,
-    /// Within the bounds, in order.
+    /// Pairs within the bounds, in order.
     pairs: Vec<(Key, Entry)>,
-    /// A place in them.
+    /// Index into `pairs`.
     position: Option<usize>,
-    /// Where it ends with the prefix of what it sought.
+    /// Set if iteration ends with the prefix of the sought key.
     prefixes: Option<Arc<dyn PrefixExtractor>>,
     prefix: Option<Key>,
 }
@@ -144,7 +144,7 @@ impl HeldIterator {
         Ok(())
     }
 
-    /// Where a step should lead; notes the prefix that it sets.
+    /// Expected position after a step; records the prefix of a seek.
     fn expected(&mut self, step: &Step) -> Option<usize> {
         let place = match step {
             Step::First => 0,
@@ -164,7 +164,7 @@ impl HeldIterator {
         found.is_some_and(goes_on).then_some(place)
     }
 
-    /// How many pairs stand before the first whose key is not `before`.
+    /// Number of leading pairs with a key `before`.
     fn count(&self, before: impl Fn(&UserOrder, &Key) -> bool) -> usize {
         self.pairs.partition_point(|(key, _)| before(&self.order, key))
     }
@@ -174,7 +174,7 @@ impl HeldIterator {
     }
 }
 
-/// Bytes for a message, a long run cut.
+/// Bytes for a message; long ones are cut.
 pub(crate) fn show(bytes: &[u8]) -> String {
     const SHOWN_BYTES_MAX: usize = 40;
     let text = String::from_utf8_lossy(bytes.get(..SHOWN_BYTES_MAX).unwrap_or(bytes)).into_owned();

@@ -1,9 +1,9 @@
-//! Processes that are killed with SIGKILL at any moment, over and over on one database: in mid-batch, in a conversion, in
-//! an ingest, in recovery. Then it is opened twice, by the images that memtables left and, a copy of it, by replay alone:
-//! both hold the same, and that is everything that was acknowledged and nothing that was not begun (D1-D3).
+//! Kills processes with SIGKILL at random moments, repeatedly on one database: mid-batch, in a conversion, in an
+//! ingest, in recovery. Then opens the database from memtable images, and a copy of it by WAL replay alone. Both must
+//! hold the same: every acknowledged operation, and none that was not begun (D1-D3).
 //!
-//! [`story`] says what is written, [`writer`] is the process, `progress` what it tells, `judge` what must be there.
-//! Real files and real processes: no seed replays a run, it only decides what is tried.
+//! [`story`] defines the operations, [`writer`] is the process, `progress` its reports, `judge` checks the contents.
+//! Files and processes are real: the seed decides the attempts but does not replay a run.
 
 use std::fmt;
 use std::ops::Range;
@@ -27,20 +27,21 @@ mod progress;
 pub mod story;
 pub mod writer;
 
-/// Sizes of memtables and logs: such that some flush all the time, and some are marked several times before they do.
+/// Sizes of memtables and WALs. Small ones flush all the time; large ones advance their watermark several times per
+/// flush.
 const SIZES: [usize; 4] = [64 << 10, 256 << 10, 512 << 10, 1 << 20];
 
-/// Times from a process's first word, or from its start, to its death, as powers of two of microseconds: up to a quarter of
-/// a millisecond, and up to an eighth of a second.
+/// Upper bounds of a process's life, counted from its report that the database is open or from its start: powers of two
+/// in microseconds, from a quarter of a millisecond to an eighth of a second.
 const LIFE_BITS: Range<u64> = 8..18;
 
-/// A process that says nothing for so long hangs.
+/// A process without a report for this long hangs.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// How often is looked whether it has said something.
+/// Poll interval for reports.
 const LOOK_EVERY: Duration = Duration::from_micros(200);
 
-/// Under what a database lives.
+/// Configuration of one database.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub profile: Profile,
@@ -51,7 +52,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// One of many under a profile.
+    /// Draws a random setting for a profile.
     pub fn draw(profile: Profile, ingests_percent: u64, random: &mut Random) -> Setting {
         Setting {
             profile,
@@ -62,7 +63,7 @@ impl Setting {
         }
     }
 
-    /// What its [`Display`](fmt::Display) says, read again.
+    /// Parses the [`Display`](fmt::Display) form.
     pub fn parse(text: &str) -> Option<Setting> {
         let (numbers, profile) = text.split_once(' ')?;
         let mut numbers = numbers.split(',').map(|number| number.parse::<u64>().ok());
@@ -95,28 +96,28 @@ impl fmt::Display for Setting {
     }
 }
 
-/// A process that writes, and can be killed.
+/// A writing process that can be killed.
 pub trait Victim {
-    /// Kills it and waits; how it ended.
+    /// Kills the process, waits for it, and returns its exit status.
     fn kill(&mut self) -> ExitStatus;
 
-    /// How it ended by itself, if it did.
+    /// Exit status if the process ended by itself.
     fn ended(&mut self) -> Option<ExitStatus>;
 }
 
-/// What was tried.
+/// Counts of attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tried {
     pub kills: u64,
-    /// Of those, so many before the process had said that the database is open.
+    /// Kills before the process reported the database open.
     pub in_opening: u64,
-    /// States after a kill that were looked at both ways.
+    /// States after a kill opened both ways.
     pub looked_at: u64,
-    /// Operations acknowledged, as far as they were looked at.
+    /// Acknowledged operations, as far as checked.
     pub operations: u64,
-    /// Memtables that were read where a killed process had left them.
+    /// Memtables restored from images of a killed process.
     pub restored: u64,
-    /// Memtables that became tables as they were.
+    /// Memtables converted to tables in place.
     pub converted: u64,
 }
 
@@ -142,10 +143,10 @@ impl fmt::Display for Tried {
     }
 }
 
-/// A database and the processes that are killed on it.
+/// A database and the processes killed on it.
 pub struct Killings {
     vfs: Arc<dyn Vfs>,
-    /// Holds the database, its copy, and what processes tell.
+    /// Directory of the database, its copy, and the progress files.
     place: PathBuf,
     setting: Setting,
     random: Random,
@@ -165,11 +166,11 @@ impl Killings {
         }
     }
 
-    /// Starts so many processes by `start`, which is given the place and the file to tell in, kills each, and looks at what
-    /// most of them left.
+    /// Starts `kills` processes by `start`, kills each, and checks most of the states they leave. `start` receives the
+    /// directory and the path of the progress file.
     ///
     /// # Errors
-    /// What is there is not what should be, or a process ended by itself.
+    /// The contents are wrong, or a process ended by itself.
     pub fn run<V: Victim>(
         mut self,
         kills: u64,
@@ -182,7 +183,7 @@ impl Killings {
             self.let_live(&mut victim, &told_at).map_err(in_context)?;
             let told = Told::read(&*self.vfs, &told_at, self.setting.threads).map_err(|error| error.to_string())?;
             self.note(told);
-            // The others are killed a second time before anybody looks, many of them in recovery.
+            // The remaining states are killed again unchecked, many of them in recovery.
             if kill == kills || self.random.chance(70) {
                 self.look().map_err(in_context)?;
             }
@@ -201,7 +202,7 @@ impl Killings {
         }
     }
 
-    /// Lets a process live for a while and kills it: some in opening the database, most a little after.
+    /// Lets a process run for a while and kills it: some while opening the database, most a little later.
     fn let_live(&mut self, victim: &mut impl Victim, told_at: &Path) -> std::result::Result<(), String> {
         let threads = self.setting.threads;
         let opened = || matches!(Told::read(&*self.vfs, told_at, threads), Ok(Some(_)));
@@ -217,7 +218,7 @@ impl Killings {
                 self.vfs.sleep(LOOK_EVERY);
             }
         }
-        // Short lives are as likely as long ones.
+        // Short and long lives are equally likely.
         let most = 1 << (LIFE_BITS.start + self.random.below(LIFE_BITS.end - LIFE_BITS.start));
         self.vfs.sleep(Duration::from_micros(self.random.below(most)));
         let ended = victim.ended();
@@ -225,7 +226,7 @@ impl Killings {
         ended.map_or(Ok(()), |_| Err(format!("the process ended by itself: {status}")))
     }
 
-    /// Opens what is there both ways and compares.
+    /// Opens the state both ways and compares.
     fn look(&mut self) -> std::result::Result<(), String> {
         let (db, copy) = (self.place.join("db"), self.place.join("copy"));
         let failed = |error: base::Error| format!("{error:?}");
@@ -256,7 +257,7 @@ impl Killings {
     }
 }
 
-/// Copies the files of a directory that nobody writes to.
+/// Copies the files of a directory without writers.
 fn copy_directory(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
     let names = vfs.read_dir(from)?;
     vfs.create_dir_all(to)?;

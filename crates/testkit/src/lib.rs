@@ -1,13 +1,13 @@
-//! What the engine is tested with: one language of operations, a model to compare with, and simulators of crashes and
-//! faults that both drive.
+//! Test kit of the engine: a language of operations, a model, and simulators of crashes and faults that run both.
 //!
-//! - [`ops`], [`ingest`], [`parse`]: the language, as data and as text. [`generate`]: random scripts. [`shrink`]: short ones.
-//! - [`profile`], [`order`]: the options that scripts run under, and orders of keys. [`model`]: what a database should hold,
-//!   at each point of its life.
-//! - [`run`]: a script on engine and model, compared. [`crash`]: what every crash during a script leaves behind.
-//!   [`faults`]: what a script does whose file system fails.
-//! - [`gate`], [`threads`], [`concurrent`]: for tests with real threads. [`kill`]: processes that are killed.
-//!   [`tables`]: tables to ingest.
+//! - [`ops`], [`ingest`], [`parse`]: the language, as data and as text. [`generate`]: random scripts. [`shrink`]:
+//!   shorter ones.
+//! - [`profile`], [`order`]: options and key orders of scripts. [`model`]: expected contents at each point of the
+//!   history.
+//! - [`run`]: runs a script on engine and model and compares them. [`crash`]: crashes at every operation of a script.
+//!   [`faults`]: scripts on a failing file system.
+//! - [`gate`], [`threads`], [`concurrent`]: tests with real threads. [`kill`]: processes killed by SIGKILL. [`tables`]:
+//!   tables to ingest.
 #![forbid(unsafe_code)]
 
 pub mod concurrent;

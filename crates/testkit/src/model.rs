@@ -1,8 +1,7 @@
-//! What a database should hold: ordered maps, with the state after each write kept, so that what a crash left can be
-//! compared with every prefix of the history.
+//! Model of a database: ordered maps. It keeps the state after each write, so that a crashed image can be compared with
+//! every prefix of the history.
 //!
-//! An ingest from behind is a point of the history too, though snapshots of earlier ones show it: see
-//! [`Model::put_behind`].
+//! An ingest behind is a point of the history too, although older snapshots show it: see [`Model::put_behind`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,27 +18,27 @@ mod state;
 mod touched;
 mod verdict;
 
-/// A family's life: one name that is dropped and created again has two.
+/// Lifetime of a family: a name dropped and created again has two incarnations.
 pub type Incarnation = u32;
 
-/// The default family's.
+/// Incarnation of the default family.
 pub const DEFAULT: Incarnation = 0;
 
-/// A point of the history.
+/// One point of the history.
 #[derive(Clone, Debug)]
 pub struct Point {
     pub state: State,
-    /// The families that the write before it changed.
+    /// Families changed by the write that led to this point.
     pub touched: BTreeSet<Incarnation>,
 }
 
-/// The database as it should be.
+/// Expected contents of a database.
 #[derive(Clone, Debug)]
 pub struct Model {
     order: UserOrder,
     names: BTreeMap<String, Incarnation>,
     next: Incarnation,
-    /// Point 0 is the empty database; point n is the state after the nth write that was acknowledged.
+    /// Point 0 is the empty database; point n is the state after the nth acknowledged write.
     history: Vec<Point>,
     /// The last point known to survive power loss.
     durable: usize,
@@ -58,7 +57,7 @@ impl Default for Model {
 }
 
 impl Model {
-    /// The same where keys have another order; what is there already must not depend on it.
+    /// Sets the key order. Existing contents must not depend on it.
     #[must_use]
     pub fn ordered(self, order: UserOrder) -> Model {
         Model { order, ..self }
@@ -85,7 +84,7 @@ impl Model {
         self.names.remove(name);
     }
 
-    /// The point reached.
+    /// Index of the last point.
     pub fn now(&self) -> usize {
         self.history.len() - 1
     }
@@ -106,12 +105,12 @@ impl Model {
         self.family(name).map(|family| self.state().contents(family)).unwrap_or_default()
     }
 
-    /// The changes that apply: to families that are there, single-deletes only where they are defined.
+    /// Changes that apply: their family exists, and single-deletes are defined.
     pub fn applicable(&self, changes: &[Change]) -> Vec<Change> {
         self.apply_to(&mut self.state().clone(), changes)
     }
 
-    /// What applies of an ingest; files in which nothing is left are not among it.
+    /// Applicable part of an ingest, without files left empty.
     pub fn applicable_ingest(&self, ingest: &Ingest) -> Ingest {
         let mut state = self.state().clone();
         let mut kept = Ingest { excises: Vec::new(), files: Vec::new(), batch: Vec::new(), ..ingest.clone() };
@@ -139,8 +138,9 @@ impl Model {
         kept
     }
 
-    /// What applies of a table from behind: nothing of keys that were deleted singly, and no such deletion, as those are
-    /// defined for one version only. Of families whose writes the log does not have, nothing: it would survive them.
+    /// Applicable part of a table ingested behind. Single-deletes are defined for one version only: they are left out,
+    /// and so are entries of single-deleted keys. For `unlogged` families nothing applies: the ingest would survive
+    /// their writes.
     fn applicable_behind(&self, file: &File) -> Vec<Change> {
         let Some(family) = self.family(&file.family).filter(|_| !file.family.starts_with("unlogged")) else {
             return Vec::new();
@@ -170,7 +170,7 @@ impl Model {
         kept
     }
 
-    /// The point that a write would lead to.
+    /// Point after a write.
     pub fn after(&self, changes: &[Change]) -> Point {
         let mut point = Point { state: self.state().clone(), touched: BTreeSet::new() };
         for change in changes {
@@ -181,7 +181,7 @@ impl Model {
         point
     }
 
-    /// The point that an ingest would lead to.
+    /// Point after an ingest.
     pub fn after_ingest(&self, ingest: &Ingest) -> Point {
         if !ingest.demands.behind {
             return self.after(&ingest.changes(&self.order));
@@ -192,7 +192,7 @@ impl Model {
         Point { state, touched }
     }
 
-    /// Has a state show what an ingest put behind it.
+    /// Applies an ingest behind to `state`.
     pub fn put_behind(&self, ingest: &Ingest, state: &mut State) {
         for file in &ingest.files {
             let Some(family) = self.family(&file.family) else { continue };
@@ -200,13 +200,13 @@ impl Model {
         }
     }
 
-    /// Notes an ingest that was done.
+    /// Records a successful ingest.
     pub fn ingest(&mut self, ingest: &Ingest, durability: Durability) {
         let point = self.after_ingest(ingest);
         self.push_acknowledged(point, durability);
     }
 
-    /// Notes a write that was acknowledged.
+    /// Records an acknowledged write.
     pub fn write(&mut self, changes: &[Change], durability: Durability) {
         let point = self.after(changes);
         self.push_acknowledged(point, durability);
@@ -215,41 +215,41 @@ impl Model {
     fn push_acknowledged(&mut self, point: Point, durability: Durability) {
         self.history.push(point);
         if durability.sync || durability.flush {
-            self.sync(); // what is flushed is in a table, and no table is durable ahead of its log (F1)
+            self.sync(); // flushed entries are in a table, and no table is durable ahead of its WAL (F1)
         }
     }
 
-    /// Notes that the history reached this point, though nobody was told so.
+    /// Adds a point without an acknowledgement.
     pub fn push(&mut self, point: Point) {
         self.history.push(point);
     }
 
-    /// Everything up to here survives power loss.
+    /// Marks every point so far as surviving power loss.
     pub fn sync(&mut self) {
         self.durable = self.now();
     }
 
-    /// A family was flushed: the last write to it is in a table, and no table is durable ahead of its log (F1).
+    /// Records a flush of a family. Its last write is in a table, and no table is durable ahead of its WAL (F1).
     pub fn flushed(&mut self, name: &str) {
         let Some(family) = self.family(name) else { return };
         let last = self.history.iter().rposition(|point| point.touched.contains(&family));
         self.durable = self.durable.max(last.unwrap_or(0));
     }
 
-    /// Goes back to what was found after a crash: nothing later ever happened. What is there now was recovered, and
-    /// whether it survives power loss is known only as far as it was before.
+    /// Rewinds to the point recovered after a crash; later points never happened. The durable point does not advance:
+    /// recovered writes may still be lost in a power loss.
     pub fn rewind(&mut self, point: usize) {
         self.history.truncate(point + 1);
         self.durable = self.durable.min(point);
     }
 
-    /// The model at the end of a history, nothing of which is known to survive power loss.
+    /// Model at the end of `history`, with no point known to survive power loss.
     pub fn at(history: &[Point], names: BTreeMap<String, Incarnation>) -> Model {
         let next = names.values().max().map_or(1, |last| last + 1);
         Model { order: UserOrder::Bytewise, names, next, history: history.to_vec(), durable: 0 }
     }
 
-    /// Takes over what was found in a family whose writes are not in the log, and so in no order with the others.
+    /// Sets the recovered contents of an unlogged family, whose writes have no order relative to other families.
     pub fn adopt(&mut self, family: Incarnation, contents: Arc<Contents>) {
         let point = self.history.last_mut().expect("point 0 is always there");
         point.state.replace(family, contents);

@@ -1,4 +1,4 @@
-//! Operations on a database, as data and as text: one line each, in one language for the model tests, the crash and
+//! Operations on a database, as data and as text. One language, an operation per line, serves model tests, crash and
 //! fault simulations, and golden tests.
 //!
 //! ```text
@@ -13,13 +13,13 @@
 //! move i seek-for-prev b
 //! scan users @s reverse
 //! put users zoe 1 hasty             does not wait: may be refused
-//! read-only                         what a reader of the directory sees
+//! read-only                         opens the directory read-only and compares
 //! ingest flushable; excise users a c; file users; put a 1; delete-range b d; batch; put users e 1
 //! reopen
 //! ```
 //!
-//! What an operation names and does not exist (a family, a snapshot, an iterator) makes it do nothing, so that any
-//! operation can be taken out of a script: that is how [`crate::shrink`] works.
+//! An operation with a missing family, snapshot or iterator does nothing. So any operation can be removed from a
+//! script, as [`crate::shrink`] does.
 
 use std::fmt;
 
@@ -29,17 +29,17 @@ use crate::ingest::{Ingest, Way, without};
 use crate::order::arrange;
 use crate::random::Random;
 
-/// Bytes of a key. Printed as they are, with `\xNN` for what is not plain text.
+/// Bytes of a key. Text bytes print as they are, others as `\xNN`.
 pub type Key = Vec<u8>;
 
-/// A value, so written that a long one is short.
+/// A value in short notation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// `text*3` is `texttexttext`.
     Repeated { text: Vec<u8>, times: u32 },
-    /// `noise:7:5000`: so many bytes that do not compress, decided by a seed.
+    /// `noise:7:5000`: 5000 incompressible bytes from seed 7.
     Noise { seed: u64, len: u32 },
-    /// `u64:7`: eight bytes, little-endian, as the operator uint64add wants them.
+    /// `u64:7`: eight bytes, little-endian, for the operator uint64add.
     Number(u64),
 }
 
@@ -61,19 +61,19 @@ impl Value {
     }
 }
 
-/// What is done to a family.
+/// A change of one family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     Put(Key, Value),
     Delete(Key),
-    /// Done only where the key was never touched but by puts and single-deletes in turn: all else is undefined.
+    /// Applied only if puts and single-deletes alternated on the key so far; otherwise it is undefined.
     SingleDelete(Key),
     Merge(Key, Value),
     DeleteRange(Key, Key),
 }
 
 impl Action {
-    /// The key, or where the range begins.
+    /// The key, or the start of the range.
     pub fn key(&self) -> &Key {
         match self {
             Action::Put(key, _) | Action::Merge(key, _) => key,
@@ -97,7 +97,7 @@ impl Action {
         }
     }
 
-    /// What follows the verb, without the family.
+    /// Text after the verb, without the family.
     pub(crate) fn operands(&self) -> String {
         match self {
             Action::Put(key, value) | Action::Merge(key, value) => format!("{} {value}", Word(key)),
@@ -114,25 +114,25 @@ pub struct Change {
     pub action: Action,
 }
 
-/// How a write is acknowledged.
+/// Durability and waiting of a write.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durability {
     pub sync: bool,
     pub disable_wal: bool,
-    /// Ends with the flush of the families it touched.
+    /// Flushes the touched families at the end.
     pub flush: bool,
-    /// Fails where it would have to wait, and has done nothing then.
+    /// Fails without effect instead of waiting.
     pub hasty: bool,
 }
 
-/// What a read is asked to show.
+/// Selection of a read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Range {
-    /// The name of a snapshot; the present without.
+    /// Name of a snapshot; `None` reads the present.
     pub snapshot: Option<String>,
     pub from: Option<Key>,
     pub to: Option<Key>,
-    /// An iterator ends where the prefix does of what it sought.
+    /// Ends iteration with the prefix of the sought key.
     pub prefix: bool,
 }
 
@@ -153,17 +153,17 @@ pub enum Op {
     Single(Change, Durability),
     Batch(Vec<Change>, Durability),
     Ingest(Ingest),
-    /// Prepares an ingest, which has no single-deletes and no batch, and keeps it under a name.
+    /// Prepares an ingest without single-deletes and without a batch, and keeps it under a name.
     Prepare(String, Ingest),
     Commit(String),
-    /// Drops what was prepared.
+    /// Drops a prepared ingest.
     Abandon(String),
-    /// Makes everything acknowledged so far survive power loss.
+    /// Makes all acknowledged writes survive power loss.
     Sync,
     Snapshot(String),
     Release(String),
     Flush(Vec<String>),
-    /// Compacts a range, the tables at its bottom included where it is forced.
+    /// Compacts a range; `force` includes the tables at its bottom.
     Compact {
         family: String,
         from: Option<Key>,
@@ -175,7 +175,7 @@ pub enum Op {
     Create(String),
     Drop(String),
     Reopen,
-    /// Opens the directory for reading only, and compares: beside the open database, or while it is closed.
+    /// Opens the directory read-only and compares, beside the open database or while it is closed.
     ReadOnly {
         closed: bool,
     },
@@ -197,7 +197,7 @@ pub enum Op {
     Check,
 }
 
-/// A whole test: options by name, and what is done under them.
+/// A whole test: a profile and its operations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     pub profile: String,
@@ -321,7 +321,7 @@ impl fmt::Display for Op {
 }
 
 impl Script {
-    /// Has all ingests go this way.
+    /// Sets the way of all ingests.
     pub fn ingest_by(&mut self, way: Way) {
         for op in &mut self.ops {
             if let Op::Ingest(ingest) | Op::Prepare(_, ingest) = op {
@@ -330,7 +330,7 @@ impl Script {
         }
     }
 
-    /// Has all ranges begin before they end in an order of keys, so that what was written for one says something in others.
+    /// Orders the ends of all ranges, so that a script is meaningful in any key order.
     #[must_use]
     pub fn arranged(mut self, order: &UserOrder) -> Script {
         for op in &mut self.ops {
@@ -349,7 +349,7 @@ impl Script {
 }
 
 impl Op {
-    /// Every operation that lacks one thing of this one.
+    /// All variants of the operation with one part removed.
     pub(crate) fn lesser(&self) -> Vec<Op> {
         match self {
             Op::Batch(changes, durability) if changes.len() > 1 => {

@@ -1,4 +1,4 @@
-//! The orders of keys that scripts run under.
+//! Key orders of scripts.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use base::{Comparator, UserOrder};
 
 use crate::ops::Key;
 
-/// An order of keys.
+/// A key order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyOrder {
     #[default]
     Bytewise,
     Reverse,
-    /// Shorter keys first: an order of the caller's own, which differs from that of bytes wherever lengths do.
+    /// Shorter keys first: a custom order, different from bytewise order for keys of different lengths.
     Shortlex,
 }
 
 impl KeyOrder {
     pub const ALL: [KeyOrder; 3] = [KeyOrder::Bytewise, KeyOrder::Reverse, KeyOrder::Shortlex];
 
-    /// As profiles name it.
+    /// Name in profiles.
     pub fn word(self) -> &'static str {
         match self {
             KeyOrder::Bytewise => "bytewise",
@@ -38,13 +38,12 @@ impl KeyOrder {
         }
     }
 
-    /// Whether keys of one prefix stand together, as iterating by prefix wants it.
+    /// Whether keys with a common prefix are contiguous, as prefix iteration requires.
     pub fn keeps_prefixes_together(self) -> bool {
         self != KeyOrder::Shortlex
     }
 
-    /// A key that stands a little behind another: of the keys of scripts, few are between them or none. The first key of all
-    /// where none stands behind.
+    /// A key slightly after `key`, with few or no script keys between them. The empty key if no key follows.
     pub fn a_little_behind(self, key: &[u8]) -> Key {
         let mut behind = key.to_vec();
         match (self, behind.pop()) {
@@ -57,7 +56,7 @@ impl KeyOrder {
     }
 }
 
-/// Puts the ends of a range into their order.
+/// Orders the ends of a range.
 pub(crate) fn arrange(order: &UserOrder, start: &mut Key, end: &mut Key) {
     if order.compare(start, end).is_gt() {
         std::mem::swap(start, end);

@@ -1,17 +1,17 @@
-//! Reading the language of [`crate::ops`].
+//! Parser of the language of [`crate::ops`].
 
 use std::str::SplitWhitespace;
 
 use crate::ingest::{Demands, File, Ingest, Source, Way};
 use crate::ops::{Action, Change, Durability, Key, Op, Range, Script, Step, Value};
 
-/// What is wrong with a script, with the line.
+/// Description of the error, with the line.
 pub type ParseError = String;
 
-/// Reads a script. Empty lines and those that begin with `#` are passed over.
+/// Parses a script. Empty lines and lines beginning with `#` are skipped.
 ///
 /// # Errors
-/// The line that cannot be read, and why.
+/// The malformed line and the reason.
 pub fn script(text: &str) -> Result<Script, ParseError> {
     let mut parsed = Script { profile: "tiny".to_owned(), ops: Vec::new() };
     for (number, line) in text.lines().enumerate() {
@@ -28,10 +28,10 @@ pub fn script(text: &str) -> Result<Script, ParseError> {
     Ok(parsed)
 }
 
-/// Reads one operation.
+/// Parses one operation.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason it is malformed.
 pub fn op(line: &str) -> Result<Op, ParseError> {
     if let Some(batch) = line.strip_prefix("batch ") {
         return self::batch(batch);
@@ -153,7 +153,7 @@ fn set_durability(durability: &mut Durability, word: &str) -> Result<(), ParseEr
     Ok(())
 }
 
-/// The words of a line, taken one by one.
+/// Iterates over the words of a line.
 struct Words<'a>(SplitWhitespace<'a>);
 
 impl Words<'_> {
@@ -202,7 +202,7 @@ impl Words<'_> {
         })
     }
 
-    /// What is left as a range, and whether the word `flag` is among it.
+    /// Parses the rest as a range, and returns whether the word `flag` is in it.
     fn range(&mut self, flag: &str) -> Result<(Range, bool), ParseError> {
         let (mut range, mut flagged) = (Range::default(), false);
         for word in self.rest() {

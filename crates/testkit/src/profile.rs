@@ -1,8 +1,8 @@
-//! Options to run scripts under, by name: small ones, so that a short script meets full memtables, new logs, several
-//! levels and a new MANIFEST.
+//! Named options for scripts. Sizes are small, so that a short script fills memtables, rotates WALs and the MANIFEST,
+//! and reaches several levels.
 //!
-//! Each set can be varied in its order of keys, its memtable, and by families that are ingested behind: the name goes on
-//! with words that say so, as in `tiny reverse trie-file behind`.
+//! Words after the name select a variant: key order, memtable, and families with ingests behind. Example:
+//! `tiny reverse trie-file behind`.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,21 +14,20 @@ use vfs::Vfs;
 use crate::order::KeyOrder;
 use crate::random::Random;
 
-/// A set of options, or a variant of one. A family's merge operator follows from its name: see [`merge_operator`].
+/// A set of options, or a variant of one. The family's name selects its merge operator: see [`merge_operator`].
 #[derive(Clone, Copy, Debug)]
 pub struct Profile {
     pub name: &'static str,
     db: &'static str,
     family: &'static str,
     pub order: KeyOrder,
-    /// Every family has a level for what is ingested from behind.
+    /// Every family reserves a level for ingests behind.
     pub behind: bool,
-    /// Of [`MEMTABLES`], in the place of the set's own.
+    /// One of [`MEMTABLES`], replacing the set's own.
     memtable: Option<(&'static str, &'static str)>,
 }
 
-/// Memtables that variants have, by the words that name them: an option string in this list is all that it takes to have
-/// scripts run with one.
+/// Memtables of variants, by name. A new memtable needs only an option string here.
 const MEMTABLES: [(&str, &str); 6] = [
     ("trie", "trie"),
     ("trie-dump", r#"trie:{"convert_to_sst":"kDumpMem"}"#),
@@ -38,13 +37,13 @@ const MEMTABLES: [(&str, &str); 6] = [
     ("sorted-hash", "sorted_hash"),
 ];
 
-/// The word of families that are ingested behind.
+/// Word for families with ingests behind.
 const BEHIND: &str = "behind";
 
 const PLAIN: Profile =
     Profile { name: "", db: "", family: "", order: KeyOrder::Bytewise, behind: false, memtable: None };
 
-/// All profiles; the first is the one to begin with.
+/// All profiles; try the first one first.
 pub const ALL: [Profile; 10] = [
     Profile {
         name: "tiny",
@@ -79,7 +78,7 @@ pub const ALL: [Profile; 10] = [
                  cache_index_and_filter_blocks=true;data_block_index_type=kDataBlockBinaryAndHash}",
         ..PLAIN
     },
-    // Memtables stay in the queue, and with them the ingests above them.
+    // Memtables stay in the queue, with the ingests above them.
     Profile {
         name: "queued",
         db: "log_file_bytes=64K",
@@ -90,7 +89,7 @@ pub const ALL: [Profile; 10] = [
         ..PLAIN
     },
     Profile {
-        // Memtables lie in files, which become tables.
+        // Memtables are file-backed and become tables.
         name: "converted",
         db: "log_file_bytes=64K;max_manifest_file_size=2048",
         family: "write_buffer_size=64K;memtable_factory={id=trie;convert_to_sst=kFileMmap};target_file_size_base=16K;\
@@ -99,7 +98,7 @@ pub const ALL: [Profile; 10] = [
         ..PLAIN
     },
     Profile {
-        // The same, and values stay in the log.
+        // As `converted`, with values left in the WAL.
         name: "referring",
         db: "log_file_bytes=64K;memtable_as_log_index=true;large_batch_bytes=10K",
         family: "write_buffer_size=64K;memtable_factory={id=trie;convert_to_sst=kFileMmap};target_file_size_base=16K;\
@@ -108,7 +107,7 @@ pub const ALL: [Profile; 10] = [
         ..PLAIN
     },
     Profile {
-        // Memtables are written out as tables; few of those are open at a time, and some move down as they are.
+        // Memtables are dumped as tables. Few tables are open at a time; some move down unchanged.
         name: "dumped",
         db: "log_file_bytes=64K;max_open_files=4;large_batch_bytes=10K",
         family: "write_buffer_size=64K;memtable_factory={id=skip_list;convert_to_sst=kDumpMem};paranoid_file_checks=true;\
@@ -117,7 +116,7 @@ pub const ALL: [Profile; 10] = [
         ..PLAIN
     },
     Profile {
-        // Each level is written in its own way, and read whatever it is.
+        // Each level has its own table format; reads handle any.
         name: "dispatched",
         db: "log_file_bytes=64K;max_open_files=8",
         family: "write_buffer_size=64K;level_compaction_dynamic_level_bytes=false;num_levels=5;target_file_size_base=8K;\
@@ -135,7 +134,7 @@ pub const ALL: [Profile; 10] = [
     },
 ];
 
-/// The profile of that name, or the variant.
+/// Profile or variant of a name.
 pub fn by_name(name: &str) -> Option<Profile> {
     let mut words = name.split_whitespace();
     let first = words.next()?;
@@ -143,13 +142,13 @@ pub fn by_name(name: &str) -> Option<Profile> {
     words.try_fold(plain, Profile::with)
 }
 
-/// The merge operator that families of this name have: sums for `sum...`, else strings joined by commas.
+/// Merge operator of a family: sums for `sum...`, else strings joined by commas.
 pub fn merge_operator(family: &str) -> &'static str {
     if family.starts_with("sum") { "uint64add" } else { "stringappend" }
 }
 
 impl fmt::Display for Profile {
-    /// The name that [`by_name`] knows it by.
+    /// A name for [`by_name`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)?;
         if self.order != KeyOrder::default() {
@@ -163,12 +162,12 @@ impl fmt::Display for Profile {
 }
 
 impl Profile {
-    /// Options that are in no list: those of a database, and of each of its families.
+    /// An unlisted profile with these options of the database and of each family.
     pub const fn of(name: &'static str, db: &'static str, family: &'static str) -> Profile {
         Profile { name, db, family, ..PLAIN }
     }
 
-    /// The variant that a word of its name asks for.
+    /// The variant selected by a word of the name.
     fn with(self, word: &str) -> Option<Profile> {
         if word == BEHIND {
             return Some(Profile { behind: true, ..self });
@@ -180,7 +179,7 @@ impl Profile {
         Some(Profile { memtable: Some(memtable), ..self })
     }
 
-    /// One of the variants: seeds one after the other meet them all before long.
+    /// A random variant; few consecutive seeds cover them all.
     pub fn variant(self, seed: u64) -> Profile {
         let mut random = Random::new(seed);
         let order = match random.below(10) {
@@ -215,7 +214,7 @@ impl Profile {
         options
     }
 
-    /// Options to open a database with these families.
+    /// Options for opening a database with these families.
     pub fn open_options(&self, vfs: Arc<dyn Vfs>, families: impl IntoIterator<Item = impl AsRef<str>>) -> OpenOptions {
         let mut options = OpenOptions { db: self.db_options(), vfs, ..OpenOptions::default() };
         options = options.family("default", self.family_options("default"));

@@ -1,4 +1,4 @@
-//! Random numbers from a seed, so that a failure can be had again: SplitMix64 (Steele, Lea, Flood 2014).
+//! Seeded random numbers, so that failures are reproducible: SplitMix64 (Steele, Lea, Flood 2014).
 
 /// A deterministic generator: one seed, one sequence.
 #[derive(Clone, Debug)]
@@ -7,7 +7,7 @@ pub struct Random(u64);
 impl Random {
     pub fn new(seed: u64) -> Self {
         let mut random = Random(seed);
-        random.0 = random.draw(); // seeds that are near each other shall not give sequences that are
+        random.0 = random.draw(); // adjacent seeds must not give similar sequences
         random
     }
 
@@ -19,17 +19,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `limit`, which is not 0.
+    /// A number below `limit`; `limit` must not be 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         self.draw() % limit
     }
 
-    /// True in so many of a hundred cases.
+    /// True with a probability of `percent`.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    /// One of a few.
+    /// One of `choices`.
     pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         let index = self.below(choices.len() as u64) as usize;
         choices.get(index).expect("there is something to choose from")

@@ -1,4 +1,4 @@
-//! Runs scripts on the engine and on the model, and compares what they say.
+//! Runs scripts on the engine and on the model, and compares the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -20,15 +20,15 @@ use crate::profile::{self, Profile};
 mod ingest;
 mod look;
 
-/// Where scripts run in a file system.
+/// Database directory of scripts.
 pub const DIR: &str = "/db";
 
-/// What went wrong.
+/// Failure of a run.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// The engine said that it could not do it.
+    /// The engine returned an error.
     Engine(Error),
-    /// The engine did something else than it should have.
+    /// The engine's behaviour differs from the model.
     Difference(String),
 }
 
@@ -52,38 +52,38 @@ pub(crate) fn differ<T>(what: impl Into<String>) -> Result<T, Failure> {
     Err(Failure::Difference(what.into()))
 }
 
-/// A snapshot, and the state that it must go on showing.
+/// A snapshot and the state it must keep showing.
 struct HeldSnapshot {
     snapshot: Snapshot,
     state: State,
 }
 
-/// A database under test beside its model.
+/// A database under test and its model.
 pub struct Runner {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
     profile: Profile,
-    /// `None` while it is reopened, and where that failed.
+    /// `None` during a reopen, and after a failed one.
     db: Option<Db>,
     pub model: Model,
     snapshots: BTreeMap<String, HeldSnapshot>,
     iterators: BTreeMap<String, HeldIterator>,
     prepared: BTreeMap<String, HeldIngest>,
-    /// Tables that were made to be ingested.
+    /// Tables made for ingests so far.
     tables_made: u64,
-    /// What the last ingest is to bring, whether or not it came about.
+    /// Contents of the last ingest, whether or not it succeeded.
     pub(crate) attempted: Option<Ingest>,
-    /// Families some of whose writes neither logs nor tables may have.
+    /// Families with writes possibly in neither WAL nor tables.
     unlogged: BTreeSet<Incarnation>,
-    /// Writes and ingests that were refused because of what they asked for.
+    /// Writes and ingests refused because of their options.
     refusals: u64,
 }
 
 impl Runner {
-    /// Opens, or creates, the database in [`DIR`]; `model` says what it should hold, in the order of the profile's keys.
+    /// Opens or creates the database in [`DIR`]. `model` is its expected contents, in the profile's key order.
     ///
     /// # Errors
-    /// What opening says.
+    /// Errors of opening.
     pub fn open(vfs: Arc<dyn Vfs>, profile: Profile, model: Model) -> EngineResult<Runner> {
         let dir = PathBuf::from(DIR);
         let db = open_with(&vfs, &dir, profile, model.names())?;
@@ -104,12 +104,12 @@ impl Runner {
         })
     }
 
-    /// False where reopening failed.
+    /// False after a failed reopen.
     pub fn is_open(&self) -> bool {
         self.db.is_some()
     }
 
-    /// How often the engine refused what a script asked for, as it may.
+    /// Number of permitted refusals by the engine.
     pub fn refusals(&self) -> u64 {
         self.refusals
     }
@@ -126,10 +126,10 @@ impl Runner {
         }
     }
 
-    /// Does one operation on both, and compares what it shows.
+    /// Runs one operation on both and compares the results.
     ///
     /// # Errors
-    /// What the engine said, or where it differs from the model. The model has then not taken the operation.
+    /// An error of the engine, or a difference from the model. The model is then unchanged.
     pub fn step(&mut self, op: &Op) -> Result<(), Failure> {
         match op {
             Op::Single(change, durability) => self.single(change, *durability),
@@ -196,7 +196,7 @@ impl Runner {
         self.written(written, &applicable, durability, before)
     }
 
-    /// Takes note of a write, or of its refusal.
+    /// Records a write or its refusal.
     fn written(
         &mut self,
         written: EngineResult<()>,
@@ -222,7 +222,7 @@ impl Runner {
         Ok(())
     }
 
-    /// What was refused has done nothing: `before` was visible before it.
+    /// Checks that a refused operation had no effect; `before` was visible before it.
     fn refused(&mut self, before: SeqNo) -> Result<(), Failure> {
         self.refusals += 1;
         let after = self.db().latest_sequence_number();
@@ -278,7 +278,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Closes and opens again; snapshots, iterators and what was prepared end. `meanwhile` looks at the closed database.
+    /// Closes and reopens. Snapshots, iterators and prepared ingests end. `meanwhile` sees the closed database.
     fn reopen(&mut self, meanwhile: impl FnOnce(&Runner) -> Result<(), Failure>) -> Result<(), Failure> {
         self.prepared.clear();
         self.snapshots.clear();
@@ -289,7 +289,7 @@ impl Runner {
         self.unlogged.clear(); // closing flushed them
         meanwhile(self)?;
         self.db = Some(open_with(&self.vfs, &self.dir, self.profile, self.model.names())?);
-        self.model.sync(); // closing syncs the log and flushes what it does not hold
+        self.model.sync(); // closing syncs the WAL and flushes unlogged writes
         Ok(())
     }
 
@@ -302,7 +302,7 @@ impl Runner {
         Expected { db: self.db(), family, order: self.model.order(), contents }
     }
 
-    /// The state a range is read from, and the options to read it with; `None` where its snapshot is gone.
+    /// State and options for reading a range; `None` if its snapshot is gone.
     fn read_at(&self, range: &Range) -> Option<(State, ReadOptions)> {
         let mut options = ReadOptions {
             iterate_lower_bound: range.from.clone(),
@@ -320,7 +320,7 @@ impl Runner {
         let (Some((family, incarnation)), Some((state, options))) = (self.family(name)?, self.read_at(range)) else {
             return Ok(());
         };
-        let options = ReadOptions { prefix_same_as_start: false, ..options }; // of all keys
+        let options = ReadOptions { prefix_same_as_start: false, ..options }; // all keys
         self.expected(&family, &state.contents(incarnation)).compare_scan(&options, reverse)
     }
 
@@ -335,7 +335,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Ends the life of the database without closing it in order: for after a simulated crash, or a fault.
+    /// Drops the database without closing it, after a simulated crash or a fault.
     pub fn abandon(mut self) -> Model {
         self.prepared.clear();
         self.snapshots.clear();
@@ -373,7 +373,7 @@ fn compact_options(force: bool) -> CompactRangeOptions {
     CompactRangeOptions { bottommost_level_compaction: forced, ..CompactRangeOptions::default() }
 }
 
-/// Puts a change of a family into a batch.
+/// Adds a change of a family to a batch.
 pub fn add(batch: &mut WriteBatch, family: &Family, action: &Action) {
     let id = family.id();
     match action {
@@ -385,10 +385,10 @@ pub fn add(batch: &mut WriteBatch, family: &Family, action: &Action) {
     }
 }
 
-/// Runs a whole script on a fresh file system in memory, and compares everything at the end.
+/// Runs a script on a fresh in-memory file system and compares everything at the end.
 ///
 /// # Errors
-/// The first failure, with the operation it came at. A panic of the engine is one.
+/// The first failure, with its operation. A panic of the engine counts as one.
 pub fn run_script(script: &Script) -> Result<(), String> {
     run_and_look(script, |_| ())
 }
@@ -424,7 +424,7 @@ pub fn run_and_look<T>(script: &Script, look: impl FnOnce(&Runner) -> T) -> Resu
     }
 }
 
-/// The words of a panic.
+/// Message of a panic.
 pub fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without words".to_owned())

@@ -1,12 +1,11 @@
-//! Makes a script that fails shorter, by taking operations out, and parts of them, as long as it goes on failing.
+//! Shrinks a failing script: removes operations, and parts of operations, while it still fails.
 
 use crate::ops::{Op, Script};
 
-/// The most runs that are spent on it.
+/// Maximum number of runs.
 const RUNS_MAX: usize = 600;
 
-/// A script with as few operations as could be found that still fails, and how. `fails` runs a script, and says what
-/// went wrong.
+/// The shortest failing script found, and its failure. `fails` runs a script and returns its failure.
 pub fn shrink(script: &Script, fails: impl Fn(&Script) -> Option<String>) -> (Script, String) {
     let mut least = script.clone();
     let mut failure = fails(script).unwrap_or_else(|| "it did not fail again".to_owned());
@@ -34,7 +33,7 @@ pub fn shrink(script: &Script, fails: impl Fn(&Script) -> Option<String>) -> (Sc
     (least, failure)
 }
 
-/// Takes parts out of batches and ingests.
+/// Removes parts of batches and ingests.
 fn lessen(least: &mut Script, failure: &mut String, mut runs: usize, fails: impl Fn(&Script) -> Option<String>) {
     let mut at = 0;
     while let Some(op) = least.ops.get(at).filter(|_| runs < 2 * RUNS_MAX) {

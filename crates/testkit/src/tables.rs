@@ -1,4 +1,4 @@
-//! The tables that an ingest of a script or a test brings in: made outside the database, and looked at afterwards.
+//! Tables for ingests of scripts and tests: made outside the database and checked afterwards.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,11 +24,11 @@ impl Drop for Tables {
 }
 
 impl Tables {
-    /// Makes the tables of an ingest, and what is to be asked of the database. Its families exist; `next_path` names the
-    /// tables.
+    /// Makes the tables of an ingest, and the ingest's requests to the database. Its families must exist; `next_path`
+    /// names the tables.
     ///
     /// # Errors
-    /// What writing says.
+    /// Errors of writing.
     pub fn make(
         db: &Db,
         vfs: &Arc<dyn Vfs>,
@@ -50,7 +50,7 @@ impl Tables {
         Ok((tables, requests.into_values().collect()))
     }
 
-    /// The first that has gone. One that cannot be looked for counts as there.
+    /// The first missing table. A failed check counts as present.
     pub fn gone(&self) -> Option<&Path> {
         let gone = |path: &&PathBuf| matches!(self.vfs.exists(path), Ok(false));
         self.paths.iter().find(gone).map(PathBuf::as_path)
@@ -77,7 +77,7 @@ fn write_table(vfs: &Arc<dyn Vfs>, path: &Path, file: &File, family: &Family) ->
     table.finish().map(drop)
 }
 
-/// How the engine is to go about it.
+/// Engine options of the ingest.
 pub fn options(ingest: &Ingest) -> IngestOptions {
     IngestOptions {
         mode: mode(ingest.way),

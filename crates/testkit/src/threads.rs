@@ -1,19 +1,19 @@
-//! What tests with real threads need: a limit on their time, and writers that can be held in the midst of a store.
+//! Support for tests with real threads: a time limit and waiting for conditions.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Runs a test on a thread of its own, and fails where it is not over in time: a hang is a failure like any other. The
-/// thread is left behind then.
+/// Runs a test on a new thread and fails if it exceeds `limit`: a hang is a failure. The hanging thread is left
+/// running.
 ///
 /// # Panics
-/// As the test does, or because it takes too long.
+/// The test panics or takes too long.
 pub fn within<T: Send + 'static>(limit: Duration, test: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = channel();
     start(move || {
         let outcome = catch_unwind(AssertUnwindSafe(test));
-        let _ = sender.send(outcome); // nobody listens any more once the limit has passed
+        let _ = sender.send(outcome); // no receiver after the limit
     });
     match receiver.recv_timeout(limit) {
         Ok(Ok(value)) => value,
@@ -29,10 +29,10 @@ pub fn start<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> st
     std::thread::spawn(work)
 }
 
-/// Waits for a condition that another thread brings about.
+/// Waits for a condition set by another thread.
 ///
 /// # Panics
-/// It does not hold after ten seconds.
+/// The condition does not hold within ten seconds.
 #[expect(clippy::disallowed_methods, reason = "tests that need real threads are not replayed from a seed")]
 pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
     const TRIES_MAX: usize = 10_000;

@@ -1,5 +1,5 @@
-//! Backups while the file system fails or the power goes, at every call: a backup is there wholly or not, those before
-//! it stay, and a directory in which a restore was interrupted is never taken for another database.
+//! Backups with an I/O fault or a power loss at every call. A new backup is there completely or not at all, earlier
+//! backups stay, and a partially restored directory is never opened as a database.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ fn contents(db: &Db) -> Contents {
     found
 }
 
-/// Puts some values into tables, some into logs, and one batch into a log of its own.
+/// Writes some values into tables, some into WALs, and one batch into a WAL of its own.
 fn write(db: &Db, round: u8) {
     let family = db.default_family();
     for i in 0..30u8 {
@@ -77,7 +77,7 @@ impl World {
         World { memory, faulty, db, states: [first, second] }
     }
 
-    /// Verifies and restores every backup that a file system holds; returns their ids.
+    /// Verifies and restores every backup of a file system; returns their ids.
     fn look(&self, vfs: &Arc<MemoryVfs>) -> Vec<u32> {
         let engine = engine(vfs.clone()).unwrap();
         let damaged = engine.damaged_backups().unwrap();
@@ -94,8 +94,8 @@ impl World {
     }
 }
 
-/// Fails each call in turn that `work` makes, until it makes no more, and then looks. Every third where the call took effect
-/// all the same.
+/// Fails each call of `work` in turn and then calls `look`, until `work` makes no more calls. Every third failed call
+/// takes effect nevertheless.
 fn fail_each_call(work: impl Fn(&World) -> Result<(), Error>, mut look: impl FnMut(&World, Result<(), Error>)) {
     let any = Rule::new(Fault::Error(FaultCode::Io));
     let after = Rule::new(Fault::ErrorAfter(FaultCode::Io));
@@ -153,7 +153,7 @@ fn a_removal_that_fails_anywhere_leaves_whole_backups() {
     assert!(failed > 20, "{failed} calls failed");
 }
 
-/// Runs `work` once for each of its operations, and has `look` see the file system as a crash before that one leaves it.
+/// Runs `work` once per operation and passes `look` the file system as a crash before the operation leaves it.
 fn crash_at_each_operation(work: impl Fn(&World), look: impl Fn(&World, &Arc<MemoryVfs>)) {
     let counted = World::new();
     let before = counted.memory.operations();

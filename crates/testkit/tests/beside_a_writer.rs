@@ -1,6 +1,6 @@
-//! Opening for reading beside a process that writes, flushes, compacts and goes on to new logs and MANIFESTs all the
-//! while: every open that succeeds shows a prefix of the history, whole across families, with all that was acknowledged
-//! before it; and none fails but with `Busy`.
+//! Read-only opens beside a process that writes, flushes, compacts and rotates WALs and MANIFESTs. Every successful
+//! open shows a prefix of the history, whole across families, with every write acknowledged before it. The only
+//! permitted error is `Busy`.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -40,7 +40,7 @@ fn key_of(write: u64) -> [u8; 8] {
     (write % KEYS).to_be_bytes()
 }
 
-/// The other process, until it is killed.
+/// The writing process; it runs until killed.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn writer() {
@@ -72,7 +72,7 @@ impl Drop for Writer {
     }
 }
 
-/// Starts the writer. The number is the last that it acknowledged.
+/// Starts the writer. The number is its last acknowledged write.
 fn start(dir: &Path) -> (Writer, Arc<AtomicU64>) {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "writer", "--ignored", "--nocapture"])
@@ -99,7 +99,7 @@ fn start(dir: &Path) -> (Writer, Arc<AtomicU64>) {
     (Writer(child), acknowledged)
 }
 
-/// Returns the last write that is there.
+/// Returns the last write found.
 fn check_prefix(db: &Db, at_least: u64) -> u64 {
     let last = number(db, "default", LAST).unwrap();
     assert!(last >= at_least, "{at_least} was acknowledged or seen, {last} is there");

@@ -1,4 +1,4 @@
-//! A database that is closed while somebody else is in the midst of something.
+//! Closing a database during operations on other threads.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests")]
 
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use vfs::{MemoryVfs, Vfs};
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// The file of a log that comes too late is removed while the directory is this database's: the next one would find a log
-/// that nobody ended.
+/// A surplus WAL file is removed before the close releases the directory. Otherwise the next open would find an unended
+/// WAL.
 #[test]
 fn a_close_waits_for_whoever_makes_the_next_log() {
     // More than a log of 64 KiB has room for, and than a spare would have.
     close_beside_a_writer_in_call(1, 100_000);
 }
 
-/// So is what it allocates in the current one.
+/// The same for space allocated in the current WAL.
 #[test]
 fn a_close_waits_for_whoever_makes_the_log_longer() {
     close_beside_a_writer_in_call(1, 4000);
 }
 
-/// Closes a database while a writer of such values stands in the call of the file system behind so many others.
+/// Closes a database while a writer with values of this size is held in the file-system call after `passing` others.
 fn close_beside_a_writer_in_call(passing: u64, value_bytes: usize) {
     within(LIMIT, move || {
         let memory = MemoryVfs::new(1);

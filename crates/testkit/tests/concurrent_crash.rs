@@ -1,5 +1,5 @@
-//! Crashes in the midst of concurrent writes: a writer that stands still while it copies its record, and memtables that
-//! fill up with versions of one key.
+//! Crashes during concurrent writes: with a writer stalled while copying its record, and with memtables full of
+//! versions of one key.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ fn get(db: &Db, family: &str, key: &str) -> Option<Vec<u8>> {
     db.get(&family, key.as_bytes(), &ReadOptions::default()).unwrap().map(|value| value.to_vec())
 }
 
-/// Writes one pair to both families, and returns the number of the last entry.
+/// Writes one pair to both families and returns the sequence number of the last entry.
 fn put_both(db: &Db, key: &str, value: &[u8], options: &WriteOptions) -> SeqNo {
     let mut batch = WriteBatch::new();
     for family in db.families() {
@@ -39,8 +39,8 @@ fn put_both(db: &Db, key: &str, value: &[u8], options: &WriteOptions) -> SeqNo {
     db.write(&batch, options).unwrap()
 }
 
-/// Holds the writer of `held` at its store number `passing`, has another write behind it, and crashes. False where the
-/// first has no such store.
+/// Holds the writer of `held` at its store number `passing`, queues another write behind it, and crashes. False if the
+/// first writer has no such store.
 fn crash_with_a_stalled_writer(profile: Profile, passing: u64) -> bool {
     let memory = threaded();
     let (gated, gate) = GateVfs::new(memory.clone());

@@ -1,5 +1,5 @@
-//! A crash at every file-system operation of scripted lives, under every policy (D1-D3). `SPILLWAY_EFFORT=1` crashes at
-//! every operation of the long ones too, and in every recovery.
+//! A crash at every file-system operation of scripted lives, under every policy (D1-D3). With `SPILLWAY_EFFORT=1` also
+//! at every operation of the long lives, and in every recovery.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -72,7 +72,7 @@ fn a_life_with_eager_flushes() {
     }
 }
 
-/// A log that nothing was written to still names the one before it, which is gone.
+/// An empty WAL still names its predecessor, which is gone.
 #[test]
 fn a_life_of_logs_that_hold_nothing() {
     let script = parse::script("create other\ncreate sums\nreopen\nput sums k u64:1").unwrap();
@@ -124,8 +124,8 @@ fn a_life_with_ingests_from_behind() {
     }
 }
 
-/// Lives that nobody thought of, under every so many'th profile, so that the harness runs some beside others. Not under the
-/// defaults: their logs of 64 MiB are copied for each crash.
+/// Random lives under every `step`th profile, so that the test harness runs several in parallel. The default profile is
+/// left out: its WALs of 64 MiB are copied for each crash.
 fn random_lives(first: usize, step: usize) {
     let profiles = profile::ALL.iter().filter(|profile| profile.name != "defaults").enumerate();
     for (seed, profile) in profiles.skip(first).step_by(step) {

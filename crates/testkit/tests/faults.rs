@@ -1,5 +1,5 @@
-//! Every call of the file system fails once, in every way, during a scripted life; and from every call on, all do. Lives
-//! with ingests take turns in the ways.
+//! Every file-system call of a scripted life fails, in every way: once, or together with all later calls. Lives with
+//! ingests share the ways among them.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -21,7 +21,7 @@ fn life(name: &str, profile: &str) -> ops::Script {
     script
 }
 
-/// What can be made of a call: an error before it, after it, in the middle of it.
+/// Faults applicable to an operation: an error before it, after it, or in the middle.
 fn faults_of(operation: Operation) -> Vec<Fault> {
     let mut faults = vec![Fault::Error(FaultCode::Io), Fault::ErrorAfter(FaultCode::Io)];
     match operation {
@@ -40,7 +40,7 @@ fn faults_of(operation: Operation) -> Vec<Fault> {
     faults
 }
 
-/// The ways in which a call can fail: once, and from then on for good.
+/// Ways for a call to fail: once, or permanently.
 fn ways_of(operation: Operation) -> Vec<(Fault, bool)> {
     faults_of(operation).into_iter().flat_map(|fault| [(fault, false), (fault, true)]).collect()
 }
@@ -112,13 +112,14 @@ fn a_small_life_whose_memtables_are_written_out_as_tables() {
     fail_every_call("small.txt", "dumped");
 }
 
-/// `SPILLWAY_EFFORT=1` has every call fail in each of its ways.
+/// `SPILLWAY_EFFORT=1` makes every call fail in each of its ways.
 fn turn(nth: usize, of: usize) -> Turn {
     if std::env::var("SPILLWAY_EFFORT").as_deref() == Ok("1") { Turn::ALL } else { Turn { nth, of } }
 }
 
-/// Every call of every life, those of its commits, flushes and recoveries included, fails in a quarter of its ways (an I/O
-/// error before or after it, a full disk, ...; once, or for good), and all four lives together go through all ways.
+/// Every call of every life fails in a quarter of its ways, calls of commits, flushes and recoveries included. Ways are
+/// I/O errors before or after the call, a full disk, and so on, once or permanently. The four lives together cover all
+/// ways.
 #[test]
 fn lives_with_ingests() {
     let profiles = ["tiny", "queued", "vector", "static-levels"];
@@ -129,7 +130,7 @@ fn lives_with_ingests() {
     }
 }
 
-/// Recovery puts them into the queue again, and every call fails of that too.
+/// Recovery queues the ingests again; its calls fail too.
 #[test]
 fn a_short_life_with_ingests_in_the_queue() {
     let script = life("queued.txt", "queued");
@@ -140,7 +141,7 @@ fn a_short_life_with_ingests_in_the_queue() {
     fail_calls(script, Turn::ALL);
 }
 
-/// Every call fails in a quarter of its ways: all ways come about, but not at every call.
+/// Every call fails in a quarter of its ways: every way occurs, but not at every call.
 #[test]
 fn a_life_with_ingests_from_behind() {
     fail_calls(life("behind.txt", "tiny behind"), turn(0, 4));

@@ -1,5 +1,5 @@
-//! Writers and ingests of several families, snapshots, flushes, compactions, families that come and go with ingests
-//! queued, and checkpoints, all at once. Every snapshot is a prefix of the history, and stays what it was.
+//! Concurrent writers, multi-family ingests, snapshots, flushes, compactions, checkpoints, and families created and
+//! dropped with ingests queued. Every snapshot is a prefix of the history and does not change.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 const WRITERS: u64 = 2;
 const INGESTERS: u64 = 3;
 
-/// `SPILLWAY_EFFORT=1` does four times as much.
+/// `SPILLWAY_EFFORT=1` quadruples the number.
 fn operations() -> u64 {
     if std::env::var("SPILLWAY_EFFORT").as_deref() == Ok("1") { 1200 } else { 300 }
 }
@@ -142,8 +142,8 @@ fn stress(vfs: Arc<dyn Vfs>, dir: PathBuf, profile_name: &str, ways: &'static [W
     assert!(FAMILIES.map(|name| read_all(&db, name, None, true) == expected) == [true; 2], "reopened");
 }
 
-/// Crashes while threads write and ingest: what is found is the state after a prefix of the history that has everything
-/// that was promised.
+/// Crashes while threads write and ingest. The state found must be the state after a prefix of the history with every
+/// durable operation.
 fn crash_beside_workers(profile_name: &str) {
     const ROUNDS: u64 = 8;
     let profile = profile::by_name(profile_name).unwrap();
@@ -193,7 +193,7 @@ struct Drops {
 }
 
 impl Drops {
-    /// Returns how often it dropped the family.
+    /// Returns the number of drops.
     fn drop_and_create(&self) -> u64 {
         let mut drops = 0;
         while !self.done.load(Ordering::Relaxed) {
@@ -218,7 +218,7 @@ impl Drops {
         IngestRequest::new(family.clone(), vec![file])
     }
 
-    /// Returns how many were done, and how many were not: all or nothing of each.
+    /// Returns the numbers of successful and of failed ingests; each is all or nothing.
     fn ingest(&self, thread: u64) -> (u64, u64) {
         let (mut random, mut done, mut refused) = (Random::new(thread), 0, 0);
         for number in 0..operations() / 2 {

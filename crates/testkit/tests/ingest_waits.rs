@@ -1,4 +1,4 @@
-//! What writers wait for an ingest, and what it tells of that.
+//! Waits of writers for an ingest, and their reporting.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::path::PathBuf;
@@ -27,7 +27,7 @@ struct World {
 }
 
 impl World {
-    /// With an ingest prepared of one table with one key, which is not in memory.
+    /// With a prepared ingest of one table with one key, absent from memory.
     fn with_ingest() -> World {
         let memory = MemoryVfs::new(1);
         memory.set_runs_inline(false);
@@ -55,7 +55,7 @@ impl World {
         found.unwrap().is_some()
     }
 
-    /// Starts a writer and returns once it has but a step to where it looks at the clock and waits.
+    /// Starts a writer and returns just before it reads the clock and waits.
     fn write(&self) -> JoinHandle<()> {
         let db = self.db.clone();
         let writer =
@@ -75,7 +75,7 @@ impl World {
     }
 }
 
-/// A write that is numbered behind an ingest is acknowledged once the ingest is in the log, and neither can be read before.
+/// A write numbered after an ingest is acknowledged once the ingest is in the WAL; neither is readable before.
 #[test]
 fn a_writer_behind_an_ingest_waits_until_it_is_in_the_log() {
     within(LIMIT, || {

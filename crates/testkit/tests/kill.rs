@@ -1,5 +1,5 @@
-//! Processes that are killed with SIGKILL while they write, over and over: see `testkit::kill`. Each test does its share of
-//! SPILLWAY_KILLS kills; `scripts/kill-test.sh` does thousands.
+//! Processes killed by SIGKILL while they write: see `testkit::kill`. Each test does its share of SPILLWAY_KILLS kills;
+//! `scripts/kill-test.sh` does thousands.
 #![expect(clippy::disallowed_types, reason = "the victim's words go to a file that the operating system writes")]
 
 use std::path::Path;
@@ -26,7 +26,7 @@ fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|number| number.parse().expect("a number"))
 }
 
-/// The process that is killed.
+/// The process to be killed.
 #[test]
 #[ignore = "run by the tests below, in a process of its own"]
 fn writer() {
@@ -70,7 +70,7 @@ impl Drop for Writer {
     }
 }
 
-/// Does a test's share of kills under variants of profiles in turn.
+/// Does a test's share of kills, cycling through variants of `profiles`.
 fn kill_under(profiles: &[&str], ingests_percent: u64) -> Tried {
     let share = number(KILLS).unwrap_or(KILLS_USUAL).div_ceil(TESTS);
     let mut random = Random::new(number(SEED).unwrap_or_else(|| std::process::id().into()) ^ ingests_percent << 32);

@@ -1,5 +1,4 @@
-//! The rules that the compiler does not know: imports go down only, and the functions that ARCHITECTURE.md names are
-//! there.
+//! Rules beyond the compiler: imports only go down the layers, and the functions named in ARCHITECTURE.md exist.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -24,7 +23,7 @@ fn crates() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The crates of ours that a manifest depends on, with the section that says so.
+/// Our crates in a manifest's dependencies, each with its section.
 fn dependencies(manifest: &str) -> Vec<(String, String)> {
     let mut section = String::new();
     let mut found = Vec::new();
@@ -64,14 +63,14 @@ fn imports_go_down_only() {
 /// Where `unsafe` may stand in a crate that is mostly without: what it is for, in one module.
 const UNSAFE_ONLY_IN: [(&str, &str); 2] = [("capi", "boundary"), ("bench", "bin/bench-compare/library")];
 
-/// Rust files of a folder, those below it included.
+/// Rust files of a folder, recursively.
 fn sources(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let nested = entries.map(|path| if path.is_dir() { sources(&path) } else { vec![path] });
     nested.flatten().filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
-/// Whether a line of code begins something that the compiler does not check, comments and attributes aside.
+/// Whether a line of code begins something unsafe. Comments and attributes do not count.
 fn is_unsafe(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     ["unsafe {", "unsafe fn", "unsafe impl", "unsafe extern \"C\" {"].iter().any(|start| code.contains(start))
@@ -92,7 +91,7 @@ fn unsafe_code_stays_in_its_module() {
 /// The crates that may hold `unsafe`: `vfs` and `memtable` all over, the others in [`UNSAFE_ONLY_IN`].
 const UNSAFE: [&str; 4] = ["vfs", "memtable", "capi", "bench"];
 
-/// A crate's roots: its library, and its programs in one file.
+/// Root files of a crate: its library and its single-file programs.
 fn roots(layer: &str) -> Vec<PathBuf> {
     ["lib.rs", "main.rs"]
         .map(|root| crates().join(layer).join("src").join(root))
@@ -123,7 +122,7 @@ fn dependencies_are_found() {
     assert_eq!(found, [("dependencies", "base"), ("dependencies", "log"), ("dev-dependencies", "testkit")]);
 }
 
-/// The places that a document names as `path/file.rs::function`: below the engine's sources, or beginning with a crate.
+/// Functions named in a document as `path/file.rs::function`; paths start below the engine's sources, or with a crate.
 fn named_functions(text: &str) -> Vec<(String, String)> {
     let quoted = text.split('`').skip(1).step_by(2);
     let places = quoted.filter_map(|quoted| quoted.split_once(".rs::"));

@@ -1,5 +1,5 @@
-//! Random scripts against the model. `SPILLWAY_SEEDS=1000` runs so many seeds of each profile; `SPILLWAY_SEED=n` runs
-//! one of them. The seed also decides the profile's variant: orders of keys, memtables, ingests from behind.
+//! Random scripts against the model. `SPILLWAY_SEEDS=1000` runs 1000 seeds of each profile; `SPILLWAY_SEED=n` runs seed
+//! n. The seed also selects the profile's variant: key order, memtable, ingests behind.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use base::metrics::Ticker;
@@ -34,7 +34,7 @@ fn run_seeds(profile_name: &str) {
     }
 }
 
-/// A test that never gets to what it is for would pass as well.
+/// Guards against scripts too small to test compaction.
 #[test]
 fn scripts_reach_several_levels() {
     for name in ["tiny", "vector", "static-levels"] {
@@ -56,7 +56,7 @@ fn scripts_reach_several_levels() {
     }
 }
 
-/// Nor would one whose ingests all went one way.
+/// Guards against scripts with a single ingest path.
 #[test]
 fn scripts_reach_queued_ingests_and_virtual_tables() {
     let (mut queued, mut parts) = (0, 0);
@@ -74,7 +74,7 @@ fn scripts_reach_queued_ingests_and_virtual_tables() {
     assert!(queued > 0 && parts > 0, "{queued} tables were in queues, {parts} were parts of files");
 }
 
-/// Nor would one in which all that is ingested over a memtable is written into a table with it, or none of that.
+/// Guards against scripts with only merged or only linked ingests over memtables.
 #[test]
 fn scripts_reach_ingests_that_are_merged_and_such_that_are_linked() {
     for (name, merges) in [("tiny", true), ("static-levels", false), ("queued", false)] {
@@ -94,7 +94,7 @@ fn scripts_reach_ingests_that_are_merged_and_such_that_are_linked() {
     }
 }
 
-/// Nor would one of whose ingests none came from behind, or none was refused.
+/// Guards against scripts without ingests behind or without refusals.
 #[test]
 fn scripts_reach_ingests_from_behind_and_refusals() {
     let profile = profile::by_name("tiny behind").unwrap();

@@ -1,5 +1,5 @@
-//! The four recovery modes against every kind of damage to logs: what each keeps, compared with what was written; and
-//! what a second open finds, which has to be the same.
+//! The four recovery modes against every kind of WAL damage: the writes each mode keeps, and the result of a second
+//! open, which must be the same.
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails where it cannot go on")]
 
 use std::collections::BTreeSet;
@@ -92,7 +92,7 @@ fn writes_in(vfs: &MemoryVfs, log: &Path) -> Vec<Written> {
 }
 
 impl Left {
-    /// After a power loss that happened to lose nothing: only what was synced is known to have been whole.
+    /// After a power loss without an actual loss: only synced writes are known to have been whole.
     fn after_power_loss(&self) -> Arc<MemoryVfs> {
         self.vfs.crash_clone(2, CrashPolicy::AllKept)
     }
@@ -110,7 +110,7 @@ impl Left {
     }
 }
 
-/// What is there: every write that is, is whole.
+/// Writes found; each must be whole.
 fn contents(db: &Db) -> BTreeSet<u32> {
     let mut found = BTreeSet::new();
     let mut iterator = db.iter(&db.default_family(), &ReadOptions::default()).unwrap();
@@ -125,8 +125,8 @@ fn contents(db: &Db) -> BTreeSet<u32> {
     found
 }
 
-/// Opens twice in the mode and once in the default one. What the first open found must stay, and a failed one must leave
-/// everything as it was.
+/// Opens twice in the mode and once in the default mode. Later opens must find the same, and a failed open must change
+/// nothing.
 fn recovered(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<BTreeSet<u32>, spillway::Error> {
     let found = match Db::open(DIR, &options(vfs, mode)) {
         Ok(db) => contents(&db),
@@ -160,7 +160,7 @@ fn all_but(lost: impl IntoIterator<Item = u32>) -> Outcome {
     Holds((0..WRITES).filter(|write| !lost.contains(write)).collect())
 }
 
-/// `outcomes` stand in the order of [`MODES`].
+/// `outcomes` are in the order of [`MODES`].
 fn check(what: &str, left: &Left, outcomes: [Outcome; 4], damage: impl Fn(&Arc<MemoryVfs>)) {
     for (mode, outcome) in MODES.into_iter().zip(outcomes) {
         let vfs = left.after_power_loss();
@@ -251,7 +251,7 @@ fn a_log_that_is_gone_is_refused_unless_salvaged() {
     }
 }
 
-/// The log before the last loses its end, none of which was synced: what the last log holds is no history.
+/// The unsynced end of the WAL before the last is lost: the writes in the last WAL are no continuation.
 #[test]
 fn the_strict_mode_refuses_a_log_behind_one_that_was_cut_off() {
     let vfs = MemoryVfs::new(1);

@@ -1,6 +1,6 @@
-//! The shape of the engine: which rooms (the files and folders right below `spillway/src`) use which, how many of them need
-//! each other in a cycle, and over how many files a type's methods are spread. `crates/spillway/rooms.txt` lists the edges;
-//! `UPDATE=1` writes it anew, for review. The limits only go down.
+//! Structure of the engine: dependencies between rooms (files and folders directly below `spillway/src`), the size of
+//! their largest cycle, and the number of files with a type's methods. `crates/spillway/rooms.txt` lists the edges;
+//! `UPDATE=1` rewrites it for review. The limits only go down.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -40,7 +40,7 @@ fn files_in(dir: &Path) -> Vec<PathBuf> {
     entries.flat_map(|path| if path.is_dir() { files_in(&path) } else { vec![path] }).collect()
 }
 
-/// The code of a file: comments and the tests at its end left out.
+/// Code of a file without comments and without the tests at its end.
 fn code_of(text: &str) -> String {
     let before_tests = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
     before_tests.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
@@ -64,7 +64,7 @@ fn sources() -> Vec<Source> {
     .collect()
 }
 
-/// The paths in code that begin with `start`, as their first words behind it.
+/// First path segments after `start` in code.
 fn words_behind<'a>(code: &'a str, start: &'a str) -> impl Iterator<Item = &'a str> {
     let word = |rest: &'a str| {
         let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
@@ -73,7 +73,7 @@ fn words_behind<'a>(code: &'a str, start: &'a str) -> impl Iterator<Item = &'a s
     code.split(start).skip(1).map(word)
 }
 
-/// The room behind each path that leaves `source` by `super`.
+/// Rooms reached from `source` through `super`.
 fn rooms_above(source: &Source) -> Vec<String> {
     let mut rooms = Vec::new();
     for ups in 1..=source.module.len() {
@@ -87,7 +87,7 @@ fn rooms_above(source: &Source) -> Vec<String> {
     rooms
 }
 
-/// Which rooms use which others; `crate::Name` counts for the room that `lib.rs` has the name from.
+/// Dependencies between rooms. `crate::Name` counts for the room `lib.rs` re-exports it from.
 fn edges() -> Edges {
     let sources = sources();
     let rooms: BTreeSet<String> = sources.iter().filter_map(|source| source.module.first().cloned()).collect();
@@ -119,7 +119,7 @@ fn reachable(edges: &Edges, from: &str) -> BTreeSet<String> {
     seen
 }
 
-/// The largest set of rooms that all need each other.
+/// Largest set of mutually dependent rooms.
 fn largest_cycle(edges: &Edges) -> BTreeSet<String> {
     let reach: BTreeMap<&String, BTreeSet<String>> = edges.keys().map(|room| (room, reachable(edges, room))).collect();
     let cycle_of = |room: &String| -> BTreeSet<String> {
@@ -129,14 +129,14 @@ fn largest_cycle(edges: &Edges) -> BTreeSet<String> {
     edges.keys().map(cycle_of).max_by_key(BTreeSet::len).unwrap_or_default()
 }
 
-/// Types that the engine defines.
+/// Types defined by the engine.
 fn types() -> BTreeSet<String> {
     let sources = sources();
     let of_kind = |kind| sources.iter().flat_map(move |source| words_behind(&source.code, kind).map(str::to_owned));
     of_kind("struct ").chain(of_kind("enum ")).chain(of_kind("trait ")).collect()
 }
 
-/// Files by the type of the engine of which they have methods, or functions that take it first.
+/// Files by engine type: those with its methods, or with functions taking it as the first parameter.
 fn files_by_type() -> BTreeMap<String, BTreeSet<String>> {
     let mut files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources() {

@@ -1,12 +1,12 @@
-//! Scripts kept because they once failed, or because they show one thing at a time: each runs under every profile.
+//! Scripts kept for a past failure or for a single feature; each runs under every profile.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 
 use testkit::order::KeyOrder;
 use testkit::profile::{self, Profile};
 use testkit::{parse, run};
 
-/// The profile itself, and a variant of it: scripts one after the other meet other orders of keys, and families that are
-/// ingested behind.
+/// The profile itself and a variant of it. Consecutive scripts get different key orders, and families with ingests
+/// behind.
 fn variants(profile: Profile, number: usize) -> [Profile; 2] {
     let [plain, reverse, shortlex] = KeyOrder::ALL;
     let mut variant = profile;

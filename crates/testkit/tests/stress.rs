@@ -1,5 +1,5 @@
-//! Many threads on one database: writers of batches over two families that must always agree, readers that check it,
-//! flushes, compactions, families that come and go, and checkpoints, all at once.
+//! Concurrent batch writers over two families with equal contents, readers checking them, flushes, compactions, created
+//! and dropped families, and checkpoints.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ fn read_all(db: &Db, family: &str, snapshot: Option<&Snapshot>, backward: bool) 
 }
 
 impl Stress {
-    /// Writes the same to both families, under keys of its own. Returns what must be there in the end.
+    /// Writes the same to both families, under the writer's own keys. Returns the expected final pairs.
     fn write(&self, writer: u64) -> Pairs {
         let mut random = Random::new(writer);
         let mut mine = Pairs::new();
@@ -88,7 +88,7 @@ impl Stress {
         !self.done.load(Ordering::Relaxed)
     }
 
-    /// Both families agree at every snapshot, which goes on showing what it showed.
+    /// Both families agree at every snapshot, and a snapshot does not change.
     fn read(&self, reader: u64) {
         let mut random = Random::new(reader);
         let mut held: Option<(Snapshot, Pairs)> = None;

@@ -1,4 +1,4 @@
-//! Tables of `TableWriter`, taken in by RocksDB's tools and by ourselves: both see the same.
+//! Tables of `TableWriter`, ingested by RocksDB's tools and by Spillway: both show the same.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -12,7 +12,7 @@ use spillway::{Db, FamilyOptions, IngestOptions, OpenOptions, ReadOptions, Table
 /// What there is before: keys that the table overwrites, deletes and leaves.
 const BEFORE: [&str; 5] = ["a", "b", "d", "k5", "z"];
 
-/// What `ldb` printed, or `None` where it is not installed.
+/// Output of `ldb`; `None` if it is not installed.
 fn ldb(db: &Path, arguments: &[&str]) -> Option<String> {
     let Ok(output) = Command::new("ldb").arg(format!("--db={}", db.display())).args(arguments).output() else {
         println!("ldb is not installed: RocksDB's view is not checked");
@@ -22,7 +22,7 @@ fn ldb(db: &Path, arguments: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A table with every kind of entry that RocksDB's tools can take in without a merge operator.
+/// A table with every kind of entry RocksDB's tools can ingest without a merge operator.
 fn table(path: PathBuf, options: &FamilyOptions) -> PathBuf {
     let mut table = TableWriter::create(RealVfs::new(), &path, options).unwrap();
     table.put(b"a", b"overwritten").unwrap();

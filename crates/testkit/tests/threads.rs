@@ -1,4 +1,4 @@
-//! Databases share the threads of an Env; one may be closed on them.
+//! Databases share the threads of an Env, and may be closed on those threads.
 #![allow(clippy::disallowed_methods, reason = "a test of threads needs threads")]
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,7 +11,7 @@ use vfs::MemoryVfs;
 
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Has tests of this file run one after the other: they count threads.
+/// Serializes the tests of this file, as they count threads.
 fn alone() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
@@ -37,7 +37,7 @@ fn has(db: &Db, key: &[u8]) -> bool {
     db.get(&db.default_family(), key, &ReadOptions::default()).expect("readable").is_some()
 }
 
-/// Threads of this process that are Spillway's, by their names.
+/// Spillway's threads in this process, counted by name.
 fn spillway_threads() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
     let names = tasks.map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default()); // or it has ended
@@ -94,7 +94,7 @@ impl EventListener for Does {
     }
 }
 
-/// A database with a listener, which is to be set.
+/// A database with a listener, initially without an action.
 fn open_heard(path: &str, options: &OpenOptions) -> (Arc<Db>, Arc<Does>) {
     let listener = Arc::<Does>::default();
     let mut heard = options.clone();
@@ -102,7 +102,7 @@ fn open_heard(path: &str, options: &OpenOptions) -> (Arc<Db>, Arc<Does>) {
     (Arc::new(Db::open(path, &heard).expect("opened")), listener)
 }
 
-/// Does things to a database until `event` is told.
+/// Runs operations on a database until the event is reported.
 fn bring_about(db: &Db, is_told: impl Fn() -> bool) {
     for round in 0u32.. {
         if is_told() {
@@ -118,7 +118,7 @@ fn bring_about(db: &Db, is_told: impl Fn() -> bool) {
     }
 }
 
-/// The next open of the directory, which a close on another thread is about to let go of.
+/// Reopens the directory while a close on another thread is about to release it.
 fn reopen(path: &str, options: &OpenOptions) -> Db {
     let mut opened = None;
     wait_for("the directory", || {
@@ -164,7 +164,7 @@ fn a_close_in_a_listener_is_done_when_the_job_is() {
     });
 }
 
-/// The last handle may go anywhere.
+/// The last handle may be dropped on any thread.
 #[test]
 fn a_handle_may_be_dropped_in_a_listener() {
     let _alone = alone();
@@ -189,7 +189,7 @@ fn a_handle_may_be_dropped_in_a_listener() {
     });
 }
 
-/// With a thread for each kind of job: that of flushes is in the listener, and whoever it waits for needs one.
+/// With one thread per kind of job: the flush thread is in the listener, and the database it waits for needs one.
 #[test]
 fn a_listener_may_wait_for_another_database() {
     let _alone = alone();
@@ -216,7 +216,7 @@ fn a_listener_may_wait_for_another_database() {
     });
 }
 
-/// Databases that are opened, written, flushed and closed at once by many threads.
+/// Many threads open, write, flush and close databases at once.
 #[test]
 fn many_come_and_go() {
     let _alone = alone();

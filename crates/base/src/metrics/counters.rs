@@ -1,10 +1,10 @@
-//! A few sums that are always kept, whether or not there are statistics.
+//! A few sums, kept even without statistics.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::{SHARDS, this_threads_shard};
 
-/// Sums that many threads add to: a thread keeps to one shard, as with [`Statistics`](super::Statistics).
+/// Sums with many writers, sharded by thread like [`Statistics`](super::Statistics).
 pub struct Counters<const N: usize> {
     shards: Box<[Shard<N>]>,
 }
@@ -28,7 +28,7 @@ impl<const N: usize> Counters<N> {
         }
     }
 
-    /// The sums, one after the other: not of one instant.
+    /// The sums. Not a consistent snapshot.
     pub fn sums(&self) -> [u64; N] {
         let mut sums = [0u64; N];
         for shard in &self.shards {

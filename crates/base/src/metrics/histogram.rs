@@ -1,11 +1,11 @@
-//! Histograms with RocksDB's buckets and its way to read percentiles from them.
+//! Histograms with RocksDB's buckets and percentile interpolation.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 pub(super) const BUCKETS: usize = 109;
 
-/// The largest value of every bucket: 1, 2, then factors of 1.5 cut to two digits (3, 4, 6, 10, 15, ... 170, ...), up to
-/// the largest such number that 64 bits hold.
+/// Each bucket's largest value: 1, 2, then factors of 1.5 cut to two digits (3, 4, 6, 10, 15, ... 170, ...), up to 64
+/// bits.
 pub(super) static LIMITS: [u64; BUCKETS] = limits();
 
 const fn limits() -> [u64; BUCKETS] {
@@ -85,7 +85,7 @@ impl Buckets {
     }
 }
 
-/// A distribution as it was when asked for; writers may have been at work, so its parts can differ by a few records.
+/// A copy of a distribution. With concurrent writers its parts can differ by a few records.
 #[derive(Clone, Debug)]
 pub struct Distribution {
     counts: [u64; BUCKETS],
@@ -124,7 +124,7 @@ impl Distribution {
         }
     }
 
-    /// The value that `percent` of all values do not exceed, by a straight line through the bucket it falls into.
+    /// The `percent` percentile, interpolated linearly within its bucket.
     pub fn percentile(&self, percent: f64) -> f64 {
         let threshold = self.count() as f64 * percent / 100.0;
         let (mut below, mut left) = (0u64, 0u64);
@@ -132,7 +132,7 @@ impl Distribution {
             if count > 0 && (below + count) as f64 >= threshold {
                 let part = (threshold - below as f64) / count as f64;
                 let value = left as f64 + (right - left) as f64 * part;
-                // Not `clamp`, which panics where a racing writer leaves min above max.
+                // Not `clamp`: it panics if a racing writer leaves min above max.
                 return value.max(self.min() as f64).min(self.max as f64);
             }
             below += count;

@@ -1,8 +1,8 @@
 //! Statistics: counters and distributions, recorded by many threads at once.
 //!
-//! Every metric exists once per shard; a thread keeps to one shard, so recording is a relaxed addition on a cache line
-//! that few others write. Reading adds the shards up. Users hold `Option<Arc<Statistics>>`: where it is `None`, nothing is
-//! counted and nothing is timed. There is no clock in here: callers measure.
+//! Each metric has one copy per shard, and a thread records in one shard: a relaxed add on a cache line with few
+//! writers. Reads sum the shards. Users hold `Option<Arc<Statistics>>`; with `None` nothing is counted or timed. No
+//! clock here: callers measure.
 
 mod counters;
 mod histogram;
@@ -22,7 +22,7 @@ use histogram::Buckets;
 /// A power of two. Each shard takes about 20 KiB.
 const SHARDS: usize = 16;
 
-/// Two cache lines, because processors fetch them in pairs.
+/// Aligned to two cache lines: processors fetch lines in pairs.
 #[repr(align(128))]
 struct Shard {
     tickers: [AtomicU64; Ticker::COUNT],
@@ -43,11 +43,11 @@ thread_local! {
     static SHARD: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Deals shards out to threads in turn.
+/// Assigns shards to threads round-robin.
 static NEXT_SHARD: AtomicUsize = AtomicUsize::new(0);
 
 fn this_threads_shard() -> usize {
-    // A thread that is being torn down has no cell any more: any shard will do.
+    // During thread teardown the cell is gone; any shard will do.
     SHARD
         .try_with(|cell| {
             let shard = cell.get();
@@ -106,7 +106,7 @@ impl Statistics {
         total
     }
 
-    /// Sets everything to zero. Records made meanwhile may be kept or lost.
+    /// Sets everything to zero. Concurrent records may be kept or lost.
     pub fn reset(&self) {
         for shard in &self.shards {
             shard.tickers.iter().for_each(|counter| counter.store(0, Relaxed));
@@ -115,7 +115,7 @@ impl Statistics {
     }
 }
 
-/// RocksDB's layout: a line for each ticker, then one for each histogram.
+/// RocksDB's layout: one line per ticker, then one per histogram.
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for &ticker in Ticker::ALL {
@@ -135,7 +135,7 @@ impl fmt::Display for Statistics {
     }
 }
 
-/// Adds to a counter where statistics are kept.
+/// Adds to a counter if statistics are kept.
 #[inline]
 pub fn tick(statistics: &Option<Arc<Statistics>>, ticker: Ticker, amount: u64) {
     if let Some(statistics) = statistics {
@@ -143,7 +143,7 @@ pub fn tick(statistics: &Option<Arc<Statistics>>, ticker: Ticker, amount: u64) {
     }
 }
 
-/// Records a value where statistics are kept.
+/// Records a value if statistics are kept.
 #[inline]
 pub fn record(statistics: &Option<Arc<Statistics>>, histogram: Histogram, value: u64) {
     if let Some(statistics) = statistics {

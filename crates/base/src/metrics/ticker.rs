@@ -1,4 +1,4 @@
-//! What is counted and what is measured, under the names RocksDB's statistics have; ours begin with `spillway.`.
+//! Tickers and histograms under RocksDB's names; our own names begin with `spillway.`.
 
 /// Defines an enum of metrics with their names, numbered from 0.
 macro_rules! named_metrics {
@@ -56,7 +56,7 @@ named_metrics! {
         GetHitL2AndUp => "rocksdb.l2andup.hit",
         /// A newer entry of the same key hid it.
         CompactionKeyDropNewerEntry => "rocksdb.compaction.key.drop.new",
-        /// A deletion with nothing left below it.
+        /// A deletion with no older entry below it.
         CompactionKeyDropObsolete => "rocksdb.compaction.key.drop.obsolete",
         CompactionKeyDropRangeDel => "rocksdb.compaction.key.drop.range_del",
         /// The compaction filter dropped it.
@@ -87,7 +87,7 @@ named_metrics! {
         WalFileSynced => "rocksdb.wal.synced",
         WalFileBytes => "rocksdb.wal.bytes",
         WriteDoneBySelf => "rocksdb.write.self",
-        /// A synced write whose sync another writer had issued; all other writes are done by self.
+        /// A synced write covered by another writer's sync. All remaining writes count as self.
         WriteDoneByOther => "rocksdb.write.other",
         WriteWithWal => "rocksdb.write.wal",
         CompactReadBytes => "rocksdb.compact.read.bytes",
@@ -98,45 +98,45 @@ named_metrics! {
         BackgroundErrors => "rocksdb.error.handler.bg.error.count",
         BlockChecksumComputed => "rocksdb.block.checksum.compute.count",
         BlockChecksumMismatch => "rocksdb.block.checksum.mismatch.count",
-        /// Keys and values in memtables when they are flushed, deleted and shadowed ones included.
+        /// Keys and values in flushed memtables, including deleted and shadowed entries.
         MemtablePayloadBytesAtFlush => "rocksdb.memtable.payload.bytes.at.flush",
-        /// Writers' waits by cause; all are part of `rocksdb.stall.micros`.
+        /// Writers' waits by cause; each is part of `rocksdb.stall.micros`.
         StallMemtablesMicros => "spillway.stall.memtables.micros",
         StallL0Micros => "spillway.stall.l0.micros",
         StallPendingCompactionMicros => "spillway.stall.pending.compaction.micros",
-        /// The next log or memtable was not ready.
+        /// The next WAL file or memtable was not ready.
         StallSpareMicros => "spillway.stall.spare.micros",
-        /// The memtables together held as much as they may.
+        /// Total memtable memory was at its limit.
         StallMemoryMicros => "spillway.stall.memory.micros",
         /// Too many writes were in flight.
         StallPipelineMicros => "spillway.stall.pipeline.micros",
         /// A range latch of an ingest.
         StallIngestMicros => "spillway.stall.ingest.micros",
         LargeBatches => "spillway.large.batches",
-        /// Flushes by the way that they went.
+        /// Flushes by method.
         FlushesRewritten => "spillway.flush.rewritten",
         FlushesConverted => "spillway.flush.converted",
         FlushesLinked => "spillway.flush.linked",
-        /// Memtables that were rewritten because they could not become tables.
+        /// Memtables rewritten because they could not be converted to tables.
         FlushesFallenBack => "spillway.flush.fallen.back",
-        /// Ingests, by family: put under the mutable memtable, or above it with a fresh one on top.
+        /// Ingests per family: queued under the mutable memtable, or above it with a fresh memtable on top.
         IngestUnder => "spillway.ingest.under",
         IngestAbove => "spillway.ingest.above",
-        /// Ingests that gave their tables levels themselves, by mode, and those from behind.
+        /// Ingests with immediate level placement, by mode, and ingests behind.
         IngestBlocking => "spillway.ingest.blocking",
         IngestFlushFirst => "spillway.ingest.flush.first",
         IngestDirect => "spillway.ingest.direct",
         IngestBehind => "spillway.ingest.behind",
-        /// Times that an ingest had memtables flushed and waited for that.
+        /// Memtable flushes requested and awaited by ingests.
         IngestFlushes => "spillway.ingest.flushes",
         BackgroundRestMicros => "spillway.background.rest.micros",
         IngestTables => "spillway.ingest.tables",
         IngestBytes => "spillway.ingest.bytes",
-        /// Ingested tables by the level they were given: 0, the last, or one between.
+        /// Ingested tables by assigned level: 0, the last, or one between.
         IngestPlacedL0 => "spillway.ingest.placed.l0",
         IngestPlacedMiddle => "spillway.ingest.placed.middle",
         IngestPlacedLast => "spillway.ingest.placed.last",
-        /// Ingested tables, of those given level 0, that were written into one table with the memtable under them.
+        /// Ingested tables merged with the memtable below into one level-0 table. Part of `spillway.ingest.placed.l0`.
         IngestMerged => "spillway.ingest.merged",
     }
 }
@@ -160,12 +160,12 @@ named_metrics! {
         BytesPerMultiget => "rocksdb.bytes.per.multiget",
         ReadNumMergeOperands => "rocksdb.read.num.merge_operands",
         FlushTime => "rocksdb.db.flush.micros",
-        /// What a writer spent on replacing a full memtable.
+        /// Time a writer spent replacing a full memtable.
         MemtableSwitch => "spillway.memtable.switch.micros",
         IngestPrepare => "spillway.ingest.prepare.micros",
-        /// From the call to the return, the log's sync included.
+        /// From the call to the return, including the WAL sync.
         IngestCommit => "spillway.ingest.commit.micros",
-        /// How long an ingest had the commit lock, in nanoseconds.
+        /// Time an ingest held the commit lock, in nanoseconds.
         IngestCommitLock => "spillway.ingest.commit.lock.nanos",
         IngestLogSync => "spillway.ingest.log.sync.micros",
         /// Preparation and commit.

@@ -1,4 +1,4 @@
-//! Setting a group's options all at once: after an error the group is as it was.
+//! Sets a group's options atomically: after an error the group is unchanged.
 
 use serde_json::Value;
 
@@ -7,25 +7,25 @@ use crate::options::document::{self, Syntax};
 use crate::options::row::{Load, OptionGroup};
 use crate::options::{DbOptions, FamilyOptions, kept, string};
 
-/// Sets what an option string names (`write_buffer_size=64M;block_based_table_factory={block_size=8K}`).
+/// Sets the options of an option string (`write_buffer_size=64M;block_based_table_factory={block_size=8K}`).
 ///
-/// Returns warnings: options that have no effect here, or another than they say.
+/// Returns warnings: options without effect here, or with another meaning.
 ///
 /// # Errors
-/// `InvalidArgument` or `Unsupported`: a value that cannot be honoured, or an unknown name, with the nearest known one.
+/// `InvalidArgument` or `Unsupported`: a bad or unsupported value, or an unknown name, with the nearest known one.
 pub fn apply_string<G: OptionGroup + Clone>(group: &mut G, text: &str) -> Result<Vec<String>> {
     all_or_nothing(group, Load::default(), |copy, load| string::apply(copy, text, load))
 }
 
-/// As [`apply_string`], of a database and a family at once: each name goes to the one that has it.
+/// As [`apply_string`], for a database and a family at once. Names unknown to `db` go to `family`.
 ///
 /// # Errors
-/// As [`apply_string`]; both are as they were then.
+/// As [`apply_string`]; both are unchanged then.
 pub fn apply_both(db: &mut DbOptions, family: &mut FamilyOptions, text: &str) -> Result<Vec<String>> {
     apply_both_by(db, family, text, Load::default())
 }
 
-/// As [`apply_both`]; what [`review`](super::kept::review) refuses is kept.
+/// As [`apply_both`], but keeps unsupported options for [`review`](super::kept::review) to refuse.
 ///
 /// # Errors
 /// As [`apply_both`].
@@ -46,7 +46,7 @@ fn apply_both_by(db: &mut DbOptions, family: &mut FamilyOptions, text: &str, mut
     Ok(load.warnings)
 }
 
-/// Sets what a JSON object or YAML mapping names, RocksDB's names being the keys.
+/// Sets the options of a JSON object or YAML mapping, with RocksDB's names as keys.
 ///
 /// # Errors
 /// As [`apply_string`], with line and column.
@@ -54,7 +54,7 @@ pub fn apply_document<G: OptionGroup + Clone>(group: &mut G, text: &str, syntax:
     all_or_nothing(group, Load::default(), |copy, load| document::apply(copy, text, syntax, load))
 }
 
-/// The same for JSON that was parsed already.
+/// As [`apply_document`], for parsed JSON.
 ///
 /// # Errors
 /// As [`apply_string`].
@@ -65,7 +65,7 @@ pub fn apply_value<G: OptionGroup + Clone>(group: &mut G, value: &Value) -> Resu
 /// Changes options of an open database.
 ///
 /// # Errors
-/// As [`apply_string`]; `InvalidArgument` for an option that is fixed when the database is opened.
+/// As [`apply_string`]; `InvalidArgument` for an option fixed at open.
 pub fn set_at_runtime<G: OptionGroup + Clone>(group: &mut G, changes: &[(&str, &str)]) -> Result<Vec<String>> {
     let load = Load { running: true, ..Load::default() };
     all_or_nothing(group, load, |copy, load| {

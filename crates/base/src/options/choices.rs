@@ -1,7 +1,7 @@
-//! Options that are one name out of a few, under RocksDB's names and numbers.
+//! Enum options under RocksDB's names and numbers.
 
-/// Defines an enum whose variants have RocksDB's names. Names after `refused` are RocksDB's too, but cannot be honoured:
-/// choosing one is an error that gives the reason. A variant can be refused as well: files may hold it, options not.
+/// Defines an enum with RocksDB's names. Names after `refused` are RocksDB's too, but unsupported: choosing one is an
+/// error with the reason. A variant may also be refused: valid in files, but not as an option.
 macro_rules! named_enum {
     (
         $(#[$about:meta])+
@@ -19,7 +19,7 @@ macro_rules! named_enum {
 
             const REFUSED: &'static [(&'static str, &'static str)] = &[$( ($refused, $reason) ),*];
 
-            /// What is done instead, where the choice is only taken.
+            /// The actual behaviour, if the choice is accepted but not implemented.
             pub fn instead(self) -> Option<&'static str> {
                 match self {
                     $($( $Enum::$Other => Some($instead), )+)?
@@ -33,7 +33,7 @@ macro_rules! named_enum {
                 match self { $( $Enum::$Variant => $name, )+ }
             }
 
-            /// RocksDB's number, as files hold it.
+            /// RocksDB's number, as stored in files.
             pub fn number(self) -> u8 {
                 self as u8
             }
@@ -42,7 +42,7 @@ macro_rules! named_enum {
                 Self::ALL.iter().copied().find(|choice| choice.number() == number)
             }
 
-            /// The choice of that name.
+            /// The choice called `name`.
             ///
             /// # Errors
             /// `InvalidArgument`: unknown. `Unsupported`: known and refused, with the reason.
@@ -105,24 +105,24 @@ named_enum! {
 }
 
 named_enum! {
-    /// What recovery makes of a damaged log.
+    /// Recovery's handling of a damaged WAL.
     enum WalRecoveryMode {
-        /// An incomplete record at the log's end is dropped; damage elsewhere fails the open.
+        /// An incomplete record at the WAL's end is dropped; damage elsewhere fails the open.
         TolerateCorruptedTailRecords = 0 => "kTolerateCorruptedTailRecords",
         /// Any damage fails the open.
         AbsoluteConsistency = 1 => "kAbsoluteConsistency",
         /// Replay stops before the first damage.
         PointInTime = 2 => "kPointInTimeRecovery",
-        /// Whatever can be read is kept: the result may have holes.
+        /// Every readable record is kept: the result may have holes.
         SkipAnyCorruptedRecords = 3 => "kSkipAnyCorruptedRecords",
     }
     refused {}
 }
 
 named_enum! {
-    /// How log files are written.
+    /// Write method for WAL files.
     enum LogBacking {
-        /// By what the file system was found to do well when the database was opened.
+        /// Chosen at open by probing the file system.
         Auto = 0 => "auto",
         Mapped = 1 => "mapped",
         Pwrite = 2 => "pwrite",
@@ -131,21 +131,21 @@ named_enum! {
 }
 
 named_enum! {
-    /// How much a line of the event log matters.
+    /// Severity of an event log line.
     enum InfoLogLevel {
         Debug = 0 => "DEBUG_LEVEL",
         Info = 1 => "INFO_LEVEL",
         Warn = 2 => "WARN_LEVEL",
         Error = 3 => "ERROR_LEVEL",
         Fatal = 4 => "FATAL_LEVEL",
-        /// What a log begins with: the version, and the options in force.
+        /// The head of an event log: the version, and the options in force.
         Header = 5 => "HEADER_LEVEL",
     }
     refused {}
 }
 
 named_enum! {
-    /// How threads stand to others where processors are short, with RocksDB's names.
+    /// CPU priority of threads, with RocksDB's names.
     enum CpuPriority {
         Low = 1 => "kLow",
         Normal = 2 => "kNormal",
@@ -160,7 +160,7 @@ named_enum! {
     /// How tables are arranged.
     enum CompactionStyle {
         Level = 0 => "kCompactionStyleLevel",
-        /// Taken, and compacted by level.
+        /// Accepted, but compacted by level.
         Universal = 1 => "kCompactionStyleUniversal",
     }
     refused {
@@ -184,7 +184,7 @@ named_enum! {
 }
 
 named_enum! {
-    /// Whether data blocks carry a hash index for point lookups.
+    /// Optional hash index of data blocks for point lookups.
     enum DataBlockIndexType {
         BinarySearch = 0 => "kDataBlockBinarySearch",
         BinaryAndHash = 1 => "kDataBlockBinaryAndHash",

@@ -6,7 +6,7 @@ use crate::options::known;
 use crate::options::row::{ANY, Load, Setting, nested_group, option_table, within};
 use crate::options::string;
 
-/// Levels that a per-level list can name.
+/// Longest per-level list.
 const LEVELS_MAX: usize = 64;
 
 option_table! {
@@ -29,7 +29,7 @@ impl CompressionOptions {
     /// Stands for the compressor's default level.
     pub const DEFAULT_LEVEL: i32 = 32767;
 
-    /// The order of members in RocksDB's colon form; as few as the first three can be given.
+    /// Members in the order of RocksDB's colon form; at least the first three are required.
     const COLON_FORM: [&str; 9] = [
         "window_bits",
         "level",
@@ -47,7 +47,7 @@ impl CompressionOptions {
         (self.level != Self::DEFAULT_LEVEL).then_some(self.level)
     }
 
-    /// Takes `{level=3;...}` and RocksDB's older `-14:3:0:0`.
+    /// Accepts `{level=3;...}` and RocksDB's older `-14:3:0:0`.
     fn set_nested(&mut self, text: &str, load: &mut Load) -> Result<()> {
         if text.contains('=') || !text.contains(':') {
             return string::apply(self, text, load);
@@ -69,7 +69,7 @@ impl CompressionOptions {
 pub struct CompressionList(pub Vec<CompressionKind>);
 
 impl CompressionList {
-    /// What the list says for `level`: the last one given counts for deeper levels; `None` where the list is empty.
+    /// The compression of `level`; the last entry applies to deeper levels. `None` if the list is empty.
     pub fn at(&self, level: usize) -> Option<CompressionKind> {
         self.0.get(level).or(self.0.last()).copied()
     }

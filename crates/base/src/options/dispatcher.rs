@@ -1,4 +1,4 @@
-//! The parameters of ToplingDB's `DispatcherTable`, which has a writer for each level and a reader for each kind of file.
+//! Parameters of ToplingDB's `DispatcherTable`: a writer per level and a reader per kind of file.
 
 use crate::error::{Error, Result};
 use crate::options::known::{self, check_params};
@@ -8,22 +8,22 @@ use crate::options::tree::{Content, Node};
 
 pub const NAME: &str = "DispatcherTable";
 
-/// The class under all of its names; ToplingDB's first documents have it with a slip.
+/// All names of the class; ToplingDB's first documents misspell it.
 pub const NAMES: [&str; 2] = [NAME, "DispatherTable"];
 
-/// The parameters, each value still as it stands in the document: a name, or an object in its place.
+/// The parameters as in the document: each value is a name or an object.
 pub struct DispatcherParams<'a> {
     pub default: &'a Node,
-    /// By class. A file's kind is known from the file, so that a reader has a say only in the options it brings.
+    /// By class. The file itself tells its kind; a reader only supplies options.
     pub readers: &'a [Node],
     pub level_writers: &'a [Node],
 }
 
 impl<'a> DispatcherParams<'a> {
-    /// `at` is what is to blame where something is missing. Warns in `load` of what has no effect.
+    /// Errors about missing parameters point at `at`. Parameters without effect become warnings in `load`.
     ///
     /// # Errors
-    /// `InvalidArgument`, with the place: a parameter that is unknown, missing or of another shape.
+    /// `InvalidArgument`, with the place: an unknown, missing or malformed parameter.
     pub fn of(at: &Node, params: &'a [Node], load: &mut Load) -> Result<DispatcherParams<'a>> {
         check_params(NAME, params, &["default", "readers", "level_writers"], known::DISPATCHER, &mut load.warnings)?;
         let param = |name: &str| params.iter().find(|param| param.name() == name && !param.is_null());
@@ -38,7 +38,7 @@ impl<'a> DispatcherParams<'a> {
     }
 }
 
-/// Refuses a reader whose object is of another class than its key says.
+/// Refuses a reader if its object's class differs from its key.
 ///
 /// # Errors
 /// `InvalidArgument`, with the place.

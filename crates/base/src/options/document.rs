@@ -1,5 +1,5 @@
-//! Options in JSON and YAML: RocksDB's names as keys, an object for a nested group. Every error stands at the line of
-//! the key or the value it is about.
+//! Options in JSON and YAML: RocksDB's names as keys, an object for a nested group. Every error has the line of its key
+//! or value.
 
 use serde_json::{Map, Value};
 
@@ -13,18 +13,18 @@ use crate::options::tree::{Content, Node};
 
 pub use crate::options::tree::Syntax;
 
-/// Sets what an object names in `group`.
+/// Sets the options of an object in `group`.
 pub(super) fn apply(group: &mut dyn OptionGroup, text: &str, syntax: Syntax, load: &mut Load) -> Result<()> {
     apply_node(group, &Node::read(text, syntax)?, load)
 }
 
-/// The same for JSON that was parsed already.
+/// As [`apply`], for parsed JSON.
 pub(super) fn apply_value(group: &mut dyn OptionGroup, value: &Value, load: &mut Load) -> Result<()> {
     apply_node(group, &Node::from_value(value)?, load)
 }
 
-/// Fills `file` from a document with `DBOptions` and, by family name, `CFOptions`. A family not yet in the file starts as
-/// `new_family` makes it.
+/// Fills `file` from a document with `DBOptions` and, by family name, `CFOptions`. A family not yet in the file starts
+/// from `new_family`.
 pub(super) fn apply_file(
     file: &mut OptionsFile,
     text: &str,
@@ -35,7 +35,7 @@ pub(super) fn apply_file(
     let root = Node::read(text, syntax)?;
     let sections = root.members("DBOptions and CFOptions")?;
     if let Some(Node { content: Content::Map(members), .. }) = root.member("DBOptions") {
-        note_ignore(members, load)?; // whatever stands first
+        note_ignore(members, load)?; // its position does not matter
     }
     for section in sections {
         match section.name() {
@@ -59,17 +59,17 @@ pub fn to_value(group: &dyn OptionGroup) -> Value {
     Value::Object(rows.chain(kept).collect::<Map<_, _>>())
 }
 
-/// Sets every option that an object names.
+/// Sets every option of an object.
 ///
 /// # Errors
-/// `InvalidArgument` or `Unsupported`, with line, column and key. Options before the one to blame are set.
+/// `InvalidArgument` or `Unsupported`, with line, column and key. Options before the failing one stay set.
 pub fn apply_node(group: &mut dyn OptionGroup, node: &Node, load: &mut Load) -> Result<()> {
     let members = node.members(&format!("options of {}", group.title()))?;
     note_ignore(members, load)?;
     members.iter().try_for_each(|member| apply_member(group, member, load))
 }
 
-/// Takes the caller's word on unsupported options, wherever it stands among others.
+/// Reads `ignore_unsupported_options` ahead of the other members: its position does not matter.
 pub fn note_ignore(members: &[Node], load: &mut Load) -> Result<()> {
     for member in members.iter().filter(|member| member.name() == IGNORE_UNSUPPORTED) {
         string::set_flag(&mut load.ignore_unsupported, &member.text()?).map_err(|error| member.locate(error))?;
@@ -77,8 +77,8 @@ pub fn note_ignore(members: &[Node], load: &mut Load) -> Result<()> {
     Ok(())
 }
 
-/// Sets one option, whatever shape its value has: an object is a nested group or an object of a class, a list has its
-/// members joined as option strings have them.
+/// Sets one option from a value of any shape. An object is a nested group or an object of a class; list members are
+/// joined with `:`, as in option strings.
 ///
 /// # Errors
 /// As [`apply_node`].
@@ -104,7 +104,7 @@ pub fn apply_member(group: &mut dyn OptionGroup, member: &Node, load: &mut Load)
     apply_text(group, member, &text, load)
 }
 
-/// Sets the option that `member` names to a text that its value stands for.
+/// Sets the option named by `member` to `text`.
 ///
 /// # Errors
 /// As [`apply_node`].

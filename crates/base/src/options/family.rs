@@ -19,10 +19,10 @@ use crate::options::table_factory::TableFactory;
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
-/// Level 0, a level for what is compacted, and the one that is kept for ingests from behind.
+/// Level 0, a level for compaction output, and the last level reserved for `ingest_behind`.
 const BEHIND_LEVELS_MIN: usize = 3;
 
-/// The newest version of block-based tables that is written.
+/// The newest written version of block-based tables.
 const FORMAT_VERSION_WRITTEN_MAX: u32 = 5;
 
 option_table! {
@@ -117,7 +117,7 @@ impl FamilyOptions {
         self.prefix_extractor.clone()
     }
 
-    /// Whether the caller supplied the filter, or the factory of filters, of that name.
+    /// True if the caller supplied the filter or filter factory called `name`.
     fn has_filter(&self, option: &str, name: &str) -> bool {
         let (filter, factory) = (&self.compaction_filter, &self.compaction_filter_factory);
         match option {
@@ -127,7 +127,7 @@ impl FamilyOptions {
         }
     }
 
-    /// Whether compactions may drop or change values.
+    /// True if compactions may drop or change values.
     pub fn has_compaction_filter(&self) -> bool {
         self.compaction_filter.is_some() || self.compaction_filter_factory.is_some()
     }
@@ -138,7 +138,7 @@ impl FamilyOptions {
         self.compaction_filter.clone().or_else(made)
     }
 
-    /// The compression of `level`'s tables; `bottommost` where no deeper level holds any.
+    /// The compression of `level`'s tables; `bottommost` if no deeper level holds tables.
     pub fn compression_at(&self, level: usize, bottommost: bool) -> CompressionKind {
         if bottommost && self.bottommost_compression != CompressionKind::Disable {
             return self.bottommost_compression;
@@ -146,7 +146,7 @@ impl FamilyOptions {
         self.compression_per_level.at(level).unwrap_or(self.compression)
     }
 
-    /// Bytes that one compaction takes in at most, with 0 resolved.
+    /// Most input bytes of one compaction, with 0 resolved.
     pub fn max_compaction_bytes(&self) -> u64 {
         match self.max_compaction_bytes {
             0 => self.target_file_size_base.saturating_mul(25),
@@ -154,7 +154,7 @@ impl FamilyOptions {
         }
     }
 
-    /// Resolves what contradicts itself the way RocksDB does, and says what was changed.
+    /// Resolves contradictory options like RocksDB, and returns a list of changes.
     pub fn settle(&mut self) -> Vec<String> {
         let mut changes = Vec::new();
         if self.table.format_version > FORMAT_VERSION_WRITTEN_MAX {
@@ -202,7 +202,7 @@ impl FamilyOptions {
     }
 
     /// # Errors
-    /// `InvalidArgument` or `Unsupported`: a value that cannot be honoured, named.
+    /// `InvalidArgument` or `Unsupported`: a value out of bounds or unsupported, named.
     pub fn validate(&self) -> Result<()> {
         string::check_bounds(self)?;
         string::check_bounds(&self.table)?;

@@ -4,13 +4,13 @@ use crate::error::{Error, Result};
 use crate::options::row::{Load, Setting};
 use crate::options::string;
 
-/// Bits per key where a policy is named without saying how many.
+/// Bits per key for a policy without a number.
 const BITS_PER_KEY_DEFAULT: f64 = 10.0;
 
-/// More bits than this no longer lower the false positives that the format's 30 probes allow.
+/// More bits do not lower the false positive rate: the format has 30 probes at most.
 const BITS_PER_KEY_MAX: f64 = 100.0;
 
-/// Which filter tables get: none, or a bloom filter of so many bits per key.
+/// Filter of tables: none, or a bloom filter with a number of bits per key.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FilterPolicy {
     pub bits_per_key: Option<f64>,
@@ -23,8 +23,8 @@ impl FilterPolicy {
         FilterPolicy { bits_per_key: Some(bits_per_key) }
     }
 
-    /// Reads RocksDB's spellings. A ribbon filter becomes a bloom filter with as many bits: ribbon filters are read and not
-    /// written. Spellings: `nullptr`, `bloomfilter:10:false`, `rocksdb.BuiltinBloomFilter`, and those in `{id=...}`.
+    /// Reads RocksDB's spellings. A ribbon filter becomes a bloom filter with as many bits: ribbon filters are read and
+    /// not written. Spellings: `nullptr`, `bloomfilter:10:false`, `rocksdb.BuiltinBloomFilter`, also in `{id=...}`.
     ///
     /// # Errors
     /// `InvalidArgument`: unknown.
@@ -64,7 +64,7 @@ impl FilterPolicy {
 /// RocksDB's names of ribbon filters.
 const RIBBON: [&str; 2] = ["ribbonfilter", "rocksdb.RibbonFilter"];
 
-/// Whether a text that [`FilterPolicy::parse`] reads asks for a ribbon filter.
+/// True if `text` asks for a ribbon filter.
 fn is_ribbon(text: &str) -> bool {
     string::object_id(text).is_ok_and(|(id, _)| RIBBON.contains(&id.split(':').next().unwrap_or(id)))
 }

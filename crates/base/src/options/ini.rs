@@ -1,8 +1,8 @@
 //! RocksDB's OPTIONS files.
 //!
 //! A file is sections (`[DBOptions]`, `[CFOptions "name"]`, ...) of `name=value` lines; `#` begins a comment. RocksDB
-//! refuses a file with a name it does not know, so what only Spillway knows stands in sections of its own
-//! (`[Spillway/DBOptions]`, ...), and a file written for RocksDB has none of those.
+//! refuses a file with an unknown name, so Spillway's own options have their own sections (`[Spillway/DBOptions]`,
+//! ...). A file written for RocksDB has no such sections.
 
 use crate::error::{Error, Result};
 use crate::options::document::{self, Syntax};
@@ -10,19 +10,19 @@ use crate::options::kept::{self, Kept};
 use crate::options::row::{Home, Load, OptionGroup};
 use crate::options::{DbOptions, FamilyOptions, string};
 
-/// The version in files we write: every name in them was known to that RocksDB.
+/// The version in written files: this RocksDB knows every name in them.
 const ROCKSDB_VERSION: &str = "7.8.3";
 const FILE_VERSION: &str = "1.1";
 
-/// Families a file can describe. RocksDB has no limit; this bounds what a damaged file can make us build.
+/// Most families in a file. RocksDB has no limit; this one bounds the memory for a damaged file.
 const FAMILIES_MAX: usize = 1 << 16;
 
-/// Sections of table formats that are not written here. The family's `table_factory` names the format, and says so.
+/// Sections of table formats not written here. The family's `table_factory` names the format and warns.
 const TABLES_ELSEWHERE: [&str; 2] = ["TableOptions/PlainTable", "TableOptions/CuckooTable"];
 
 const DEFAULT_FAMILY: &str = "default";
 
-/// Who is to read a file.
+/// The reader of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
     Spillway,
@@ -30,8 +30,8 @@ pub enum Audience {
     RocksDb,
 }
 
-/// Makes the options that a family starts from before the file's are applied: the place to supply a comparator, merge
-/// operator or prefix extractor that the file only names.
+/// Makes a family's initial options, before the file's are applied. Supply comparators, merge operators and prefix
+/// extractors here: the file only names them.
 pub type NewFamily<'a> = &'a dyn Fn(&str) -> FamilyOptions;
 
 /// The options of a database and its families.
@@ -43,9 +43,9 @@ pub struct OptionsFile {
 }
 
 impl OptionsFile {
-    /// Reads an OPTIONS file, ours or RocksDB's, over `db` and what `new_family` makes. Returns warnings too: options that
-    /// have no effect or another than they say and, under `ignore_unknown_options`, unknown ones. Where `db` says
-    /// `ignore_unsupported_options`, those that change what is stored, kept or found are among them.
+    /// Reads an OPTIONS file, ours or RocksDB's, over `db` and the results of `new_family`. Also returns warnings:
+    /// options without effect or with another meaning and, under `ignore_unknown_options`, unknown ones. If `db` sets
+    /// `ignore_unsupported_options`, options that change the data stored, kept or found only warn.
     ///
     /// # Errors
     /// `InvalidArgument` or `Unsupported`, with the line; the caller adds the path.
@@ -59,7 +59,7 @@ impl OptionsFile {
         OptionsFile::read_by(text, db, new_family, load)
     }
 
-    /// As [`read`](Self::read); what [`review`](super::kept::review) refuses is kept.
+    /// As [`read`](Self::read), but keeps unsupported options for [`review`](super::kept::review) to refuse.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -190,7 +190,7 @@ impl OptionsFile {
     }
 }
 
-/// Where a reader stands.
+/// The current section of a reader.
 enum Section {
     None,
     Skipped,
@@ -201,7 +201,7 @@ enum Section {
 }
 
 impl Section {
-    /// The sections that may follow a family's own.
+    /// The sections allowed after a family's `CFOptions` section.
     fn of_family(title: &str, name: &str) -> Option<Section> {
         match title {
             "Spillway/CFOptions" => Some(Section::Family(name.to_string())),
@@ -261,14 +261,14 @@ pub fn write(db: &DbOptions, families: &[(&str, &FamilyOptions)], audience: Audi
     text
 }
 
-/// RocksDB 7.8 does not know every name that is kept.
+/// Drops kept options: RocksDB 7.8 does not know all of their names.
 fn without_kept(family: &FamilyOptions) -> FamilyOptions {
     let mut family = family.clone();
     [&mut family.kept, &mut family.table.kept, &mut family.compression_opts.kept].into_iter().for_each(Kept::clear);
     family
 }
 
-/// Empty values are left out: they are defaults, and RocksDB's parser does not take them everywhere.
+/// Omits empty values: they are defaults, and RocksDB's parser rejects some of them.
 fn write_section(text: &mut String, header: &str, group: &dyn OptionGroup, home: Home) {
     text.push_str(&format!("\n{header}\n"));
     for (row, setting) in group.settings() {

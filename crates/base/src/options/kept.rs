@@ -1,5 +1,5 @@
-//! Values of options that have no effect here, or another one than they say: kept for getters, told once when a database
-//! is opened, and refused then where an option changes what is stored, kept or found.
+//! Values of options without effect here, or with another meaning. Kept for getters. Opening a database warns once, or
+//! refuses an option if it changes the data stored, kept or found.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use crate::options::known::{Changes, IGNORE_UNSUPPORTED};
 use crate::options::row::{Load, OptionGroup};
 use crate::options::string;
 
-/// Texts by option, as option strings have them: names that have no effect here, and options of ours that were given a
-/// value which has another one.
+/// Texts by option, in option string syntax: names without effect here, and our own options set to a value with another
+/// meaning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept(BTreeMap<String, String>);
 
@@ -35,8 +35,8 @@ impl Kept {
     }
 }
 
-/// What an OPTIONS file and option strings say beside the rows: options that only change how something is done. Others
-/// describe nothing that is there.
+/// Kept options to write to OPTIONS files and option strings, beside the rows. [`Changes::How`] only: the rest describe
+/// nothing in the database.
 pub(super) fn written(group: &dyn OptionGroup) -> Vec<(&str, String)> {
     let only_how = |name: &str| {
         let row = group.unhonoured().iter().find(|row| row.name == name);
@@ -46,14 +46,13 @@ pub(super) fn written(group: &dyn OptionGroup) -> Vec<(&str, String)> {
     group.kept().iter().filter(|(name, _)| only_how(name)).map(|(name, text)| (name, braced(text))).collect()
 }
 
-/// Looks at what a group keeps, and at options that are taken for others. Returns what is to be told of it, nested groups
-/// included.
+/// Checks a group's kept options, and options taken with another meaning. Returns warnings, nested groups included.
 ///
 /// # Errors
-/// `Unsupported` or `InvalidArgument`, naming the option: it changes what is stored, kept or found, and
+/// `Unsupported` or `InvalidArgument`, naming the option: it changes the data stored, kept or found, and
 /// `ignore_unsupported` is false.
 pub fn review<G: OptionGroup + Clone>(group: &G, ignore_unsupported: bool) -> Result<Vec<String>> {
-    // Numbers out of bounds were set by those who cannot be refused them.
+    // Out-of-bounds numbers were already accepted, from files RocksDB may have written.
     let mut load = Load { ignore_unsupported, adopting: true, ..Load::default() };
     review_into(&mut group.clone(), &mut load)?;
     Ok(load.warnings)
@@ -78,7 +77,7 @@ fn review_into(scratch: &mut dyn OptionGroup, load: &mut Load) -> Result<()> {
     Ok(())
 }
 
-/// Takes the word of the caller that unsupported options may have no effect, wherever it stands among others.
+/// Reads `ignore_unsupported_options` ahead of all pairs: its position does not matter.
 pub(super) fn note_ignore<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>, load: &mut Load) -> Result<()> {
     for (_, text) in pairs.into_iter().filter(|(name, _)| *name == IGNORE_UNSUPPORTED) {
         string::set_flag(&mut load.ignore_unsupported, text)?;

@@ -1,38 +1,38 @@
-//! Names of RocksDB's options (7.8 to 11.9) that have no effect here, with RocksDB's defaults. A value that differs is
-//! taken, kept and told of where the option only changes how something is done. It is refused where the option changes
-//! what is stored, kept or found.
+//! RocksDB options (7.8 to 11.9) without effect here, with RocksDB's defaults. A differing value is kept with a warning
+//! if the option only changes how something is done. It is refused if the option changes the data stored, kept or
+//! found.
 
 use crate::error::{Error, Result};
 use crate::options::string;
 use crate::options::tree::{Content, Node};
 
-/// An option that is known and not honoured.
+/// A known option without effect.
 #[derive(Debug)]
 pub struct Unhonoured {
     pub name: &'static str,
-    /// RocksDB's defaults over its versions. Empty where the value means nothing without another option that is warned
-    /// about, or where the default depends on the machine.
+    /// RocksDB's defaults across versions. Empty if the value only matters with another option, warned about there, or
+    /// if the default depends on the machine.
     pub defaults: &'static [&'static str],
     pub changes: Changes,
 }
 
-/// What an option changes for a caller.
+/// An option's effect for a caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Changes {
     /// Only how something is done: speed, memory, checks, the layout of files.
     How,
-    /// Nothing any more: an option of Spillway's that an earlier version had. It is read, told of, and not written.
+    /// Nothing: a retired Spillway option. Read with a warning, never written.
     Nothing,
-    /// What is stored, kept or found. The text says what is missing here, and what to do instead.
+    /// The data stored, kept or found. The text names the missing feature and the alternative.
     What(&'static str),
 }
 
-/// The name by which a caller accepts that unsupported options have no effect: in option strings, in sets of options of a
+/// With this option a caller accepts unsupported options without effect. Valid in option strings, in option groups of a
 /// document, and as a field of `DbOptions`.
 pub const IGNORE_UNSUPPORTED: &str = "ignore_unsupported_options";
 
 impl Unhonoured {
-    /// The error for a value that cannot be passed over.
+    /// The error for a value with an unsupported effect.
     pub fn refusal(&self, text: &str, says: &str) -> Error {
         let option = format!("option `{}={text}`", self.name);
         Error::unsupported(format!(
@@ -41,13 +41,13 @@ impl Unhonoured {
         ))
     }
 
-    /// True where `text` says what RocksDB does anyway.
+    /// True if `text` is a RocksDB default.
     pub fn is_default(&self, text: &str) -> bool {
         self.defaults.is_empty() || self.defaults.iter().any(|default| says_the_same(default, text))
     }
 }
 
-/// Numbers are compared as numbers, and the members of a group one by one: versions differ in which they write.
+/// Compares numbers by value, and groups member by member: RocksDB versions write different members.
 fn says_the_same(default: &str, text: &str) -> bool {
     if let (Ok(a), Ok(b)) = (default.parse::<f64>(), text.parse::<f64>()) {
         return a == b;
@@ -58,8 +58,8 @@ fn says_the_same(default: &str, text: &str) -> bool {
     given.iter().all(|pair| known.contains(pair))
 }
 
-/// Refuses parameters of the class `title` that are neither in `own` nor in `unhonoured`, and warns of the latter where
-/// they say something that is not done anyway.
+/// Refuses parameters of the class `title` outside `own` and `unhonoured`. Warns about `unhonoured` parameters with a
+/// non-default value.
 ///
 /// # Errors
 /// `InvalidArgument`, with the place.
@@ -83,17 +83,17 @@ pub fn check_params(
     Ok(())
 }
 
-/// A row that only changes how something is done.
+/// A row for an option of [`Changes::How`].
 pub const fn how(name: &'static str, defaults: &'static [&'static str]) -> Unhonoured {
     Unhonoured { name, defaults, changes: Changes::How }
 }
 
-/// A row that changes what is stored, kept or found.
+/// A row for an option of [`Changes::What`].
 const fn what(name: &'static str, defaults: &'static [&'static str], says: &'static str) -> Unhonoured {
     Unhonoured { name, defaults, changes: Changes::What(says) }
 }
 
-/// An option that Spillway once had.
+/// A row for a retired Spillway option.
 const fn retired(name: &'static str, defaults: &'static [&'static str]) -> Unhonoured {
     Unhonoured { name, defaults, changes: Changes::Nothing }
 }
@@ -102,7 +102,7 @@ const COMPRESSION_OPTS: &str = "checksum=false;max_dict_buffer_bytes=0;enabled=f
     max_compressed_bytes_per_kb=896;parallel_threads=1;zstd_max_train_bytes=0;level=32767;use_zstd_dict_trainer=true;\
     strategy=0;window_bits=-14;";
 
-/// RocksDB's word for "as the compaction style has it".
+/// RocksDB's value for "default of the compaction style".
 const BY_STYLE: &str = "18446744073709551614";
 
 const METADATA_CACHE_OPTIONS: &str =
@@ -276,7 +276,7 @@ pub static FAMILY: &[Unhonoured] = &[
     how("paranoid_memory_checks", &["false"]),
     what(
         "periodic_compaction_seconds",
-        // The last is what RocksDB makes of BY_STYLE with universal compaction and with compaction filters.
+        // RocksDB resolves BY_STYLE to the last with universal compaction and with compaction filters.
         &["0", BY_STYLE, "2592000"],
         "tables are not compacted for their age, so that deleted and filtered data may stay; call compact_range from time to time",
     ),
@@ -342,7 +342,7 @@ pub static TABLE: &[Unhonoured] = &[
 pub static COMPRESSION: &[Unhonoured] = &[
     how("strategy", &["0"]),
     how("parallel_threads", &["1"]),
-    // Says whether bottommost_compression_opts count; compression_opts always do.
+    // Only affects bottommost_compression_opts; compression_opts always count.
     how("enabled", &["false", "true"]),
     how("max_dict_buffer_bytes", &["0"]),
     how("use_zstd_dict_trainer", &["true"]),
@@ -363,7 +363,7 @@ pub static DISPATCHER: &[Unhonoured] = &[
 
 /// Of ToplingDB's `CSPPMemTabTable`.
 pub static CONVERTED_TABLE: &[Unhonoured] = &[
-    // Names a memtable whose statistics tables count in.
+    // Names the memtable for the tables' statistics.
     how("sst_reader", &[]),
 ];
 

@@ -11,8 +11,8 @@ use crate::options::string;
 use crate::options::table_kind::class_and_params;
 use crate::options::tree::Node;
 
-/// Which memtable a family has, as the memtables' registry reads it: `trie`, `skip_list:16`, `cspp:{"mem_cap":"16G"}`,
-/// `{id=SkipListFactory;lookahead=0;}`. Only the registry knows which names and parameters there are.
+/// A family's memtable, in the syntax of the memtable registry: `trie`, `skip_list:16`, `cspp:{"mem_cap":"16G"}`,
+/// `{id=SkipListFactory;lookahead=0;}`. The registry alone validates names and parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemtableChoice(String);
 
@@ -23,10 +23,10 @@ impl Default for MemtableChoice {
 }
 
 impl MemtableChoice {
-    /// The choice that an object makes: `{class: NAME, params: {...}}`, as ToplingDB has it, or `{NAME: {...}}`.
+    /// Reads a choice from an object: `{class: NAME, params: {...}}`, as in ToplingDB, or `{NAME: {...}}`.
     ///
     /// # Errors
-    /// `InvalidArgument`, with the place: an object of another shape.
+    /// `InvalidArgument`, with the place: a malformed object.
     pub fn from_object(node: &Node) -> Result<MemtableChoice> {
         let (_, name, params) = class_and_params(node, "memtable")?;
         Ok(MemtableChoice::of_class(&name, params))
@@ -86,7 +86,7 @@ impl Setting for MemtableChoice {
         string::escape(&self.0)
     }
 
-    /// The braces around `{id=NAME;...}` belong to the option where an option string has taken them off.
+    /// Restores the braces of `{id=NAME;...}`, stripped by option strings.
     fn set(&mut self, text: &str, _load: &mut Load) -> Result<()> {
         let text = string::unescape(text.trim());
         self.0 = if text.starts_with("id=") { format!("{{{text}}}") } else { text };

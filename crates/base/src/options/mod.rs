@@ -1,9 +1,9 @@
 //! Options: one table of rows per struct ([`row`]), read and written as option strings, JSON, YAML and RocksDB's OPTIONS
 //! files.
 //!
-//! Nothing is ignored in silence: an unknown name is an error (or, on request, a warning). An option of RocksDB's that has
-//! no effect here ([`known`]) is kept and told of where it only changes how something is done; where it changes what is
-//! stored, kept or found, it is an error, unless the caller says `ignore_unsupported_options`.
+//! No option is ignored silently: an unknown name is an error (or, on request, a warning). A RocksDB option without
+//! effect here ([`known`]) is kept with a warning if it only changes how something is done. If it changes the data
+//! stored, kept or found, it is an error unless the caller sets `ignore_unsupported_options`.
 
 mod apply;
 mod choices;

@@ -1,7 +1,7 @@
 //! Reading JSON and YAML with positions. Keeps B2: size, depth, texts, values and repetitions are bounded.
 //!
-//! YAML values carry their positions ([`Spanned`]); of JSON, every value is first taken as a slice of the text
-//! ([`RawValue`]), which tells the position, and then read.
+//! YAML values carry their positions ([`Spanned`]). A JSON value is first taken as a slice of the text ([`RawValue`])
+//! for its position, and then parsed.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use serde_saphyr::options::AliasLimits;
 use crate::error::{Error, Result};
 use crate::options::tree::Place;
 
-/// The longest document that is read, in bytes.
+/// The longest accepted document, in bytes.
 pub const DOCUMENT_BYTES_MAX: usize = 4 << 20;
 
 /// The deepest nesting of lists and objects: options need seven.
@@ -23,13 +23,13 @@ const DEPTH_MAX: usize = 32;
 /// Keys, values and brackets of a YAML document.
 const YAML_EVENTS_MAX: usize = 500_000;
 
-/// What YAML's aliases may repeat, in keys, values and brackets. Times [`TEXT_BYTES_MAX`] it is 64 MiB.
+/// Most keys, values and brackets repeated by YAML aliases. Times [`TEXT_BYTES_MAX`] it is 64 MiB.
 const YAML_REPEATED_MAX: usize = 4096;
 
 /// The longest key or value in bytes: paths have at most 4096.
 const TEXT_BYTES_MAX: usize = 16 << 10;
 
-/// Which syntax a document is in.
+/// The syntax of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     Json,
@@ -37,7 +37,7 @@ pub enum Syntax {
 }
 
 impl Syntax {
-    /// By a file name's end: `.json`, `.yaml`, `.yml`, in any case.
+    /// By file extension: `.json`, `.yaml`, `.yml`, in any case.
     pub fn of_file(path: &std::path::Path) -> Option<Syntax> {
         match path.extension()?.to_str()?.to_ascii_lowercase().as_str() {
             "json" => Some(Syntax::Json),
@@ -75,7 +75,7 @@ pub(super) fn read(text: &str, syntax: Syntax) -> Result<Raw> {
     }
 }
 
-/// A parser's message without the position that it ends in, and that position in our words.
+/// Removes the position at the end of a parser's message and prefixes `place` instead.
 fn at_place(place: Option<Place>, message: &str) -> Error {
     let message = message.rsplit_once(" at line ").map_or(message, |(before, _)| before);
     place.unwrap_or_default().locate(Error::invalid_argument(message))
@@ -212,7 +212,7 @@ impl<'de> Deserialize<'de> for Name {
 /// Reads JSON from the front to the back, counting lines on the way.
 struct JsonReader<'a> {
     text: &'a str,
-    /// How far lines and columns were counted, in bytes.
+    /// Bytes counted into lines and columns so far.
     offset: usize,
     at: Place,
 }
@@ -226,7 +226,7 @@ impl<'a> JsonReader<'a> {
         self.value(whole, 0)
     }
 
-    /// The place of a slice of the text. Slices are asked for in the order in which they stand there.
+    /// The place of a slice of the text. Call in text order only.
     fn place(&mut self, slice: &RawValue) -> Place {
         let offset = slice.get().as_ptr().addr().saturating_sub(self.text.as_ptr().addr());
         for c in self.text.get(self.offset..offset).unwrap_or_default().chars() {
@@ -270,7 +270,7 @@ impl<'a> JsonReader<'a> {
     }
 }
 
-/// An object's keys and values as they stand in the text.
+/// An object's raw keys and values, in text order.
 struct RawMembers<'a>(Vec<(&'a RawValue, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for RawMembers<'de> {
@@ -298,7 +298,7 @@ impl<'de> Deserialize<'de> for RawMembers<'de> {
 }
 
 impl Raw {
-    /// A value from elsewhere, without places.
+    /// Wraps a parsed value, without places.
     pub(super) fn from_value(value: &Value, depth: usize) -> Result<Raw> {
         let nowhere = Place::default();
         let content = match value {

@@ -1,8 +1,8 @@
-//! What a row of an options table is, and the macro that turns rows into a struct.
+//! Rows of an options table, and the macro to turn rows into a struct.
 //!
-//! A row names a field, its type, default, bounds, home and whether it can change at run time. From it follow the
-//! struct's field, `Default`, validation, every syntax ([`string`](super::string), [`ini`](super::ini),
-//! [`document`](super::document)) and the documentation. The syntaxes see a struct only as an [`OptionGroup`].
+//! A row names a field, its type, default, bounds, home and mutability at run time. It yields the struct's field,
+//! `Default`, validation, every syntax ([`string`](super::string), [`ini`](super::ini), [`document`](super::document))
+//! and the documentation. The syntaxes see a struct only as an [`OptionGroup`].
 
 use serde_json::Value;
 
@@ -11,16 +11,16 @@ use crate::options::kept::Kept;
 use crate::options::known::Unhonoured;
 use crate::options::tree::Node;
 
-/// Where a row is written in an OPTIONS file.
+/// Location of a row in an OPTIONS file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// Under RocksDB's name, which RocksDB 7.8 already knew.
+    /// Under RocksDB's name, known since RocksDB 7.8 at the latest.
     RocksDb,
-    /// In a section that only Spillway reads; left out of exports. Read wherever it stands.
+    /// In a section for Spillway only; left out of exports. Read in any section.
     Spillway,
     /// A group with a section of its own.
     Section,
-    /// Nowhere: what a caller says of one opening.
+    /// Never written: applies to a single open.
     Unwritten,
 }
 
@@ -31,7 +31,7 @@ pub enum Change {
     Mutable,
 }
 
-/// The numbers a row accepts, both ends included.
+/// The range of accepted numbers, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
     pub min: f64,
@@ -50,12 +50,12 @@ pub(super) const fn at_least(min: f64) -> Bounds {
 }
 
 impl Bounds {
-    /// False for what is no number (NaN) too.
+    /// False for NaN too.
     pub fn contains(&self, number: f64) -> bool {
         (self.min..=self.max).contains(&number)
     }
 
-    /// "1 to 64", "at least 1", or "" where anything goes.
+    /// "1 to 64", "at least 1", or "" if unbounded.
     pub fn describe(&self) -> String {
         match (self.min.is_finite(), self.max.is_finite()) {
             (true, true) => format!("{} to {}", self.min, self.max),
@@ -69,7 +69,7 @@ impl Bounds {
 /// The constant part of a row. Its value is a [`Setting`].
 #[derive(Debug)]
 pub struct Row {
-    /// RocksDB's name, or ours where RocksDB has no such option.
+    /// RocksDB's name, or ours if RocksDB has no such option.
     pub name: &'static str,
     pub doc: &'static str,
     pub bounds: Bounds,
@@ -77,57 +77,57 @@ pub struct Row {
     pub change: Change,
 }
 
-/// How option text is taken in, and what was noticed on the way.
+/// Modes for reading option text, and collected warnings.
 #[derive(Debug, Default)]
 pub struct Load {
-    /// Names that nobody knows become warnings instead of errors.
+    /// Unknown names become warnings instead of errors.
     pub ignore_unknown_options: bool,
-    /// A file that RocksDB may have written is being read: numbers out of bounds become the nearest that are not.
+    /// The text may come from RocksDB: out-of-bounds numbers are clamped, with a warning.
     pub adopting: bool,
     /// Unsupported options become warnings instead of errors, and have no effect.
     pub ignore_unsupported: bool,
-    /// Unsupported options are kept. The caller has them refused later, by [`review`](super::kept::review).
+    /// Unsupported options are kept. The caller refuses them later by [`review`](super::kept::review).
     pub defers_refusal: bool,
-    /// The database is open: rows that are [`Change::Fixed`] are refused.
+    /// The database is open: [`Change::Fixed`] rows are refused.
     pub running: bool,
-    /// Options that have no effect, or another than they say, and unknown names that were skipped.
+    /// Options without effect or with another meaning, and skipped unknown names.
     pub warnings: Vec<String>,
 }
 
-/// A value that a row can hold.
+/// The value of a row.
 pub trait Setting {
     /// The type, for documentation ("bool", "size", or the names of an enum).
     fn kind(&self) -> String;
 
-    /// As it stands in an option string: escaped, nested groups in braces.
+    /// The option string form: escaped, nested groups in braces.
     fn text(&self) -> String;
 
     /// # Errors
-    /// `InvalidArgument`: what is wrong with the text; the caller adds the option's name. The value may be half changed
-    /// then (a group's earlier members): whoever needs all or nothing sets a copy.
+    /// `InvalidArgument`: bad text; the caller adds the option's name. A group's earlier members stay changed; set a
+    /// copy for all or nothing.
     fn set(&mut self, text: &str, load: &mut Load) -> Result<()>;
 
-    /// As it stands in JSON.
+    /// The JSON form.
     fn value(&self) -> Value {
         Value::String(self.text())
     }
 
-    /// What bounds are compared with.
+    /// The number to compare with the bounds.
     fn number(&self) -> Option<f64> {
         None
     }
 
-    /// What is done instead, where the value is taken and has another meaning here.
+    /// The actual meaning, if it differs from RocksDB's.
     fn remark(&self) -> Option<String> {
         None
     }
 
-    /// True where the text is the user's own, so that it is escaped in option strings but not in JSON.
+    /// True for free text: escaped in option strings but not in JSON.
     fn is_free_text(&self) -> bool {
         false
     }
 
-    /// Takes an object of a document; `None` where the option has no such form.
+    /// Sets the value from an object of a document; `None` if the option has no object form.
     fn set_object(&mut self, _node: &Node, _load: &mut Load) -> Option<Result<()>> {
         None
     }
@@ -151,21 +151,21 @@ pub trait OptionGroup {
 
     fn find_mut(&mut self, name: &str) -> Option<(&'static Row, &mut dyn Setting)>;
 
-    /// Names that RocksDB accepts here and Spillway has no use for.
+    /// RocksDB's names without effect in Spillway.
     fn unhonoured(&self) -> &'static [Unhonoured];
 
-    /// What was set and has no effect.
+    /// Options set without effect, or with another meaning.
     fn kept(&self) -> &Kept;
 
     fn kept_mut(&mut self) -> &mut Kept;
 
-    /// Whether the caller supplied the object that an unhonoured option names.
+    /// True if the caller supplied the object named by an unhonoured option.
     fn has_supplied(&self, _name: &str, _text: &str) -> bool {
         false
     }
 }
 
-/// A row as documentation shows it.
+/// A row for documentation.
 #[derive(Clone, Debug)]
 pub struct Documented {
     pub name: &'static str,
@@ -192,7 +192,7 @@ pub fn rows<G: OptionGroup + Default>() -> Vec<Documented> {
     defaults.settings().into_iter().map(describe).collect()
 }
 
-/// A row's name: the field's, unless the row says `as "name"`.
+/// A row's name: the field's, unless overridden by `as "name"`.
 macro_rules! row_name {
     ($field:ident) => {
         stringify!($field)
@@ -209,7 +209,7 @@ macro_rules! row_name {
 /// field as "name": Type = default, bounds, Home, Change;
 /// ```
 ///
-/// `as "name"` is left out where the field already has the option's name. After `beside`, fields that are no options.
+/// `as "name"` is only needed if the option's name is not the field's. Fields after `beside` are not options.
 macro_rules! option_table {
     (
         $(#[doc = $about:literal])+
@@ -225,7 +225,7 @@ macro_rules! option_table {
         pub struct $Group {
             $( $(#[doc = $doc])+ pub $field: $type, )+
             $($( $(#[doc = $side_doc])+ pub $side: $side_type, )+)?
-            /// What was set and has no effect, for getters and the event log.
+            /// Options set without effect or with another meaning, for getters and the event log.
             pub kept: $crate::options::kept::Kept,
         }
 

@@ -1,4 +1,4 @@
-//! The plain types that rows hold, and the extension points that are chosen by name.
+//! Plain types of rows, and extension points chosen by name.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ impl Setting for bool {
     }
 }
 
-/// Splits a size suffix off: `64M` is 64 and 2^20. `K`, `M`, `G` and `T`, in either case.
+/// Splits off a size suffix: `64M` is 64 and 2^20. `K`, `M`, `G` and `T`, in either case.
 fn split_suffix(text: &str) -> (&str, i128) {
     let shift = match text.bytes().last().map(|byte| byte.to_ascii_uppercase()) {
         Some(b'K') => 10,
@@ -93,7 +93,7 @@ impl Setting for f64 {
         "number".to_string()
     }
 
-    /// Six decimals, as RocksDB writes, or as many as it takes to read the same number again.
+    /// Six decimals, like RocksDB, or more if needed to round-trip.
     fn text(&self) -> String {
         let six = format!("{self:.6}");
         if six.parse() == Ok(*self) { six } else { self.to_string() }
@@ -137,8 +137,8 @@ impl Setting for String {
     }
 }
 
-/// By the built-in orders' names; the name of the order already set is accepted as well, so that a caller can supply a
-/// comparator of its own before the options that name it are read.
+/// Accepts the built-in orders' names and the name of the order already set. A caller supplies its own comparator
+/// before reading options with its name.
 impl Setting for UserOrder {
     fn kind(&self) -> String {
         "comparator".to_string()

@@ -1,8 +1,8 @@
 //! RocksDB's option strings: `a=1;b={c=2;d=3};e=4`.
 //!
-//! A value ends at the next `;` outside braces. A value that opens with a brace ends with the brace that closes it.
-//! A backslash takes the next character literally (`\n` and `\r` stand for line ends); it is resolved only where the value
-//! is text, so that nested groups keep theirs.
+//! A value ends at the next `;` outside braces. A value with an opening brace ends at the matching brace. A backslash
+//! makes the next character literal (`\n` and `\r` are line ends). Escapes are only resolved in text values, so nested
+//! groups keep theirs.
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::kept;
@@ -10,17 +10,17 @@ use crate::options::known::{Changes, IGNORE_UNSUPPORTED, Unhonoured};
 use crate::options::row::{Bounds, Change, Home, Load, OptionGroup, Row, Setting};
 use crate::options::suggest::nearest;
 
-/// Deepest nesting of braces; nothing in RocksDB goes beyond three.
+/// Deepest nesting of braces; RocksDB needs three at most.
 const DEPTH_MAX: usize = 16;
 
 fn malformed(text: &str, why: &str) -> Error {
     Error::invalid_argument(format!("{why} in `{text}`"))
 }
 
-/// The `name=value` pairs of an option string, values still escaped, outer braces taken off.
+/// The `name=value` pairs of an option string, values still escaped, without outer braces.
 ///
 /// # Errors
-/// `InvalidArgument`: a name without value, braces that do not match, or something behind a closing brace.
+/// `InvalidArgument`: a name without value, unbalanced braces, or text behind a closing brace.
 pub fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
     let mut pairs = Vec::new();
     for item in split_items(strip_braces(text.trim())?)? {
@@ -67,7 +67,7 @@ fn split_items(text: &str) -> Result<Vec<&str>> {
     Ok(items)
 }
 
-/// Takes off the pair of braces around `text`, where the first brace's partner is the last character.
+/// Strips the braces around `text`, if any. They must enclose all of it.
 fn strip_braces(text: &str) -> Result<&str> {
     if !text.starts_with('{') {
         return Ok(text);
@@ -106,7 +106,7 @@ pub(crate) fn object_id(text: &str) -> Result<(&str, Vec<(&str, &str)>)> {
     Ok((id, members))
 }
 
-/// Protects what would end or comment out a value.
+/// Escapes characters with a meaning in option strings and OPTIONS files.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for (i, c) in text.char_indices() {
@@ -151,7 +151,7 @@ pub(crate) fn set(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mu
     set_unknown(group, name, text, load)
 }
 
-/// Sets the option of a row of `group`. The caller names it in errors.
+/// Sets the option of a row of `group`. The caller adds the option's name to errors.
 pub(super) fn set_row(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
     let Some((row, setting)) = group.find_mut(name) else { return Ok(()) };
     if load.running && row.change == Change::Fixed {
@@ -172,7 +172,7 @@ pub(super) fn set_row(group: &mut dyn OptionGroup, name: &str, text: &str, load:
         }
     };
     if setting.group().is_some() {
-        return Ok(()); // its members were told of
+        return Ok(()); // its members have already warned
     }
     load.warnings.iter_mut().skip(warned).for_each(|warning| *warning = format!("option `{name}`: {warning}"));
     match means_another {
@@ -182,7 +182,7 @@ pub(super) fn set_row(group: &mut dyn OptionGroup, name: &str, text: &str, load:
     Ok(())
 }
 
-/// Refuses a number out of a row's bounds. One from a file that RocksDB may have written becomes the nearest within.
+/// Refuses a number out of a row's bounds. With `load.adopting` it is clamped instead, with a warning.
 fn stay_in_bounds(row: &Row, setting: &mut dyn Setting, text: &str, load: &mut Load) -> Result<()> {
     let Err(error) = in_bounds(row.bounds, setting) else { return Ok(()) };
     let number = setting.number().filter(|number| load.adopting && number.is_finite());
@@ -193,8 +193,8 @@ fn stay_in_bounds(row: &Row, setting: &mut dyn Setting, text: &str, load: &mut L
     Ok(())
 }
 
-/// What becomes of an option that no row has. RocksDB's are kept, or refused where they change what is stored, kept or
-/// found; others are errors.
+/// Handles an option without a row. RocksDB's are kept, or refused if they change the data stored, kept or found;
+/// unknown names are errors.
 pub(super) fn set_unknown(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
     if name == IGNORE_UNSUPPORTED {
         return set_flag(&mut load.ignore_unsupported, text);
@@ -220,7 +220,7 @@ fn set_unhonoured(group: &mut dyn OptionGroup, row: &Unhonoured, text: &str, loa
         Changes::What(_) if load.defers_refusal => group.kept_mut().set(row.name, text),
         Changes::What(says) if !load.ignore_unsupported => return Err(row.refusal(text, says)),
         Changes::What(says) => load.warnings.push(format!("option `{}={text}` has no effect: {says}", row.name)),
-        // Of several defaults, a getter tells which.
+        // With several defaults, getters need the text.
         _ if means_nothing && row.defaults.len() == 1 => group.kept_mut().remove(row.name),
         Changes::How | Changes::Nothing => {
             group.kept_mut().set(row.name, text);
@@ -263,14 +263,14 @@ pub(crate) fn check_bounds(group: &dyn OptionGroup) -> Result<()> {
     })
 }
 
-/// Sets every option that `text` names, in its order. After an error those before it are set.
+/// Sets every option in `text`, in order. After an error the earlier options stay set.
 pub(crate) fn apply(group: &mut dyn OptionGroup, text: &str, load: &mut Load) -> Result<()> {
     let pairs = pairs(text)?;
     kept::note_ignore(pairs.iter().copied(), load)?;
     pairs.into_iter().try_for_each(|(name, value)| set(group, name, value, load))
 }
 
-/// Every option of a group, as an option string that `apply` reads.
+/// Every option of a group, as an option string for `apply`.
 pub fn print(group: &dyn OptionGroup) -> String {
     let mut text = String::new();
     for (row, setting) in group.settings() {

@@ -1,6 +1,6 @@
 //! The known name nearest to a misspelt one.
 
-/// The name in `known` that takes the fewest edits to reach, where they are few enough for a slip.
+/// The name in `known` with the fewest edits from `name`, if few enough for a typo.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let edits_max = (name.len() / 3).clamp(2, 6);
     let scored = known.map(|candidate| (edits(name.as_bytes(), candidate.as_bytes()), candidate));

@@ -59,7 +59,7 @@ impl TableOptions {
     }
 
     /// # Errors
-    /// `InvalidArgument`: members that contradict each other.
+    /// `InvalidArgument`: contradictory members.
     pub(super) fn check_together(&self) -> Result<()> {
         if self.partition_filters && self.index_type != IndexType::TwoLevel {
             return Err(Error::invalid_argument("partition_filters needs index_type=kTwoLevelIndexSearch"));

@@ -1,5 +1,5 @@
-//! The `table_factory` option: which kind of table is written, at every level or level by level. Readers need no choice:
-//! a file's last eight bytes tell its kind.
+//! The `table_factory` option: the kind of written tables, for all levels or per level. Readers need no choice: a
+//! file's last eight bytes tell its kind.
 
 use std::fmt;
 
@@ -12,20 +12,20 @@ use crate::options::string;
 use crate::options::table_kind::{TableClass, TableKind, class_and_params};
 use crate::options::tree::{Content, Node, Syntax};
 
-/// Levels that have a writer of their own at most; as many as there can be levels.
+/// Most per-level writers; equals the most levels.
 const LEVEL_WRITERS_MAX: usize = 64;
 
 /// RocksDB's other formats.
 const INSTEAD_BLOCK_BASED: [&str; 2] = ["PlainTable", "CuckooTable"];
 
-/// What a family's tables are written as.
+/// The kind of a family's written tables.
 ///
 /// As an option: `SingleFastTable`, `ToplingZipTable:{"sampleRatio":0.01}`, `{id=ToplingZipTable;sampleRatio=0.01;}`, or by
 /// level `DispatcherTable:{"default":"SingleFastTable","level_writers":["SingleFastTable","BlockBasedTable"]}`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableFactory {
     default: TableKind,
-    /// From level 0; the last one counts for deeper levels too. Empty: `default` everywhere.
+    /// From level 0; the last entry applies to deeper levels too. Empty: `default` everywhere.
     by_level: Vec<TableKind>,
 }
 
@@ -36,11 +36,11 @@ impl From<TableKind> for TableFactory {
 }
 
 impl TableFactory {
-    /// One kind for each level, from level 0; the last one counts for deeper levels. `default` where there is none, or
-    /// where it does not write at the level.
+    /// One kind per level, from level 0; the last entry applies to deeper levels. `default` if the list is empty, or if
+    /// the kind does not write at the level.
     ///
     /// # Errors
-    /// `InvalidArgument`: more than there can be levels.
+    /// `InvalidArgument`: more kinds than levels.
     pub fn by_level(default: TableKind, by_level: Vec<TableKind>) -> Result<TableFactory> {
         if by_level.len() > LEVEL_WRITERS_MAX {
             let many = by_level.len();
@@ -49,29 +49,29 @@ impl TableFactory {
         Ok(TableFactory { default, by_level })
     }
 
-    /// What tables of `level` are written as.
+    /// The kind of tables written at `level`.
     pub fn at_level(&self, level: usize) -> &TableKind {
         let chosen = self.by_level.get(level).or(self.by_level.last()).unwrap_or(&self.default);
         if chosen.writes_at(level) { chosen } else { &self.default }
     }
 
-    /// What tables are written as that have no level yet.
+    /// The kind of tables written without a level.
     pub fn without_level(&self) -> &TableKind {
         &self.default
     }
 
-    /// Every kind that may be written.
+    /// Every kind in use for writing.
     pub fn kinds(&self) -> impl Iterator<Item = &TableKind> {
         std::iter::once(&self.default).chain(&self.by_level)
     }
 
-    /// The choice that an object makes: `{class: NAME, params: {...}}`, as ToplingDB has it, or `{NAME: {...}}`.
+    /// Reads a choice from an object: `{class: NAME, params: {...}}`, as in ToplingDB, or `{NAME: {...}}`.
     fn from_object(node: &Node, load: &mut Load) -> Result<TableFactory> {
         let (class, name, params) = class_and_params(node, "table")?;
         TableFactory::of_class(class, &name, params, load)
     }
 
-    /// The choice of a class. `at` is what is to blame where it has no such name or lacks a parameter.
+    /// The choice of a class. Errors about the name or a missing parameter point at `at`.
     fn of_class(at: &Node, name: &str, params: &[Node], load: &mut Load) -> Result<TableFactory> {
         if let Some(what) = INSTEAD_BLOCK_BASED.iter().find(|other| **other == name) {
             load.warnings.push(format!("`{what}` is neither read nor written; BlockBasedTable is used"));
@@ -114,7 +114,7 @@ fn written(at: &Node, name: &str, params: &[Node], load: &mut Load) -> Result<Ta
     TableClass::of(at, name, params, load)?.written().map_err(|error| at.locate(error))
 }
 
-/// The class that a name, or an object in its place, stands for where objects have no names of their own.
+/// The class given by a name or by an object in place of a name.
 fn class_in_place(node: &Node, load: &mut Load) -> Result<TableClass> {
     match &node.content {
         Content::Map(_) => {
@@ -129,7 +129,7 @@ fn kind_in_place(node: &Node, load: &mut Load) -> Result<TableKind> {
     class_in_place(node, load)?.written().map_err(|error| node.locate(error))
 }
 
-/// As option strings have it.
+/// In option string form, not escaped.
 impl fmt::Display for TableFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.by_level.is_empty() {

@@ -1,4 +1,4 @@
-//! Kinds of tables under ToplingDB's names, with the parameters that their writers take.
+//! Kinds of tables under ToplingDB's names, with their writers' parameters.
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +11,7 @@ use crate::options::string;
 use crate::options::suggest::nearest;
 use crate::options::tree::Node;
 
-/// A kind of table, with what it is written with.
+/// A kind of table, with its writer's parameters.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum TableKind {
     /// RocksDB's, as the family's `block_based_table_factory` says.
@@ -45,7 +45,7 @@ option_table! {
     memory_bytes: usize = 256 << 20, within(65536.0, 1099511627776.0), Spillway, Fixed;
 }
 
-/// Formats of ToplingDB and RocksDB that are neither read nor written.
+/// Formats of ToplingDB and RocksDB neither read nor written here.
 const REFUSED: [(&str, &str); 7] = [
     ("AdaptiveTable", "of the formats it mixes only BlockBasedTable is supported; use that"),
     ("CSPPAutoSortTable", "use VecAutoSortTable"),
@@ -57,7 +57,7 @@ const REFUSED: [(&str, &str); 7] = [
 ];
 
 impl TableKind {
-    /// The names of what can be written.
+    /// The names of the writable kinds.
     pub const NAMES: [&str; 4] = ["BlockBasedTable", "SingleFastTable", "ToplingZipTable", "VecAutoSortTable"];
 
     pub fn name(&self) -> &'static str {
@@ -69,12 +69,12 @@ impl TableKind {
         }
     }
 
-    /// Whether files of both are of one format, so that one can stand where the other would be written.
+    /// True if both kinds have one file format: a file of one kind can replace a file of the other.
     pub fn same_format(&self, other: &TableKind) -> bool {
         self.format() == other.format()
     }
 
-    /// The name of the kind that a file is found to be of.
+    /// The name of the kind a reader detects.
     fn format(&self) -> &'static str {
         match self {
             TableKind::AutoSort(_) => TableKind::BlockBased.name(),
@@ -89,7 +89,7 @@ impl TableKind {
         }
     }
 
-    /// What an option string's members say: `{id=NAME;a=1;}`.
+    /// Reads the members of an option string: `{id=NAME;a=1;}`.
     pub(super) fn of_members(name: &str, members: &[(&str, &str)], load: &mut Load) -> Result<TableKind> {
         let mut kind = TableClass::by_name(name)?.written()?;
         for (member, text) in members.iter().filter(|(member, _)| *member != "id") {
@@ -101,13 +101,13 @@ impl TableKind {
         Ok(kind)
     }
 
-    /// As JSON has it in place of a name.
+    /// The JSON form: a name, or an object if a parameter differs from its default.
     pub(super) fn to_value(&self) -> Value {
         let params = self.params();
         if params.is_empty() { json!(self.name()) } else { json!({"class": self.name(), "params": params}) }
     }
 
-    /// The parameters that differ from the defaults.
+    /// Parameters with a non-default value.
     pub(super) fn params(&self) -> Map<String, Value> {
         match self {
             TableKind::Zip(options) => differing(options),
@@ -124,7 +124,7 @@ impl TableKind {
         }
     }
 
-    /// Bounds of every parameter.
+    /// Checks every parameter's bounds.
     pub(super) fn validate(&self) -> Result<()> {
         match self {
             TableKind::Zip(options) => string::check_bounds(options),
@@ -154,11 +154,11 @@ impl PartialEq for AutoSortOptions {
     }
 }
 
-/// A class of tables: what can be written, or is only read.
+/// A class of tables: writable, or only readable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableClass {
     Written(TableKind),
-    /// A memtable that was made a table. Flushes make such tables, of memtables with `convert_to_sst`; nothing else does.
+    /// A memtable converted to a table. Only flushes make such tables, from memtables with `convert_to_sst`.
     Converted,
 }
 
@@ -172,10 +172,10 @@ impl TableClass {
         }
     }
 
-    /// What the class is written as.
+    /// The kind to write.
     ///
     /// # Errors
-    /// `InvalidArgument`: it is only read.
+    /// `InvalidArgument`: the class is only readable.
     pub fn written(self) -> Result<TableKind> {
         match self {
             TableClass::Written(kind) => Ok(kind),
@@ -186,12 +186,12 @@ impl TableClass {
         }
     }
 
-    /// The class of that name, with its parameters; `at` is where the name stands. The options of block-based tables are
-    /// none of its parameters here. Warns in `load` of what has no effect.
+    /// The class called `name`, with its parameters; `at` is the name's position. Block-based tables take no parameters
+    /// here. Parameters without effect become warnings in `load`.
     ///
     /// # Errors
-    /// `InvalidArgument`, with the place: an unknown class or parameter, a bad value. `Unsupported`: a format that is not
-    /// there.
+    /// `InvalidArgument`, with the place: an unknown class or parameter, a bad value. `Unsupported`: an unsupported
+    /// format.
     pub fn of(at: &Node, name: &str, params: &[Node], load: &mut Load) -> Result<TableClass> {
         let mut class = TableClass::by_name(name).map_err(|error| at.locate(error))?;
         let unhonoured = match &class {
@@ -246,11 +246,11 @@ impl TableClass {
     }
 }
 
-/// The place of an object's class, its name and its parameters: `{class: NAME, params: {...}}` as ToplingDB has it, or
-/// `{NAME: {...}}`. `what` says what the object is for.
+/// The position of an object's class, its name and its parameters: `{class: NAME, params: {...}}` as in ToplingDB, or
+/// `{NAME: {...}}`. `what` names the object in errors.
 ///
 /// # Errors
-/// `InvalidArgument`, with the place: an object of another shape.
+/// `InvalidArgument`, with the place: a malformed object.
 pub(super) fn class_and_params<'a>(node: &'a Node, what: &str) -> Result<(&'a Node, String, &'a [Node])> {
     let members = node.members("`class` and `params`")?;
     let (at, name, params) = match (node.member("class"), members) {

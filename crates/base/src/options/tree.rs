@@ -1,5 +1,4 @@
-//! A JSON or YAML document as a tree in which every value knows its line, its column and the keys that lead to it, so
-//! that whoever finds fault with a value, however late, can say where it stands.
+//! A JSON or YAML document as a tree. Every value has its line, column and key path, for errors found later.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +11,7 @@ use crate::options::suggest::nearest;
 
 pub use crate::options::parse::{DOCUMENT_BYTES_MAX, Syntax};
 
-/// Where something stands in a document. Both count from 1; 0 where the value was not read from a text.
+/// A position in a document. Both count from 1; 0 if the value was not read from a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     pub line: u64,
@@ -33,7 +32,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The keys that lead to a value.
+/// The key path of a value.
 #[derive(Debug)]
 struct Path {
     /// A key, or `[N]` in a list. Empty at the root.
@@ -67,7 +66,7 @@ pub enum Content {
     /// Neither an array nor an object.
     Scalar(Value),
     List(Vec<Node>),
-    /// In the document's order; each knows its own name, and no name is there twice.
+    /// In the document's order; names are unique.
     Map(Vec<Node>),
 }
 
@@ -75,13 +74,13 @@ impl Node {
     /// Reads a document.
     ///
     /// # Errors
-    /// `InvalidArgument`, with line and column: a text that is not in that syntax, a key that is there twice, or more than
-    /// the limits allow (size, depth, values, repetitions by YAML aliases).
+    /// `InvalidArgument`, with line and column: bad syntax, a duplicate key, or a limit exceeded (size, depth, values,
+    /// repetitions by YAML aliases).
     pub fn read(text: &str, syntax: Syntax) -> Result<Node> {
         Node::grow(root(), Place::default(), parse::read(text, syntax)?)
     }
 
-    /// A value that was parsed elsewhere.
+    /// Wraps a value parsed elsewhere, without positions.
     ///
     /// # Errors
     /// `InvalidArgument`: nested too deeply.
@@ -109,20 +108,20 @@ impl Node {
         Ok(Node { path, key_at, at, content })
     }
 
-    /// The key that the value has; empty for the whole document.
+    /// The key of the value; empty for the whole document.
     pub fn name(&self) -> &str {
         &self.path.name
     }
 
-    /// The keys that lead here ("CFOptions.default.num_levels").
+    /// The key path ("CFOptions.default.num_levels").
     pub fn path(&self) -> impl fmt::Display + '_ {
         &*self.path
     }
 
-    /// The members of an object; of `null`, none.
+    /// The members of an object; empty for `null`.
     ///
     /// # Errors
-    /// `InvalidArgument` where it is no object; `what` says what it should hold.
+    /// `InvalidArgument`: not an object; `what` names the expected members.
     pub fn members(&self, what: &str) -> Result<&[Node]> {
         match &self.content {
             Content::Map(members) => Ok(members),
@@ -131,7 +130,7 @@ impl Node {
         }
     }
 
-    /// The member of that name, where this is an object that has one.
+    /// The member called `name`, if this is an object with such a member.
     pub fn member(&self, name: &str) -> Option<&Node> {
         match &self.content {
             Content::Map(members) => members.iter().find(|member| member.name() == name),
@@ -143,7 +142,7 @@ impl Node {
         matches!(&self.content, Content::Scalar(Value::Null))
     }
 
-    /// A scalar as option strings have it.
+    /// A scalar in option string form.
     ///
     /// # Errors
     /// `InvalidArgument` for a list or an object.
@@ -170,19 +169,19 @@ impl Node {
         self.locate(Error::invalid_argument(message))
     }
 
-    /// `InvalidArgument` at the key: nobody knows it ("there is no section", "x has no parameter"). `known` are the names
-    /// that could have been meant.
+    /// `InvalidArgument` at an unknown key ("there is no section", "x has no parameter"). The hint is chosen from
+    /// `known`.
     pub fn unknown<'a>(&self, says: &str, known: impl Iterator<Item = &'a str>) -> Error {
         let hint = nearest(self.name(), known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         self.locate_key(Error::invalid_argument(format!("{says} `{}`{hint}", self.name())))
     }
 
-    /// Says of an error that the value is to blame.
+    /// Adds the value's position to an error.
     pub fn locate(&self, error: Error) -> Error {
         self.located(self.at, error)
     }
 
-    /// Says of an error that the key is to blame.
+    /// Adds the key's position to an error.
     pub fn locate_key(&self, error: Error) -> Error {
         self.located(self.key_at, error)
     }
@@ -203,7 +202,7 @@ fn root() -> Arc<Path> {
 
 fn refuse_repeated(members: &[Node]) -> Result<()> {
     let mut sorted: Vec<&Node> = members.iter().collect();
-    sorted.sort_by_key(|node| node.name()); // stable: of two, the later one stands second
+    sorted.sort_by_key(|node| node.name()); // stable: duplicates keep the document's order
     for pair in sorted.windows(2) {
         if let [first, second] = pair
             && first.name() == second.name()

@@ -1,8 +1,8 @@
-//! The engine's errors speak of its options: here stands which flags of the command those are.
+//! Maps the engine's option names in errors to flags of the command.
 
 use crate::failure::Failure;
 
-/// A word of the engine's, and what the command has for it.
+/// A word in the engine's errors, and a hint about the command's flag.
 const FLAGS: [(&str, &str); 7] = [
     ("allow_blocking_flush", "--no-blocking-flush turns allow_blocking_flush off"),
     ("allow_db_generated_files", "--any-table turns allow_db_generated_files on"),
@@ -13,7 +13,7 @@ const FLAGS: [(&str, &str); 7] = [
     ("ingest_behind", "--behind turns ingest_behind on"),
 ];
 
-/// The failure, and a hint for each option that it speaks of.
+/// Adds a hint for each option named by the failure.
 pub fn name_flags(failure: Failure) -> Failure {
     let Failure::Engine(error) = &failure else { return failure };
     let of_names = |c: char| c.is_ascii_lowercase() || c == '_';

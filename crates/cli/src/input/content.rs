@@ -1,5 +1,5 @@
-//! What an input is, by how it begins: text, or gzip's or Zstandard's, which are decompressed; anything else that is known
-//! is refused with what to do.
+//! Detects an input's format by its first bytes. Text is passed on; gzip and Zstandard are decompressed; other known
+//! formats are refused with a remedy.
 
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 
@@ -7,15 +7,15 @@ use flate2::bufread::MultiGzDecoder;
 
 use crate::failure::Failure;
 
-/// Bytes that are looked at.
+/// Bytes inspected.
 const HEAD_BYTES: usize = 512;
 
 const READ_BYTES: usize = 128 << 10;
 
-/// What editors of some systems begin a file of UTF-8 with. It belongs to no record.
+/// UTF-8 byte order mark, written by some editors. Not part of any record.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// How files begin that no format of ours is, what they are, and the command that makes text of them.
+/// Known unsupported formats: first bytes, name, and a command to convert them to text.
 const OTHERS: [(&[u8], &str, &str); 9] = [
     (b"\xff\xfe\0\0", "UTF-32", "iconv -f UTF-32 -t UTF-8"),
     (b"\xff\xfe", "UTF-16", "iconv -f UTF-16 -t UTF-8"),
@@ -30,7 +30,7 @@ const OTHERS: [(&[u8], &str, &str); 9] = [
 
 type Bytes = Box<dyn Read>;
 
-/// A decompressed input, and what it was compressed by.
+/// A decompressed input, and its compression.
 pub struct Content {
     pub bytes: Bytes,
     pub compression: Option<&'static str>,
@@ -46,7 +46,7 @@ impl Compression {
     fn of(head: &[u8]) -> Option<Compression> {
         match head {
             [0x1f, 0x8b, 0x08, ..] => Some(Compression::Gzip),
-            // A frame, or one to be passed over, which can stand first.
+            // A frame, or a skippable frame first.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Some(Compression::Zstd),
             _ => None,
         }
@@ -66,7 +66,7 @@ impl Compression {
         }
     }
 
-    /// Of all members or frames, one after the other.
+    /// Decodes all members or frames, one after the other.
     fn decoder(self, rest: Rest) -> io::Result<Bytes> {
         Ok(match self {
             Compression::Gzip => Box::new(MultiGzDecoder::new(rest)),
@@ -77,13 +77,13 @@ impl Compression {
 
 /// Why an input cannot be read.
 pub enum Refusal {
-    /// What it was compressed by, where that is what was read.
+    /// I/O error; with the compression if compressed data was read.
     Io(io::Error, Option<&'static str>),
-    /// It is nothing that has records; the text says what to do.
+    /// Not a file of records; the text says how to convert it.
     Other(Failure),
 }
 
-/// Looks at how an input begins, and hands it on as the bytes of its records.
+/// Detects the format of an input and returns the decompressed text.
 pub fn open(name: &str, input: impl Read + 'static) -> Result<Content, Refusal> {
     let of_file = |error| Refusal::Io(error, None);
     let (head, rest) = look(BufReader::with_capacity(READ_BYTES, Box::new(input) as Bytes)).map_err(of_file)?;
@@ -104,10 +104,10 @@ pub fn open(name: &str, input: impl Read + 'static) -> Result<Content, Refusal> 
 
 type Rest = io::Chain<Cursor<Vec<u8>>, BufReader<Bytes>>;
 
-/// The first bytes, and everything with them.
+/// Returns the first bytes, and the whole input including them.
 fn look(mut input: BufReader<Bytes>) -> io::Result<(Vec<u8>, Rest)> {
     let mut head = Vec::new();
-    // A pipe may give less at first, and a magic number is short: a line is enough.
+    // A pipe may return less at first. Magic numbers are short: a line is enough.
     while head.len() < HEAD_BYTES && !head.contains(&b'\n') {
         let more = input.fill_buf()?;
         let taken = more.len().min(HEAD_BYTES - head.len());
@@ -120,7 +120,7 @@ fn look(mut input: BufReader<Bytes>) -> io::Result<(Vec<u8>, Rest)> {
     Ok((head.clone(), Cursor::new(head).chain(input)))
 }
 
-/// The bytes behind a mark of UTF-8.
+/// Returns the text without a byte order mark, or refuses it.
 fn text(name: &str, head: &[u8], mut rest: Rest) -> Result<Bytes, Refusal> {
     if let Some((what, command)) = other(head) {
         let so = format!(
@@ -134,7 +134,7 @@ fn text(name: &str, head: &[u8], mut rest: Rest) -> Result<Bytes, Refusal> {
     Ok(Box::new(rest))
 }
 
-/// What it is, if no text: known by its first bytes, where those that follow are none either.
+/// Name and command of a known format. Its magic number does not count if all of `head` is text.
 fn other(head: &[u8]) -> Option<(&'static str, &'static str)> {
     let is_text = || {
         let is_control = |&byte: &u8| byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r');
@@ -149,7 +149,7 @@ fn other(head: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// UTF-16 without a mark: of every two bytes one is zero, always the same one.
+/// Detects UTF-16 without a byte order mark: in every pair of bytes the same one is zero.
 fn byte_pairs(head: &[u8]) -> Option<(&'static str, &'static str)> {
     const PAIRS_MIN: usize = 2;
     let (pairs, _) = head.as_chunks::<2>();

@@ -1,4 +1,4 @@
-//! An input file, pipe or standard input, as bytes that are counted as they are read.
+//! Byte-counting reader of an input file, a pipe or standard input.
 
 use std::fs::Metadata;
 use std::io::{self, Read};
@@ -15,7 +15,7 @@ use spillway::Error;
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 
-/// Between two looks at Ctrl-C while nothing comes: its signal need not have gone to the thread that waits.
+/// Interval of Ctrl-C checks while no data comes: the signal may go to a different thread.
 const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 
 #[expect(clippy::disallowed_types, reason = "the input is no file of a database, and can be a pipe")]
@@ -23,19 +23,19 @@ type File = std::fs::File;
 
 pub struct Counted {
     file: File,
-    /// It has no size: what it has next may be long in coming.
+    /// Has no size; data may be long in coming.
     is_pipe: bool,
     read_bytes: Arc<AtomicU64>,
     interrupt: Interrupt,
 }
 
 impl Counted {
-    /// Opens a file, or standard input for `-`. Where `interrupt` is asked, waiting for more of a pipe fails.
+    /// Opens a file, or standard input for `-`. After an interrupt, waiting for a pipe's data fails.
     pub fn open(path: &Path, read_bytes: Arc<AtomicU64>, interrupt: Interrupt) -> Outcome<Counted> {
         let failed = |error: io::Error| Error::io("open for reading", path, error);
         let file = match is_standard_input(path) {
             true => File::from(io::stdin().as_fd().try_clone_to_owned().map_err(failed)?),
-            // A pipe without a writer yet is waited for where Ctrl-C is looked at.
+            // Non-blocking: waiting for a pipe's writer must check for Ctrl-C.
             false => {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
                 File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?)
@@ -46,7 +46,7 @@ impl Counted {
         Ok(Counted { file, is_pipe, read_bytes, interrupt })
     }
 
-    /// Returns when there is something to read, or its end. A read would wait on after a signal.
+    /// Returns at data or at the end. A blocking read would continue after a signal.
     fn wait(&self) -> io::Result<()> {
         loop {
             self.interrupt.check().map_err(io::Error::other)?;
@@ -66,7 +66,7 @@ impl Read for Counted {
                 self.wait()?;
             }
             match self.file.read(buf) {
-                // Another reader of the pipe was faster, or a signal came.
+                // A concurrent reader took the pipe's data, or a signal came.
                 Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
                 read => {
                     self.read_bytes.fetch_add(*read.as_ref().unwrap_or(&0) as u64, Ordering::Relaxed);
@@ -81,7 +81,7 @@ pub fn is_standard_input(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The size of an input, where it has one; opening a pipe to ask would start and end it.
+/// Size of an input, if it has one. Pipes are not opened to ask: opening and closing would end them.
 pub fn total_bytes(path: &Path) -> Outcome<Option<u64>> {
     if is_standard_input(path) {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! A JSON object on each line. The line is the value, as it stands, or one of its fields is. Numbers in keys are the text
-//! that stands there: as numbers, long ones would become equal that are not.
+//! One JSON object on each line. The value is the line as it stands, or one of its fields. Numbers in keys keep their
+//! text: parsed, distinct long numbers would become equal.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Next, Parser, Record};
 use crate::bytes::append_hex;
 use crate::failure::Outcome;
 
-/// Behind a field's name: it holds the field's bytes as hexadecimal digits. So `scan` writes what is not UTF-8.
+/// Suffix of a field's name if the field holds hexadecimal digits. `scan` writes bytes other than UTF-8 this way.
 const HEX: &str = "_hex";
 
 type Object<'a> = BTreeMap<String, &'a RawValue>;
@@ -18,10 +18,10 @@ type Object<'a> = BTreeMap<String, &'a RawValue>;
 pub struct Objects {
     source: Source,
     line: Vec<u8>,
-    /// Names of the fields that make the key.
+    /// Names of the key's fields.
     fields: Vec<String>,
     separator: String,
-    /// The field that makes the value, if not the line.
+    /// Name of the value's field; `None` for the whole line.
     value: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl Objects {
     }
 }
 
-/// Appends what a field holds: text, a number, true or false; with `any` also null, an array or an object, as it stands.
+/// Appends a field's content: text, a number, true or false; with `any` also null, an array or an object, as it stands.
 fn append(object: &Object<'_>, field: &str, to: &mut Vec<u8>, any: bool) -> Result<(), String> {
     let text = |raw: &str| serde_json::from_str::<String>(raw).map_err(|error| format!("not JSON: {error}"));
     let Some(raw) = object.get(field) else {

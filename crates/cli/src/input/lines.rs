@@ -5,13 +5,13 @@ use super::{Next, Parser, Record};
 use crate::bytes::{append_hex, unescape};
 use crate::failure::Outcome;
 
-/// How bytes that no line can hold are written.
+/// Notation of bytes that a line cannot hold.
 #[derive(Clone, Copy)]
 pub enum Notation {
     /// As `scan` prints them: `\\`, `\t`, `\n`, `\r`, `\xNN`.
     Escapes,
     Hex,
-    /// Not at all: every byte stands for itself.
+    /// None: every byte stands for itself.
     Raw,
 }
 

@@ -1,4 +1,4 @@
-//! Files of records, in the formats that commands take in.
+//! Input files of records, in all formats of the commands.
 
 mod content;
 mod file;
@@ -26,7 +26,7 @@ use self::source::Source;
 
 const KEY_SEPARATOR: &str = "/";
 
-/// Bytes of a record in the input: while it is read, some twice as much is in memory.
+/// Default record limit, in bytes of the input. Reading takes about twice as much memory.
 const RECORD_BYTES_DEFAULT: u64 = 64 << 20;
 
 /// More than any entry of a table can have.
@@ -84,18 +84,18 @@ enum Format {
     Kv,
 }
 
-/// A key and a value, in memory that is used again.
+/// A key and a value, in reused memory.
 #[derive(Default)]
 pub struct Record {
     pub key: Vec<u8>,
     pub value: Vec<u8>,
 }
 
-/// What a parser found next.
+/// Result of a parser's step.
 enum Next {
     Record,
     End,
-    /// A record that is none; the next one can be read.
+    /// A malformed record; the next one can be read.
     Malformed {
         line: u64,
         what: String,
@@ -107,19 +107,19 @@ trait Parser {
     /// Reads the next record into `record`.
     fn next(&mut self, record: &mut Record) -> Outcome<Next>;
 
-    /// The row that names the columns, where there is one.
+    /// The row of column names, if any.
     fn header(&self) -> Option<&Row> {
         None
     }
 }
 
-/// The records of one file after the other.
+/// Records of all files, one file after the other.
 pub struct Input<'a> {
     args: &'a InputArgs,
-    /// Those that are not open yet.
+    /// Files not yet open.
     files: VecDeque<PathBuf>,
     open: Option<OpenFile>,
-    /// The first file's, where it has one.
+    /// Header of the first file, if any.
     header: Option<Row>,
     read_bytes: Arc<AtomicU64>,
     total_bytes: Option<u64>,
@@ -133,7 +133,7 @@ struct OpenFile {
 }
 
 impl<'a> Input<'a> {
-    /// Opens the first file, and makes sure that the others are there. Where `interrupt` is asked, reading fails.
+    /// Opens the first file and checks that all files exist. After an interrupt, reading fails.
     pub fn open(args: &'a InputArgs, files: &[PathBuf], interrupt: &Interrupt) -> Outcome<Input<'a>> {
         args.check()?;
         check_files(files)?;
@@ -152,7 +152,7 @@ impl<'a> Input<'a> {
         Ok(input)
     }
 
-    /// False where there is no other file.
+    /// Opens the next file; false if there is none.
     fn open_next(&mut self) -> Outcome<bool> {
         let Some(path) = self.files.pop_front() else { return Ok(false) };
         let source =
@@ -161,7 +161,7 @@ impl<'a> Input<'a> {
         let parser = self.args.parser(source)?;
         match (&self.header, parser.header()) {
             (None, header) => self.header = header.cloned(),
-            // Columns that are named are found by their names.
+            // Named columns are found by their names.
             (Some(first), Some(header)) if self.args.value.is_empty() => check_header(&name, first, header)?,
             _ => {}
         }
@@ -172,7 +172,7 @@ impl<'a> Input<'a> {
     /// Reads a record into `record`; false at the end of the last file.
     ///
     /// # Errors
-    /// `Malformed`: what should be a record is none.
+    /// `Malformed`: a record is malformed, and `--skip-bad` is not given.
     pub fn next(&mut self, record: &mut Record) -> Outcome<bool> {
         while let Some(OpenFile { name, parser }) = &mut self.open {
             match parser.next(record)? {
@@ -194,10 +194,10 @@ impl<'a> Input<'a> {
         Ok(false)
     }
 
-    /// Passes over the first records.
+    /// Skips the first records.
     ///
     /// # Errors
-    /// There are not so many.
+    /// The input has fewer.
     pub fn pass_over(&mut self, records: u64) -> Outcome {
         let mut record = Record::default();
         for passed in 0..records {
@@ -211,24 +211,24 @@ impl<'a> Input<'a> {
         Ok(())
     }
 
-    /// Bytes of all files; `None` where one is a pipe.
+    /// Bytes of all files; `None` if one is a pipe.
     pub fn total_bytes(&self) -> Option<u64> {
         self.total_bytes
     }
 
-    /// Bytes read so far; goes on counting.
+    /// Bytes read so far; the counter keeps counting.
     pub fn counter(&self) -> Arc<AtomicU64> {
         self.read_bytes.clone()
     }
 
-    /// Malformed records that were passed over.
+    /// Skipped malformed records.
     pub fn skipped(&self) -> &Skipped {
         &self.skipped
     }
 }
 
 impl InputArgs {
-    /// What of the arguments does not go together.
+    /// Refuses incompatible arguments.
     fn check(&self) -> Outcome {
         let refused = |what: &str| {
             Err(Failure::refused(format!("{what} does not go with --format {:?}", self.format).to_lowercase()))
@@ -287,7 +287,7 @@ impl InputArgs {
     }
 }
 
-/// Whole rows are values only together with a header that they all share.
+/// Whole rows can be values only if all files have the same header.
 fn check_header(name: &str, first: &Row, header: &Row) -> Outcome {
     if first.iter().eq(header.iter()) {
         return Ok(());
@@ -300,7 +300,7 @@ fn check_header(name: &str, first: &Row, header: &Row) -> Outcome {
     )))
 }
 
-/// Standard input can be read once: a second time it would be at its end, and count as a file without records.
+/// Standard input can be read once: a second time it would look like a file without records.
 fn check_files(files: &[PathBuf]) -> Outcome {
     if files.iter().filter(|path| file::is_standard_input(path)).count() > 1 {
         return Err(Failure::refused("- is named twice, and standard input can be read only once; name it once"));

@@ -13,18 +13,18 @@ pub struct Rows {
     text: RowText,
     row: Row,
     columns: Columns,
-    /// Fields of every row: as many as the first one has.
+    /// Fields of every row, as in the first one.
     fields: Option<usize>,
     layout: Layout,
     header: Option<Row>,
 }
 
-/// The columns that a record is made of.
+/// Columns of a record.
 struct Columns {
-    /// Places of those of the key; never empty.
+    /// Places of the key's columns; never empty.
     key: Vec<usize>,
     separator: String,
-    /// Places of those of the value; empty for the whole row.
+    /// Places of the value's columns; empty for the whole row.
     value: Vec<usize>,
     hex: bool,
 }
@@ -116,17 +116,17 @@ fn no_column(place: usize, row: &Row) -> String {
     format!("there is no column {}; the row has {}", place + 1, row.len())
 }
 
-/// A text of rows.
+/// Reader of rows.
 struct RowText {
     source: Source,
     scanner: Scanner,
-    /// The last row ended with a carriage return; a line feed behind it belongs to the same end.
+    /// The last row ended with a carriage return; a line feed right after it belongs to the same line end.
     ended_with_cr: bool,
 }
 
-/// What was read.
+/// Result of reading a row.
 enum Read {
-    /// A row that begins and ends on these lines.
+    /// First and last line of the row.
     Row {
         line: u64,
         last_line: u64,
@@ -139,7 +139,7 @@ enum Read {
 }
 
 impl RowText {
-    /// The first row, which names the columns.
+    /// Reads the header row.
     fn header(&mut self, row: &mut Row) -> Outcome<Row> {
         let read = self.read(row)?;
         let name = self.source.name();
@@ -152,8 +152,8 @@ impl RowText {
         }
     }
 
-    /// Reads a row; empty lines are none. A malformed one is passed over: a row with a quote that is not closed ends with the line on
-    /// which that was opened.
+    /// Reads a row and skips empty lines. A malformed row is consumed; a row with an unclosed quote ends with the line
+    /// of that quote.
     fn read(&mut self, row: &mut Row) -> Outcome<Read> {
         if !self.begin()? {
             return Ok(Read::End);
@@ -185,7 +185,7 @@ impl RowText {
         }
     }
 
-    /// Goes to the next line that is not empty; false at the end.
+    /// Skips empty lines; false at the end of the text.
     fn begin(&mut self) -> Outcome<bool> {
         loop {
             match self.source.text().first() {
@@ -198,7 +198,7 @@ impl RowText {
         }
     }
 
-    /// Passes over the line on which a quote was opened, and all before it.
+    /// Consumes everything up to the end of the line with the unclosed quote.
     fn unclosed(&mut self, quote_at: usize, so: &str) -> Outcome<Read> {
         self.scanner.reset();
         let line = self.source.line() + self.lines(quote_at);
@@ -211,7 +211,7 @@ impl RowText {
         Ok(Read::Malformed { line, what: format!("the quote that is opened here is not closed {so}") })
     }
 
-    /// Passes over so much of the text, and the rest of the line that it ends in.
+    /// Consumes `bytes` of the text, and the rest of the line they end in.
     fn skip_line(&mut self, bytes: usize) -> Outcome {
         self.consume(bytes, self.lines(bytes));
         self.ended_with_cr = false;
@@ -224,7 +224,7 @@ impl RowText {
         self.source.consume(bytes, lines);
     }
 
-    /// Lines that end in so much of the text.
+    /// Line ends in the first `bytes` of the text.
     fn lines(&self, bytes: usize) -> u64 {
         let text = self.source.text();
         let is_end = |at: &usize| !(text.get(*at) == Some(&b'\n') && *at > 0 && text.get(*at - 1) == Some(&b'\r'));
@@ -242,7 +242,7 @@ fn layout(args: &InputArgs) -> Outcome<Layout> {
     }
 }
 
-/// The place of a column given by its name, or by its number from 1.
+/// Place of a column, given by its name, or by its number from 1.
 fn place(file: &str, column: &str, header: Option<&Row>) -> Outcome<usize> {
     let is_it = |at: &usize| header.is_some_and(|names| names.get(*at) == Some(column.as_bytes()));
     let named: Vec<usize> = (0..header.map_or(0, Row::len)).filter(is_it).collect();

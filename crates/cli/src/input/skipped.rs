@@ -1,4 +1,4 @@
-//! Malformed records that were passed over.
+//! Skipped malformed records.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use crate::human;
 #[derive(Clone, Debug, Default)]
 pub struct Skipped {
     records: u64,
-    /// Where the first one is, and what is wrong with it.
+    /// Place and error of the first one.
     first: Option<String>,
 }
 
@@ -22,14 +22,14 @@ impl Skipped {
         self.records
     }
 
-    /// Says how many there were, if any.
+    /// Prints the number of skipped records, if any.
     pub fn show(&self, out: &mut dyn Write) -> Outcome {
         let Some(first) = &self.first else { return Ok(()) };
         let records = human::counted(self.records, "malformed record", "malformed records");
         Ok(writeln!(out, "passed over {records}; the first: {first}")?)
     }
 
-    /// Fails where there was nothing good: so many records.
+    /// Fails if records were skipped and `good`, the number of good ones, is 0.
     pub fn check(&self, good: u64) -> Outcome {
         match &self.first {
             Some(first) if good == 0 => {

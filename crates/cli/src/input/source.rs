@@ -1,4 +1,4 @@
-//! The text of an input, decompressed, of which a reader sees as much as it needs.
+//! Decompressed text of an input, read as far as a parser needs it.
 
 use std::io::Read;
 use std::path::Path;
@@ -14,10 +14,10 @@ use crate::failure::{Failure, Outcome};
 use crate::human;
 use crate::interrupt::Interrupt;
 
-/// Bytes of the buffer at first: it grows where a record is longer.
+/// Initial buffer size in bytes. The buffer grows for longer records.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Less room than this in the buffer is not worth a read.
+/// Least room in the buffer worth a read, in bytes.
 const ROOM_BYTES_MIN: usize = 64 << 10;
 
 pub struct Source {
@@ -26,28 +26,27 @@ pub struct Source {
     name: String,
     interrupt: Interrupt,
     buffer: Vec<u8>,
-    /// What is read and not consumed, in the buffer.
+    /// Unconsumed text in the buffer.
     start: usize,
     end: usize,
     is_whole: bool,
-    /// The line that the unconsumed text begins on, from 1.
+    /// First line of the unconsumed text, from 1.
     line: u64,
     record_bytes_max: usize,
 }
 
-/// A line that was looked for.
+/// Result of reading a line.
 pub enum Line {
-    /// Without its end.
+    /// Without its line end.
     Whole,
-    /// It is longer than a record may be, and was passed over.
+    /// Longer than a record may be; skipped.
     TooLong,
-    /// There is none: the text is at its end.
+    /// The text is at its end.
     End,
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`. What is read of it is added to `read_bytes`. Where `interrupt` is asked,
-    /// reading fails.
+    /// Opens a file, or standard input for `-`. Bytes read are added to `read_bytes`. Reading fails after an interrupt.
     pub fn open(
         path: &Path,
         read_bytes: Arc<AtomicU64>,
@@ -83,33 +82,33 @@ impl Source {
         &self.name
     }
 
-    /// The line that the unconsumed text begins on, from 1.
+    /// First line of the unconsumed text, from 1.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// Bytes of a record at the most, as it stands in the input.
+    /// Record limit: bytes as they stand in the input.
     pub fn record_bytes_max(&self) -> usize {
         self.record_bytes_max
     }
 
-    /// What is read and not consumed. Empty where nothing was asked for yet.
+    /// Unconsumed text. Empty before the first read.
     pub fn text(&self) -> &[u8] {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Memory that the text has.
+    /// Size of the buffer.
     #[cfg(test)]
     pub fn buffer_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// Nothing follows the text.
+    /// Whether no text follows.
     pub fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Reads more text behind what there is, or finds that there is no more.
+    /// Reads more text, or finds the end.
     pub fn read(&mut self) -> Outcome {
         self.interrupt.check()?;
         if self.start > 0 {
@@ -128,7 +127,7 @@ impl Source {
         Ok(())
     }
 
-    /// Goes over so much of the text, in which so many lines end.
+    /// Consumes `bytes` of the text, in which `lines` lines end.
     pub fn consume(&mut self, bytes: usize, lines: u64) {
         self.start += bytes;
         self.line += lines;
@@ -162,7 +161,7 @@ impl Source {
         Ok(Line::Whole)
     }
 
-    /// Consumes the rest of a line, however long it is.
+    /// Consumes the rest of a line of any length.
     pub fn skip_line(&mut self) -> Outcome {
         loop {
             let text = self.text();
@@ -181,13 +180,13 @@ impl Source {
         }
     }
 
-    /// What is wrong with a record longer than it may be.
+    /// Error message for a record beyond the limit.
     pub fn too_long(&self, what: &str) -> String {
         let most = human::bytes(self.record_bytes_max as u64);
         format!("the {what} is longer than {most} (--max-record BYTES takes longer ones)")
     }
 
-    /// Tells what is wrong with compressed data apart from what is wrong with its file.
+    /// Separates damaged compressed data from I/O errors of the file.
     fn unreadable(&self, error: std::io::Error) -> Failure {
         if let Err(interrupted) = self.interrupt.check() {
             return interrupted.into();

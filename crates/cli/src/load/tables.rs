@@ -1,4 +1,4 @@
-//! The fast way to load: the records are sorted into tables, and those ingested at once.
+//! `spillway load --via ingest`: sorts the records into tables and ingests all of them at once.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub fn load(args: &Args, db: Db, input: Input<'_>, interrupt: &Interrupt, out: &
 
 fn take_in(args: &Args, db: &Db, family: &Arc<Family>, input: Input<'_>, interrupt: &Interrupt) -> Outcome<Made> {
     let vfs = RealVfs::new();
-    // There tables can be linked from, and whoever has the database open for writing has that directory alone.
+    // Tables can be linked from this directory. Only the process with the database open for writing uses it.
     let staging = Staging::owned(vfs.clone(), db.path().join(LOAD_DIR))?;
     let place = Place { vfs, dir: staging.dir().to_owned(), family: family.options(), interrupt: interrupt.clone() };
     let made = interrupt.explain(make::make(input, &args.make, &place), NOTHING_LOADED);

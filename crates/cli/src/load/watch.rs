@@ -1,5 +1,5 @@
-//! A write waits for as long as flushes find no space on the disk. Whoever loads is told instead: the database is closed,
-//! which ends such waits, when the disk is full, or when Ctrl-C does not end them soon.
+//! Watches a load for lack of disk space. Writes wait while flushes find no space, but a load should fail instead. The
+//! watch closes the database, which ends such waits, if the disk is full, or if Ctrl-C does not end them soon.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -12,24 +12,25 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::threads::Job;
 
-/// Between two looks.
+/// Interval between checks.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Looks until a load that Ctrl-C asked to end is taken to wait for the database. It ends between two batches else.
+/// Checks after Ctrl-C until the load is assumed to wait for the database. A load without a wait ends between two
+/// batches.
 const PATIENCE_LOOKS: u32 = 10;
 
-/// A thread that looks at a load's database from time to time.
+/// Thread that polls a load's database.
 pub struct Watch {
-    /// Nothing is sent: the thread ends when this is dropped.
+    /// Never sent to: dropping it ends the thread.
     end: mpsc::Sender<()>,
     job: Job<Watched>,
 }
 
-/// What a watch did.
+/// Result of a watch.
 struct Watched {
-    /// What found no space, where it closed the database for that.
+    /// The no-space error, if the watch closed the database for it.
     lack: Option<Error>,
-    /// How that ended.
+    /// Result of closing it.
     closed: Result<()>,
 }
 
@@ -52,7 +53,8 @@ impl Watch {
         Ok(Watch { end, job })
     }
 
-    /// Ends the watch, and closes the database. What failed because that was closed before fails with the reason.
+    /// Ends the watch and closes the database. If the watch closed it for lack of space, a `Closed` failure becomes
+    /// `NoSpace`.
     pub fn close(self, loaded: Outcome, db: &Db) -> (Outcome, Result<()>) {
         drop(self.end);
         let Watched { lack, closed } = self.job.wait();
@@ -64,7 +66,7 @@ impl Watch {
     }
 }
 
-/// What finds no space, even when it is tried again.
+/// Returns the error if there is no space even after a retry.
 fn lack_of_space(db: &Db) -> Option<Error> {
     db.resume().err().filter(|error| error.kind() == ErrorKind::NoSpace)
 }

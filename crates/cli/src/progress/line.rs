@@ -1,33 +1,33 @@
-//! The line that shows progress: what fits into the terminal's columns, most important parts first.
+//! The progress line: as many parts as fit into the terminal's columns, the most important first.
 
 use std::time::Duration;
 
 use crate::human;
 
-/// Below so many columns nothing is shown.
+/// Least columns for a progress line.
 pub const COLUMNS_MIN: usize = 60;
 
-/// Below so many columns there is no bar: it would come and go as numbers grow.
+/// Least columns for a bar: with fewer it would come and go as numbers grow.
 const BAR_SHOWN_COLUMNS: usize = 72;
 
 /// Characters of the bar itself.
 const BAR_COLUMNS_MIN: usize = 10;
 const BAR_COLUMNS_MAX: usize = 30;
 
-/// Between two parts.
+/// Gap between two parts.
 const GAP: &str = "  ";
 
-/// How far a command has come.
+/// Progress of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Look {
     /// Bytes.
     pub done: u64,
-    /// Bytes, where they are known.
+    /// Bytes, if known.
     pub total: Option<u64>,
     pub elapsed: Duration,
-    /// What is counted, or done.
+    /// The current step, or its count.
     pub label: String,
-    /// Said where there is room.
+    /// Shown if there is room.
     pub extra: String,
 }
 
@@ -83,7 +83,7 @@ fn parts(look: &Look) -> Vec<(usize, String)> {
     parts
 }
 
-/// Columns that are left, and the parts that have taken theirs.
+/// Columns left, and the parts placed.
 struct Room {
     left: usize,
     /// Kept for the bar; 0 for none.
@@ -92,7 +92,7 @@ struct Room {
 }
 
 impl Room {
-    /// A label is cut to what is left; other parts are there in full, or not at all.
+    /// Places a part. A label is cut to the columns left; other parts are placed in full, or not at all.
     fn place(&mut self, at: usize, part: String) {
         let is_first = self.bar_columns == 0 && self.parts.iter().all(String::is_empty);
         let gap = if is_first { 0 } else { GAP.len() };

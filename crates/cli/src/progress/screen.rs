@@ -1,4 +1,4 @@
-//! A terminal of one line for tests, which remembers everything that was drawn on it.
+//! A one-line terminal for tests; it records everything drawn.
 
 use std::cell::RefCell;
 use std::io;
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use indicatif::{ProgressDrawTarget, TermLike};
 
-/// More columns than any line of ours has.
+/// More columns than any of our lines.
 pub const COLUMNS: u16 = 200;
 
-/// How long a test waits for what another thread draws.
+/// Time a test waits for a line of a different thread.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 const WHOLE: &str = "nobody panics while drawing";
@@ -19,7 +19,7 @@ thread_local! {
     static OF_THREAD: RefCell<Option<Screen>> = const { RefCell::new(None) };
 }
 
-/// Clones are one.
+/// Clones share the screen.
 #[derive(Clone, Debug, Default)]
 pub struct Screen(Arc<Shared>);
 
@@ -32,19 +32,19 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Drawn {
     line: String,
-    /// All that the line was.
+    /// All states of the line.
     lines: Vec<String>,
 }
 
 impl Screen {
-    /// What this thread begins to show from now on is drawn here, whoever goes on with it.
+    /// Progress begun by this thread from now on is drawn here, even if a different thread continues it.
     pub fn of_this_thread() -> Screen {
         let screen = Screen::default();
         OF_THREAD.set(Some(screen.clone()));
         screen
     }
 
-    /// `None` where this thread has no screen.
+    /// `None` if this thread has no screen.
     pub fn target() -> Option<ProgressDrawTarget> {
         let screen = OF_THREAD.with_borrow(|screen| screen.clone())?;
         Some(ProgressDrawTarget::term_like(Box::new(screen)))
@@ -55,7 +55,7 @@ impl Screen {
         self.drawn().lines.iter().any(|line| is_it(line))
     }
 
-    /// Whether there is a line with that text, now or before the patience ends.
+    /// Whether a line with the text is drawn before the patience ends.
     pub fn comes_to_show(&self, text: &str) -> bool {
         let lacks = |drawn: &mut Drawn| !drawn.lines.iter().any(|line| line.contains(text));
         let waited = self.0.changed.wait_timeout_while(self.drawn(), PATIENCE, lacks).expect(WHOLE);

@@ -1,4 +1,4 @@
-//! How `spillway scan` writes keys and values.
+//! Output formats of `spillway scan`.
 
 use std::io::Write;
 
@@ -29,10 +29,10 @@ pub struct Printer<'a> {
 }
 
 impl Printer<'_> {
-    /// What stands before the first entry.
+    /// Writes the text before the first entry.
     ///
     /// # Errors
-    /// Nothing would be left to write.
+    /// The format would have nothing to write.
     pub fn begin(&mut self) -> Outcome {
         match (self.format, self.keys_only) {
             (Format::Values, true) => Err(Failure::refused("--keys-only leaves nothing of --format values")),

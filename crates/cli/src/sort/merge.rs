@@ -1,4 +1,4 @@
-//! The merge of a part of what was sorted, which ends when the command is to end.
+//! Merge of one part of the sorted records. An interrupt ends it.
 
 use spillway::{Result, UserOrder};
 use table::sort::{self, Sequence};
@@ -7,11 +7,11 @@ use super::INTERRUPT_CHECK_RECORDS;
 use super::parts::Part;
 use crate::interrupt::Interrupt;
 
-/// Walks over the records of a range of keys, ascending; of each key the newest record.
+/// Iterates over the records of a key range, ascending; the newest record of each key.
 pub struct Merge {
     merge: sort::Merge<UserOrder>,
     order: UserOrder,
-    /// The key to end before.
+    /// Exclusive end.
     to: Option<Vec<u8>>,
     records: u64,
     interrupt: Interrupt,
@@ -28,7 +28,7 @@ impl Merge {
         Ok(Merge { merge, order: order.clone(), to: part.to, records: 0, interrupt })
     }
 
-    /// Goes to the next record; false at the end.
+    /// Advances to the next record; false at the end.
     ///
     /// # Errors
     /// `Closed`: interrupted. `Io`, `Corruption`: a run cannot be read.
@@ -41,7 +41,7 @@ impl Merge {
         Ok(self.merge.advance()? && is_before_end(self.merge.key()))
     }
 
-    /// Of the current record.
+    /// Key of the current record.
     pub fn key(&self) -> &[u8] {
         self.merge.key()
     }

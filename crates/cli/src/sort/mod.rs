@@ -1,11 +1,11 @@
-//! Sorts any number of records in a bounded amount of memory: an external merge sort.
+//! External merge sort: sorts any number of records in bounded memory.
 //!
-//! Records fill a [`Buffer`]; a full one is sorted on a thread of its own while the next one fills. Once the memory is
-//! used up, sorted buffers go to disk as *runs*, and more of them are merged into fewer until all can be merged at once.
-//! Of several records with one key the one added last stays.
+//! Records fill a [`Buffer`]; a full one is sorted on its own thread while the next one fills. Once the memory is used
+//! up, sorted buffers go to disk as *runs*. Passes merge runs into fewer until one merge can take them all. Among
+//! records with equal keys the last one added wins.
 //!
-//! Memory: three quarters of what is allowed are the buffers', one quarter is the merges'. What counts is bytes: of keys,
-//! values and the slots that say where they are. A single record that is larger than a buffer is taken all the same.
+//! Memory: buffers get three quarters of the limit, merges one quarter. Bytes of keys, values and slots count. A single
+//! record larger than a buffer is accepted.
 
 mod merge;
 mod parts;
@@ -27,17 +27,17 @@ pub use self::parts::Part;
 /// The least memory, in bytes: buffers and blocks of a few KiB.
 pub const MEMORY_BYTES_MIN: u64 = 64 << 10;
 
-/// Threads that sort. One thread reads the records, and it does not keep more of them busy.
+/// Sorting threads. One thread reads the records and keeps no more of them busy.
 const SORTING_THREADS_MAX: usize = 8;
 
-/// Sources of one merge, whatever the memory: beyond that another pass is cheaper than the leaps on the disk.
+/// Sources of one merge, whatever the memory: with more sources a further pass is cheaper than the disk seeks.
 const FAN_IN_MAX: usize = 512;
 
-/// Blocks that the merges' memory is made of, in number; and what a block has at the least and the most, in bytes.
+/// Number of blocks in the merges' memory; smallest and largest block, in bytes.
 const BLOCKS: u64 = 1024;
 const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 4 << 10..=256 << 10;
 
-/// Records between two looks at whether the command is to end.
+/// Records between two interrupt checks.
 const INTERRUPT_CHECK_RECORDS: u64 = 4096;
 
 /// How to sort.
@@ -46,8 +46,7 @@ pub struct SortSettings {
     pub order: UserOrder,
     pub memory_bytes: u64,
     pub threads: usize,
-    /// Where runs are written. Their files have no names there for longer than it takes to remove them, so that nothing
-    /// stays behind, however the command ends.
+    /// Directory for runs. Run files are unlinked right after creation: nothing stays behind, however the command ends.
     pub spill_dir: PathBuf,
 }
 
@@ -56,7 +55,7 @@ impl SortSettings {
         self.memory_bytes / 4
     }
 
-    /// Buffers that live at once: one that is filled, and one for each sorting thread.
+    /// Buffers alive at once: one being filled, and one for each sorting thread.
     fn buffers(&self) -> usize {
         self.threads.clamp(1, SORTING_THREADS_MAX) + 1
     }
@@ -72,17 +71,17 @@ impl SortSettings {
     }
 }
 
-/// Takes records in.
+/// Collects records into buffers, and sorts and spills them.
 pub struct Sorter {
     vfs: Arc<dyn Vfs>,
     settings: Arc<SortSettings>,
     interrupt: Interrupt,
     current: Buffer,
-    /// Full buffers, being sorted and perhaps written, in the order in which they were filled.
+    /// Full buffers being sorted, and perhaps written, oldest first.
     jobs: VecDeque<Job<Result<Sequence>>>,
-    /// Runs older than those of the jobs.
+    /// Finished sequences, all older than `jobs`.
     done: Vec<Sequence>,
-    /// There is one from when memory was used up for the first time; buffers go there as soon as they are sorted.
+    /// `Some` once the memory was used up; buffers are then written as soon as they are sorted.
     spill: Option<Arc<Spill>>,
     records: u64,
 }
@@ -97,7 +96,7 @@ impl Sorter {
     /// Adds a record. A later one with the same key replaces it.
     ///
     /// # Errors
-    /// `InvalidArgument`: larger than anything that a table can hold. `Closed`: interrupted. `Io`, `NoSpace`: of runs.
+    /// `InvalidArgument`: larger than a table entry can be. `Closed`: interrupted. `Io`, `NoSpace`: of runs.
     pub fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         limits::check_change(ValueKind::Value, key, value)?;
         if self.records.is_multiple_of(INTERRUPT_CHECK_RECORDS) {
@@ -116,7 +115,7 @@ impl Sorter {
         self.records
     }
 
-    /// Has the current buffer sorted, and goes on with an empty one.
+    /// Starts sorting the current buffer, and continues with an empty one. Waits for the oldest job if too many run.
     fn hand_over(&mut self) -> Result<()> {
         self.start_sorting()?;
         while self.jobs.len() >= self.settings.buffers() {
@@ -144,7 +143,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Writes all sorted buffers, each on its thread.
+    /// Writes all sorted buffers, each on its own thread.
     fn begin_spilling(&mut self) -> Result<()> {
         let spill = Spill::create(&*self.vfs, &self.settings.spill_dir)?;
         self.spill = Some(spill.clone());
@@ -159,13 +158,13 @@ impl Sorter {
         Ok(())
     }
 
-    /// Ends the input. `merging` is told the bytes that a pass has merged: of all passes but the last one, which is the
-    /// caller's.
+    /// Ends the input. Merges in passes until a single merge is left, the caller's. `merging` gets the bytes merged by
+    /// the passes.
     ///
     /// # Errors
     /// As of [`add`](Self::add).
     pub fn finish(mut self, merging: impl Fn(u64) + Send + Sync + 'static) -> Result<Sorted> {
-        self.spill = None; // what is filled now may stay in memory: no other buffer follows
+        self.spill = None; // no buffer follows: the last one may stay in memory
         self.start_sorting()?;
         for job in std::mem::take(&mut self.jobs) {
             self.done.push(job.wait()?);
@@ -194,26 +193,25 @@ fn write(buffer: &Buffer, settings: &SortSettings, spill: &Arc<Spill>) -> Result
     Ok(Sequence::Spilled(Arc::new(writer.finish()?)))
 }
 
-/// All records, in few enough sequences that they can be merged at once.
+/// All records, in few enough sequences for one merge.
 pub struct Sorted {
-    /// From old to new.
+    /// Oldest first.
     sequences: Vec<Sequence>,
     settings: Arc<SortSettings>,
     interrupt: Interrupt,
-    /// Runs that were written, before any were merged.
+    /// Runs written before any merge.
     pub runs: usize,
     /// Merges of all runs into fewer runs.
     pub passes: usize,
 }
 
 impl Sorted {
-    /// Keys and values, in bytes; of some keys there may be several still.
+    /// Keys and values, in bytes. Replaced records still count.
     pub fn payload_bytes(&self) -> u64 {
         self.sequences.iter().map(Sequence::payload_bytes).sum()
     }
 
-    /// Cuts the keys into ranges of similar size, which can be merged beside each other in the memory there is. As many as
-    /// asked for at the most.
+    /// Cuts the keys into ranges of similar size, at most `count`. The memory suffices to merge all ranges in parallel.
     pub fn parts(&self, count: usize) -> Vec<Part> {
         let reading: u64 = self.sequences.iter().map(Sequence::reading_bytes).sum();
         let fitting = self.settings.merge_bytes().checked_div(reading).unwrap_or(u64::MAX).max(1);
@@ -227,13 +225,14 @@ impl Sorted {
         Merge::new(sequences, &self.settings.order, part.clone(), self.interrupt.clone())
     }
 
-    /// Whether there are too many runs to merge them at once.
+    /// Whether the sequences are too many for one merge.
     fn must_pass(&self) -> bool {
         // Two can always be merged, however large their records are.
         self.sequences.len() > 2 && self.groups(self.settings.merge_bytes(), 0).len() > 1
     }
 
-    /// Neighbours that can be merged together in that memory. Only neighbours: what is newer stays so.
+    /// Groups of neighbours to merge within `memory_bytes`; two are always allowed. Only neighbours, to keep the order
+    /// of age.
     fn groups(&self, memory_bytes: u64, writing_bytes: u64) -> Vec<Vec<Sequence>> {
         let mut groups: Vec<Vec<Sequence>> = Vec::new();
         let mut used_bytes = 0;
@@ -253,19 +252,19 @@ impl Sorted {
         groups
     }
 
-    /// Of what is read or written in a pass: a record that is larger than a block has one of its own.
+    /// Largest block read or written in a pass: a record larger than a block has its own.
     fn block_bytes_max(&self) -> u64 {
         let largest = self.sequences.iter().map(Sequence::reading_bytes).max();
         largest.unwrap_or(0).max(self.settings.shape().block_bytes as u64)
     }
 
-    /// Each thread is to merge eight at a time, rather than many threads two at a time.
+    /// Threads of a pass. Each should merge eight sources at a time, rather than many threads two at a time.
     fn pass_threads(&self) -> usize {
         let fitting = self.settings.merge_bytes() / self.block_bytes_max().saturating_mul(9);
         self.settings.threads.min(usize::try_from(fitting).unwrap_or(usize::MAX)).max(1)
     }
 
-    /// Merges groups of runs into one run each, some beside each other.
+    /// Merges groups of runs into one run each, several groups in parallel.
     fn pass(&mut self, vfs: &Arc<dyn Vfs>, merging: Arc<impl Fn(u64) + Send + Sync + 'static>) -> Result<()> {
         let (shape, memory_bytes) = (self.settings.shape(), self.settings.merge_bytes());
         let (threads, block_bytes) = (self.pass_threads(), self.block_bytes_max());

@@ -1,17 +1,17 @@
-//! Cuts what was sorted into ranges of keys that are merged beside each other.
+//! Cuts sorted records into key ranges for parallel merges.
 
 use spillway::UserOrder;
 use table::sort::Sequence;
 
-/// Keys of a buffer that are looked at.
+/// Keys sampled from a buffer.
 const SAMPLES_OF_BUFFER: usize = 256;
 
 /// A range of keys; all of them by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
-    /// The first key, if not the first of all.
+    /// First key; `None` for the first of all.
     pub from: Option<Vec<u8>>,
-    /// The key to end before.
+    /// Exclusive end.
     pub to: Option<Vec<u8>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn cut(sequences: &[Sequence], order: &UserOrder, count: usize) -> Ve
     parts
 }
 
-/// Keys, and the bytes that each stands for.
+/// Sampled keys with their weights in bytes.
 fn samples(sequences: &[Sequence]) -> Vec<(Vec<u8>, f64)> {
     let mut samples = Vec::new();
     for sequence in sequences {

@@ -1,8 +1,9 @@
-//! What builds left that were killed: tables that were to become something, and names that some of them had been given.
+//! Leftovers of killed builds: staging directories, and final names already given to some of their tables.
 //!
-//! All tables of a build appear, or none. While they are given their names, one after the other, each has two, and the one
-//! in the directory that was locked tells which of the others are a part only. Those go first, durably. Where a file cannot
-//! have two names, a note in that directory stands for the one that it had there.
+//! All tables of a build appear, or none. Tables get their final names one after the other, and keep a second name in
+//! the locked staging directory. The second names show which tables belong to an incomplete build. The final names of
+//! an incomplete build are removed first, durably. If a file cannot have two names, a note in the staging directory
+//! replaces the second one.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,16 +15,16 @@ use spillway::{ErrorKind, Result};
 use super::{COMPLETE, DIGITS, LOCK, PREFIX, name_of_tables, remove};
 use crate::human;
 
-/// What the name of a note has behind that of the table.
+/// Suffix of a note's name, after the table's name.
 const NOTE_SUFFIX: &str = ".named";
 
-/// A note is two numbers.
+/// A note holds two numbers.
 const NOTE_BYTES_MAX: u64 = 64;
 
-/// By so much a file's time can change without anybody having changed the file: FAT keeps it to two seconds.
+/// Tolerance for the modification time of an unchanged file: FAT keeps it to two seconds.
 const TIME_STEP_US: u64 = 2_000_000;
 
-/// Notes durably, beside the table `from`, that it is about to be renamed to `to`, in another directory.
+/// Notes durably, beside the table `from`, its coming rename to `to` in a different directory.
 pub fn note_rename(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
     let Metadata { len, modified_us, .. } = vfs.metadata(from)?;
     let name = to.file_name().unwrap_or_default().to_string_lossy();
@@ -33,14 +34,14 @@ pub fn note_rename(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
     from.parent().map_or(Ok(()), |staging| vfs.sync_dir(staging))
 }
 
-/// Notes that all tables have their names, durably: what becomes of them now is not the build's. Where that cannot be noted a
-/// kill before the directory is gone would have the next build take them for a part once somebody has moved some.
+/// Notes durably that all tables have their names; from now on the tables are the user's. If the note fails and the
+/// process is killed before the directory is gone, the next build takes the tables for incomplete once some were moved.
 pub fn note_complete(vfs: &dyn Vfs, staging: &Path) {
     let noted = vfs.create(&staging.join(COMPLETE), IfExists::Truncate);
-    let _ = noted.and_then(|_| vfs.sync_dir(staging)); // the names are durable, and this is to be no later than the caller is told
+    let _ = noted.and_then(|_| vfs.sync_dir(staging)); // names are durable; the note precedes the success report
 }
 
-/// Removes what dead builds left in `dir`, and says so. What cannot be removed is told, and is no reason not to go on.
+/// Removes leftovers of dead builds in `dir` and reports them. A failed removal causes a warning only.
 ///
 /// # Errors
 /// `Io`: the directory cannot be listed.
@@ -50,7 +51,7 @@ pub fn clear_abandoned(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
         match clear(vfs, dir, &staging) {
             Ok(None) => {}
             Ok(Some(told)) => eprintln!("{told}"),
-            Err(error) if error.is_not_found() => {} // its maker has removed it meanwhile, or another who clears
+            Err(error) if error.is_not_found() => {} // removed meanwhile by its owner or a concurrent build
             Err(error) => {
                 let staging = staging.display();
                 eprintln!("warning: cannot clear away what an interrupted build left in {staging}: {error}");
@@ -60,8 +61,8 @@ pub fn clear_abandoned(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The first of the files that belongs to a build which has named some of its tables and not all: it was killed, or is at it.
-/// Directories that cannot be looked into tell of none.
+/// Returns the first file of a build with only some tables named: the build was killed, or still runs. Directories that
+/// cannot be read are skipped.
 pub fn first_of_a_part(vfs: &dyn Vfs, files: &[PathBuf]) -> Option<PathBuf> {
     let around = |file: &PathBuf| match file.parent() {
         Some(dir) if dir.as_os_str().is_empty() => Some(PathBuf::from(".")),
@@ -73,7 +74,7 @@ pub fn first_of_a_part(vfs: &dyn Vfs, files: &[PathBuf]) -> Option<PathBuf> {
     if parts.is_empty() { None } else { files.iter().find(is_part).cloned() }
 }
 
-/// Tables of builds that have named some and not all.
+/// Named tables of builds with some, but not all, tables named.
 fn parts_in(vfs: &dyn Vfs, dir: &Path) -> BTreeSet<FileIdentity> {
     let names = vfs.read_dir(dir).unwrap_or_default();
     let is_dir = |path: &PathBuf| vfs.metadata(path).is_ok_and(|metadata| metadata.kind == FileKind::Directory);
@@ -87,14 +88,14 @@ fn is_staging(name: &str) -> bool {
     digits.len() == DIGITS && digits.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Removes one of the directories, unless its maker lives. Returns what is to be told.
+/// Removes one staging directory unless its owner lives. Returns the message to print.
 fn clear(vfs: &dyn Vfs, dir: &Path, staging: &Path) -> Result<Option<String>> {
     if vfs.metadata(staging)?.kind != FileKind::Directory {
-        return Ok(None); // nothing that we make
+        return Ok(None); // not a staging directory
     }
     let lock = staging.join(LOCK);
     if file_at(vfs, &lock)?.is_none() {
-        vfs.metadata(staging)?; // a maker removes both, the lock first
+        vfs.metadata(staging)?; // fails if the owner is removing both; the lock goes first
         return Ok(Some(format!(
             "warning: {} has no lock that tells whether a build is at work in it: delete it if none is running",
             staging.display()
@@ -110,25 +111,25 @@ fn clear(vfs: &dyn Vfs, dir: &Path, staging: &Path) -> Result<Option<String>> {
         left.named.iter().try_for_each(|path| vfs.remove_file(path))?;
     }
     if !left.named.is_empty() {
-        vfs.sync_dir(dir)?; // all have names, or none has, before what tells that some had goes
+        vfs.sync_dir(dir)?; // all names or none, before the evidence of an incomplete build goes
     }
     remove(vfs, staging)?;
     Ok((left.files > 0 || !left.named.is_empty()).then(|| left.to_string()))
 }
 
-/// What a dead build left.
+/// Leftovers of one dead build.
 #[derive(Default)]
 struct Left {
     dir: PathBuf,
     files: u64,
     bytes: u64,
-    /// Those renamed included.
+    /// Renamed ones included.
     tables: BTreeSet<FileIdentity>,
     /// All tables had their names.
     is_complete: bool,
-    /// Names that tables of it have been given.
+    /// Final names of its tables.
     named: Vec<PathBuf>,
-    /// Those tables.
+    /// Identities of the tables with final names.
     published: BTreeSet<FileIdentity>,
 }
 
@@ -173,10 +174,10 @@ impl Left {
         Ok(())
     }
 
-    /// A table that a note speaks of, if it was renamed, and is what it was.
+    /// Adds the table of a note, if it was renamed and still has the noted length and time.
     fn add_renamed(&mut self, vfs: &dyn Vfs, note: &Path, path: PathBuf) -> Result<()> {
         let note = vfs::read_all(vfs, note, NOTE_BYTES_MAX, IoClass::Other)?;
-        let Some((len, modified_us)) = numbers_of(&note) else { return Ok(()) }; // not whole: no rename was begun
+        let Some((len, modified_us)) = numbers_of(&note) else { return Ok(()) }; // incomplete note: no rename was begun
         if let Some(metadata) = file_at(vfs, &path)?
             && metadata.len == len
             && metadata.modified_us.abs_diff(modified_us) <= TIME_STEP_US
@@ -188,19 +189,19 @@ impl Left {
         Ok(())
     }
 
-    /// Whether some of the tables have their names, and some have not.
+    /// Whether some, but not all, tables have their final names.
     fn is_cut_off(&self) -> bool {
         !self.is_complete && !self.named.is_empty() && self.published.len() < self.tables.len()
     }
 }
 
-/// What a note says: a file's length and time.
+/// Parses a note: the file's length and modification time.
 fn numbers_of(note: &[u8]) -> Option<(u64, u64)> {
     let (len, modified_us) = std::str::from_utf8(note).ok()?.split_once(' ')?;
     Some((len.parse().ok()?, modified_us.parse().ok()?))
 }
 
-/// `None` where there is no file of that name, any more perhaps: another build can have given it up.
+/// `None` if no file has this name; a concurrent build may have removed it.
 fn file_at(vfs: &dyn Vfs, path: &Path) -> Result<Option<Metadata>> {
     match vfs.metadata(path) {
         Ok(metadata) => Ok(Some(metadata).filter(|metadata| metadata.kind == FileKind::File)),

@@ -115,19 +115,17 @@ fn check_name(name: &str) -> Outcome {
     Ok(())
 }
 
-/// The directory of the tables.
+/// Directory of the tables.
 struct Output<'a> {
     vfs: Arc<dyn Vfs>,
     dir: &'a Path,
     name: &'a str,
-    /// Directories that were made, from the inside out: that one and those around it. They are removed again if they stay
-    /// empty.
+    /// Directories created: `dir` and its ancestors, innermost first. Removed on drop if still empty.
     new: Vec<&'a Path>,
 }
 
 impl<'a> Output<'a> {
-    /// Makes sure that there are no tables of that name, but for some that a build had just begun to name when it was killed:
-    /// they go.
+    /// Creates the directory and removes leftovers of killed builds. Refuses if tables of the name exist.
     fn begin(vfs: Arc<dyn Vfs>, dir: &'a Path, name: &'a str) -> Outcome<Output<'a>> {
         let mut output = Output { vfs, dir, name, new: Vec::new() };
         let vfs = &output.vfs;
@@ -149,7 +147,7 @@ impl<'a> Output<'a> {
         Ok(output)
     }
 
-    /// Gives the tables their names. All have theirs in the end, durably, or none.
+    /// Gives the tables their names: all of them, durably, or none.
     fn publish(&self, tables: Vec<WrittenTable>) -> Outcome<Vec<WrittenTable>> {
         let mut named = Named { vfs: &*self.vfs, dir: self.dir, tables: Vec::with_capacity(tables.len()) };
         let staging = tables.first().and_then(|table| table.path.parent()).map(Path::to_owned);
@@ -166,7 +164,7 @@ impl<'a> Output<'a> {
         Ok(std::mem::take(&mut named.tables))
     }
 
-    /// If power is lost when some tables have their names, those in `staging` are to tell that they are a part.
+    /// After a power loss with only some tables named, `staging` must still identify the build as incomplete.
     fn sync_before_names(&self, staging: &Path) -> spillway::Result<()> {
         self.vfs.sync_dir(staging)?;
         self.vfs.sync_dir(self.dir)?;
@@ -177,7 +175,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Unlike a rename, a link fails where there is something by now. Not all file systems have links.
+    /// Unlike a rename, a link fails if `to` exists by now. Not all file systems have links.
     fn name(&self, from: &Path, to: &Path) -> spillway::Result<()> {
         match self.vfs.hard_link(from, to) {
             Err(_) if !self.vfs.exists(to)? => {
@@ -192,12 +190,12 @@ impl<'a> Output<'a> {
 impl Drop for Output<'_> {
     fn drop(&mut self) {
         for dir in &self.new {
-            let _ = self.vfs.remove_dir(dir); // fails, as it should, where something is in it
+            let _ = self.vfs.remove_dir(dir); // expected to fail if not empty
         }
     }
 }
 
-/// Tables that have their names, and lose them again unless they are taken out.
+/// Named tables. Their names are removed on drop unless the tables are taken out.
 struct Named<'a> {
     vfs: &'a dyn Vfs,
     dir: &'a Path,
@@ -206,17 +204,17 @@ struct Named<'a> {
 
 impl Drop for Named<'_> {
     fn drop(&mut self) {
-        // The error before these is told.
+        // Errors are ignored: an earlier error is reported.
         for table in &self.tables {
             let _ = self.vfs.remove_file(&table.path);
         }
         if !self.tables.is_empty() {
-            let _ = self.vfs.sync_dir(self.dir); // before what tells that they were a part goes
+            let _ = self.vfs.sync_dir(self.dir); // before the evidence of an incomplete build goes
         }
     }
 }
 
-/// Characters of a key that are shown.
+/// Characters of a key shown.
 const KEY_CHARACTERS_MAX: usize = 40;
 
 fn key(bytes: &[u8]) -> String {

@@ -1,5 +1,6 @@
-//! What must be there after a kill: of each thread's operations a prefix, no shorter than what it was told was done, and
-//! at the most one longer, as no thread begins one before the last returned.
+//! Checks the contents after a kill. Each thread's operations must form a prefix, at least through the last
+//! acknowledged operation and at most one operation longer: a thread begins no operation before the previous one
+//! returned.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,22 +17,22 @@ use crate::concurrent::read_all;
 use crate::model::{Contents, Entry, Model};
 use crate::ops::Durability;
 
-/// The pairs of all families.
+/// Pairs of all families.
 pub(super) type All = BTreeMap<&'static str, Contents>;
 
-/// A database that was opened, and what it held.
+/// An opened database and its contents.
 pub(super) struct Found {
     db: Db,
     pub contents: All,
-    /// Memtables that were read where they were left.
+    /// Memtables restored from images.
     pub restored: u64,
 }
 
 impl Found {
-    /// Opens a database, by images or by replay alone, and reads it: forwards, backwards, and key by key.
+    /// Opens a database, from images or by replay alone, and reads it forward, backward, and key by key.
     ///
     /// # Errors
-    /// The engine's.
+    /// Errors of the engine.
     pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, setting: Setting, by_image: bool) -> Result<Found> {
         let mut options = setting.open_options(vfs);
         options.db.memtable_crash_safe_recover = by_image;
@@ -67,7 +68,7 @@ fn read(db: &Db) -> Result<All> {
     Ok(all)
 }
 
-/// What differs between two states of a database, in a line.
+/// Describes the difference between two states in a line.
 pub(super) fn difference(what: &str, a: &All, b: &All) -> String {
     for name in FAMILIES {
         let [a, b] = [a, b].map(|all| all.get(name).cloned().unwrap_or_default());
@@ -84,7 +85,7 @@ pub(super) fn difference(what: &str, a: &All, b: &All) -> String {
     format!("{what}: no difference")
 }
 
-/// Every file of a closed database is whole.
+/// Checks that every file of a closed database is whole.
 ///
 /// # Errors
 /// The first problem.
@@ -94,17 +95,17 @@ pub(super) fn check_files(vfs: Arc<dyn Vfs>, dir: &Path, setting: Setting) -> st
     if report.is_whole() { Ok(()) } else { Err(format!("{:?}", report.problems)) }
 }
 
-/// Of one thread's operations.
+/// Operations of one thread.
 struct Thread {
-    /// What they come to, as far as they were found.
+    /// State after the operations found so far.
     model: Model,
     found: u64,
-    /// The last that was acknowledged, and the last that can have been begun.
+    /// Last acknowledged operation, and the last one that can have begun.
     acknowledged: u64,
     begun: u64,
 }
 
-/// Knows what was promised.
+/// Tracks acknowledged operations and checks the contents against them.
 pub(super) struct Judge {
     setting: Setting,
     threads: Vec<Thread>,
@@ -121,7 +122,7 @@ impl Judge {
         Judge { setting, threads: (0..setting.threads).map(thread).collect() }
     }
 
-    /// A process said that it got so far.
+    /// Records the progress reported by a process.
     pub fn note(&mut self, acknowledged: &[u64]) {
         for (thread, acknowledged) in self.threads.iter_mut().zip(acknowledged) {
             thread.acknowledged = *acknowledged;
@@ -129,10 +130,11 @@ impl Judge {
         }
     }
 
-    /// Compares what was found with what must be there: that is history from now on. Returns how many operations were new.
+    /// Compares the found contents with the expected ones and continues from them. Returns the number of new
+    /// operations.
     ///
     /// # Errors
-    /// What is wrong.
+    /// A description of the difference.
     pub fn check(&mut self, found: &All) -> std::result::Result<u64, String> {
         let mut expected: All = FAMILIES.into_iter().map(|name| (name, Contents::new())).collect();
         let mut new = 0;
@@ -149,7 +151,7 @@ impl Judge {
 }
 
 impl Thread {
-    /// Goes on to what was found.
+    /// Advances to the found operation.
     fn follow(&mut self, setting: Setting, number: u64, found: &All) -> std::result::Result<(), String> {
         let mut counts = FAMILIES.into_iter().map(|name| {
             let entry = found.get(name).and_then(|contents| contents.get(&counter(number)));
@@ -170,7 +172,7 @@ impl Thread {
             let changes = setting.story.operation(number, n, &order).ingest.changes(&order);
             self.model.write(&changes, Durability::default());
         }
-        // What led here is not asked for again.
+        // Earlier history is not compared again.
         let last = self.model.history().last().cloned().expect("point 0 is always there");
         self.model = Model::at(&[last], self.model.names().clone()).ordered(order);
         (self.found, self.acknowledged, self.begun) = (count, count, count);

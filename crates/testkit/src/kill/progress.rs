@@ -1,5 +1,5 @@
-//! What the killed process acknowledged: a file of words that it writes and whoever killed it reads. What was written is
-//! in the kernel's memory and survives the process.
+//! Progress of the killed process: a file of words, written by the process and read by its killer. Written words are in
+//! the kernel's memory and survive the process.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,41 +9,41 @@ use vfs::{IoClass, SharedFile, Vfs};
 
 const WORD_BYTES: usize = 8;
 
-/// How far each thread is, as told by the process that writes.
+/// Progress of each thread, written by the writing process.
 pub struct Progress {
     file: Arc<dyn SharedFile>,
 }
 
 impl Progress {
-    /// Makes the file; there is none yet.
+    /// Creates the file; it must not exist.
     ///
     /// # Errors
-    /// The file system's.
+    /// Errors of the file system.
     pub fn create(vfs: &dyn Vfs, path: &Path) -> Result<Progress> {
         Ok(Progress { file: vfs.create_shared(path)? })
     }
 
-    /// Says what was found in the database: that is history from now on.
+    /// Writes the operation counts found in the database at open.
     ///
     /// # Errors
-    /// The file system's.
+    /// Errors of the file system.
     pub fn begin(&self, found: &[u64]) -> Result<()> {
         let words: Vec<u8> = std::iter::once(0).chain(found.iter().copied()).flat_map(told).collect();
         self.file.write_at(0, &words, IoClass::Other)
     }
 
-    /// Says that an operation returned.
+    /// Records that an operation returned.
     ///
     /// # Errors
-    /// The file system's.
+    /// Errors of the file system.
     pub fn acknowledge(&self, thread: u64, n: u64) -> Result<()> {
         self.write(1 + thread, n)
     }
 
-    /// Says how many memtables became tables as they were.
+    /// Records the number of memtables converted to tables.
     ///
     /// # Errors
-    /// The file system's.
+    /// Errors of the file system.
     pub fn note_converted(&self, count: u64) -> Result<()> {
         self.write(0, count)
     }
@@ -53,25 +53,25 @@ impl Progress {
     }
 }
 
-/// One more, as nothing but zeros means that nothing was said.
+/// Encodes `number + 1`: zero means not written.
 fn told(number: u64) -> [u8; WORD_BYTES] {
     (number + 1).to_le_bytes()
 }
 
-/// What a process had said when it was killed.
+/// Progress at the time of the kill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
-    /// Memtables that became tables as they were.
+    /// Memtables converted to tables in place.
     pub converted: u64,
-    /// The last operation of each thread that returned.
+    /// Last returned operation of each thread.
     pub acknowledged: Vec<u64>,
 }
 
 impl Told {
-    /// `None`: it had not opened the database yet.
+    /// `None` if the process had not opened the database yet.
     ///
     /// # Errors
-    /// The file system's, but where there is no file.
+    /// Errors of the file system; a missing file is `None`.
     pub fn read(vfs: &dyn Vfs, path: &Path, threads: u64) -> Result<Option<Told>> {
         let mut bytes = vec![0; WORD_BYTES * (1 + threads as usize)];
         match vfs.open(path) {

@@ -1,8 +1,8 @@
-//! What the threads of a process that is to be killed write: each counts its operations, and each operation follows from
-//! its number alone, so that whoever knows how many there were knows what must be there.
+//! Operations of the threads of a process to be killed. Each thread counts its operations, and the count alone
+//! determines each operation: the expected contents follow from the counts.
 //!
-//! No thread touches what another writes, so that their order among each other does not matter. In one family the keys
-//! of all threads stand between each other, in the others each thread's stand together, and ranges of them are deleted.
+//! Threads write disjoint keys, so their relative order does not matter. In one family the keys of all threads
+//! interleave. In the other families each thread's keys are contiguous, and ranges of them are deleted.
 
 use base::UserOrder;
 
@@ -10,27 +10,27 @@ use crate::ingest::{File, Ingest, Way};
 use crate::ops::{Action, Change, Durability, Key, Value};
 use crate::random::Random;
 
-/// Every operation shows in all of them.
+/// Every operation writes to each of them.
 pub const FAMILIES: [&str; 3] = ["default", "lists", "sums"];
 
-/// The family in which the keys of all threads stand between each other.
+/// Family with interleaved keys of all threads.
 const SHARED: &str = "default";
 
-/// Different keys of a thread in each family.
+/// Distinct keys of a thread in each family.
 const KEYS: u64 = 60;
 
-/// Keys that a range deletion covers at the most.
+/// Maximum number of keys covered by a range deletion.
 const RANGE_KEYS: u64 = 12;
 
-/// What is written under a seed.
+/// Operations determined by a seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Story {
     pub seed: u64,
-    /// Of a hundred operations, so many are ingests.
+    /// Percentage of ingests.
     pub ingests_percent: u64,
 }
 
-/// One operation: a batch alone where it has neither files nor excises.
+/// One operation: a plain batch if it has neither files nor excises.
 pub struct Operation {
     pub ingest: Ingest,
     pub durability: Durability,
@@ -42,13 +42,13 @@ impl Operation {
     }
 }
 
-/// Where a thread counts its operations.
+/// Key of a thread's operation counter.
 pub fn counter(thread: u64) -> Key {
     format!("n{thread}").into_bytes()
 }
 
 impl Story {
-    /// Operation number `n` of a thread; they count from 1.
+    /// Operation number `n` of a thread, counted from 1.
     pub fn operation(&self, thread: u64, n: u64, order: &UserOrder) -> Operation {
         let mut random = Random::new(self.seed ^ (thread << 48) ^ n);
         let mut ingest = Ingest::default();
@@ -64,7 +64,7 @@ impl Story {
                 ingest.excises.push(("lists".to_owned(), start, end));
             }
         }
-        // Every family is to count.
+        // Every family gets the counter.
         let rides_along = ingest.way == Way::Flushable || random.chance(50);
         for family in FAMILIES {
             let in_file = ingest.files.iter_mut().find(|file| file.family == family);
@@ -80,7 +80,7 @@ impl Story {
             }
         }
         ingest.arrange(order);
-        // Seldom, as both wait for the disk and lives are short.
+        // Rare: both wait for the disk, and lives are short.
         let rare = random.below(400);
         let durability = Durability { sync: rare == 0, flush: rare == 1, ..Durability::default() };
         Operation { ingest, durability }
@@ -117,7 +117,7 @@ fn changes(random: &mut Random, (thread, n): (u64, u64), family: &str, count: u6
     (0..count).map(change).collect()
 }
 
-/// Values that stay where they are put, ones that may stay in the log, and now and then one that makes a large batch.
+/// Inline values, values large enough to stay in the WAL, and rarely a value that makes a large batch.
 fn value_len(random: &mut Random) -> u32 {
     let most = match random.below(100) {
         0..30 => 12,

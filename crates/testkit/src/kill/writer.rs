@@ -1,4 +1,5 @@
-//! The process that is killed: it opens the database, says what it found, and has threads go on from there.
+//! The process to be killed. It opens the database, reports the operations found, and continues from them on its
+//! threads.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use crate::run;
 use crate::tables::{self, Tables};
 use crate::threads::start;
 
-/// Operations of a thread after which a process that nobody killed ends.
+/// Operations of a thread before the process ends, if it is not killed.
 const OPERATIONS_MAX: u64 = 200_000;
 
 struct Writer {
@@ -22,14 +23,14 @@ struct Writer {
     vfs: Arc<dyn Vfs>,
     setting: Setting,
     progress: Progress,
-    /// Where tables lie that are to be ingested.
+    /// Directory of tables to ingest.
     tables: PathBuf,
 }
 
-/// Opens the database `db` below `place` and writes to it until the process is killed, telling the file `told`.
+/// Opens the database `db` below `place` and writes until the process is killed. Progress goes to the file `told`.
 ///
 /// # Panics
-/// Anything fails: whoever started the process finds that it was not killed.
+/// Any failure; the parent then sees that the process ended by itself.
 pub fn write_until_killed(place: &Path, told: &Path, setting: Setting) {
     let vfs: Arc<dyn Vfs> = RealVfs::new();
     let db = Db::open(place.join("db"), &setting.open_options(vfs.clone())).expect("opened");
@@ -49,7 +50,7 @@ pub fn write_until_killed(place: &Path, told: &Path, setting: Setting) {
     threads.into_iter().for_each(|thread| thread.join().expect("a thread's panic is told by its words"));
 }
 
-/// How many operations of a thread there were.
+/// Number of a thread's operations in the database.
 fn count(db: &Db, thread: u64) -> Result<u64> {
     let [first, ..] = FAMILIES;
     let family = db.family(first).expect("never dropped");

@@ -1,4 +1,4 @@
-//! The pairs of all families at one point of the history, and what changes do to them.
+//! Pairs of all families at one point of the history, and the effect of changes on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,20 +17,20 @@ pub struct Entry {
     pub value: Arc<[u8]>,
 }
 
-/// The pairs of one family, by their bytes whatever the family's order.
+/// Pairs of one family, in bytewise order whatever the family's order is.
 pub type Contents = BTreeMap<Key, Entry>;
 
-/// The pairs of all families at one point of the history. Clones share what did not change.
+/// Pairs of all families at one point of the history. Clones share unchanged families.
 #[derive(Clone, Debug, Default)]
 pub struct State {
     families: BTreeMap<Incarnation, Arc<Contents>>,
-    /// Keys that were overwritten, merged, or deleted other than by a single-delete. A single-delete of one of these is
-    /// not defined: what it takes away may uncover an older version.
+    /// Keys with possibly more than one version: overwritten, merged, or deleted by anything but a single-delete. A
+    /// single-delete of such a key is undefined: it may uncover an older version.
     rewritten: BTreeMap<Incarnation, Arc<BTreeSet<Key>>>,
     touched: BTreeMap<Incarnation, Arc<Touched>>,
 }
 
-/// What changes mean: the order of keys, and the operator of the family.
+/// Semantics of changes: key order and the family's merge operator.
 pub(super) struct Rules<'a> {
     order: &'a UserOrder,
     operator: Arc<dyn MergeOperator>,
@@ -53,12 +53,12 @@ impl State {
         !rewritten && self.contents(family).contains_key(key)
     }
 
-    /// Empty for a family that did not exist yet.
+    /// Empty if the family did not exist yet.
     pub fn contents(&self, family: Incarnation) -> Arc<Contents> {
         self.families.get(&family).cloned().unwrap_or_default()
     }
 
-    /// Puts what was found in the place of what a family holds.
+    /// Replaces a family's contents.
     pub(super) fn replace(&mut self, family: Incarnation, contents: Arc<Contents>) {
         self.families.insert(family, contents);
     }
@@ -98,8 +98,8 @@ impl State {
         }
     }
 
-    /// Puts a table under everything that there is. It has no number, so that snapshots see it too: what they hold is to be
-    /// told as well.
+    /// Puts a table under all existing entries. The table has no sequence number, so older snapshots see it too;
+    /// callers update the states of snapshots as well.
     pub(super) fn put_behind(&mut self, family: Incarnation, file: &File, rules: &Rules<'_>) {
         let touched = Arc::make_mut(self.touched.entry(family).or_default());
         let contents = Arc::make_mut(self.families.entry(family).or_default());
@@ -111,7 +111,7 @@ impl State {
                 Action::Delete(_) | Action::SingleDelete(_) | Action::DeleteRange(..) => continue, // nothing is under it
             };
             let key = action.key();
-            rewritten.insert(key.clone()); // there may be two versions from now on
+            rewritten.insert(key.clone()); // two versions may exist from now on
             if touched.hides(key, rules.order) {
                 continue;
             }

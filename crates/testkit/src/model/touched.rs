@@ -1,5 +1,5 @@
-//! What was ever written to a family, whether or not it can be seen: what comes from behind later lies under it, and an
-//! ingest that may overlap nothing must not overlap it.
+//! Keys and ranges ever written to a family, visible or not. Ingests behind lie under them, and `numberless` or
+//! `bottommost` ingests conflict with them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,17 @@ use base::UserOrder;
 use crate::ingest::File;
 use crate::ops::{Action, Key};
 
-/// The keys from the first of a table to its last.
+/// Key range of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Span {
     pub start: Key,
     pub end: Key,
-    /// The end of a range deletion, which does not reach it.
+    /// `end` is exclusive: it ends a range deletion.
     pub end_is_exclusive: bool,
 }
 
 impl Span {
-    /// `None` of a table without entries.
+    /// `None` if the table has no entries.
     pub fn of_file(file: &File, order: &UserOrder) -> Option<Span> {
         let of_action = |action: Action| match action {
             Action::DeleteRange(start, end) => Span { start, end, end_is_exclusive: true },
@@ -52,23 +52,23 @@ impl Span {
     }
 }
 
-/// The history of a family's keys.
+/// Write history of a family's keys.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Touched {
-    /// Keys with an entry that hides whatever lies under it.
+    /// Keys with an entry that hides everything under it.
     settled: BTreeSet<Key>,
-    /// Operands of keys that have nothing else, the oldest first.
+    /// Merge operands of keys without a base entry, oldest first.
     floating: BTreeMap<Key, Vec<Vec<u8>>>,
-    /// Ranges that were deleted.
+    /// Deleted ranges.
     deleted: Vec<(Key, Key)>,
-    /// Keys that were deleted singly: what lies under those is not defined.
+    /// Single-deleted keys: older versions under them are undefined.
     deleted_singly: BTreeSet<Key>,
-    /// Of the tables that were ingested from behind.
+    /// Key ranges of tables ingested behind.
     behind: Vec<Span>,
 }
 
 impl Touched {
-    /// Whether anything was ever there.
+    /// Whether nothing was ever written.
     pub fn is_empty(&self) -> bool {
         self.settled.is_empty() && self.floating.is_empty() && self.deleted.is_empty() && self.behind.is_empty()
     }
@@ -77,7 +77,7 @@ impl Touched {
         !self.behind.is_empty()
     }
 
-    /// Whether a write tells nothing new, so that nothing is to be noted.
+    /// Whether `action` adds nothing to the history.
     pub fn knows(&self, action: &Action) -> bool {
         match action {
             Action::Put(key, _) | Action::Delete(key) => self.settled.contains(key),
@@ -87,7 +87,7 @@ impl Touched {
         }
     }
 
-    /// Notes a write on top of everything.
+    /// Records a write on top of everything.
     pub fn note(&mut self, action: &Action, order: &UserOrder) {
         match action {
             Action::Put(key, _) | Action::Delete(key) => self.settle(key),
@@ -112,13 +112,13 @@ impl Touched {
         self.settled.insert(key.clone());
     }
 
-    /// Whether what comes from behind stays hidden.
+    /// Whether an entry ingested behind stays hidden.
     pub fn hides(&self, key: &Key, order: &UserOrder) -> bool {
         let is_deleted = |(start, end): &(Key, Key)| is_within(key, (start, end), order);
         self.settled.contains(key) || self.deleted.iter().any(is_deleted)
     }
 
-    /// What was merged into nothing.
+    /// Operands merged without a base entry.
     pub fn operands(&self, key: &Key) -> &[Vec<u8>] {
         self.floating.get(key).map(Vec::as_slice).unwrap_or_default()
     }
@@ -127,17 +127,17 @@ impl Touched {
         self.deleted_singly.contains(key)
     }
 
-    /// Notes a table from behind.
+    /// Records a table ingested behind.
     pub fn note_behind(&mut self, file: &File, order: &UserOrder) {
         self.behind.extend(Span::of_file(file, order));
     }
 
-    /// Whether a table from behind overlaps those that came before.
+    /// Whether `span` overlaps an earlier table ingested behind.
     pub fn meets_behind(&self, span: &Span, order: &UserOrder) -> bool {
         self.behind.iter().any(|before| before.overlaps(span, order))
     }
 
-    /// Whether anything was ever written to a span.
+    /// Whether any write ever touched `span`.
     pub fn meets(&self, span: &Span, order: &UserOrder) -> bool {
         let of_range = |(start, end): &(Key, Key)| {
             Span { start: start.clone(), end: end.clone(), end_is_exclusive: true }.overlaps(span, order)

@@ -1,5 +1,5 @@
-//! Whether an ingest must be done, must be refused, or may be either: what the model knows of it without knowing where
-//! the engine keeps what.
+//! Predicts whether an ingest must succeed, must fail, or may do either. The model does not know where the engine keeps
+//! entries.
 
 use std::collections::BTreeMap;
 
@@ -7,27 +7,27 @@ use super::touched::{Span, Touched};
 use super::{Incarnation, Model};
 use crate::ingest::{Ingest, Source, Way};
 
-/// What is expected of an ingest.
+/// Expected outcome of an ingest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     Done,
-    /// It depends on where things lie.
+    /// Depends on the placement of entries.
     Either,
     Refused,
 }
 
-/// What the verdict takes of the world besides the model.
+/// Circumstances outside the model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Circumstances {
-    /// The families have a level for what comes from behind.
+    /// Families reserve a level for ingests behind.
     pub allows_behind: bool,
     /// Snapshots are held.
     pub snapshots: bool,
-    /// Iterators are held, which may hold snapshots.
+    /// Iterators are held; they may hold snapshots.
     pub iterators: bool,
 }
 
-/// Whether demands contradict each other or the rest, so that it is refused before anything is looked at.
+/// Whether the demands contradict each other or the ingest, so that the engine refuses before looking at any data.
 pub fn is_contradictory(ingest: &Ingest, allows_behind: bool) -> bool {
     let demands = ingest.demands;
     let tables = !ingest.files.is_empty() || !ingest.excises.is_empty();
@@ -39,7 +39,7 @@ pub fn is_contradictory(ingest: &Ingest, allows_behind: bool) -> bool {
 }
 
 impl Model {
-    /// What is expected of an ingest of which all applies.
+    /// Expected outcome of an ingest, all of it applicable.
     pub fn verdict(&self, ingest: &Ingest, around: Circumstances) -> Verdict {
         let batch_behind = ingest.demands.behind && !ingest.batch.is_empty();
         if batch_behind || is_contradictory(ingest, around.allows_behind) {
@@ -59,7 +59,7 @@ impl Model {
             }
         };
         let verdicts: Vec<Verdict> = spans.iter().map(of_family).collect();
-        // What comes from behind waits for nothing that is in memory.
+        // An ingest behind waits for no memtable.
         let may_wait = ingest.demands.hasty && !ingest.demands.behind;
         let may_be_stopped = ingest.demands.unblocking && ingest.way == Way::Blocking && !ingest.demands.behind;
         if verdicts.contains(&Verdict::Refused) {
@@ -104,13 +104,13 @@ impl Model {
         }
         let contents = self.state().contents(family);
         let holds_any = |span: &Span| contents.keys().any(|key| span.holds(key, &self.order));
-        // What lies in the level for ingests from behind is no reason to be refused the last of the others.
+        // Entries in the level for ingests behind do not block `bottommost`: its target is the level above.
         let shows = spans.iter().any(holds_any);
         if shows && (demands.numberless || !touched.has_behind()) {
             return Verdict::Refused;
         }
         let may_be_in_the_way = match demands.bottommost {
-            true => !touched.is_empty(), // a table that spans it, with nothing there, is in the way
+            true => !touched.is_empty(), // a table spanning the file, even without keys in it, is in the way
             false => spans.iter().any(|span| touched.meets(span, &self.order)),
         };
         let may_be_held = demands.numberless && around.iterators;

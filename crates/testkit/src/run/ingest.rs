@@ -1,4 +1,4 @@
-//! Ingests of a script: tables are made outside the database, brought in, and the caller's files looked at afterwards.
+//! Ingests of a script. Tables are made outside the database and ingested; the caller's files are checked afterwards.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,10 +13,10 @@ use crate::model::{Circumstances, Incarnation, Verdict, is_contradictory};
 use crate::ops::{Action, Durability};
 use crate::tables::{self, Tables};
 
-/// Where tables lie that are to be ingested.
+/// Directory of tables to ingest.
 pub const TABLES_DIR: &str = "/tables";
 
-/// An ingest that was prepared, and the families that it was prepared for.
+/// A prepared ingest and its families.
 pub(super) struct HeldIngest {
     prepared: PreparedIngest,
     ingest: Ingest,
@@ -48,7 +48,7 @@ impl Runner {
         }
     }
 
-    /// Takes note of an ingest that was done, or refused, as the model lets it.
+    /// Records the outcome of an ingest, if the verdict allows it.
     fn judge(
         &mut self,
         verdict: Verdict,
@@ -84,7 +84,7 @@ impl Runner {
     pub(super) fn prepare(&mut self, name: &str, ingest: &Ingest) -> Result<(), Failure> {
         let mut ingest = Ingest { batch: Vec::new(), ..ingest.clone() };
         let is_single = |action: &Action| matches!(action, Action::SingleDelete(_));
-        // Whether they are defined would be known at the commit only.
+        // Only the commit could decide whether single-deletes are defined.
         ingest.files.iter_mut().for_each(|file| file.entries.retain(|action| !is_single(action)));
         let ingest = self.model.applicable_ingest(&ingest);
         self.abandon_prepared(name)?;
@@ -93,7 +93,7 @@ impl Runner {
             (false, prepared) => prepared?,
             (true, prepared) => return self.judge(Verdict::Refused, prepared.map(drop), &ingest, before),
         };
-        drop(tables); // linked or copied: the database needs the caller's names no more
+        drop(tables); // linked or copied: the caller's files are no longer needed
         let named = ingest.changes(self.model.order()).into_iter().filter_map(|change| {
             let incarnation = self.model.family(&change.family)?;
             Some((change.family, incarnation))
@@ -103,11 +103,11 @@ impl Runner {
         Ok(())
     }
 
-    /// Commits what was prepared, which fails where one of its families has gone.
+    /// Commits a prepared ingest; it must fail if one of its families was dropped.
     pub(super) fn commit(&mut self, name: &str) -> Result<(), Failure> {
         let Some(HeldIngest { prepared, ingest, families }) = self.prepared.remove(name) else { return Ok(()) };
         let there = families.iter().all(|(family, incarnation)| self.model.family(family) == Some(*incarnation));
-        // A key may have been deleted singly since, upon which no table may come from behind.
+        // A key may have been single-deleted since; a table behind it would be undefined.
         let is_defined = !ingest.demands.behind || self.model.applicable_ingest(&ingest) == ingest;
         if there && !is_defined {
             return Ok(()); // dropped
@@ -121,7 +121,7 @@ impl Runner {
         }
     }
 
-    /// Drops what was prepared; its files go.
+    /// Drops a prepared ingest; its files must go.
     pub(super) fn abandon_prepared(&mut self, name: &str) -> Result<(), Failure> {
         let Some(HeldIngest { prepared, .. }) = self.prepared.remove(name) else { return Ok(()) };
         let (before, tables) = (self.table_files()?, prepared.files());
@@ -153,7 +153,7 @@ impl Runner {
         Ok((prepared?, tables))
     }
 
-    /// A life before may have left some.
+    /// Continues the numbering of tables from an earlier life.
     fn find_tables_made(&mut self) -> EngineResult<()> {
         if self.tables_made == 0 {
             self.vfs.create_dir_all(Path::new(TABLES_DIR))?;
@@ -194,7 +194,7 @@ impl Runner {
     }
 }
 
-/// The caller's files are untouched, unless they were to be moved and were.
+/// The caller's files must be untouched, unless moved by a committed ingest.
 fn check_sources(tables: &Tables, ingest: &Ingest, committed: bool) -> Result<(), Failure> {
     match tables.gone() {
         Some(path) if !committed || ingest.source != Source::Moved => differ(format!("{} is gone", path.display())),

@@ -1,4 +1,5 @@
-//! Comparing whole databases with the model: the one under test, checkpoints of it, and what readers of its directory see.
+//! Compares whole databases with the model: the database under test, its checkpoints, and read-only opens of its
+//! directory.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use super::{Failure, Runner, differ, open_with};
 use crate::iterate::Expected;
 use crate::model::Incarnation;
 
-/// Where a script's checkpoint is while it is looked at.
+/// Directory of a script's checkpoint while it is compared.
 const CHECKPOINT_DIR: &str = "/checkpoint";
 
 impl Runner {
@@ -42,21 +43,21 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether the directory has the tables that the database knows, and no others. Snapshots and iterators end, so that
-    /// nothing keeps more.
+    /// Checks that the directory has exactly the tables the database knows. Snapshots and iterators are dropped first,
+    /// as they keep tables alive.
     ///
     /// # Errors
-    /// The tables that are too many or too few.
+    /// Surplus or missing tables.
     pub fn check_files(&mut self) -> Result<(), Failure> {
         self.snapshots.clear();
         self.iterators.clear();
         self.prepared.clear();
-        // Has what nobody reads any more deleted.
+        // The flush deletes unreferenced tables.
         self.db().flush(&self.db().families().iter().collect::<Vec<_>>())?;
         self.compare_files()
     }
 
-    /// As [`check_files`](Self::check_files), where nothing is kept.
+    /// As [`check_files`](Self::check_files), if no snapshot or iterator is held.
     pub(crate) fn compare_files(&self) -> Result<(), Failure> {
         let live: BTreeSet<PathBuf> = self.db().live_files().into_iter().map(|file| file.path).collect();
         let names = self.vfs.read_dir(&self.dir)?;
@@ -70,7 +71,7 @@ impl Runner {
         differ(format!("tables that are gone: {gone:?}; that nobody knows: {extra:?}"))
     }
 
-    /// Makes a checkpoint that no other has overlapped, and compares it.
+    /// Makes a checkpoint, compares it, and deletes it.
     pub(super) fn checkpoint(&mut self) -> Result<(), Failure> {
         let dir = Path::new(CHECKPOINT_DIR);
         self.db().checkpoint(dir)?;
@@ -80,8 +81,8 @@ impl Runner {
         Ok(Db::destroy(dir, None, &self.vfs)?)
     }
 
-    /// Opens the directory for reading only, whoever has it open, and compares what the reader sees. Of families that were
-    /// written to without the log nothing can be said.
+    /// Opens the directory read-only, even if it is open already, and compares the reader's contents. Families with
+    /// unlogged writes are not compared.
     pub(super) fn look_read_only(&self) -> Result<(), Failure> {
         let options = self.profile.open_options(self.vfs.clone(), self.model.names().keys());
         let files = self.vfs.read_dir(&self.dir)?;
@@ -100,7 +101,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Compares the families that are `known` in another database that should hold the same.
+    /// Compares the `known` families of a database that should hold the same.
     fn compare_other(&self, db: &Db, known: impl Fn(Incarnation) -> bool) -> Result<(), Failure> {
         for (name, &incarnation) in self.model.names() {
             let Some(family) = db.family(name) else { return differ(format!("there is no family {name}")) };

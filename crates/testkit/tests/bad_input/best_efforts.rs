@@ -1,4 +1,4 @@
-//! `best_efforts_recovery`: the newest point at which all tables are there.
+//! `best_efforts_recovery`: recovers the newest point with all its tables present.
 
 use std::path::Path;
 
@@ -27,7 +27,7 @@ fn keys(db: &Db) -> Vec<String> {
     found
 }
 
-/// Tables of three flushes, and a write that only the log has. The newest table is the one flushed last.
+/// Tables of three flushes, and a write in the WAL only. The last flush made the newest table.
 fn database() -> (std::sync::Arc<MemoryVfs>, Vec<String>) {
     let vfs = MemoryVfs::new(1);
     let db = Db::open(DIR, &options(&vfs)).unwrap();

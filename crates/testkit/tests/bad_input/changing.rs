@@ -1,5 +1,4 @@
-//! Files that are changed while they are ingested, and ingests that are cancelled: at each call to the file system that the
-//! first half makes.
+//! Files changed during their ingest, and cancelled ingests, at each file-system call of the prepare.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -57,7 +56,7 @@ impl Subject {
         Subject { memory, gate, db: Arc::new(db), request: IngestRequest::new(family, vec![path.clone()]), path }
     }
 
-    /// Prepares while something is done at the call behind the next `passing` ones; `None` where there is none.
+    /// Prepares an ingest and acts at the call after the next `passing` ones; `None` if there is no such call.
     fn prepare(
         &self,
         options: &IngestOptions,
@@ -85,7 +84,7 @@ impl Subject {
     }
 }
 
-/// False where the prepare makes no such call.
+/// False if the prepare makes no such call.
 fn change_at(options: &IngestOptions, passing: u64, change: Change) -> bool {
     let subject = Subject::new();
     let (db, path) = (&subject.db, &subject.path);
@@ -114,7 +113,7 @@ fn change_at(options: &IngestOptions, passing: u64, change: Change) -> bool {
     true
 }
 
-/// Either the file is refused, or what was there when it was looked at is ingested.
+/// Either the ingest refuses the file, or it ingests the contents it checked.
 #[test]
 fn a_file_that_changes_while_it_is_prepared_is_refused_or_taken_as_it_was() {
     for options in ways() {
@@ -132,7 +131,7 @@ fn a_file_that_changes_while_it_is_prepared_is_refused_or_taken_as_it_was() {
     }
 }
 
-/// False where the prepare makes no such call.
+/// False if the prepare makes no such call.
 fn cancel_at(options: &IngestOptions, passing: u64) -> bool {
     let subject = Subject::new();
     let (db, said) = (&subject.db, format!("cancelled at call {passing}, {options:?}"));

@@ -1,4 +1,4 @@
-//! Small databases with every kind of file, and what they hold.
+//! Small databases with every kind of file, and their contents.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ impl Subject {
         profile::by_name(self.profile).unwrap()
     }
 
-    /// The options it is opened with, whatever families a damaged MANIFEST says there are.
+    /// Options for opening. They cover any families listed by a damaged MANIFEST.
     pub fn options(&self, vfs: &Arc<MemoryVfs>) -> OpenOptions {
         let mut options = self.profile().open_options(vfs.clone(), ["users"]);
         options.db.create_if_missing = false;
@@ -42,7 +42,7 @@ impl Subject {
         self.after(self.script)
     }
 
-    /// Runs a script, its own or another, and closes the database.
+    /// Runs a script, not necessarily the subject's own, and closes the database.
     pub fn after(&self, script: &str) -> Arc<MemoryVfs> {
         let vfs = MemoryVfs::new(1);
         let mut runner = Runner::open(vfs.clone(), self.profile(), Model::default()).unwrap();
@@ -53,12 +53,12 @@ impl Subject {
         vfs
     }
 
-    /// Everything, read both ways and key by key, so that no block stays unread.
+    /// Reads everything in both directions and key by key, so that no block stays unread.
     pub fn read(&self, vfs: &Arc<MemoryVfs>) -> Result<Contents, Error> {
         read_with(&self.options(vfs), DIR)
     }
 
-    /// Opening and reading must fail, and name `file`.
+    /// Opening and reading must fail with an error naming `file`.
     pub fn refused(&self, vfs: &Arc<MemoryVfs>, file: &Path) -> Error {
         match self.read(vfs) {
             Ok(contents) => panic!("{} is damaged, and was read: {contents:?}", file.display()),
@@ -122,7 +122,7 @@ pub fn read(vfs: &Arc<MemoryVfs>) -> Result<Contents, Error> {
     PLAIN.read(vfs)
 }
 
-/// As [`Subject::read`], under other options or in another directory.
+/// As [`Subject::read`], with other options or another directory.
 pub fn read_with(options: &OpenOptions, dir: &str) -> Result<Contents, Error> {
     let db = Db::open(dir, options)?;
     let mut contents = Contents::new();
@@ -153,7 +153,7 @@ pub fn read_with(options: &OpenOptions, dir: &str) -> Result<Contents, Error> {
     Ok(contents)
 }
 
-/// The files whose names end so, in the order of their numbers.
+/// Files with names ending in `end`, in the order of their numbers.
 pub fn files(vfs: &MemoryVfs, end: &str) -> Vec<PathBuf> {
     let in_dir = vfs.all_files().into_iter().filter(|path| path.starts_with(DIR));
     in_dir.filter(|path| path.to_string_lossy().ends_with(end)).collect()
@@ -164,7 +164,7 @@ pub fn manifest(vfs: &MemoryVfs) -> PathBuf {
     Path::new(DIR).join(String::from_utf8(current).unwrap().trim_end())
 }
 
-/// A copy to be damaged.
+/// A copy to damage.
 pub fn copy(vfs: &MemoryVfs) -> Arc<MemoryVfs> {
     vfs.crash_clone(1, vfs::CrashPolicy::ProcessKilled)
 }

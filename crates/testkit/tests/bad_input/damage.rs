@@ -1,4 +1,4 @@
-//! Every byte of every file with a bit flipped: correct data, or an error that names a file.
+//! Bit flips in every byte of every file: reads return correct data, or an error naming a file.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -18,8 +18,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 const DENSE_BYTES: usize = 8 << 10;
 const COARSE_STRIDE: usize = 211;
 
-/// Flips a bit in every so manieth byte of the files that are asked for; returns how many flips did no harm, and how many
-/// were refused.
+/// Flips a bit in every `stride`th byte of the selected files. Returns the numbers of harmless and of refused flips.
 fn flip_bits(subject: Subject, stride: usize, is_asked_for: impl Fn(&Path) -> bool) -> [u32; 2] {
     let whole = subject.database();
     let expected = subject.read(&copy(&whole)).unwrap();
@@ -58,7 +57,7 @@ fn a_flipped_bit_anywhere_gives_correct_data_or_an_error() {
     });
 }
 
-/// In all that tells of ingests, and in their tables.
+/// Flips bits in all metadata of ingests, and in their tables.
 #[test]
 fn a_flipped_bit_beside_ingests_gives_correct_data_or_an_error() {
     let tells_of_ingests = |path: &Path| {

@@ -1,4 +1,4 @@
-//! CURRENT, the MANIFEST and tables: missing, wrong, or not what they say.
+//! CURRENT, the MANIFEST and tables: missing, wrong, or inconsistent.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -121,7 +121,7 @@ fn a_manifest_of_any_length_gives_all_or_an_error() {
     }
 }
 
-/// A MANIFEST record of ours, well-formed, that says what cannot be.
+/// A well-formed MANIFEST record with impossible contents.
 fn with_edit(edit: VersionEdit) -> Arc<MemoryVfs> {
     let vfs = database(SCRIPT);
     let file = vfs.open_append(&manifest(&vfs)).unwrap();
@@ -150,13 +150,13 @@ fn overlapping_tables_in_a_level_are_refused() {
     assert!(error.message().contains("overlap"), "{error:?}");
 }
 
-/// A database that has one more sequence number to give.
+/// A database with one sequence number left.
 fn before_the_last_number() -> Arc<MemoryVfs> {
     let last_seq = Some(SeqNo(SeqNo::MAX.0 - 1));
     with_edit(VersionEdit { last_seq, ..VersionEdit::new(FamilyId::DEFAULT) })
 }
 
-/// Whatever takes the last number, it is there after the next open, and nothing comes after it.
+/// Whichever operation takes the last number, its effect is there after the next open, and later operations fail.
 fn check_last_number(name: &str, take: impl Fn(&Db, &Arc<MemoryVfs>, &[u8]) -> Result<()>) {
     let vfs = before_the_last_number();
     let mut options = options(&vfs);

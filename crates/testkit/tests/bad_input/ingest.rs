@@ -1,5 +1,5 @@
-//! Files handed to an ingest, damaged at every place, and a file system that fails at every call while they are prepared:
-//! the database is as it was, nothing is left in its directory, and the caller's files are untouched.
+//! Ingests of files damaged at every place, and prepares with an I/O fault at every call. The database is unchanged,
+//! its directory has no leftovers, and the caller's files are untouched.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ fn file(name: &str) -> PathBuf {
     Path::new("/files").join(name)
 }
 
-/// A small database on a file system that can be made to fail.
+/// A small database on a file system with fault injection.
 pub fn open(vfs: Arc<dyn Vfs>) -> (Db, Arc<Family>) {
     let mut options = OpenOptions::create_if_missing();
     options.vfs = vfs;
@@ -55,7 +55,7 @@ pub fn contents(db: &Db, family: &Arc<Family>) -> Vec<(Vec<u8>, Vec<u8>)> {
     all
 }
 
-/// Every file of the caller, and the names of the database's.
+/// Every file of the caller, and the names of the database's files.
 pub fn seen(memory: &MemoryVfs) -> (Vec<(PathBuf, Vec<u8>)>, Vec<PathBuf>) {
     let (theirs, ours): (Vec<PathBuf>, Vec<PathBuf>) =
         memory.all_files().into_iter().partition(|path| path.starts_with("/files"));
@@ -73,8 +73,8 @@ pub fn ways() -> [IngestOptions; 4] {
     ]
 }
 
-/// A bit flipped anywhere: the ingest is refused with an error that names the caller's file, or what it brings is right.
-/// Without a scan a damaged block can pass; then reading it says so.
+/// A bit flip anywhere: the ingest fails with an error naming the caller's file, or its contents are right. Without a
+/// scan a damaged block can pass; reading it then returns an error.
 #[test]
 fn every_flipped_bit_of_a_table_is_an_error_or_harmless() {
     let memory = MemoryVfs::new(1);
@@ -129,7 +129,7 @@ fn every_length_of_a_table_but_its_own_is_an_error() {
     assert_eq!(seen(&memory).1, before);
 }
 
-/// What can be made of a call.
+/// Faults applicable to an operation.
 fn faults_of(operation: Operation) -> Vec<Fault> {
     let mut faults: Vec<Fault> =
         [FaultCode::Io, FaultCode::NoSpace, FaultCode::TooManyFiles].into_iter().map(Fault::Error).collect();
@@ -142,7 +142,7 @@ fn faults_of(operation: Operation) -> Vec<Fault> {
     faults
 }
 
-/// Each call of a prepare fails in turn, in every way; and from each call on, all calls of its kind do.
+/// Each call of a prepare fails in turn, in every way, once or with all later calls of its kind.
 #[test]
 fn a_prepare_that_fails_anywhere_leaves_nothing() {
     let (mut runs, mut errors) = (0u32, 0u32);
@@ -192,7 +192,7 @@ fn a_prepare_that_fails_anywhere_leaves_nothing() {
     assert!(errors * 10 > runs * 6, "{errors} errors in {runs} runs");
 }
 
-/// A disk that fills up at any byte of a copy.
+/// The disk fills up at any byte of a copy.
 #[test]
 fn a_prepare_on_a_full_disk_leaves_nothing() {
     let memory = MemoryVfs::new(1);
@@ -227,7 +227,7 @@ fn a_prepare_on_a_full_disk_leaves_nothing() {
     drop(db.prepare_ingest(&request, &linked, &IngestProgress::default()).unwrap());
 }
 
-/// What a commit finds changed is not ingested, whatever was changed.
+/// A commit refuses a file changed in any way since the prepare.
 #[test]
 fn a_file_that_changes_between_the_halves_is_not_ingested() {
     let memory = MemoryVfs::new(1);

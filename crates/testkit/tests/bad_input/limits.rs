@@ -1,4 +1,4 @@
-//! Keys, values and batches at the ends of what is possible.
+//! Keys, values and batches at their size limits.
 
 use spillway::{Db, ErrorKind, ReadOptions, WriteBatch, WriteOptions};
 use testkit::profile;

@@ -1,4 +1,4 @@
-//! A database is open once: in one process, over threads, over processes, and by whatever path.
+//! A database is open at most once, across threads, processes and paths.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 
 use std::path::Path;
@@ -61,7 +61,7 @@ fn many_threads_race_for_one_directory() {
     assert!(outcomes.iter().all(|outcome| !matches!(outcome, Err(kind) if *kind != ErrorKind::Busy)));
 }
 
-/// The other process: it ends well if the database is refused to it.
+/// The second process: it succeeds if the open is refused.
 #[test]
 #[ignore = "run by the test below, in a process of its own"]
 fn second_process() {

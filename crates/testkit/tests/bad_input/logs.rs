@@ -1,4 +1,4 @@
-//! Logs: cut off, gone, or with batches in them that lie.
+//! WALs: truncated, missing, or with inconsistent batches.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use crate::common::{Contents, INGESTS, PLAIN, SCRIPT, Subject, copy, database, files, options, read, refused};
 
-/// The last log with records in it.
+/// The last WAL with records.
 fn last_log(vfs: &MemoryVfs) -> PathBuf {
     files(vfs, ".splog").pop().expect("there is a log")
 }
@@ -31,7 +31,7 @@ fn a_log_with_a_tail_of_zeros_is_whole() {
     }
 }
 
-/// The states after each write that only the last log holds: it may end behind any of them.
+/// States after each write held only by the last WAL, which may end after any of them.
 fn states(subject: Subject) -> Vec<Contents> {
     let lines: Vec<_> = subject.script.lines().collect();
     let is_settled = |line: &&str| line.trim().starts_with("flush ") || line.trim() == "reopen";
@@ -65,12 +65,12 @@ fn a_cut_log_gives_a_prefix_or_an_error() {
     }
 }
 
-/// A database whose writes lie in several logs, none of them flushed, as a kill leaves it.
+/// A database with writes in several unflushed WALs, as a kill leaves it.
 pub fn with_several_logs() -> Arc<MemoryVfs> {
     with_logs_of(30)
 }
 
-/// What so many writes leave when the process is killed, seven in each log.
+/// The files after a kill, with `writes` writes, seven in each WAL.
 pub fn with_logs_of(writes: u32) -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new(1);
     let mut options = crate::common::profile().open_options(vfs.clone(), ["users"]);
@@ -101,7 +101,7 @@ fn a_log_without_its_header_in_the_middle_is_no_silent_hole() {
     }
 }
 
-/// Adds a log with one record, as a later process would have written it.
+/// Adds a WAL with one record, as a later process would have written it.
 fn with_record(seq: impl FnOnce(SeqNo) -> SeqNo, count: u32, records: &[u8]) -> (Arc<MemoryVfs>, PathBuf) {
     let vfs = database(SCRIPT);
     let last = Db::open(DIR, &options(&copy(&vfs))).unwrap().latest_sequence_number();

@@ -1,4 +1,4 @@
-//! What bad input gets: a clear error that names the file, or correct data; never a panic, a hang or a wrong value.
+//! Bad input gives a clear error naming the file, or correct data; never a panic, a hang or a wrong value.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod best_efforts;

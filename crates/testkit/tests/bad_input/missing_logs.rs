@@ -1,4 +1,4 @@
-//! Logs that somebody removed: recovery notices, names what is missing, and salvages the rest if it is told to.
+//! Deleted WALs: recovery detects and names the missing files, and salvages the rest on request.
 #![expect(clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
 use std::collections::BTreeSet;
@@ -26,13 +26,13 @@ fn number(log: &Path) -> FileNumber {
     FileNumber(log.file_stem().unwrap().to_string_lossy().parse().unwrap())
 }
 
-/// The logs that the MANIFEST counts: without the spare.
+/// WALs the MANIFEST refers to; the spare is not one.
 fn needed(vfs: &MemoryVfs) -> Vec<PathBuf> {
     let row = row(vfs, DIR);
     files(vfs, ".splog").into_iter().filter(|log| (row.oldest..=row.newest.unwrap()).contains(&number(log))).collect()
 }
 
-/// The keys in a log of [`with_several_logs`]: each record is a batch of one change.
+/// Keys in a WAL of [`with_several_logs`]: each record is a batch of one change.
 fn keys_in(vfs: &MemoryVfs, log: &Path) -> BTreeSet<Vec<u8>> {
     /// Behind the batch's header, the change's tag and the length of its key.
     const KEY_AT: usize = 12 + 2;
@@ -54,7 +54,7 @@ fn in_mode(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<Contents, spil
     read_with(&options, DIR)
 }
 
-/// Salvages what is left, which must be all but `lost`, and finds the same from then on.
+/// Salvages the rest, which must be all but `lost`, and checks a later open for the same.
 fn salvaged(vfs: &Arc<MemoryVfs>, whole: &Contents, lost: &BTreeSet<Vec<u8>>) {
     let left = in_mode(vfs, WalRecoveryMode::SkipAnyCorruptedRecords).unwrap();
     let mut expected = whole.clone();
@@ -115,7 +115,7 @@ fn of_two_missing_logs_one_is_named_and_both_are_skipped() {
     }
 }
 
-/// `users` holds what it was given first and never flushes, `default` is flushed again and again.
+/// `users` never flushes its first writes; `default` flushes repeatedly.
 fn with_a_lagging_family() -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new(1);
     let db = Db::open(DIR, &crate::common::profile().open_options(vfs.clone(), ["users"])).unwrap();

@@ -1,4 +1,4 @@
-//! `wal_dir` that is not what it was: the logs are found and both directories are named, whichever way it changed.
+//! A changed `wal_dir`: the WALs are found and both directories are named, in either direction of the change.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ fn with_logs_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
     options
 }
 
-/// A database that was closed with one write in its log only.
+/// A closed database with one write in its WAL only.
 fn database(wal_dir: &str) -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new(1);
     let db = Db::open(DIR, &with_logs_in(&vfs, wal_dir)).unwrap();
@@ -26,7 +26,7 @@ fn database(wal_dir: &str) -> Arc<MemoryVfs> {
     vfs
 }
 
-/// The places that an option value stands for.
+/// Directory of an option value.
 fn place(wal_dir: &str) -> &str {
     if wal_dir.is_empty() { DIR } else { wal_dir }
 }
@@ -64,7 +64,7 @@ fn logs_that_moved_with_their_directory_are_found() {
     assert!(error.message().contains("/other"), "{error:?}");
 }
 
-/// A directory of RocksDB 11.9 with an unflushed log.
+/// A directory of RocksDB 11.9 with an unflushed WAL.
 pub fn rocksdbs(vfs: &MemoryVfs, logs: &str, options_say: Option<&str>) {
     let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/fixtures/db-unflushed"));
     let real = RealVfs::new();

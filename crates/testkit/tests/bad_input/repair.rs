@@ -1,4 +1,4 @@
-//! Repair after damage of every kind, to every file: the database opens, and has all that is not said to be lost.
+//! Repair after damage of every kind, to every file: the database opens and has everything not reported lost.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::moved_logs::rocksdbs;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Files of the database proper, without the lock.
+/// Files of the database without the lock file.
 fn files(vfs: &MemoryVfs) -> Vec<PathBuf> {
     let all = vfs.all_files().into_iter();
     all.filter(|path| path.parent() == Some(Path::new(DIR)) && !path.ends_with("LOCK")).collect()
@@ -32,7 +32,7 @@ fn is_lost(report: &RepairReport, family: &str, key: &[u8]) -> bool {
     })
 }
 
-/// Both ways: nothing is missing, and nothing is there, but what may be.
+/// Checks that only reported losses are missing, and that only permitted entries are extra.
 fn assert_same(place: &str, report: &RepairReport, found: &Contents, expected: &Contents) {
     for (a, b) in [(found, expected), (expected, found)] {
         for (family, pairs) in a {
@@ -45,7 +45,7 @@ fn assert_same(place: &str, report: &RepairReport, found: &Contents, expected: &
     }
 }
 
-/// Repairs a damaged database, and checks what it has then.
+/// Repairs a damaged database and checks the result.
 fn check(subject: Subject, place: &str, vfs: &Arc<MemoryVfs>, expected: &Contents) -> RepairReport {
     let report = repair(DIR, &subject.options(vfs)).unwrap_or_else(|error| panic!("{place}: {error:?}"));
     let found = subject.read(vfs).unwrap_or_else(|error| panic!("{place}: {error:?}\n{report:#?}"));
@@ -110,7 +110,7 @@ fn a_whole_database_is_left_as_it_is() {
     }
 }
 
-/// Without a MANIFEST all that is known comes from tables, OPTIONS and logs: families, levels, and how far each was flushed.
+/// Without a MANIFEST the repair derives families, levels and flush progress from tables, OPTIONS and WALs.
 #[test]
 fn everything_is_there_without_a_manifest() {
     let whole = PLAIN.database();
@@ -152,9 +152,9 @@ fn a_repair_that_was_interrupted_is_begun_again() {
     }
 }
 
-/// Lives with many tables in several levels: without a MANIFEST each table's place is found by what is in it, and nothing is
-/// replayed twice. Ingests and drops stand in the MANIFEST only, in part, and are left out; so are writes without a log, which
-/// do not show where they were compacted away.
+/// Lives with many tables in several levels. Without a MANIFEST the contents of each table determine its place, and
+/// nothing is replayed twice. Left out: ingests and drops, partly recorded only in the MANIFEST, and unlogged writes,
+/// untraceable after a compaction.
 #[test]
 fn random_lives_are_there_without_a_manifest() {
     const SEEDS: u64 = 6;
@@ -196,7 +196,7 @@ fn random_lives_are_there_without_a_manifest() {
     assert!(deepest > 1 && compared > 40, "{compared} families were compared, the deepest level was {deepest}");
 }
 
-/// RocksDB's directory is taken over by a repair that is told to, whatever is lost of what names its files.
+/// A repair on request takes over a RocksDB directory, whichever file names are lost.
 #[test]
 fn what_rocksdb_left_is_taken_over_by_a_repair() {
     let options = |vfs: &Arc<MemoryVfs>| {
@@ -221,7 +221,7 @@ fn what_rocksdb_left_is_taken_over_by_a_repair() {
     }
 }
 
-/// A family that was dropped is back where files of it are left and no MANIFEST tells; that is said.
+/// A dropped family returns if files of it are left and there is no MANIFEST; the report says so.
 #[test]
 fn a_dropped_family_that_comes_back_is_told_of() {
     let whole = PLAIN.database();
@@ -247,7 +247,7 @@ fn a_dropped_family_that_comes_back_is_told_of() {
     assert!(told, "{report:#?}");
 }
 
-/// Whoever opens with the API is told of repair, too.
+/// Errors of an open through the API mention repair, too.
 #[test]
 fn errors_at_open_name_repair() {
     let whole = PLAIN.database();

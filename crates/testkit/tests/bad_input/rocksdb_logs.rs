@@ -1,5 +1,5 @@
-//! Damage in one of several logs that RocksDB left: what comes after it counts only if it goes on where the damage is, as
-//! where RocksDB had been opened in spite of it and written on.
+//! Damage in one of several RocksDB WALs. Later WALs count only if they continue at the damage, as after a RocksDB open
+//! in spite of it.
 #![expect(clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 
 use crate::moved_logs::rocksdbs;
 
-/// The first and the last number of each batch in the fixture's log.
+/// First and last sequence number of each batch in the fixture's WAL.
 fn batches(vfs: &MemoryVfs) -> Vec<(SeqNo, SeqNo)> {
     let mut reader = FramedReader::open(vfs, &log(16), Some(16), IoClass::Log).unwrap();
     let mut batches = Vec::new();
@@ -30,7 +30,7 @@ fn log(number: u64) -> PathBuf {
     Path::new(DIR).join(format!("{}.log", FileNumber(number)))
 }
 
-/// Adds a log with one batch, which puts "k".
+/// Adds a WAL with one batch, a put of "k".
 fn add_log(vfs: &MemoryVfs, first: SeqNo) {
     let mut batch = first.0.to_le_bytes().to_vec();
     batch.extend(1u32.to_le_bytes());

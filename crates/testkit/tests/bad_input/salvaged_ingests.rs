@@ -1,5 +1,5 @@
-//! Ingests that the log tells of and that cannot be replayed, in the mode that passes over such records: nothing of one is
-//! there, and what is written afterwards stays.
+//! WAL records of ingests whose replay fails, in the mode that skips such records. Nothing of such an ingest is there,
+//! and later writes stay.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ fn put(db: &Db, key: &str) {
     }
 }
 
-/// The keys of each family.
+/// Keys of each family.
 fn keys(db: &Db) -> [Vec<String>; 2] {
     FAMILIES.map(|name| {
         let mut iterator = db.iter(&db.family(name).unwrap(), &ReadOptions::default()).unwrap();
@@ -66,8 +66,8 @@ fn crashed(vfs: &Arc<MemoryVfs>) -> Arc<MemoryVfs> {
     vfs.crash_clone(1, CrashPolicy::NothingUnsyncedKept)
 }
 
-/// A database of whose two families each has two tables in its queue, brought by one ingest, the last that the log tells of.
-/// Returns the tables too.
+/// A database with two queued tables in each of its two families, from one ingest at the end of the WAL. Also returns
+/// the tables.
 fn with_queued_tables() -> (Arc<MemoryVfs>, Vec<PathBuf>) {
     let vfs = MemoryVfs::new(1);
     let crash = Arc::new(CrashOnceIngested { vfs: vfs.clone(), image: Mutex::default() });
@@ -111,7 +111,7 @@ fn an_ingest_that_lacks_a_table_is_passed_over_whole_and_later_writes_stay() {
     }
 }
 
-/// The tables are there: nothing is lost.
+/// With all tables present, nothing is lost.
 #[test]
 fn an_ingest_that_is_whole_is_salvaged() {
     let db = open(&with_queued_tables().0, WalRecoveryMode::SkipAnyCorruptedRecords);

@@ -1,4 +1,4 @@
-//! What a stored directory has of what can be in one, so that each goes on showing what it is there for.
+//! Features present in a stored directory, checked so that each directory keeps covering its purpose.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::life::{DIR, Life};
 use crate::store;
 
 /// # Panics
-/// It is not what `life.txt` says after `holds`.
+/// The features differ from those after `holds` in `life.txt`.
 pub fn check(folder: &Path) {
     let life = Life::of(folder);
     let vfs = store::load(folder).crash_clone(1, CrashPolicy::ProcessKilled);

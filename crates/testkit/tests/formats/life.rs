@@ -1,13 +1,13 @@
-//! What `life.txt` of a stored directory says: options, how the life ended, and what was done in it.
+//! `life.txt` of a stored directory: its options, operations, and end.
 //!
 //! ```text
 //! # Any comment.
 //! db log_file_bytes=64K             an option string
 //! family write_buffer_size=64K      likewise, of every family
 //! ends killed                       or closed
-//! holds spbatch queued              of what can be in a directory, what is in this one: see `held.rs`
-//! from db-unflushed                 it began as one of RocksDB's directories; the default family adds numbers
-//! put default a 1                   what was done, in the language of the scripts
+//! holds spbatch queued              features in this directory: see `held.rs`
+//! from db-unflushed                 began as a RocksDB directory; the default family adds numbers
+//! put default a 1                   operations, in the language of scripts
 //! ```
 
 use std::path::Path;
@@ -52,7 +52,7 @@ impl Life {
         Life { profile, is_killed: ends == "killed", holds, from, script: parse::script(&script).unwrap() }
     }
 
-    /// Its own options, or those that a caller who names none has.
+    /// Its own options, or the defaults.
     pub fn options(&self, vfs: &Arc<MemoryVfs>, own: bool) -> OpenOptions {
         let as_vfs: Arc<dyn Vfs> = vfs.clone();
         let names = Db::list_families(DIR, &as_vfs).unwrap();

@@ -1,5 +1,5 @@
-//! Directories that earlier versions wrote (`testdata/formats-N`, one N for each generation of formats) open: each of every
-//! generation, with what it held. The README there says how a generation is added.
+//! Directories of earlier versions (`testdata/formats-N`, one N per generation of formats) open with their contents.
+//! The README there explains how to add a generation.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -11,7 +11,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
-/// Every directory of every generation.
+/// All directories of all generations.
 fn stored() -> Vec<PathBuf> {
     let generations = folders(&store::testdata()).into_iter();
     let generations = generations.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("formats-"));

@@ -11,7 +11,7 @@ use vfs::{CrashPolicy, MemoryVfs};
 use crate::life::{DIR, Life};
 use crate::store;
 
-/// On the boot of the machine that wrote it and on another, under the options that it was written under and under none.
+/// Opens on the boot of the writing machine and on a later one, with the original options and with defaults.
 pub fn open_in_every_way(folder: &Path) {
     let (life, stored, expected) = (Life::of(folder), store::load(folder), store::contents(folder));
     for policy in [CrashPolicy::ProcessKilled, CrashPolicy::AllKept] {
@@ -50,7 +50,7 @@ fn open(vfs: &Arc<MemoryVfs>, options: &OpenOptions, expected: &str, place: &str
     check_whole("flushed");
 }
 
-/// Every pair of every family, one line each, read by iteration and by lookup.
+/// Every pair of every family, one per line, read by iteration and by lookup.
 pub fn contents(db: &Db) -> String {
     let mut text = String::new();
     for family in db.families() {

@@ -1,4 +1,4 @@
-//! A directory as it is stored: each of its files compressed, since logs and images are mostly zeros.
+//! Storage of a directory, with each file compressed: WALs and images are mostly zeros.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,10 +28,10 @@ pub fn load(folder: &Path) -> Arc<MemoryVfs> {
     vfs
 }
 
-/// Packs what is in memory, and the contents beside it.
+/// Packs an in-memory file system and stores the contents beside it.
 ///
 /// # Panics
-/// Something is stored there already: what a version wrote is not written again by a later one.
+/// The folder exists already: a later version must not overwrite the directory of an earlier one.
 pub fn save(folder: &Path, vfs: &MemoryVfs, contents: &str) {
     for path in vfs.all_files() {
         let inside = path.strip_prefix("/").unwrap();
@@ -48,7 +48,7 @@ fn pack(path: &Path, bytes: &[u8]) {
     std::fs::write(path, zstd::encode_all(bytes, LEVEL).unwrap()).unwrap();
 }
 
-/// What was stored by [`save`].
+/// Contents stored by [`save`].
 pub fn contents(folder: &Path) -> String {
     let bytes = std::fs::read(folder.join("contents.zst")).unwrap();
     String::from_utf8(zstd::decode_all(&*bytes).unwrap()).unwrap()

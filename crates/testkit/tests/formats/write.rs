@@ -1,4 +1,4 @@
-//! Lives a life again, and stores the directory that it leaves.
+//! Replays a life and stores the resulting directory.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn run(life: &Life) -> (Arc<MemoryVfs>, String) {
     (if life.is_killed { killed } else { vfs }, contents)
 }
 
-/// Takes over a directory of RocksDB's, and writes on.
+/// Adopts a RocksDB directory and continues writing.
 fn adopt(life: &Life, name: &str) -> (Arc<MemoryVfs>, String) {
     let vfs = MemoryVfs::new(1);
     let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/fixtures").join(name);

@@ -1,6 +1,6 @@
-//! Disks that fill up: real ones of 32 MiB (tmpfs, and ext4 on a loop device, where the machine lets us mount them) and
-//! one in memory. Writing fails with an error and never with a signal; what was acknowledged stays readable, and is
-//! there when there is room again.
+//! Full disks: real ones of 32 MiB (tmpfs, and ext4 on a loop device, if the machine permits the mount) and one in
+//! memory. Writes fail with an error, never with a signal. Acknowledged writes stay readable and are there once space
+//! is back.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 const DISK_MIB: usize = 32;
 const VALUE_BYTES: usize = 20_000;
 
-/// Bytes that do not compress.
+/// Incompressible bytes.
 fn value(number: u64) -> Vec<u8> {
     let mut random = Random::new(number);
     (0..VALUE_BYTES / 8).flat_map(|_| random.draw().to_le_bytes()).collect()
@@ -43,7 +43,7 @@ fn check(db: &Db, written: u64) {
     }
 }
 
-/// Writes until nothing more is taken; returns how many writes were.
+/// Writes until a write fails; returns the number of successful writes.
 fn fill(db: &Db, from: u64) -> u64 {
     let family = db.default_family();
     let most = ((4 * DISK_MIB) << 20) / VALUE_BYTES;
@@ -66,7 +66,7 @@ fn waits_for_space(db: &Db) -> bool {
     db.int_property(&db.default_family(), "rocksdb.background-errors") != Some(0)
 }
 
-/// Fills the disk, frees space by `make_room`, and goes on, without a reopening and after one.
+/// Fills the disk, frees space by `make_room`, and continues, without a reopen and after one.
 fn fill_and_go_on(vfs: Arc<dyn Vfs>, dir: &Path, profile: Profile, make_room: impl Fn()) {
     let db = open(&vfs, dir, profile);
     let mut written = fill(&db, 0);
@@ -144,7 +144,7 @@ fn a_full_tmpfs() {
     fill_a_real_disk("tmpfs", |at, _| Mount::tmpfs(at, DISK_MIB));
 }
 
-/// Opens a database with the options that are nobody's choice, writes some, and goes on in a second life.
+/// Opens a database with default options, writes some, and continues after a reopen.
 fn live_on_a_small_disk(vfs: &Arc<dyn Vfs>, dir: &Path) {
     for life in 0..2u64 {
         let db = Db::open(dir, &OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() }).unwrap();
@@ -178,7 +178,7 @@ fn a_full_ext4() {
     fill_a_real_disk("ext4 on a loop device", Mount::ext4);
 }
 
-/// An ingest that the disk has no room for leaves nothing, and is done again once there is room.
+/// An ingest without enough disk space leaves nothing, and succeeds once space is back.
 #[test]
 fn an_ingest_onto_a_full_disk() {
     within(LIMIT, || {
@@ -230,7 +230,7 @@ fn new_table(vfs: &Arc<dyn Vfs>, family: &Family) -> PathBuf {
     path
 }
 
-/// Whether the ingest is there, which is so of all its keys or of none.
+/// Whether the ingest is there. It must have all of its keys or none.
 fn is_ingested(db: &Db) -> bool {
     let family = db.default_family();
     let get = |key: u64| db.get(&family, &key.to_be_bytes(), &ReadOptions::default()).unwrap();
@@ -240,7 +240,7 @@ fn is_ingested(db: &Db) -> bool {
     counts == [0, KEYS]
 }
 
-/// Leaves so much of the disk free.
+/// Leaves `bytes` of the disk free.
 fn leave_room(memory: &MemoryVfs, bytes: u64) {
     let used: u64 = memory.all_files().iter().map(|path| memory.metadata(path).unwrap().len).sum();
     memory.set_capacity(Some(used + bytes));
@@ -250,14 +250,14 @@ fn check_is_full(error: &spillway::Error) {
     assert!(matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::ReadOnly), "an error of another kind: {error:?}");
 }
 
-/// The database takes writes and flushes again.
+/// Checks that the database takes writes and flushes again.
 fn go_on(db: &Db) {
     db.put(&db.default_family(), b"k", b"v", &WriteOptions::synced()).unwrap();
     db.flush(&[&db.default_family()]).unwrap();
 }
 
-/// Commits an ingest with so many bytes free, over a memtable that has all its keys. False where that failed, or the flush
-/// that follows.
+/// Commits an ingest with `room` bytes free, over a memtable with all of its keys. False if the commit or the following
+/// flush failed.
 fn commit_with_room(profile: Profile, mode: IngestMode, room: u64) -> bool {
     let memory = MemoryVfs::new(1);
     let vfs: Arc<dyn Vfs> = memory.clone();
@@ -287,8 +287,8 @@ fn commit_with_room(profile: Profile, mode: IngestMode, room: u64) -> bool {
     went_through
 }
 
-/// By one set of options a flush writes what is ingested into one table with the memtable under it; by the other it is
-/// linked.
+/// With one set of options a flush merges the ingest and the memtable under it into one table; with the other it links
+/// the ingested table.
 #[test]
 fn a_disk_that_is_full_anywhere_in_a_commit_or_its_flush() {
     within(LIMIT, || {
@@ -308,7 +308,7 @@ fn a_disk_that_is_full_anywhere_in_a_commit_or_its_flush() {
     });
 }
 
-/// What a killed process left: an ingest that the log tells of, and no flush has met.
+/// State of a killed process: an ingest in the WAL, not flushed.
 fn with_queued_ingest() -> Arc<MemoryVfs> {
     let memory = MemoryVfs::new(1);
     let vfs: Arc<dyn Vfs> = memory.clone();
@@ -320,7 +320,7 @@ fn with_queued_ingest() -> Arc<MemoryVfs> {
     memory.crash_clone(1, CrashPolicy::ProcessKilled)
 }
 
-/// By one set of options it is in the queue again until a flush is asked for; by the other it is flushed at once.
+/// With one set of options recovery queues the ingest until a requested flush; with the other it flushes at once.
 #[test]
 fn a_disk_that_is_full_anywhere_in_the_recovery_of_an_ingest() {
     within(LIMIT, || {

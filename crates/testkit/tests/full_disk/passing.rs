@@ -1,5 +1,5 @@
-//! A lack of space that passes: what finds none is done when there is room again. Nobody reopens the database, and it takes
-//! writes meanwhile as long as there is memory for them.
+//! Temporary lack of space: failed work completes once space is back, without a reopen. Meanwhile the database takes
+//! writes as long as memory lasts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -61,7 +61,7 @@ impl World {
         Ok(())
     }
 
-    /// Writes so many, of about 1 KiB each.
+    /// Makes `count` writes of about 1 KiB each.
     fn write_some(&mut self, count: u32) {
         (0..count).for_each(|_| self.write(&WriteOptions::synced()).unwrap());
     }
@@ -78,7 +78,7 @@ impl World {
         check(&self.db, self.written, what);
     }
 
-    /// What a crash now would leave has all that was synced.
+    /// An image of a crash now must hold every synced write.
     fn check_after_crash(&self, what: &str) {
         for policy in [CrashPolicy::NothingUnsyncedKept, CrashPolicy::RandomBlocksKept, CrashPolicy::ProcessKilled] {
             let left: Arc<dyn Vfs> = self.memory.crash_clone(3, policy);
@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// There is no table that the database does not know.
+    /// Checks that every table file is known to the database.
     fn check_files(&self, what: &str) {
         let all = self.memory.all_files();
         let tables = all.iter().filter(|path| path.extension().is_some_and(|end| end == "sst"));
@@ -195,7 +195,7 @@ fn a_compaction_that_finds_no_space_leaves_the_database_writable() {
     }
 }
 
-/// Nothing is tried again and again while the disk stays full, and at once when the free space tells of room.
+/// Retries are rare while the disk stays full, and immediate once free space appears.
 #[test]
 fn tries_come_seldom_and_when_there_is_room() {
     let mut world = World::new("tiny");
@@ -246,7 +246,7 @@ fn writers_wait_for_memory_until_there_is_room() {
     });
 }
 
-/// Writers that compactions have stopped go on when these have had room.
+/// Writers stalled by compaction debt continue once compactions have space.
 #[test]
 fn a_debt_that_lacks_space_is_paid_when_there_is_room() {
     within(LIMIT, || {
@@ -278,8 +278,8 @@ fn a_debt_that_lacks_space_is_paid_when_there_is_room() {
     });
 }
 
-/// A MANIFEST that cannot be appended to is left for a new one. Until then the database is read-only: nobody knows what the
-/// old one says.
+/// A new MANIFEST replaces one with a failed append. Until then the database is read-only: the contents of the old one
+/// are unknown.
 #[test]
 fn a_manifest_without_space_is_replaced_when_there_is_room() {
     for operation in [Operation::Write, Operation::Sync] {
@@ -314,7 +314,7 @@ fn a_manifest_without_space_is_replaced_when_there_is_room() {
     }
 }
 
-/// No space for the next log is that write's error, and no more.
+/// A WAL not created for lack of space fails the one write and nothing else.
 #[test]
 fn a_log_that_cannot_be_made_fails_the_write_alone() {
     for operation in [Operation::CreateMapped, Operation::Allocate, Operation::Sync] {
@@ -338,7 +338,7 @@ fn a_log_that_cannot_be_made_fails_the_write_alone() {
     }
 }
 
-/// Nothing else has them: a close says so, or finds the room for them.
+/// Unlogged writes exist in memory only: a close reports their loss, or finds space for them.
 #[test]
 fn writes_without_a_log_that_a_close_loses_are_told() {
     for has_room in [false, true] {

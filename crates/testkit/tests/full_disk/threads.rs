@@ -1,5 +1,5 @@
-//! Space that comes and goes under threads that write, flush, compact and resume: what was acknowledged is there at every
-//! crash, nobody hears of another error than a lack of space, and all goes on by itself.
+//! Space runs out and returns under threads that write, flush, compact and resume. Every crash image holds the
+//! acknowledged writes, the only error is a lack of space, and work resumes by itself.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -156,7 +156,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// `SPILLWAY_SEED` begins with another seed, and `SPILLWAY_SEEDS` goes through so many.
+/// `SPILLWAY_SEED` sets the first seed, `SPILLWAY_SEEDS` the number of seeds.
 #[test]
 fn space_comes_and_goes_under_threads() {
     let number = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap());

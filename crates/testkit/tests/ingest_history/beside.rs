@@ -1,4 +1,4 @@
-//! Who goes on beside an ingest, or a writer, that stands still in the midst of something.
+//! Progress of other operations beside a stalled ingest or writer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use vfs::{IoClass, RealVfs, Vfs};
 
 use super::{LIMIT, get, options, put, request, table, table_at, threaded};
 
-/// A database with two families and more than one thread that flushes.
+/// A database with two families and several flush threads.
 fn open_gated() -> (Arc<Db>, Arc<dyn Vfs>, Arc<Gate>) {
     open_gated_with(|_| {})
 }
@@ -31,9 +31,8 @@ fn open_gated_with(change: impl FnOnce(&mut OpenOptions)) -> (Arc<Db>, Arc<dyn V
     (Arc::new(db), gated, gate)
 }
 
-/// Beside a call that is held: a write, a snapshot, a read, properties that take the state lock, a switch of the memtable,
-/// and a flush of another family. The flush is left out where the call is one of the log's or the MANIFEST's: it needs
-/// both itself.
+/// Runs beside a held call: a write, a snapshot, a read, properties under the state lock, a memtable switch, and a
+/// flush of another family. The flush is skipped if the held call belongs to the WAL or the MANIFEST: it needs both.
 fn others_go_on(db: &Arc<Db>, gate: &Gate) {
     let flushes = !matches!(gate.held_for(), Some(IoClass::Log | IoClass::Manifest));
     let others = start({
@@ -62,10 +61,10 @@ fn others_go_on(db: &Arc<Db>, gate: &Gate) {
     assert!(gate.is_holding());
 }
 
-/// Pebble: ingests held the commit lock over syncs and reads. Here each call to the file system that the ingesting thread
-/// makes stands still in turn, and everybody else goes on.
+/// Pebble: ingests held the commit lock during syncs and reads. Here each file-system call of the ingesting thread is
+/// held in turn, and all other operations must proceed.
 ///
-/// Stores to the log are left out: the ingest has its number then, and what has later ones is published after it.
+/// WAL stores are left out: the ingest has its sequence number by then, and later numbers are published after it.
 #[test]
 fn nobody_waits_for_an_ingest_s_calls_to_the_file_system() {
     for mode in [IngestMode::Flushable, IngestMode::Direct] {
@@ -77,7 +76,7 @@ fn nobody_waits_for_an_ingest_s_calls_to_the_file_system() {
     }
 }
 
-/// False where the ingest has no such call.
+/// False if the ingest has no such call.
 fn hold_call(mode: IngestMode, passing: u64) -> bool {
     let (db, vfs, gate) = open_gated();
     ["a", "k", "z"].iter().for_each(|key| put(&db, key, "old"));
@@ -110,8 +109,8 @@ fn hold_call(mode: IngestMode, passing: u64) -> bool {
     held
 }
 
-/// A family is dropped while an ingest from behind, of it and of another, stands still: the other has its table, or none
-/// is left of it.
+/// A family is dropped during a stalled ingest behind into it and another family. The other family has its table, or
+/// nothing of the ingest is left.
 #[test]
 fn an_ingest_from_behind_is_all_there_or_not_at_all_where_a_family_is_dropped() {
     let (mut held, mut refused) = (0, 0);
@@ -121,7 +120,7 @@ fn an_ingest_from_behind_is_all_there_or_not_at_all_where_a_family_is_dropped() 
     assert!(refused > 0 && refused < held as u32, "of {held} calls {refused} were before the drop");
 }
 
-/// Whether the ingest was done; `None` where it has no such call.
+/// Whether the ingest succeeded; `None` if it has no such call.
 fn drop_beside_behind(passing: u64) -> Option<bool> {
     let (db, vfs, gate) = open_gated_with(|options| options.db.allow_ingest_behind = true);
     let other = db.family("other").unwrap();
@@ -158,7 +157,7 @@ fn drop_beside_behind(passing: u64) -> Option<bool> {
     held.then_some(was_done)
 }
 
-/// The same of the reads by which a flush finds levels for ingested tables.
+/// The same for the reads of a flush placing ingested tables.
 #[test]
 fn nobody_waits_for_the_flush_that_seeks_levels() {
     let mut held = 0;
@@ -168,7 +167,7 @@ fn nobody_waits_for_the_flush_that_seeks_levels() {
     assert!(held > 0, "nothing was read");
 }
 
-/// False where the flush has no such read.
+/// False if the flush has no such read.
 fn hold_probe(passing: u64) -> bool {
     let (db, vfs, gate) = open_gated();
     let family = db.default_family();
@@ -193,8 +192,8 @@ fn hold_probe(passing: u64) -> bool {
     held
 }
 
-/// A writer has its number, and its entries are in no memtable yet: an ingest of what it touches goes above that memtable,
-/// and is newer. What lies between two keys of a batch counts as touched.
+/// A writer has its sequence numbers but has not inserted its entries yet. An overlapping ingest must go above the
+/// writer's memtable and be newer. The range between two keys of a batch counts as written.
 #[test]
 fn what_unfinished_writers_touch_is_met() {
     let cases: [(&[&str], bool); 4] = [(&["k"], true), (&["a", "k"], true), (&["h", "q"], true), (&["a", "c"], false)];
@@ -241,8 +240,8 @@ fn ingest_beside_a_writer(written: &'static [&'static str], meets: bool) {
     check(&db);
 }
 
-/// Pebble: ingests that waited for their turn spun while they held the commit lock. Writers get on beside many of them, and
-/// the lock is held for less than a millisecond: mostly, as whoever holds it can be made to wait for a processor.
+/// Pebble: ingests spun for their turn under the commit lock. Here writers progress beside many ingests, and the lock
+/// is mostly held for less than a millisecond: its holder can lose its processor.
 #[test]
 fn writers_get_on_beside_many_ingests() {
     const INGESTS: usize = 8 * 25;

@@ -1,4 +1,4 @@
-//! What went wrong with ingestion in other engines, each as a test of its own.
+//! Ingestion bugs of other engines, one test each.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 
@@ -42,7 +42,7 @@ fn open(vfs: Arc<dyn Vfs>, profile_name: &str) -> Arc<Db> {
     Arc::new(Db::open(DIR, &options(vfs, profile_name)).unwrap())
 }
 
-/// A table of puts, whose values are its name, and of range deletions `START-END`.
+/// A table of puts, with its name as values, and of range deletions `START-END`.
 fn table(vfs: &Arc<dyn Vfs>, name: &str, entries: &[&str]) -> PathBuf {
     table_at(vfs, Path::new(&format!("/{name}.sst")), name, entries)
 }
@@ -80,7 +80,7 @@ fn table_files(vfs: &MemoryVfs) -> BTreeMap<String, u64> {
     names.into_iter().filter_map(number).collect()
 }
 
-/// Runs a script under every profile and, where it has any, by every way of ingesting; `@` stands for the way.
+/// Runs a script under every profile but `defaults` and by every ingest way; `@` stands for the way.
 fn in_every_way(script: &str) {
     for profile in profile::ALL.iter().filter(|profile| profile.name != "defaults") {
         for way in Way::ALL {
@@ -90,7 +90,7 @@ fn in_every_way(script: &str) {
     }
 }
 
-/// Pebble: an ingest was given a level below a memtable's that was older, and flushed after it.
+/// Pebble: an ingest got a level below an older memtable flushed after it.
 #[test]
 fn an_older_memtable_flushed_after_an_ingest_stays_older() {
     in_every_way(
@@ -120,7 +120,7 @@ fn an_older_memtable_flushed_after_an_ingest_stays_older() {
     );
 }
 
-/// Pebble: the overlap test looked at the tables' bounds, and not at the excise's.
+/// Pebble: the overlap test checked the bounds of the tables but not of the excise.
 #[test]
 fn an_excise_wider_than_its_tables_meets_what_is_in_memory() {
     in_every_way(
@@ -154,8 +154,8 @@ fn an_excise_wider_than_its_tables_meets_what_is_in_memory() {
     );
 }
 
-/// Pebble: an iterator over range deletions failed during the overlap test, and the table went below what it should
-/// have deleted.
+/// Pebble: a range-deletion iterator failed during the overlap test, and the table went below entries it should have
+/// deleted.
 #[test]
 fn a_table_that_cannot_be_probed_is_not_placed_below_it() {
     let options = profile::by_name("static-levels").unwrap().family_options("default");
@@ -219,7 +219,7 @@ impl EventListener for HoldCompactions {
     }
 }
 
-/// Pebble: a compaction went on whose inputs an excise had removed, and brought back what was gone.
+/// Pebble: a compaction continued although an excise had removed its inputs, and resurrected deleted keys.
 #[test]
 fn a_compaction_of_what_is_excised_meanwhile_brings_nothing_back() {
     within(LIMIT, || {
@@ -256,7 +256,7 @@ fn a_compaction_of_what_is_excised_meanwhile_brings_nothing_back() {
     });
 }
 
-/// Pebble: a checkpoint had the log, but not the tables in the queue that the log names.
+/// Pebble: a checkpoint had the WAL, but not the queued tables named in it.
 #[test]
 fn a_checkpoint_has_the_tables_in_the_queue() {
     let script = "profile queued
@@ -275,7 +275,7 @@ fn a_checkpoint_has_the_tables_in_the_queue() {
     assert_eq!(queued, Ok(4), "they were in the queue all the time");
 }
 
-/// Pebble: a crash between the link of a table and its log record, and its file's number was given out again.
+/// Pebble: after a crash between a table's link and its WAL record, its file number was reused.
 #[test]
 fn a_number_is_not_given_out_again_after_a_crash_before_the_commit() {
     for (policy, linked) in [(CrashPolicy::ProcessKilled, true), (CrashPolicy::NothingUnsyncedKept, false)] {
@@ -302,7 +302,7 @@ fn a_number_is_not_given_out_again_after_a_crash_before_the_commit() {
     }
 }
 
-/// Pebble: an ingest failed when its record was durable already, and cleaning up took away the tables that it names.
+/// Pebble: an ingest failed after its record was durable, and the cleanup deleted the tables named in the record.
 #[test]
 fn cleaning_up_after_an_error_spares_what_a_durable_record_names() {
     let faults = [Fault::ErrorAfter(FaultCode::Io), Fault::Error(FaultCode::Io)];
@@ -319,7 +319,7 @@ fn cleaning_up_after_an_error_spares_what_a_durable_record_names() {
     }
 }
 
-/// False where the fault did not come about.
+/// False if the fault did not occur.
 fn fail_a_commit(profile: &str, rule: Rule) -> bool {
     let memory = MemoryVfs::new(1);
     let faulty = FaultVfs::new(memory.clone());
@@ -347,8 +347,8 @@ fn fail_a_commit(profile: &str, rule: Rule) -> bool {
     fired
 }
 
-/// TiKV: ingests wrote the last number without a lock, and it went backwards; and it was published before the tables
-/// could be read, so that a snapshot taken then did not stay what it was.
+/// TiKV: ingests wrote the last sequence number without a lock, so it went backward. It was also published before the
+/// tables were readable, so that a snapshot's contents changed.
 #[test]
 fn numbers_never_go_back_and_snapshots_stay_while_many_ingest() {
     /// Nobody says when the observer has its turn.
@@ -361,7 +361,7 @@ fn numbers_never_go_back_and_snapshots_stay_while_many_ingest() {
     });
 }
 
-/// Has many ingest and one watch them. Whether he saw anything between the beginning and the end.
+/// Runs many ingests and one observer. Returns whether the observer saw an intermediate state.
 fn is_seen_in_the_midst(way: Way) -> bool {
     let vfs: Arc<dyn Vfs> = threaded();
     let profile = profile::by_name("tiny").unwrap();
@@ -387,7 +387,7 @@ fn is_seen_in_the_midst(way: Way) -> bool {
     seen.iter().any(|seen| !seen.pairs.is_empty() && seen.snapshot.seq() < last)
 }
 
-/// A record that an older program would skip loses the ingest: one that replay does not know stops it.
+/// Replay stops at an unknown record kind: skipping it, as an older program might, would lose the ingest.
 #[test]
 fn a_record_of_an_unknown_kind_stops_replay() {
     for kind in [RecordKind::Prepare, RecordKind::Commit, RecordKind::Rollback] {
@@ -410,7 +410,7 @@ fn a_record_of_an_unknown_kind_stops_replay() {
     }
 }
 
-/// A record that cannot be honoured is not passed over either: the table that it names is gone, or is another.
+/// Replay stops at a record it cannot apply: the named table is missing or is a different one.
 #[test]
 fn a_table_that_the_log_names_and_is_not_there_stops_replay() {
     let damages: [fn(&MemoryVfs, &Path); 2] =
@@ -431,7 +431,7 @@ fn a_table_that_the_log_names_and_is_not_there_stops_replay() {
     }
 }
 
-/// What one database prepared is not committed by another, nor by a later opening of the same.
+/// Only the open database that prepared an ingest commits it: not another one, nor a later open of the same.
 #[test]
 fn an_ingest_is_committed_by_the_database_that_prepared_it() {
     let memory = MemoryVfs::new(1);

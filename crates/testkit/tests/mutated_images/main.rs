@@ -1,8 +1,8 @@
-//! Databases some of whose memtables' images, or tables that were such, are damaged, half of the time under checksums that
-//! are right: whatever is done to them ends, without a panic, in an error that names a file, or in what the bytes say.
-//! Where the damage is told by a checksum, or the image is not relied on, nothing is lost.
+//! Databases with damaged memtable images or converted tables, half of the time with corrected checksums. Every
+//! operation ends without a panic: in an error naming a file, or in the data as damaged. If a checksum reveals the
+//! damage, or the image is not relied on, nothing is lost.
 //!
-//! SPILLWAY_MUTATIONS says how many are tried in all, SPILLWAY_MUTATION_SEED from which on; a failure says its seed.
+//! SPILLWAY_MUTATIONS is the number of attempts, SPILLWAY_MUTATION_SEED the first seed; a failure prints its seed.
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
@@ -69,7 +69,7 @@ fn write(db: &Db, setting: Setting, n: u64) {
 }
 
 impl Left {
-    /// By a process that was killed, or by one that closed the database.
+    /// Made by a killed process, or by one that closed the database.
     fn by(profile: &str, killed: bool) -> Left {
         const WRITES: u64 = 240;
         let profile = profile::by_name(profile).unwrap();
@@ -89,7 +89,7 @@ impl Left {
         Left { setting, vfs, whole }
     }
 
-    /// The files that may be damaged: images, and tables that were images.
+    /// Files to damage: images and converted tables.
     fn files(&self) -> Vec<PathBuf> {
         let mut files = self.vfs.all_files();
         files.retain(|path| {
@@ -100,7 +100,7 @@ impl Left {
     }
 }
 
-/// Everything, read both ways and key by key; also of keys that are not there.
+/// Reads everything in both directions and key by key, absent keys included.
 fn read(db: &Db) -> Result<All> {
     let mut all = All::new();
     for name in FAMILIES {
@@ -141,7 +141,8 @@ enum Outcome {
     Other,
 }
 
-/// All that is done to a database, whatever fails of it; what is read at first, and in the end. The first error else.
+/// Runs all operations on a database, continuing after errors. Returns the contents at the start and the end, or the
+/// first error.
 fn use_all(db: &Db) -> Result<[All; 2]> {
     let before = read(db);
     let families = db.families();
@@ -163,7 +164,7 @@ fn check_error(error: &Error, path: &Path) {
     assert!(text.contains(name), "an error that does not name {name}: {text}");
 }
 
-/// Damages one file of a database under a seed, and does everything with it.
+/// Damages one file of a database, determined by `seed`, and runs all operations.
 fn try_one(left: &Left, seed: u64) -> Outcome {
     let mut random = Random::new(seed);
     let vfs = left.vfs.crash_clone(seed, CrashPolicy::ProcessKilled);

@@ -1,4 +1,4 @@
-//! Damage to files, and checksums made right again over it.
+//! Damage to files, and correction of their checksums.
 
 use base::checksum::{crc32c, mask};
 use testkit::random::Random;
@@ -20,7 +20,7 @@ const EXTENT_BYTES: usize = 256 << 10;
 /// Longest range that is overwritten.
 const RANGE_MAX: u64 = 3000;
 
-/// Damages a file in one to four places; `other` is one of the same kind, parts of which may come in.
+/// Damages a file in one to four places. `other` is a file of the same kind to copy parts from.
 pub fn damage(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
     for _ in 0..=random.below(4) {
         let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
@@ -55,7 +55,7 @@ pub fn damage(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-/// Most of a small file's places are of little interest: header and watermark are met often.
+/// A place to damage. Header and watermark are favoured: most other places in a small file are of little interest.
 fn place(random: &mut Random, used: usize) -> usize {
     let place = match random.below(8) {
         0 => random.below(PAGE_BYTES as u64) as usize,
@@ -70,7 +70,7 @@ fn random_place(random: &mut Random, used: usize) -> usize {
     random.below(used as u64) as usize
 }
 
-/// Where a reference may lie.
+/// Possible place of a reference.
 fn word(random: &mut Random, used: usize) -> usize {
     place(random, used) & !3
 }
@@ -99,7 +99,7 @@ fn u64_at(bytes: &[u8], at: usize) -> usize {
     u64::from_le_bytes(*bytes[at..].first_chunk().expect("a word")) as usize
 }
 
-/// Makes the checksums of an image's header and seal right.
+/// Corrects the checksums of an image's header and seal.
 pub fn mend_image(bytes: &mut [u8]) {
     if bytes.len() < PAGE_BYTES {
         return;
@@ -112,7 +112,7 @@ pub fn mend_image(bytes: &mut [u8]) {
     put(bytes, SEAL_NUMBERS.end, crc);
 }
 
-/// Makes the checksums of a converted table right, its image's included.
+/// Corrects the checksums of a converted table and of its image.
 pub fn mend_table(bytes: &mut [u8]) {
     mend_image(bytes);
     let Some(footer) = bytes.len().checked_sub(FOOTER_BYTES) else { return };
