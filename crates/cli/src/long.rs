@@ -116,7 +116,7 @@ mod tests {
         let told = teller.clone();
         let long = Long::begin(move || told.told(), String::new).ok().unwrap();
         teller.tell(Reached { bytes: 5 << 20, total_bytes: Some(10 << 20), what: "000007.sst".to_owned() });
-        assert!(screen.comes_to_show(" 50%  5.00 MiB/10.00 MiB"), "{screen:?}");
+        assert!(screen.comes_to_show(&[" 50%  5.00 MiB/10.00 MiB", "000007.sst"]), "{screen:?}");
         assert!(screen.showed(|line| line.contains("000007.sst")), "{screen:?}");
         drop(long);
         assert!(screen.is_clear(), "{screen:?}");

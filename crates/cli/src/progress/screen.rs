@@ -55,9 +55,10 @@ impl Screen {
         self.drawn().lines.iter().any(|line| is_it(line))
     }
 
-    /// Whether a line with the text is drawn before the patience ends.
-    pub fn comes_to_show(&self, text: &str) -> bool {
-        let lacks = |drawn: &mut Drawn| !drawn.lines.iter().any(|line| line.contains(text));
+    /// Whether a line with all texts is drawn before the patience ends.
+    pub fn comes_to_show(&self, texts: &[&str]) -> bool {
+        let has_all = |line: &String| texts.iter().all(|&text| line.contains(text));
+        let lacks = |drawn: &mut Drawn| !drawn.lines.iter().any(has_all);
         let waited = self.0.changed.wait_timeout_while(self.drawn(), PATIENCE, lacks).expect(WHOLE);
         !waited.1.timed_out()
     }
