@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::value_source::{StoredValue, ValueRef, ValueSource};
+use base::value_source::{REFERENCE_BYTES_MAX, ReferenceForm, StoredValue, ValueRef, ValueSource};
 use base::{Cursor, Error, ErrorKind, Pinned, Result, SeqNo, ValueKind, key};
 
 use crate::{DamageSink, PassedOver, TableValue};
@@ -13,6 +13,17 @@ use crate::{DamageSink, PassedOver, TableValue};
 #[inline]
 pub fn may_lie_elsewhere(kind: ValueKind) -> bool {
     matches!(kind, ValueKind::Value | ValueKind::Merge)
+}
+
+/// Upper bound on the stored bytes of an entry's value, if it may be left in the log.
+#[inline]
+pub fn stored_value_bytes_max(kind: ValueKind, value_bytes: usize) -> usize {
+    match may_lie_elsewhere(kind) {
+        false => value_bytes,
+        // In place in every form.
+        true if value_bytes <= ReferenceForm::Short.inline_max_bytes() => value_bytes + 1,
+        true => REFERENCE_BYTES_MAX,
+    }
 }
 
 /// The values referenced by a file; errors name the file.

@@ -210,7 +210,11 @@ impl Db {
     /// takes no more writes.
     pub fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
         let written = self.engine.committer.write_counted(batch, options)?;
-        self.engine.flusher.end_write(written)
+        if !written.to_flush.is_empty() {
+            self.engine.flusher.flush_written(&written)?;
+        }
+        self.engine.core.drive_if_inline();
+        Ok(written.last)
     }
 
     /// Writes one change; errors as of [`write`](Self::write).

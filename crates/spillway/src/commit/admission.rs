@@ -6,6 +6,7 @@ use arc_swap::Guard;
 use base::limits;
 use base::{Error, ErrorKind, FamilyId, Result};
 use smallvec::SmallVec;
+use table::values::stored_value_bytes_max;
 
 use crate::commit::batch::{BatchRecord, WriteBatch};
 use crate::commit::committer::Committer;
@@ -13,12 +14,11 @@ use crate::commit::latch::{Clearance, KeyRange, LatchGuard, LatchSpan};
 use crate::commit::options::WriteOptions;
 use crate::commit::pipeline::KeyBounds;
 use crate::commit::stall::StallCause;
-use crate::core::FamilySet;
 use crate::core::family::Family;
+use crate::core::family::FamilySet;
 use crate::queue::flushable::QueuedMemtable;
 use crate::queue::room::MemoryWanted;
 use crate::queue::view::ReadView;
-use crate::wal::value_logs::stored_value_bytes_max;
 
 /// The part of a batch for one family.
 pub(crate) struct Part<'a> {
@@ -322,7 +322,9 @@ impl Committer {
         if part.reserved_in != id {
             let need_bytes = part.room_in(queued, is_logged);
             // Charge before reserving: an unpaid reservation would block earlier waiters for memory.
-            if !self.memtables.charge(queued, need_bytes, has_turn) {
+            let is_charged =
+                queued.is_charged_for(need_bytes) || self.memtables.raise_charge(queued, need_bytes, has_turn);
+            if !is_charged {
                 return Ok(Some(Lacking::Memory(MemoryWanted::of(queued, need_bytes))));
             }
             let Some(is_look_due) = queued.try_reserve(need_bytes) else {
@@ -333,7 +335,7 @@ impl Committer {
             }
         }
         // Concurrent writers may have reserved on the same charge meanwhile.
-        let charged = self.memtables.charge(queued, 0, has_turn);
+        let charged = queued.is_charged_for(0) || self.memtables.raise_charge(queued, 0, has_turn);
         let lacking = (!charged).then(|| Lacking::Memory(MemoryWanted::of(queued, 0)));
         part.reserved_in = id;
         if charged {
@@ -341,6 +343,13 @@ impl Committer {
         }
         Ok(lacking)
     }
+}
+
+/// Families to flush at the end of a write: all with `flush_after`, else only families with eager flush.
+#[inline]
+pub(super) fn flushed_eagerly(parts: &[Part<'_>], options: &WriteOptions) -> Vec<Arc<Family>> {
+    let is_asked_for = |part: &&Part<'_>| options.flush_after || part.family.flushes_eagerly();
+    parts.iter().filter(is_asked_for).map(|part| part.family.clone()).collect()
 }
 
 /// Error of a `no_slowdown` commit with latched keys.

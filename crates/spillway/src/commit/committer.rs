@@ -11,77 +11,22 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Error, Result, SeqNo};
+use base::metrics::{Counters, Histogram, Statistics, Ticker};
+use base::{Error, Result};
 use crossbeam_utils::Backoff;
-use log::Reservation;
-use memtable::Entry;
-use smallvec::SmallVec;
 
-use crate::commit::admission::{self, Part, Parts, Waiter};
-use crate::commit::batch::{self, BatchReader, WriteBatch};
-use crate::commit::counted::WriteCounts;
-use crate::commit::flushables::NewFlushable;
-use crate::commit::ingest_waits::IngestWaits;
-use crate::commit::latch::{Clearance, KeyRange, LatchGuard};
+use crate::commit::admission::{self, Part, flushed_eagerly};
+use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
-use crate::commit::pipeline::{KeyBounds, LogPosition, Ticket};
-use crate::commit::record::Record;
-use crate::commit::stall::StallCause;
-use crate::commit::unfinished::Unfinished;
-use crate::core::family::Family;
-use crate::core::{CommitState, Core, FamilySet, State};
+use crate::commit::pipeline::Ticket;
+use crate::commit::stall::{IngestWaits, StallCause};
+use crate::commit::{Commit, Committed, ConflictCheck, Entries, Given, InLog, Missing, Written};
+use crate::core::context::Context;
+use crate::core::family::FamilySet;
+use crate::core::{CommitState, Core, State};
 use crate::queue::Memtables;
-use crate::queue::staged::{Seam, Staged};
-use crate::wal::logs::ActiveLog;
+use crate::queue::staged::Seam;
 use crate::wal::roll::Wal;
-use crate::wal::value_logs::Logged;
-
-/// An operation with sequence numbers: a write, a large batch or an ingest.
-pub(crate) struct Commit<'a> {
-    /// The WAL record; `None` if nothing is logged.
-    pub record: Option<Record<'a>>,
-    /// Count of sequence numbers.
-    pub count: u64,
-    /// Entries for mutable memtables; `None` if the commit brings flushables only.
-    pub entries: Option<Entries<'a>>,
-    /// Flushables to enqueue.
-    pub flushables: Vec<NewFlushable>,
-    /// Key bounds for the pipeline slot. Ingests look there for overlapping unfinished writes.
-    pub bounds: SmallVec<[KeyBounds; 2]>,
-    /// The separate WAL of a large batch; `record` names it.
-    pub own_log: Option<&'a Arc<ActiveLog>>,
-    pub waiter: Waiter,
-    /// Checked before numbers are taken, with every touched key latched.
-    pub conflicts: Option<&'a dyn ConflictCheck>,
-    /// A latch over every touched key is held, here or by the caller. Overlapping commits wait for it.
-    pub is_latched: bool,
-    clearance: Clearance<'a>,
-    /// Set if conflicts were checked.
-    latch: Option<LatchGuard<'a>>,
-    /// Queues and views to install; once the commit has numbers, the replaced ones. Dropping them may free memory.
-    staged: Vec<Staged>,
-    /// True if a family's ingests began to wait for their flush.
-    begins_wait: bool,
-    /// Ingests only.
-    pub lock: LockTimes,
-}
-
-/// Validation of a commit, for transactions.
-pub(crate) trait ConflictCheck {
-    /// Called off every lock. Every touched key is latched until the commit is finished in the pipeline. Older writes
-    /// to these keys are visible.
-    ///
-    /// # Errors
-    /// `Conflict`: a dependency of the commit has changed.
-    fn check(&self) -> Result<()>;
-}
-
-/// A batch and its parts by family. The parts pin the memtables with the reserved room.
-pub(crate) struct Entries<'a> {
-    pub batch: &'a WriteBatch,
-    pub parts: Parts<'a>,
-    pub options: &'a WriteOptions,
-}
 
 /// A commit with numbers and its flushables in the queues. If it is dropped before [`apply`](Committer::apply), the
 /// database turns read-only (C4).
@@ -91,146 +36,11 @@ pub(crate) struct Numbered<'a> {
     unfinished: Unfinished<'a>,
 }
 
-/// Result of a write.
-pub(crate) struct Written {
-    /// Last sequence number of the write.
-    pub last: SeqNo,
-    /// Families to flush before the write returns.
-    pub to_flush: Vec<Arc<Family>>,
-}
-
-/// Result of a commit.
-pub(crate) struct Committed {
-    pub given: Given,
-    /// Number of families with flushables under the mutable memtable.
-    pub under: usize,
-    /// True if a family's ingests began to wait for their flush.
-    pub begins_wait: bool,
-    /// WAL and place of the record; `None` if nothing was logged.
-    pub log: Option<InLog>,
-}
-
-/// Commit lock times of an ingest.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct LockTimes {
-    /// When the successful attempt took the lock.
-    pub locked_at: Duration,
-    /// Time under the lock, over all attempts.
-    pub locked_for: Duration,
-    /// When the ingest was logged and finished.
-    pub published_at: Duration,
-}
-
-/// Sequence numbers of a commit, and the end of its record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Given {
-    /// Last number before the commit.
-    pub before: SeqNo,
-    pub last: SeqNo,
-    /// End of the record in the WAL; 0 without a record.
-    pub log_end: LogPosition,
-}
-
-/// A WAL and the space reserved in it.
-pub(crate) type InLog = (Arc<ActiveLog>, Reservation);
-
 /// Resources taken under the commit lock.
 struct Taken {
     given: Given,
     ticket: Ticket,
     space: Option<InLog>,
-}
-
-/// Why a commit took no numbers. Every case but `Failed` is provided off the locks.
-pub(super) enum Missing {
-    /// A memtable with reserved room is no longer mutable.
-    Memtable,
-    /// Space in this WAL, the current one; `None` before the first WAL.
-    Wal(Option<Arc<ActiveLog>>),
-    /// A pipeline slot.
-    Slot,
-    /// Latches are granted, and the clearance does not cover them.
-    Latch,
-    /// A successor memtable for the flushable at this index.
-    Successor(usize),
-    Failed(Error),
-}
-
-impl From<Error> for Missing {
-    fn from(error: Error) -> Self {
-        Missing::Failed(error)
-    }
-}
-
-impl<'a> Commit<'a> {
-    /// A batch for mutable memtables. [`take_apart`](Self::take_apart) fills in the parts later, in place to avoid a
-    /// move.
-    #[inline]
-    pub(super) fn of_batch(batch: &'a WriteBatch, options: &'a WriteOptions) -> Self {
-        let record = (!options.disable_wal).then_some(Record::Batch(batch));
-        let entries = Entries { batch, parts: Parts::new(), options };
-        Commit::new(record, u64::from(batch.count()), Some(entries), Vec::new(), Waiter::of_write(options))
-    }
-
-    /// Splits the batch by family and checks it.
-    ///
-    /// # Errors
-    /// As [`summarise`](admission::summarise).
-    #[inline]
-    pub(super) fn take_apart(&mut self, set: &'a FamilySet) -> Result<()> {
-        if let Some(Entries { batch, parts, options }) = &mut self.entries {
-            admission::summarise(batch, set, options, parts)?;
-            parts.iter().for_each(|part| self.bounds.push(part.bounds()));
-        }
-        Ok(())
-    }
-
-    /// A commit of flushables, without memtable entries.
-    #[inline]
-    pub fn of_flushables(
-        record: Option<Record<'a>>,
-        count: u64,
-        flushables: Vec<NewFlushable>,
-        waiter: Waiter,
-    ) -> Self {
-        Commit::new(record, count, None, flushables, waiter)
-    }
-
-    #[inline]
-    fn new(
-        record: Option<Record<'a>>,
-        count: u64,
-        entries: Option<Entries<'a>>,
-        flushables: Vec<NewFlushable>,
-        waiter: Waiter,
-    ) -> Self {
-        Commit {
-            record,
-            count,
-            entries,
-            flushables,
-            bounds: SmallVec::new(),
-            own_log: None,
-            waiter,
-            conflicts: None,
-            is_latched: false,
-            clearance: Clearance::default(),
-            latch: None,
-            staged: Vec::new(),
-            begins_wait: false,
-            lock: LockTimes::default(),
-        }
-    }
-
-    fn record_bytes(&self) -> Option<usize> {
-        self.record.as_ref().map(Record::len)
-    }
-
-    /// Touched keys, for the range latches.
-    fn keys(&self) -> SmallVec<[KeyRange<'_>; 2]> {
-        let of_entries = self.entries.iter().flat_map(|entries| entries.parts.iter().map(Part::keys));
-        of_entries.chain(self.flushables.iter().flat_map(NewFlushable::keys)).collect()
-    }
 }
 
 /// Runs commits through the pipeline.
@@ -257,13 +67,13 @@ impl Committer {
     }
 
     /// Applies a batch atomically. Every read started after the return sees it. The caller
-    /// [ends](crate::flush::group::Flusher::end_write) the write.
+    /// flushes `to_flush` ([`flush_written`](crate::flush::group::Flusher::flush_written)).
     ///
     /// # Errors
     /// `InvalidArgument`, `Closed`: nothing was written. `Busy`: the write would have to wait. `ReadOnly`: the database
     /// takes no writes. `Io`, `NoSpace`: the write failed. If it had reached the WAL, a reopen may or may not find it.
     pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<Written> {
-        self.core.check_takes_writes()?;
+        self.core.check_writable().or_else(|refused| self.core.check_after_refusal(refused))?;
         if options.sync && options.disable_wal {
             return Err(Error::invalid_argument(
                 "a write cannot be synced (sync) and not logged (disable_wal) at once",
@@ -282,8 +92,10 @@ impl Committer {
         commit.take_apart(&set)?;
         let numbered = self.number(&mut commit)?;
         let Committed { given, log, .. } = self.apply(&mut commit, numbered)?;
-        if let Some((log, at)) = &log {
-            self.wal.mark_if_due(given.last, given.log_end, || log.position_behind(at));
+        if let Some((log, at)) = &log
+            && self.core.logs.takes_mark(given.log_end)
+        {
+            self.wal.pass_mark(given.last, log.position_behind(at));
         }
         if options.sync {
             self.wal.sync_write(given.log_end)?;
@@ -315,7 +127,9 @@ impl Committer {
         if let Some(check) = commit.conflicts {
             self.latch_and_check(commit, check)?;
         }
-        self.make_successors(commit)?;
+        if !commit.flushables.is_empty() {
+            self.make_successors(commit)?;
+        }
         let backoff = Backoff::new();
         loop {
             if let Some(Entries { parts, options, .. }) = &mut commit.entries {
@@ -408,6 +222,7 @@ impl Committer {
             return Err(Missing::Memtable);
         }
         if !commit.is_latched
+            && !commit.flushables.is_empty()
             && let Some(at) = self.overlapping(&mut commit.flushables, &commit.staged)
         {
             return Err(Missing::Successor(at));
@@ -525,40 +340,87 @@ impl Committer {
     }
 }
 
-/// Families to flush at the end of a write: all with `flush_after`, else only families with eager flush.
-#[inline]
-pub(super) fn flushed_eagerly(parts: &[Part<'_>], options: &WriteOptions) -> Vec<Arc<Family>> {
-    let is_asked_for = |part: &&Part<'_>| options.flush_after || part.family.flushes_eagerly();
-    parts.iter().filter(is_asked_for).map(|part| part.family.clone()).collect()
+/// A pipeline slot, from its allocation on. Dropped unfinished, by an error or a panic, it turns the database read-only
+/// and wakes every waiter (C4). Made before any lock: failing takes the state lock.
+pub(crate) struct Unfinished<'a> {
+    core: &'a Core,
+    ticket: Option<Ticket>,
 }
 
-impl Entries<'_> {
-    /// Inserts the entries into the reserved memtable room. Cannot fail (C4).
-    fn insert(&self, given: &Given, space: Option<&InLog>) {
-        let Entries { batch, parts, options } = self;
-        if options.disable_wal {
-            parts.iter().for_each(|part| part.family.note_unlogged());
-        }
-        let logged = space.map(|(log, at)| Logged {
-            log,
-            offset: at.payload_offset() + batch::HEADER_BYTES as u64,
-            body: batch.body(),
-        });
-        let first = SeqNo(given.before.0 + 1);
-        for part in parts {
-            let mut entries =
-                entries_of(batch.iter(), first).filter(|(family, _)| *family == part.family.id()).map(|e| e.1);
-            part.memtable().insert_all(&mut entries, logged);
+impl<'a> Unfinished<'a> {
+    pub fn new(core: &'a Core) -> Self {
+        Unfinished { core, ticket: None }
+    }
+
+    pub fn hold(&mut self, ticket: Ticket) {
+        self.ticket = Some(ticket);
+    }
+
+    /// The numbered write is in the WAL, and in the memtables or the queues.
+    pub fn finish(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.core.pipeline.finish(ticket);
         }
     }
 }
 
-/// Entries of a checked batch, with their families and sequence numbers.
-pub(crate) fn entries_of(records: BatchReader<'_>, first: SeqNo) -> impl Iterator<Item = (base::FamilyId, Entry<'_>)> {
-    records.map_while(Result::ok).enumerate().map(move |(i, record)| {
-        let seq = SeqNo(first.0 + i as u64);
-        (record.family, Entry { user_key: record.key, seq, kind: record.kind, value: record.value })
-    })
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if self.ticket.is_some() {
+            self.core.fail_numbered(&Error::read_only("a write failed after it was numbered"));
+        }
+    }
+}
+
+/// Writes since the database was opened.
+pub(crate) struct WriteCounts {
+    statistics: Option<Arc<Statistics>>,
+    /// Writes, changes, bytes; logged writes, their bytes.
+    sums: Counters<5>,
+}
+
+impl WriteCounts {
+    pub fn new(context: &Context) -> Self {
+        WriteCounts { statistics: context.statistics.clone(), sums: Counters::default() }
+    }
+
+    pub fn sums(&self) -> [u64; 5] {
+        self.sums.sums()
+    }
+
+    /// Start time of a write; `None` without statistics, to save the clock read.
+    #[inline]
+    pub fn start(&self, context: &Context) -> Option<Duration> {
+        self.statistics.as_ref().map(|_| context.vfs.now())
+    }
+
+    /// Counts a write and its duration. A batch without changes does not count.
+    #[inline]
+    pub fn add(&self, batch: &WriteBatch, options: &WriteOptions, took: Option<Duration>) {
+        if batch.is_empty() {
+            return;
+        }
+        let (bytes, logged) = (batch.len() as u64, u64::from(!options.disable_wal));
+        self.sums.add([1, u64::from(batch.count()), bytes, logged, logged * bytes]);
+        if let (Some(statistics), Some(took)) = (&self.statistics, took) {
+            tell(statistics, batch, options, took);
+        }
+    }
+}
+
+fn tell(statistics: &Statistics, batch: &WriteBatch, options: &WriteOptions, took: Duration) {
+    let bytes = batch.len() as u64;
+    statistics.record(Histogram::DbWrite, took.as_micros() as u64);
+    statistics.record(Histogram::BytesPerWrite, bytes);
+    statistics.add(Ticker::NumberKeysWritten, u64::from(batch.count()));
+    statistics.add(Ticker::BytesWritten, bytes);
+    if !options.disable_wal {
+        statistics.add(Ticker::WriteWithWal, 1);
+        statistics.add(Ticker::WalFileBytes, bytes);
+    }
+    if !options.sync {
+        statistics.add(Ticker::WriteDoneBySelf, 1); // the sync counts synced writes
+    }
 }
 
 #[cfg(test)]

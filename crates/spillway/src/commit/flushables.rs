@@ -7,9 +7,9 @@ use base::Result;
 
 use crate::commit::admission::Part;
 use crate::commit::committer::Committer;
-use crate::commit::committer::{Commit, Given, Missing};
 use crate::commit::latch::KeyRange;
 use crate::commit::overlap::Coverage;
+use crate::commit::{Commit, Given, Missing};
 use crate::core::family::Family;
 use crate::core::{FamilyState, State};
 use crate::queue::flushable::{Flushable, QueuedMemtable};
@@ -81,9 +81,7 @@ impl Committer {
     /// Makes the successors known to be needed: the family's memtable overlaps the entries, or they must go above it.
     /// Called off every lock.
     pub(super) fn make_successors(&self, commit: &mut Commit<'_>) -> Result<()> {
-        if !commit.flushables.is_empty() {
-            self.core.check_writable()?;
-        }
+        self.core.check_writable()?;
         let is_clear = commit.is_latched;
         for flushable in &mut commit.flushables {
             let mutable = flushable.family.view().mutable.clone();

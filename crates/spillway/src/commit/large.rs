@@ -10,17 +10,17 @@ use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::RecordKind;
 use smallvec::smallvec;
 
+use crate::commit::Written;
+use crate::commit::admission::flushed_eagerly;
 use crate::commit::admission::{self, Part, Parts, Waiter};
 use crate::commit::batch::{self, WriteBatch};
 use crate::commit::committer::Committer;
-use crate::commit::committer::Written;
-use crate::commit::committer::flushed_eagerly;
-use crate::commit::committer::{Commit, Committed, entries_of};
 use crate::commit::flushables::NewFlushable;
 use crate::commit::options::WriteOptions;
-use crate::commit::record::{MadeRecord, Record};
-use crate::core::FamilySet;
-use crate::queue::held::HeldMemtable;
+use crate::commit::{Commit, Committed, entries_of};
+use crate::commit::{MadeRecord, Record};
+use crate::core::family::FamilySet;
+use crate::queue::flushable::HeldMemtable;
 use crate::queue::rebased::RebasedMemtable;
 use crate::wal::logs::ActiveLog;
 

@@ -1,20 +1,321 @@
 //! Writing: batches, admission, range latches, the commit pipeline, stalls.
 //!
-//! `committer.rs` runs every operation with sequence numbers: a batch, a large batch, an ingest. Keeps S1-S3, C1-C4.
+//! `committer.rs` runs every operation with sequence numbers: a batch, a large batch, an ingest. Each is a [`Commit`].
+//! Keeps S1-S3, C1-C4.
 
 pub(crate) mod admission;
 pub mod batch;
-pub(crate) mod bounds;
 pub(crate) mod committer;
-pub(crate) mod counted;
 pub(crate) mod flushables;
-pub(crate) mod ingest_waits;
 pub(crate) mod large;
 pub(crate) mod latch;
 pub mod options;
 pub(crate) mod overlap;
 pub mod pipeline;
-pub(crate) mod record;
 pub mod stall;
 pub(crate) mod sync;
-pub(crate) mod unfinished;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use base::{Error, Result, SeqNo};
+use log::{RecordKind, Reservation};
+use memtable::Entry;
+use smallvec::SmallVec;
+
+use crate::commit::admission::{Part, Parts, Waiter};
+use crate::commit::batch::{BatchReader, WriteBatch};
+use crate::commit::flushables::NewFlushable;
+use crate::commit::latch::{Clearance, KeyRange, LatchGuard};
+use crate::commit::options::WriteOptions;
+use crate::commit::pipeline::{KeyBounds, LogPosition};
+use crate::core::family::{Family, FamilySet};
+use crate::queue::staged::Staged;
+use crate::wal::logs::ActiveLog;
+use crate::wal::value_logs::Logged;
+
+/// An operation with sequence numbers: a write, a large batch or an ingest.
+pub(crate) struct Commit<'a> {
+    /// The WAL record; `None` if nothing is logged.
+    pub record: Option<Record<'a>>,
+    /// Count of sequence numbers.
+    pub count: u64,
+    /// Entries for mutable memtables; `None` if the commit brings flushables only.
+    pub entries: Option<Entries<'a>>,
+    /// Flushables to enqueue.
+    pub flushables: Vec<NewFlushable>,
+    /// Key bounds for the pipeline slot. Ingests look there for overlapping unfinished writes.
+    pub bounds: SmallVec<[KeyBounds; 2]>,
+    /// The separate WAL of a large batch; `record` names it.
+    pub own_log: Option<&'a Arc<ActiveLog>>,
+    pub waiter: Waiter,
+    /// Checked before numbers are taken, with every touched key latched.
+    pub conflicts: Option<&'a dyn ConflictCheck>,
+    /// A latch over every touched key is held, here or by the caller. Overlapping commits wait for it.
+    pub is_latched: bool,
+    clearance: Clearance<'a>,
+    /// Set if conflicts were checked.
+    latch: Option<LatchGuard<'a>>,
+    /// Queues and views to install; once the commit has numbers, the replaced ones. Dropping them may free memory.
+    staged: Vec<Staged>,
+    /// True if a family's ingests began to wait for their flush.
+    begins_wait: bool,
+    /// Ingests only.
+    pub lock: LockTimes,
+}
+
+/// Validation of a commit, for transactions.
+pub(crate) trait ConflictCheck {
+    /// Called off every lock. Every touched key is latched until the commit is finished in the pipeline. Older writes
+    /// to these keys are visible.
+    ///
+    /// # Errors
+    /// `Conflict`: a dependency of the commit has changed.
+    fn check(&self) -> Result<()>;
+}
+
+/// A batch and its parts by family. The parts pin the memtables with the reserved room.
+pub(crate) struct Entries<'a> {
+    pub batch: &'a WriteBatch,
+    pub parts: Parts<'a>,
+    pub options: &'a WriteOptions,
+}
+
+/// Result of a write.
+pub(crate) struct Written {
+    /// Last sequence number of the write.
+    pub last: SeqNo,
+    /// Families to flush before the write returns.
+    pub to_flush: Vec<Arc<Family>>,
+}
+
+/// Result of a commit.
+pub(crate) struct Committed {
+    pub given: Given,
+    /// Number of families with flushables under the mutable memtable.
+    pub under: usize,
+    /// True if a family's ingests began to wait for their flush.
+    pub begins_wait: bool,
+    /// WAL and place of the record; `None` if nothing was logged.
+    pub log: Option<InLog>,
+}
+
+/// Commit lock times of an ingest.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LockTimes {
+    /// When the successful attempt took the lock.
+    pub locked_at: Duration,
+    /// Time under the lock, over all attempts.
+    pub locked_for: Duration,
+    /// When the ingest was logged and finished.
+    pub published_at: Duration,
+}
+
+/// Sequence numbers of a commit, and the end of its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    /// Last number before the commit.
+    pub before: SeqNo,
+    pub last: SeqNo,
+    /// End of the record in the WAL; 0 without a record.
+    pub log_end: LogPosition,
+}
+
+/// A WAL and the space reserved in it.
+pub(crate) type InLog = (Arc<ActiveLog>, Reservation);
+
+/// Why a commit took no numbers. Every case but `Failed` is provided off the locks.
+pub(super) enum Missing {
+    /// A memtable with reserved room is no longer mutable.
+    Memtable,
+    /// Space in this WAL, the current one; `None` before the first WAL.
+    Wal(Option<Arc<ActiveLog>>),
+    /// A pipeline slot.
+    Slot,
+    /// Latches are granted, and the clearance does not cover them.
+    Latch,
+    /// A successor memtable for the flushable at this index.
+    Successor(usize),
+    Failed(Error),
+}
+
+impl From<Error> for Missing {
+    fn from(error: Error) -> Self {
+        Missing::Failed(error)
+    }
+}
+
+impl<'a> Commit<'a> {
+    /// A batch for mutable memtables. [`take_apart`](Self::take_apart) fills in the parts later, in place to avoid a
+    /// move.
+    #[inline]
+    pub(super) fn of_batch(batch: &'a WriteBatch, options: &'a WriteOptions) -> Self {
+        let record = (!options.disable_wal).then_some(Record::Batch(batch));
+        let entries = Entries { batch, parts: Parts::new(), options };
+        Commit::new(record, u64::from(batch.count()), Some(entries), Vec::new(), Waiter::of_write(options))
+    }
+
+    /// Splits the batch by family and checks it.
+    ///
+    /// # Errors
+    /// As [`summarise`](admission::summarise).
+    #[inline]
+    pub(super) fn take_apart(&mut self, set: &'a FamilySet) -> Result<()> {
+        if let Some(Entries { batch, parts, options }) = &mut self.entries {
+            admission::summarise(batch, set, options, parts)?;
+            parts.iter().for_each(|part| self.bounds.push(part.bounds()));
+        }
+        Ok(())
+    }
+
+    /// A commit of flushables, without memtable entries.
+    #[inline]
+    pub fn of_flushables(
+        record: Option<Record<'a>>,
+        count: u64,
+        flushables: Vec<NewFlushable>,
+        waiter: Waiter,
+    ) -> Self {
+        Commit::new(record, count, None, flushables, waiter)
+    }
+
+    #[inline]
+    fn new(
+        record: Option<Record<'a>>,
+        count: u64,
+        entries: Option<Entries<'a>>,
+        flushables: Vec<NewFlushable>,
+        waiter: Waiter,
+    ) -> Self {
+        Commit {
+            record,
+            count,
+            entries,
+            flushables,
+            bounds: SmallVec::new(),
+            own_log: None,
+            waiter,
+            conflicts: None,
+            is_latched: false,
+            clearance: Clearance::default(),
+            latch: None,
+            staged: Vec::new(),
+            begins_wait: false,
+            lock: LockTimes::default(),
+        }
+    }
+
+    fn record_bytes(&self) -> Option<usize> {
+        self.record.as_ref().map(Record::len)
+    }
+
+    /// Touched keys, for the range latches.
+    fn keys(&self) -> SmallVec<[KeyRange<'_>; 2]> {
+        let of_entries = self.entries.iter().flat_map(|entries| entries.parts.iter().map(Part::keys));
+        of_entries.chain(self.flushables.iter().flat_map(NewFlushable::keys)).collect()
+    }
+}
+
+const NUMBER_BYTES: usize = 8;
+
+/// A WAL record without its numbers: encoded before the commit lock, filled in when it is appended.
+pub(crate) enum Record<'a> {
+    /// A batch as it is. It begins with its first number.
+    Batch(&'a WriteBatch),
+    Made(MadeRecord),
+}
+
+/// A payload encoded for a commit.
+pub(crate) struct MadeRecord {
+    pub kind: RecordKind,
+    pub payload: Vec<u8>,
+    /// Offsets of the numbers in the payload, ascending, and each number's distance from the last number before the
+    /// commit.
+    pub numbers: SmallVec<[(usize, u64); 2]>,
+}
+
+impl Record<'_> {
+    /// Bytes of the payload.
+    pub fn len(&self) -> usize {
+        match self {
+            Record::Batch(batch) => batch.len(),
+            Record::Made(made) => made.payload.len(),
+        }
+    }
+
+    /// Calls `append` with the payload in pieces, numbers filled in. No copy is made while writers wait behind it.
+    pub fn appended<R>(&self, given: &Given, append: impl FnOnce(RecordKind, &[&[u8]]) -> R) -> R {
+        match self {
+            Record::Batch(batch) => {
+                let header = batch::header(SeqNo(given.before.0 + 1), batch.count());
+                append(RecordKind::Batch, &[&header, batch.body()])
+            }
+            Record::Made(made) => append(made.kind, &made.pieces(&made.numbers_of(given))),
+        }
+    }
+}
+
+impl MadeRecord {
+    fn numbers_of(&self, given: &Given) -> SmallVec<[[u8; NUMBER_BYTES]; 2]> {
+        self.numbers.iter().map(|&(_, above)| (given.before.0 + above).to_le_bytes()).collect()
+    }
+
+    fn pieces<'a>(&'a self, numbers: &'a [[u8; NUMBER_BYTES]]) -> SmallVec<[&'a [u8]; 5]> {
+        let mut pieces = SmallVec::new();
+        let mut from = 0;
+        for (&(at, _), number) in self.numbers.iter().zip(numbers) {
+            pieces.push(self.payload.get(from..at).expect("places in the payload, in order"));
+            pieces.push(&number[..]);
+            from = at + NUMBER_BYTES;
+        }
+        pieces.push(self.payload.get(from..).expect("a place in the payload"));
+        pieces
+    }
+}
+
+impl Entries<'_> {
+    /// Inserts the entries into the reserved memtable room. Cannot fail (C4).
+    fn insert(&self, given: &Given, space: Option<&InLog>) {
+        let Entries { batch, parts, options } = self;
+        if options.disable_wal {
+            parts.iter().for_each(|part| part.family.note_unlogged());
+        }
+        let logged = space.map(|(log, at)| Logged {
+            log,
+            offset: at.payload_offset() + batch::HEADER_BYTES as u64,
+            body: batch.body(),
+        });
+        let first = SeqNo(given.before.0 + 1);
+        for part in parts {
+            let mut entries =
+                entries_of(batch.iter(), first).filter(|(family, _)| *family == part.family.id()).map(|e| e.1);
+            part.memtable().insert_all(&mut entries, logged);
+        }
+    }
+}
+
+/// Entries of a checked batch, with their families and sequence numbers.
+pub(crate) fn entries_of(records: BatchReader<'_>, first: SeqNo) -> impl Iterator<Item = (base::FamilyId, Entry<'_>)> {
+    records.map_while(Result::ok).enumerate().map(move |(i, record)| {
+        let seq = SeqNo(first.0 + i as u64);
+        (record.family, Entry { user_key: record.key, seq, kind: record.kind, value: record.value })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use smallvec::smallvec;
+
+    use super::*;
+
+    #[test]
+    fn numbers_are_put_where_they_belong() {
+        let payload = (0..30).collect();
+        let record = MadeRecord { kind: RecordKind::Ingest, payload, numbers: smallvec![(0, 1), (17, 3)] };
+        let given = Given { before: SeqNo(0x100), last: SeqNo(0x103), log_end: 0 };
+        let bytes = record.pieces(&record.numbers_of(&given)).concat();
+        let expected =
+            [&0x101u64.to_le_bytes()[..], &record.payload[8..17], &0x103u64.to_le_bytes(), &record.payload[25..]];
+        assert_eq!(bytes, expected.concat());
+    }
+}

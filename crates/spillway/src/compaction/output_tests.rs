@@ -14,7 +14,7 @@ use crate::compaction::entries::EntryRules;
 use crate::core::context::FileNumbers;
 use crate::core::flush_ways::FlushCounts;
 use crate::info_log::InfoLog;
-use crate::queue::held::MemtableMaking;
+use crate::queue::flushable::MemtableMaking;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::read::testing::{FakeTable, VersionMaker, fragmented, order};

@@ -18,7 +18,7 @@ use crate::background::tasks::Tasks;
 use crate::core::flush_ways::FlushCounts;
 use crate::info_log::{InfoLog, Noting};
 use crate::queue::flushable::QueuedMemtable;
-use crate::queue::held::{HeldMemtable, MemtableMaking};
+use crate::queue::flushable::{HeldMemtable, MemtableMaking};
 use crate::read::meter::Meter;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;

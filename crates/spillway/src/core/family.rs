@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use crate::core::context::Context;
 use crate::queue::flushable::QueuedMemtable;
-use crate::queue::held::{HeldMemtable, MemtableMaking};
+use crate::queue::flushable::{HeldMemtable, MemtableMaking};
 use crate::queue::view::ReadView;
 use crate::read::ReadContext;
 use crate::version::table_store::TableStore;
@@ -302,6 +302,36 @@ impl Family {
 
     pub(crate) fn has_unlogged_writes(&self) -> bool {
         self.unlogged.load(Ordering::Acquire)
+    }
+}
+
+/// The live families, by id. Replaced as a whole when one is created or dropped.
+#[derive(Clone, Default)]
+pub(crate) struct FamilySet {
+    families: Vec<Arc<Family>>,
+}
+
+impl FamilySet {
+    pub fn new(mut families: Vec<Arc<Family>>) -> Self {
+        families.sort_by_key(|family| family.id());
+        FamilySet { families }
+    }
+
+    #[inline]
+    pub fn get(&self, id: FamilyId) -> Option<&Arc<Family>> {
+        // Ids are mostly dense, so the index is usually the id.
+        match self.families.get(id.0 as usize) {
+            Some(family) if family.id() == id => Some(family),
+            _ => self.families.iter().find(|family| family.id() == id),
+        }
+    }
+
+    pub fn by_name(&self, name: &str) -> Option<&Arc<Family>> {
+        self.families.iter().find(|family| family.name() == name)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Family>> {
+        self.families.iter()
     }
 }
 

@@ -23,7 +23,7 @@ use crate::commit::latch::RangeLatches;
 use crate::commit::pipeline::Pipeline;
 use crate::commit::stall::{Debt, Stall};
 use crate::core::context::Context;
-use crate::core::family::Family;
+use crate::core::family::{Family, FamilySet};
 use crate::core::space::{Needs, Space};
 use crate::read::snapshot::SnapshotList;
 use crate::version::file_name;
@@ -82,36 +82,6 @@ pub(crate) struct CommitState {
     pub closed: bool,
     /// `None` before the first logged write.
     pub log: Option<Arc<ActiveLog>>,
-}
-
-/// The live families, by id. Replaced as a whole when one is created or dropped.
-#[derive(Clone, Default)]
-pub(crate) struct FamilySet {
-    families: Vec<Arc<Family>>,
-}
-
-impl FamilySet {
-    pub fn new(mut families: Vec<Arc<Family>>) -> Self {
-        families.sort_by_key(|family| family.id());
-        FamilySet { families }
-    }
-
-    #[inline]
-    pub fn get(&self, id: FamilyId) -> Option<&Arc<Family>> {
-        // Ids are mostly dense, so the index is usually the id.
-        match self.families.get(id.0 as usize) {
-            Some(family) if family.id() == id => Some(family),
-            _ => self.families.iter().find(|family| family.id() == id),
-        }
-    }
-
-    pub fn by_name(&self, name: &str) -> Option<&Arc<Family>> {
-        self.families.iter().find(|family| family.name() == name)
-    }
-
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Family>> {
-        self.families.iter()
-    }
 }
 
 /// Parts of a [`Core`].

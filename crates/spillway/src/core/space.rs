@@ -264,13 +264,10 @@ impl Core {
         self.upkeep.raise();
     }
 
-    /// As [`check_writable`](Self::check_writable), for a write. If the vfs runs inline, a refused write checks for
-    /// space itself.
-    pub(crate) fn check_takes_writes(&self) -> Result<()> {
-        let refused = match self.check_writable() {
-            Ok(()) => return Ok(()),
-            Err(refused) => refused,
-        };
+    /// Checks again after [`check_writable`](Self::check_writable) refused a write. If the vfs runs inline, the write
+    /// checks for space itself.
+    #[cold]
+    pub(crate) fn check_after_refusal(&self, refused: Error) -> Result<()> {
         if !self.context.vfs.runs_inline() {
             return Err(refused);
         }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::{Error, FamilyId, Result, SeqNo};
 use smallvec::SmallVec;
 
-use crate::commit::committer::Written;
+use crate::commit::Written;
 use crate::core::family::Family;
 use crate::core::space::Needs;
 use crate::flush::group::Flusher;
@@ -19,26 +19,14 @@ use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 
 impl Flusher {
-    /// Ends a visible write: runs the requested flush, and due background work if the vfs runs inline. Returns the
-    /// write's last number.
-    ///
-    /// # Errors
-    /// As [`flush_through`](Self::flush_through).
-    #[inline]
-    pub(crate) fn end_write(&self, written: Written) -> Result<SeqNo> {
-        if !written.to_flush.is_empty() {
-            self.flush_through(&written.to_flush, written.last)?;
-        }
-        self.core.drive_if_inline();
-        Ok(written.last)
-    }
-
-    /// Flushes these families after a visible write with last number `last`.
+    /// Flushes the families of a visible write, as it asked for.
     ///
     /// # Errors
     /// The failure of the flush; the write itself succeeded. After `NoSpace` the flush is retried when there is room;
     /// after any other error the database is read-only.
-    fn flush_through(&self, families: &[Arc<Family>], last: SeqNo) -> Result<()> {
+    pub(crate) fn flush_written(&self, written: &Written) -> Result<()> {
+        let Written { to_flush: families, last } = written;
+        let last = *last;
         let _awaited = self.core.context.throttle.await_flushes();
         let mut claims = Claims { flusher: self, families: SmallVec::new() };
         for family in families {

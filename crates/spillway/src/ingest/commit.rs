@@ -20,12 +20,12 @@ use super::way::{Flushes, Way};
 use crate::commit::admission::Waiter;
 use crate::commit::batch::{self, WriteBatch};
 use crate::commit::committer::Committer;
-use crate::commit::committer::{Commit, Committed};
 use crate::commit::flushables::NewFlushable;
 use crate::commit::latch::LatchGuard;
 use crate::commit::options::WriteOptions;
 use crate::commit::overlap::Coverage;
-use crate::commit::record::{MadeRecord, Record};
+use crate::commit::{Commit, Committed};
+use crate::commit::{MadeRecord, Record};
 use crate::core::Core;
 use crate::core::family::Family;
 use crate::flush::group::Flusher;
@@ -117,7 +117,11 @@ impl Ingester {
     fn commit_batch_alone(&self, batch: Option<&WriteBatch>, options: &IngestOptions) -> Result<IngestReport> {
         let Some(batch) = batch else { return Ok(IngestReport::default()) };
         let written = self.committer.write(batch, &WriteOptions { sync: true, ..options.as_write() })?;
-        let last = self.flusher.end_write(written)?;
+        if !written.to_flush.is_empty() {
+            self.flusher.flush_written(&written)?;
+        }
+        self.core.drive_if_inline();
+        let last = written.last;
         let first = SeqNo(last.0 + 1 - u64::from(batch.count()));
         Ok(IngestReport { first, last, ..IngestReport::default() })
     }

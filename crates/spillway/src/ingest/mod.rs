@@ -22,7 +22,7 @@ mod source;
 pub mod table_writer;
 mod way;
 
-pub use crate::commit::ingest_waits::IngestWaitReport;
+pub use crate::commit::stall::IngestWaitReport;
 pub(crate) use commit::Ingester;
 pub use options::{FileChecksum, IngestMode, IngestOptions, IngestRequest};
 pub use prepare::PreparedIngest;

@@ -9,7 +9,7 @@ use base::note;
 
 use super::options::{IngestMode, IngestOptions};
 use super::prepare::PreparedIngest;
-use crate::commit::committer::{Committed, LockTimes};
+use crate::commit::{Committed, LockTimes};
 use crate::core::family::Family;
 use crate::ingest::commit::Ingester;
 use crate::ingest::link::Linker;

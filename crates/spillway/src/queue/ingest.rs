@@ -8,7 +8,7 @@ use base::{Cursor, InternalOrder, LookupKey, Result, SeqNo};
 use memtable::Memtable;
 use table::{TableReadOptions, TableValue, Visit};
 
-use crate::commit::committer::Given;
+use crate::commit::Given;
 use crate::commit::flushables::Joins;
 use crate::commit::pipeline::LogPosition;
 use crate::core::family::Family;

@@ -7,7 +7,6 @@ use crate::core::Core;
 
 pub(crate) mod due;
 pub mod flushable;
-pub mod held;
 pub mod images;
 pub(crate) mod ingest;
 pub(crate) mod ingest_record;

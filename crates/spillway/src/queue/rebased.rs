@@ -9,11 +9,11 @@ use base::{Cursor, LookupKey, Result, SeqNo};
 use memtable::Memtable;
 use table::{TableReadOptions, TableValue, Visit};
 
-use crate::commit::committer::Given;
+use crate::commit::Given;
 use crate::commit::flushables::Joins;
 use crate::commit::pipeline::LogPosition;
 use crate::queue::flushable::Flushable;
-use crate::queue::held::HeldMemtable;
+use crate::queue::flushable::HeldMemtable;
 use crate::queue::memory::Charge;
 
 /// A memtable with internal sequence numbers.
@@ -195,7 +195,7 @@ mod tests {
     use memtable::{Entry, MemtableConfig};
 
     use super::*;
-    use crate::queue::held::MemtableMaking;
+    use crate::queue::flushable::MemtableMaking;
 
     fn batch(entries: &[(&str, ValueKind, &str)]) -> Arc<RebasedMemtable> {
         let factory = memtable::factory_from_option_string("skip_list").expect("known");

@@ -53,16 +53,10 @@ struct Claim<'a> {
 }
 
 impl Memtables {
-    /// Charges a memtable for its reserved bytes and for `more_bytes`, about to be reserved. False if this needs a
-    /// wait: the caller then drops its handles and calls [`wait_for_memory`](Self::wait_for_memory).
-    #[inline]
-    pub(crate) fn charge(&self, queued: &QueuedMemtable, more_bytes: usize, has_turn: bool) -> bool {
-        let wanted_bytes = queued.memtable().reserved_bytes().saturating_add(more_bytes);
-        queued.memtable_charge().covers(wanted_bytes) || self.raise_charge(queued, more_bytes, has_turn)
-    }
-
+    /// Raises a memtable's charge to cover its reserved bytes and `more_bytes`, about to be reserved. False if this needs
+    /// a wait: the caller then drops its handles and calls [`wait_for_memory`](Self::wait_for_memory).
     #[cold]
-    fn raise_charge(&self, queued: &QueuedMemtable, more_bytes: usize, has_turn: bool) -> bool {
+    pub(crate) fn raise_charge(&self, queued: &QueuedMemtable, more_bytes: usize, has_turn: bool) -> bool {
         let memory = &self.core.context.memtables.memory;
         if memory.charged_bytes() > self.memtable_bytes_wanted() {
             self.core.upkeep.raise(); // to seal memtables before the limit is reached

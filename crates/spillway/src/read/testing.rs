@@ -15,7 +15,7 @@ use table::{Properties, Table, TableReadOptions, TableValue, Visit};
 
 use super::ReadContext;
 use crate::queue::flushable::{Flushable, QueuedMemtable};
-use crate::queue::held::{HeldMemtable, MemtableMaking};
+use crate::queue::flushable::{HeldMemtable, MemtableMaking};
 use crate::queue::view::ReadView;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;

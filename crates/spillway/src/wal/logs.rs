@@ -109,6 +109,8 @@ pub(crate) struct Logs {
     sync: Mutex<SyncState>,
     sync_ended: Condvar,
     synced: AtomicU64,
+    /// Position of the next recovery watermark.
+    next_mark: AtomicU64,
     /// Logs of an earlier process, neither read nor synced, oldest first. Synced before all logs of this process.
     left_unsynced: Mutex<Vec<FileNumber>>,
     /// `left_unsynced` is empty.
@@ -138,6 +140,7 @@ impl Logs {
             sync: Mutex::default(),
             sync_ended: Condvar::new(),
             synced: AtomicU64::new(0),
+            next_mark: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
             failed: OnceLock::new(),
             left_unsynced: Mutex::default(),
@@ -378,6 +381,15 @@ impl Logs {
         log.file.append(at, kind, parts).inspect_err(|e| self.fail(e))
     }
 
+    /// Whether the memtables' next recovery watermark is due at `at`. True for exactly one caller per watermark.
+    #[inline]
+    pub fn takes_mark(&self, at: LogPosition) -> bool {
+        let next = self.next_mark.load(Ordering::Relaxed);
+        let exchange =
+            |next| self.next_mark.compare_exchange(next, at + MARK_EVERY_BYTES, Ordering::Relaxed, Ordering::Relaxed);
+        at >= next && exchange(next).is_ok()
+    }
+
     /// Whether everything before `target` already survives power loss.
     pub fn is_synced_through(&self, target: LogPosition) -> bool {
         self.synced.load(Ordering::Acquire) >= target
@@ -481,6 +493,10 @@ impl Logs {
         let _ = self.failed.set(error.clone()); // the first failure is the one to report
     }
 }
+
+/// WAL bytes from one watermark to the next: the most a restart replays, a few milliseconds' worth. Every memtable
+/// gets each watermark, however slowly it is written, so none keeps the logs of all families.
+const MARK_EVERY_BYTES: u64 = 256 << 10;
 
 /// Largest first extent of a log: the disk use of a database with few records.
 const EXTENT_BYTES: u64 = 64 << 10;

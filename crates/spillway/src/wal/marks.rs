@@ -1,57 +1,21 @@
 //! Recurring work per bytes of WAL. Memtables in files get a recovery watermark, so a restart need not replay their
 //! contents (see [`crate::open`]'s `restart`). Upkeep prefaults the log further ([`crate::wal::presence`]).
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use base::{FileNumber, SeqNo};
 use log::Position;
 
-use crate::commit::pipeline::LogPosition;
 use crate::wal::roll::Wal;
-
-/// WAL bytes from one watermark to the next: the most a restart replays, a few milliseconds' worth. Every memtable
-/// gets each watermark, however slowly it is written, so none keeps the logs of all families.
-const MARK_EVERY_BYTES: u64 = 256 << 10;
 
 /// Bits of the offset in a packed position; the rest are the log's number.
 const OFFSET_BITS: u32 = 34;
 
-/// Position of the next watermark.
-pub(crate) struct Marks {
-    next: AtomicU64,
-    /// Memtables are in files outliving the process, and get watermarks.
-    are_told: bool,
-}
-
-impl Marks {
-    /// `are_told`: memtables get watermarks.
-    pub fn new(are_told: bool) -> Self {
-        Marks { next: AtomicU64::new(0), are_told }
-    }
-
-    /// True for exactly one caller per watermark.
-    #[inline]
-    fn are_due(&self, at: LogPosition) -> bool {
-        let next = self.next.load(Ordering::Relaxed);
-        at >= next
-            && self.next.compare_exchange(next, at + MARK_EVERY_BYTES, Ordering::Relaxed, Ordering::Relaxed).is_ok()
-    }
-}
-
 impl Wal {
-    /// Sets the memtables' recovery watermark to `last` and wakes upkeep, if due. Everything through `last` is
-    /// visible; its log record ends at `logged`.
-    #[inline]
-    pub(crate) fn mark_if_due(&self, last: SeqNo, logged: LogPosition, at: impl FnOnce() -> Position) {
-        if self.marks.are_due(logged) {
-            self.pass_mark(last, at());
-        }
-    }
-
+    /// Sets the memtables' recovery watermark to `last` and wakes upkeep. Everything through `last` is visible; later
+    /// records are at `at` in the WAL or beyond. Called for a [taken](crate::wal::logs::Logs::takes_mark) mark.
     #[cold]
-    fn pass_mark(&self, last: SeqNo, at: Position) {
+    pub(crate) fn pass_mark(&self, last: SeqNo, at: Position) {
         self.core.upkeep.raise_again();
-        if self.marks.are_told {
+        if self.tells_marks {
             self.mark_memtables(last, at);
         }
     }

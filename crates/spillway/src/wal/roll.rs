@@ -8,14 +8,13 @@ use crossbeam_utils::Backoff;
 use log::RecordKind;
 use parking_lot::MutexGuard;
 
+use crate::commit::committer::Unfinished;
 use crate::commit::stall::StallCause;
-use crate::commit::unfinished::Unfinished;
 use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::install::Installer;
 use crate::queue::Memtables;
 use crate::wal::logs::ActiveLog;
-use crate::wal::marks::Marks;
 use crate::wal::presence::LogPace;
 
 /// The write-ahead log of a database: its current log, its sync progress, and the memtables' recovery watermarks.
@@ -23,14 +22,15 @@ pub(crate) struct Wal {
     pub core: Arc<Core>,
     pub installer: Arc<Installer>,
     memtables: Arc<Memtables>,
-    pub(super) marks: Marks,
+    /// Memtables are in files outliving the process, and get recovery watermarks.
+    pub(super) tells_marks: bool,
     pub(super) log_pace: LogPace,
 }
 
 impl Wal {
     pub fn new(core: Arc<Core>, installer: Arc<Installer>, memtables: Arc<Memtables>) -> Arc<Self> {
-        let are_told = !core.read_only && core.context.options.memtable_crash_safe_recover;
-        Arc::new(Wal { core, installer, memtables, marks: Marks::new(are_told), log_pace: LogPace::default() })
+        let tells_marks = !core.read_only && core.context.options.memtable_crash_safe_recover;
+        Arc::new(Wal { core, installer, memtables, tells_marks, log_pace: LogPace::default() })
     }
 
     /// Flushes the families needing the oldest log if the WAL is over its limit, or would be with `coming_bytes` more.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arc_swap::ArcSwap;
 use base::checksum::crc32c;
 use base::value_source::{REFERENCE_BYTES_MAX, ReferenceForm, ValueRef, ValueSource, put_here, put_reference};
-use base::{Error, Pinned, Result, ValueKind};
+use base::{Error, Pinned, Result};
 use memtable::Entry;
 use parking_lot::Mutex;
 use smallvec::SmallVec;
@@ -162,15 +162,5 @@ impl ValueSource for ValueLogs {
 impl ValueSource for ActiveLog {
     fn resolve(&self, value: ValueRef) -> Result<Pinned> {
         self.file.resolve(value)
-    }
-}
-
-/// Upper bound on the stored bytes of an entry's value, if it may be left in the log.
-pub(crate) fn stored_value_bytes_max(kind: ValueKind, value_bytes: usize) -> usize {
-    match may_lie_elsewhere(kind) {
-        false => value_bytes,
-        // In place in every form.
-        true if value_bytes <= ReferenceForm::Short.inline_max_bytes() => value_bytes + 1,
-        true => REFERENCE_BYTES_MAX,
     }
 }

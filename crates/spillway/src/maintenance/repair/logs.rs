@@ -8,7 +8,7 @@ use log::{DatabaseId, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
 use crate::commit::batch::BatchReader;
-use crate::commit::committer::entries_of;
+use crate::commit::entries_of;
 use crate::commit::large::LargeBatchRecord;
 use crate::open::log_owner;
 use crate::open::replay::row::{self, numbers_in};

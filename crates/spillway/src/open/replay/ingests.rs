@@ -7,8 +7,8 @@ use base::{Error, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
 use super::{LogReplay, check_count, seal};
+use crate::commit::Given;
 use crate::commit::batch::BatchReader;
-use crate::commit::committer::Given;
 use crate::commit::flushables::Joins;
 use crate::commit::overlap::Coverage;
 use crate::queue::ingest::QueuedIngest;

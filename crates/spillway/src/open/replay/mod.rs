@@ -15,7 +15,7 @@ use log::RecoveryMode;
 use memtable::Entry;
 
 use crate::commit::batch::BatchReader;
-use crate::commit::committer::entries_of;
+use crate::commit::entries_of;
 use crate::core::FamilyState;
 use crate::core::context::Context;
 use crate::flush::build::build;
