@@ -8,40 +8,6 @@ use crate::machine::Setting;
 /// What tells these lines from others in `bench/results`.
 pub const KIND: &str = "sides";
 
-/// What the figure of a run that stands for it is.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
-pub enum Unit {
-    #[default]
-    #[serde(rename = "ops/s")]
-    OpsPerSecond,
-    #[serde(rename = "rows/s")]
-    RowsPerSecond,
-    #[serde(rename = "ms to open")]
-    MsToOpen,
-    #[serde(rename = "ms to flush")]
-    MsToFlush,
-    #[serde(rename = "us to ingest")]
-    UsToIngest,
-    #[serde(rename = "us at p99.9")]
-    P999Us,
-    #[serde(rename = "MB on disk")]
-    MbOnDisk,
-}
-
-impl Unit {
-    pub fn name(self) -> &'static str {
-        match self {
-            Unit::OpsPerSecond => "ops/s",
-            Unit::RowsPerSecond => "rows/s",
-            Unit::MsToOpen => "ms to open",
-            Unit::MsToFlush => "ms to flush",
-            Unit::UsToIngest => "us to ingest",
-            Unit::P999Us => "us at p99.9",
-            Unit::MbOnDisk => "MB on disk",
-        }
-    }
-}
-
 /// A line of JSON. Later fields may be added, those there keep their meaning.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct SideRecord {
@@ -55,7 +21,8 @@ pub struct SideRecord {
     pub round: u32,
     /// The figure that stands for the run.
     pub figure: f64,
-    pub unit: Unit,
+    /// What that figure is: of what ends with `/s` more is better, of everything else less.
+    pub unit: String,
     pub threads: usize,
     pub ops: u64,
     /// To the last acknowledgement.
@@ -102,7 +69,7 @@ impl SideRecord {
             self.name(),
             self.lib,
             self.figure,
-            self.unit.name(),
+            self.unit,
             self.cpu_us_per_op,
             self.storage_bytes as f64 / 1e6,
             self.peak_bytes as f64 / 1e6

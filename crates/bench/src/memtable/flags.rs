@@ -22,7 +22,7 @@ flags::flags! {
     num_threads: usize = 1;
     /// Entries of the fills, and lookups of all threads together.
     num_operations: u32 = 1_000_000;
-    /// Passes of each thread in readseq, readreverse and seqreadwrite.
+    /// Passes of each thread in readseq and readreverse.
     num_scans: u32 = 10;
     /// Bytes of a value.
     item_size: usize = 100;

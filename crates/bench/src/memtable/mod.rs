@@ -100,9 +100,6 @@ fn named_benchmarks(flags: &MemtableFlags) -> Result<Vec<&'static Benchmark>> {
             return refuse("does not exist; --help lists them");
         };
         match benchmark.work {
-            Work::ReadBesideWriter if flags.num_threads < 2 => {
-                return refuse("has a writer beside readers and needs --num_threads of 2 or more");
-            }
             Work::Read { .. } | Work::First if named.is_empty() => {
                 return refuse("works on a memtable that another made: name fillrandom or fillseq before it");
             }

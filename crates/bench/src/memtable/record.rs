@@ -15,7 +15,7 @@ pub struct MemtableRecord {
     pub memtable: String,
     /// The shape of the keys.
     pub keys: String,
-    /// That did the operations; a writer beside readers is not among them.
+    /// That did the operations.
     pub threads: usize,
     /// In the memtable, at the end.
     pub entries: u64,
@@ -30,15 +30,12 @@ pub struct MemtableRecord {
     pub ops: u64,
     /// From the first thread's start to the last one's end, in seconds.
     pub wall_s: f64,
-    /// Processor time of the process, a writer beside the readers included.
+    /// Processor time of the process.
     pub cpu_us_per_op: f64,
     /// Of entries inserted or found, in units of 2^20 bytes.
     pub mb_per_s: f64,
     /// Lookups and seeks that found their key.
     pub found: Option<u64>,
-    /// What the writer beside the readers inserted.
-    pub writes: Option<u64>,
-    pub write_us_per_op: Option<f64>,
     #[serde(flatten)]
     pub setting: Setting,
 }
@@ -59,9 +56,6 @@ impl MemtableRecord {
         );
         if let Some(found) = self.found {
             line.push_str(&format!("  {:.1} % found", 100.0 * found as f64 / self.ops.max(1) as f64));
-        }
-        if let (Some(writes), Some(each)) = (self.writes, self.write_us_per_op) {
-            line.push_str(&format!("  (beside {writes} writes of {:.1} ns)", each * 1000.0));
         }
         line
     }

@@ -1,6 +1,5 @@
 //! Runs one benchmark on one memtable: its keys made, its threads started together, what they did added up.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
@@ -16,12 +15,6 @@ use super::work::{self, Benchmark, Body, Counts, Task, Work};
 use crate::flags::FlagValue;
 use crate::harness::processor_time;
 use crate::workload::Rng;
-
-/// Times `num_operations` that a memtable beside whose readers a writer runs has room for.
-const WRITES_BESIDE_MAX: usize = 4;
-
-/// Tells the writer's random numbers from the readers'.
-const WRITER: u64 = 1 << 32;
 
 /// A memtable that takes part.
 pub struct Contender {
@@ -81,7 +74,6 @@ impl<'a> Runner<'a> {
     /// Threads that do a benchmark's operations.
     fn threads(&self, benchmark: &Benchmark) -> usize {
         match benchmark.work {
-            Work::ReadBesideWriter => self.flags.num_threads.saturating_sub(1).max(1),
             Work::Fill { .. } => self.flags.fill_threads,
             Work::First => 1,
             Work::Read { .. } => self.flags.num_threads,
@@ -105,7 +97,6 @@ impl<'a> Runner<'a> {
             Work::Read { draws: true, .. } => (none(), reads()),
             Work::Read { draws: false, .. } => (none(), none()),
             Work::First => (none(), KeyList::new(shape, drawn(1, 1))),
-            Work::ReadBesideWriter => (KeyList::new(shape, drawn(WRITER, count)), reads()),
         };
         Prepared { fill, reads }
     }
@@ -129,7 +120,7 @@ impl<'a> Runner<'a> {
         };
         let measured = match benchmark.work {
             Work::Fill { .. } => {
-                self.renew(contender, &prepared.fill, 1)?;
+                self.renew(contender, &prepared.fill)?;
                 self.run(contender.filled()?, &prepared.fill, record.threads, work::fill)?
             }
             Work::Read { draws, body } => {
@@ -138,14 +129,6 @@ impl<'a> Runner<'a> {
                 measured
             }
             Work::First => self.run(contender.filled()?, &prepared.reads, 1, work::read_first)?,
-            Work::ReadBesideWriter => {
-                self.renew(contender, &prepared.fill, WRITES_BESIDE_MAX)?;
-                let (measured, writer) = self.run_beside_writer(contender.filled()?, prepared)?;
-                record.found = Some(measured.counts.found);
-                record.writes = Some(writer.counts.ops);
-                record.write_us_per_op = Some(writer.wall.as_secs_f64() * 1e6 / writer.counts.ops.max(1) as f64);
-                measured
-            }
         };
         let filled = contender.filled()?;
         measured.put_into(&mut record);
@@ -154,14 +137,14 @@ impl<'a> Runner<'a> {
         Ok(record)
     }
 
-    /// Gives the contender a new memtable with room for so many times the keys.
-    fn renew(&self, contender: &mut Contender, keys: &KeyList, times: usize) -> Result<()> {
+    /// Gives the contender a new memtable with room for the keys.
+    fn renew(&self, contender: &mut Contender, keys: &KeyList) -> Result<()> {
         contender.filled = None;
         let payload = keys.bytes_in(&(0..keys.len())) + keys.len() * self.values.value_bytes();
         let need = Need {
             // Each thread's last batch may be a short one.
-            entries: (keys.len() + self.flags.fill_threads * self.flags.batch_size) * times,
-            payload_bytes: payload * times,
+            entries: keys.len() + self.flags.fill_threads * self.flags.batch_size,
+            payload_bytes: payload,
             batch: self.flags.batch_size,
         };
         contender.filled = Some(Filled::empty(&*contender.factory, &need, self.flags.write_buffer_size)?);
@@ -171,29 +154,6 @@ impl<'a> Runner<'a> {
     /// Runs `threads` threads, each on its part of the keys.
     fn run(&self, filled: &Filled, keys: &KeyList, threads: usize, body: Body) -> Result<Measured> {
         self.together(threads, |index| body(&self.task(filled, keys, index, threads)))
-    }
-
-    /// Runs the readers, and one thread more that writes until they have ended.
-    fn run_beside_writer(&self, filled: &Filled, prepared: &Prepared) -> Result<(Measured, Measured)> {
-        let readers = self.flags.num_threads.saturating_sub(1);
-        let running = AtomicUsize::new(readers);
-        let writer = || {
-            self.together(1, |_| {
-                let task = self.task(filled, &prepared.fill, 0, 1);
-                Ok(work::fill_until(&task, &running))
-            })
-        };
-        let read = |index: usize| {
-            let counts = work::look_up(&self.task(filled, &prepared.reads, index, readers));
-            running.fetch_sub(1, Ordering::Relaxed);
-            counts
-        };
-        std::thread::scope(|scope| {
-            let writer = scope.spawn(writer);
-            let measured = self.together(readers, read);
-            let written = writer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            Ok((measured?, written?))
-        })
     }
 
     fn task<'t>(&'t self, filled: &'t Filled, keys: &'t KeyList, index: usize, threads: usize) -> Task<'t> {

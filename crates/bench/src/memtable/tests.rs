@@ -108,24 +108,10 @@ fn threads_share_the_work() -> Result<()> {
 }
 
 #[test]
-fn a_writer_runs_beside_readers() -> Result<()> {
-    let flags = format!("--memtablerep={} --num_threads=3", all_memtables());
-    let (text, records) = run_small("readwrite,readrandom", &flags)?;
-    for record in records.iter().filter(|record| record.bench != "readrandom") {
-        assert_eq!(record.threads, 2);
-        assert!(record.writes.is_some() && record.write_us_per_op.is_some(), "{record:?}");
-        assert_eq!((record.ops, Some(record.entries)), (3000, record.writes), "{record:?}");
-    }
-    assert!(text.contains("(beside "), "{text}");
-    Ok(())
-}
-
-#[test]
 fn lists_that_make_no_sense_are_refused_before_anything_runs() {
     for (benchmarks, more, named) in [
         ("fillsquare", "", "fillsquare"),
         ("readrandom", "", "fillrandom or fillseq before"),
-        ("readwrite", "", "--num_threads"),
         ("fillseq", "--memtablerep=no_such_list", "no_such_list"),
     ] {
         let error = run_small(benchmarks, more).unwrap_err();

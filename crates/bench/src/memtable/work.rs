@@ -4,7 +4,6 @@
 use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{Cursor, LookupKey, Result, SeqNo, key};
 
@@ -55,24 +54,6 @@ pub fn fill(task: &Task<'_>) -> Result<Counts> {
     let ops = task.places.len() as u64;
     let payload = (task.keys.bytes_in(&task.places) + task.places.len() * task.values.value_bytes()) as u64;
     Ok(Counts { ops, found: 0, bytes: payload + ops * ENTRY_OVERHEAD_BYTES })
-}
-
-/// Inserts the task's keys, again and again, until `readers` have come down to none or there is no room.
-pub fn fill_until(task: &Task<'_>, readers: &AtomicUsize) -> Counts {
-    let mut value_at = 0;
-    let mut counts = Counts::default();
-    while !task.places.is_empty() {
-        for start in task.places.clone().step_by(task.flags.batch_size) {
-            let places = start..task.places.end.min(start + task.flags.batch_size);
-            counts.ops += places.len() as u64;
-            let done = readers.load(Ordering::Relaxed) == 0;
-            if done || !task.filled.insert(task.keys, places.clone(), task.values, &mut value_at) {
-                counts.ops -= places.len() as u64;
-                return counts;
-            }
-        }
-    }
-    counts
 }
 
 pub fn look_up(task: &Task<'_>) -> Result<Counts> {
@@ -198,8 +179,6 @@ pub enum Work {
     Read { draws: bool, body: Body },
     /// One thread's first reads of the memtable that the last fill made.
     First,
-    /// Makes a memtable, which one more thread fills while the others look keys up.
-    ReadBesideWriter,
 }
 
 /// A benchmark by its name.
@@ -237,10 +216,5 @@ pub const BENCHMARKS: &[Benchmark] = &[
         "readreverse",
         "steps through the memtable from its last key, num_scans times",
         Work::Read { draws: false, body: walk_backward },
-    ),
-    benchmark(
-        "readwrite",
-        "num_threads - 1 threads look up random keys of a new memtable while one fills it",
-        Work::ReadBesideWriter,
     ),
 ];

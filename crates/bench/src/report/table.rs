@@ -54,7 +54,6 @@ pub struct Figure {
 pub enum Better {
     #[default]
     Less,
-    More,
     /// As the record's field `unit` says: more of what is counted per second, less of anything else.
     Unit,
 }
@@ -207,11 +206,7 @@ impl Row<'_> {
 
 /// How much better a figure is than another: above 1 for better.
 fn advantage(better: Better, unit: &str, figure: f64, over: f64) -> Option<f64> {
-    let more = match better {
-        Better::Less => false,
-        Better::More => true,
-        Better::Unit => unit.ends_with("/s"),
-    };
+    let more = better == Better::Unit && unit.ends_with("/s");
     let (good, bad) = if more { (figure, over) } else { (over, figure) };
     (good > 0.0 && bad > 0.0).then(|| good / bad)
 }

@@ -33,7 +33,6 @@ pub struct Run<'a> {
 /// What a library is.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Probed {
-    pub spillway: bool,
     pub version: String,
 }
 
@@ -89,7 +88,7 @@ impl Run<'_> {
             None if spillway => "Spillway".to_owned(),
             None => format!("RocksDB {}", self.version_in_options_file()?.unwrap_or_default()),
         };
-        Ok(Probed { spillway, version: version.trim().to_owned() })
+        Ok(Probed { version: version.trim().to_owned() })
     }
 
     /// The version that RocksDB writes into the option file beside a database.

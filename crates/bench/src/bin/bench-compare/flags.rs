@@ -3,18 +3,15 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Parser, ValueEnum};
+use clap::Parser;
 
 const EXAMPLES: &str = "\
 Examples:
-  Debian's RocksDB beside Spillway, everything, three rounds:
-    bench-compare --lib rocksdb=/usr/lib/x86_64-linux-gnu/librocksdb.so.7.8 --lib spillway=target/release/librocksdb.so \\
+  RocksDB's release library beside Spillway, everything, three rounds:
+    bench-compare --lib rocksdb=target/rocksdb-11.8.1/librocksdbjni-linux64.so --lib spillway=target/release/librocksdb.so \\
         --db /path/on/the/disk --json bench/results/NAME.jsonl
   One library with two memtables, writes and reads only:
     bench-compare --lib list=LIB --lib trie=LIB --options 'trie=memtable_factory=trie' --workloads fillrandom,readrandom
-  What each does best with equal memory:
-    bench-compare --lib rocksdb=LIB --lib spillway=LIB --profile best --cache_bytes 1073741824
-
 The first library is what the others are set in relation to. Workloads:
 ";
 
@@ -28,7 +25,7 @@ pub struct Flags {
     /// Workloads, separated by commas; all where none is named.
     #[arg(long, value_delimiter = ',')]
     pub workloads: Vec<String>,
-    /// Entries that a fill writes; of larger values so many fewer that they come to as many bytes.
+    /// Entries that a fill writes.
     #[arg(long, default_value_t = 1_000_000)]
     pub num: u64,
     /// Lookups, seeks and deletions of a workload, all threads together; a fifth of `num` where it is not given.
@@ -52,21 +49,15 @@ pub struct Flags {
     /// A folder for the databases, on the file system to be measured. What is made there is deleted at the end.
     #[arg(long, default_value = "bench-compare.work")]
     pub db: PathBuf,
-    /// Options for one library, NAME=OPTION STRING, over those of the profile.
+    /// Options for one library, NAME=OPTION STRING, over those of all.
     #[arg(long)]
     pub options: Vec<NamedOptions>,
-    /// What libraries are opened with: the same options, or those that suit each best with the same memory and stall triggers.
-    #[arg(long, value_enum, default_value_t = Profile::Default)]
-    pub profile: Profile,
     /// Bytes of the block cache.
     #[arg(long, default_value_t = 256 << 20)]
     pub cache_bytes: u64,
     /// Bytes of a memtable; there may be four.
     #[arg(long, default_value_t = 64 << 20)]
     pub write_buffer_size: u64,
-    /// How blocks are compressed.
-    #[arg(long, value_enum, default_value_t = Compression::None)]
-    pub compression: Compression,
     /// Writes a second of `ingest`, all writers together.
     #[arg(long, default_value_t = 20_000)]
     pub ingest_rate: u64,
@@ -93,32 +84,6 @@ pub struct NamedPath {
 pub struct NamedOptions {
     pub lib: String,
     pub text: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Profile {
-    Default,
-    Best,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Compression {
-    None,
-    Snappy,
-    Lz4,
-    Zstd,
-}
-
-impl Compression {
-    /// As option strings have it.
-    pub fn option(self) -> &'static str {
-        match self {
-            Compression::None => "kNoCompression",
-            Compression::Snappy => "kSnappyCompression",
-            Compression::Lz4 => "kLZ4Compression",
-            Compression::Zstd => "kZSTD",
-        }
-    }
 }
 
 impl FromStr for NamedPath {

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, Result};
+use bench::folder;
 use bench::machine::{Occasion, Setting};
 use bench::report::{Better, Figure, Spec as Table, drawn};
 use bench::sides::{KIND, SideRecord};
 use bench::sinks::{json_of, value_of};
-use bench::{Flags as BenchFlags, folder};
 use vfs::{AppendFile, IfExists, IoClass, Vfs};
 
 use crate::child::Probed;
 use crate::flags::Flags;
 use crate::option_text::OptionText;
-use crate::profile::{self, Kind};
+use crate::profile;
 use crate::spec::{Ingest, Role, Spec};
 use crate::suite::{Start, Workload, chosen};
 
@@ -32,8 +32,8 @@ struct Comparison<'a> {
     flags: &'a Flags,
     vfs: &'a dyn Vfs,
     setting: Setting,
-    /// Filled databases, by library and by the size of values.
-    filled: BTreeMap<(String, usize), PathBuf>,
+    /// Filled databases, by library.
+    filled: BTreeMap<String, PathBuf>,
     json: Option<Box<dyn AppendFile>>,
     records: Vec<SideRecord>,
     failures: Vec<String>,
@@ -86,7 +86,7 @@ fn turns(sides: usize, round: u32) -> impl Iterator<Item = usize> {
 impl<'a> Comparison<'a> {
     fn new(flags: &'a Flags, vfs: &'a dyn Vfs) -> Result<Self> {
         let conditions = format!(
-            "--num={} --reads={} --key_size={} --value_size={} --threads={} --seed={} --profile={:?} --ingest_rate={} \
+            "--num={} --reads={} --key_size={} --value_size={} --threads={} --seed={} --ingest_rate={} \
              --ingest_interval_ms={}",
             flags.num,
             flags.reads(),
@@ -94,7 +94,6 @@ impl<'a> Comparison<'a> {
             flags.value_size,
             flags.threads,
             flags.seed,
-            flags.profile,
             flags.ingest_rate,
             flags.ingest_interval_ms,
         );
@@ -111,8 +110,7 @@ impl<'a> Comparison<'a> {
         let probed = spec.run::<Probed>().map_err(|e| e.context(format!("--lib {lib}")));
         folder::remove(self.vfs, &dir)?;
         let probed = probed?;
-        let kind = if probed.spillway { Kind::Spillway } else { Kind::RocksDb };
-        let options = profile::options(self.flags, lib, kind)?;
+        let options = profile::options(self.flags, lib)?;
         Ok(Side { lib: lib.to_owned(), path, version: probed.version, options })
     }
 
@@ -220,20 +218,17 @@ impl<'a> Comparison<'a> {
 
     /// The filled database of a library, made when it is first asked for.
     fn filled(&mut self, side: &Side, workload: &Workload) -> Result<PathBuf> {
-        let value_size = workload.value_size(self.flags);
-        let key = (side.lib.clone(), value_size);
-        if let Some(dir) = self.filled.get(&key) {
+        if let Some(dir) = self.filled.get(&side.lib) {
             return Ok(dir.clone());
         }
-        let dir = self.flags.db.join(format!("{}.filled-{value_size}", side.lib));
+        let dir = self.flags.db.join(format!("{}.filled", side.lib));
         folder::remove(self.vfs, &dir)?;
-        let num = BenchFlags::parse(&self.spec(&side.path, &dir, &workload.flags(self.flags)).flags)?.num;
-        let flags = ["--threads=1".to_owned(), format!("--writes={num}")];
+        let flags = ["--threads=1".to_owned(), format!("--writes={}", self.flags.num)];
         let flags: Vec<String> = workload.flags(self.flags).into_iter().chain(flags).collect();
         let options = side.options.to_string();
         let spec = Spec { role: Role::Fill, options, ..self.spec(&side.path, &dir, &flags) };
         spec.run::<u64>().map_err(|e| e.context(format!("filling a database with {}", side.lib)))?;
-        self.filled.insert(key, dir.clone());
+        self.filled.insert(side.lib.clone(), dir.clone());
         Ok(dir)
     }
 }

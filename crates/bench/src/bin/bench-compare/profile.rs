@@ -1,34 +1,9 @@
-//! The options that libraries are opened with: the conditions of all of them, then what suits each kind of library.
+//! The options that libraries are opened with: the conditions of all, then what is given for each.
 
 use base::Result;
 
-use crate::flags::{Flags, Profile};
+use crate::flags::Flags;
 use crate::option_text::OptionText;
-
-/// Whose library it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    RocksDb,
-    Spillway,
-}
-
-impl Kind {
-    /// What suits a kind of library best, beyond the conditions that are the same for all: only what takes no more memory and
-    /// keeps the same promises.
-    fn best(self) -> &'static str {
-        match self {
-            Kind::RocksDb => {
-                "enable_pipelined_write=true;max_subcompactions=2;bytes_per_sync=1048576;\
-                 memtable_prefix_bloom_size_ratio=0.1;memtable_whole_key_filtering=true;\
-                 block_based_table_factory={data_block_index_type=kDataBlockBinaryAndHash;data_block_hash_table_util_ratio=0.75}"
-            }
-            Kind::Spillway => {
-                "memtable_factory=trie;max_subcompactions=2;bytes_per_sync=1048576;\
-                 block_based_table_factory={data_block_index_type=kDataBlockBinaryAndHash;data_block_hash_table_util_ratio=0.75}"
-            }
-        }
-    }
-}
 
 /// The same memory and the same stall triggers for every library, whatever their defaults.
 fn conditions(flags: &Flags) -> String {
@@ -37,24 +12,19 @@ fn conditions(flags: &Flags) -> String {
          write_buffer_size={};max_write_buffer_number=4;\
          level0_file_num_compaction_trigger=4;level0_slowdown_writes_trigger=20;level0_stop_writes_trigger=36;\
          delayed_write_rate=16777216;target_file_size_base=67108864;max_bytes_for_level_base=268435456;\
-         level_compaction_dynamic_level_bytes=true;compression={};\
+         level_compaction_dynamic_level_bytes=true;compression=kNoCompression;\
          block_based_table_factory={{block_cache={};block_size=4096;filter_policy=bloomfilter:10:false;format_version=5;\
          checksum=kXXH3}}",
-        flags.write_buffer_size,
-        flags.compression.option(),
-        flags.cache_bytes,
+        flags.write_buffer_size, flags.cache_bytes,
     )
 }
 
-/// The option string for a library: conditions, profile, what was given for it by name.
+/// The option string for a library: conditions, then what was given for it by name.
 ///
 /// # Errors
 /// `InvalidArgument`: what was given is no option string.
-pub fn options(flags: &Flags, lib: &str, kind: Kind) -> Result<OptionText> {
+pub fn options(flags: &Flags, lib: &str) -> Result<OptionText> {
     let mut options = OptionText::parse(&conditions(flags))?;
-    if flags.profile == Profile::Best {
-        options = options.overlaid(&OptionText::parse(kind.best())?);
-    }
     for given in flags.options.iter().filter(|given| given.lib == lib) {
         options = options.overlaid(&OptionText::parse(&given.text)?);
     }
@@ -69,14 +39,12 @@ mod tests {
 
     #[test]
     fn conditions_are_equal_and_what_is_given_comes_last() {
-        let given =
-            ["x", "--lib=a=/a", "--lib=b=/b", "--profile=best", "--options=b=write_buffer_size=7", "--cache_bytes=9"];
+        let given = ["x", "--lib=a=/a", "--lib=b=/b", "--options=b=write_buffer_size=7", "--cache_bytes=9"];
         let flags = Flags::try_parse_from(given).unwrap();
-        let a = options(&flags, "a", Kind::RocksDb).unwrap().to_string();
-        let b = options(&flags, "b", Kind::Spillway).unwrap().to_string();
+        let a = options(&flags, "a").unwrap().to_string();
+        let b = options(&flags, "b").unwrap().to_string();
         assert!(a.contains("write_buffer_size=67108864;") && b.contains("write_buffer_size=7;"), "{a}\n{b}");
         assert!(a.contains("block_cache=9;") && b.contains("block_cache=9;"));
-        assert!(a.contains("enable_pipelined_write=true") && b.contains("memtable_factory=trie"));
         assert_eq!(a.matches("block_based_table_factory").count(), 1);
     }
 }

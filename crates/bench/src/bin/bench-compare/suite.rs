@@ -40,7 +40,6 @@ pub struct Workload {
     /// Ways to do it, each a run of its own.
     pub modes: &'static [&'static str],
     threads: Option<usize>,
-    value_size: Option<usize>,
     /// db_bench's flags.
     flags: &'static str,
     /// Options that all libraries get.
@@ -60,12 +59,7 @@ const fn of(name: &'static str, start: Start) -> Workload {
 }
 
 const fn task(name: &'static str, about: &'static str, task: Task, start: Start) -> Workload {
-    Workload { name, about, task, start, modes: ONE, threads: None, value_size: None, flags: "", options: "" }
-}
-
-/// Of the workloads that Speedb shows its memtable with: values of 1 KB, four threads.
-const fn speedb(name: &'static str, about: &'static str, benchmark: &'static str, start: Start) -> Workload {
-    Workload { threads: Some(4), value_size: Some(1024), ..task(name, about, Task::Benchmark(benchmark), start) }
+    Workload { name, about, task, start, modes: ONE, threads: None, flags: "", options: "" }
 }
 
 /// In the order in which they are run.
@@ -91,15 +85,6 @@ pub const WORKLOADS: &[Workload] = &[
         ..of("seekrandomwhilewriting", Start::Copy)
     },
     of("readrandomwriterandom", Start::Copy),
-    speedb("speedb_write", "Speedb's: random writes of 1 KB by four threads", "fillrandom", Start::Empty),
-    Workload {
-        flags: "--readwritepercent=50",
-        ..speedb("speedb_mixed", "Speedb's: half reads, half writes", "readrandomwriterandom", Start::Copy)
-    },
-    Workload {
-        flags: "--benchmark_write_rate_limit=20971520 --seek_nexts=10",
-        ..speedb("speedb_seek", "Speedb's: seeks beside overwrites, of 20 MB/s", "seekrandomwhilewriting", Start::Copy)
-    },
     Workload {
         options: "disable_auto_compactions=true",
         ..task("compact", "compacts a database that was overwritten whole", Task::Compact, Start::Copy)
@@ -171,12 +156,12 @@ impl Workload {
     /// db_bench's flags for a run: what is shared, then the workload's own, which win.
     pub fn flags(&self, flags: &Flags) -> Vec<String> {
         let threads = self.threads.unwrap_or(flags.threads);
-        let num = self.num(flags);
+        let num = flags.num;
         let per_thread = |count: u64| count.div_ceil(threads as u64);
         let mut line = vec![
             format!("--num={num}"),
             format!("--key_size={}", flags.key_size),
-            format!("--value_size={}", self.value_size(flags)),
+            format!("--value_size={}", flags.value_size),
             format!("--threads={threads}"),
             format!("--writes={}", per_thread(num)),
             format!("--reads={}", per_thread(flags.reads())),
@@ -198,16 +183,6 @@ impl Workload {
         line.extend(self.flags.split_whitespace().map(str::to_owned));
         line
     }
-
-    /// Entries of the size of this workload's that come to as many bytes as `--num` does.
-    fn num(&self, flags: &Flags) -> u64 {
-        let (asked, own) = (flags.key_size + flags.value_size, flags.key_size + self.value_size(flags));
-        (flags.num * asked as u64 / own as u64).max(1)
-    }
-
-    pub fn value_size(&self, flags: &Flags) -> usize {
-        self.value_size.unwrap_or(flags.value_size)
-    }
 }
 
 #[cfg(test)]
@@ -223,8 +198,7 @@ mod tests {
             let mut given = workload.flags(&flags);
             given.push("--db=/x".to_owned());
             let parsed = bench::Flags::parse(&given).unwrap_or_else(|e| panic!("{}: {e}", workload.name));
-            let bytes = parsed.num * (parsed.key_size + parsed.value_size) as u64;
-            assert!((1040 * 115..=1040 * 116).contains(&bytes), "{}: {bytes}", workload.name);
+            assert_eq!((parsed.num, parsed.value_size), (1040, 100), "{}", workload.name);
             if let Task::Benchmark(name) = workload.task {
                 let benchmark = BENCHMARKS.iter().find(|benchmark| benchmark.name == name).unwrap();
                 assert_eq!(benchmark.fresh, workload.start == Start::Empty, "{name}");

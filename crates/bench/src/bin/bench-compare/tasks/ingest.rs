@@ -7,7 +7,7 @@ use base::{Error, ErrorKind, Result};
 use bench::beside::Plan;
 use bench::folder;
 use bench::medians::median;
-use bench::sides::{SideRecord, Unit};
+use bench::sides::SideRecord;
 use bench::store::Store;
 use bench::workload::{KeyBuffer, Rng, Values};
 
@@ -58,7 +58,7 @@ pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
     let ops = done.writes.count();
     let record = SideRecord {
         figure: done.writes.percentile_us(99.9),
-        unit: Unit::P999Us,
+        unit: "us at p99.9".to_owned(),
         threads: flags.threads,
         ops,
         user_bytes: ops * (flags.key_size + flags.value_size) as u64,
@@ -124,8 +124,13 @@ pub fn over_memtables(run: &Run<'_>) -> Result<SideRecord> {
         run.vfs.remove_file(&path)?;
     }
     let figure = median(times).unwrap_or_default();
-    let record =
-        SideRecord { figure, unit: Unit::UsToIngest, threads: 1, ops: OVERLAPS as u64, ..SideRecord::default() };
+    let record = SideRecord {
+        figure,
+        unit: "us to ingest".to_owned(),
+        threads: 1,
+        ops: OVERLAPS as u64,
+        ..SideRecord::default()
+    };
     meter.finish(record, meter.read(), None)
 }
 

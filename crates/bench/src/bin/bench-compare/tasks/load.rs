@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use base::{Error, Result};
-use bench::sides::{SideRecord, Unit};
+use bench::sides::SideRecord;
 use bench::store::{Cursor, Store};
 use bench::workload::{KeyBuffer, Rng, Values};
 
@@ -40,7 +40,7 @@ pub fn run(run: &Run<'_>) -> Result<SideRecord> {
     let entry = (run.flags.key_size + run.flags.value_size) as u64;
     let record = SideRecord {
         figure: ops as f64 / used.0.as_secs_f64(),
-        unit: Unit::RowsPerSecond,
+        unit: "rows/s".to_owned(),
         threads: 1,
         ops,
         user_bytes: ops * entry,

@@ -6,7 +6,7 @@ pub mod restart;
 
 use base::Result;
 use bench::folder;
-use bench::sides::{SideRecord, Unit};
+use bench::sides::SideRecord;
 use bench::work::threads::{base_of, run_threads};
 use bench::work::{Benchmark, Ground};
 
@@ -36,7 +36,7 @@ pub fn benchmark(run: &Run<'_>, benchmark: &Benchmark, start: Start) -> Result<S
     let entry = (flags.key_size + flags.value_size) as u64;
     let record = SideRecord {
         figure: tally.done as f64 / wall.as_secs_f64().max(f64::MIN_POSITIVE),
-        unit: Unit::OpsPerSecond,
+        unit: "ops/s".to_owned(),
         background_writes,
         user_bytes: if writes { tally.bytes } else { background_writes.unwrap_or_default() * entry },
         ..record_of(&tally, flags.threads)
@@ -56,7 +56,7 @@ pub fn compact(run: &Run<'_>) -> Result<SideRecord> {
     database.compact();
     let used = meter.read();
     let figure = ops as f64 / used.0.as_secs_f64();
-    meter.finish(SideRecord { figure, unit: Unit::RowsPerSecond, threads: 1, ops, ..SideRecord::default() }, used, None)
+    meter.finish(SideRecord { figure, unit: "rows/s".to_owned(), threads: 1, ops, ..SideRecord::default() }, used, None)
 }
 
 /// Fills and overwrites at random; the figure is what the files come to once everything is compacted and the database closed.
@@ -75,5 +75,10 @@ pub fn space(run: &Run<'_>) -> Result<SideRecord> {
     wait_until_idle(vfs, &database)?;
     drop(database);
     let disk_bytes = folder::bytes(vfs, &run.spec.db)?;
-    Ok(SideRecord { figure: disk_bytes as f64 / 1e6, unit: Unit::MbOnDisk, disk_bytes: Some(disk_bytes), ..record })
+    Ok(SideRecord {
+        figure: disk_bytes as f64 / 1e6,
+        unit: "MB on disk".to_owned(),
+        disk_bytes: Some(disk_bytes),
+        ..record
+    })
 }

@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use base::{Error, ErrorKind, Result};
 use bench::folder;
-use bench::sides::{SideRecord, Unit};
+use bench::sides::SideRecord;
 use bench::store::Store;
 use bench::workload::{KeyBuffer, Rng, Values};
 use serde::{Deserialize, Serialize};
@@ -82,7 +82,8 @@ pub fn flush(run: &Run<'_>) -> Result<SideRecord> {
     let used = meter.read();
     let user_bytes = ops * (run.flags.key_size + run.flags.value_size) as u64;
     let figure = used.0.as_secs_f64() * 1e3;
-    let record = SideRecord { figure, unit: Unit::MsToFlush, threads: 1, ops, user_bytes, ..SideRecord::default() };
+    let record =
+        SideRecord { figure, unit: "ms to flush".to_owned(), threads: 1, ops, user_bytes, ..SideRecord::default() };
     meter.finish(record, used, None)
 }
 
@@ -96,7 +97,7 @@ pub fn run(run: &Run<'_>) -> Result<SideRecord> {
     let used = meter.read();
     let record = SideRecord {
         figure: used.0.as_secs_f64() * 1e3,
-        unit: Unit::MsToOpen,
+        unit: "ms to open".to_owned(),
         threads: 1,
         ops: left.entries,
         disk_bytes: Some(log_bytes),
