@@ -29,4 +29,4 @@ cargo test --workspace --lib --bins
 cargo test --package spillway-testkit --test layers
 
 step "docs/benchmarks.md against the kept figures"
-cargo run --quiet --package spillway-bench --bin spillway-bench -- report --check
+cargo run --quiet --package spillway-cli -- bench report --check

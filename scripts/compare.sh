@@ -2,9 +2,10 @@
 # Spillway beside RocksDB's release library, both through RocksDB's C API, on one machine and by turns: what docs/benchmarks.md has of
 # the two. Draws the page.
 #
-#     scripts/compare.sh [rocksdb|mechanisms|operations|memtables|writers ...]      rocksdb where none is named
+#     scripts/compare.sh [rocksdb|mechanisms|operations|memtables|writers|builds ...]      rocksdb where none is named
 #
-# rocksdb takes 5 minutes, mechanisms 3, operations 5, memtables 5, writers 2. NUM, ROUNDS: how much and how often. FLAGS: more flags of
+# builds sets another build of Spillway (BEFORE=its librocksdb.so) beside this one and RocksDB; it prints a page and keeps nothing.
+# rocksdb takes 5 minutes, mechanisms 3, operations 5, memtables 8, writers 2, builds 8. NUM, ROUNDS: how much and how often. FLAGS: more flags of
 # bench-compare. ROCKSDB_LIB: another library than RocksDB's release. WORK: a folder on the file system to be measured. RESULTS is
 # another folder than bench/results, of which nothing is drawn. On a machine that does other things too, only ratios mean something.
 set -euo pipefail
@@ -46,16 +47,46 @@ run_operations() {
     ROCKSDB_LIB=$rocksdb ./scripts/op-cost.sh --json "$results/operations.jsonl"
 }
 
-# Entries of 17 bytes, as memtablerep_bench is run with --item_size=0.
+# Entries of 17 bytes, as memtablerep_bench is run with --item_size=0; then keys of other shapes, which are longer.
 run_memtables() {
-    "$built/spillway-bench" memtable --memtablerep=skip_list,trie,sorted_hash,vector --num_operations=$((num * 10)) --num_scans=1 \
-        --benchmarks=fillrandom,firstread,readrandom,multireadrandom,seekrandom,readseq,readreverse --item_size=0 --rounds=3 \
-        --json="$results/memtables.jsonl"
+    local shape benchmarks=fillrandom,firstread,readrandom,multireadrandom,seekrandom,readseq,readreverse
+    for shape in le8 random16 user url; do
+        "$built/spillway" bench memtable --memtablerep=skip_list,trie,sorted_hash,vector --num_operations=$((num * 10)) --num_scans=1 \
+            --benchmarks=$benchmarks --item_size=0 --rounds=3 --key_shape=$shape --json="$work/$shape.jsonl"
+        benchmarks=fillrandom,readrandom
+    done
+    cat "$work"/{le8,random16,user,url}.jsonl >"$results/memtables.jsonl"
 }
 
 run_writers() {
-    "$built/spillway-bench" ingest --db="$work/ingest" --rounds="$rounds" --json="$results/ingest-writers.jsonl"
+    "$built/spillway" bench ingest --db="$work/ingest" --rounds="$rounds" --json="$results/ingest-writers.jsonl"
 }
+
+# What must not get worse from one build to the next. RocksDB has no flush by conversion: that one is of the builds alone.
+run_builds() {
+    local common=(--num "$num" --rounds "$rounds" --db "$work/compare" --lib "before=${BEFORE:?BEFORE is the library of the other build}"
+        --lib "after=$built/librocksdb.so")
+    "$built/bench-compare" "${common[@]}" --lib "rocksdb=$rocksdb" --json "$work/builds.jsonl" --ingest_interval_ms 100 --workloads \
+        fillrandom,fillseq,overwrite,fillsync,readrandom,seekrandom,readwhilewriting,ingest,overlap,restart,flush "${more[@]}"
+    "$built/bench-compare" "${common[@]}" --json "$work/builds-image.jsonl" --workloads flush,restart \
+        --options 'all=memtable_factory=trie:{"convert_to_sst":"kFileMmap"}' "${more[@]}"
+    local per_lib='"across": "lib", "base": "before", "rows": ["workload", "mode"]' figure='{"field": "figure", "digits": 0}'
+    {
+        marker "\"file\": \"builds.jsonl\", $per_lib, \"better\": \"unit\", \"behind_first\": true, \"figures\": [$figure]"
+        marker "\"file\": \"builds-image.jsonl\", $per_lib, \"figures\": [$figure]"
+        marker "\"file\": \"builds.jsonl\", $per_lib, \"figures\": [{\"field\": \"cpu_us_per_op\", \"name\": \"CPU us\", \"digits\": 2}]"
+        marker "\"file\": \"builds.jsonl\", $per_lib, \"only\": {\"workload\": [\"fillrandom\", \"fillseq\", \"overwrite\"]}, \
+            \"figures\": [{\"field\": \"storage_bytes\", \"per\": \"user_bytes\", \"name\": \"bytes stored\", \"digits\": 2}]"
+        for tail in p999_us p9999_us; do
+            marker "\"file\": \"builds.jsonl\", $per_lib, \"only\": {\"workload\": [\"ingest\"]}, \
+                \"figures\": [{\"field\": \"latency.write.$tail\", \"name\": \"$tail\"}]"
+        done
+    } >"$work/builds.md"
+    "$built/spillway" bench report --results "$work" --document "$work/builds.md"
+    cat "$work/builds.md"
+}
+
+marker() { printf '<!-- drawn by `spillway bench report`: {%s} -->\n<!-- end -->\n' "$1"; }
 
 if [ -z "${ROCKSDB_LIB:-}" ]; then
     ./scripts/setup.sh compare
@@ -63,7 +94,7 @@ if [ -z "${ROCKSDB_LIB:-}" ]; then
 fi
 rocksdb=$ROCKSDB_LIB
 say "building (release; the first time takes some minutes)"
-cargo build --release --package spillway-capi --package spillway-bench
+cargo build --release --package spillway-capi --package spillway-bench --package spillway-cli
 mkdir -p "$results"
 for part in ${*:-rocksdb}; do
     say "$part"
@@ -71,5 +102,5 @@ for part in ${*:-rocksdb}; do
 done
 if [ "$results" = bench/results ]; then
     say "drawing docs/benchmarks.md"
-    "$built/spillway-bench" report
+    "$built/spillway" bench report
 fi

@@ -1,27 +1,31 @@
-//! Writers at a fixed rate, and a thread that ingests beside them at even distances. A write's time runs from when it should
-//! have begun: a wait is charged to every write that it delayed.
+//! Writers at a fixed rate, and a thread that ingests beside them at even distances: an open loop. Operations begin at fixed times
+//! whatever became of those before. A write's time runs from when it should have begun: a wait is charged to every write that it
+//! delayed, not to the one that met it.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use base::Result;
+use base::{Error, Result};
 use rustix::thread::set_current_timer_slack;
+use serde::{Deserialize, Serialize};
 use vfs::Vfs;
 
 use crate::latency::Latencies;
-use crate::open_loop::{Patience, Schedule, Turns, drive};
 use crate::work::threads::join;
 
 /// From when the threads start to the first write.
 const LEAD: Duration = Duration::from_millis(50);
 
-/// How long before its time a write is waited for awake.
+/// How long before its time a write is waited for awake: sleeping ends late, by as much as the kernel pleases.
 const SPIN: Duration = Duration::from_micros(25);
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// Writes may become so late, or as late as the run is long. If they are later the rate is more than can be done.
+const LATE_MAX: Duration = Duration::from_secs(30);
+
 /// Of a run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Plan {
     pub writers: u64,
     /// Writes a second, all writers together.
@@ -70,11 +74,7 @@ impl Plan {
         let write = |first: u64| {
             // Sleeps end when they should, not up to 50 microseconds later. Without it, the latencies without ingests show that.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
-            let schedule = self.schedule(start);
-            let recorded_from = schedule.count_within(self.warmup);
-            let turns = Turns { first, step: self.writers, end: self.writes(), recorded_from };
-            let patience = Patience { spin: SPIN, late_max: self.measured.max(30 * SECOND) };
-            drive(vfs, &schedule, turns, patience, writer(first)?)
+            self.drive(vfs, start, first, writer(first)?)
         };
         std::thread::scope(|scope| {
             let write = &write;
@@ -89,21 +89,163 @@ impl Plan {
         })
     }
 
+    /// Does every write of one writer: `first`, and then each that comes `writers` later. Each begins at its time, or at once where that
+    /// is past.
+    fn drive(
+        &self,
+        vfs: &dyn Vfs,
+        start: Duration,
+        first: u64,
+        mut write: impl FnMut(u64) -> Result<()>,
+    ) -> Result<Latencies> {
+        let schedule = self.schedule(start);
+        let (recorded_from, late_max) = (schedule.count_within(self.warmup), self.measured.max(LATE_MAX));
+        let mut latencies = Latencies::new()?;
+        for nth in (first..self.writes()).step_by(self.writers.max(1) as usize) {
+            let begins = schedule.begins(nth);
+            wait_until(vfs, begins, SPIN);
+            write(nth)?;
+            let taken = vfs.now().saturating_sub(begins);
+            if taken > late_max {
+                let late = taken.as_secs_f64();
+                return Err(Error::invalid_argument(format!(
+                    "writes are {late:.1} s late: the rate is more than can be done"
+                )));
+            }
+            if nth >= recorded_from {
+                latencies.record(taken);
+            }
+        }
+        Ok(latencies)
+    }
+
     fn ingest(&self, vfs: &dyn Vfs, start: Duration, ingest: impl Fn(u64) -> Result<()>) -> Result<Latencies> {
         let first = start + self.warmup;
         let schedule = Schedule { start: first + self.interval / 2, rate: 1, period: self.interval };
-        let turns = Turns { first: 0, step: 1, end: self.ingests(), recorded_from: u64::MAX };
-        let patience = Patience { spin: Duration::ZERO, late_max: Duration::MAX };
         let mut calls = Latencies::new()?;
-        drive(vfs, &schedule, turns, patience, |nth| {
+        for nth in 0..self.ingests() {
+            wait_until(vfs, schedule.begins(nth), Duration::ZERO);
             let called = vfs.now();
             // An ingest that the writers would not meet says nothing. One is always done.
             if called < first + self.measured || nth == 0 {
                 ingest(nth)?;
                 calls.record(vfs.now() - called);
             }
+        }
+        Ok(calls)
+    }
+}
+
+/// When operations begin: the first at the start, the others at even distances.
+#[derive(Clone, Copy, Debug)]
+struct Schedule {
+    start: Duration,
+    /// Operations in `period`.
+    rate: u64,
+    period: Duration,
+}
+
+impl Schedule {
+    /// When operation `nth`, counted from 0, begins. Exact at any number: rounding does not add up.
+    fn begins(&self, nth: u64) -> Duration {
+        let nanos = u128::from(nth) * self.period.as_nanos() / u128::from(self.rate.max(1));
+        self.start + Duration::from_nanos(nanos as u64)
+    }
+
+    /// Operations that begin within `time`.
+    fn count_within(&self, time: Duration) -> u64 {
+        (time.as_nanos() * u128::from(self.rate)).div_ceil(self.period.as_nanos().max(1)) as u64
+    }
+}
+
+/// Sleeps until `spin` before a time, then waits awake.
+fn wait_until(vfs: &dyn Vfs, time: Duration, spin: Duration) {
+    loop {
+        let left = time.saturating_sub(vfs.now());
+        if left.is_zero() {
+            return;
+        }
+        match left.checked_sub(spin) {
+            Some(sleep) if !sleep.is_zero() => vfs.sleep(sleep),
+            _ => std::hint::spin_loop(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// The clock of a file system in memory: a call takes a microsecond, a sleep as long as it says.
+    fn clock() -> std::sync::Arc<vfs::MemoryVfs> {
+        vfs::MemoryVfs::new(1)
+    }
+
+    #[test]
+    fn times_are_even_and_do_not_drift() {
+        let schedule = Schedule { start: 5 * MS, rate: 3, period: Duration::from_secs(1) };
+        assert_eq!(schedule.begins(0), 5 * MS);
+        assert_eq!(schedule.begins(1), 5 * MS + Duration::from_nanos(333_333_333));
+        assert_eq!(schedule.begins(3_000_000), 5 * MS + Duration::from_secs(1_000_000));
+        assert_eq!(schedule.count_within(Duration::from_secs(2)), 6);
+        assert_eq!(schedule.count_within(Duration::from_millis(1)), 1, "the first begins at once");
+        let slow = Schedule { start: Duration::ZERO, rate: 1, period: 100 * MS };
+        assert_eq!((slow.begins(7), slow.count_within(1000 * MS)), (700 * MS, 10));
+    }
+
+    /// One writer of 1000 writes a second.
+    fn plan(measured: Duration) -> Plan {
+        Plan { writers: 1, rate: 1000, warmup: Duration::ZERO, measured, interval: SECOND }
+    }
+
+    #[test]
+    fn a_stall_is_charged_to_every_write_that_it_delayed() -> Result<()> {
+        let vfs = clock();
+        // One of a thousand writes stalls for 100 ms: with it, 100 are late.
+        let times = plan(SECOND).drive(&*vfs, vfs.now() + MS, 0, |nth| {
+            if nth == 500 {
+                vfs.sleep(100 * MS);
+            }
             Ok(())
         })?;
-        Ok(calls)
+        assert_eq!(times.count(), 1000);
+        assert!(times.percentile_us(89.0) < 10.0, "{}", times.percentile_us(89.0));
+        assert!(times.percentile_us(90.5) > 3_000.0, "{}", times.percentile_us(90.5));
+        assert!((times.percentile_us(95.0) - 50_000.0).abs() < 2_000.0, "{}", times.percentile_us(95.0));
+        assert!((times.max_us() - 100_000.0).abs() < 1_500.0, "{}", times.max_us());
+        Ok(())
+    }
+
+    #[test]
+    fn writes_that_are_late_follow_at_once_and_none_is_left_out() -> Result<()> {
+        let vfs = clock();
+        let plan = Plan { writers: 2, warmup: 5 * MS, ..plan(7 * MS) };
+        let (schedule, begun) = (plan.schedule(vfs.now()), RefCell::new(Vec::new()));
+        let times = plan.drive(&*vfs, schedule.start, 1, |nth| {
+            begun.borrow_mut().push((nth, vfs.now()));
+            vfs.sleep(if nth == 1 { 6 * MS } else { Duration::ZERO });
+            Ok(())
+        })?;
+        let begun = begun.into_inner();
+        assert_eq!(begun.iter().map(|(nth, _)| *nth).collect::<Vec<_>>(), [1, 3, 5, 7, 9, 11]);
+        assert_eq!(times.count(), 4, "those before the fifth are not recorded");
+        let late = |at: usize| begun[at].1.saturating_sub(schedule.begins(begun[at].0));
+        assert!(late(0) < MS && late(1) > 3 * MS && late(2) > MS && late(4) < MS, "{begun:?}");
+        assert!(begun.iter().all(|(nth, at)| *at >= schedule.begins(*nth)), "none begins early");
+        Ok(())
+    }
+
+    #[test]
+    fn what_cannot_keep_up_ends() {
+        let vfs = clock();
+        let ended = plan(1000 * SECOND).drive(&*vfs, vfs.now(), 0, |_| {
+            vfs.sleep(1000 * SECOND);
+            Ok(())
+        });
+        assert!(ended.err().unwrap().to_string().contains("more than can be done"));
     }
 }

@@ -1,21 +1,18 @@
 //! Runs benchmarks one after the other: opens the database each wants, starts its threads together, adds up what they
 //! did, prints it.
 
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use base::{Error, Result};
 use memtable::factory_from_option_string;
-use rustix::time::{ClockId, clock_gettime};
 use spillway::Db;
 use vfs::Vfs;
 
 use crate::flags::Flags;
 use crate::options::open_options;
-use crate::outcome::{Circumstances, Outcome};
-use crate::sinks::{JsonLine, json_of, with_sinks, write_text};
+use crate::outcome::Outcome;
+use crate::sinks::Output;
 use crate::state;
 use crate::store::Direct;
 use crate::work::threads::{base_of, run_threads};
@@ -31,35 +28,28 @@ pub fn help() -> String {
     lines.chain(state::COMMANDS.iter().copied()).map(|(name, about)| format!("  {name:<22}  {about}\n")).collect()
 }
 
-/// Runs the benchmarks that the flags name; text goes to standard output, or to standard error where JSON goes there.
+/// Runs the benchmarks that the flags name.
 ///
 /// # Errors
-/// As [`run_benchmarks`].
-pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>) -> Result<()> {
-    with_sinks(vfs, &flags.json, |text, json| run_benchmarks(flags, vfs, text, json))
-}
-
-/// Runs the benchmarks that the flags name, writing text to `text` and each outcome's JSON to `json`.
-///
-/// # Errors
-/// `InvalidArgument`: a benchmark or a memtable that does not exist. Otherwise the first failure of an operation.
-pub fn run_benchmarks(flags: &Flags, vfs: &Arc<dyn Vfs>, text: &mut dyn Write, json: &mut JsonLine<'_>) -> Result<()> {
+/// `InvalidArgument`: a flag does not fit, or a benchmark or a memtable does not exist. Otherwise the first failure of an operation.
+pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> Result<()> {
+    flags.check()?;
     let names: Vec<&str> = flags.benchmarks.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     let unknown = |name: &&&str| !BENCHMARKS.iter().any(|b| b.name == **name) && !state::is_command(name);
     if let Some(name) = names.iter().find(unknown) {
         return Err(Error::invalid_argument(format!("unknown benchmark {name:?}; --help lists them")));
     }
     factory_from_option_string(&flags.memtablerep)?;
+    // What does not fit is refused before a database is destroyed.
+    open_options(flags)?;
     let seed = if flags.seed == 0 { vfs.unix_time_us() } else { flags.seed };
     let mut session = Session { flags, vfs: vfs.clone(), db: None, rng: Rng::new(seed) };
-    write_text(text, &header(flags))?;
+    out.say(&header(flags))?;
     for name in names {
-        if let Some(outcome) = session.run_named(name, text)? {
-            json(&json_of(&outcome)?)?;
-        }
+        session.run_named(name, out)?;
     }
     if let Some(db) = session.db.as_ref().filter(|_| flags.statistics) {
-        state::print(db, "rocksdb.options-statistics", text)?;
+        state::print(db, "rocksdb.options-statistics", out)?;
     }
     session.close()
 }
@@ -80,11 +70,6 @@ fn header(flags: &Flags) -> String {
     )
 }
 
-/// Processor time that the process has used so far, all threads together.
-pub fn processor_time() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
-}
-
 /// A run: the database stays open from one benchmark to the next.
 struct Session<'a> {
     flags: &'a Flags,
@@ -94,26 +79,23 @@ struct Session<'a> {
     rng: Rng,
 }
 
-impl<'a> Session<'a> {
-    fn path(&self) -> &Path {
-        Path::new(&self.flags.db)
-    }
-
+impl Session<'_> {
     /// The open database; a new one where `fresh`.
     fn open(&mut self, fresh: bool) -> Result<&Db> {
+        let path = Path::new(&self.flags.db);
         if fresh {
             if self.flags.use_existing_db {
                 return Err(Error::invalid_argument("--use_existing_db, and a benchmark that wants a new database"));
             }
             self.close()?;
-            if self.vfs.exists(self.path())? {
-                Db::destroy(self.path(), None, &self.vfs)?;
+            if self.vfs.exists(path)? {
+                Db::destroy(path, None, &self.vfs)?;
             }
         }
         if self.db.is_none() {
             let mut options = open_options(self.flags)?;
             options.vfs = self.vfs.clone();
-            self.db = Some(Db::open(self.path(), &options)?);
+            self.db = Some(Db::open(path, &options)?);
         }
         self.db.as_ref().ok_or_else(|| Error::closed("the database was not opened"))
     }
@@ -122,42 +104,32 @@ impl<'a> Session<'a> {
         self.db.take().map_or(Ok(()), |db| db.close())
     }
 
-    /// Runs a benchmark or a command. Some commands have no outcome.
-    fn run_named(&mut self, name: &str, text: &mut dyn Write) -> Result<Option<Outcome>> {
+    fn run_named(&mut self, name: &str, out: &mut Output<'_>) -> Result<()> {
         match BENCHMARKS.iter().find(|benchmark| benchmark.name == name) {
-            Some(benchmark) => self.run(benchmark, text).map(Some),
+            Some(benchmark) => self.run(benchmark, out),
             None => {
                 let (flags, vfs) = (self.flags, self.vfs.clone());
-                let ground = Ground { flags, vfs: vfs.as_ref() };
-                state::run(name, self.open(false)?, &ground, text)
+                state::run(name, self.open(false)?, &Ground { flags, vfs: vfs.as_ref() }, out)
             }
         }
     }
 
-    fn run(&mut self, benchmark: &Benchmark, text: &mut dyn Write) -> Result<Outcome> {
+    fn run(&mut self, benchmark: &Benchmark, out: &mut Output<'_>) -> Result<()> {
         let mut flags = self.flags.clone();
         (benchmark.adjust)(&mut flags);
         let vfs = self.vfs.clone();
         let seed = self.rng.next() ^ base_of(benchmark.name);
         let db = self.open(benchmark.fresh)?;
         let ground = Ground { flags: &flags, vfs: vfs.as_ref() };
-        let cpu_before = processor_time();
-        let (total, background_writes) = run_threads(benchmark, &Direct::new(db, &flags), &ground, seed)?;
-        let about = Circumstances {
-            bench: benchmark.name,
-            memtable: &flags.memtablerep,
-            threads: flags.threads,
-            cpu: processor_time().saturating_sub(cpu_before),
-            background_writes,
-        };
-        let outcome = Outcome::new(&about, &total)?;
-        write_text(text, &outcome.text(total.looked_up))?;
+        let total = run_threads(benchmark, &Direct::new(db, &flags), &ground, seed)?;
+        let outcome = Outcome::new(benchmark.name, &flags, &total)?;
+        out.keep(&outcome.text(total.looked_up), &outcome)?;
         if flags.histogram {
             for (operation, latencies) in total.latencies() {
-                write_text(text, &latencies.text(operation.name()))?;
+                out.say(&latencies.text(operation.name()))?;
             }
         }
-        Ok(outcome)
+        Ok(())
     }
 }
 

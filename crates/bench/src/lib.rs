@@ -16,7 +16,6 @@ pub mod latency;
 pub mod machine;
 pub mod medians;
 mod memtable;
-pub mod open_loop;
 mod options;
 pub mod outcome;
 pub mod report;
@@ -29,4 +28,3 @@ pub mod work;
 pub mod workload;
 
 pub use flags::Flags;
-pub use harness::{processor_time, run_benchmarks};

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use base::Result;
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use vfs::{IoClass, Vfs};
 
@@ -39,21 +41,6 @@ impl Machine {
     }
 }
 
-/// Where, when and with what code something was measured.
-pub struct Occasion {
-    pub machine: Machine,
-    pub commit: String,
-    pub unix_time_s: u64,
-}
-
-impl Occasion {
-    /// This one; the file system is the one that `dir` lies on.
-    pub fn now(vfs: &dyn Vfs, dir: &Path) -> Occasion {
-        let machine = Machine::describe(vfs, dir);
-        Occasion { machine, commit: commit(), unix_time_s: vfs.unix_time_us() / 1_000_000 }
-    }
-}
-
 /// Where, when and under what conditions: the last fields of a line of JSON.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Setting {
@@ -66,11 +53,16 @@ pub struct Setting {
 }
 
 impl Setting {
-    pub fn new(kind: &str, occasion: &Occasion, flags: String) -> Setting {
-        let Occasion { machine, commit, unix_time_s } = occasion;
-        let (machine, commit, unix_time_s) = (machine.clone(), commit.clone(), *unix_time_s);
-        Setting { kind: kind.to_owned(), flags, machine, commit, unix_time_s }
+    /// Here and now; the file system is the one that `dir` lies on.
+    pub fn now(kind: &str, flags: String, vfs: &dyn Vfs, dir: &Path) -> Setting {
+        let (machine, unix_time_s) = (Machine::describe(vfs, dir), vfs.unix_time_us() / 1_000_000);
+        Setting { kind: kind.to_owned(), flags, machine, commit: commit(), unix_time_s }
     }
+}
+
+/// Processor time that the process has used so far, all threads together.
+pub fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
 /// The most memory that this process held since [`reset_peak`]; 0 where the system does not tell.

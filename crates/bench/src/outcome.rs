@@ -1,14 +1,13 @@
 //! The outcome of one benchmark, as db_bench's line of text and as a line of JSON.
 
-use std::time::Duration;
-
 use base::Result;
 use serde::{Deserialize, Serialize};
 
-use crate::latency::Latencies;
+use crate::flags::Flags;
+use crate::latency::{Distribution, Latencies};
 use crate::tally::Tally;
 
-/// A line of JSON. Times in microseconds unless the name says otherwise.
+/// A line of JSON.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Outcome {
     pub bench: String,
@@ -18,16 +17,8 @@ pub struct Outcome {
     pub ops_per_s: f64,
     /// Of one thread: with several, `threads / ops_per_s`.
     pub us_per_op: f64,
-    pub p50_us: f64,
-    pub p99_us: f64,
-    pub p999_us: f64,
-    pub p9999_us: f64,
-    /// Of the operations that were timed.
-    pub max_us: f64,
     /// Of keys and values, in units of 2^20 bytes.
     pub mb_per_s: f64,
-    /// Operations that were timed; fewer than `ops` where they were sampled or handled several keys each.
-    pub timed_ops: u64,
     /// From the first thread's start to the last one's end, in seconds.
     pub wall_s: f64,
     /// Processor time of all threads of the process, background ones included, per operation.
@@ -36,45 +27,34 @@ pub struct Outcome {
     pub found: Option<u64>,
     /// What the writer beside the readers wrote, where there was one.
     pub background_writes: Option<u64>,
-}
-
-/// What an outcome says besides what the threads counted.
-pub struct Circumstances<'a> {
-    pub bench: &'a str,
-    pub memtable: &'a str,
-    pub threads: usize,
-    /// Processor time of the process while the benchmark ran.
-    pub cpu: Duration,
-    pub background_writes: Option<u64>,
+    /// Of the operations that were timed; fewer than `ops` where they were sampled or handled several keys each.
+    #[serde(flatten)]
+    pub latency: Distribution,
 }
 
 impl Outcome {
-    pub fn new(about: &Circumstances<'_>, tally: &Tally<'_>) -> Result<Outcome> {
+    /// What the threads did, under the name of a benchmark or a command.
+    pub fn new(bench: &str, flags: &Flags, tally: &Tally<'_>) -> Result<Outcome> {
         let wall_s = (tally.ended - tally.started).as_secs_f64();
         let ops = tally.done.max(1) as f64;
+        let per_second = |count: f64| if wall_s > 0.0 { count / wall_s } else { 0.0 };
         let mut all = Latencies::new()?;
         for (_, latencies) in tally.latencies() {
             all.add(latencies)?;
         }
-        let ops_per_s = if wall_s > 0.0 { tally.done as f64 / wall_s } else { 0.0 };
         Ok(Outcome {
-            bench: about.bench.to_owned(),
-            memtable: about.memtable.to_owned(),
-            threads: about.threads,
+            bench: bench.to_owned(),
+            memtable: flags.memtablerep.clone(),
+            threads: flags.threads,
             ops: tally.done,
-            ops_per_s,
-            us_per_op: wall_s * 1e6 * about.threads as f64 / ops,
-            p50_us: all.percentile_us(50.0),
-            p99_us: all.percentile_us(99.0),
-            p999_us: all.percentile_us(99.9),
-            p9999_us: all.percentile_us(99.99),
-            max_us: all.max_us(),
-            mb_per_s: if wall_s > 0.0 { tally.bytes as f64 / f64::from(1 << 20) / wall_s } else { 0.0 },
-            timed_ops: all.count(),
+            ops_per_s: per_second(tally.done as f64),
+            us_per_op: wall_s * 1e6 * flags.threads as f64 / ops,
+            mb_per_s: per_second(tally.bytes as f64 / f64::from(1 << 20)),
             wall_s,
-            cpu_us_per_op: about.cpu.as_secs_f64() * 1e6 / ops,
+            cpu_us_per_op: tally.cpu.as_secs_f64() * 1e6 / ops,
             found: (tally.looked_up > 0).then_some(tally.found),
-            background_writes: about.background_writes,
+            background_writes: tally.background_writes,
+            latency: all.distribution(),
         })
     }
 

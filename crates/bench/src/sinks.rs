@@ -2,52 +2,59 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 
 use base::{Error, Result};
 use serde::Serialize;
+use serde_json::Value;
 use vfs::{AppendFile, IfExists, IoClass, Vfs};
 
-use crate::flags::JsonTarget;
+use crate::report::{Spec, drawn};
 
-/// Takes lines of JSON.
-pub type JsonLine<'a> = dyn FnMut(&str) -> Result<()> + 'a;
+/// Takes the results of a run.
+pub struct Output<'a> {
+    text: &'a mut dyn Write,
+    json: Option<Box<dyn AppendFile>>,
+    /// What was kept, as tables take it.
+    pub records: Vec<Value>,
+}
 
-/// Calls `run` with the sinks for text and for JSON: text goes to standard output, or to standard error where JSON goes
-/// there.
-///
-/// # Errors
-/// `Io`: the JSON file cannot be made. Otherwise those of `run`.
-pub fn with_sinks(
-    vfs: &Arc<dyn Vfs>,
-    target: &JsonTarget,
-    run: impl FnOnce(&mut dyn Write, &mut JsonLine<'_>) -> Result<()>,
-) -> Result<()> {
-    if target.0 == "-" {
-        return run(&mut std::io::stderr(), &mut |line| {
-            println!("{line}");
-            Ok(())
-        });
+impl<'a> Output<'a> {
+    /// JSON goes to a new file, if one is named.
+    ///
+    /// # Errors
+    /// `Io`: it cannot be made.
+    pub fn new(text: &'a mut dyn Write, vfs: &dyn Vfs, json: Option<&Path>) -> Result<Self> {
+        let json = json.map(|path| vfs.create(path, IfExists::Truncate)).transpose()?;
+        Ok(Output { text, json, records: Vec::new() })
     }
-    let mut file: Option<Box<dyn AppendFile>> = match target.0.as_str() {
-        "" => None,
-        path => Some(vfs.create(Path::new(path), IfExists::Truncate)?),
-    };
-    run(&mut std::io::stdout(), &mut |line| match &mut file {
-        Some(file) => file.append(format!("{line}\n").as_bytes(), IoClass::Other),
-        None => Ok(()),
-    })
-}
 
-/// # Errors
-/// `Io`: the text's reader is gone.
-pub fn write_text(text: &mut dyn Write, line: &str) -> Result<()> {
-    writeln!(text, "{line}").map_err(|e| Error::io("write", Path::new("standard output"), e))
-}
+    /// # Errors
+    /// `Io`: the text's reader is gone.
+    pub fn say(&mut self, line: &str) -> Result<()> {
+        writeln!(self.text, "{line}").map_err(|e| Error::io("write", Path::new("standard output"), e))
+    }
 
-/// A result as tables take it.
-pub fn value_of(result: &impl Serialize) -> Result<serde_json::Value> {
-    serde_json::to_value(result).map_err(|e| Error::invalid_argument(e.to_string()))
+    /// Keeps a result; `line` is how people see it.
+    ///
+    /// # Errors
+    /// `Io`: it cannot be written.
+    pub fn keep(&mut self, line: &str, record: &impl Serialize) -> Result<()> {
+        self.say(line)?;
+        if let Some(file) = &mut self.json {
+            file.append(format!("{}\n", json_of(record)?).as_bytes(), IoClass::Other)?;
+        }
+        self.records.push(serde_json::to_value(record).map_err(|e| Error::invalid_argument(e.to_string()))?);
+        Ok(())
+    }
+
+    /// Shows a table of what was kept.
+    ///
+    /// # Errors
+    /// As [`drawn`].
+    pub fn show(&mut self, table: &Spec) -> Result<()> {
+        let table = drawn(table, &self.records)?;
+        self.say(&table)
+    }
 }
 
 /// A line of JSON.

@@ -47,6 +47,9 @@ pub struct Tally<'a> {
     /// Keys that were there, of `looked_up`.
     pub found: u64,
     pub looked_up: u64,
+    /// Processor time of the process while the benchmark ran, and what the writer beside its threads wrote. Known at the end.
+    pub cpu: Duration,
+    pub background_writes: Option<u64>,
     latencies: [Option<Latencies>; Operation::ALL.len()],
 }
 
@@ -64,6 +67,8 @@ impl<'a> Tally<'a> {
             bytes: 0,
             found: 0,
             looked_up: 0,
+            cpu: Duration::ZERO,
+            background_writes: None,
             latencies: [None, None, None],
         }
     }

@@ -1,6 +1,8 @@
 //! The keys and values that db_bench writes, so that both programs do the same work: a key is a number in eight
 //! big-endian bytes, padded with the digit zero; a value is a slice of a pool whose pieces repeat half of themselves.
 
+use crate::flags::Flags;
+
 /// A small fast generator (splitmix64): what it costs must not be seen beside an operation.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
@@ -84,6 +86,24 @@ impl Values {
         let start = self.at;
         self.at += self.size;
         self.pool.get(start..self.at).unwrap_or_default()
+    }
+}
+
+/// An entry that is written over for each operation: the key of a number, and the next value.
+pub struct EntryBuffer {
+    key: KeyBuffer,
+    values: Values,
+}
+
+impl EntryBuffer {
+    pub fn new(flags: &Flags, rng: &mut Rng) -> Self {
+        let values = Values::new(rng, flags.value_size, flags.compression_ratio);
+        EntryBuffer { key: KeyBuffer::new(flags.key_size), values }
+    }
+
+    #[inline]
+    pub fn next(&mut self, number: u64) -> (&[u8], &[u8]) {
+        (self.key.set(number), self.values.next())
     }
 }
 

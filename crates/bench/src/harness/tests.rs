@@ -15,11 +15,10 @@ fn run_small(dir: &Path, benchmarks: &str, more: &[&str]) -> Result<(String, Vec
     ];
     given.extend(more.iter().map(|flag| (*flag).to_owned()));
     let mut text = Vec::new();
-    let mut outcomes = Vec::new();
-    run_benchmarks(&Flags::parse(&given)?, &vfs::RealVfs::new(), &mut text, &mut |line| {
-        outcomes.push(serde_json::from_str(line).expect("an outcome"));
-        Ok(())
-    })?;
+    let vfs: Arc<dyn Vfs> = vfs::RealVfs::new();
+    let mut out = Output::new(&mut text, vfs.as_ref(), None)?;
+    run(&Flags::parse(&given)?, &vfs, &mut out)?;
+    let outcomes = out.records.into_iter().map(|record| serde_json::from_value(record).expect("an outcome")).collect();
     Ok((String::from_utf8(text).expect("text"), outcomes))
 }
 
@@ -34,7 +33,7 @@ fn every_benchmark_runs_and_its_json_can_be_read() -> Result<()> {
         assert_eq!(outcome.bench, benchmark.name);
         let walks = benchmark.name == "readseq" || benchmark.name == "readreverse";
         assert_eq!(outcome.ops, 4000, "{}", benchmark.name);
-        assert!(outcome.ops_per_s > 0.0 && outcome.max_us >= outcome.p50_us, "{outcome:?}");
+        assert!(outcome.ops_per_s > 0.0 && outcome.latency.max_us >= outcome.latency.p50_us, "{outcome:?}");
         match benchmark.name {
             "readmissing" => assert_eq!(outcome.found, Some(0)),
             _ if benchmark.fresh || walks || matches!(benchmark.name, "overwrite" | "deleterandom") => {
@@ -104,8 +103,14 @@ fn an_unknown_benchmark_is_an_error_before_anything_runs() {
 }
 
 #[test]
-fn an_unknown_memtable_is_an_error() {
+fn unknown_options_are_errors_before_a_database_is_destroyed() -> Result<()> {
     let dir = tempfile::tempdir().unwrap();
-    let error = run_small(dir.path(), "readrandom", &["--memtablerep=no_such_list"]).unwrap_err();
-    assert!(error.to_string().contains("no_such_list"), "{error}");
+    run_small(dir.path(), "fillseq", &[])?;
+    for flag in ["--memtablerep=no_such_list", "--no_such_option=1"] {
+        let error = run_small(dir.path(), "fillseq", &[flag]).unwrap_err();
+        assert!(error.to_string().contains("no_such"), "{error}");
+    }
+    let (_, outcomes) = run_small(dir.path(), "readrandom", &[])?;
+    assert_eq!(outcomes.first().unwrap().found, Some(2000));
+    Ok(())
 }

@@ -35,8 +35,8 @@ pub fn family_options(write_buffer_size: usize) -> FamilyOptions {
 impl Table {
     /// Those that were given, or one for each ingest of a run.
     pub fn all(flags: &IngestFlags, dir: &Path, vfs: &Arc<dyn Vfs>) -> Result<Vec<Table>> {
-        if !flags.tables.0.is_empty() {
-            return Ok(flags.tables.0.iter().map(|path| Table { path: path.clone(), numbers: Vec::new() }).collect());
+        if !flags.tables.is_empty() {
+            return Ok(flags.tables.iter().map(|path| Table { path: path.clone(), numbers: Vec::new() }).collect());
         }
         let mut rng = Rng::new(flags.seed);
         (0..flags.plan().ingests())
@@ -127,6 +127,8 @@ pub fn is_value_of(value: &[u8], number: u64) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn keys_for_the_character_database_never_come_again() {
-        let flags = IngestFlags { keys: KeyShape::CodePoints, ..IngestFlags::default() };
+        let flags = IngestFlags::parse_from(["--db=/x", "--keys=codepoints"]);
         let mut entries = Entries::new(&flags, 0);
         for nth in 0..100 {
             let number = entries.draw(nth, 7);
@@ -151,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_value_tells_its_key() {
-        let mut entries = Entries::new(&IngestFlags::default(), 1);
+        let mut entries = Entries::new(&IngestFlags::parse_from(["--db=/x"]), 1);
         let number = entries.draw(0, 1000);
         assert!(number.is_multiple_of(2) && number < 1000);
         let (key, value) = entries.entry(number);

@@ -4,37 +4,42 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use base::{Error, Result};
+use clap::ValueEnum;
 use spillway::IngestMode;
 
 use crate::beside::Plan;
-use crate::flags::choices::{Choices, Named};
-use crate::flags::{self, FlagValue, JsonTarget, split_list};
+use crate::flags::{flags, name_of};
 
-/// Files, in the order given.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Files(pub Vec<PathBuf>);
-
-impl FlagValue for Files {
-    fn read(text: &str) -> Option<Self> {
-        split_list(text).map(|items| Files(items.into_iter().map(PathBuf::from).collect()))
-    }
-
-    fn show(&self) -> String {
-        self.0.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(",")
-    }
+/// A run's mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// The same writers without ingests.
+    #[value(skip)]
+    None,
+    Blocking,
+    FlushFirst,
+    Direct,
+    Flushable,
 }
 
-impl Named for IngestMode {
-    const ALL: &'static [(&'static str, IngestMode)] = &[
-        ("blocking", IngestMode::Blocking),
-        ("flush-first", IngestMode::FlushFirst),
-        ("direct", IngestMode::Direct),
-        ("flushable", IngestMode::Flushable),
-    ];
+impl Mode {
+    pub fn name(self) -> String {
+        if self == Mode::None { "none".to_owned() } else { name_of(self) }
+    }
+
+    pub fn of_engine(self) -> IngestMode {
+        match self {
+            Mode::Blocking => IngestMode::Blocking,
+            Mode::FlushFirst => IngestMode::FlushFirst,
+            Mode::Direct => IngestMode::Direct,
+            Mode::None | Mode::Flushable => IngestMode::Flushable,
+        }
+    }
 }
 
 /// Which keys the writers write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
 pub enum KeyShape {
     /// Even numbers, in eight big-endian bytes and eight digits.
     Numbers,
@@ -42,33 +47,17 @@ pub enum KeyShape {
     CodePoints,
 }
 
-impl FlagValue for KeyShape {
-    fn read(text: &str) -> Option<Self> {
-        match text {
-            "numbers" => Some(KeyShape::Numbers),
-            "codepoints" => Some(KeyShape::CodePoints),
-            _ => None,
-        }
-    }
-
-    fn show(&self) -> String {
-        match self {
-            KeyShape::Numbers => "numbers".to_owned(),
-            KeyShape::CodePoints => "codepoints".to_owned(),
-        }
-    }
-}
-
-flags::flags! {
-    /// What a run of `ingest` was asked to do.
+flags! {
+    /// Times writers beside ingests.
     pub struct IngestFlags;
 
     /// An empty or new folder for databases and tables. They are deleted at the end.
-    db: String = String::new();
-    /// Of blocking, flush-first, direct and flushable, or all.
-    mode: Choices<IngestMode> = Choices(IngestMode::ALL.iter().map(|(_, mode)| *mode).collect());
+    db: PathBuf;
+    /// Modes of ingests; all where none is named.
+    #[arg(value_enum, value_delimiter = ',')]
+    mode: Vec<Mode>;
     /// Syncs the log at every write.
-    sync: bool = false;
+    sync: bool;
     /// Threads that write.
     writers: u64 = 2;
     /// Writes a second, all threads together.
@@ -86,40 +75,44 @@ flags::flags! {
     /// From the start of one ingest to the next.
     interval_ms: u64 = 100;
     /// Tables to ingest, over and over, in place of such as are made.
-    tables: Files = Files::default();
-    /// numbers or codepoints (as keys in UnicodeData.txt).
+    #[arg(value_delimiter = ',')]
+    tables: Vec<PathBuf>;
+    /// What the writers write.
+    #[arg(value_enum)]
     keys: KeyShape = KeyShape::Numbers;
     /// The databases of the last round stay, each in the folder of its mode.
-    keep: bool = false;
+    keep: bool;
     /// Bytes of a value.
     value_size: usize = 100;
     /// Bytes of a memtable.
     write_buffer_size: usize = 64 << 20;
     /// Where random numbers start.
     seed: u64 = 1;
-    /// A file for JSON lines; alone or `-` for standard output.
-    json: JsonTarget = JsonTarget::default();
+    /// A file for JSON lines.
+    json: Option<PathBuf>;
 }
 
 impl IngestFlags {
     /// # Errors
-    /// `InvalidArgument`: the flag that is unknown, or whose value does not fit.
-    pub fn parse(given: &[String]) -> Result<IngestFlags> {
-        let flags: IngestFlags = flags::parse(given)?;
+    /// `InvalidArgument`: the flag whose value does not fit.
+    pub fn check(&self) -> Result<()> {
         let refuse = |message: &str| Err(Error::invalid_argument(message));
-        if flags.db.is_empty() {
-            return refuse("--db=DIR is missing");
-        }
-        if [flags.writers, flags.rate, flags.rounds.into(), flags.table_keys, flags.interval_ms].contains(&0) {
+        if [self.writers, self.rate, self.rounds.into(), self.table_keys, self.interval_ms].contains(&0) {
             return refuse("--writers, --rate, --rounds, --table_keys and --interval_ms must be at least 1");
         }
-        if flags.key_range / 2 < flags.table_keys {
+        if self.key_range / 2 < self.table_keys {
             return refuse("--key_range must be twice --table_keys or more");
         }
-        if !(flags.seconds > 0.0 && flags.warmup >= 0.0) {
+        if !(self.seconds > 0.0 && self.warmup >= 0.0) {
             return refuse("--seconds must be more than 0, and --warmup not less");
         }
-        Ok(flags)
+        Ok(())
+    }
+
+    /// The modes of the runs, by turns.
+    pub fn modes(&self) -> Vec<Mode> {
+        let asked = if self.mode.is_empty() { Mode::value_variants() } else { &self.mode };
+        std::iter::once(Mode::None).chain(asked.iter().copied()).collect()
     }
 
     pub fn plan(&self) -> Plan {
@@ -134,8 +127,9 @@ impl IngestFlags {
 
     /// The conditions that a result does not name elsewhere.
     pub fn conditions(&self) -> String {
+        let keys = name_of(self.keys);
         format!(
-            "--seconds={} --warmup={} --key_range={} --table_keys={} --interval_ms={} --value_size={} --write_buffer_size={} --keys={} \
+            "--seconds={} --warmup={} --key_range={} --table_keys={} --interval_ms={} --value_size={} --write_buffer_size={} --keys={keys} \
              --seed={}",
             self.seconds,
             self.warmup,
@@ -144,7 +138,6 @@ impl IngestFlags {
             self.interval_ms,
             self.value_size,
             self.write_buffer_size,
-            self.keys.show(),
             self.seed
         )
     }

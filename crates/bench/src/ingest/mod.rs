@@ -3,29 +3,26 @@
 mod entries;
 mod flags;
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use base::{Error, Result};
 use serde::{Deserialize, Serialize};
-use spillway::{DEFAULT_FAMILY, Db, Family, IngestMode, IngestOptions, OpenOptions, ReadOptions, WriteOptions};
+use spillway::{DEFAULT_FAMILY, Db, Family, IngestOptions, OpenOptions, ReadOptions, WriteOptions};
 use vfs::Vfs;
 
 use self::entries::{Entries, Table, family_options, is_value_of};
 pub use self::flags::IngestFlags;
+use self::flags::Mode;
 use crate::beside::{Done, Plan};
-use crate::flags::choices::Named;
-use crate::machine::{Occasion, Setting};
-use crate::report::{Figure, Spec, drawn};
-use crate::sinks::{JsonLine, json_of, value_of, with_sinks, write_text};
+use crate::latency::Distribution;
+use crate::machine::Setting;
+use crate::report::{Figure, Spec};
+use crate::sinks::Output;
 
 /// What tells these lines from others in `bench/results`.
 pub const KIND: &str = "ingest";
-
-/// The mode of the run without ingests.
-const NONE: &str = "none";
 
 /// One write in so many is looked for in the end.
 const CHECKED_ONE_IN: u64 = 64;
@@ -41,18 +38,14 @@ pub struct WritersRecord {
     pub rate: u64,
     /// That were done while they wrote.
     pub ingests: u64,
-    pub p50_us: f64,
-    pub p99_us: f64,
-    pub p999_us: f64,
-    pub p9999_us: f64,
-    pub max_us: f64,
+    /// Of the writes that were recorded.
+    #[serde(flatten)]
+    pub latency: Distribution,
     /// The longest that a writer was stopped for an ingest.
     pub ingest_wait_max_us: f64,
     /// Of the calls that ingested, from the call to its return.
     pub ingest_p50_us: f64,
     pub round: u32,
-    /// Writes that were recorded.
-    pub writes: u64,
     #[serde(flatten)]
     pub setting: Setting,
 }
@@ -60,19 +53,11 @@ pub struct WritersRecord {
 impl WritersRecord {
     /// The line for whoever watches.
     fn text(&self) -> String {
+        let Distribution { p50_us, p99_us, p999_us, p9999_us, max_us, .. } = self.latency;
         format!(
-            "{:<11}  round {:>2}  p50 {:>7.1}  p99 {:>8.1}  p99.9 {:>8.1}  p99.99 {:>8.1}  max {:>8.1} us  {:>3} ingests (p50 {:>8.1} us), \
-             longest wait for one {:>7.1} us",
-            self.mode,
-            self.round,
-            self.p50_us,
-            self.p99_us,
-            self.p999_us,
-            self.p9999_us,
-            self.max_us,
-            self.ingests,
-            self.ingest_p50_us,
-            self.ingest_wait_max_us
+            "{:<11}  round {:>2}  p50 {p50_us:>7.1}  p99 {p99_us:>8.1}  p99.9 {p999_us:>8.1}  p99.99 {p9999_us:>8.1}  max {max_us:>8.1} us  \
+             {:>3} ingests (p50 {:>8.1} us), longest wait for one {:>7.1} us",
+            self.mode, self.round, self.ingests, self.ingest_p50_us, self.ingest_wait_max_us
         )
     }
 }
@@ -85,61 +70,46 @@ fn summary() -> Spec {
     Spec { rows: vec!["mode".to_owned()], figures: figures.collect(), ..Spec::default() }
 }
 
-/// Runs what the flags ask for; text goes to standard output, or to standard error where JSON goes there.
+/// Makes the runs: a line for each, a table of medians at the end. Who goes first changes from round to round.
 ///
 /// # Errors
-/// As [`run_modes`].
-pub fn run(flags: &IngestFlags, vfs: &Arc<dyn Vfs>) -> Result<()> {
-    with_sinks(vfs, &flags.json, |text, json| run_modes(flags, vfs, text, json))
-}
-
-/// Makes the runs: a line of text and one of JSON for each, a table of medians at the end. Who goes first changes from round to
-/// round.
-///
-/// # Errors
-/// `InvalidArgument`: the writers cannot keep up with their rate. `Corruption`: something that was written or ingested is
-/// not there. Otherwise the first failure of an operation.
-pub fn run_modes(flags: &IngestFlags, vfs: &Arc<dyn Vfs>, text: &mut dyn Write, json: &mut JsonLine<'_>) -> Result<()> {
-    let made_in = Path::new(&flags.db).join("tables");
+/// `InvalidArgument`: a flag does not fit, or the writers cannot keep up with their rate. `Corruption`: something that was written or
+/// ingested is not there. Otherwise the first failure of an operation.
+pub fn run(flags: &IngestFlags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> Result<()> {
+    flags.check()?;
+    let made_in = flags.db.join("tables");
     vfs.create_dir_all(&made_in)?;
-    let setting = Setting::new(KIND, &Occasion::now(vfs.as_ref(), Path::new(&flags.db)), flags.conditions());
+    let setting = Setting::now(KIND, flags.conditions(), vfs.as_ref(), &flags.db);
     let tables = Table::all(flags, &made_in, vfs)?;
-    let modes: Vec<Option<IngestMode>> = std::iter::once(None).chain(flags.mode.0.iter().copied().map(Some)).collect();
-    let mut records = Vec::new();
+    let mut modes = flags.modes();
     for round in 0..flags.rounds {
-        for turn in 0..modes.len() {
-            let Some(&mode) = modes.get((turn + round as usize) % modes.len()) else { continue };
-            let run = Run { flags, tables: &tables, mode };
+        for mode in &modes {
+            let run = Run { flags, tables: &tables, mode: *mode };
             let keep = flags.keep && round + 1 == flags.rounds;
-            let mut record = run.measure(vfs, keep).map_err(|e| e.context(run.name()))?;
+            let mut record = run.measure(vfs, keep).map_err(|e| e.context(mode.name()))?;
             (record.round, record.setting) = (round, setting.clone());
-            write_text(text, &record.text())?;
-            json(&json_of(&record)?)?;
-            records.push(value_of(&record)?);
+            out.keep(&record.text(), &record)?;
         }
+        modes.rotate_left(1);
     }
-    if flags.tables.0.is_empty() {
+    if flags.tables.is_empty() {
         tables.iter().try_for_each(|table| vfs.remove_file(&table.path))?;
     }
     vfs.remove_dir(&made_in)?;
-    write_text(text, &drawn(&summary(), &records)?)
+    out.show(&summary())
 }
 
 /// One run.
 struct Run<'a> {
     flags: &'a IngestFlags,
     tables: &'a [Table],
-    mode: Option<IngestMode>,
+    mode: Mode,
 }
 
 impl Run<'_> {
-    fn name(&self) -> &'static str {
-        self.mode.map_or(NONE, Named::name)
-    }
-
     /// The database's folder stays with `keep`.
     fn measure(&self, vfs: &Arc<dyn Vfs>, keep: bool) -> Result<WritersRecord> {
-        let path: PathBuf = Path::new(&self.flags.db).join(self.name());
+        let path: PathBuf = self.flags.db.join(self.mode.name());
         let family = family_options(self.flags.write_buffer_size);
         let mut options = OpenOptions::create_if_missing().family(DEFAULT_FAMILY, family);
         options.vfs = vfs.clone();
@@ -168,16 +138,12 @@ impl Run<'_> {
                 db.put(family, key, value, writes)
             })
         };
-        let options = IngestOptions {
-            mode: self.mode.unwrap_or(IngestMode::Flushable),
-            link_files: true,
-            ..IngestOptions::default()
-        };
+        let options = IngestOptions { mode: self.mode.of_engine(), link_files: true, ..IngestOptions::default() };
         let ingest = |nth: u64| {
             let table = self.tables.iter().cycle().nth(nth as usize);
             table.map_or(Ok(()), |table| db.ingest(family, std::slice::from_ref(&table.path), &options).map(drop))
         };
-        plan.run(vfs, writer, self.mode.is_some().then_some(&ingest))
+        plan.run(vfs, writer, (self.mode != Mode::None).then_some(&ingest))
     }
 
     /// Looks for some of what was written, which is drawn once more, and for some of every table.
@@ -205,19 +171,14 @@ impl Run<'_> {
 
     fn record(&self, done: &Done, waited: Duration) -> WritersRecord {
         WritersRecord {
-            mode: self.name().to_owned(),
+            mode: self.mode.name(),
             sync: self.flags.sync,
             writers: self.flags.writers,
             rate: self.flags.rate,
             ingests: done.ingests.count(),
-            p50_us: done.writes.percentile_us(50.0),
-            p99_us: done.writes.percentile_us(99.0),
-            p999_us: done.writes.percentile_us(99.9),
-            p9999_us: done.writes.percentile_us(99.99),
-            max_us: done.writes.max_us(),
+            latency: done.writes.distribution(),
             ingest_wait_max_us: waited.as_secs_f64() * 1e6,
             ingest_p50_us: done.ingests.percentile_us(50.0),
-            writes: done.writes.count(),
             ..WritersRecord::default()
         }
     }

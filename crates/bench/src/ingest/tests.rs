@@ -1,18 +1,21 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+use std::path::Path;
+
+use clap::Parser;
+
 use super::*;
 
 fn parse(line: &str) -> Result<IngestFlags> {
-    IngestFlags::parse(&line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+    let flags = IngestFlags::try_parse_from(line.split(' ')).map_err(|e| Error::invalid_argument(e.to_string()))?;
+    flags.check().map(|()| flags)
 }
 
 /// Runs it; returns the text and the records, each as it was read back.
 fn run_small(dir: &Path, line: &str) -> Result<(String, Vec<WritersRecord>)> {
-    let line = format!("--db={} {line}", dir.display());
-    let (mut text, mut records) = (Vec::new(), Vec::new());
-    run_modes(&parse(&line)?, &vfs::RealVfs::new(), &mut text, &mut |line| {
-        records.push(serde_json::from_str(line).expect("a record"));
-        Ok(())
-    })?;
+    let (mut text, vfs) = (Vec::new(), vfs::RealVfs::new() as Arc<dyn Vfs>);
+    let mut out = Output::new(&mut text, vfs.as_ref(), None)?;
+    run(&parse(&format!("--db={} {line}", dir.display()))?, &vfs, &mut out)?;
+    let records = out.records.into_iter().map(|record| serde_json::from_value(record).expect("a record")).collect();
     Ok((String::from_utf8(text).expect("text"), records))
 }
 
@@ -25,10 +28,11 @@ fn writers_run_with_and_without_ingests_by_turns() -> Result<()> {
     let order: Vec<&str> = runs.iter().map(|run| run.mode.as_str()).collect();
     assert_eq!(order, ["none", "blocking", "flushable", "blocking", "flushable", "none"], "another begins each round");
     for run in &runs {
-        assert_eq!((run.rate, run.writes), (1000, 200), "every write of the schedule is there once: {run:?}");
-        assert!((run.ingests > 0) == (run.mode != NONE) && run.ingests <= 4, "{run:?}");
-        assert!(run.p50_us > 0.0 && run.p50_us <= run.p99_us && run.p9999_us <= run.max_us, "{run:?}");
-        assert!(run.ingest_wait_max_us == 0.0 || run.mode != NONE, "{run:?}");
+        assert_eq!((run.rate, run.latency.count), (1000, 200), "every write of the schedule is there once: {run:?}");
+        assert!((run.ingests > 0) == (run.mode != "none") && run.ingests <= 4, "{run:?}");
+        let times = run.latency;
+        assert!(times.p50_us > 0.0 && times.p50_us <= times.p99_us && times.p9999_us <= times.max_us, "{run:?}");
+        assert!(run.ingest_wait_max_us == 0.0 || run.mode != "none", "{run:?}");
         assert_eq!(run.setting.kind, KIND);
     }
     assert!(text.contains("| mode | p50 | p99 |") && text.contains("medians of 2 rounds"), "{text}");
@@ -66,7 +70,7 @@ fn databases_can_be_kept_to_be_looked_at() -> Result<()> {
 #[test]
 fn what_cannot_be_honoured_is_an_error_that_names_it() {
     for (line, named) in [
-        ("--mode=all", "--db"),
+        ("--rounds=1", "--db"),
         ("--db=/x --mode=slowly", "--mode"),
         ("--db=/x --writers=0", "--writers"),
         ("--db=/x --key_range=100", "--key_range"),
@@ -75,5 +79,5 @@ fn what_cannot_be_honoured_is_an_error_that_names_it() {
         let message = parse(line).unwrap_err().to_string();
         assert!(message.contains(named), "{line}: {message}");
     }
-    assert_eq!(parse("--db=/x --mode=all").unwrap().mode.0.len(), 4);
+    assert_eq!(parse("--db=/x").unwrap().modes().len(), 5);
 }

@@ -1,14 +1,12 @@
 //! Memtables by themselves, under the names and flags of RocksDB's `memtablerep_bench`: each benchmark on each memtable
 //! before the next, so that a change of the machine's pace meets all of them.
 
-mod filled;
 mod flags;
 mod keys;
 mod record;
 mod run;
 mod work;
 
-use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,65 +18,48 @@ pub use flags::MemtableFlags;
 use record::KIND;
 
 use self::run::{Contender, Runner};
-use self::work::{BENCHMARKS, Benchmark, Work};
-use crate::machine::{Occasion, Setting};
-use crate::report::{Figure, Spec, drawn};
-use crate::sinks::{JsonLine, json_of, value_of, with_sinks, write_text};
+use self::work::{BENCHMARKS, Benchmark};
+use crate::flags::name_of;
+use crate::machine::Setting;
+use crate::report::{Figure, Spec};
+use crate::sinks::Output;
 
 /// A line for each benchmark.
 pub fn help() -> String {
     BENCHMARKS.iter().map(|benchmark| format!("  {:<16}  {}\n", benchmark.name, benchmark.about)).collect()
 }
 
-/// Runs the benchmarks that the flags name; text goes to standard output, or to standard error where JSON goes there.
+/// Runs the benchmarks that the flags name: a line for each result, medians at the end.
 ///
 /// # Errors
-/// As [`run_benchmarks`].
-pub fn run(flags: &MemtableFlags, vfs: &Arc<dyn Vfs>) -> Result<()> {
-    with_sinks(vfs, &flags.json, |text, json| run_benchmarks(flags, vfs, text, json))
-}
-
-/// Runs the benchmarks that the flags name: a line of text and one of JSON for each result, medians at the end.
-///
-/// # Errors
-/// `InvalidArgument`: a benchmark or memtable that does not exist, a benchmark that reads before one that fills, or a
-/// memtable too small for its entries.
-pub fn run_benchmarks(
-    flags: &MemtableFlags,
-    vfs: &Arc<dyn Vfs>,
-    text: &mut dyn Write,
-    json: &mut JsonLine<'_>,
-) -> Result<()> {
+/// `InvalidArgument`: a flag does not fit, a benchmark or memtable does not exist, or a benchmark reads before one fills.
+pub fn run(flags: &MemtableFlags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> Result<()> {
+    flags.check()?;
     let benchmarks = named_benchmarks(flags)?;
-    let mut contenders = Vec::new();
-    for option in flags.memtablerep.options() {
-        // memtablerep_bench's own name for it.
-        let known = if option == "skiplist" { "skip_list" } else { option };
-        contenders.push(Contender::new(option, factory_from_option_string(known)?));
-    }
-    let setting = Setting::new(KIND, &Occasion::now(vfs.as_ref(), Path::new(".")), flags.conditions());
-    let runner = Runner::new(flags, vfs.as_ref());
-    write_text(text, &format!("{}\n", runner.header()))?;
-    let mut records = Vec::new();
+    // The skip list's name is another in memtablerep_bench.
+    let known = |option: &str| if option == "skiplist" { "skip_list".to_owned() } else { option.to_owned() };
+    let made = |option: &str| Ok(Contender::new(option, factory_from_option_string(&known(option))?));
+    let mut contenders = flags.memtables().into_iter().map(made).collect::<Result<Vec<_>>>()?;
+    let setting = Setting::now(KIND, flags.conditions(), vfs.as_ref(), Path::new("."));
+    let mut runner = Runner::new(flags, vfs.as_ref());
+    let (version, shape) = (env!("CARGO_PKG_VERSION"), name_of(flags.key_shape));
+    out.say(&format!("Spillway {version}: {shape} keys; {}\n", flags.conditions()))?;
     for round in 0..flags.rounds {
         if flags.rounds > 1 {
-            write_text(text, &format!("round {} of {}", round + 1, flags.rounds))?;
+            out.say(&format!("round {} of {}", round + 1, flags.rounds))?;
         }
         for benchmark in &benchmarks {
-            let prepared = runner.prepare(benchmark);
-            // Whoever goes first finds the caches as another benchmark left them: they take turns.
-            let count = contenders.len();
-            for turn in 0..count {
-                let Some(contender) = contenders.get_mut((turn + round as usize) % count) else { continue };
-                let mut record = runner.measure(benchmark, &prepared, contender)?;
+            let keys = runner.prepare(benchmark);
+            for contender in &mut contenders {
+                let mut record = runner.measure(benchmark, &keys, contender)?;
                 (record.round, record.setting) = (round, setting.clone());
-                write_text(text, &record.text())?;
-                json(&json_of(&record)?)?;
-                records.push(value_of(&record)?);
+                out.keep(&record.text(), &record)?;
             }
         }
+        // Whoever goes first finds the caches as another benchmark left them: they take turns.
+        contenders.rotate_left(1);
     }
-    write_text(text, &drawn(&summary(), &records)?)
+    out.show(&summary())
 }
 
 /// Medians by benchmark and memtable.
@@ -99,12 +80,10 @@ fn named_benchmarks(flags: &MemtableFlags) -> Result<Vec<&'static Benchmark>> {
         let Some(benchmark) = BENCHMARKS.iter().find(|benchmark| benchmark.name == name) else {
             return refuse("does not exist; --help lists them");
         };
-        match benchmark.work {
-            Work::Read { .. } | Work::First if named.is_empty() => {
-                return refuse("works on a memtable that another made: name fillrandom or fillseq before it");
-            }
-            _ => named.push(benchmark),
+        if !benchmark.fills() && named.is_empty() {
+            return refuse("works on a memtable that another made: name fillrandom or fillseq before it");
         }
+        named.push(benchmark);
     }
     Ok(named)
 }

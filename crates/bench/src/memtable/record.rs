@@ -15,20 +15,17 @@ pub struct MemtableRecord {
     pub memtable: String,
     /// The shape of the keys.
     pub keys: String,
-    /// That did the operations.
+    /// Always 1.
     pub threads: usize,
     /// In the memtable, at the end.
     pub entries: u64,
-    /// Of one thread.
     pub us_per_op: f64,
-    /// Of all threads together.
     pub ops_per_s: f64,
     /// By the memtable's own account.
     pub bytes_per_entry: f64,
     pub round: u32,
-    /// Of all threads together: inserts, lookups, seeks, or steps of a cursor.
+    /// Inserts, lookups, seeks, or steps of a cursor.
     pub ops: u64,
-    /// From the first thread's start to the last one's end, in seconds.
     pub wall_s: f64,
     /// Processor time of the process.
     pub cpu_us_per_op: f64,
@@ -44,10 +41,9 @@ impl MemtableRecord {
     /// The line for whoever watches.
     pub fn text(&self) -> String {
         let mut line = format!(
-            "{:<16} {:<20} {:>2} thr {:>11} ops {:>9.1} ns/op ({:>8.1} of CPU) {:>9.3} M ops/s {:>7.1} bytes/entry",
+            "{:<16} {:<20} {:>11} ops {:>9.1} ns/op ({:>8.1} of CPU) {:>9.3} M ops/s {:>7.1} bytes/entry",
             self.bench,
             self.memtable,
-            self.threads,
             self.ops,
             self.us_per_op * 1000.0,
             self.cpu_us_per_op * 1000.0,

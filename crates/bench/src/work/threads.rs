@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use base::{Error, Result};
 
 use super::{Benchmark, Ground, Thread, Work};
+use crate::machine::processor_time;
 use crate::store::Store;
 use crate::tally::Tally;
 use crate::workload::{Rng, Values};
 
-/// Runs a benchmark's threads, and its writer where it has one, which goes on until the others have ended. Returns what
-/// the threads did together and how much that writer wrote.
+/// Runs a benchmark's threads, and its writer where it has one, which goes on until the others have ended.
 ///
 /// # Errors
 /// `InvalidArgument`: no threads are asked for. Otherwise the first failure of one.
@@ -20,7 +20,7 @@ pub fn run_threads<'a, S: Store>(
     store: &S,
     ground: &Ground<'a>,
     seed: u64,
-) -> Result<(Tally<'a>, Option<u64>)> {
+) -> Result<Tally<'a>> {
     let threads = ground.flags.threads;
     let start = Barrier::new(threads + usize::from(benchmark.beside_a_writer));
     let over = AtomicBool::new(false);
@@ -34,6 +34,7 @@ pub fn run_threads<'a, S: Store>(
         thread.tally.end();
         Ok(thread.tally)
     };
+    let cpu_before = processor_time();
     std::thread::scope(|scope| {
         let run_one = &run_one;
         let workers: Vec<_> = (0..threads).map(|index| scope.spawn(move || run_one(benchmark.work, index))).collect();
@@ -41,13 +42,15 @@ pub fn run_threads<'a, S: Store>(
         let writer = beside.map(|work| scope.spawn(move || run_one(work, threads)));
         let ended: Vec<_> = workers.into_iter().map(join).collect();
         over.store(true, Ordering::Relaxed);
-        let written = writer.map(join).transpose()?.map(|tally| tally.done);
+        let background_writes = writer.map(join).transpose()?.map(|tally| tally.done);
         let mut ended = ended.into_iter();
         let mut total = ended.next().ok_or_else(|| Error::invalid_argument("--threads=0"))??;
         for tally in ended {
             total.merge(&tally?)?;
         }
-        Ok((total, written))
+        total.cpu = processor_time().saturating_sub(cpu_before);
+        total.background_writes = background_writes;
+        Ok(total)
     })
 }
 

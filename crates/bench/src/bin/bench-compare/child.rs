@@ -10,7 +10,7 @@ use bench::sides::SideRecord;
 use bench::sinks::json_of;
 use bench::work::threads::{base_of, run_threads};
 use bench::work::{BENCHMARKS, Benchmark, Ground};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use vfs::{IoClass, Vfs};
 
 use crate::library::{Database, Functions, Habits, Options};
@@ -28,12 +28,6 @@ pub struct Run<'a> {
     pub functions: &'static Functions,
     pub flags: Flags,
     pub vfs: &'a Arc<dyn Vfs>,
-}
-
-/// What a library is.
-#[derive(Debug, Deserialize, Serialize)]
-pub struct Probed {
-    pub version: String,
 }
 
 /// Does what a [`Spec`] says and prints the answer.
@@ -68,7 +62,12 @@ fn say(answer: &impl Serialize) -> Result<()> {
 
 impl Run<'_> {
     pub fn options(&self) -> Result<Options> {
-        Options::from_text(self.functions, &self.spec.options)
+        Options::from_texts(self.functions, &self.spec.options)
+    }
+
+    /// Of a key and its value.
+    pub fn entry_bytes(&self) -> u64 {
+        (self.flags.key_size + self.flags.value_size) as u64
     }
 
     /// Opens the database of the spec.
@@ -77,7 +76,8 @@ impl Run<'_> {
         Database::open(options, &self.spec.db, habits)
     }
 
-    fn probe(&self) -> Result<Probed> {
+    /// The library's version.
+    fn probe(&self) -> Result<String> {
         let options = self.options()?;
         let database = self.open(&options, &self.flags)?;
         let says = database.property("spillway.version")?;
@@ -88,7 +88,7 @@ impl Run<'_> {
             None if spillway => "Spillway".to_owned(),
             None => format!("RocksDB {}", self.version_in_options_file()?.unwrap_or_default()),
         };
-        Ok(Probed { version: version.trim().to_owned() })
+        Ok(version.trim().to_owned())
     }
 
     /// The version that RocksDB writes into the option file beside a database.
@@ -115,7 +115,7 @@ impl Run<'_> {
     pub fn fill_random(&self, database: &Database, purpose: &str) -> Result<u64> {
         let benchmark = named("overwrite")?;
         let ground = Ground { flags: &self.flags, vfs: self.vfs.as_ref() };
-        Ok(run_threads(benchmark, database, &ground, self.flags.seed ^ base_of(purpose))?.0.done)
+        Ok(run_threads(benchmark, database, &ground, self.flags.seed ^ base_of(purpose))?.done)
     }
 
     fn measure(&self) -> Result<SideRecord> {

@@ -1,8 +1,11 @@
 //! The command line.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
+use bench::beside::Plan;
 use clap::Parser;
 
 const EXAMPLES: &str = "\
@@ -12,6 +15,8 @@ Examples:
         --db /path/on/the/disk --json bench/results/NAME.jsonl
   One library with two memtables, writes and reads only:
     bench-compare --lib list=LIB --lib trie=LIB --options 'trie=memtable_factory=trie' --workloads fillrandom,readrandom
+  Two builds and RocksDB, all with a limit for what flushes and compactions write:
+    bench-compare --lib rocksdb=LIB --lib before=LIB --lib after=LIB --options all=rate_limiter_bytes_per_sec=67108864
 The first library is what the others are set in relation to. Workloads:
 ";
 
@@ -21,7 +26,7 @@ The first library is what the others are set in relation to. Workloads:
 pub struct Flags {
     /// A library, NAME=PATH; given once for each. One file may have several names, with different options.
     #[arg(long, required = true)]
-    pub lib: Vec<NamedPath>,
+    pub lib: Vec<Named>,
     /// Workloads, separated by commas; all where none is named.
     #[arg(long, value_delimiter = ',')]
     pub workloads: Vec<String>,
@@ -49,9 +54,9 @@ pub struct Flags {
     /// A folder for the databases, on the file system to be measured. What is made there is deleted at the end.
     #[arg(long, default_value = "bench-compare.work")]
     pub db: PathBuf,
-    /// Options for one library, NAME=OPTION STRING, over those of all.
+    /// Options for one library over the usual ones, NAME=OPTION STRING, or with the name `all` for every library.
     #[arg(long)]
-    pub options: Vec<NamedOptions>,
+    pub options: Vec<Named>,
     /// Bytes of the block cache.
     #[arg(long, default_value_t = 256 << 20)]
     pub cache_bytes: u64,
@@ -72,48 +77,29 @@ pub struct Flags {
     pub json: Option<PathBuf>,
 }
 
-/// `NAME=PATH`.
+/// What stands for every library in `--options`.
+pub const ALL: &str = "all";
+
+/// `NAME=VALUE`; names are folders' names too.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NamedPath {
-    pub lib: String,
-    pub path: PathBuf,
+pub struct Named {
+    pub name: String,
+    pub value: String,
 }
 
-/// `NAME=OPTION STRING`.
-#[derive(Clone, Debug, PartialEq)]
-pub struct NamedOptions {
-    pub lib: String,
-    pub text: String,
-}
-
-impl FromStr for NamedPath {
+impl FromStr for Named {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (lib, path) = named(text)?;
-        Ok(NamedPath { lib, path: PathBuf::from(path) })
-    }
-}
-
-impl FromStr for NamedOptions {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (lib, text) = named(text)?;
-        Ok(NamedOptions { lib, text: text.to_owned() })
-    }
-}
-
-/// Names are folders' names too.
-fn named(text: &str) -> Result<(String, &str), String> {
-    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "._-+".contains(letter);
-    match text.split_once('=') {
-        Some((name, value))
-            if !value.is_empty() && name.chars().all(allowed) && name.chars().any(char::is_alphanumeric) =>
-        {
-            Ok((name.to_owned(), value))
+        let allowed = |letter: char| letter.is_ascii_alphanumeric() || "._-+".contains(letter);
+        match text.split_once('=') {
+            Some((name, value))
+                if !value.is_empty() && name.chars().all(allowed) && name.chars().any(char::is_alphanumeric) =>
+            {
+                Ok(Named { name: name.to_owned(), value: value.to_owned() })
+            }
+            _ => Err("NAME=VALUE is wanted, the name of letters, digits, '.', '_', '-' and '+'".to_owned()),
         }
-        _ => Err("NAME=VALUE is wanted, the name of letters, digits, '.', '_', '-' and '+'".to_owned()),
     }
 }
 
@@ -126,13 +112,15 @@ impl Flags {
     /// Names what is wrong: a library that is named twice, options for one that is not there, a number that is 0.
     pub fn check(&self) -> base::Result<()> {
         let wrong = |message: String| Err(base::Error::invalid_argument(message));
-        for (at, lib) in self.lib.iter().enumerate() {
-            if self.lib.iter().take(at).any(|earlier| earlier.lib == lib.lib) {
-                return wrong(format!("--lib {} is given twice; one library under two names has two", lib.lib));
-            }
+        let mut names = BTreeSet::from([ALL]);
+        if let Some(lib) = self.lib.iter().find(|lib| !names.insert(&lib.name)) {
+            return wrong(format!(
+                "--lib {} is given twice, or means all; one library under two names has two",
+                lib.name
+            ));
         }
-        if let Some(given) = self.options.iter().find(|given| !self.lib.iter().any(|lib| lib.lib == given.lib)) {
-            return wrong(format!("--options {}: no --lib has this name", given.lib));
+        if let Some(given) = self.options.iter().find(|given| !names.contains(given.name.as_str())) {
+            return wrong(format!("--options {}: no --lib has this name", given.name));
         }
         let (rate, seconds) = (self.ingest_rate, self.ingest_seconds);
         let counts = [self.num, self.threads as u64, self.rounds.into(), rate, seconds, self.ingest_interval_ms];
@@ -140,6 +128,32 @@ impl Flags {
             return wrong("keys have 8 bytes at least, and no number may be 0".to_owned());
         }
         Ok(())
+    }
+
+    /// The conditions that a result does not name elsewhere.
+    pub fn conditions(&self) -> String {
+        format!(
+            "--num={} --reads={} --key_size={} --value_size={} --threads={} --seed={} --ingest_rate={} --ingest_interval_ms={}",
+            self.num,
+            self.reads(),
+            self.key_size,
+            self.value_size,
+            self.threads,
+            self.seed,
+            self.ingest_rate,
+            self.ingest_interval_ms,
+        )
+    }
+
+    /// The open loop of `ingest`.
+    pub fn plan(&self) -> Plan {
+        Plan {
+            writers: 1,
+            rate: self.ingest_rate,
+            warmup: Duration::ZERO,
+            measured: Duration::from_secs(self.ingest_seconds),
+            interval: Duration::from_millis(self.ingest_interval_ms),
+        }
     }
 
     pub fn reads(&self) -> u64 {
@@ -158,19 +172,19 @@ mod tests {
     #[test]
     fn libraries_and_options_are_named() {
         let given = flags(&["--options=b=x=1;y={z=2}", "--workloads=fillseq,readseq", "--num=50"]);
-        assert_eq!((given.lib[1].lib.as_str(), given.lib[1].path.as_path()), ("b", "/b=c".as_ref()));
-        assert_eq!(given.options[0], NamedOptions { lib: "b".to_owned(), text: "x=1;y={z=2}".to_owned() });
+        let b = |value: &str| Named { name: "b".to_owned(), value: value.to_owned() };
+        assert_eq!((&given.lib[1], &given.options[0]), (&b("/b=c"), &b("x=1;y={z=2}")));
         assert_eq!((given.workloads.len(), given.reads()), (2, 10));
         given.check().unwrap();
     }
 
     #[test]
     fn what_cannot_be_run_is_refused() {
-        for wrong in [["--lib=a=/c"], ["--options=c=x=1"], ["--num=0"], ["--key_size=7"]] {
+        for wrong in [["--lib=a=/c"], ["--lib=all=/c"], ["--options=c=x=1"], ["--num=0"], ["--key_size=7"]] {
             assert!(flags(&wrong).check().is_err(), "{wrong:?}");
         }
         for name in ["", "=/x", "../a=/x", "a"] {
-            assert!(NamedPath::from_str(name).is_err(), "{name:?}");
+            assert!(Named::from_str(name).is_err(), "{name:?}");
         }
     }
 }

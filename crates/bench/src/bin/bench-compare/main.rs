@@ -5,7 +5,6 @@ mod child;
 mod flags;
 mod library;
 mod measure;
-mod option_text;
 mod parent;
 mod profile;
 mod spec;

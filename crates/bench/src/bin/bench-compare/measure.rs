@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use base::{Error, Result};
-use bench::machine::{peak_resident_bytes, reset_peak, storage_bytes, written_bytes};
-use bench::processor_time;
+use bench::machine::{peak_resident_bytes, processor_time, reset_peak, storage_bytes, written_bytes};
 use bench::sides::SideRecord;
 use bench::tally::Tally;
 use vfs::Vfs;
@@ -29,6 +28,13 @@ const BUSY: [&str; 4] = [
     "rocksdb.num-running-compactions",
 ];
 
+/// What was used to the last acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub struct Used {
+    pub wall: Duration,
+    pub cpu: Duration,
+}
+
 /// What the process had used when a measurement began.
 pub struct Meter<'a> {
     vfs: &'a dyn Vfs,
@@ -51,26 +57,21 @@ impl<'a> Meter<'a> {
         }
     }
 
-    /// Time and processor time since the start.
-    pub fn read(&self) -> (Duration, Duration) {
-        (self.vfs.now().saturating_sub(self.began), processor_time().saturating_sub(self.cpu))
+    /// Since the start.
+    pub fn read(&self) -> Used {
+        let (wall, cpu) = (self.vfs.now().saturating_sub(self.began), processor_time().saturating_sub(self.cpu));
+        Used { wall, cpu }
     }
 
-    /// Completes a record at its last acknowledgement: `ops` were done in so much time and processor time. Waits until the database is
-    /// idle, where it is given.
-    pub fn finish(
-        &self,
-        mut record: SideRecord,
-        (wall, cpu): (Duration, Duration),
-        database: Option<&Database>,
-    ) -> Result<SideRecord> {
+    /// Completes a record of which `used` was used. Waits until the database is idle, where it is given.
+    pub fn finish(&self, mut record: SideRecord, used: Used, database: Option<&Database>) -> Result<SideRecord> {
         let per_op = |cpu: Duration| cpu.as_secs_f64() * 1e6 / record.ops.max(1) as f64;
-        let (cpu_us, mut idle) = (per_op(cpu), None);
+        let (cpu_us, mut idle) = (per_op(used.cpu), None);
         if let Some(database) = database {
             let waited = wait_until_idle(self.vfs, database)?;
-            idle = Some(((wall + waited).as_secs_f64(), per_op(self.read().1)));
+            idle = Some(((used.wall + waited).as_secs_f64(), per_op(self.read().cpu)));
         }
-        record.wall_s = wall.as_secs_f64();
+        record.wall_s = used.wall.as_secs_f64();
         record.cpu_us_per_op = cpu_us;
         (record.idle_wall_s, record.idle_cpu_us_per_op) = idle.unzip();
         record.storage_bytes = storage_bytes(self.vfs).saturating_sub(self.storage_bytes);
@@ -88,6 +89,7 @@ pub fn record_of(tally: &Tally<'_>, threads: usize) -> SideRecord {
         ops: tally.done,
         latency: latency.collect(),
         found: (tally.looked_up > 0).then_some(tally.found),
+        background_writes: tally.background_writes,
         ..SideRecord::default()
     }
 }

@@ -6,17 +6,15 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use bench::folder;
-use bench::machine::{Occasion, Setting};
-use bench::report::{Better, Figure, Spec as Table, drawn};
+use bench::machine::Setting;
+use bench::report::{Better, Figure, Spec as Table};
 use bench::sides::{KIND, SideRecord};
-use bench::sinks::{json_of, value_of};
-use vfs::{AppendFile, IfExists, IoClass, Vfs};
+use bench::sinks::Output;
+use vfs::Vfs;
 
-use crate::child::Probed;
-use crate::flags::Flags;
-use crate::option_text::OptionText;
+use crate::flags::{Flags, Named};
 use crate::profile;
-use crate::spec::{Ingest, Role, Spec};
+use crate::spec::{Role, Spec};
 use crate::suite::{Start, Workload, chosen};
 
 /// A library to compare.
@@ -24,18 +22,19 @@ struct Side {
     lib: String,
     path: PathBuf,
     version: String,
-    options: OptionText,
+    options: Vec<String>,
 }
 
 /// What the runs share.
 struct Comparison<'a> {
     flags: &'a Flags,
     vfs: &'a dyn Vfs,
+    out: Output<'a>,
     setting: Setting,
     /// Filled databases, by library.
     filled: BTreeMap<String, PathBuf>,
-    json: Option<Box<dyn AppendFile>>,
-    records: Vec<SideRecord>,
+    /// The first record of each workload in which the same keys are found by every library.
+    found: BTreeMap<String, SideRecord>,
     failures: Vec<String>,
 }
 
@@ -49,21 +48,27 @@ pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>) -> Result<()> {
     let vfs = vfs.as_ref();
     let made_dir = !vfs.exists(&flags.db)?;
     vfs.create_dir_all(&flags.db)?;
-    let mut comparison = Comparison::new(flags, vfs)?;
-    let sides = flags.lib.iter().map(|lib| comparison.side(&lib.lib, &lib.path)).collect::<Result<Vec<Side>>>()?;
-    for side in &sides {
-        println!("{:<14} {}, {}\n{:<14} {}", side.lib, side.version, side.path.display(), "", side.options);
-    }
+    let mut stdout = std::io::stdout();
+    let mut comparison = Comparison {
+        flags,
+        vfs,
+        out: Output::new(&mut stdout, vfs, flags.json.as_deref())?,
+        setting: Setting::now(KIND, flags.conditions(), vfs, &flags.db),
+        filled: BTreeMap::new(),
+        found: BTreeMap::new(),
+        failures: Vec::new(),
+    };
+    let mut sides = flags.lib.iter().map(|lib| comparison.side(lib)).collect::<Result<Vec<Side>>>()?;
     for round in 0..flags.rounds {
-        for (workload, mode) in
-            workloads.iter().flat_map(|workload| workload.modes.iter().map(move |mode| (workload, mode)))
-        {
-            for turn in turns(sides.len(), round) {
-                if let Some(side) = sides.get(turn) {
+        for workload in &workloads {
+            for mode in workload.modes {
+                for side in &sides {
                     comparison.take_turn(side, workload, mode, round)?;
                 }
             }
         }
+        // Whoever goes first finds the disk and the page cache as another left them: they take turns.
+        sides.rotate_left(1);
     }
     for dir in comparison.filled.values() {
         folder::remove(vfs, dir)?;
@@ -71,47 +76,20 @@ pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>) -> Result<()> {
     if made_dir {
         vfs.remove_dir(&flags.db)?;
     }
-    println!("\n{}", comparison.summary()?);
-    if comparison.failures.is_empty() {
-        return Ok(());
-    }
-    Err(Error::invalid_argument(format!("runs failed:\n{}", comparison.failures.join("\n"))))
+    comparison.conclude()
 }
 
-/// The order of the libraries in a round. Whoever goes first finds the disk and the page cache as another left them: they take turns.
-fn turns(sides: usize, round: u32) -> impl Iterator<Item = usize> {
-    (0..sides).map(move |turn| (turn + round as usize) % sides)
-}
-
-impl<'a> Comparison<'a> {
-    fn new(flags: &'a Flags, vfs: &'a dyn Vfs) -> Result<Self> {
-        let conditions = format!(
-            "--num={} --reads={} --key_size={} --value_size={} --threads={} --seed={} --ingest_rate={} \
-             --ingest_interval_ms={}",
-            flags.num,
-            flags.reads(),
-            flags.key_size,
-            flags.value_size,
-            flags.threads,
-            flags.seed,
-            flags.ingest_rate,
-            flags.ingest_interval_ms,
-        );
-        let setting = Setting::new(KIND, &Occasion::now(vfs, &flags.db), conditions.to_lowercase());
-        let json = flags.json.as_ref().map(|path| vfs.create(path, IfExists::Truncate)).transpose()?;
-        Ok(Comparison { flags, vfs, setting, filled: BTreeMap::new(), json, records: Vec::new(), failures: Vec::new() })
-    }
-
+impl Comparison<'_> {
     /// Asks a library what it is.
-    fn side(&self, lib: &str, path: &Path) -> Result<Side> {
-        let path = self.vfs.canonicalize(path)?;
-        let dir = self.flags.db.join(format!("{lib}.probe"));
+    fn side(&mut self, lib: &Named) -> Result<Side> {
+        let path = self.vfs.canonicalize(Path::new(&lib.value))?;
+        let dir = self.flags.db.join(format!("{}.probe", lib.name));
         let spec = Spec { role: Role::Probe, ..self.spec(&path, &dir, &[]) };
-        let probed = spec.run::<Probed>().map_err(|e| e.context(format!("--lib {lib}")));
+        let probed = spec.run::<String>().map_err(|e| e.context(format!("--lib {}", lib.name)));
         folder::remove(self.vfs, &dir)?;
-        let probed = probed?;
-        let options = profile::options(self.flags, lib)?;
-        Ok(Side { lib: lib.to_owned(), path, version: probed.version, options })
+        let (version, options) = (probed?, profile::options(self.flags, &lib.name));
+        self.out.say(&format!("{:<14} {version}, {}\n{:<14} {}", lib.name, path.display(), "", options.join("; ")))?;
+        Ok(Side { lib: lib.name.clone(), path, version, options })
     }
 
     fn spec(&self, library: &Path, db: &Path, flags: &[String]) -> Spec {
@@ -120,16 +98,12 @@ impl<'a> Comparison<'a> {
             role: Role::Measure,
             library: library.to_owned(),
             db: db.to_owned(),
-            options: "create_if_missing=true".to_owned(),
+            options: vec!["create_if_missing=true".to_owned()],
             workload: String::new(),
             mode: String::new(),
             flags: flags.iter().cloned().chain([db_flag]).collect(),
             write_buffer_bytes: self.flags.write_buffer_size,
-            ingest: Ingest {
-                rate: self.flags.ingest_rate,
-                seconds: self.flags.ingest_seconds,
-                interval_ms: self.flags.ingest_interval_ms,
-            },
+            plan: self.flags.plan(),
         }
     }
 
@@ -140,56 +114,54 @@ impl<'a> Comparison<'a> {
                 record.lib.clone_from(&side.lib);
                 record.version.clone_from(&side.version);
                 record.round = round;
-                record.options = side.options.to_string();
+                record.options = side.options.join("; ");
                 record.setting = self.setting.clone();
-                println!("{}", record.text());
                 self.keep(record)
             }
-            Err(error) => {
-                let failure = format!("{} {mode} with {} in round {round}: {error}", workload.name, side.lib);
-                println!("FAILED: {failure}");
-                self.failures.push(failure);
-                Ok(())
-            }
+            Err(error) => self.fail(format!("{} {mode} with {} in round {round}: {error}", workload.name, side.lib)),
         }
     }
 
-    fn keep(&mut self, record: SideRecord) -> Result<()> {
-        if let Some(failure) = self.difference(&record) {
-            println!("FAILED: {failure}");
-            self.failures.push(failure);
-        }
-        if let Some(json) = &mut self.json {
-            json.append(format!("{}\n", json_of(&record)?).as_bytes(), IoClass::Other)?;
-        }
-        self.records.push(record);
+    fn fail(&mut self, failure: String) -> Result<()> {
+        self.out.say(&format!("FAILED: {failure}"))?;
+        self.failures.push(failure);
         Ok(())
     }
 
-    /// Medians of all workloads, with ratios to the first library.
-    fn summary(&self) -> Result<String> {
-        let records = self.records.iter().map(value_of).collect::<Result<Vec<_>>>()?;
+    /// Where nobody writes, the same seeds find the same keys in every library: else the work was not the same.
+    fn keep(&mut self, record: SideRecord) -> Result<()> {
+        self.out.keep(&record.text(), &record)?;
+        if record.background_writes.is_some() || record.latency.contains_key("write") {
+            return Ok(());
+        }
+        let first = self.found.entry(record.workload.clone()).or_insert_with(|| record.clone());
+        if first.found == record.found {
+            return Ok(());
+        }
+        let (theirs, ours) = (first.found.unwrap_or_default(), record.found.unwrap_or_default());
+        let failure = format!("{}: {} found {theirs} keys, {} {ours}", record.name(), first.lib, record.lib);
+        self.fail(failure)
+    }
+
+    /// Prints medians of all workloads, with ratios to the first library.
+    fn conclude(mut self) -> Result<()> {
         let table = Table {
             rows: vec!["workload".to_owned(), "mode".to_owned()],
             across: "lib".to_owned(),
             figures: vec![Figure::new("figure", "", 1)],
-            base: self.flags.lib.first().map_or_else(String::new, |first| first.lib.clone()),
+            base: self.flags.lib.first().map_or_else(String::new, |first| first.name.clone()),
             better: Better::Unit,
             behind_first: true,
             ..Table::default()
         };
-        if records.is_empty() { Ok(String::new()) } else { drawn(&table, &records) }
-    }
-
-    /// Where nobody writes, the same seeds find the same keys in every library: else the work was not the same.
-    fn difference(&self, record: &SideRecord) -> Option<String> {
-        let same = |other: &&SideRecord| other.workload == record.workload && other.background_writes.is_none();
-        let first = self.records.iter().find(same)?;
-        let differs = !record.latency.contains_key("write") && first.found != record.found;
-        differs.then(|| {
-            let (theirs, ours) = (first.found.unwrap_or_default(), record.found.unwrap_or_default());
-            format!("{}: {} found {theirs} keys, {} {ours}", record.name(), first.lib, record.lib)
-        })
+        if !self.out.records.is_empty() {
+            self.out.say("")?;
+            self.out.show(&table)?;
+        }
+        if self.failures.is_empty() {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!("runs failed:\n{}", self.failures.join("\n"))))
     }
 
     fn measure(&mut self, side: &Side, workload: &Workload, mode: &str) -> Result<SideRecord> {
@@ -204,7 +176,13 @@ impl<'a> Comparison<'a> {
             folder::copy(self.vfs, &from, &dir)?;
         }
         let spec = Spec {
-            options: side.options.clone().overlaid(&OptionText::parse(workload.options)?).to_string(),
+            options: side
+                .options
+                .iter()
+                .cloned()
+                .chain([workload.options.to_owned()])
+                .filter(|text| !text.is_empty())
+                .collect(),
             workload: workload.name.to_owned(),
             mode: mode.to_owned(),
             ..self.spec(&side.path, &dir, &flags)
@@ -225,21 +203,10 @@ impl<'a> Comparison<'a> {
         folder::remove(self.vfs, &dir)?;
         let flags = ["--threads=1".to_owned(), format!("--writes={}", self.flags.num)];
         let flags: Vec<String> = workload.flags(self.flags).into_iter().chain(flags).collect();
-        let options = side.options.to_string();
+        let options = side.options.clone();
         let spec = Spec { role: Role::Fill, options, ..self.spec(&side.path, &dir, &flags) };
         spec.run::<u64>().map_err(|e| e.context(format!("filling a database with {}", side.lib)))?;
         self.filled.insert(side.lib.clone(), dir.clone());
         Ok(dir)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn whoever_goes_first_changes() {
-        assert_eq!(turns(3, 0).collect::<Vec<_>>(), [0, 1, 2]);
-        assert_eq!(turns(3, 4).collect::<Vec<_>>(), [1, 2, 0]);
     }
 }

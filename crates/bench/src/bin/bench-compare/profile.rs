@@ -1,9 +1,6 @@
-//! The options that libraries are opened with: the conditions of all, then what is given for each.
+//! The options that libraries are opened with: the conditions of all, then what is given on the command line.
 
-use base::Result;
-
-use crate::flags::Flags;
-use crate::option_text::OptionText;
+use crate::flags::{ALL, Flags};
 
 /// The same memory and the same stall triggers for every library, whatever their defaults.
 fn conditions(flags: &Flags) -> String {
@@ -19,16 +16,10 @@ fn conditions(flags: &Flags) -> String {
     )
 }
 
-/// The option string for a library: conditions, then what was given for it by name.
-///
-/// # Errors
-/// `InvalidArgument`: what was given is no option string.
-pub fn options(flags: &Flags, lib: &str) -> Result<OptionText> {
-    let mut options = OptionText::parse(&conditions(flags))?;
-    for given in flags.options.iter().filter(|given| given.lib == lib) {
-        options = options.overlaid(&OptionText::parse(&given.text)?);
-    }
-    Ok(options)
+/// The option strings for a library. Each changes what those before it say, in groups too (`block_based_table_factory={...}`).
+pub fn options(flags: &Flags, lib: &str) -> Vec<String> {
+    let given = flags.options.iter().filter(|given| given.name == lib || given.name == ALL);
+    std::iter::once(conditions(flags)).chain(given.map(|given| given.value.clone())).collect()
 }
 
 #[cfg(test)]
@@ -39,12 +30,13 @@ mod tests {
 
     #[test]
     fn conditions_are_equal_and_what_is_given_comes_last() {
-        let given = ["x", "--lib=a=/a", "--lib=b=/b", "--options=b=write_buffer_size=7", "--cache_bytes=9"];
+        let given = ["x", "--lib=a=/a", "--lib=b=/b", "--options=b=x=7", "--options=all=y={z=1}", "--cache_bytes=9"];
         let flags = Flags::try_parse_from(given).unwrap();
-        let a = options(&flags, "a").unwrap().to_string();
-        let b = options(&flags, "b").unwrap().to_string();
-        assert!(a.contains("write_buffer_size=67108864;") && b.contains("write_buffer_size=7;"), "{a}\n{b}");
-        assert!(a.contains("block_cache=9;") && b.contains("block_cache=9;"));
-        assert_eq!(a.matches("block_based_table_factory").count(), 1);
+        let (a, b) = (options(&flags, "a"), options(&flags, "b"));
+        assert!(a[0].contains("write_buffer_size=67108864;") && a[0].contains("block_cache=9;"));
+        assert_eq!(
+            (&a[0], &a[1..], &b[1..]),
+            (&b[0], &["y={z=1}".to_owned()][..], &["x=7".to_owned(), "y={z=1}".to_owned()][..])
+        );
     }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use base::{Error, ErrorKind, Result};
+use bench::beside::Plan;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -31,8 +32,8 @@ pub struct Spec {
     pub library: PathBuf,
     /// The database's folder.
     pub db: PathBuf,
-    /// The option string.
-    pub options: String,
+    /// Option strings, each over those before.
+    pub options: Vec<String>,
     /// Empty where the role is not to measure.
     pub workload: String,
     pub mode: String,
@@ -40,16 +41,8 @@ pub struct Spec {
     pub flags: Vec<String>,
     /// Of a memtable.
     pub write_buffer_bytes: u64,
-    pub ingest: Ingest,
-}
-
-/// The open loop of `ingest`.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-pub struct Ingest {
-    /// Writes a second.
-    pub rate: u64,
-    pub seconds: u64,
-    pub interval_ms: u64,
+    /// Of `ingest`; the writers are as many as the workload has threads.
+    pub plan: Plan,
 }
 
 impl Spec {

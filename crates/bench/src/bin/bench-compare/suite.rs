@@ -69,21 +69,14 @@ pub const WORKLOADS: &[Workload] = &[
     of("fillbatch", Start::Empty),
     of("fillsync", Start::Empty),
     of("overwrite", Start::Copy),
-    of("deleterandom", Start::Copy),
     of("readrandom", Start::Filled),
     of("readmissing", Start::Filled),
-    of("readhot", Start::Filled),
     Workload { flags: "--batch_size=32", ..of("multireadrandom", Start::Filled) },
     // Without timing each step: two clock readings would be a large part of what is measured.
     Workload { flags: "--histogram=false", ..of("readseq", Start::Filled) },
-    Workload { flags: "--histogram=false", ..of("readreverse", Start::Filled) },
     Workload { flags: "--seek_nexts=10", ..of("seekrandom", Start::Filled) },
     // Beside a writer that goes as fast as it can, the better writer would have the worse readers.
     Workload { flags: "--benchmark_write_rate_limit=10485760", ..of("readwhilewriting", Start::Copy) },
-    Workload {
-        flags: "--benchmark_write_rate_limit=10485760 --seek_nexts=10",
-        ..of("seekrandomwhilewriting", Start::Copy)
-    },
     of("readrandomwriterandom", Start::Copy),
     Workload {
         options: "disable_auto_compactions=true",
@@ -177,7 +170,7 @@ impl Workload {
             line.push(format!("--writes={}", per_thread((num / 1000).clamp(SYNCED_MIN, SYNCED_MAX).min(num))));
         }
         // A walk goes over everything.
-        if matches!(self.task, Task::Benchmark("readseq" | "readreverse")) {
+        if self.task == Task::Benchmark("readseq") {
             line.push(format!("--reads={num}"));
         }
         line.extend(self.flags.split_whitespace().map(str::to_owned));

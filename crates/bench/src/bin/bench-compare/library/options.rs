@@ -18,18 +18,21 @@ impl Options {
         Ok(Options { functions, handle })
     }
 
-    /// The library's defaults, changed by an option string.
+    /// The library's defaults, changed by one option string after the other.
     ///
     /// # Errors
-    /// `InvalidArgument`: the library does not take the string; its message says what of it.
-    pub fn from_text(functions: &'static Functions, text: &str) -> Result<Options> {
-        let base = Options::defaults(functions)?;
-        let mut made = Options::defaults(functions)?;
+    /// `InvalidArgument`: the library does not take a string; its message says what of it.
+    pub fn from_texts(functions: &'static Functions, texts: &[String]) -> Result<Options> {
+        texts.iter().try_fold(Options::defaults(functions)?, |base, text| base.changed(text))
+    }
+
+    fn changed(&self, text: &str) -> Result<Options> {
+        let mut made = Options::defaults(self.functions)?;
         let given = c_text(text)?;
-        let (from, to) = (base.handle.get(), made.handle.get_mut());
-        checked(functions, "get_options_from_string", |failed| {
+        let (from, to) = (self.handle.get(), made.handle.get_mut());
+        checked(self.functions, "get_options_from_string", |failed| {
             // SAFETY: two different option handles, a C string that lives until the call returns, and the place for a message.
-            unsafe { (functions.get_options_from_string)(from, given.as_ptr(), to, failed) }
+            unsafe { (self.functions.get_options_from_string)(from, given.as_ptr(), to, failed) }
         })
         .map_err(|e| e.context(format!("options {text:?}")))?;
         Ok(made)

@@ -16,7 +16,7 @@ type Flag = c_uchar;
 
 macro_rules! functions {
     (
-        $( fn $name:ident($($argument:ty),*) $(-> $result:ty)?; )+
+        $( $name:ident($($argument:ty),*) $(-> $result:ty)?; )+
     ) => {
         /// The functions of one library, which stays loaded as long as the process lives.
         pub struct Functions {
@@ -38,64 +38,64 @@ macro_rules! functions {
 }
 
 functions! {
-        fn options_create() -> *mut Handle;
-        fn options_destroy(*mut Handle);
-        fn get_options_from_string(*const Handle, Text, *mut Handle, Failure);
-        fn open_column_families(
-            *const Handle, Text, c_int, *const Text, *const *const Handle, *mut *mut Handle, Failure
-        ) -> *mut Handle;
-        fn column_family_handle_destroy(*mut Handle);
-        fn close(*mut Handle);
-        fn writeoptions_create() -> *mut Handle;
-        fn writeoptions_destroy(*mut Handle);
-        fn writeoptions_set_sync(*mut Handle, Flag);
-        fn readoptions_create() -> *mut Handle;
-        fn readoptions_destroy(*mut Handle);
-        fn readoptions_set_verify_checksums(*mut Handle, Flag);
-        fn put(*mut Handle, *const Handle, Bytes, usize, Bytes, usize, Failure);
-        fn write(*mut Handle, *const Handle, *mut Handle, Failure);
-        fn writebatch_create() -> *mut Handle;
-        fn writebatch_destroy(*mut Handle);
-        fn writebatch_clear(*mut Handle);
-        fn writebatch_put(*mut Handle, Bytes, usize, Bytes, usize);
-        fn writebatch_delete(*mut Handle, Bytes, usize);
-        fn get_pinned(*mut Handle, *const Handle, Bytes, usize, Failure) -> *mut Handle;
-        fn pinnableslice_value(*const Handle, *mut usize) -> Bytes;
-        fn pinnableslice_destroy(*mut Handle);
-        fn batched_multi_get_cf(
-            *mut Handle, *const Handle, *mut Handle, usize, *const Bytes, *const usize, *mut *mut Handle,
-            *mut *mut c_char, bool
-        );
-        fn create_iterator(*mut Handle, *const Handle) -> *mut Handle;
-        fn iter_destroy(*mut Handle);
-        fn iter_valid(*const Handle) -> Flag;
-        fn iter_seek_to_first(*mut Handle);
-        fn iter_seek_to_last(*mut Handle);
-        fn iter_seek(*mut Handle, Bytes, usize);
-        fn iter_next(*mut Handle);
-        fn iter_prev(*mut Handle);
-        fn iter_key(*const Handle, *mut usize) -> Bytes;
-        fn iter_value(*const Handle, *mut usize) -> Bytes;
-        fn iter_get_error(*const Handle, Failure);
-        fn flushoptions_create() -> *mut Handle;
-        fn flushoptions_destroy(*mut Handle);
-        fn flushoptions_set_wait(*mut Handle, Flag);
-        fn flush(*mut Handle, *const Handle, Failure);
-        fn compact_range(*mut Handle, Bytes, usize, Bytes, usize);
-        fn property_value(*mut Handle, Text) -> *mut c_char;
-        fn property_int(*mut Handle, Text, *mut u64) -> c_int;
-        fn ingestexternalfileoptions_create() -> *mut Handle;
-        fn ingestexternalfileoptions_destroy(*mut Handle);
-        fn ingestexternalfileoptions_set_allow_blocking_flush(*mut Handle, Flag);
-        fn ingest_external_file(*mut Handle, *const Text, usize, *const Handle, Failure);
-        fn envoptions_create() -> *mut Handle;
-        fn envoptions_destroy(*mut Handle);
-        fn sstfilewriter_create(*const Handle, *const Handle) -> *mut Handle;
-        fn sstfilewriter_open(*mut Handle, Text, Failure);
-        fn sstfilewriter_put(*mut Handle, Bytes, usize, Bytes, usize, Failure);
-        fn sstfilewriter_finish(*mut Handle, Failure);
-        fn sstfilewriter_destroy(*mut Handle);
-        fn free(*mut c_void);
+    options_create() -> *mut Handle;
+    options_destroy(*mut Handle);
+    get_options_from_string(*const Handle, Text, *mut Handle, Failure);
+    open_column_families(
+        *const Handle, Text, c_int, *const Text, *const *const Handle, *mut *mut Handle, Failure
+    ) -> *mut Handle;
+    column_family_handle_destroy(*mut Handle);
+    close(*mut Handle);
+    writeoptions_create() -> *mut Handle;
+    writeoptions_destroy(*mut Handle);
+    writeoptions_set_sync(*mut Handle, Flag);
+    readoptions_create() -> *mut Handle;
+    readoptions_destroy(*mut Handle);
+    readoptions_set_verify_checksums(*mut Handle, Flag);
+    put(*mut Handle, *const Handle, Bytes, usize, Bytes, usize, Failure);
+    write(*mut Handle, *const Handle, *mut Handle, Failure);
+    writebatch_create() -> *mut Handle;
+    writebatch_destroy(*mut Handle);
+    writebatch_clear(*mut Handle);
+    writebatch_put(*mut Handle, Bytes, usize, Bytes, usize);
+    writebatch_delete(*mut Handle, Bytes, usize);
+    get_pinned(*mut Handle, *const Handle, Bytes, usize, Failure) -> *mut Handle;
+    pinnableslice_value(*const Handle, *mut usize) -> Bytes;
+    pinnableslice_destroy(*mut Handle);
+    batched_multi_get_cf(
+        *mut Handle, *const Handle, *mut Handle, usize, *const Bytes, *const usize, *mut *mut Handle,
+        *mut *mut c_char, bool
+    );
+    create_iterator(*mut Handle, *const Handle) -> *mut Handle;
+    iter_destroy(*mut Handle);
+    iter_valid(*const Handle) -> Flag;
+    iter_seek_to_first(*mut Handle);
+    iter_seek_to_last(*mut Handle);
+    iter_seek(*mut Handle, Bytes, usize);
+    iter_next(*mut Handle);
+    iter_prev(*mut Handle);
+    iter_key(*const Handle, *mut usize) -> Bytes;
+    iter_value(*const Handle, *mut usize) -> Bytes;
+    iter_get_error(*const Handle, Failure);
+    flushoptions_create() -> *mut Handle;
+    flushoptions_destroy(*mut Handle);
+    flushoptions_set_wait(*mut Handle, Flag);
+    flush(*mut Handle, *const Handle, Failure);
+    compact_range(*mut Handle, Bytes, usize, Bytes, usize);
+    property_value(*mut Handle, Text) -> *mut c_char;
+    property_int(*mut Handle, Text, *mut u64) -> c_int;
+    ingestexternalfileoptions_create() -> *mut Handle;
+    ingestexternalfileoptions_destroy(*mut Handle);
+    ingestexternalfileoptions_set_allow_blocking_flush(*mut Handle, Flag);
+    ingest_external_file(*mut Handle, *const Text, usize, *const Handle, Failure);
+    envoptions_create() -> *mut Handle;
+    envoptions_destroy(*mut Handle);
+    sstfilewriter_create(*const Handle, *const Handle) -> *mut Handle;
+    sstfilewriter_open(*mut Handle, Text, Failure);
+    sstfilewriter_put(*mut Handle, Bytes, usize, Bytes, usize, Failure);
+    sstfilewriter_finish(*mut Handle, Failure);
+    sstfilewriter_destroy(*mut Handle);
+    free(*mut c_void);
 }
 
 impl Functions {

@@ -1,7 +1,6 @@
 //! Tables that are ingested over the keys that are written: beside writers at a fixed rate, and over memtables.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use base::{Error, ErrorKind, Result};
 use bench::beside::Plan;
@@ -9,7 +8,7 @@ use bench::folder;
 use bench::medians::median;
 use bench::sides::SideRecord;
 use bench::store::Store;
-use bench::workload::{KeyBuffer, Rng, Values};
+use bench::workload::{EntryBuffer, Rng};
 
 use crate::child::Run;
 use crate::library::{Database, Options, TableFile};
@@ -32,14 +31,8 @@ const SEALED: &str = "rocksdb.num-immutable-mem-table";
 
 /// Writers, and a table at every interval.
 pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
-    let (flags, asked, vfs) = (&run.flags, run.spec.ingest, run.vfs.as_ref());
-    let plan = Plan {
-        writers: flags.threads as u64,
-        rate: asked.rate,
-        warmup: Duration::ZERO,
-        measured: Duration::from_secs(asked.seconds),
-        interval: Duration::from_millis(asked.interval_ms),
-    };
+    let (flags, vfs) = (&run.flags, run.vfs.as_ref());
+    let plan = Plan { writers: flags.threads as u64, ..run.spec.plan };
     let options = run.options()?;
     let count = if run.spec.mode == "none" { 0 } else { plan.ingests() };
     let tables = (0..count).map(|nth| make_table(run, &options, nth)).collect::<Result<Vec<_>>>()?;
@@ -47,10 +40,12 @@ pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
     let meter = Meter::start(vfs);
     let writer = |first: u64| {
         let mut rng = Rng::new(flags.seed ^ (first + 1).wrapping_mul(0xD6E8_FEB8_6659_FD93));
-        let mut values = Values::new(&mut rng, flags.value_size, flags.compression_ratio);
-        let mut key = KeyBuffer::new(flags.key_size);
+        let mut entries = EntryBuffer::new(flags, &mut rng);
         let (mut batch, database) = (database.new_batch()?, &database);
-        Ok(move |_| database.put(&mut batch, key.set(rng.below(flags.num)), values.next()))
+        Ok(move |_| {
+            let (key, value) = entries.next(rng.below(flags.num));
+            database.put(&mut batch, key, value)
+        })
     };
     let ingest = |nth: u64| tables.get(nth as usize).map_or(Ok(()), |path| ingest_one(run, &database, path));
     let done = plan.run(vfs, writer, (count > 0).then_some(&ingest))?;
@@ -61,7 +56,7 @@ pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
         unit: "us at p99.9".to_owned(),
         threads: flags.threads,
         ops,
-        user_bytes: ops * (flags.key_size + flags.value_size) as u64,
+        user_bytes: ops * run.entry_bytes(),
         ingests: done.ingests.count(),
         ingest_ms: done.ingests.percentile_us(50.0) / 1e3,
         latency: [("write".to_owned(), done.writes.distribution())].into(),
@@ -76,15 +71,15 @@ pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
 fn make_table(run: &Run<'_>, options: &Options, nth: u64) -> Result<PathBuf> {
     let flags = &run.flags;
     let mut rng = Rng::new(flags.seed ^ 0x1D6E ^ (nth << 32));
-    let mut values = Values::new(&mut rng, flags.value_size, flags.compression_ratio);
-    let mut key = KeyBuffer::new(flags.key_size);
+    let mut entries = EntryBuffer::new(flags, &mut rng);
     let mut numbers: Vec<u64> = (0..TABLE_ENTRIES).map(|_| rng.below(flags.num)).collect();
     numbers.sort_unstable();
     numbers.dedup();
     let path = run.spec.db.with_extension(format!("ingest-{nth}"));
     let mut table = TableFile::create(options, &path)?;
     for number in numbers {
-        table.put(key.set(number), values.next())?;
+        let (key, value) = entries.next(number);
+        table.put(key, value)?;
     }
     table.finish()?;
     Ok(path)
@@ -138,11 +133,11 @@ pub fn over_memtables(run: &Run<'_>) -> Result<SideRecord> {
 fn fill_memtables(run: &Run<'_>, database: &Database, memtables: u64) -> Result<()> {
     let flags = &run.flags;
     let mut rng = Rng::new(flags.seed);
-    let mut values = Values::new(&mut rng, flags.value_size, flags.compression_ratio);
-    let (mut key, mut batch) = (KeyBuffer::new(flags.key_size), database.new_batch()?);
+    let (mut entries, mut batch) = (EntryBuffer::new(flags, &mut rng), database.new_batch()?);
     let (mut sealed, mut in_mutable) = (0, 0);
     while sealed + 1 < memtables || in_mutable < WRITES_MIN {
-        database.put(&mut batch, key.set(rng.below(flags.num)), values.next())?;
+        let (key, value) = entries.next(rng.below(flags.num));
+        database.put(&mut batch, key, value)?;
         in_mutable += 1;
         let now = database.number(SEALED)?.ok_or_else(|| Error::unsupported(format!("no property {SEALED}")))?;
         if now != sealed {

@@ -11,7 +11,7 @@ use bench::work::threads::{base_of, run_threads};
 use bench::work::{Benchmark, Ground};
 
 use crate::child::Run;
-use crate::measure::{Meter, record_of, wait_until_idle};
+use crate::measure::{Meter, Used, record_of, wait_until_idle};
 use crate::suite::Start;
 
 /// One of db_bench's.
@@ -29,20 +29,18 @@ pub fn benchmark(run: &Run<'_>, benchmark: &Benchmark, start: Start) -> Result<S
         run_threads(benchmark, &database, &Ground { flags: &half, vfs }, seed ^ base_of("warm"))?;
     }
     let meter = Meter::start(vfs);
-    let (tally, background_writes) = run_threads(benchmark, &database, &Ground { flags: &flags, vfs }, seed)?;
+    let tally = run_threads(benchmark, &database, &Ground { flags: &flags, vfs }, seed)?;
     let used = meter.read();
     let wall = tally.ended.saturating_sub(tally.started);
     let writes = tally.latencies().any(|(operation, _)| operation.name() == "write");
-    let entry = (flags.key_size + flags.value_size) as u64;
     let record = SideRecord {
         figure: tally.done as f64 / wall.as_secs_f64().max(f64::MIN_POSITIVE),
         unit: "ops/s".to_owned(),
-        background_writes,
-        user_bytes: if writes { tally.bytes } else { background_writes.unwrap_or_default() * entry },
+        user_bytes: if writes { tally.bytes } else { tally.background_writes.unwrap_or_default() * run.entry_bytes() },
         ..record_of(&tally, flags.threads)
     };
     let settles = start != Start::Filled;
-    meter.finish(record, (wall, used.1), settles.then_some(&database))
+    meter.finish(record, Used { wall, ..used }, settles.then_some(&database))
 }
 
 /// Compacts a database in which every key was written once more since it was compacted. An operation is an entry.
@@ -55,7 +53,7 @@ pub fn compact(run: &Run<'_>) -> Result<SideRecord> {
     let meter = Meter::start(vfs);
     database.compact();
     let used = meter.read();
-    let figure = ops as f64 / used.0.as_secs_f64();
+    let figure = ops as f64 / used.wall.as_secs_f64();
     meter.finish(SideRecord { figure, unit: "rows/s".to_owned(), threads: 1, ops, ..SideRecord::default() }, used, None)
 }
 
@@ -67,7 +65,7 @@ pub fn space(run: &Run<'_>) -> Result<SideRecord> {
     let meter = Meter::start(vfs);
     let ops = run.fill_random(&database, "fillrandom")? + run.fill_random(&database, "overwrite")?;
     let used = meter.read();
-    let user_bytes = ops * (run.flags.key_size + run.flags.value_size) as u64;
+    let user_bytes = ops * run.entry_bytes();
     let record = SideRecord { threads: run.flags.threads, ops, user_bytes, ..SideRecord::default() };
     let record = meter.finish(record, used, Some(&database))?;
     database.flush()?;
