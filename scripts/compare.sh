@@ -5,7 +5,7 @@
 #     scripts/compare.sh [rocksdb|mechanisms|operations|memtables|writers|builds ...]      rocksdb where none is named
 #
 # builds sets another build of Spillway (BEFORE=its librocksdb.so) beside this one and RocksDB; it prints a page and keeps nothing.
-# rocksdb takes 5 minutes, mechanisms 3, operations 5, memtables 8, writers 2, builds 8. NUM, ROUNDS: how much and how often. FLAGS: more flags of
+# rocksdb takes 5 minutes, mechanisms 3, operations 5, memtables 8, writers 2, builds 10. NUM, ROUNDS: how much and how often. FLAGS: more flags of
 # bench-compare. ROCKSDB_LIB: another library than RocksDB's release. WORK: a folder on the file system to be measured. RESULTS is
 # another folder than bench/results, of which nothing is drawn. On a machine that does other things too, only ratios mean something.
 set -euo pipefail
