@@ -447,6 +447,8 @@ fn load_prefix(words: &[AtomicU64], len: u8) -> Prefix {
 
 #[cfg(all(test, not(loom)))]
 mod bounds_tests;
+#[cfg(all(test, not(loom)))]
+mod interleavings;
 #[cfg(all(test, loom))]
 mod loom_tests;
 #[cfg(all(test, not(loom)))]

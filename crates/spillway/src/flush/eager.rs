@@ -15,8 +15,8 @@ use crate::core::family::Family;
 use crate::core::space::Needs;
 use crate::flush::group::Flusher;
 use crate::flush::job::{FlushPlan, next_to_flush};
+use crate::queue::due::SmallIngests;
 use crate::queue::flushable::Flushable;
-use crate::queue::ingest::QueuedIngest;
 
 impl Flusher {
     /// Flushes the families of a visible write, as it asked for.
@@ -111,12 +111,12 @@ impl Claims<'_> {
     fn plan_older_run(&self, id: FamilyId) -> Option<FlushPlan> {
         let mut state = self.flusher.core.state.lock();
         let family = state.families.get_mut(&id)?;
-        part_from_ingests(&family.queue, self.families.len());
-        if self.flusher.core.is_closing() || next_to_flush(&family.queue).len() == family.queue.len() {
+        let small = small_ingests_of(self.families.len());
+        if self.flusher.core.is_closing() || next_to_flush(&family.queue, small).len() == family.queue.len() {
             return None;
         }
         family.flushing = false;
-        let plan = state.plan_flush(id);
+        let plan = state.plan_flush(id, small);
         if let Some(family) = state.families.get_mut(&id) {
             family.flushing = true; // still claimed if there is no plan
         }
@@ -134,20 +134,16 @@ impl Claims<'_> {
         let claimed = std::mem::take(&mut self.families);
         let plan = |id: FamilyId| {
             let family = state.families.get_mut(&id)?;
-            part_from_ingests(&family.queue, claimed.len());
             family.flushing = false;
-            state.plan_flush(id)
+            state.plan_flush(id, small_ingests_of(claimed.len()))
         };
         Ok(claimed.iter().copied().filter_map(plan).collect())
     }
 }
 
-/// Has queued ingests linked, apart from memtables, if families are flushed together. A merged ingest found to be
-/// damaged would need an edit of its own.
-fn part_from_ingests(queue: &[Arc<dyn Flushable>], families: usize) {
-    if families > 1 {
-        queue.iter().filter_map(|entry| entry.as_ingest()).for_each(QueuedIngest::link_instead);
-    }
+/// Families flushed together link all ingests: a merged ingest found to be damaged would need an edit of its own.
+fn small_ingests_of(families: usize) -> SmallIngests {
+    if families > 1 { SmallIngests::Link } else { SmallIngests::Merge }
 }
 
 impl Drop for Claims<'_> {

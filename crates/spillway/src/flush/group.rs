@@ -104,7 +104,7 @@ impl Flusher {
             self.sync_beside(logged);
         }
         let start = self.core.context.vfs.now();
-        let tables = self.build_tables(plans, rewrites, &snapshots)?;
+        let (plans, tables) = self.build_tables(plans, rewrites, &snapshots)?;
         // No table becomes durable before the WAL, if other families need the WAL or the table refers to values in it
         // (F1). Later records are left to ordinary write-back.
         let has_synced = tables.iter().any(|table| table.as_ref().is_none_or(|table| table.is_synced));
@@ -130,26 +130,27 @@ impl Flusher {
         Ok(())
     }
 
-    /// Makes a table of each run of the plans' memtables. Counts only the final tables.
+    /// Makes a table of each run of the plans' memtables. Counts only the final tables. Returns the plans as carried out.
     fn build_tables(
         &self,
         plans: &[Arc<FlushPlan>],
         rewrites: Vec<Arc<FlushPlan>>,
         snapshots: &CapturedSnapshots,
-    ) -> Result<Vec<Built>> {
+    ) -> Result<(Vec<Arc<FlushPlan>>, Vec<Built>)> {
         let built = self.core.removals.with_all_space(|| build_all(&self.core.context, &rewrites, snapshots));
-        let (rewrites, tables) = match built {
+        let (plans, rewrites, tables) = match built {
             // A link reads next to nothing: damage in an ingested table shows when it is read.
-            Err(error) if link_what_was_merged(plans) => {
+            Err(error) if plans.iter().any(|plan| plan.merged().next().is_some()) => {
                 note::warn!(%error, "small ingests could not be written into tables; theirs are linked");
-                let rewrites = rewrites_of(plans);
+                let plans: Vec<_> = plans.iter().map(|plan| Arc::new(plan.linking())).collect();
+                let rewrites = rewrites_of(&plans);
                 let tables = build_all(&self.core.context, &rewrites, snapshots)?;
-                (rewrites, tables)
+                (plans, rewrites, tables)
             }
-            built => (rewrites, built?),
+            built => (plans.to_vec(), rewrites, built?),
         };
         rewrites.iter().zip(&tables).for_each(|(plan, built)| note_built(plan, &self.core.context, built));
-        Ok(tables)
+        Ok((plans, tables))
     }
 
     /// Notifies listeners of an installed plan; `placed` are the events of its linked tables.
@@ -216,6 +217,7 @@ impl Flusher {
         let installed = self.installer.install_all(flushes.iter().map(change_of).collect())?;
         for (Written { plan, tables }, installed) in flushes.iter().zip(installed) {
             if installed {
+                plan.merged().for_each(QueuedIngest::mark_merged);
                 tables.iter().flatten().for_each(|table| table.installed(plan));
                 continue;
             }
@@ -231,12 +233,6 @@ impl Flusher {
 /// A plan for each table to be written.
 fn rewrites_of(plans: &[Arc<FlushPlan>]) -> Vec<Arc<FlushPlan>> {
     plans.iter().flat_map(|plan| plan.rewrites()).map(Arc::new).collect()
-}
-
-/// Has the merged ingests of the plans linked instead; false if there are none.
-fn link_what_was_merged(plans: &[Arc<FlushPlan>]) -> bool {
-    let merged = plans.iter().flat_map(|plan| plan.merged()).map(QueuedIngest::link_instead);
-    merged.count() > 0
 }
 
 fn change_of(Written { plan, tables }: &Written) -> Change<'_> {

@@ -6,7 +6,7 @@ use base::{FamilyId, SeqNo};
 
 use crate::core::family::Family;
 use crate::core::{FamilyState, State};
-use crate::queue::due::{excises, is_converted, is_held, is_ingest, is_linked, memtable_bytes};
+use crate::queue::due::{SmallIngests, excises, is_converted, is_held, is_ingest, is_linked, memtable_bytes};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 use crate::version::table_file::TableFile;
@@ -21,6 +21,7 @@ const INGESTS_MAX: usize = 64;
 const JOINED_BYTES_MAX: usize = 16 << 20;
 
 /// A flush to run: plain data, fixed when picked.
+#[derive(Clone)]
 pub(crate) struct FlushPlan {
     pub family: Arc<Family>,
     /// The family's tables when the plan was made.
@@ -28,15 +29,16 @@ pub(crate) struct FlushPlan {
     /// Oldest first, from the queue's old end (Q2), in runs. Memtables and merged ingests form runs of one table each;
     /// linked ingests form runs of their own.
     pub entries: Vec<Arc<dyn Flushable>>,
+    pub small: SmallIngests,
     /// The largest sequence number in the entries.
     pub through: SeqNo,
 }
 
 impl FlushPlan {
     /// `None` if there is nothing to flush.
-    pub fn new(family: &FamilyState, entries: Vec<Arc<dyn Flushable>>) -> Option<Self> {
+    pub fn new(family: &FamilyState, entries: Vec<Arc<dyn Flushable>>, small: SmallIngests) -> Option<Self> {
         let through = entries.iter().filter_map(|entry| entry.largest_seq()).max()?;
-        Some(FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, through })
+        Some(FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, small, through })
     }
 
     /// Bytes of the memtables in the plan.
@@ -55,7 +57,7 @@ impl FlushPlan {
 
     /// The ingests whose tables are linked, not rewritten.
     pub fn linked(&self) -> impl Iterator<Item = &QueuedIngest> {
-        self.ingests().filter(|ingest| !ingest.is_merged())
+        self.entries.iter().filter(|entry| is_linked(entry, self.small)).filter_map(|entry| entry.as_ingest())
     }
 
     /// The handles used for reading linked ingests while they were queued.
@@ -65,34 +67,36 @@ impl FlushPlan {
 
     /// The ingests rewritten into tables.
     pub fn merged(&self) -> impl Iterator<Item = &QueuedIngest> {
-        self.ingests().filter(|ingest| ingest.is_merged())
+        self.entries.iter().filter(|entry| !is_linked(entry, self.small)).filter_map(|entry| entry.as_ingest())
     }
 
     /// Runs of entries that leave the queue the same way (linked or rewritten), oldest first.
     pub fn runs(&self) -> impl Iterator<Item = &[Arc<dyn Flushable>]> {
-        self.entries.chunk_by(|a, b| is_linked(a) == is_linked(b))
+        self.entries.chunk_by(|a, b| is_linked(a, self.small) == is_linked(b, self.small))
     }
 
     /// A plan for each rewritten run, oldest first.
     pub fn rewrites(&self) -> impl Iterator<Item = FlushPlan> {
-        self.runs().filter(|run| !run.iter().all(is_linked)).map(|run| FlushPlan {
-            family: self.family.clone(),
-            version: self.version.clone(),
-            entries: run.to_vec(),
-            through: self.through,
-        })
+        let rewritten = self.runs().filter(|run| !run.iter().all(|entry| is_linked(entry, self.small)));
+        rewritten.map(|run| FlushPlan { entries: run.to_vec(), ..self.clone() })
+    }
+
+    /// The plan with every ingest linked.
+    pub fn linking(&self) -> FlushPlan {
+        FlushPlan { small: SmallIngests::Link, ..self.clone() }
     }
 }
 
 /// The run at a queue's old end, oldest first: the longest sequence of entries that leave the queue the same way. A
 /// memtable to be converted is a run alone. An ingest with an excise begins a run: everything it removes must be in
 /// tables by then. `queue` is youngest first.
-pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<dyn Flushable>> {
+pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>], small: SmallIngests) -> Vec<Arc<dyn Flushable>> {
     let Some(first) = queue.last().filter(|oldest| !is_held(oldest)) else { return Vec::new() };
     let mut run = Run::new(first);
     if !is_converted(first) {
         let rest = queue.iter().rev().skip(1).take_while(|entry| !is_converted(entry));
-        let alike = rest.take_while(|entry| is_linked(entry) == is_linked(first) && !excises(entry) && !is_held(entry));
+        let is_alike = |entry: &&Arc<dyn Flushable>| is_linked(entry, small) == is_linked(first, small);
+        let alike = rest.take_while(is_alike).take_while(|entry| !excises(entry) && !is_held(entry));
         alike.take_while(|entry| run.takes(entry)).for_each(drop);
     }
     run.entries
@@ -133,17 +137,17 @@ fn runs_to_flush(
     queue: &[Arc<dyn Flushable>],
     are_ready: impl Fn(&[Arc<dyn Flushable>]) -> bool,
 ) -> Vec<Arc<dyn Flushable>> {
-    let mut taken = next_to_flush(queue);
+    let mut taken = next_to_flush(queue, SmallIngests::Merge);
     if taken.iter().any(is_converted) {
         return taken;
     }
     let mut bytes = memtable_bytes(&taken);
     loop {
         let rest = queue.get(..queue.len() - taken.len()).unwrap_or_default();
-        let run = next_to_flush(rest);
+        let run = next_to_flush(rest, SmallIngests::Merge);
         let Some(first) = run.first().filter(|first| !excises(first) && !is_converted(first)) else { return taken };
         bytes = bytes.saturating_add(memtable_bytes(&run));
-        let fits = is_linked(first) || bytes <= JOINED_BYTES_MAX;
+        let fits = is_linked(first, SmallIngests::Merge) || bytes <= JOINED_BYTES_MAX;
         let waits = run.len() == rest.len() && !run.iter().any(is_ingest) && !are_ready(&run);
         if !fits || waits || taken.len() + run.len() > INGESTS_MAX {
             return taken;
@@ -162,19 +166,24 @@ impl State {
             memtables.len() >= family.merged_at_least() || memtables.iter().any(|entry| family.is_waited_for(entry))
         });
         let id = family.family.id();
-        self.begin_flush(id, entries)
+        self.begin_flush(id, entries, SmallIngests::Merge)
     }
 
     /// Begins the flush of a family's oldest run. The caller makes sure that no other flush of the family runs.
-    pub(crate) fn plan_flush(&mut self, id: FamilyId) -> Option<FlushPlan> {
-        let entries = next_to_flush(&self.families.get(&id)?.queue);
-        self.begin_flush(id, entries)
+    pub(crate) fn plan_flush(&mut self, id: FamilyId, small: SmallIngests) -> Option<FlushPlan> {
+        let entries = next_to_flush(&self.families.get(&id)?.queue, small);
+        self.begin_flush(id, entries, small)
     }
 
-    fn begin_flush(&mut self, id: FamilyId, entries: Vec<Arc<dyn Flushable>>) -> Option<FlushPlan> {
+    fn begin_flush(
+        &mut self,
+        id: FamilyId,
+        entries: Vec<Arc<dyn Flushable>>,
+        small: SmallIngests,
+    ) -> Option<FlushPlan> {
         let family = self.families.get_mut(&id)?;
         assert!(!family.flushing, "one flush of a family at a time (Q2)");
-        let plan = FlushPlan::new(family, entries)?;
+        let plan = FlushPlan::new(family, entries, small)?;
         family.flushing = true;
         family.joined_at = None;
         self.flushes_running += 1;

@@ -16,6 +16,7 @@ use crate::core::family::Family;
 use crate::core::install::Installer;
 use crate::flush::job::FlushPlan;
 use crate::ingest::link::Linker;
+use crate::queue::due::SmallIngests;
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::ingest_record::FamilyIngest;
@@ -88,6 +89,7 @@ impl Placer {
                 version: family.view().version.clone(),
                 through: entry.largest_seq().unwrap_or(SeqNo::ZERO),
                 entries: vec![entry.clone()],
+                small: SmallIngests::Link,
             };
             match self.linker.link(&plan, &[], &snapshots) {
                 Err(_) if family.is_dropped() => Ok(()),

@@ -106,6 +106,7 @@ impl Linker {
             self.end_reservation(plan, reservation);
             // After an error the edit may be durable, so its tables must stay.
             if installed? {
+                plan.merged().for_each(QueuedIngest::mark_merged);
                 if let Some(late) = linked.late.clone() {
                     self.excise_later(&plan.family, late);
                 }
@@ -251,7 +252,7 @@ impl Ground<'_> {
         linked.written.iter().for_each(|table| placement.place_on_top(table.clone()));
         let mut flushed = self.flushed.iter();
         for run in plan.runs() {
-            if !run.iter().all(is_linked) {
+            if !run.iter().all(|entry| is_linked(entry, plan.small)) {
                 flushed.next().into_iter().flatten().for_each(|file| placement.place_flushed(file));
                 continue;
             }

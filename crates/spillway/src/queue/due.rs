@@ -88,8 +88,9 @@ impl FamilyState {
 /// Number of tables the queue will become; a linked ingest counts as one. Each run of adjacent memtables and merged
 /// ingests is taken for one table.
 pub(crate) fn tables_to_come(queue: &[Arc<dyn Flushable>]) -> usize {
-    let of_run = |run: &[Arc<dyn Flushable>]| if run.iter().all(is_linked) { run.len() } else { 1 };
-    queue.chunk_by(|a, b| is_linked(a) == is_linked(b)).map(of_run).sum()
+    let is_alone = |entry: &Arc<dyn Flushable>| is_linked(entry, SmallIngests::Merge);
+    let of_run = |run: &[Arc<dyn Flushable>]| if run.iter().all(is_alone) { run.len() } else { 1 };
+    queue.chunk_by(|a, b| is_alone(a) == is_alone(b)).map(of_run).sum()
 }
 
 /// Memory of the entries without ingests; for a memtable, its reserved bytes.
@@ -110,9 +111,18 @@ pub(crate) fn is_ingest(entry: &Arc<dyn Flushable>) -> bool {
     entry.as_ingest().is_some()
 }
 
+/// A flush's way with small ingests over a memtable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SmallIngests {
+    /// Rewrite them into one table with the memtable.
+    Merge,
+    /// Link them like all others.
+    Link,
+}
+
 /// Whether a flush links the entry's tables. For all other entries it makes a table.
-pub(crate) fn is_linked(entry: &Arc<dyn Flushable>) -> bool {
-    entry.as_ingest().is_some_and(|ingest| !ingest.is_merged())
+pub(crate) fn is_linked(entry: &Arc<dyn Flushable>, small: SmallIngests) -> bool {
+    entry.as_ingest().is_some_and(|ingest| small == SmallIngests::Link || !ingest.may_merge())
 }
 
 pub(crate) fn excises(entry: &Arc<dyn Flushable>) -> bool {

@@ -34,19 +34,18 @@ pub struct QueuedIngest {
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
     /// The committer links the tables itself; no flush takes the entry.
     held: AtomicBool,
-    /// Whether a flush may merge the entry and a memtable under it into one table.
-    may_merge: bool,
-    /// Whether a flush merges the entry instead of linking its tables.
-    merges: AtomicBool,
+    /// Without an excise, and small.
+    is_small: bool,
+    /// The entry overlaps the memtable under it, and the memtable is not converted. Set before a flush can find it.
+    is_over_memtable: AtomicBool,
     /// Id of the places reserved in the last level for its tables; 0 for none.
     reservation: AtomicU64,
     memory_bytes: usize,
 }
 
 impl QueuedIngest {
-    /// `shape` is the whole ingest's. An ingest without an excise and of at most `merged_max_bytes` is merged with a
-    /// memtable under it. Its tables would go to level 0, where one table costs reads and compactions less than many
-    /// small ones.
+    /// `shape` is the whole ingest's. An ingest without an excise and of at most `merged_max_bytes` may be merged with a
+    /// memtable under it: in level 0 one table costs reads and compactions less than many small ones.
     pub(crate) fn new(
         family: &Family,
         share: Arc<FamilyIngest>,
@@ -69,8 +68,8 @@ impl QueuedIngest {
             layers: OnceLock::new(),
             tombstones: OnceLock::new(),
             held: AtomicBool::new(false),
-            may_merge: share.excise.is_none() && bytes <= merged_max_bytes,
-            merges: AtomicBool::new(false),
+            is_small: share.excise.is_none() && bytes <= merged_max_bytes,
+            is_over_memtable: AtomicBool::new(false),
             reservation: AtomicU64::new(0),
             memory_bytes,
             share,
@@ -95,14 +94,15 @@ impl QueuedIngest {
         self.held.load(Ordering::Acquire)
     }
 
-    /// Makes the flush link the tables.
-    pub(crate) fn link_instead(&self) {
-        self.merges.store(false, Ordering::Release);
+    /// Whether a flush may rewrite the entry into one table with the memtable under it. Its tables would go to level 0
+    /// otherwise.
+    pub fn may_merge(&self) -> bool {
+        self.is_small && self.is_over_memtable.load(Ordering::Acquire)
     }
 
-    /// Whether a flush merges the entry. During a flush of the entry, only this flush changes the answer.
-    pub fn is_merged(&self) -> bool {
-        self.merges.load(Ordering::Acquire)
+    /// Deletes the tables once unused: a durable edit has a table with their entries (V3).
+    pub(crate) fn mark_merged(&self) {
+        self.files().for_each(|file| file.mark_obsolete());
     }
 
     pub(crate) fn keep_reservation(&self, id: u64) {
@@ -230,12 +230,6 @@ impl Flushable for QueuedIngest {
         None
     }
 
-    fn mark_flushed(&self) {
-        if self.is_merged() {
-            self.files().for_each(|file| file.mark_obsolete());
-        }
-    }
-
     fn as_ingest(&self) -> Option<&QueuedIngest> {
         Some(self)
     }
@@ -247,7 +241,7 @@ impl Joins for QueuedIngest {
     }
 
     fn stands_over_memtable(&self) {
-        self.merges.store(self.may_merge, Ordering::Release);
+        self.is_over_memtable.store(true, Ordering::Release);
     }
 }
 

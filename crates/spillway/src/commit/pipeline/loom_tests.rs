@@ -10,18 +10,19 @@ use super::*;
 
 const FAMILY: FamilyId = FamilyId(0);
 
-/// A database of so many numbers: the pipeline, the last number given out, and what was inserted.
+/// A database of so many numbers: the pipeline, the last number given out, a fake WAL and a fake memtable.
 struct World<const NUMBERS: usize> {
     pipeline: Pipeline,
     commit: Mutex<u64>,
-    /// Relaxed on both sides: only the pipeline makes an insert be seen.
+    /// Relaxed on both sides, like `inserted`: only the pipeline makes a record be seen.
+    appended: [AtomicU64; NUMBERS],
     inserted: [AtomicU64; NUMBERS],
 }
 
 impl<const NUMBERS: usize> World<NUMBERS> {
     fn new() -> Arc<Self> {
-        let inserted = std::array::from_fn(|_| AtomicU64::new(0));
-        Arc::new(World { pipeline: Pipeline::new(SeqNo(0)), commit: Mutex::new(0), inserted })
+        let [appended, inserted] = [(); 2].map(|()| std::array::from_fn(|_| AtomicU64::new(0)));
+        Arc::new(World { pipeline: Pipeline::new(SeqNo(0)), commit: Mutex::new(0), appended, inserted })
     }
 
     /// A place for the next number, once the ring has room for it.
@@ -39,7 +40,9 @@ impl<const NUMBERS: usize> World<NUMBERS> {
         }
     }
 
-    fn insert(&self, seq: SeqNo) {
+    /// Appends the record, then inserts the entry.
+    fn apply(&self, seq: SeqNo) {
+        self.appended[seq.0 as usize - 1].store(1, Ordering::Relaxed);
         self.inserted[seq.0 as usize - 1].store(1, Ordering::Relaxed);
     }
 
@@ -47,10 +50,14 @@ impl<const NUMBERS: usize> World<NUMBERS> {
         self.inserted[seq as usize - 1].load(Ordering::Relaxed) == 1
     }
 
+    fn is_appended(&self, seq: u64) -> bool {
+        self.appended[seq as usize - 1].load(Ordering::Relaxed) == 1
+    }
+
     /// A write from number to acknowledgement.
     fn write(&self) {
         let (ticket, seq) = self.enter();
-        self.insert(seq);
+        self.apply(seq);
         self.pipeline.finish(ticket);
         self.pipeline.wait_visible(seq).expect("nothing fails here");
         self.check_visible();
@@ -60,6 +67,8 @@ impl<const NUMBERS: usize> World<NUMBERS> {
     fn check_visible(&self) {
         let visible = self.pipeline.visible().0;
         assert!((1..=visible).all(|seq| self.is_inserted(seq)), "{visible} is visible");
+        let published = self.pipeline.published_log() / 10;
+        assert!((1..=published).all(|seq| self.is_appended(seq)), "the records through {published} are published");
     }
 
     fn check_all_published(&self) {
@@ -102,7 +111,7 @@ fn loom_the_visible_number_never_goes_back() {
             let world = world.clone();
             thread::spawn(move || {
                 let (ticket, seq) = world.enter();
-                world.insert(seq);
+                world.apply(seq);
                 world.pipeline.finish(ticket);
             })
         });
@@ -137,7 +146,7 @@ fn loom_a_waiter_is_always_woken() {
         let finisher = |ticket, seq| {
             let world = world.clone();
             thread::spawn(move || {
-                world.insert(seq);
+                world.apply(seq);
                 world.pipeline.finish(ticket);
             })
         };
@@ -158,7 +167,7 @@ fn loom_a_failed_write_wakes_everyone_and_hides_what_is_younger() {
             let world = world.clone();
             thread::spawn(move || {
                 let (ticket, seq) = world.enter();
-                world.insert(seq);
+                world.apply(seq);
                 world.pipeline.finish(ticket);
                 world.pipeline.wait_visible(seq).expect_err("an older write failed");
             })
@@ -183,7 +192,7 @@ fn loom_no_write_is_overlooked_while_slots_are_used_again() {
         let finisher = {
             let world = world.clone();
             thread::spawn(move || {
-                world.insert(held.1);
+                world.apply(held.1);
                 world.pipeline.finish(held.0);
             })
         };
@@ -192,7 +201,7 @@ fn loom_no_write_is_overlooked_while_slots_are_used_again() {
             thread::spawn(move || {
                 let tickets = [(); 2].map(|()| {
                     let (ticket, seq) = world.enter();
-                    world.insert(seq);
+                    world.apply(seq);
                     ticket
                 });
                 tickets.iter().for_each(|&ticket| world.pipeline.finish(ticket));

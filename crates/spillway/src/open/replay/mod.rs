@@ -22,6 +22,7 @@ use crate::flush::build::build;
 use crate::flush::job::{FlushPlan, next_to_flush};
 use crate::ingest::link::Ground;
 use crate::open::restart::Restored;
+use crate::queue::due::SmallIngests;
 use crate::queue::flushable::QueuedMemtable;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
@@ -272,10 +273,16 @@ fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes:
     Ok(())
 }
 
+/// The next flush of a queue during recovery.
+fn plan_of(family: &FamilyState) -> Option<FlushPlan> {
+    let small = SmallIngests::Link; // their tables are there
+    FlushPlan::new(family, next_to_flush(&family.queue, small), small)
+}
+
 /// Flushes the queue into tables. The MANIFEST at the end of recovery is the first to name them. A crash before it
 /// leaves orphans, and the logs unchanged.
 fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
-    while let Some(plan) = FlushPlan::new(family, next_to_flush(&family.queue)) {
+    while let Some(plan) = plan_of(family) {
         let through = plan.through;
         if family.mutable.is_unused() {
             family.mutable.advance_empty_to(through);

@@ -24,6 +24,7 @@ use vfs::{IfExists, IoClass, MemoryVfs, RealVfs};
 use super::*;
 use crate::core::{FamilyState, State};
 use crate::flush::job::FlushPlan;
+use crate::queue::due::SmallIngests;
 use crate::{
     Db, Family, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, Snapshot, TableWriter,
     WriteBatch, WriteOptions,
@@ -116,7 +117,7 @@ impl World {
             let ingests: Vec<_> = run.iter().filter_map(|entry| entry.as_ingest()).collect();
             let way = match ingests.first() {
                 None => "rewrite",
-                Some(ingest) if ingest.is_merged() => "merge",
+                Some(ingest) if plan.small == SmallIngests::Merge && ingest.may_merge() => "merge",
                 Some(_) => "link",
             };
             let taken: String = run.iter().map(|entry| format!(" {}", numbers(&**entry))).collect();
@@ -203,7 +204,7 @@ impl World {
             ["snapshot"] => self.snapshot = Some(self.db().snapshot()),
             ["release"] => self.snapshot = None,
             ["queue"] => return self.queue(),
-            ["flush"] => return self.flush(State::plan_flush),
+            ["flush"] => return self.flush(|state, id| state.plan_flush(id, SmallIngests::Merge)),
             ["job"] => return self.flush(|state, _| state.pick_flush()),
             ["switch"] => {
                 let family = self.family();
