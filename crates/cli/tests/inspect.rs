@@ -62,7 +62,9 @@ fn a_log_shows_every_change() {
     place.write("log.txt", "?");
     let other = place.spillway(&["log", "dump", "log.txt"]).fails();
     assert!(
-        other.contains("not the name of a log; a log is NNNNNN.splog (Spillway) or NNNNNN.log (RocksDB)"),
+        other.contains(
+            "not the name of a log; a log is NNNNNN.splog or NNNNNN.spbatch (Spillway), or NNNNNN.log (RocksDB)"
+        ),
         "{other}"
     );
 }

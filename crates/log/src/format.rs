@@ -35,9 +35,9 @@ pub const PAYLOAD_BYTES_MAX: u64 = u32::MAX as u64;
 pub enum RecordKind {
     /// A write batch in RocksDB's layout, sequence number and count included.
     Batch = 1,
-    /// Tables added to the database at this point.
+    /// Tables added to the database at this point, and a batch above them.
     Ingest = 2,
-    /// Names the file of a batch too large for this WAL.
+    /// Names the file of a large batch.
     LargeBatch = 3,
     /// A transaction's batch. A later record commits or rolls it back.
     Prepare = 4,
@@ -47,6 +47,8 @@ pub enum RecordKind {
     Noop = 7,
     /// The last record of a sealed WAL. No record follows it.
     End = 8,
+    /// As `Ingest`, but names the file of a large batch.
+    IngestAndLargeBatch = 9,
 }
 
 impl RecordKind {
@@ -60,6 +62,7 @@ impl RecordKind {
             6 => RecordKind::Rollback,
             7 => RecordKind::Noop,
             8 => RecordKind::End,
+            9 => RecordKind::IngestAndLargeBatch,
             _ => return None,
         })
     }

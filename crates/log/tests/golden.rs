@@ -57,6 +57,7 @@ fn the_page_shows_a_log() {
     log.sync().unwrap();
     append(RecordKind::Batch, b"second batch");
     append(RecordKind::Ingest, b"ingest");
+    append(RecordKind::IngestAndLargeBatch, b"ingest, its batch's file");
     common::seal(&log);
     drop(log);
     assert_on_page(&vfs.read_file(Path::new("/7")).unwrap());

@@ -69,7 +69,7 @@ pub const ALL: [Profile; 10] = [
     },
     Profile {
         name: "partitioned",
-        db: "log_file_bytes=64K;db_write_buffer_size=200K;large_batch_bytes=10K",
+        db: "log_file_bytes=64K;db_write_buffer_size=200K;large_batch_bytes=4K",
         family: "write_buffer_size=128K;min_write_buffer_number_to_merge=2;max_write_buffer_number=4;\
                  target_file_size_base=32K;max_bytes_for_level_base=64K;compression=kZSTD;\
                  prefix_extractor=fixed:3;memtable_prefix_bloom_size_ratio=0.1;memtable_whole_key_filtering=true;\
@@ -81,7 +81,7 @@ pub const ALL: [Profile; 10] = [
     // Memtables stay in the queue, with the ingests above them.
     Profile {
         name: "queued",
-        db: "log_file_bytes=64K",
+        db: "log_file_bytes=64K;large_batch_bytes=4K",
         family: "write_buffer_size=64K;min_write_buffer_number_to_merge=16;max_write_buffer_number=40;\
                  target_file_size_base=16K;max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;\
                  level0_file_num_compaction_trigger=2;compression=kNoCompression;prefix_extractor=capped:3;\
@@ -100,7 +100,7 @@ pub const ALL: [Profile; 10] = [
     Profile {
         // As `converted`, with values left in the WAL.
         name: "referring",
-        db: "log_file_bytes=64K;memtable_as_log_index=true;large_batch_bytes=10K",
+        db: "log_file_bytes=64K;memtable_as_log_index=true;large_batch_bytes=4K",
         family: "write_buffer_size=64K;memtable_factory={id=trie;convert_to_sst=kFileMmap};target_file_size_base=16K;\
                  max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;level0_file_num_compaction_trigger=3;\
                  compression=kNoCompression",
@@ -109,7 +109,7 @@ pub const ALL: [Profile; 10] = [
     Profile {
         // Memtables are dumped as tables. Few tables are open at a time; some move down unchanged.
         name: "dumped",
-        db: "log_file_bytes=64K;max_open_files=4;large_batch_bytes=10K",
+        db: "log_file_bytes=64K;max_open_files=4;large_batch_bytes=4K",
         family: "write_buffer_size=64K;memtable_factory={id=skip_list;convert_to_sst=kDumpMem};paranoid_file_checks=true;\
                  target_file_size_base=16K;max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;\
                  level0_file_num_compaction_trigger=3;compression=kNoCompression",

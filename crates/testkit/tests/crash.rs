@@ -98,6 +98,12 @@ fn a_life_with_ingests() {
     }
 }
 
+/// The batches beside the ingests have logs of their own.
+#[test]
+fn a_life_with_ingests_beside_large_batches() {
+    crash_everywhere(life("ingest-large.txt"), "queued", Effort { stride: 1, second_crash_stride: 7 });
+}
+
 fn crash_at_once(way: Way, profile: &str) {
     crash_everywhere(ingest_life(way), profile, Effort { stride: 1, second_crash_stride: 11 });
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use spillway::{
     Db, FamilyOptions, IngestOptions, IngestProgress, IngestReport, IngestRequest, OpenOptions, PreparedIngest,
-    ReadOptions, TableWriter, WriteOptions,
+    ReadOptions, TableWriter, WriteBatch, WriteOptions,
 };
 use testkit::gate::{Gate, GateVfs};
 use testkit::threads::{start, wait_for, within};
@@ -33,7 +33,8 @@ impl World {
         memory.set_runs_inline(false);
         let (vfs, gate) = GateVfs::new(memory.clone());
         let vfs: Arc<dyn Vfs> = vfs;
-        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        options.db.large_batch_bytes = 4096;
         let db = Arc::new(Db::open("/db", &options).unwrap());
         db.put(&db.default_family(), b"first", b"makes the log", &WriteOptions::default()).unwrap();
         let file = PathBuf::from("/one.sst");
@@ -99,5 +100,24 @@ fn a_writer_behind_an_ingest_waits_until_it_is_in_the_log() {
             (0, report.locked_for),
             "the lock was not held meanwhile: {waits:?}"
         );
+    });
+}
+
+/// A large batch is copied into a log of its own, before the ingest takes numbers.
+#[test]
+fn a_writer_beside_an_ingest_does_not_wait_for_the_copy_of_its_large_batch() {
+    within(LIMIT, || {
+        let mut world = World::with_ingest();
+        let (db, prepared) = (world.db.clone(), world.prepared.take().unwrap());
+        let mut batch = WriteBatch::new();
+        batch.put(db.default_family().id(), b"beside", &[7; 8192]);
+        world.gate.hold_after(1); // behind the header of the batch's log
+        let ingest = start(move || db.write_with_ingest(&batch, prepared).unwrap());
+        wait_for("the copy", || world.gate.is_holding());
+        world.db.put(&world.db.default_family(), b"other", b"written", &WriteOptions::default()).unwrap();
+        assert!(world.gate.is_holding() && world.has("other") && !world.has("key") && !world.has("beside"));
+        world.gate.open();
+        ingest.join().unwrap();
+        assert!(world.has("key") && world.has("beside"));
     });
 }

@@ -298,6 +298,11 @@ impl<'a> BatchReader<'a> {
         self.count
     }
 
+    /// Bytes of the changes not read yet.
+    pub(crate) fn rest_bytes(&self) -> usize {
+        self.rest.len()
+    }
+
     fn read(&mut self) -> Result<Option<BatchRecord<'a>>> {
         while !self.rest.is_empty() {
             let tag = self.rest.u8("a batch record's tag")?;

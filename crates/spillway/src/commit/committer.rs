@@ -85,7 +85,7 @@ impl Committer {
             return self.write_nothing(&set, options);
         }
         self.wait_for_debt(batch.len(), options)?;
-        if batch.len() as u64 > self.core.context.options.large_batch_bytes {
+        if self.is_large(batch) {
             return self.write_large(batch, &set, options);
         }
         let mut commit = Commit::of_batch(batch, options);
@@ -265,8 +265,8 @@ impl Committer {
     /// `mark_foreign` precedes the append of the record. So a recovery with the record also finds the mark in the
     /// memtable's image.
     fn install_flushables(&self, commit: &mut Commit<'_>, given: &Given) {
-        if let Some(log) = commit.own_log {
-            self.core.logs.note_large(log, given.last);
+        if let Some(own) = commit.own_log {
+            own.commit(given.last);
         }
         if commit.staged.is_empty() {
             return;

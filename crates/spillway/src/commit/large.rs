@@ -1,12 +1,12 @@
 //! Large batches. Copying a batch above `large_batch_bytes` would delay every other writer's publication. So the batch
 //! is written to a WAL of its own and indexed as a flushable *before* it takes numbers. A small record in the current
-//! WAL names the batch's file and commits the batch. Keeps C3, C4, D3.
+//! WAL names the batch's file and commits the batch, alone or with an ingest. Keeps C3, C4, D3.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use base::coding::{Reader, put_u32, put_u64, put_varint32};
 use base::metrics::{Ticker, tick};
-use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, FamilyId, Result, SeqNo};
 use log::RecordKind;
 use smallvec::smallvec;
 
@@ -22,51 +22,31 @@ use crate::commit::{MadeRecord, Record};
 use crate::core::family::FamilySet;
 use crate::queue::flushable::HeldMemtable;
 use crate::queue::rebased::RebasedMemtable;
-use crate::wal::logs::ActiveLog;
+use crate::wal::logs::{ActiveLog, Logs};
+use crate::wal::record::LargeBatchRecord;
 
-/// Commit record of a large batch, in the current WAL. Format: docs/format/log.md.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LargeBatchRecord {
-    /// The first number of the batch.
-    pub first: SeqNo,
-    pub count: u32,
-    /// File of the batch: a WAL with the batch as its only record.
-    pub file: FileNumber,
-    /// Families of the batch. Once all of them have flushed through it, the file may be gone.
-    pub families: Vec<FamilyId>,
+/// The log of a large batch: written and synced before the commit takes numbers. Deleted if it takes none.
+pub(crate) struct OwnLog {
+    logs: Arc<Logs>,
+    log: Arc<ActiveLog>,
+    /// Names the log in the commit's record; without its number.
+    pub record: LargeBatchRecord,
+    is_committed: AtomicBool,
 }
 
-impl LargeBatchRecord {
-    /// The length does not depend on the first number.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        put_u64(&mut bytes, self.first.0);
-        put_u32(&mut bytes, self.count);
-        put_u64(&mut bytes, self.file.0);
-        self.families.iter().for_each(|family| put_varint32(&mut bytes, family.0));
-        bytes
+impl OwnLog {
+    /// The commit took its last number. Called under the commit lock: O(1) (C3).
+    pub fn commit(&self, last_seq: SeqNo) {
+        self.is_committed.store(true, Ordering::Relaxed);
+        self.logs.note_large(&self.log, last_seq);
     }
+}
 
-    /// # Errors
-    /// `Corruption`: a malformed record.
-    pub fn decode(payload: &[u8]) -> Result<Self> {
-        let mut reader = Reader::new(payload);
-        let first = SeqNo(reader.u64("a large batch's first number")?);
-        let count = reader.u32("a large batch's count")?;
-        let file = FileNumber(reader.u64("a large batch's file")?);
-        let mut families = Vec::new();
-        while !reader.is_empty() {
-            families.push(FamilyId(reader.varint32("a large batch's family")?));
+impl Drop for OwnLog {
+    fn drop(&mut self) {
+        if !self.is_committed.load(Ordering::Relaxed) {
+            self.logs.discard(&self.log); // no record names it
         }
-        if count == 0 || first.checked_add(u64::from(count) - 1).is_none() {
-            return Err(Error::corruption("a large batch's record is malformed"));
-        }
-        Ok(LargeBatchRecord { first, count, file, families })
-    }
-
-    /// The last number of the batch.
-    pub fn last(&self) -> SeqNo {
-        SeqNo(self.first.0 + u64::from(self.count) - 1)
     }
 }
 
@@ -84,17 +64,20 @@ impl Committer {
             }
         }
         let memtables = self.memtables_of(&parts, room_bytes, options)?;
-        let file = if options.disable_wal { None } else { Some(self.log_of_its_own(batch)?) };
-        let mut commit = self.large_commit(batch, &parts, (memtables, file.as_ref()), options);
-        let numbered = commit.as_mut().map_err(|error| error.clone()).and_then(|commit| self.number(commit));
-        if let (Err(_), Some(file)) = (&numbered, &file) {
-            self.core.logs.discard(file); // no record names it
-        }
-        let Committed { given, .. } = self.apply(&mut commit?, numbered?)?;
+        let families = parts.iter().map(|part| part.family.id()).collect();
+        let own_log = if options.disable_wal { None } else { Some(self.log_of_its_own(batch, families)?) };
+        let flushables = self.large_flushables(batch, &parts, memtables)?;
+        let record = own_log.as_ref().map(|own| Record::Made(record_of(&own.record)));
+        let waiter = Waiter::of_write(options);
+        let mut commit = Commit::of_flushables(record, u64::from(batch.count()), flushables, waiter);
+        commit.bounds = parts.iter().map(Part::bounds).collect();
+        commit.own_log = own_log.as_ref();
+        let numbered = self.number(&mut commit)?;
+        let Committed { given, .. } = self.apply(&mut commit, numbered)?;
         let last = given.last;
         self.core.note_joined(parts.iter().map(|part| part.family.id()));
-        if file.is_some() && self.wal.are_logs_over_limit() {
-            self.wal.flush_for_log_limit(0); // the current WAL may fill slowly
+        if own_log.is_some() {
+            self.flush_for_log_limit();
         }
         if options.sync {
             self.wal.sync_write(given.log_end)?;
@@ -114,25 +97,25 @@ impl Committer {
     }
 
     /// Fills the memtables, a long step, and makes their successors.
-    fn large_commit<'a>(
+    fn large_flushables(
         &self,
-        batch: &'a WriteBatch,
+        batch: &WriteBatch,
         parts: &[Part<'_>],
-        (memtables, file): (Vec<HeldMemtable>, Option<&'a Arc<ActiveLog>>),
-        options: &WriteOptions,
-    ) -> Result<Commit<'a>> {
+        memtables: Vec<HeldMemtable>,
+    ) -> Result<Vec<NewFlushable>> {
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
             let mut flushable = NewFlushable::of_batch(part, indexed(batch, part.family.id(), held, 0));
             flushable.successor = Some(self.memtables.make_memtable(part.family, 0)?);
             Ok(flushable)
         };
-        let flushables = parts.iter().zip(memtables).map(of_part).collect::<Result<_>>()?;
-        let (count, waiter) = (u64::from(batch.count()), Waiter::of_write(options));
-        let mut commit =
-            Commit::of_flushables(file.map(|file| record_of(batch, parts, file)), count, flushables, waiter);
-        commit.bounds = parts.iter().map(Part::bounds).collect();
-        commit.own_log = file;
-        Ok(commit)
+        parts.iter().zip(memtables).map(of_part).collect()
+    }
+
+    /// Called after the commit of a large batch: the current WAL may fill slowly.
+    pub(crate) fn flush_for_log_limit(&self) {
+        if self.wal.are_logs_over_limit() {
+            self.wal.flush_for_log_limit(0);
+        }
     }
 
     /// Indexes a batch committed together with other entries, such as ingested tables; they take `numbers_before`
@@ -161,12 +144,20 @@ impl Committer {
         Ok(parts.iter().zip(memtables).map(of_part).collect())
     }
 
+    /// Whether the batch goes to a log of its own.
+    #[inline]
+    pub(crate) fn is_large(&self, batch: &WriteBatch) -> bool {
+        batch.len() as u64 > self.core.context.options.large_batch_bytes
+    }
+
     /// Writes the batch as the only record of a new WAL, durable before the commit record.
-    fn log_of_its_own(&self, batch: &WriteBatch) -> Result<Arc<ActiveLog>> {
+    pub(crate) fn log_of_its_own(&self, batch: &WriteBatch, families: Vec<FamilyId>) -> Result<OwnLog> {
         let create = || self.core.logs.create_for_batch(batch.len() as u64);
         let log = self.core.removals.with_all_space(create)?;
-        fill(&log, batch).inspect_err(|_| self.core.logs.discard(&log))?; // no record will name it
-        Ok(log)
+        let record = LargeBatchRecord { first: SeqNo::ZERO, count: batch.count(), file: log.number(), families };
+        let own = OwnLog { logs: self.core.logs.clone(), log, record, is_committed: AtomicBool::new(false) };
+        fill(&own.log, batch)?;
+        Ok(own)
     }
 }
 
@@ -184,11 +175,9 @@ fn fill(log: &ActiveLog, batch: &WriteBatch) -> Result<()> {
 }
 
 /// The commit record of a batch, without its number.
-fn record_of(batch: &WriteBatch, parts: &[Part<'_>], file: &ActiveLog) -> Record<'static> {
-    let families = parts.iter().map(|part| part.family.id()).collect();
-    let record = LargeBatchRecord { first: SeqNo::ZERO, count: batch.count(), file: file.number(), families };
+fn record_of(large: &LargeBatchRecord) -> MadeRecord {
     // The payload begins with the first number.
-    Record::Made(MadeRecord { kind: RecordKind::LargeBatch, payload: record.encode(), numbers: smallvec![(0, 1)] })
+    MadeRecord { kind: RecordKind::LargeBatch, payload: large.encode(), numbers: smallvec![(0, 1)] }
 }
 
 /// Fills the memtable with the batch's part in a family.
@@ -212,25 +201,4 @@ fn with_room(part: &Part<'_>) -> Result<HeldMemtable> {
         return Err(Error::invalid_argument(format!("a batch needs a memtable of {room} bytes, which cannot be made")));
     }
     Ok(held)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_record_round_trips_and_nothing_else_passes() {
-        let families = vec![FamilyId(0), FamilyId(300)];
-        let record = LargeBatchRecord { first: SeqNo(7), count: 3, file: FileNumber(12), families };
-        let bytes = record.encode();
-        assert_eq!(LargeBatchRecord::decode(&bytes).expect("valid"), record);
-        assert_eq!(record.last(), SeqNo(9));
-        for len in 0..20 {
-            LargeBatchRecord::decode(&bytes[..len]).expect_err("cut");
-        }
-        let past_the_end = LargeBatchRecord { first: SeqNo::MAX, ..record.clone() };
-        LargeBatchRecord::decode(&past_the_end.encode()).expect_err("numbers end at 56 bits");
-        let empty = LargeBatchRecord { count: 0, ..record };
-        LargeBatchRecord::decode(&empty.encode()).expect_err("no change at all");
-    }
 }

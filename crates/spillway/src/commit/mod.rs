@@ -26,6 +26,7 @@ use smallvec::SmallVec;
 use crate::commit::admission::{Part, Parts, Waiter};
 use crate::commit::batch::{BatchReader, WriteBatch};
 use crate::commit::flushables::NewFlushable;
+use crate::commit::large::OwnLog;
 use crate::commit::latch::{Clearance, KeyRange, LatchGuard};
 use crate::commit::options::WriteOptions;
 use crate::commit::pipeline::{KeyBounds, LogPosition};
@@ -46,8 +47,8 @@ pub(crate) struct Commit<'a> {
     pub flushables: Vec<NewFlushable>,
     /// Key bounds for the pipeline slot. Ingests look there for overlapping unfinished writes.
     pub bounds: SmallVec<[KeyBounds; 2]>,
-    /// The separate WAL of a large batch; `record` names it.
-    pub own_log: Option<&'a Arc<ActiveLog>>,
+    /// The log of a large batch; `record` names it.
+    pub own_log: Option<&'a OwnLog>,
     pub waiter: Waiter,
     /// Checked before numbers are taken, with every touched key latched.
     pub conflicts: Option<&'a dyn ConflictCheck>,

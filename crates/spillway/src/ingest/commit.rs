@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use base::metrics::{Ticker, tick};
 use base::{Error, FamilyId, Result, SeqNo};
 use log::{PAYLOAD_BYTES_MAX, RecordKind};
 use smallvec::smallvec;
@@ -21,6 +22,7 @@ use crate::commit::admission::Waiter;
 use crate::commit::batch::{self, WriteBatch};
 use crate::commit::committer::Committer;
 use crate::commit::flushables::NewFlushable;
+use crate::commit::large::OwnLog;
 use crate::commit::latch::LatchGuard;
 use crate::commit::options::WriteOptions;
 use crate::commit::overlap::Coverage;
@@ -34,6 +36,7 @@ use crate::ingest::link::Linker;
 use crate::queue::Memtables;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::ingest_record::{IngestRecord, IngestShape};
+use crate::wal::record::LargeBatchRecord;
 use crate::wal::roll::Wal;
 
 /// An ingest ready for sequence allocation.
@@ -44,6 +47,15 @@ struct Ingest {
     record: Record<'static>,
     flushables: Vec<NewFlushable>,
     entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>,
+    /// Holds the accompanying batch if it is large.
+    own_log: Option<OwnLog>,
+}
+
+/// The accompanying batch in the ingest's WAL record.
+enum Accompanying<'a> {
+    None,
+    InRecord(&'a WriteBatch),
+    InFile(&'a LargeBatchRecord),
 }
 
 /// State held while the ingest call itself gives its tables levels.
@@ -135,13 +147,15 @@ impl Ingester {
         let start = self.core.context.vfs.now();
         let since = |start: Duration| self.core.context.vfs.now().saturating_sub(start);
         self.wait_for_ingest_room(prepared)?;
-        let ingest = self.ingest_of(prepared, batch)?;
+        let mut ingest = self.ingest_of(prepared, batch)?;
+        let own_log = ingest.own_log.take();
         let at_once = self.prepare_levels(&ingest, &prepared.options)?;
         report.waited_for = since(start);
         // After the waits: they may have been long.
         prepared.check_still_wanted()?;
         let (shape, entries) = (ingest.shape, ingest.entries.clone());
         let mut commit = ingest.into_commit(at_once.is_some(), &prepared.options);
+        commit.own_log = own_log.as_ref();
         let committed = self.commit_keeping(&mut commit, prepared);
         let families: Vec<FamilyId> = commit.flushables.iter().map(|flushable| flushable.family.id()).collect();
         self.committer.give_back_successors(&mut commit.flushables);
@@ -162,6 +176,10 @@ impl Ingester {
         // After the sync: an earlier flush would sync the same WAL and delay this call.
         if self.core.note_joined(families.iter().copied()) {
             self.core.state_changed.notify_all();
+        }
+        if own_log.is_some() {
+            tick(&self.core.context.statistics, Ticker::LargeBatches, 1);
+            self.committer.flush_for_log_limit();
         }
         if report.above > 0 || committed.begins_wait {
             self.core.upkeep.raise_soon(); // for the next spare, and for the end of the wait
@@ -196,9 +214,7 @@ impl Ingester {
         let families = prepared.shares().iter().map(|(_, share)| share.clone()).collect();
         let record = IngestRecord { first: SeqNo::ZERO, families };
         let shape = record.shape();
-        let logged = record_in_log(&record, batch)?;
-        let batch_numbers = batch.map_or(0, |batch| u64::from(batch.count()));
-        let mut ingest = Ingest { shape, batch_numbers, record: logged, flushables: Vec::new(), entries: Vec::new() };
+        let (mut flushables, mut entries) = (Vec::new(), Vec::new());
         for (family, share) in prepared.shares() {
             family.check_live()?;
             // `write_global_seqno` asks for the file itself with its number, so it is not merged away.
@@ -206,26 +222,40 @@ impl Ingester {
             let merged_max_bytes = if may_merge { family.options().merge_ingests_max_bytes } else { 0 };
             let queued = QueuedIngest::new(family, share.clone(), shape, merged_max_bytes);
             let coverage = Some(Coverage::of(&family.order().user, share));
-            let (family, entries) = (family.clone(), vec![queued.clone() as _]);
-            ingest.entries.push((family.clone(), queued));
+            entries.push((family.clone(), queued.clone()));
+            let (family, entries) = (family.clone(), vec![queued as _]);
             let (touched, successor) = (Vec::new(), None);
-            ingest.flushables.push(NewFlushable { family, entries, touched, coverage, successor, met: None });
+            flushables.push(NewFlushable { family, entries, touched, coverage, successor, met: None });
         }
-        if let Some(batch) = batch {
-            self.add_batch(batch, shape.numbers, (&mut ingest.flushables, &prepared.options))?;
-        }
-        Ok(ingest)
+        let own_log = match batch {
+            Some(batch) => self.add_batch(batch, shape, &mut flushables, &prepared.options)?,
+            None => None,
+        };
+        let in_log = match (batch, &own_log) {
+            (None, _) => Accompanying::None,
+            (Some(batch), None) => Accompanying::InRecord(batch),
+            (Some(_), Some(own)) => Accompanying::InFile(&own.record),
+        };
+        let batch_numbers = batch.map_or(0, |batch| u64::from(batch.count()));
+        let record = record_in_log(&record, &in_log)?;
+        Ok(Ingest { shape, batch_numbers, record, flushables, entries, own_log })
     }
 
     /// Indexes the accompanying batch into memtables of its own, above the tables. Each family it writes to gets a
-    /// fresh mutable memtable.
+    /// fresh mutable memtable. A large batch is also written to a log of its own. Both are done here, while no gate and
+    /// no latch keeps writers out.
     fn add_batch(
         &self,
         batch: &WriteBatch,
-        numbers_before: u64,
-        (flushables, options): (&mut Vec<NewFlushable>, &IngestOptions),
-    ) -> Result<()> {
-        for of_batch in self.committer.index_batch(batch, numbers_before, &options.as_write())? {
+        shape: IngestShape,
+        flushables: &mut Vec<NewFlushable>,
+        options: &IngestOptions,
+    ) -> Result<Option<OwnLog>> {
+        let indexed = self.committer.index_batch(batch, shape.numbers, &options.as_write())?;
+        let families = indexed.iter().map(|of_batch| of_batch.family.id()).collect();
+        let is_large = self.committer.is_large(batch);
+        let own_log = is_large.then(|| self.committer.log_of_its_own(batch, families)).transpose()?;
+        for of_batch in indexed {
             match flushables.iter_mut().find(|flushable| flushable.family.id() == of_batch.family.id()) {
                 Some(flushable) => {
                     flushable.entries.extend(of_batch.entries);
@@ -235,9 +265,9 @@ impl Ingester {
                 None => flushables.push(of_batch),
             }
         }
-        // Made here: no gate and no latch keeps writers out yet.
         let mut above = flushables.iter_mut().filter(|flushable| flushable.coverage.is_none());
-        above.try_for_each(|flushable| self.committer.make_successor(flushable))
+        above.try_for_each(|flushable| self.committer.make_successor(flushable))?;
+        Ok(own_log)
     }
 
     /// Flushes overlapping memtables and checks the required levels, if the call itself gives the tables levels. `None`
@@ -268,17 +298,27 @@ impl Ingest {
     }
 }
 
-/// The ingest's WAL record, including the accompanying batch.
-fn record_in_log(record: &IngestRecord, batch: Option<&WriteBatch>) -> Result<Record<'static>> {
-    let mut payload = record.encode();
+/// The ingest's WAL record. It includes the accompanying batch, or names its file.
+fn record_in_log(record: &IngestRecord, batch: &Accompanying<'_>) -> Result<Record<'static>> {
+    let (mut payload, mut kind) = (record.encode(), RecordKind::Ingest);
     let mut numbers = smallvec![(0, 1)]; // the ingest's first number
-    check_record_bytes(payload.len() + batch.map_or(0, WriteBatch::len))?;
-    if let Some(batch) = batch {
-        numbers.push((payload.len(), record.shape().numbers + 1)); // the batch's first number
-        payload.extend_from_slice(&batch::header(SeqNo::ZERO, batch.count()));
-        payload.extend_from_slice(batch.body());
+    let first_of_batch = (payload.len(), record.shape().numbers + 1);
+    match batch {
+        Accompanying::None => check_record_bytes(payload.len())?,
+        Accompanying::InRecord(batch) => {
+            check_record_bytes(payload.len() + batch.len())?;
+            numbers.push(first_of_batch);
+            payload.extend_from_slice(&batch::header(SeqNo::ZERO, batch.count()));
+            payload.extend_from_slice(batch.body());
+        }
+        Accompanying::InFile(large) => {
+            kind = RecordKind::IngestAndLargeBatch;
+            numbers.push(first_of_batch);
+            payload.extend(large.encode());
+            check_record_bytes(payload.len())?;
+        }
     }
-    Ok(Record::Made(MadeRecord { kind: RecordKind::Ingest, payload, numbers }))
+    Ok(Record::Made(MadeRecord { kind, payload, numbers }))
 }
 
 /// # Errors
@@ -288,8 +328,8 @@ fn check_record_bytes(bytes: usize) -> Result<()> {
         return Ok(());
     }
     let what =
-        format!("the ingest's record in the log would have {bytes} bytes, with the batch that comes along: 4 GiB is");
-    Err(Error::invalid_argument(what + " the most; bring less at once"))
+        format!("the ingest's record in the log would have {bytes} bytes; 4 GiB is the most: bring less at once");
+    Err(Error::invalid_argument(what))
 }
 
 impl<'a> AtOnce<'a> {

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use base::{Error, FamilyId, FileNumber, InternalOrder, Result, UserOrder, ValueKind};
 use log::framed::{FramedEnd, FramedReader};
-use log::{EndReason, RecordKind, RecoveryMode, ReplayOptions};
+use log::{EndReason, RecoveryMode, ReplayOptions, ReplayRecord};
 use table::{AnyTable, TableContext, open_any};
 use vfs::{FileKind, IoClass, Vfs};
 
-use crate::commit::batch::{BatchReader, BatchRecord};
+use crate::commit::batch::{BatchReader, BatchRecord, HEADER_BYTES};
 use crate::queue::ingest_record::{IngestRecord, IngestTable};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
 use crate::version::{current, manifest};
+use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 
 pub use table::{DumpPart, Properties, Table, dump_any as dump_table};
 
@@ -62,10 +63,11 @@ pub fn dump_manifest(vfs: &dyn Vfs, path: &Path, line: Line<'_>) -> Result<()> {
 pub fn dump_log(vfs: &dyn Vfs, path: &Path, line: Line<'_>) -> Result<()> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     match file_name::parse(name) {
-        Some((FileType::Log, number)) => dump_own_log(vfs, path, number, line),
+        Some((FileType::Log | FileType::LargeBatch, number)) => dump_own_log(vfs, path, number, line),
         Some((FileType::RocksLog, number)) => dump_rocksdb_log(vfs, path, number, line),
         _ => {
-            let what = "not the name of a log; a log is NNNNNN.splog (Spillway) or NNNNNN.log (RocksDB)";
+            let what =
+                "not the name of a log; a log is NNNNNN.splog or NNNNNN.spbatch (Spillway), or NNNNNN.log (RocksDB)";
             Err(Error::invalid_argument(what).at_path(path))
         }
     }
@@ -81,14 +83,7 @@ fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) 
     let options = ReplayOptions { number, mode, ..ReplayOptions::default() };
     let mut wanted = true;
     let end = log::replay(vfs, path, &options, &mut |record| {
-        wanted = match record.kind {
-            RecordKind::Batch => {
-                show_batch(record.offset, record.payload, line).map_err(|e| e.at_path(path).at_offset(record.offset))?
-            }
-            RecordKind::Ingest => show_ingest(record.offset, record.payload, line)
-                .map_err(|e| e.at_path(path).at_offset(record.offset))?,
-            kind => line(&format!("{}: {kind:?}, {} bytes", record.offset, record.payload.len())),
-        };
+        wanted = show_record(&record, line).map_err(|error| error.at_record(path, record.offset))?;
         if wanted { Ok(()) } else { Err(stopped()) }
     });
     let end = match end {
@@ -109,7 +104,7 @@ fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) 
 fn dump_rocksdb_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) -> Result<()> {
     let mut reader = FramedReader::open(vfs, path, Some(number.0), IoClass::Log)?;
     while let Some(record) = reader.next()? {
-        let wanted = show_batch(record.offset, &record.payload, line);
+        let wanted = BatchReader::new(&record.payload).and_then(|batch| show_batch(record.offset, batch, line));
         if !wanted.map_err(|e| e.at_path(path).at_offset(record.offset))? {
             return Ok(());
         }
@@ -125,9 +120,27 @@ fn dump_rocksdb_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'
 }
 
 /// Returns false if `line` ended the dump.
-fn show_batch(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
-    let batch = BatchReader::new(payload)?;
-    let (first, count, bytes) = (batch.seq(), batch.declared_count(), payload.len());
+fn show_record(record: &ReplayRecord<'_>, line: Line<'_>) -> Result<bool> {
+    let (offset, bytes) = (record.offset, record.payload.len());
+    let Some(commit) = CommitRecord::decode(record.kind, record.payload)? else {
+        return Ok(line(&format!("{offset}: {:?}, {bytes} bytes", record.kind)));
+    };
+    if commit.ingest.is_some_and(|ingest| !show_ingest(offset, bytes, &ingest, line)) {
+        return Ok(false);
+    }
+    match commit.batch {
+        None => Ok(true),
+        Some(RecordedBatch::InRecord(batch)) => show_batch(offset, batch, line),
+        Some(RecordedBatch::InFile(LargeBatchRecord { first, count, file, .. })) => {
+            let name = file_name::format(FileType::LargeBatch, file);
+            Ok(line(&format!("{offset}: batch from number {first}, {count} changes, in {name}")))
+        }
+    }
+}
+
+/// As [`show_record`], for a batch.
+fn show_batch(offset: u64, batch: BatchReader<'_>, line: Line<'_>) -> Result<bool> {
+    let (first, count, bytes) = (batch.seq(), batch.declared_count(), HEADER_BYTES + batch.rest_bytes());
     if !line(&format!("{offset}: batch from number {first}, {count} changes, {bytes} bytes")) {
         return Ok(false);
     }
@@ -139,12 +152,11 @@ fn show_batch(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
     Ok(true)
 }
 
-/// As [`show_batch`], for an ingest and its batch.
-fn show_ingest(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
-    let (record, batch) = IngestRecord::decode(payload)?;
+/// As [`show_record`], for an ingest in a record of `bytes`.
+fn show_ingest(offset: u64, bytes: usize, record: &IngestRecord, line: Line<'_>) -> bool {
     let (first, families) = (record.first, record.families.len());
-    if !line(&format!("{offset}: ingest from number {first}, {families} families, {} bytes", payload.len())) {
-        return Ok(false);
+    if !line(&format!("{offset}: ingest from number {first}, {families} families, {bytes} bytes")) {
+        return false;
     }
     let shape = record.shape();
     for share in &record.families {
@@ -155,7 +167,7 @@ fn show_ingest(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
         if let Some((start, end)) = &share.excise {
             let (start, end) = (start.escape_ascii(), end.escape_ascii());
             if !line(&format!("  {first} excise ['{start}', '{end}'){family}")) {
-                return Ok(false);
+                return false;
             }
         }
         for (i, layer) in share.layers.iter().enumerate() {
@@ -164,12 +176,12 @@ fn show_ingest(offset: u64, payload: &[u8], line: Line<'_>) -> Result<bool> {
                 let name = file_name::format(FileType::Table, meta.number);
                 let (from, to) = (meta.smallest_user_key().escape_ascii(), meta.largest_user_key().escape_ascii());
                 if !line(&format!("  {number} table {name} ['{from}' .. '{to}'], {} bytes{family}", meta.file_bytes)) {
-                    return Ok(false);
+                    return false;
                 }
             }
         }
     }
-    if batch.is_empty() { Ok(true) } else { show_batch(offset, batch, line) }
+    true
 }
 
 fn change(record: &BatchRecord<'_>) -> String {

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, FileNumber, InternalOrder, Result, SeqNo};
+use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader, FramedRecord};
 use vfs::{IoClass, Vfs};
 
@@ -75,6 +75,12 @@ impl Recovered {
     /// WAL range, as in a backup made after a flush, all data is in tables. 0 otherwise.
     pub fn all_in_tables(&self) -> SeqNo {
         if self.fenced && self.log_row.is_none() { self.last_seq } else { SeqNo::ZERO }
+    }
+
+    /// Number through which the family is flushed; `None` if there is no such family.
+    pub(crate) fn flushed_through(&self, family: FamilyId) -> Option<SeqNo> {
+        let family = self.families.iter().find(|live| live.id == family)?;
+        Some(family.flushed_through.unwrap_or_default())
     }
 
     /// Raises the next file number above every database file in `dir`, leftovers of a crash included.

@@ -5,5 +5,6 @@ pub(crate) mod live_logs;
 pub(crate) mod logs;
 pub(crate) mod marks;
 pub(crate) mod presence;
+pub(crate) mod record;
 pub(crate) mod roll;
 pub mod value_logs;

@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 
-use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
-use log::{DatabaseId, EndReason, RecordKind, ReplayOptions, ReplayRecord};
+use base::{Error, ErrorKind, FileNumber, Result};
+use log::{DatabaseId, EndReason, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
 use super::restore::Places;
 use super::store::{Backup, Store};
-use crate::commit::large::LargeBatchRecord;
 use crate::open::log_owner;
 use crate::open::replay::{ingests, own_logs, row};
 use crate::queue::ingest_record::{IngestRecord, IngestTable};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered, TablePaths};
+use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 
 /// Tables named by kept logs.
 pub(super) struct Kept {
@@ -149,9 +149,10 @@ impl Reader<'_> {
     }
 
     fn see(&mut self, record: &ReplayRecord<'_>) -> Result<()> {
-        match record.kind {
-            RecordKind::Ingest => self.see_ingest(&IngestRecord::decode(record.payload)?.0),
-            RecordKind::LargeBatch => self.see_large_batch(&LargeBatchRecord::decode(record.payload)?),
+        let Some(record) = CommitRecord::decode(record.kind, record.payload)? else { return Ok(()) };
+        record.ingest.map_or(Ok(()), |ingest| self.see_ingest(&ingest))?;
+        match &record.batch {
+            Some(RecordedBatch::InFile(large)) => self.see_large_batch(large),
             _ => Ok(()),
         }
     }
@@ -170,12 +171,8 @@ impl Reader<'_> {
     }
 
     fn see_large_batch(&self, record: &LargeBatchRecord) -> Result<()> {
-        let has_it = |id: &FamilyId| {
-            let family = self.recovered.families.iter().find(|family| family.id == *id);
-            family.is_none_or(|family| family.flushed_through >= Some(record.last()))
-        };
-        let path = self.places.logs.join(file_name::format(FileType::LargeBatch, record.file));
-        if record.families.iter().all(has_it) || self.vfs.exists(&path)? {
+        let path = record.path(&self.places.logs);
+        if !record.is_needed(|family| self.recovered.flushed_through(family)) || self.vfs.exists(&path)? {
             return Ok(());
         }
         Err(Error::corruption("the file of a large batch is missing, which was flushed since").at_path(path))

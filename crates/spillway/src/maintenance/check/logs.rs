@@ -5,16 +5,16 @@ use std::path::Path;
 
 use base::{Error, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
-use log::{DatabaseId, EndReason, RecordKind, RecoveryMode, ReplayOptions};
+use log::{DatabaseId, EndReason, RecoveryMode, ReplayOptions, ReplayRecord};
 use vfs::IoClass;
 
 use super::{Check, CheckReport};
 use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
 use crate::open::replay::row::{self, FoundLog};
-use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
+use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 
 /// The logs of a database.
 pub(super) struct FoundLogs {
@@ -82,14 +82,9 @@ impl Check<'_> {
         let (mode, database) = (RecoveryMode::PointInTime, self.database());
         let options = ReplayOptions { number, mode, known_end, from: None, later, database };
         let vfs = self.options.vfs.clone();
-        let (report, queued) = (&mut self.report, &mut self.queued);
         let end = log::replay(&*vfs, path, &options, &mut |record| {
-            let numbers = match record.kind {
-                RecordKind::Batch => check_batch(report, record.payload),
-                RecordKind::Ingest => check_ingest(report, record.payload, queued),
-                _ => return Ok(()),
-            };
-            let Some((first, last_in_record)) = numbers.map_err(|error| error.at_offset(record.offset))? else {
+            let numbers = self.check_record(&record);
+            let Some((first, last_in_record)) = numbers.map_err(|error| error.at_record(path, record.offset))? else {
                 return Ok(());
             };
             if first <= *last {
@@ -101,18 +96,39 @@ impl Check<'_> {
         })?;
         if let EndReason::Unfinished { .. } = end.reason {
             let (name, offset) = (path.display(), end.end_offset);
-            report
-                .notes
-                .push(format!("{name} ends at byte {offset} with a write that was cut off and never acknowledged"));
+            let what = format!("{name} ends at byte {offset} with a write that was cut off and never acknowledged");
+            self.report.notes.push(what);
         }
         Ok(())
+    }
+
+    /// Notes the ingest of a record. Returns the record's first and last number; `None` if it has none.
+    fn check_record(&mut self, record: &ReplayRecord<'_>) -> Result<Option<(SeqNo, SeqNo)>> {
+        let Some(record) = CommitRecord::decode(record.kind, record.payload)? else { return Ok(None) };
+        let numbers = record.numbers();
+        self.queued.extend(record.ingest);
+        match record.batch {
+            None => {}
+            Some(RecordedBatch::InRecord(batch)) => check_batch(&mut self.report, batch)?,
+            Some(RecordedBatch::InFile(large)) => self.check_large(&large)?,
+        }
+        Ok(numbers)
+    }
+
+    fn check_large(&mut self, large: &LargeBatchRecord) -> Result<()> {
+        if !large.is_needed(|family| self.recovered.flushed_through(family)) {
+            return Ok(()); // the file may be gone
+        }
+        let (vfs, dir, database) = (self.options.vfs.clone(), self.log_dir().to_owned(), self.database());
+        large.read(&*vfs, &dir, database, &mut |batch| check_batch(&mut self.report, batch)).map(drop)
     }
 
     fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
         let report = &mut self.report;
         let end = log::framed::replay(&mut reader, RecoveryMode::PointInTime, &mut |record| {
-            check_batch(report, &record.payload).map_err(|error| error.at_offset(record.offset)).map(drop)
+            let checked = BatchReader::new(&record.payload).and_then(|batch| check_batch(report, batch));
+            checked.map_err(|error| error.at_offset(record.offset))
         })?;
         match end {
             FramedEnd::Damaged { offset } => {
@@ -127,36 +143,13 @@ impl Check<'_> {
     }
 }
 
-/// As [`check_batch`], for an ingest and its batch. Notes the ingest.
-fn check_ingest(
-    report: &mut CheckReport,
-    payload: &[u8],
-    queued: &mut Vec<IngestRecord>,
-) -> Result<Option<(SeqNo, SeqNo)>> {
-    let (record, batch) = IngestRecord::decode(payload)?;
-    let (first, mut last) = (record.first, record.last());
-    queued.push(record);
-    if !batch.is_empty()
-        && let Some((first_in_batch, last_in_batch)) = check_batch(report, batch)?
-    {
-        if first_in_batch.0 != last.0 + 1 {
-            let what = format!("the batch beside an ingest starts with number {first_in_batch}, after {last}");
-            return Err(Error::corruption(what));
-        }
-        last = last_in_batch;
-    }
-    Ok(Some((first, last)))
-}
-
-/// Returns the batch's first and last sequence number; `None` if it is empty.
-fn check_batch(report: &mut CheckReport, payload: &[u8]) -> Result<Option<(SeqNo, SeqNo)>> {
-    let mut batch = BatchReader::new(payload)?;
-    let (first, count) = (batch.seq(), u64::from(batch.declared_count()));
+fn check_batch(report: &mut CheckReport, mut batch: BatchReader<'_>) -> Result<()> {
+    let count = u64::from(batch.declared_count());
     let found = batch.try_fold(0u64, |found, record| record.map(|_| found + 1))?;
     if found != count {
         return Err(Error::corruption(format!("a batch says that it has {count} changes, and has {found}")));
     }
     report.log_batches += 1;
     report.log_changes += found;
-    Ok(count.checked_sub(1).and_then(|rest| first.checked_add(rest)).map(|last| (first, last)))
+    Ok(())
 }

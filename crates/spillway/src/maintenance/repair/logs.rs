@@ -4,18 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
-use log::{DatabaseId, RecordKind, RecoveryMode, ReplayOptions, ReplayRecord};
+use log::{DatabaseId, RecoveryMode, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
 use crate::commit::batch::BatchReader;
 use crate::commit::entries_of;
-use crate::commit::large::LargeBatchRecord;
 use crate::open::log_owner;
 use crate::open::replay::row::{self, numbers_in};
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
+use crate::wal::record::{CommitRecord, RecordedBatch};
 
 /// Findings of all logs in the directory.
 #[derive(Default)]
@@ -127,39 +127,33 @@ impl LogSurvey {
         }
     }
 
+    /// Returns the record's first and last number.
     fn note(&mut self, record: &ReplayRecord<'_>) -> Result<Option<(SeqNo, SeqNo)>> {
-        match record.kind {
-            RecordKind::Batch => self.note_batch(record.payload),
-            RecordKind::LargeBatch => {
-                let large = LargeBatchRecord::decode(record.payload)?;
+        let Some(record) = CommitRecord::decode(record.kind, record.payload)? else { return Ok(None) };
+        let numbers = record.numbers();
+        match record.batch {
+            None => {}
+            Some(RecordedBatch::InRecord(batch)) => self.note_batch(batch),
+            Some(RecordedBatch::InFile(large)) => {
                 self.families.extend(&large.families);
                 self.merges.extend(large.families.iter().map(|family| (*family, large.last()))); // may include merges
-                Ok(Some((large.first, large.last())))
             }
-            RecordKind::Ingest => {
-                let (ingest, batch) = IngestRecord::decode(record.payload)?;
-                let (first, mut last) = (ingest.first, ingest.last());
-                if !batch.is_empty() {
-                    last = self.note_batch(batch)?.map_or(last, |(_, last)| last);
-                }
-                self.families.extend(ingest.families.iter().map(|share| share.family));
-                self.ingests.push(ingest);
-                Ok(Some((first, last)))
-            }
-            _ => Ok(None),
         }
+        if let Some(ingest) = record.ingest {
+            self.families.extend(ingest.families.iter().map(|share| share.family));
+            self.ingests.push(ingest);
+        }
+        Ok(numbers)
     }
 
-    fn note_batch(&mut self, payload: &[u8]) -> Result<Option<(SeqNo, SeqNo)>> {
-        let batch = BatchReader::new(payload)?;
-        let (first, count) = (batch.seq(), u64::from(batch.declared_count()));
+    fn note_batch(&mut self, batch: BatchReader<'_>) {
+        let first = batch.seq();
         for (family, entry) in entries_of(batch, first) {
             self.families.insert(family);
             if entry.kind == ValueKind::Merge {
                 self.merges.insert(family, entry.seq);
             }
         }
-        Ok(count.checked_sub(1).and_then(|rest| first.checked_add(rest)).map(|last| (first, last)))
     }
 
     /// A log cut off by a crash may hold writes past its recovered end. The next log reused their numbers.

@@ -6,9 +6,8 @@ use std::sync::Arc;
 use base::{Error, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
-use super::{LogReplay, check_count, seal};
+use super::{LogReplay, seal};
 use crate::commit::Given;
-use crate::commit::batch::BatchReader;
 use crate::commit::flushables::Joins;
 use crate::commit::overlap::Coverage;
 use crate::queue::ingest::QueuedIngest;
@@ -16,25 +15,21 @@ use crate::queue::ingest_record::{FamilyIngest, IngestRecord, IngestShape};
 use crate::version::recover::TablePaths;
 use crate::version::span::Span;
 
+/// An ingest's share in a family that lacks it.
+pub(super) struct WantedShare {
+    share: Arc<FamilyIngest>,
+    shape: IngestShape,
+    given: Given,
+}
+
 impl LogReplay<'_> {
-    /// Applies an ingest and the batch in its record.
+    /// The shares to queue, checked.
     ///
     /// # Errors
     /// `Corruption`: the record is malformed, or one of its tables is missing or has another size.
-    pub(super) fn apply_ingest(&mut self, payload: &[u8]) -> Result<()> {
-        let (record, batch) = IngestRecord::decode(payload)?;
+    pub(super) fn wanted_shares(&self, record: &IngestRecord) -> Result<Vec<WantedShare>> {
         let shape = record.shape();
-        let batch = if batch.is_empty() { None } else { Some(BatchReader::new(batch)?) };
-        let in_batch = batch.as_ref().map_or(0, |batch| u64::from(batch.declared_count()));
-        if batch.as_ref().is_some_and(|batch| batch.seq().0 != record.last().0 + 1) {
-            return Err(Error::corruption("the batch beside an ingest does not go on from its numbers"));
-        }
-        let last = SeqNo(record.last().0 + in_batch); // no overflow: the batch's reader checked it
-        self.follow(record.first, last)?;
-        // Even if the record is passed over, its numbers are not reused: a flush may have recorded them as flushed.
-        self.last_seq = self.last_seq.max(last);
         let given = Given { before: SeqNo(record.first.0 - 1), last: record.last(), log_end: 0 };
-        // Check everything before queuing anything: salvage passes over the whole record (D3).
         let mut wanted = Vec::with_capacity(record.families.len());
         for share in &record.families {
             let Some(family) = self.families.get(&share.family) else { continue };
@@ -42,26 +37,17 @@ impl LogReplay<'_> {
             if !family.has_linked(record.first, record.last()) {
                 check_bounds(&family.family.order().user, share)?;
                 check_tables(&*self.context.vfs, &TablePaths(vec![self.context.dir.clone()]), share)?;
-                wanted.push(share);
+                wanted.push(WantedShare { share: share.clone(), shape, given });
             }
         }
-        batch.as_ref().map_or(Ok(()), check_count)?;
-        for share in wanted {
-            self.queue_ingest(share, shape, &given)?;
-        }
-        match batch {
-            None => Ok(()),
-            Some(batch) => {
-                let first = batch.seq();
-                self.apply_batch(batch, first, None)
-            }
-        }
+        Ok(wanted)
     }
 
-    fn queue_ingest(&mut self, share: &Arc<FamilyIngest>, shape: IngestShape, given: &Given) -> Result<()> {
+    pub(super) fn queue_share(&mut self, wanted: &WantedShare) -> Result<()> {
+        let WantedShare { share, shape, given } = wanted;
         let Some(family) = self.families.get_mut(&share.family) else { return Ok(()) };
         let handle = family.family.clone();
-        let ingest = QueuedIngest::new(&handle, share.clone(), shape, 0);
+        let ingest = QueuedIngest::new(&handle, share.clone(), *shape, 0);
         ingest.set_numbers(given);
         // As at commit: an ingest goes under the memtable if they do not overlap, so many ingests do not seal a
         // memtable each.

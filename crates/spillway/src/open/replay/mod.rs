@@ -133,16 +133,6 @@ impl<'a> LogReplay<'a> {
         self.context.options.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords
     }
 
-    /// Applies a batch from a log. `rocksdb_log`: the log's number, if RocksDB wrote it.
-    fn apply(&mut self, payload: &[u8], rocksdb_log: Option<FileNumber>) -> Result<()> {
-        let batch = BatchReader::new(payload)?;
-        let (first, count) = (batch.seq(), batch.declared_count());
-        if rocksdb_log.is_none() && count > 0 {
-            self.follow(first, SeqNo(first.0.saturating_add(u64::from(count) - 1)))?;
-        }
-        self.apply_batch(batch, first, rocksdb_log)
-    }
-
     /// Notes the numbers of a record of ours. They must be above every earlier record's (C1).
     fn follow(&mut self, first: SeqNo, last: SeqNo) -> Result<()> {
         if first <= self.last_record {
@@ -153,13 +143,8 @@ impl<'a> LogReplay<'a> {
         Ok(())
     }
 
-    /// Applies a batch with numbers from `first`.
-    fn apply_batch(&mut self, batch: BatchReader<'_>, first: SeqNo, rocksdb_log: Option<FileNumber>) -> Result<()> {
-        check_count(&batch)?;
-        let count = u64::from(batch.declared_count());
-        if count > 0 {
-            self.last_seq = self.last_seq.max(SeqNo(first.0 + count - 1));
-        }
+    /// Inserts a checked batch with numbers from `first`. `rocksdb_log`: the log's number, if RocksDB wrote it.
+    fn insert_batch(&mut self, batch: BatchReader<'_>, first: SeqNo, rocksdb_log: Option<FileNumber>) -> Result<()> {
         for (family, entry) in entries_of(batch, first) {
             if self.is_wanted(family, entry.seq, rocksdb_log) {
                 self.insert(family, &entry)?;
@@ -332,6 +317,7 @@ mod tests {
     use crate::commit::options::WriteOptions;
     use crate::version::recover::recover;
     use crate::version::table_file::FileMeta;
+    use crate::wal::record::CommitRecord;
 
     #[test]
     fn numbers_do_not_end_where_a_table_tells_none() {
@@ -388,7 +374,8 @@ mod tests {
         let mut payload = batch.as_bytes().to_vec();
         payload[0] = 1; // the first number
         with_replay(WalRecoveryMode::PointInTime, |replay| {
-            replay.apply(&payload, None).unwrap();
+            let record = CommitRecord::decode(log::RecordKind::Batch, &payload).unwrap().unwrap();
+            replay.apply_commit(record).unwrap();
             let family = &replay.families[&FamilyId::DEFAULT];
             assert_eq!((family.mutable.memtable().entries(), replay.last_seq), (2, SeqNo(2)));
             replay.flush_everything(SeqNo(2)).unwrap();

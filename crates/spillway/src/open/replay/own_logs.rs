@@ -4,22 +4,22 @@ use std::path::{Path, PathBuf};
 
 use base::note;
 use base::options::WalRecoveryMode;
-use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::{
     DatabaseId, EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, RecordKind, RecoveryMode, ReplayOptions,
     ReplayRecord,
 };
 use vfs::Vfs;
 
+use super::ingests::WantedShare;
 use super::row::{self, FoundLog, FoundRow};
-use super::{LogReplay, recovery_mode};
+use super::{LogReplay, check_count, recovery_mode};
 use crate::commit::batch::BatchReader;
-use crate::commit::large::LargeBatchRecord;
-use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use crate::wal::logs::ReplayedLog;
+use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 
 /// The end of a replayed log.
 struct OwnEnd {
@@ -210,12 +210,12 @@ impl LogReplay<'_> {
     }
 
     fn apply_record(&mut self, record: &ReplayRecord<'_>) -> Result<()> {
-        match record.kind {
-            RecordKind::Batch => self.apply(record.payload, None),
-            RecordKind::LargeBatch => self.apply_large(record.payload),
-            RecordKind::Ingest => self.apply_ingest(record.payload),
-            RecordKind::Noop | RecordKind::End => Ok(()),
-            kind => Err(Error::unsupported(format!("the log holds a record of kind {kind:?}, which is not replayed"))),
+        match (CommitRecord::decode(record.kind, record.payload)?, record.kind) {
+            (Some(record), _) => self.apply_commit(record),
+            (None, RecordKind::Noop | RecordKind::End) => Ok(()),
+            (None, kind) => {
+                Err(Error::unsupported(format!("the log holds a record of kind {kind:?}, which is not replayed")))
+            }
         }
     }
 
@@ -231,35 +231,45 @@ impl LogReplay<'_> {
         }
     }
 
-    /// Applies a large batch: committed by a record of the log, stored in a file of its own.
-    fn apply_large(&mut self, payload: &[u8]) -> Result<()> {
-        let record = LargeBatchRecord::decode(payload)?;
-        let last = record.last();
-        self.follow(record.first, last)?;
-        self.last_seq = self.last_seq.max(last);
-        let flushed = |id: &FamilyId| self.families.get(id).is_none_or(|family| family.flushed_through >= last);
-        if record.families.iter().all(flushed) {
-            return Ok(()); // its file may be gone
+    /// Applies an ingest, then its batch. A large batch is read from its file.
+    ///
+    /// # Errors
+    /// `Corruption`: the record or the batch is malformed, or a file is missing, damaged or another one.
+    pub(super) fn apply_commit(&mut self, record: CommitRecord<'_>) -> Result<()> {
+        if let Some((first, last)) = record.numbers() {
+            self.follow(first, last)?;
+            // Even if the record is passed over, its numbers are not reused: a flush may have recorded them as flushed.
+            self.last_seq = self.last_seq.max(last);
         }
-        let path = self.path(FileType::LargeBatch, record.file);
-        let vfs = self.context.vfs.clone();
-        // Synced before its commit record was written: the whole file must exist.
-        let mode = RecoveryMode::AbsoluteConsistency;
-        let (number, database) = (record.file, self.database());
-        let options = ReplayOptions { number, mode, database, ..ReplayOptions::default() };
-        let mut batches = 0;
-        let end = log::replay(&*vfs, &path, &options, &mut |held| {
-            batches += 1;
-            let batch = BatchReader::new(held.payload)?;
-            if held.kind != RecordKind::Batch || batch.declared_count() != record.count || batches > 1 {
-                return Err(Error::corruption("the file does not hold the batch that the log commits").at_path(&path));
-            }
-            self.apply_batch(batch, record.first, None).map_err(|e| e.at_record(&path, held.offset))
-        })?;
-        if batches == 0 {
-            return Err(Error::corruption("the file of a large batch is empty").at_path(path));
+        // Check everything before applying anything: salvage passes over the whole record (D3).
+        let wanted = record.ingest.map(|ingest| self.wanted_shares(&ingest)).transpose()?.unwrap_or_default();
+        match record.batch {
+            None => self.queue_shares(&wanted),
+            Some(RecordedBatch::InRecord(batch)) => self.apply_above(&wanted, batch.seq(), batch),
+            Some(RecordedBatch::InFile(large)) => self.apply_large(&wanted, &large),
         }
-        self.note_replayed(FileType::LargeBatch, record.file, (end.end_offset, true))
+    }
+
+    fn queue_shares(&mut self, shares: &[WantedShare]) -> Result<()> {
+        shares.iter().try_for_each(|wanted| self.queue_share(wanted))
+    }
+
+    /// Applies a batch with numbers from `first`, above an ingest.
+    fn apply_above(&mut self, shares: &[WantedShare], first: SeqNo, batch: BatchReader<'_>) -> Result<()> {
+        check_count(&batch)?;
+        self.queue_shares(shares)?;
+        self.insert_batch(batch, first, None)
+    }
+
+    /// As [`apply_above`](Self::apply_above), for a batch in a file of its own.
+    fn apply_large(&mut self, shares: &[WantedShare], large: &LargeBatchRecord) -> Result<()> {
+        if !large.is_needed(|id| self.families.get(&id).map(|family| family.flushed_through)) {
+            return self.queue_shares(shares); // the file may be gone
+        }
+        let (vfs, dir, database) = (self.context.vfs.clone(), self.context.log_dir(), self.database());
+        let mut see = |batch: BatchReader<'_>| self.apply_above(shares, large.first, batch);
+        let end_offset = large.read(&*vfs, &dir, database, &mut see)?;
+        self.note_replayed(FileType::LargeBatch, large.file, (end_offset, true))
     }
 }
 
@@ -277,26 +287,13 @@ fn first_seq((vfs, dir): (&dyn Vfs, &Path), number: FileNumber) -> Option<SeqNo>
     let options = ReplayOptions { number, ..ReplayOptions::default() };
     // Stops at the first record. Damage shows in replay.
     let _ = log::replay(vfs, &path, &options, &mut |record| {
-        first = first_seq_of(&record)?;
+        first = CommitRecord::decode(record.kind, record.payload)?.and_then(|record| record.numbers()).map(|n| n.0);
         match first {
             Some(_) => Err(Error::closed("the first record was seen")),
             None => Ok(()),
         }
     });
     first
-}
-
-/// The first number of a record; `None` if it has no numbers.
-///
-/// # Errors
-/// `Corruption`: the record is malformed.
-fn first_seq_of(record: &ReplayRecord<'_>) -> Result<Option<SeqNo>> {
-    match record.kind {
-        RecordKind::Batch => Ok(Some(BatchReader::new(record.payload)?.seq())),
-        RecordKind::LargeBatch => Ok(Some(LargeBatchRecord::decode(record.payload)?.first)),
-        RecordKind::Ingest => Ok(Some(IngestRecord::decode(record.payload)?.0.first)),
-        _ => Ok(None),
-    }
 }
 
 /// Whether a log of ours may hold records. An unreadable log counts as having some.

@@ -8,7 +8,7 @@ use base::{Error, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
 use vfs::IoClass;
 
-use super::{LogReplay, recovery_mode, row};
+use super::{LogReplay, check_count, recovery_mode, row};
 use crate::commit::batch::BatchReader;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
@@ -97,8 +97,7 @@ impl LogReplay<'_> {
                 left_out += 1;
                 return Ok(());
             }
-            let applied = self.apply(&record.payload, Some(number));
-            applied.map_err(|e| e.at_record(&path, record.offset))
+            self.apply_rocksdb_batch(batch, number).map_err(|e| e.at_record(&path, record.offset))
         })?;
         if left_out > 0 {
             note::warn!(log = number.0, batches = left_out, "left out what follows a damaged log");
@@ -109,6 +108,15 @@ impl LogReplay<'_> {
             progress.broken_in.get_or_insert(number);
         }
         Ok(())
+    }
+
+    fn apply_rocksdb_batch(&mut self, batch: BatchReader<'_>, log: FileNumber) -> Result<()> {
+        check_count(&batch)?;
+        let (first, count) = (batch.seq(), u64::from(batch.declared_count()));
+        if count > 0 {
+            self.last_seq = self.last_seq.max(SeqNo(first.0 + count - 1));
+        }
+        self.insert_batch(batch, first, Some(log))
     }
 
     /// Refuses a family with tables of writes after the break: it would be ahead of the other families.
