@@ -258,16 +258,11 @@ fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes:
     Ok(())
 }
 
-/// The next flush of a queue during recovery.
-fn plan_of(family: &FamilyState) -> Option<FlushPlan> {
-    let small = SmallIngests::Link; // their tables are there
-    FlushPlan::new(family, next_to_flush(&family.queue, small), small)
-}
-
 /// Flushes the queue into tables. The MANIFEST at the end of recovery is the first to name them. A crash before it
 /// leaves orphans, and the logs unchanged.
 fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
-    while let Some(plan) = plan_of(family) {
+    let small = SmallIngests::Link; // their tables are there
+    while let Some(plan) = FlushPlan::new(family, next_to_flush(&family.queue, small), small) {
         let through = plan.through;
         if family.mutable.is_unused() {
             family.mutable.advance_empty_to(through);
