@@ -25,9 +25,9 @@ impl TableFormat {
     /// Errors of reading.
     pub fn of(file: &dyn RandomFile, file_bytes: u64, class: IoClass) -> Result<TableFormat> {
         Ok(match magic_of(file, file_bytes, class)? {
-            Some(converted::MAGIC) => TableFormat::Converted,
-            Some(fast::MAGIC) => TableFormat::Fast,
-            Some(zip::MAGIC) => TableFormat::Zip,
+            Some(magic) if magic == converted::FORMAT.magic => TableFormat::Converted,
+            Some(magic) if magic == fast::FORMAT.magic => TableFormat::Fast,
+            Some(magic) if magic == zip::FORMAT.magic => TableFormat::Zip,
             _ => TableFormat::BlockBased,
         })
     }

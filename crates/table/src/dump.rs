@@ -9,7 +9,7 @@ use vfs::IoClass;
 
 use memtable::image::Header;
 
-use crate::converted::FORMAT_VERSION;
+use crate::converted::FORMAT;
 use crate::reader::Fetch;
 use crate::{AnyTable, BlockBasedTable, ConvertedTable, FastTable, Table, TableReadOptions, ZipTable};
 
@@ -69,7 +69,7 @@ fn layout(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) {
 fn image_layout(table: &ConvertedTable, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
     let header = Header::read(table.image())?;
     let lines = vec![
-        format!("format version: {FORMAT_VERSION}, a converted memtable"),
+        format!("format version: {}, {}", FORMAT.version, FORMAT.name),
         format!("representation: {}", header.representation),
         format!("order: {}", header.order),
         format!("image: 0+{}", table.image().len()),
@@ -126,8 +126,9 @@ fn properties(table: &dyn Table, line: &mut dyn FnMut(&str) -> bool) {
 
 fn index(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
     let fetch = Fetch { verify_checksums: true, ask_cache: true, fill_cache: false, class: IoClass::Other };
-    table.for_each_index_entry(fetch, |slot, is_user_key| {
-        let separator = if is_user_key { readable(slot.separator) } else { readable_internal(slot.separator) };
+    table.for_each_index_entry(fetch, |block, slot| {
+        let separator =
+            if block.has_user_keys() { readable(slot.separator) } else { readable_internal(slot.separator) };
         let mut text = format!("{}+{} {separator}", slot.handle.offset, slot.handle.size);
         if !slot.first_key.is_empty() {
             let _ = write!(text, " from {}", readable_internal(slot.first_key));

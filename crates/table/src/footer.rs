@@ -5,10 +5,9 @@ use base::checksum::ChecksumKind;
 use base::coding::{Reader, put_u32, put_u64};
 use base::{Error, Result};
 
-use crate::converted::MAGIC as CONVERTED_MAGIC;
-use crate::fast::MAGIC as FAST_MAGIC;
 use crate::handle::{BLOCK_TRAILER_BYTES, BlockHandle};
-use crate::zip::MAGIC as ZIP_MAGIC;
+use crate::private::Format;
+use crate::{converted, fast, zip};
 
 pub const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
 /// LevelDB's magic, kept by format versions 0 and 1's oldest files.
@@ -140,14 +139,15 @@ fn context_modifier(base: u32, offset: u64) -> u32 {
 }
 
 fn check_magic(magic: u64) -> Result<()> {
+    let private = [converted::FORMAT, fast::FORMAT, zip::FORMAT].into_iter().find(|format| format.magic == magic);
+    if let Some(Format { name, .. }) = private {
+        return Err(Error::unsupported(format!("{name}, not a block-based table")));
+    }
     match magic {
         MAGIC => Ok(()),
         LEGACY_MAGIC => {
             Err(Error::unsupported("table of format version 0 (LevelDB's); rewrite it with RocksDB 7 or 8"))
         }
-        CONVERTED_MAGIC => Err(Error::unsupported("a converted memtable, not a block-based table")),
-        FAST_MAGIC => Err(Error::unsupported("a fast table, not a block-based one")),
-        ZIP_MAGIC => Err(Error::unsupported("a zip table, not a block-based one")),
         _ if PLAIN_MAGICS.contains(&magic) => Err(Error::unsupported("plain table; only block-based tables are read")),
         _ => Err(Error::corruption(format!("bad table magic {magic:#018x}"))),
     }

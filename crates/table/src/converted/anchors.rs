@@ -3,6 +3,7 @@
 use base::key::user_key;
 
 use super::ConvertedTable;
+use crate::cut_points::CutPoints;
 
 /// Anchors kept, about: parts of a table cut at them differ by a two-hundredth of it.
 const ANCHORS_MAX: u64 = 256;
@@ -38,15 +39,9 @@ impl ConvertedTable {
     /// At most `max` of the anchors, at even distances.
     pub(super) fn cut_points(&self, max: usize) -> Vec<(Vec<u8>, u64)> {
         let anchors = self.anchors.get_or_init(|| self.walk_for_anchors());
-        let distance = (self.image_bytes / (max as u64).max(1)).max(1);
-        let mut points: Vec<(Vec<u8>, u64)> = Vec::new();
-        for Anchor { key, end } in anchors {
-            let due = points.last().map_or(0, |point| point.1).saturating_add(distance);
-            if points.len() < max && *end >= due {
-                points.push((key.clone(), *end));
-            }
-        }
-        points
+        let mut points = CutPoints::new(&self.order.user, self.image_bytes, max);
+        anchors.iter().for_each(|Anchor { key, end }| points.offer(key, *end));
+        points.finish()
     }
 
     /// Walks all entries; done once per open table.

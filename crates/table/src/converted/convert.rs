@@ -3,16 +3,16 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::coding::put_u32;
 use base::key::TRAILER_BYTES;
 use base::{Error, InternalOrder, Result, SeqNo};
 use memtable::Memtable;
 use memtable::image::SealedImage;
 use vfs::{AppendFile, IoClass};
 
-use super::footer::{EXTENT_BYTES, Footer, PROPERTIES_MAX_BYTES};
+use super::footer::{FORMAT, Footer};
 use super::{LEAVES_VALUES, no_image, point_bounds};
-use crate::{Properties, TableOrigin, TableSummary, extents};
+use crate::private::{ExtentSums, encode_tail};
+use crate::{Properties, TableOrigin, TableSummary};
 
 /// The tail begins at a page boundary, so writing it rewrites no page of the image.
 const PAGE_BYTES: u64 = 4096;
@@ -111,9 +111,9 @@ fn append(
     if !lies_here && !file.is_empty() {
         return Err(Error::invalid_argument("neither an empty file nor the one that the memtable lies in"));
     }
-    let mut tail = Vec::new();
-    for extent in image.bytes.chunks(EXTENT_BYTES) {
-        put_u32(&mut tail, extents::checksum(extent));
+    let mut sums = ExtentSums::new(FORMAT.extent_bytes);
+    for extent in image.bytes.chunks(FORMAT.extent_bytes) {
+        sums.add(extent);
         if !lies_here {
             file.append(extent, config.class)?;
         }
@@ -122,18 +122,12 @@ fn append(
     if let Some(zeros) = ZEROS.get(..padding as usize).filter(|zeros| !zeros.is_empty()) {
         file.append(zeros, config.class)?;
     }
-    let properties = properties.encode();
-    if properties.len() as u64 > PROPERTIES_MAX_BYTES {
-        return Err(Error::invalid_argument(format!("properties of {} bytes", properties.len())));
-    }
-    tail.extend_from_slice(&properties);
-    let footer = Footer::new(image.bytes.len() as u64, file.len(), properties.len() as u64);
-    let encoded = footer.encode(&tail);
-    tail.extend_from_slice(&encoded);
-    file.append(&tail, config.class)?;
+    let (image_bytes, checksums_at) = (image.bytes.len() as u64, file.len());
+    let footer = |properties_bytes| Footer { image_bytes, checksums_at, properties_bytes };
+    file.append(&encode_tail(sums.finish(), properties, footer)?, config.class)?;
     if config.sync {
         // Also writes back stores through a mapping of the file.
         file.sync(config.class)?;
     }
-    Ok(footer.file_bytes)
+    Ok(file.len())
 }

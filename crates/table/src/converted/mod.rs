@@ -10,7 +10,6 @@ mod anchors;
 mod convert;
 mod footer;
 mod open;
-mod tail;
 mod verify;
 
 use std::path::{Path, PathBuf};
@@ -24,7 +23,7 @@ use memtable::Memtable;
 use vfs::RandomFile;
 
 pub use self::convert::{ConvertConfig, convert};
-pub(crate) use self::footer::{FORMAT_VERSION, MAGIC};
+pub(crate) use self::footer::FORMAT;
 
 use self::anchors::Anchor;
 use crate::values::{Following, FollowingCursor, ValuesOfFile};

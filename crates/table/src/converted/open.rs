@@ -3,12 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use base::{Error, Result};
+use base::Result;
 use memtable::image::{Expected, Report, reopen};
 use vfs::{RandomFile, ReadMapping};
 
-use super::tail::Tail;
+use super::footer::Footer;
 use super::{ConvertedTable, Parts};
+use crate::private::{Tail, check_size, part_of};
+use crate::verify::compare_counts;
 use crate::{Properties, TableContext};
 
 impl ConvertedTable {
@@ -38,21 +40,20 @@ impl ConvertedTable {
         context: &TableContext,
     ) -> Result<ConvertedTable> {
         let whole = (*mapping).as_ref();
-        if whole.len() as u64 != file_bytes {
-            return Err(Error::corruption(format!("the file has {} bytes instead of {file_bytes}", whole.len())));
-        }
+        check_size(whole.len() as u64, file_bytes)?;
         let read = |at: u64, len: usize| part_of(whole, at, len);
-        let tail = Tail::read(file_bytes, read)?;
-        tail.check_image(path, read)?;
+        let tail = Tail::<Footer, _>::read(file_bytes, read)?;
+        tail.check_extents(read)?;
+        let Tail { footer: Footer { image_bytes, .. }, properties, .. } = tail;
         let expected = Expected { representation: None, order: context.order.user.clone() };
-        let image_bytes = tail.footer.image_bytes;
-        let reopened = reopen(mapping, image_bytes, &expected)?;
-        check_counts(&tail.properties, &reopened.report)?;
+        // The image begins the file.
+        let reopened = reopen(mapping, image_bytes, &expected).map_err(|e| e.at_offset(0))?;
+        check_counts(&properties, &reopened.report).map_err(|e| e.at_offset(0))?;
         let parts = Parts {
             file,
             path: path.to_owned(),
             file_bytes,
-            properties: tail.properties,
+            properties,
             order: context.order.clone(),
             values: context.values.clone(),
         };
@@ -60,25 +61,16 @@ impl ConvertedTable {
     }
 }
 
-fn part_of(whole: &[u8], at: u64, len: usize) -> Result<&[u8]> {
-    let start = usize::try_from(at).ok();
-    let part = start.and_then(|start| whole.get(start..start.checked_add(len)?));
-    part.ok_or_else(|| Error::corruption(format!("the file ends before byte {at} and {len} more")))
-}
-
 /// # Errors
 /// `Corruption`: the properties do not match the image.
 pub(super) fn check_counts(properties: &Properties, report: &Report) -> Result<()> {
-    let pairs = [
-        ("entries", report.entries, properties.entries),
-        ("deletions", report.deletions, properties.deletions),
-        ("merge operands", report.merge_operands, properties.merge_operands),
-        ("range deletions", report.range_deletions, properties.range_deletions),
-    ];
-    for (what, counted, stored) in pairs {
-        if counted != stored {
-            return Err(Error::corruption(format!("the image has {counted} {what}, its properties say {stored}")));
-        }
-    }
-    Ok(())
+    compare_counts(
+        "the image",
+        &[
+            ("entries", report.entries, properties.entries),
+            ("deletions", report.deletions, properties.deletions),
+            ("merge operands", report.merge_operands, properties.merge_operands),
+            ("range deletions", report.range_deletions, properties.range_deletions),
+        ],
+    )
 }

@@ -5,21 +5,19 @@ use memtable::image::{Expected, check};
 use vfs::IoClass;
 
 use super::ConvertedTable;
+use super::footer::Footer;
 use super::open::check_counts;
-use super::tail::Tail;
+use crate::private::{Tail, check_size};
 use crate::values::FollowingCursor;
 
 impl ConvertedTable {
     pub(super) fn verify_file(&self) -> Result<()> {
-        let actual = self.file.len()?;
-        if actual != self.file_bytes {
-            return Err(Error::corruption(format!("the file has {actual} bytes instead of {}", self.file_bytes)));
-        }
-        let tail = Tail::read(self.file_bytes, |at, len| self.read(at, len))?;
+        check_size(self.file.len()?, self.file_bytes)?;
+        let tail = Tail::<Footer, _>::read(self.file_bytes, |at, len| self.read(at, len))?;
         if tail.footer.image_bytes != self.image_bytes || tail.properties != self.properties {
             return Err(Error::corruption("the file has another table than the one that is open"));
         }
-        tail.check_image(&self.path, |at, len| self.read(at, len))?;
+        tail.check_extents(|at, len| self.read(at, len))?;
         // The image in memory has the same bytes: it is mapped from the file, or the checksums were made of it.
         let expected = Expected { representation: None, order: self.order.user.clone() };
         check_counts(&self.properties, &check(self.image(), &expected)?)

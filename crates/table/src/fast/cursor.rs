@@ -85,28 +85,28 @@ impl FastCursor {
 
     /// The current group; its checksums were compared when it was entered.
     fn group(&self) -> Option<Group<'_>> {
-        Group::parse(self.table.bytes().get(self.group.clone())?, self.table.heads)
+        Group::parse(self.table.file.bytes().get(self.group.clone())?, self.table.heads)
     }
 
     /// Moves to entry `nth` of the group, at offset `start` of the file. False if it is malformed.
     #[inline]
     fn stand(&mut self, nth: usize, start: usize) -> bool {
-        let bytes = self.table.bytes().get(..self.group.end).unwrap_or_default();
+        let bytes = self.table.file.bytes().get(..self.group.end).unwrap_or_default();
         let Some(Entry { key, value_range: (value, end), .. }) = Entry::parse(bytes, start) else { return false };
         let key = value - key.len()..value;
         (self.nth, self.key, self.value) = (nth, key, value..end);
-        if self.table.global().0.is_some() {
+        if self.table.file.global.0.is_some() {
             self.patch();
         }
         true
     }
 
     fn patch(&mut self) {
-        let stored = self.table.bytes().get(self.key.clone()).unwrap_or_default();
+        let stored = self.table.file.bytes().get(self.key.clone()).unwrap_or_default();
         if let Some((user_key, trailer)) = key::split(stored) {
             self.patched.clear();
             self.patched.extend_from_slice(user_key);
-            self.patched.extend_from_slice(&self.table.global().trailer(trailer).to_le_bytes());
+            self.patched.extend_from_slice(&self.table.file.global.trailer(trailer).to_le_bytes());
         }
     }
 
@@ -122,7 +122,7 @@ impl FastCursor {
     /// Moves to the first entry of the next group.
     fn next_group(&mut self) -> Result<bool> {
         let at = self.group.end;
-        if at >= self.table.footer.data_bytes as usize {
+        if at >= self.table.file.footer.data_bytes as usize {
             return Ok(false);
         }
         self.enter(at)?;
@@ -166,7 +166,7 @@ impl FastCursor {
             Err(side) => return Ok(if side.is_lt() { 0 } else { group.len() }),
         };
         let is_before = |nth| {
-            let ordering = table.global().compare(&table.order, group.entry(nth)?.key, target);
+            let ordering = table.file.global.compare(&table.file.order, group.entry(nth)?.key, target);
             Some(ordering.is_lt() || (or_equal && ordering.is_eq()))
         };
         rank(group.heads(), group.len(), table.heads.head(rest), is_before).ok_or_else(damaged)
@@ -204,7 +204,7 @@ impl Cursor for FastCursor {
 
     fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
         self.moved(|cursor| {
-            let allowed = !cursor.by_prefix || cursor.table.reading(cursor.verify).filter_allows_prefix(target)?;
+            let allowed = !cursor.by_prefix || cursor.table.file.may_hold_prefix(target, cursor.verify)?;
             if allowed { cursor.find(target) } else { Ok(false) }
         })
     }
@@ -236,15 +236,15 @@ impl Cursor for FastCursor {
 
     #[inline]
     fn key(&self) -> &[u8] {
-        if self.table.global().0.is_some() {
+        if self.table.file.global.0.is_some() {
             return &self.patched;
         }
-        self.table.bytes().get(self.key.clone()).unwrap_or_default()
+        self.table.file.bytes().get(self.key.clone()).unwrap_or_default()
     }
 
     #[inline]
     fn value(&self) -> &[u8] {
-        self.table.bytes().get(self.value.clone()).unwrap_or_default()
+        self.table.file.bytes().get(self.value.clone()).unwrap_or_default()
     }
 
     fn status(&self) -> Result<()> {

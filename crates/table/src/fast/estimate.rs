@@ -5,6 +5,7 @@ use base::key::user_key;
 
 use super::node::Node;
 use super::reading::Reading;
+use crate::cut_points::CutPoints;
 
 impl<'a> Reading<'a> {
     /// Offset of the group for `internal_key`; the end of the groups if the key is past the last one.
@@ -17,27 +18,22 @@ impl<'a> Reading<'a> {
         let last = group.len().checked_sub(1).and_then(|last| group.entry(last));
         let last = last.ok_or_else(|| self.damaged("an entry", at))?;
         let is_past_all = at + group.bytes() == self.data.len()
-            && self.table.global().compare(&self.table.order, last.key, internal_key).is_lt();
+            && self.table.file.global.compare(&self.table.file.order, last.key, internal_key).is_lt();
         Ok(if is_past_all { self.data.len() } else { at } as u64)
     }
 
     /// At most `max` separators of groups at even distances in the file, each with the end of the groups before it.
     pub(super) fn cut_points(&self, max: usize) -> Result<Vec<(Vec<u8>, u64)>> {
-        let mut points: Vec<(Vec<u8>, u64)> = Vec::new();
-        let distance = (self.data.len() as u64 / (max as u64).max(1)).max(1);
+        let mut points = CutPoints::new(&self.table.file.order.user, self.data.len() as u64, max);
         self.for_each_node(|_, node| {
             for nth in (1..node.children()).filter(|_| node.level() == 1) {
-                let (Some(separator), Some(end)) = (node.separator(nth - 1), node.child(nth)) else { continue };
-                let due = points.last().map_or(0, |point| point.1).saturating_add(distance);
-                let key = user_key(separator);
-                let repeats = points.last().is_some_and(|point| self.table.order.user.compare(&point.0, key).is_ge());
-                if points.len() < max && end >= due && !repeats {
-                    points.push((key.to_vec(), end));
+                if let (Some(separator), Some(end)) = (node.separator(nth - 1), node.child(nth)) {
+                    points.offer(user_key(separator), end);
                 }
             }
             Ok(())
         })?;
-        Ok(points)
+        Ok(points.finish())
     }
 
     /// Passes all nodes to `visit` with their offsets among the nodes, children before parents.

@@ -7,7 +7,6 @@ use base::{LookupKey, ParsedKey, Result, SeqNo, ValueKind, key};
 
 use super::group::Group;
 use super::reading::Reading;
-use crate::filter::FilterReader;
 use crate::reader::unknown_kind;
 use crate::{TableValue, Visit};
 
@@ -27,7 +26,7 @@ struct Probe {
 
 impl<'a> Reading<'a> {
     pub(super) fn get(&self, key: &LookupKey, visit: Visit<'_>) -> Result<()> {
-        if self.is_empty() || !self.filter_allows(key)? {
+        if self.is_empty() || !self.table.file.may_hold_key(key, self.verify)? {
             return Ok(());
         }
         let at = self.group_for(key.internal())?;
@@ -46,10 +45,10 @@ impl<'a> Reading<'a> {
             let mut probes = [Probe::default(); BATCH];
             let mut count = 0;
             for (nth, key) in batch.iter().enumerate() {
-                if self.filter_allows(key)?
+                if self.table.file.may_hold_key(key, self.verify)?
                     && let Some(probe) = probes.get_mut(count)
                 {
-                    *probe = Probe { nth, at: self.table.footer.root as usize, entry: 0 };
+                    *probe = Probe { nth, at: self.table.file.footer.root as usize, entry: 0 };
                     count += 1;
                 }
             }
@@ -69,10 +68,11 @@ impl<'a> Reading<'a> {
     /// overlap.
     fn probe_all(&self, keys: &[&LookupKey], probes: &mut [Probe]) -> Result<()> {
         let target = |probe: &Probe| keys.get(probe.nth).map_or(&[][..], |key| key.internal());
-        for level in (1..=self.table.footer.levels).rev() {
+        for level in (1..=self.table.file.footer.levels).rev() {
             for probe in probes.iter_mut() {
                 let target = target(probe);
-                let choose = |node: &super::node::Node<'a>| node.child_for(target, self.heads(), &self.table.order);
+                let choose =
+                    |node: &super::node::Node<'a>| node.child_for(target, self.heads(), &self.table.file.order);
                 probe.at = self.child(probe.at, level, choose)?;
             }
         }
@@ -97,7 +97,7 @@ impl<'a> Reading<'a> {
 
     /// Passes the visible entries of `key` to `visit`, from the group at `at` on; they may span groups.
     fn show(&self, mut at: usize, mut group: Group<'a>, key: &LookupKey, visit: Visit<'_>) -> Result<()> {
-        let table = self.table;
+        let file = &self.table.file;
         let Some((user_key, newest)) = key::split(key.internal()) else { return Ok(()) };
         let mut nth = self.first_by_head(&group, user_key);
         let mut awaits_first = true;
@@ -107,9 +107,9 @@ impl<'a> Reading<'a> {
             while nth < group.len() {
                 let entry = group.entry(nth).ok_or_else(|| self.damaged("an entry", at))?;
                 let (stored, trailer) = key::split(entry.key).unwrap_or_default();
-                let trailer = table.global().trailer(trailer);
+                let trailer = file.global.trailer(trailer);
                 nth += 1;
-                goes_on = match table.order.user.compare(stored, user_key) {
+                goes_on = match file.order.user.compare(stored, user_key) {
                     Ordering::Less => false,
                     Ordering::Equal => true,
                     Ordering::Greater => return Ok(()),
@@ -118,12 +118,12 @@ impl<'a> Reading<'a> {
                     continue;
                 }
                 let Some(parsed) = ParsedKey::parse(entry.key) else {
-                    return Err(unknown_kind(entry.key).at_path(&table.path).at_offset(at as u64));
+                    return Err(file.damaged(unknown_kind(entry.key), at));
                 };
-                if std::mem::take(&mut awaits_first) && table.filter.as_ref().is_some_and(|f| f.by_whole_keys()) {
-                    tick(&table.statistics, Ticker::BloomFilterFullTruePositive, 1);
+                if std::mem::take(&mut awaits_first) && file.filters_whole_keys() {
+                    tick(&file.statistics, Ticker::BloomFilterFullTruePositive, 1);
                 }
-                let value = TableValue::of_whole(entry.value, table, || at + entry.value_range.0);
+                let value = TableValue::of_whole(entry.value, file, || at + entry.value_range.0);
                 if !visit(SeqNo(trailer >> 8), parsed.kind, value) {
                     return Ok(());
                 }
@@ -135,25 +135,5 @@ impl<'a> Reading<'a> {
             group = self.group(at)?;
             nth = 0;
         }
-    }
-
-    #[inline]
-    fn filter_allows(&self, key: &LookupKey) -> Result<bool> {
-        let Some(question) = &self.table.filter else { return Ok(true) };
-        let ask = |part: &[u8]| self.filter().map(|filter| filter.may_match(part));
-        question.may_hold_key(key.user_key(), &self.table.order.user, &self.table.statistics, ask)
-    }
-
-    /// False if no key at or after `target` has its prefix.
-    pub(super) fn filter_allows_prefix(&self, target: &[u8]) -> Result<bool> {
-        let Some(question) = &self.table.filter else { return Ok(true) };
-        let ask = |part: &[u8]| self.filter().map(|filter| filter.may_match(part));
-        question.may_hold_prefix(key::user_key(target), &self.table.order.user, &self.table.statistics, ask)
-    }
-
-    pub(super) fn filter(&self) -> Result<FilterReader<&'a [u8]>> {
-        let (start, end) = (self.table.footer.filter_at() as usize, self.table.footer.tombstones_at() as usize);
-        self.check(start, end - start)?;
-        Ok(FilterReader::new(self.table.bytes().get(start..end).unwrap_or_default()))
     }
 }

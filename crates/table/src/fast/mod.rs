@@ -16,76 +16,67 @@ mod footer;
 mod group;
 mod heads;
 mod node;
-mod open;
 mod reading;
 mod show;
 mod verify;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use base::metrics::Statistics;
-use base::pinned::BytesOwner;
 use base::tombstone::FragmentedTombstones;
-use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
+use base::{Cursor, Error, LookupKey, Result, SeqNo, ValueKind};
 use vfs::ReadMapping;
 
 pub use self::builder::FastTableBuilder;
-pub(crate) use self::footer::MAGIC;
+pub(crate) use self::footer::FORMAT;
 
 use self::cursor::FastCursor;
 use self::footer::Footer;
 use self::heads::Heads;
-use crate::block::GlobalSeq;
-use crate::extents::CheckedExtents;
-use crate::filter::FilterQuestion;
-use crate::{Properties, ShareBytes, Table, TableReadOptions, TableValue, Visit, tombstones};
+use crate::private::{Footer as _, MappedTable};
+use crate::{Properties, Table, TableContext, TableReadOptions, TableValue, Visit};
 
 /// An open fast table.
 pub struct FastTable {
-    mapping: Arc<dyn ReadMapping>,
-    path: PathBuf,
-    footer: Footer,
-    order: InternalOrder,
+    file: MappedTable<Footer>,
     heads: Heads,
-    global: GlobalSeq,
-    properties: Properties,
-    /// `None` if the table has no filter.
-    filter: Option<FilterQuestion>,
-    tombstones: Option<Arc<FragmentedTombstones>>,
-    extents: CheckedExtents,
-    statistics: Option<Arc<Statistics>>,
 }
 
 impl FastTable {
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The whole file.
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        (*self.mapping).as_ref()
-    }
-
-    /// Compares the checksums of all extents in `start..end`, once per extent.
+    /// Opens the table in `mapping`. `file_bytes` is the expected size. The file must not be written while the table is
+    /// open.
+    ///
+    /// Takes time in proportion to the tail, an eight-thousandth of the file, and to the range tombstones.
     ///
     /// # Errors
-    /// `Corruption`.
-    #[inline]
-    fn check_extents(&self, start: usize, end: usize) -> Result<()> {
-        self.extents.check(self.bytes(), start..end).map_err(|e| e.at_path(&self.path))
+    /// `Corruption`: damage, or a size other than `file_bytes`. `Unsupported`: a newer format. `InvalidArgument`: the
+    /// key order differs from the order of `context`.
+    pub fn open(
+        mapping: Arc<dyn ReadMapping>,
+        path: &Path,
+        file_bytes: u64,
+        context: &TableContext,
+    ) -> Result<Arc<FastTable>> {
+        let file = MappedTable::open(mapping, path, file_bytes, context);
+        file.and_then(Self::with).map_err(|e| e.at_path(path)).map(Arc::new)
+    }
+
+    fn with(file: MappedTable<Footer>) -> Result<FastTable> {
+        let (heads, stored) = (Heads::of(&file.order.user), file.footer.heads);
+        if stored != heads.number() {
+            let error = Error::corruption(format!("heads of kind {stored}, where the order has others"));
+            return Err(error.at_offset(file.footer.footer_at()));
+        }
+        Ok(FastTable { file, heads })
+    }
+
+    pub fn path(&self) -> &Path {
+        self.file.path()
     }
 
     #[cold]
     fn damaged(&self, what: &str, at: usize) -> Error {
-        Error::corruption(format!("{what} is malformed")).at_path(&self.path).at_offset(at as u64)
-    }
-}
-
-impl ShareBytes for FastTable {
-    fn share(&self) -> BytesOwner {
-        self.mapping.clone()
+        self.file.damaged(Error::corruption(format!("{what} is malformed")), at)
     }
 }
 
@@ -108,11 +99,11 @@ impl Table for FastTable {
     }
 
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
-        self.tombstones.clone()
+        self.file.tombstones.clone()
     }
 
     fn properties(&self) -> &Properties {
-        &self.properties
+        &self.file.properties
     }
 
     fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64> {
@@ -124,11 +115,10 @@ impl Table for FastTable {
     }
 
     fn verify(&self) -> Result<()> {
-        self.verify_file().map_err(|e| e.at_path(&self.path))
+        self.verify_file().map_err(|e| e.at_path(self.path()))
     }
 
     fn memory_bytes(&self) -> usize {
-        let tombstones = self.tombstones.as_deref().map_or(0, tombstones::memory_bytes);
-        size_of::<Self>() + self.extents.memory_bytes() + tombstones
+        size_of::<Self>() + self.file.memory_bytes()
     }
 }

@@ -15,15 +15,16 @@ pub(super) struct Reading<'a> {
     pub(super) data: &'a [u8],
     pub(super) nodes: &'a [u8],
     /// Compare checksums, once per extent.
-    verify: bool,
+    pub(super) verify: bool,
 }
 
 impl FastTable {
     #[inline]
     pub(super) fn reading(&self, verify: bool) -> Reading<'_> {
-        let parts = self.bytes().split_at_checked(self.footer.data_bytes as usize);
+        let (bytes, footer) = (self.file.bytes(), &self.file.footer);
+        let parts = bytes.split_at_checked(footer.data_bytes as usize);
         let (data, rest) = parts.unwrap_or_default();
-        let nodes = rest.get(..self.footer.nodes_bytes as usize).unwrap_or_default();
+        let nodes = rest.get(..footer.nodes_bytes as usize).unwrap_or_default();
         Reading { table: self, data, nodes, verify }
     }
 }
@@ -71,14 +72,14 @@ impl<'a> Reading<'a> {
 
     #[inline(always)]
     pub(super) fn check(&self, at: usize, len: usize) -> Result<()> {
-        if self.verify { self.table.check_extents(at, at + len) } else { Ok(()) }
+        if self.verify { self.table.file.check(at..at + len) } else { Ok(()) }
     }
 
     /// Offset of the group reached by `choose`. The table must not be empty.
     #[inline]
     pub(super) fn descend(&self, choose: impl Fn(&Node<'a>) -> Option<usize>) -> Result<usize> {
-        let mut at = self.table.footer.root as usize;
-        for level in (1..=self.table.footer.levels).rev() {
+        let mut at = self.table.file.footer.root as usize;
+        for level in (1..=self.table.file.footer.levels).rev() {
             at = self.child(at, level, &choose)?;
         }
         Ok(at)
@@ -94,6 +95,6 @@ impl<'a> Reading<'a> {
     /// Offset of the group for internal key `target`.
     #[inline]
     pub(super) fn group_for(&self, target: &[u8]) -> Result<usize> {
-        self.descend(|node| node.child_for(target, self.heads(), &self.table.order))
+        self.descend(|node| node.child_for(target, self.heads(), &self.table.file.order))
     }
 }

@@ -3,26 +3,13 @@
 use base::Result;
 
 use super::FastTable;
-use super::footer::{EXTENT_BYTES, FORMAT_VERSION};
 
 impl FastTable {
     /// The footer, line by line.
     pub(crate) fn layout(&self) -> Vec<String> {
-        let footer = &self.footer;
-        let parts = [
-            ("groups", 0, footer.data_bytes),
-            ("nodes", footer.nodes_at(), footer.nodes_bytes),
-            ("filter", footer.filter_at(), footer.filter_bytes),
-            ("range tombstones", footer.tombstones_at(), footer.tombstones_bytes),
-            ("properties", footer.properties_at(), footer.properties_bytes),
-        ];
-        let mut lines = vec![
-            format!("format version: {FORMAT_VERSION}, a fast table"),
-            format!("checksum: crc32c of {EXTENT_BYTES} bytes each"),
-            format!("levels of nodes: {}, the topmost at {}", footer.levels, footer.nodes_at() + footer.root),
-        ];
-        lines.extend(parts.iter().filter(|part| part.2 > 0).map(|(name, at, bytes)| format!("{name}: {at}+{bytes}")));
-        lines
+        let footer = &self.file.footer;
+        let topmost = footer.data_bytes + footer.root;
+        self.file.layout(vec![format!("levels of nodes: {}, the topmost at {topmost}", footer.levels)])
     }
 
     /// Passes offset, bytes, entries and first internal key of every group to `visit`, until it returns false.

@@ -1,15 +1,13 @@
 //! Verifies a whole fast table: checksums, structure, key order, heads, separators, filter, and the counts of the
 //! properties.
 
-use base::{Error, ParsedKey, Result, key};
+use base::{Error, Result, key};
 
 use super::FastTable;
 use super::group::Group;
 use super::node::Node;
-use super::open::read_tail;
 use super::reading::Reading;
-use crate::filter::FilterReader;
-use crate::reader::{Counts, unknown_kind};
+use crate::verify::EntryCheck;
 
 /// A subtree without a parent so far.
 #[derive(Clone, Copy)]
@@ -22,42 +20,21 @@ struct Subtree {
 /// One pass over nodes and groups.
 struct Pass<'a> {
     reading: Reading<'a>,
-    filter: Option<FilterReader<&'a [u8]>>,
-    counts: Counts,
+    entries: EntryCheck<'a>,
     /// End of the groups checked so far.
     end: usize,
     previous_bytes: usize,
-    last_key: &'a [u8],
     /// By level, groups first: the children the next node above must have.
     orphans: Vec<Vec<Subtree>>,
 }
 
 impl FastTable {
     pub(super) fn verify_file(&self) -> Result<()> {
-        let (footer, properties) = read_tail(self.bytes())?;
-        if footer != self.footer || properties != self.properties {
-            return Err(Error::corruption("the file has another table than the one that is open"));
-        }
-        self.extents.compare_all(self.bytes())?;
         // All checksums were just compared.
-        let reading = self.reading(false);
-        let filter = match &self.filter {
-            Some(question) if question.by_whole_keys() && !self.order.user.equal_keys_can_differ() => {
-                Some(reading.filter()?)
-            }
-            _ => None,
-        };
-        let mut pass = Pass {
-            reading,
-            filter,
-            counts: Counts::default(),
-            end: 0,
-            previous_bytes: 0,
-            last_key: &[],
-            orphans: vec![Vec::new()],
-        };
+        let (entries, reading) = (self.file.verify()?, self.reading(false));
+        let mut pass = Pass { reading, entries, end: 0, previous_bytes: 0, orphans: vec![Vec::new()] };
         pass.run()?;
-        pass.counts.compare(&self.properties)
+        pass.entries.end(&self.file.properties)
     }
 }
 
@@ -74,10 +51,10 @@ impl<'a> Reading<'a> {
 
 impl<'a> Pass<'a> {
     fn run(&mut self) -> Result<()> {
-        let (reading, footer) = (self.reading, &self.reading.table.footer);
+        let (reading, footer) = (self.reading, &self.reading.table.file.footer);
         reading.for_each_node(|at, node| {
             let checked = self.check_node(at, node);
-            checked.map_err(|e| e.at_offset(footer.nodes_at() + at as u64))
+            checked.map_err(|e| e.at_offset(footer.data_bytes + at as u64))
         })?;
         if footer.levels == 0 && !reading.is_empty() {
             self.check_group()?;
@@ -116,7 +93,7 @@ impl<'a> Pass<'a> {
             let [left, right] = pair else { continue };
             let (last, first) = (reading.last_key(left.last_group), reading.first_key(right.first_group));
             let fits = node.separator(nth).zip(last.zip(first)).is_some_and(|(separator, (last, first))| {
-                table.order.compare(last, separator).is_lt() && table.order.compare(separator, first).is_le()
+                table.file.order.compare(last, separator).is_lt() && table.file.order.compare(separator, first).is_le()
             });
             if !fits || !node.has_head(nth, table.heads) {
                 return Err(Error::corruption(format!("separator {nth} does not part the node's children")));
@@ -144,7 +121,7 @@ impl<'a> Pass<'a> {
         if group.previous_bytes() as usize != self.previous_bytes {
             return Err(Error::corruption("a group that does not lead to the one before").at_offset(at as u64));
         }
-        self.counts.blocks += 1;
+        self.entries.end_block();
         (self.end, self.previous_bytes) = (at + group.bytes(), group.bytes());
         if let Some(groups) = self.orphans.first_mut() {
             groups.push(Subtree { at: at as u64, first_group: at, last_group: at });
@@ -163,22 +140,13 @@ impl<'a> Pass<'a> {
                 return Err(Error::corruption("entries do not lie back to back"));
             }
             end = entry.value_range.1;
-            let parsed = ParsedKey::parse(entry.key).ok_or_else(|| unknown_kind(entry.key))?;
-            if self.counts.entries > 0 && table.order.compare(self.last_key, entry.key).is_ge() {
-                return Err(Error::corruption("keys are not in order"));
-            }
+            let parsed = self.entries.add(entry.key)?;
             let rest = parsed.user_key.strip_prefix(prefix);
             let rest = rest.ok_or_else(|| Error::corruption("a key does not begin as its group's do"))?;
             let head = table.heads.head(rest);
             if group.heads().get(nth).is_some_and(|stored| u32::from_le_bytes(*stored) != head) {
                 return Err(Error::corruption("a head is not its key's"));
             }
-            let stripped = table.order.user.strip_timestamp(parsed.user_key);
-            if self.filter.as_ref().is_some_and(|filter| !filter.may_match(stripped)) {
-                return Err(Error::corruption("the filter denies a key that is there"));
-            }
-            self.last_key = entry.key;
-            self.counts.add(parsed.kind, entry.key.len(), entry.value.len())?;
         }
         if group.bytes() != end {
             return Err(Error::corruption("a group is longer than its entries"));

@@ -27,7 +27,6 @@ pub(crate) use self::file::{Fetch, TableFile};
 use self::filter::TableFilter;
 use self::index::TableIndex;
 pub(crate) use self::open::global_seq;
-pub(crate) use self::verify::Counts;
 pub use self::verify::VerifyWatch;
 use crate::block::GlobalSeq;
 use crate::cached::BlockCache;

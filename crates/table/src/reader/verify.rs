@@ -1,26 +1,14 @@
 //! Verifies a whole table: block checksums, key order, index bounds, every key's filter match, and counts against the
 //! properties.
 
-use base::{Error, InternalOrder, LookupKey, ParsedKey, Result, ValueKind, key};
+use base::{Error, InternalOrder, LookupKey, ParsedKey, Result, key};
 use vfs::IoClass;
 
-use super::{BlockBasedTable, Fetch, unknown_kind};
+use super::{BlockBasedTable, Fetch};
 use crate::block::{Block, BlockCursor};
 use crate::cached::CachedBlock;
 use crate::handle::BlockHandle;
-use crate::properties::Properties;
-
-/// Counts of a pass, named as in the properties.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// Data blocks, or groups.
-    pub(crate) blocks: u64,
-    pub(crate) entries: u64,
-    deletions: u64,
-    merge_operands: u64,
-    raw_key_bytes: u64,
-    raw_value_bytes: u64,
-}
+use crate::verify::{EntryCheck, filter_denies};
 
 /// Observer of a verification. Its error ends the verification.
 pub trait VerifyWatch {
@@ -65,8 +53,7 @@ struct Pass<'a, W: VerifyWatch> {
     table: &'a BlockBasedTable,
     watch: &'a mut W,
     fetch: Fetch,
-    counts: Counts,
-    last_key: Vec<u8>,
+    entries: EntryCheck<'a>,
     lookup: LookupKey,
 }
 
@@ -79,10 +66,10 @@ impl BlockBasedTable {
         // Bypasses the cache: verifies the file's bytes.
         let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, class };
         self.verify_meta_blocks(fetch)?;
-        let (counts, last_key, lookup) = (Counts::default(), Vec::new(), LookupKey::default());
-        let mut pass = Pass { table: self, watch, fetch, counts, last_key, lookup };
-        pass.run().map_err(|e| e.at_path(self.file.path()))?;
-        pass.counts.compare(&self.properties).map_err(|e| e.at_path(self.file.path()))
+        let (entries, lookup) = (EntryCheck::new(&self.order, None), LookupKey::default());
+        let mut pass = Pass { table: self, watch, fetch, entries, lookup };
+        let passed = pass.run().and_then(|()| pass.entries.end(&self.properties));
+        passed.map_err(|e| e.at_path(self.file.path()))
     }
 
     /// Rereads the meta blocks, which were parsed at open.
@@ -135,75 +122,27 @@ impl<W: VerifyWatch> Pass<'_, W> {
             return Err(Error::corruption("the index has another first key for this block"));
         }
         while valid {
-            self.check_entry(&cursor)?;
+            self.check_entry(cursor.key())?;
             valid = cursor.next();
         }
         cursor.status()?;
-        if separator.is_before(&self.last_key, &self.table.order) && self.counts.entries > 0 {
+        let last_key = self.entries.last_key();
+        if !last_key.is_empty() && separator.is_before(last_key, &self.table.order) {
             return Err(Error::corruption("a block's last key is past its separator in the index"));
         }
-        self.counts.blocks += 1;
+        self.entries.end_block();
         self.watch.block(handle.size)
     }
 
-    fn check_entry(&mut self, cursor: &BlockCursor) -> Result<()> {
-        let (key, value) = (cursor.key(), cursor.value());
-        let entry = ParsedKey::parse(key).ok_or_else(|| unknown_kind(key))?;
+    fn check_entry(&mut self, key: &[u8]) -> Result<()> {
+        let entry = self.entries.add(key)?;
         self.watch.entry(&entry)?;
-        if self.counts.entries > 0 && self.table.order.compare(&self.last_key, key).is_ge() {
-            return Err(Error::corruption("keys are not in order"));
-        }
-        self.last_key.clear();
-        self.last_key.extend_from_slice(key);
-        self.counts.add(entry.kind, key.len(), value.len())?;
         if let Some(filter) = &self.table.filter {
             self.lookup.set(entry.user_key, entry.seq);
             // The partitions' file bytes were checked; key queries may use the cache.
             let fetch = Fetch { ask_cache: true, ..self.fetch };
             if !filter.may_hold_key(self.lookup.internal(), &self.table.order, &self.table.file, fetch)? {
-                return Err(Error::corruption("the filter denies a key that is there"));
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Counts {
-    /// Counts an entry.
-    ///
-    /// # Errors
-    /// `Corruption`: a range tombstone.
-    pub(crate) fn add(&mut self, kind: ValueKind, key_bytes: usize, value_bytes: usize) -> Result<()> {
-        self.entries += 1;
-        self.raw_key_bytes += key_bytes as u64;
-        self.raw_value_bytes += value_bytes as u64;
-        match kind {
-            ValueKind::Deletion | ValueKind::SingleDeletion => self.deletions += 1,
-            ValueKind::Merge => self.merge_operands += 1,
-            ValueKind::Value => {}
-            ValueKind::RangeDeletion => return Err(Error::corruption("a range tombstone among the point entries")),
-        }
-        Ok(())
-    }
-
-    /// Properties count range tombstones in entries and deletions. Properties without counts pass.
-    ///
-    /// # Errors
-    /// `Corruption`: the counts differ from the properties.
-    pub(crate) fn compare(&self, properties: &Properties) -> Result<()> {
-        if properties.entries == 0 && properties.data_blocks == 0 {
-            return Ok(());
-        }
-        let tombstones = properties.range_deletions;
-        let pairs = [
-            ("data blocks", self.blocks, properties.data_blocks),
-            ("entries", self.entries + tombstones, properties.entries),
-            ("deletions", self.deletions + tombstones, properties.deletions),
-            ("merge operands", self.merge_operands, properties.merge_operands),
-        ];
-        for (what, counted, stored) in pairs {
-            if counted != stored {
-                return Err(Error::corruption(format!("the table has {counted} {what}, its properties say {stored}")));
+                return Err(filter_denies());
             }
         }
         Ok(())

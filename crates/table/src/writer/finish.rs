@@ -1,7 +1,7 @@
 //! The end of a table: filter, index, dictionary, range tombstones, properties, metaindex and footer, in this order.
 
+use base::Result;
 use base::options::{CompressionKind, CompressionOptions, IndexType};
-use base::{Error, Result, SeqNo};
 
 use super::BlockBasedTableBuilder;
 use super::filter::FilterPart;
@@ -11,21 +11,18 @@ use crate::handle::BlockHandle;
 use crate::index::{IndexBlockBuilder, IndexEntry, IndexFormat, METADATA_NAME, PREFIXES_NAME};
 use crate::metaindex::{self as meta_names, Metaindex};
 use crate::properties;
-use crate::tombstones;
 
 impl BlockBasedTableBuilder {
     pub(super) fn finish_table(mut self: Box<Self>) -> Result<TableSummary> {
-        if self.failed {
-            return Err(Error::invalid_argument("a write of this table has failed"));
-        }
+        self.draft.check_whole()?;
         if !self.block.is_empty() {
             self.end_block(None)?;
         }
-        self.writer.end_data(&self.config)?;
-        self.properties.data_bytes = self.writer.sink.offset();
-        self.properties.data_blocks = self.blocks;
+        self.writer.end_data(&self.draft.config)?;
+        self.draft.properties.data_bytes = self.writer.sink.offset();
+        self.draft.properties.data_blocks = self.blocks;
         let mut metaindex = Metaindex::default();
-        let format = self.config.index_format(self.index.needs_trailers());
+        let format = self.draft.config.index_format(self.index.needs_trailers());
         self.write_filter(format, &mut metaindex)?;
         let index = self.write_index(format, &mut metaindex)?;
         if !self.writer.dictionary_bytes().is_empty() {
@@ -34,35 +31,32 @@ impl BlockBasedTableBuilder {
         }
         self.write_tombstones(&mut metaindex)?;
         self.complete_properties(format);
-        let properties = self.properties.encode();
+        let properties = self.draft.properties.encode();
         metaindex.insert(properties::BLOCK_NAME, self.writer.write_raw(&properties)?);
         let metaindex = self.writer.write_raw(&metaindex.encode())?;
         let footer = Footer {
-            checksum: self.config.checksum(),
-            format_version: self.config.format_version(),
+            checksum: self.draft.config.checksum(),
+            format_version: self.draft.config.format_version(),
             metaindex,
             index: Some(index),
             base_context_checksum: 0,
         };
-        let point_bounds =
-            (!self.first_key.is_empty()).then(|| (std::mem::take(&mut self.first_key), self.block.last_key().to_vec()));
-        let (smallest_seq, largest_seq) = self.seqs.unwrap_or((SeqNo::ZERO, SeqNo::ZERO));
-        let file_bytes = self.writer.sink.finish(&footer.encode())?;
-        Ok(TableSummary { file_bytes, point_bounds, smallest_seq, largest_seq, properties: self.properties })
+        self.draft.last_key = self.block.last_key().to_vec();
+        Ok(self.draft.summary(self.writer.sink.finish(&footer.encode())?))
     }
 
     fn write_filter(&mut self, format: IndexFormat, metaindex: &mut Metaindex) -> Result<()> {
-        let Some(filter) = self.filter.take() else {
+        let Some(filter) = self.draft.filter.take() else {
             return Ok(());
         };
         let partitioned = filter.is_partitioned();
         let (parts, entries) = filter.finish(self.index.last_separator());
-        self.properties.filter_entries = entries;
+        self.draft.properties.filter_entries = entries;
         // RocksDB counts a filter's bytes without trailers.
-        self.properties.filter_bytes = parts.iter().map(|part| part.contents.len() as u64).sum();
+        self.draft.properties.filter_bytes = parts.iter().map(|part| part.contents.len() as u64).sum();
         if partitioned && !parts.is_empty() {
             let handle = self.write_filter_partitions(&parts, IndexFormat { first_keys: false, ..format })?;
-            self.properties.filter_bytes += handle.size;
+            self.draft.properties.filter_bytes += handle.size;
             metaindex.insert(meta_names::PARTITIONED_FILTER, handle);
         } else if let Some(full) = parts.first() {
             let handle = self.writer.write_raw(&full.contents)?;
@@ -72,7 +66,7 @@ impl BlockBasedTableBuilder {
     }
 
     fn write_filter_partitions(&mut self, parts: &[FilterPart], format: IndexFormat) -> Result<BlockHandle> {
-        let mut top = IndexBlockBuilder::new(self.config.options.index_block_restart_interval, format);
+        let mut top = IndexBlockBuilder::new(self.draft.config.options.index_block_restart_interval, format);
         for part in parts {
             let handle = self.writer.write_raw(&part.contents)?;
             top.add(IndexEntry { separator: &part.separator, handle, first_key: b"" });
@@ -82,13 +76,13 @@ impl BlockBasedTableBuilder {
 
     fn write_index(&mut self, format: IndexFormat, metaindex: &mut Metaindex) -> Result<BlockHandle> {
         let start = self.writer.sink.offset();
-        let handle = if self.config.options.index_type == IndexType::TwoLevel {
+        let handle = if self.draft.config.options.index_type == IndexType::TwoLevel {
             self.write_partitioned_index(format)?
         } else {
             // The hash index counts entries by restart points.
-            let interval = match self.config.options.index_type {
+            let interval = match self.draft.config.options.index_type {
                 IndexType::HashSearch => 1,
-                _ => self.config.options.index_block_restart_interval,
+                _ => self.draft.config.options.index_block_restart_interval,
             };
             let mut block = IndexBlockBuilder::new(interval, format);
             self.index.for_each(self.writer.handles(), |entry| {
@@ -102,12 +96,12 @@ impl BlockBasedTableBuilder {
             }
             self.writer.write_index(block.finish())?
         };
-        self.properties.index_bytes = self.writer.sink.offset() - start;
+        self.draft.properties.index_bytes = self.writer.sink.offset() - start;
         Ok(handle)
     }
 
     fn write_partitioned_index(&mut self, format: IndexFormat) -> Result<BlockHandle> {
-        let options = &self.config.options;
+        let options = &self.draft.config.options;
         let mut top = IndexBlockBuilder::new(options.index_block_restart_interval, format);
         let mut part = IndexBlockBuilder::new(options.index_block_restart_interval, format);
         let most = options.metadata_block_size;
@@ -135,22 +129,20 @@ impl BlockBasedTableBuilder {
             end_part(&mut part, &last_separator)?;
         }
         let top = top.finish();
-        self.properties.index_partitions = partitions;
-        self.properties.top_level_index_bytes = top.len() as u64;
+        self.draft.properties.index_partitions = partitions;
+        self.draft.properties.top_level_index_bytes = top.len() as u64;
         self.writer.write_index(top)
     }
 
     fn write_tombstones(&mut self, metaindex: &mut Metaindex) -> Result<()> {
-        if self.tombstones.is_empty() {
-            return Ok(());
+        if let Some(block) = self.draft.tombstone_block() {
+            metaindex.insert(meta_names::RANGE_DEL, self.writer.write_raw(&block)?);
         }
-        let block = tombstones::encode(&self.config.order.user, &mut self.tombstones);
-        metaindex.insert(meta_names::RANGE_DEL, self.writer.write_raw(&block)?);
         Ok(())
     }
 
     fn complete_properties(&mut self, format: IndexFormat) {
-        let (config, properties) = (&self.config, &mut self.properties);
+        let (config, properties) = (&self.draft.config, &mut self.draft.properties);
         properties.index_type = config.options.index_type;
         properties.index_key_is_user_key = format.user_keys;
         properties.index_value_is_delta = format.delta_values;

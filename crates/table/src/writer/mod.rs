@@ -3,24 +3,25 @@
 
 mod config;
 mod data;
+mod draft;
 mod filter;
 mod finish;
 mod sink;
 
 pub use config::{TableBuilderConfig, TableOrigin};
 
+use base::Result;
 use base::key::{self, ParsedKey};
 use base::options::{DataBlockIndexType, IndexType};
 use base::tombstone::RangeTombstone;
-use base::{Error, Result, SeqNo, ValueKind};
 use vfs::AppendFile;
 
 use self::data::BlockWriter;
-pub(crate) use self::filter::FilterCollector;
+pub(crate) use self::draft::Draft;
+use self::filter::FilterCollector;
 pub(crate) use self::sink::Sink;
 use crate::block::BlockBuilder;
 use crate::index::{IndexLog, PrefixBlocks};
-use crate::properties::Properties;
 use crate::{TableBuilder, TableSummary};
 
 /// Approximate size of footer, properties and metaindex, in bytes.
@@ -28,23 +29,16 @@ const TAIL_BYTES: u64 = 1500;
 
 /// Writes one block-based table.
 pub struct BlockBasedTableBuilder {
-    config: TableBuilderConfig,
+    draft: Draft,
     writer: BlockWriter,
     block: BlockBuilder,
-    /// The first key of the current block, and of the table.
     block_first_key: Vec<u8>,
-    first_key: Vec<u8>,
     /// Number of the current block.
     blocks: u64,
     index: IndexLog,
     prefixes: Option<PrefixBlocks>,
-    filter: Option<FilterCollector>,
-    tombstones: Vec<RangeTombstone>,
-    properties: Properties,
-    seqs: Option<(SeqNo, SeqNo)>,
     /// Fullness, in bytes, above which a block ends early rather than outgrow its limit.
     nearly_full_bytes: usize,
-    failed: bool,
 }
 
 impl BlockBasedTableBuilder {
@@ -60,17 +54,11 @@ impl BlockBasedTableBuilder {
             writer,
             block: new_block(&config),
             block_first_key: Vec::new(),
-            first_key: Vec::new(),
             blocks: 0,
             index: IndexLog::default(),
             prefixes: (options.index_type == IndexType::HashSearch).then(PrefixBlocks::default),
-            filter: FilterCollector::new(&config),
-            tombstones: Vec::new(),
-            properties: Properties::default(),
-            seqs: None,
             nearly_full_bytes: (options.block_size * percent).div_ceil(100),
-            failed: false,
-            config,
+            draft: Draft::new(config),
         })
     }
 
@@ -79,39 +67,25 @@ impl BlockBasedTableBuilder {
         if self.block.is_empty() {
             return false;
         }
-        let (now, most) = (self.block.estimated_bytes(), self.config.options.block_size);
+        let (now, most) = (self.block.estimated_bytes(), self.draft.config.options.block_size);
         now >= most || (now > self.nearly_full_bytes && self.block.estimated_bytes_with(key, value) > most)
     }
 
     /// Writes the current block; `next_key` begins the next one.
     fn end_block(&mut self, next_key: Option<&[u8]>) -> Result<()> {
-        self.index.push(&self.block_first_key, self.block.last_key(), next_key, &self.config.order);
-        if let (Some(filter), Some(next)) = (&mut self.filter, next_key) {
+        self.index.push(&self.block_first_key, self.block.last_key(), next_key, &self.draft.config.order);
+        if let (Some(filter), Some(next)) = (&mut self.draft.filter, next_key) {
             filter.end_block(self.index.last_separator(), key::user_key(next));
         }
-        let written = self.writer.write_data(self.block.finish(), &self.config);
+        let written = self.writer.write_data(self.block.finish(), &self.draft.config);
         self.block.reset();
         self.blocks += 1;
         written
     }
 
-    #[inline]
-    fn count(&mut self, entry: &ParsedKey<'_>, key: &[u8], value: &[u8]) {
-        self.properties.count(entry.kind, key.len(), value.len());
-        let (smallest, largest) = self.seqs.unwrap_or((entry.seq, entry.seq));
-        self.seqs = Some((smallest.min(entry.seq), largest.max(entry.seq)));
-    }
-
-    fn check_entry(&self, value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
-        if self.failed {
-            return Err(Error::invalid_argument("a write of this table has failed").at_path(&self.config.path));
-        }
-        self.config.check_entry(value, entry)
-    }
-
     fn add_entry(&mut self, key: &[u8], value: &[u8], entry: &ParsedKey<'_>) -> Result<()> {
         let trailer = key::pack_trailer(entry.seq, entry.kind as u8);
-        let new_user_key = self.config.check_order(self.block.last_key(), entry.user_key, trailer)?.is_gt();
+        let new_user_key = self.draft.config.check_order(self.block.last_key(), entry.user_key, trailer)?.is_gt();
         let ends_block = self.must_end_block(key, value);
         if ends_block {
             self.end_block(Some(key))?;
@@ -119,22 +93,22 @@ impl BlockBasedTableBuilder {
         if self.block.is_empty() {
             self.block_first_key.clear();
             self.block_first_key.extend_from_slice(key);
-            if self.first_key.is_empty() {
-                self.first_key.extend_from_slice(key);
+            if self.draft.first_key.is_empty() {
+                self.draft.first_key.extend_from_slice(key);
             }
         }
         if new_user_key || ends_block {
-            if let Some(filter) = &mut self.filter {
+            if let Some(filter) = &mut self.draft.filter {
                 filter.add(entry.user_key);
             }
-            if let (Some(prefixes), Some(extractor)) = (&mut self.prefixes, &self.config.prefix_extractor)
+            if let (Some(prefixes), Some(extractor)) = (&mut self.prefixes, &self.draft.config.prefix_extractor)
                 && let Some(prefix) = extractor.prefix(entry.user_key)
             {
                 prefixes.add(prefix, self.blocks);
             }
         }
         self.block.add(key, value);
-        self.count(entry, key, value);
+        self.draft.count(entry, key, value);
         Ok(())
     }
 }
@@ -153,35 +127,26 @@ fn new_block(config: &TableBuilderConfig) -> BlockBuilder {
 
 impl TableBuilder for BlockBasedTableBuilder {
     fn add(&mut self, internal_key: &[u8], value: &[u8]) -> Result<()> {
-        let entry = self.config.point_entry(internal_key)?;
-        self.check_entry(value, &entry)?;
+        let entry = self.draft.point_entry(internal_key, value)?;
         let added = self.add_entry(internal_key, value, &entry);
-        self.failed = added.is_err();
-        added
+        self.draft.added(added)
     }
 
     fn add_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
-        let entry = ParsedKey { user_key: &tombstone.start, seq: tombstone.seq, kind: ValueKind::RangeDeletion };
-        self.check_entry(&tombstone.end, &entry)?;
-        let mut key = Vec::with_capacity(tombstone.start.len() + key::TRAILER_BYTES);
-        entry.encode_to(&mut key);
-        self.count(&entry, &key, &tombstone.end);
-        self.tombstones.push(tombstone.clone());
-        Ok(())
+        self.draft.add_tombstone(tombstone)
     }
 
     fn entries(&self) -> u64 {
-        self.properties.entries
+        self.draft.properties.entries
     }
 
     fn estimated_bytes(&self) -> u64 {
-        let filter = self.filter.as_ref().map_or(0, FilterCollector::estimated_bytes);
-        let open = self.block.estimated_bytes() + self.index.estimated_bytes() + filter;
+        let open = self.block.estimated_bytes() + self.index.estimated_bytes() + self.draft.filter_bytes();
         self.writer.bytes() + open as u64 + TAIL_BYTES
     }
 
     fn finish(self: Box<Self>) -> Result<TableSummary> {
-        let path = self.config.path.clone();
+        let path = self.draft.config.path.clone();
         self.finish_table().map_err(|e| e.at_path(path))
     }
 }

@@ -97,8 +97,8 @@ impl ZipCursor {
         while let Some((stored, record)) = entries.next(user_key)? {
             let start = self.keys.len();
             self.keys.extend_from_slice(user_key);
-            self.keys.extend_from_slice(&table.global.trailer(stored).to_le_bytes());
-            let at = record.rest.as_ptr().addr() - table.bytes().as_ptr().addr();
+            self.keys.extend_from_slice(&table.file.global.trailer(stored).to_le_bytes());
+            let at = record.rest.as_ptr().addr() - table.file.bytes().as_ptr().addr();
             let Record { len, is_plain, .. } = record;
             self.slots.push(Slot { key: start..self.keys.len(), record: at..at + len, is_plain });
         }
@@ -120,7 +120,7 @@ impl ZipCursor {
             self.plain_value = slot.record.clone();
         } else if !slot.record.is_empty() {
             let group_end = self.table.index.place(self.group).end as usize;
-            let rest = self.table.bytes().get(slot.record.start..group_end).unwrap_or_default();
+            let rest = self.table.file.bytes().get(slot.record.start..group_end).unwrap_or_default();
             let decoded = self.table.values.decode(rest, slot.record.len(), &mut self.value);
             decoded.map_err(|e| self.table.damaged(e, slot.record.start as u64))?;
         }
@@ -145,7 +145,7 @@ impl ZipCursor {
     fn find(&mut self, target: &[u8], is_before: impl Fn(&[u8]) -> bool) -> Result<Option<usize>> {
         let table = self.table.clone();
         let user_key = key::user_key(target);
-        let mut group = table.index.find(user_key, &table.order.user);
+        let mut group = table.index.find(user_key, &table.file.order.user);
         loop {
             if !self.enter(group)? {
                 return Ok(None);
@@ -154,7 +154,7 @@ impl ZipCursor {
             // The next group has versions of the key only if its separator equals the key.
             let goes_on = nth == self.slots.len()
                 && group + 1 < table.index.len()
-                && table.order.user.compare(table.index.separator(group + 1), user_key).is_le();
+                && table.file.order.user.compare(table.index.separator(group + 1), user_key).is_le();
             if !goes_on {
                 return Ok(Some(nth));
             }
@@ -164,19 +164,12 @@ impl ZipCursor {
 
     /// Moves to the first entry at or after `target`.
     fn stand_at(&mut self, target: &[u8]) -> Result<bool> {
-        let order = self.table.order.clone();
+        let order = self.table.file.order.clone();
         match self.find(target, |stored| order.compare(stored, target).is_lt())? {
             Some(nth) if nth < self.slots.len() => self.stand(nth),
             Some(_) => self.stand_first(self.group + 1),
             None => Ok(false),
         }
-    }
-
-    /// False if no key at or after `target` has its prefix.
-    fn filter_allows(&self, target: &[u8]) -> Result<bool> {
-        let Some(question) = self.table.filter.as_ref().filter(|_| self.by_prefix) else { return Ok(true) };
-        let ask = |part: &[u8]| Ok(self.table.filter(self.verify)?.may_match(part));
-        question.may_hold_prefix(key::user_key(target), &self.table.order.user, &self.table.statistics, ask)
     }
 }
 
@@ -199,12 +192,15 @@ impl Cursor for ZipCursor {
     }
 
     fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
-        self.moved(|cursor| if cursor.filter_allows(target)? { cursor.stand_at(target) } else { Ok(false) })
+        self.moved(|cursor| {
+            let allowed = !cursor.by_prefix || cursor.table.file.may_hold_prefix(target, cursor.verify)?;
+            if allowed { cursor.stand_at(target) } else { Ok(false) }
+        })
     }
 
     fn seek_for_prev(&mut self, target: &[u8]) -> bool {
         self.moved(|cursor| {
-            let order = cursor.table.order.clone();
+            let order = cursor.table.file.order.clone();
             match cursor.find(target, |stored| order.compare(stored, target).is_le())? {
                 Some(0) => cursor.stand_last_before(cursor.group),
                 Some(nth) => cursor.stand(nth - 1),
@@ -241,7 +237,7 @@ impl Cursor for ZipCursor {
         }
         match self.plain_value.is_empty() {
             true => &self.value,
-            false => self.table.bytes().get(self.plain_value.clone()).unwrap_or_default(),
+            false => self.table.file.bytes().get(self.plain_value.clone()).unwrap_or_default(),
         }
     }
 

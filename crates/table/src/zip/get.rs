@@ -34,7 +34,7 @@ impl ZipTable {
     ) -> Result<()> {
         let mut buffers = BUFFERS.take();
         let result = keys.iter().enumerate().try_for_each(|(nth, key)| {
-            if !self.filter_allows(key, options.verify_checksums)? {
+            if !self.file.may_hold_key(key, options.verify_checksums)? {
                 return Ok(());
             }
             self.get_at(key, options.verify_checksums, &mut buffers, &mut |seq, kind, value| {
@@ -49,13 +49,6 @@ impl ZipTable {
         result
     }
 
-    #[inline]
-    fn filter_allows(&self, key: &LookupKey, verify: bool) -> Result<bool> {
-        let Some(question) = &self.filter else { return Ok(true) };
-        let ask = |part: &[u8]| Ok(self.filter(verify)?.may_match(part));
-        question.may_hold_key(key.user_key(), &self.order.user, &self.statistics, ask)
-    }
-
     /// Passes the visible entries of one key to `visit`, newest first.
     fn get_at(
         &self,
@@ -65,7 +58,7 @@ impl ZipTable {
         visit: &mut dyn FnMut(SeqNo, ValueKind, TableValue<'_>) -> bool,
     ) -> Result<()> {
         let (user_key, newest) = key::split(key.internal()).unwrap_or_default();
-        let order = &self.order.user;
+        let order = &self.file.order.user;
         let mut awaits_first = true;
         let mut group = self.index.find(user_key, order);
         while group < self.index.len() {
@@ -81,12 +74,12 @@ impl ZipTable {
                     Ordering::Greater => return Ok(()),
                     Ordering::Equal => {}
                 }
-                let trailer = self.global.trailer(stored);
+                let trailer = self.file.global.trailer(stored);
                 if trailer > newest {
                     continue;
                 }
-                if std::mem::take(&mut awaits_first) && self.filter.as_ref().is_some_and(|f| f.by_whole_keys()) {
-                    tick(&self.statistics, Ticker::BloomFilterFullTruePositive, 1);
+                if std::mem::take(&mut awaits_first) && self.file.filters_whole_keys() {
+                    tick(&self.file.statistics, Ticker::BloomFilterFullTruePositive, 1);
                 }
                 let kind = ValueKind::from_u8(trailer as u8).ok_or_else(|| unknown_kind(&trailer.to_le_bytes()))?;
                 let value = self.value(record, &mut buffers.value).map_err(|e| self.damaged(e, place.start))?;

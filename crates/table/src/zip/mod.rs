@@ -27,17 +27,14 @@ mod value;
 mod verify;
 
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use base::metrics::Statistics;
-use base::pinned::BytesOwner;
 use base::tombstone::FragmentedTombstones;
-use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
-use vfs::ReadMapping;
+use base::{Cursor, Error, LookupKey, Result, SeqNo, ValueKind};
 
 pub use self::builder::{ZIP_MEMORY_BYTES_DEFAULT, ZipSettings, ZipTableBuilder};
-pub(crate) use self::footer::MAGIC;
+pub(crate) use self::footer::FORMAT;
 
 use self::cursor::ZipCursor;
 use self::footer::Footer;
@@ -45,53 +42,22 @@ use self::group::{GroupReader, Record};
 use self::index::GroupIndex;
 use self::keys::KeyDecoder;
 use self::value::ValueDecoder;
-use crate::block::GlobalSeq;
-use crate::extents::CheckedExtents;
-use crate::filter::{FilterQuestion, FilterReader};
-use crate::{Properties, ShareBytes, Table, TableReadOptions, TableValue, Visit, tombstones};
+use crate::private::MappedTable;
+use crate::{Properties, Table, TableReadOptions, TableValue, Visit};
 
 /// An open zip table.
 pub struct ZipTable {
-    mapping: Arc<dyn ReadMapping>,
-    path: PathBuf,
-    footer: Footer,
-    order: InternalOrder,
-    global: GlobalSeq,
-    properties: Properties,
-    /// `None` if the table has no filter.
-    filter: Option<FilterQuestion>,
-    tombstones: Option<Arc<FragmentedTombstones>>,
-    extents: CheckedExtents,
+    file: MappedTable<Footer>,
     index: GroupIndex,
     keys: KeyDecoder,
     values: ValueDecoder,
     /// The user key of the last point entry.
     last_key: Option<Vec<u8>>,
-    statistics: Option<Arc<Statistics>>,
 }
 
 impl ZipTable {
     pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The whole file.
-    #[inline]
-    fn bytes(&self) -> &[u8] {
-        (*self.mapping).as_ref()
-    }
-
-    /// A part of the file. `verify`: compare its checksums, once per extent.
-    ///
-    /// # Errors
-    /// `Corruption`.
-    #[inline]
-    fn part(&self, place: Range<u64>, verify: bool) -> Result<&[u8]> {
-        let range = place.start as usize..place.end as usize;
-        if verify {
-            self.extents.check(self.bytes(), range.clone()).map_err(|e| e.at_path(&self.path))?;
-        }
-        self.bytes().get(range).ok_or_else(|| self.damaged(Error::corruption("a part outside the file"), place.start))
+        self.file.path()
     }
 
     /// # Errors
@@ -99,14 +65,15 @@ impl ZipTable {
     #[inline]
     fn group(&self, group: usize, verify: bool) -> Result<GroupReader<'_>> {
         let place = self.index.place(group);
-        let bytes = self.part(place.clone(), verify)?;
-        GroupReader::new(&self.keys, bytes, self.footer.entries_of(group)).map_err(|e| self.damaged(e, place.start))
+        let bytes = self.file.part(place.start as usize..place.end as usize, verify)?;
+        let entries = self.file.footer.entries_of(group);
+        GroupReader::new(&self.keys, bytes, entries).map_err(|e| self.damaged(e, place.start))
     }
 
     /// Adds path and offset to an error.
     #[cold]
     fn damaged(&self, error: Error, at: u64) -> Error {
-        error.at_path(&self.path).at_offset(at)
+        self.file.damaged(error, at as usize)
     }
 
     /// The value of a record: a slice of the file if plain, else decompressed into `out`.
@@ -118,8 +85,8 @@ impl ZipTable {
         let Record { rest, len, is_plain } = record;
         if is_plain {
             let bytes = rest.get(..len).unwrap_or_default();
-            let start = || bytes.as_ptr().addr() - self.bytes().as_ptr().addr();
-            return Ok(TableValue::of_whole(bytes, self, start));
+            let start = || bytes.as_ptr().addr() - self.file.bytes().as_ptr().addr();
+            return Ok(TableValue::of_whole(bytes, &self.file, start));
         }
         if len == 0 {
             return Ok(TableValue { bytes: &[], owner: None });
@@ -128,39 +95,19 @@ impl ZipTable {
         Ok(TableValue { bytes: out, owner: None })
     }
 
-    /// Reader over the table's filter.
-    ///
-    /// # Errors
-    /// `Corruption`.
-    fn filter(&self, verify: bool) -> Result<FilterReader<&[u8]>> {
-        Ok(FilterReader::new(self.part(self.footer.filter_at()..self.footer.tombstones_at(), verify)?))
-    }
-
     /// Place, number of entries and separator of each group.
     pub(crate) fn groups(&self) -> impl Iterator<Item = (Range<u64>, u64, &[u8])> {
-        let group = |nth| (self.index.place(nth), self.footer.entries_of(nth), self.index.separator(nth));
+        let group = |nth| (self.index.place(nth), self.file.footer.entries_of(nth), self.index.separator(nth));
         (0..self.index.len()).map(group)
     }
 
-    /// The parts of the file, one line each.
+    /// The footer, line by line.
     pub(crate) fn layout(&self) -> Vec<String> {
-        let footer = &self.footer;
-        vec![
-            format!("format version: {}, a zip table", footer::FORMAT_VERSION),
-            format!("groups: 0+{}, {} of {} entries", footer.groups_bytes, self.index.len(), footer.group_entries),
-            format!("index: {}+{}", footer.index_at(), footer.index_bytes),
-            format!("codes and dictionary: {}+{}", footer.shared_at(), footer.shared_bytes),
+        let (groups, entries) = (self.index.len(), self.file.footer.group_entries);
+        self.file.layout(vec![
+            format!("groups of {entries} entries: {groups}"),
             format!("dictionary bytes: {}", self.values.dictionary().len()),
-            format!("filter: {}+{}", footer.filter_at(), footer.filter_bytes),
-            format!("tombstones: {}+{}", footer.tombstones_at(), footer.tombstones_bytes),
-            format!("properties: {}+{}", footer.properties_at(), footer.properties_bytes),
-        ]
-    }
-}
-
-impl ShareBytes for ZipTable {
-    fn share(&self) -> BytesOwner {
-        self.mapping.clone()
+        ])
     }
 }
 
@@ -183,11 +130,11 @@ impl Table for ZipTable {
     }
 
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
-        self.tombstones.clone()
+        self.file.tombstones.clone()
     }
 
     fn properties(&self) -> &Properties {
-        &self.properties
+        &self.file.properties
     }
 
     fn approximate_offset(&self, internal_key: &[u8]) -> Result<u64> {
@@ -199,12 +146,11 @@ impl Table for ZipTable {
     }
 
     fn verify(&self) -> Result<()> {
-        self.verify_file().map_err(|e| e.at_path(&self.path))
+        self.verify_file().map_err(|e| e.at_path(self.path()))
     }
 
     fn memory_bytes(&self) -> usize {
         let codes = self.keys.memory_bytes() + self.values.memory_bytes();
-        let tombstones = self.tombstones.as_deref().map_or(0, tombstones::memory_bytes);
-        size_of::<Self>() + self.index.memory_bytes() + self.extents.memory_bytes() + codes + tombstones
+        size_of::<Self>() + self.file.memory_bytes() + self.index.memory_bytes() + codes
     }
 }

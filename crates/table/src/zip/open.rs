@@ -3,18 +3,15 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use base::{Error, Result};
+use base::Result;
 use vfs::ReadMapping;
 
 use super::ZipTable;
-use super::footer::{EXTENT_BYTES, FOOTER_BYTES, Footer};
+use super::footer::{Footer, INDEX, SHARED};
 use super::index::GroupIndex;
 use super::shared;
-use crate::block::Block;
-use crate::extents::CheckedExtents;
-use crate::filter::FilterQuestion;
-use crate::reader::global_seq;
-use crate::{Properties, TableContext, tombstones};
+use crate::TableContext;
+use crate::private::MappedTable;
 
 impl ZipTable {
     /// Opens the table in `mapping`. `file_bytes` is the expected size. The file must not be written while the table
@@ -31,53 +28,19 @@ impl ZipTable {
         file_bytes: u64,
         context: &TableContext,
     ) -> Result<Arc<ZipTable>> {
-        Self::open_mapped(mapping, path, file_bytes, context).map_err(|e| e.at_path(path)).map(Arc::new)
+        let file = MappedTable::open(mapping, path, file_bytes, context);
+        file.and_then(Self::with).map_err(|e| e.at_path(path)).map(Arc::new)
     }
 
-    fn open_mapped(
-        mapping: Arc<dyn ReadMapping>,
-        path: &Path,
-        file_bytes: u64,
-        context: &TableContext,
-    ) -> Result<ZipTable> {
-        let whole = (*mapping).as_ref();
-        if whole.len() as u64 != file_bytes {
-            return Err(Error::corruption(format!("the file has {} bytes instead of {file_bytes}", whole.len())));
-        }
-        let (footer, properties) = read_tail(whole)?;
-        let order = &context.order.user;
-        properties.check_order(order)?;
-        let parts = Parts { whole, extents: CheckedExtents::new(EXTENT_BYTES, footer.checksums_at()) };
-        let index = parts.read(footer.index_at(), footer.index_bytes, |stored| {
+    fn with(file: MappedTable<Footer>) -> Result<ZipTable> {
+        let footer = &file.footer;
+        let index = file.read_section(INDEX, |stored| {
             let index = shared::load(stored, footer.index_compression)?;
-            GroupIndex::decode(&index, footer.groups(), footer.groups_bytes, order)
+            GroupIndex::decode(&index, footer.groups(), footer.groups_bytes, &file.order.user)
         })?;
-        let (values, keys) = parts.read(footer.shared_at(), footer.shared_bytes, |stored| {
-            shared::decode(&shared::load(stored, footer.shared_compression)?, &footer)
-        })?;
-        let global = global_seq(&properties, context)?;
-        let tombstones = match footer.tombstones_bytes {
-            0 => None,
-            bytes => parts.read(footer.tombstones_at(), bytes, |stored| {
-                tombstones::decode(&Block::parse(stored.to_vec())?, global, order)
-            })?,
-        };
-        let mut table = ZipTable {
-            path: path.to_owned(),
-            order: context.order.clone(),
-            global,
-            filter: (footer.filter_bytes > 0).then(|| FilterQuestion::new(&properties, context)),
-            tombstones,
-            extents: parts.extents,
-            index,
-            keys,
-            values,
-            last_key: None,
-            statistics: context.statistics.clone(),
-            mapping,
-            footer,
-            properties,
-        };
+        let (values, keys) = file
+            .read_section(SHARED, |stored| shared::decode(&shared::load(stored, footer.shared_compression)?, footer))?;
+        let mut table = ZipTable { file, index, keys, values, last_key: None };
         table.last_key = table.read_last_key()?;
         Ok(table)
     }
@@ -91,39 +54,4 @@ impl ZipTable {
         while entries.next(&mut key).map_err(|e| self.damaged(e, place))?.is_some() {}
         Ok(Some(key))
     }
-}
-
-/// The parts of a file during open.
-struct Parts<'a> {
-    whole: &'a [u8],
-    extents: CheckedExtents,
-}
-
-impl Parts<'_> {
-    fn read<T>(&self, at: u64, len: u64, parse: impl FnOnce(&[u8]) -> Result<T>) -> Result<T> {
-        let range = at as usize..(at + len) as usize;
-        self.extents.check(self.whole, range.clone())?;
-        let part = self.whole.get(range).unwrap_or_default();
-        parse(part).map_err(|e| e.at_offset(at))
-    }
-}
-
-/// Footer and properties of a file.
-///
-/// # Errors
-/// `Corruption`, `Unsupported`.
-pub(super) fn read_tail(whole: &[u8]) -> Result<(Footer, Properties)> {
-    let file_bytes = whole.len() as u64;
-    let Some((_, stored)) = whole.split_last_chunk::<FOOTER_BYTES>() else {
-        return Err(Error::corruption(format!("a zip table of {file_bytes} bytes is too short for a footer")));
-    };
-    let footer_at = file_bytes - FOOTER_BYTES as u64;
-    let (footer, crc) = Footer::decode(stored, file_bytes).map_err(|e| e.at_offset(footer_at))?;
-    let at = footer.checksums_at();
-    let tail = whole.get(at as usize..).unwrap_or_default();
-    Footer::check_tail(tail, crc).map_err(|e| e.at_offset(at))?;
-    let properties_at = footer.properties_at();
-    let properties = whole.get(properties_at as usize..footer_at as usize).unwrap_or_default();
-    let properties = Block::parse(properties.to_vec()).and_then(|block| Properties::decode(&block));
-    Ok((footer, properties.map_err(|e| e.at_offset(properties_at))?))
 }

@@ -5,6 +5,7 @@
 pub mod conformance;
 pub mod converted;
 pub mod fast;
+pub mod formats;
 pub mod zip;
 
 use std::path::Path;
