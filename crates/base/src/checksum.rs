@@ -2,6 +2,8 @@
 
 use xxhash_rust::{xxh3::xxh3_64, xxh32::xxh32, xxh64::xxh64};
 
+use crate::options::ChecksumKind;
+
 /// crc32c, unmasked.
 #[inline]
 pub fn crc32c(bytes: &[u8]) -> u32 {
@@ -25,36 +27,13 @@ pub fn unmask(masked: u32) -> u32 {
     masked.wrapping_sub(MASK_DELTA).rotate_left(15)
 }
 
-/// The checksum of a table's blocks; the numbers are those in its footer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum ChecksumKind {
-    None = 0,
-    Crc32c = 1,
-    XxHash = 2,
-    XxHash64 = 3,
-    #[default]
-    Xxh3 = 4,
-}
-
 impl ChecksumKind {
-    pub fn from_u8(byte: u8) -> Option<Self> {
-        Some(match byte {
-            0 => ChecksumKind::None,
-            1 => ChecksumKind::Crc32c,
-            2 => ChecksumKind::XxHash,
-            3 => ChecksumKind::XxHash64,
-            4 => ChecksumKind::Xxh3,
-            _ => return None,
-        })
-    }
-
     /// The stored checksum of `bytes` followed by the one byte `last` (a block and its compression type).
     pub fn of_block(self, bytes: &[u8], last: u8) -> u32 {
         match self {
             ChecksumKind::None => 0,
             ChecksumKind::Crc32c => mask(crc32c_append(crc32c(bytes), &[last])),
-            ChecksumKind::XxHash => {
+            ChecksumKind::XxHash32 => {
                 let mut state = xxhash_rust::xxh32::Xxh32::new(0);
                 state.update(bytes);
                 state.update(&[last]);
@@ -75,7 +54,7 @@ impl ChecksumKind {
         match (self, bytes.split_last()) {
             (ChecksumKind::None, _) => 0,
             (ChecksumKind::Crc32c, _) => mask(crc32c(bytes)),
-            (ChecksumKind::XxHash, _) => xxh32(bytes, 0),
+            (ChecksumKind::XxHash32, _) => xxh32(bytes, 0),
             (ChecksumKind::XxHash64, _) => xxh64(bytes, 0) as u32,
             (ChecksumKind::Xxh3, Some((&last, rest))) => xxh3_modified(rest, last),
             (ChecksumKind::Xxh3, None) => 0,
@@ -104,7 +83,7 @@ mod tests {
 
     #[test]
     fn a_buffer_is_a_block_whose_type_is_its_last_byte() {
-        for kind in [ChecksumKind::Crc32c, ChecksumKind::XxHash, ChecksumKind::XxHash64, ChecksumKind::Xxh3] {
+        for kind in [ChecksumKind::Crc32c, ChecksumKind::XxHash32, ChecksumKind::XxHash64, ChecksumKind::Xxh3] {
             assert_eq!(kind.of_buffer(b"block\x04"), kind.of_block(b"block", 4), "{kind:?}");
         }
     }

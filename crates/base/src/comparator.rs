@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::bytes::{leading_u64, shared_prefix};
 use crate::key;
 
 /// A total order over user keys.
@@ -80,6 +81,16 @@ impl UserOrder {
         }
     }
 
+    /// A number that never falls as keys ascend: the first eight bytes in the built-in orders, otherwise 0.
+    #[inline]
+    pub fn rank(&self, key: &[u8]) -> u64 {
+        match self {
+            UserOrder::Bytewise => leading_u64(key),
+            UserOrder::ReverseBytewise => !leading_u64(key),
+            UserOrder::Custom(_) => 0,
+        }
+    }
+
     pub fn timestamp_bytes(&self) -> usize {
         match self {
             UserOrder::Bytewise | UserOrder::ReverseBytewise => 0,
@@ -121,7 +132,7 @@ impl fmt::Debug for UserOrder {
 }
 
 fn shorten_bytewise_separator(start: &mut Vec<u8>, limit: &[u8]) {
-    let shared = start.iter().zip(limit).take_while(|(a, b)| a == b).count();
+    let shared = shared_prefix(start, limit);
     let (Some(&at), Some(&bound)) = (start.get(shared), limit.get(shared)) else {
         return; // one is a prefix of the other
     };

@@ -4,6 +4,7 @@
 //! Every other crate may import this one; it imports none of them.
 #![forbid(unsafe_code)]
 
+pub mod bytes;
 pub mod checksum;
 pub mod coding;
 pub mod comparator;

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::Comparator;
+use base::bytes::leading_u64;
 
 /// An order of user keys.
 pub(crate) trait KeyOrder: Send + Sync + 'static {
@@ -107,19 +108,6 @@ pub(crate) fn compare_bytes(a: &[u8], b: &[u8]) -> Ordering {
         return u64::from_be_bytes(*x).cmp(&u64::from_be_bytes(*y));
     }
     a.cmp(b)
-}
-
-/// The first eight bytes as a number, short keys padded with zeros.
-#[inline]
-fn leading_u64(key: &[u8]) -> u64 {
-    match key.first_chunk::<8>() {
-        Some(chunk) => u64::from_be_bytes(*chunk),
-        None => key
-            .iter()
-            .fold(0, |sum, &byte| (sum << 8) | u64::from(byte))
-            .checked_shl(64 - 8 * key.len() as u32)
-            .unwrap_or(0),
-    }
 }
 
 #[cfg(test)]

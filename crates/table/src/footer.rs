@@ -1,8 +1,8 @@
 //! The last 53 bytes of a table: checksum kind, format version, and the first handles to read.
 //! Format: docs/format/table.md, "Footer".
 
-use base::checksum::ChecksumKind;
 use base::coding::{Reader, put_u32, put_u64};
+use base::options::ChecksumKind;
 use base::{Error, Result};
 
 use crate::handle::{BLOCK_TRAILER_BYTES, BlockHandle};
@@ -57,7 +57,7 @@ impl Footer {
             );
             return Err(Error::unsupported(message).at_offset(footer_at));
         }
-        let Some(checksum) = ChecksumKind::from_u8(checksum) else {
+        let Some(checksum) = ChecksumKind::from_number(checksum) else {
             return Err(Error::corruption(format!("unknown checksum type {checksum}")).at_offset(footer_at));
         };
         let footer = Footer {

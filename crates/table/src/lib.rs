@@ -20,7 +20,7 @@ mod decompress;
 mod dump;
 mod factory;
 mod fast;
-pub mod filter;
+mod filter;
 mod footer;
 mod handle;
 mod index;

@@ -4,9 +4,8 @@
 
 mod common;
 
-use base::checksum::ChecksumKind;
 use base::coding::put_varint64;
-use base::options::{CompressionKind, FilterPolicy, IndexType};
+use base::options::{ChecksumKind, CompressionKind, FilterPolicy, IndexType};
 use base::tombstone::RangeTombstone;
 use base::{ErrorKind, Result, SeqNo};
 use common::{Entry, backward, forward, get, open, put, write, write_with};
@@ -128,7 +127,7 @@ fn damage_under_a_right_checksum_does_not_panic() {
 /// A table whose only data block is `block`, stored as `kind`.
 fn with_block(block: &[u8], kind: u8) -> Vec<u8> {
     let mut config = TableBuilderConfig::new("t.sst");
-    config.options.checksum = base::options::ChecksumKind::None;
+    config.options.checksum = ChecksumKind::None;
     let value = vec![b'v'; 2000];
     let written = write(config, &[(common::key("key", 9, base::ValueKind::Value), value)]).expect("writes");
     let size = written.summary.properties.data_bytes as usize - 5;
@@ -175,7 +174,7 @@ fn lying_block_footers_are_refused() {
 #[test]
 fn verify_notices_what_checksums_do_not() {
     let mut config = TableBuilderConfig::new("t.sst");
-    config.options.checksum = base::options::ChecksumKind::None;
+    config.options.checksum = ChecksumKind::None;
     config.options.block_size = 128;
     let all: Vec<Entry> = (0..40).map(|i| put(&format!("key{i:02}"), 9, "value")).collect();
     let bytes = write(config, &all).expect("writes").bytes;

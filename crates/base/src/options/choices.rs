@@ -174,7 +174,9 @@ named_enum! {
 
 named_enum! {
     /// A table's index.
+    #[derive(Default)]
     enum IndexType {
+        #[default]
         BinarySearch = 0 => "kBinarySearch",
         HashSearch = 1 => "kHashSearch",
         TwoLevel = 2 => "kTwoLevelIndexSearch",

@@ -5,11 +5,11 @@
 //! so no leaf is met twice.
 
 use base::Result;
+use base::bytes::shared_prefix;
 
 use super::trie::{NodeView, TrieView};
 use super::view::wrong;
 use crate::trie::layout::Link;
-use crate::trie::shared_prefix;
 
 /// A node on the path to the walk's position.
 #[derive(Clone, Copy)]

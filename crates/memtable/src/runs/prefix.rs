@@ -1,6 +1,7 @@
 //! Bases: the common beginning of most keys, left out of items' prefixes. Keys of one table, or small numbers, share
 //! their first eight bytes and differ only behind the base.
 
+use base::bytes::shared_prefix;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -106,8 +107,7 @@ fn evenly(items: &[Item], count: usize) -> impl Iterator<Item = &Item> {
 }
 
 pub(super) fn common_prefix<'a>(a: &'a [u8], b: &[u8]) -> &'a [u8] {
-    let len = a.iter().zip(b).take_while(|(a, b)| a == b).count();
-    a.get(..len).unwrap_or(a)
+    a.get(..shared_prefix(a, b)).unwrap_or(a)
 }
 
 #[cfg(test)]

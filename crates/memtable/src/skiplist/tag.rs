@@ -6,6 +6,7 @@
 //! first keys inserted; earlier nodes have no tag. Keys without the prefix get the lowest or the highest tag, so tags
 //! never contradict the order, whatever keys follow.
 
+use base::bytes::{leading_u32, shared_prefix};
 use std::cmp::Ordering;
 use std::sync::atomic::{
     AtomicU64,
@@ -49,7 +50,7 @@ impl Tagger {
         }
         // SAFETY: both were reached through links loaded with acquire (A2).
         let (a, b) = unsafe { (record::read(arena, first).user_key(), record::read(arena, last).user_key()) };
-        let shared = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+        let shared = shared_prefix(a, b);
         let len = if ascending { shared.saturating_sub(ASCENDING_SLACK_BYTES) } else { shared };
         let learnt = (len as u64) << 32 | u64::from(first.raw());
         // Release: a user of the prefix has not necessarily acquired a link to `first`. Losing the race is fine.
@@ -80,15 +81,6 @@ fn ascending_tag(user_key: &[u8], prefix: &[u8]) -> u32 {
         Ordering::Less => BELOW,
         Ordering::Greater => ABOVE,
         Ordering::Equal => leading_u32(rest).clamp(BELOW + 1, ABOVE - 1),
-    }
-}
-
-/// The first four bytes as a number, short keys padded with zeros.
-#[inline]
-fn leading_u32(bytes: &[u8]) -> u32 {
-    match bytes.first_chunk::<4>() {
-        Some(chunk) => u32::from_be_bytes(*chunk),
-        None => bytes.iter().zip([24, 16, 8]).fold(0, |sum, (&byte, shift)| sum | u32::from(byte) << shift),
     }
 }
 

@@ -17,6 +17,7 @@
 //!   or in the head is replaced under the lock of its target instead. The holder of those locks may replace the link if
 //!   it is unchanged.
 
+use base::bytes::shared_prefix;
 use std::sync::atomic::Ordering::Release;
 
 use super::layout::{Header, Kind, Link, Offset, RANK_MAX, Target};
@@ -24,7 +25,7 @@ use super::leaf::{Leaf, leaf_bytes};
 use super::memory::Memory;
 use super::node::Node;
 use super::space::{Purse, Share, first_kind};
-use super::tree::{Tree, shared_prefix};
+use super::tree::Tree;
 use super::versions::{last_above, rank_before};
 use crate::Entry;
 use crate::record::trailer_of;

@@ -64,7 +64,6 @@ use crate::tombstones::Tombstones;
 use crate::{Entry, Memtable, MemtableConfig, Visit, VisitMany};
 
 pub(crate) use self::factory::Factory;
-pub(crate) use self::tree::shared_prefix;
 
 pub(crate) const NAME: &str = "trie";
 

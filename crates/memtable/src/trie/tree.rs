@@ -123,36 +123,19 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Length of the common prefix of `a` and `b`.
-#[inline]
-pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
-    let mut shared = 0;
-    for (x, y) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
-        let differing = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
-        if differing != 0 {
-            return shared + (differing.trailing_zeros() / 8) as usize;
-        }
-        shared += 8;
-    }
-    let (x, y) = (a.get(shared..).unwrap_or(&[]), b.get(shared..).unwrap_or(&[]));
-    shared + x.iter().zip(y).take_while(|(x, y)| x == y).count()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn shared_prefixes_end_where_keys_part_or_end() {
+    fn equal_bytes_are_equal_everywhere() {
         let a: Vec<u8> = (0..40).collect();
         for len in 0..=40 {
             for other_len in 0..=40 {
-                assert_eq!(shared_prefix(&a[..len], &a[..other_len]), len.min(other_len));
                 assert_eq!(same_bytes(&a[..len], &a[..other_len]), len == other_len);
                 let mut b = a[..other_len].to_vec();
                 for at in 0..other_len.min(len) {
                     b[at] ^= 0x80;
-                    assert_eq!(shared_prefix(&a[..len], &b), at);
                     assert!(!same_bytes(&a[..len], &b));
                     b[at] ^= 0x80;
                 }

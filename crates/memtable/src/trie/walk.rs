@@ -6,7 +6,8 @@
 
 use super::layout::{Header, Kind, Link, Target};
 use super::memory::Memory;
-use super::tree::{Tree, shared_prefix};
+use super::tree::Tree;
+use base::bytes::shared_prefix;
 
 /// Most leaves found ahead.
 const AHEAD_MAX: usize = 16;

@@ -5,6 +5,7 @@
 //! number, so most comparisons touch no key. All keys seen since the last seek share the prefix. A key without the
 //! prefix shortens it.
 
+use base::bytes::shared_prefix;
 use std::cmp::Ordering;
 
 use base::key::{TRAILER_BYTES, user_key};
@@ -91,7 +92,7 @@ impl<C: Cursor> MergingCursor<C> {
         }
         self.shared.extend_from_slice(keys.next().unwrap_or_default());
         for key in keys {
-            self.shared.truncate(shared_len(&self.shared, key));
+            self.shared.truncate(shared_prefix(&self.shared, key));
         }
     }
 
@@ -159,7 +160,7 @@ impl<C: Cursor> MergingCursor<C> {
     #[cold]
     fn shorten_shared(&mut self, child: usize) -> bool {
         let key = self.children.get(child).map_or(&[][..], |child| user_key(child.key()));
-        self.shared.truncate(shared_len(&self.shared, key));
+        self.shared.truncate(shared_prefix(&self.shared, key));
         self.fill_heap()
     }
 
@@ -254,10 +255,6 @@ fn same(a: &[u8], b: &[u8]) -> bool {
     let (b_words, b_rest) = b.as_chunks::<8>();
     let words = a_words.iter().zip(b_words).all(|(a, b)| u64::from_ne_bytes(*a) == u64::from_ne_bytes(*b));
     words && a_rest.iter().zip(b_rest).all(|(a, b)| a == b)
-}
-
-fn shared_len(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 /// The first bytes of the user key in an internal key, as a number of the same order. Missing bytes count as zeros.

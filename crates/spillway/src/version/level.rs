@@ -24,7 +24,7 @@ impl Level {
 
     /// Appends a file; the caller keeps the level's order.
     pub(super) fn push(&mut self, order: &UserOrder, file: Arc<TableFile>) {
-        let rank = rank(order, file.largest_user_key());
+        let rank = order.rank(file.largest_user_key());
         self.push_ranked(file, rank);
     }
 
@@ -77,7 +77,7 @@ impl Level {
 
     /// Index of the first file not ending before `user_key`.
     fn first_not_before(&self, order: &UserOrder, user_key: &[u8]) -> usize {
-        let rank = rank(order, user_key);
+        let rank = order.rank(user_key);
         let low = self.ranks.partition_point(|&r| r < rank);
         let ties = self.ranks.get(low..).map_or(0, |ranks| ranks.partition_point(|&r| r == rank));
         let tied = self.files.get(low..low + ties).unwrap_or(&[]);
@@ -119,20 +119,6 @@ impl Level {
     /// Level 0: whether any table has keys in `start..=end`.
     pub fn any_overlap_unsorted(&self, order: &UserOrder, start: Option<&[u8]>, end: Option<&[u8]>) -> bool {
         self.files.iter().any(|file| overlaps(order, &file.meta, start, end))
-    }
-}
-
-/// Monotonic, not strictly, in key order: the first eight bytes for the built-in orders. Under a custom order all keys
-/// tie, and the search compares keys.
-fn rank(order: &UserOrder, user_key: &[u8]) -> u64 {
-    let mut prefix = [0u8; 8];
-    for (to, from) in prefix.iter_mut().zip(user_key) {
-        *to = *from;
-    }
-    match order {
-        UserOrder::Bytewise => u64::from_be_bytes(prefix),
-        UserOrder::ReverseBytewise => !u64::from_be_bytes(prefix),
-        UserOrder::Custom(_) => 0,
     }
 }
 

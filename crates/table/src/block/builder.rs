@@ -1,5 +1,6 @@
 //! Writes a block of entries: data blocks, and meta blocks of the same layout.
 
+use base::bytes::shared_prefix;
 use base::coding::{put_u32, put_varint64, varint_len};
 use base::key;
 
@@ -117,21 +118,4 @@ impl BlockBuilder {
         self.since_restart = 0;
         self.entries = 0;
     }
-}
-
-/// Length of the common prefix of `a` and `b`, compared eight bytes at a time.
-#[inline]
-pub(crate) fn shared_prefix(a: &[u8], b: &[u8]) -> usize {
-    let mut shared = 0;
-    let (a_words, _) = a.as_chunks::<8>();
-    let (b_words, _) = b.as_chunks::<8>();
-    for (x, y) in a_words.iter().zip(b_words) {
-        let difference = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
-        if difference != 0 {
-            return shared + (difference.trailing_zeros() / 8) as usize;
-        }
-        shared += 8;
-    }
-    let tail = a.iter().zip(b).skip(shared).take_while(|(x, y)| x == y).count();
-    shared + tail
 }

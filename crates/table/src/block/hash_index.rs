@@ -4,6 +4,8 @@
 use base::coding::put_u16;
 use base::{Error, Result};
 
+use crate::filter::rocks_hash;
+
 const NO_ENTRY: u8 = 255;
 const COLLISION: u8 = 254;
 /// Largest restart interval number a bucket can hold.
@@ -103,23 +105,8 @@ impl HashIndexBuilder {
     }
 }
 
-/// The murmur-like hash of LevelDB with RocksDB's seed for this index. The last bytes are sign-extended: an accident of
-/// the original, now part of the format.
+/// The hash of a user key in this index.
 pub fn hash_of(user_key: &[u8]) -> u32 {
     const SEED: u32 = 397;
-    const M: u32 = 0xc6a4_a793;
-    let mut hash = SEED ^ (user_key.len() as u32).wrapping_mul(M);
-    let (words, tail) = user_key.as_chunks::<4>();
-    for word in words {
-        hash = hash.wrapping_add(u32::from_le_bytes(*word)).wrapping_mul(M);
-        hash ^= hash >> 16;
-    }
-    for (i, &byte) in tail.iter().enumerate() {
-        hash = hash.wrapping_add((i32::from(byte as i8) as u32) << (8 * i));
-    }
-    if !tail.is_empty() {
-        hash = hash.wrapping_mul(M);
-        hash ^= hash >> 24;
-    }
-    hash
+    rocks_hash(user_key, SEED)
 }

@@ -11,7 +11,6 @@ mod hash_index;
 mod walk;
 
 pub use builder::BlockBuilder;
-pub(crate) use builder::shared_prefix;
 pub use cursor::{BlockCursor, GlobalSeq};
 pub use entry::{Entry, parse_entry, parse_index_entry};
 pub use hash_index::{Bucket, hash_of};
@@ -117,6 +116,7 @@ impl Block {
         self.bytes.get(start + index).map(|&byte| Bucket::from_byte(byte))
     }
 
+    #[cfg(test)]
     pub fn has_hash_index(&self) -> bool {
         self.buckets != 0
     }

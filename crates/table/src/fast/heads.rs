@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 
 use base::UserOrder;
+use base::bytes::{leading_u32, shared_prefix};
 
 /// The kind of a table's heads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,16 +47,13 @@ impl Heads {
     /// The head of a user key, from `rest`: the key without the prefix.
     #[inline]
     pub(super) fn head(self, rest: &[u8]) -> u32 {
-        let first = match rest.first_chunk() {
-            Some(first) => u32::from_be_bytes(*first),
-            None => rest.iter().zip([24, 16, 8]).fold(0, |head, (&byte, shift)| head | u32::from(byte) << shift),
-        };
+        let first = leading_u32(rest);
         if self == Heads::Descending { !first } else { first }
     }
 
     /// Common prefix length of two user keys, limited to the 16 bits of a header; 0 without heads.
     pub(super) fn shared(self, a: &[u8], b: &[u8]) -> usize {
-        if self == Heads::None { 0 } else { crate::block::shared_prefix(a, b).min(usize::from(u16::MAX)) }
+        if self == Heads::None { 0 } else { shared_prefix(a, b).min(usize::from(u16::MAX)) }
     }
 
     /// `user_key` without `prefix`. If it has a different prefix: its order relative to all keys with `prefix`.

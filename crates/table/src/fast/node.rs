@@ -1,5 +1,6 @@
 //! The nodes above the groups: separators of their children, searched by heads. Format: docs/format/fast.md, "Nodes".
 
+use base::bytes::shared_prefix;
 use base::coding::{decode_u32, put_u32, put_u64};
 use base::key::{self, SEEK_KIND};
 use base::{SeqNo, UserOrder};
@@ -241,7 +242,7 @@ pub(super) fn separator(out: &mut Vec<u8>, last: &[u8], first: &[u8], order: &Us
         return;
     }
     let cut = match order {
-        UserOrder::Bytewise => crate::block::shared_prefix(last_user, first_user) + 1,
+        UserOrder::Bytewise => shared_prefix(last_user, first_user) + 1,
         UserOrder::ReverseBytewise | UserOrder::Custom(_) => first_user.len(),
     };
     key::append(out, first_user.get(..cut).unwrap_or(first_user), SeqNo::MAX, SEEK_KIND);

@@ -32,11 +32,7 @@ impl BloomBuilder {
 
     /// Adds a key or a prefix. Repeats in a row count once.
     pub fn add(&mut self, key: &[u8]) {
-        self.add_hash(xxph3_64(key));
-    }
-
-    /// Adds a key by its `key_hash`.
-    pub fn add_hash(&mut self, hash: u64) {
+        let hash = xxph3_64(key);
         if self.hashes.last() != Some(&hash) {
             self.hashes.push(hash);
         }
@@ -56,11 +52,6 @@ impl BloomBuilder {
         let bits = (self.hashes.len() as u64).saturating_mul(self.millibits_per_key).div_ceil(1000);
         let bytes = bits.div_ceil(8).min(FILTER_BYTES_MAX);
         (bytes as usize).next_multiple_of(LINE_BYTES) + METADATA_BYTES
-    }
-
-    /// Memory held, in bytes.
-    pub fn memory_bytes(&self) -> usize {
-        self.hashes.capacity() * size_of::<u64>()
     }
 
     /// The filter of the keys added so far. Empties the builder.
@@ -101,19 +92,8 @@ impl Bloom {
 
     #[inline]
     pub(super) fn may_match(self, filter: &[u8], hash: u64) -> bool {
-        self.line(filter, hash).is_none_or(|line| has_bits(line, (hash >> 32) as u32, self.probes))
-    }
-
-    /// The line of all bits of a key. `None` cannot occur for the bytes given to `parse`.
-    #[inline]
-    pub(super) fn line(self, filter: &[u8], hash: u64) -> Option<&[u8; LINE_BYTES]> {
-        filter.as_chunks().0.get(line_of(hash, self.lines))
-    }
-
-    /// Whether the first of a key's bits is set.
-    #[inline]
-    pub(super) fn first_bit(line: &[u8; LINE_BYTES], hash: u64) -> bool {
-        has_bits(line, (hash >> 32) as u32, 1)
+        let line = filter.as_chunks().0.get(line_of(hash, self.lines));
+        line.is_none_or(|line| has_bits(line, (hash >> 32) as u32, self.probes))
     }
 }
 

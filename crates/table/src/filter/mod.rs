@@ -15,10 +15,9 @@ mod tests;
 mod xxph3;
 
 pub use bloom::BloomBuilder;
-pub use hash::rocks_hash;
+pub(crate) use hash::rocks_hash;
 pub(crate) use question::FilterQuestion;
 pub use reader::FilterReader;
-pub use xxph3::xxph3_64 as key_hash;
 
 /// Bytes at a filter's end: its metadata.
 const METADATA_BYTES: usize = 5;

@@ -6,9 +6,6 @@ use super::legacy::LegacyBloom;
 use super::ribbon::{self, Ribbon};
 use super::xxph3::xxph3_64;
 
-/// Keys probed with overlapping memory accesses.
-const BATCH_MAX: usize = 32;
-
 /// A filter's bytes, owned or borrowed, and how to probe them. Cheap to make: parses only the metadata.
 #[derive(Clone, Debug)]
 pub struct FilterReader<B> {
@@ -36,7 +33,7 @@ impl<B: AsRef<[u8]>> FilterReader<B> {
         self.bytes.as_ref()
     }
 
-    /// For dumps: `bloom`, `ribbon`, `legacy bloom` or `unknown`.
+    #[cfg(test)]
     pub fn filter_kind(&self) -> &'static str {
         match self.kind {
             Kind::Bloom(_) => "bloom",
@@ -56,36 +53,13 @@ impl<B: AsRef<[u8]>> FilterReader<B> {
         }
     }
 
-    /// The same by `key_hash(key)`, for a key probed in many tables. A legacy filter uses a different hash and returns
-    /// true.
+    /// The same by the key's hash; true for a legacy filter, which has another hash.
     #[inline]
     pub fn may_match_hash(&self, hash: u64) -> bool {
         match self.kind {
             Kind::Bloom(bloom) => bloom.may_match(self.bytes(), hash),
             Kind::Ribbon(ribbon) => ribbon.may_match(self.bytes(), hash),
             Kind::Legacy(_) | Kind::Unknown => true,
-        }
-    }
-
-    /// `may_match` of many keys: `matches` is cleared, then gets an answer for each key.
-    pub fn may_match_many(&self, keys: &[&[u8]], matches: &mut Vec<bool>) {
-        matches.clear();
-        let Kind::Bloom(bloom) = self.kind else {
-            matches.extend(keys.iter().map(|key| self.may_match(key)));
-            return;
-        };
-        let bytes = self.bytes();
-        for batch in keys.chunks(BATCH_MAX) {
-            // First one bit of each line, without branches, so the cache misses of the lines overlap.
-            let mut hashes = [0; BATCH_MAX];
-            let done = matches.len();
-            for (hash, key) in hashes.iter_mut().zip(batch) {
-                *hash = xxph3_64(key);
-                matches.push(bloom.line(bytes, *hash).is_none_or(|line| Bloom::first_bit(line, *hash)));
-            }
-            for (hash, matched) in hashes.iter().zip(matches.iter_mut().skip(done)) {
-                *matched = *matched && bloom.may_match(bytes, *hash);
-            }
         }
     }
 }

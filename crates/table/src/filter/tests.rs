@@ -1,3 +1,5 @@
+use super::hash::rocks_hash;
+use super::xxph3::xxph3_64;
 use super::*;
 
 macro_rules! fixture {
@@ -79,21 +81,6 @@ fn a_large_filter_is_as_accurate_as_promised() {
 }
 
 #[test]
-fn many_at_once_answer_as_one_by_one() {
-    for bytes in [fixture!("bloom-11.9.filter"), fixture!("ribbon-11.9.filter"), fixture!("legacy-11.9.filter"), b""] {
-        let filter = FilterReader::new(bytes);
-        let keys: Vec<Vec<u8>> = (250..350).map(key).collect();
-        let borrowed: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
-        let mut matches = vec![true; 7];
-        filter.may_match_many(&borrowed, &mut matches);
-        assert_eq!(matches, borrowed.iter().map(|key| filter.may_match(key)).collect::<Vec<_>>());
-        if filter.filter_kind() != "legacy bloom" {
-            assert!(keys.iter().all(|key| filter.may_match(key) == filter.may_match_hash(key_hash(key))));
-        }
-    }
-}
-
-#[test]
 fn malformed_filters_let_every_key_pass() {
     let malformed: [&[u8]; 9] = [
         b"",
@@ -138,7 +125,7 @@ fn no_bytes_make_a_filter_panic() {
 
 #[test]
 fn hash_of_the_empty_string_is_rocksdbs_own() {
-    assert_eq!(key_hash(b""), 5_999_572_062_939_766_020);
+    assert_eq!(xxph3_64(b""), 5_999_572_062_939_766_020);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Writes one index block.
 
+use base::bytes::shared_prefix;
 use base::coding::{put_prefixed, put_u32, put_varint64, zigzag};
 use base::key;
 
 use super::IndexFormat;
-use crate::block::shared_prefix;
 use crate::handle::BlockHandle;
 
 /// Bound on expanded keys as a multiple of the block's size: half of the readers' bound.

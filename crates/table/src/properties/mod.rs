@@ -1,7 +1,6 @@
 //! A table's properties. Format and names: docs/format/table.md, "Properties".
 
-mod decode;
-mod encode;
+mod coded;
 
 use std::collections::BTreeMap;
 
@@ -13,55 +12,13 @@ use crate::TableOrigin;
 /// The name of the block in the metaindex.
 pub const BLOCK_NAME: &str = "rocksdb.properties";
 /// The property RocksDB patches in place when it ingests a table.
-pub const GLOBAL_SEQNO_NAME: &str = names::GLOBAL_SEQNO;
+pub const GLOBAL_SEQNO_NAME: &str = "rocksdb.external_sst_file.global_seqno";
 
 /// Suffix of the names of RocksDB's comparators with timestamps.
 const TIMESTAMPED: &str = ".u64ts";
 
-/// The property names known to readers and writers here.
-pub(crate) mod names {
-    pub const INDEX_TYPE: &str = "rocksdb.block.based.table.index.type";
-    pub const PREFIX_FILTERING: &str = "rocksdb.block.based.table.prefix.filtering";
-    pub const WHOLE_KEY_FILTERING: &str = "rocksdb.block.based.table.whole.key.filtering";
-    pub const FAMILY_ID: &str = "rocksdb.column.family.id";
-    pub const FAMILY_NAME: &str = "rocksdb.column.family.name";
-    pub const COMPARATOR: &str = "rocksdb.comparator";
-    pub const COMPRESSION: &str = "rocksdb.compression";
-    pub const COMPRESSION_OPTIONS: &str = "rocksdb.compression_options";
-    pub const DB_ID: &str = "rocksdb.creating.db.identity";
-    pub const HOST_ID: &str = "rocksdb.creating.host.identity";
-    pub const SESSION_ID: &str = "rocksdb.creating.session.identity";
-    pub const CREATION_TIME: &str = "rocksdb.creation.time";
-    pub const DATA_SIZE: &str = "rocksdb.data.size";
-    pub const DELETED_KEYS: &str = "rocksdb.deleted.keys";
-    pub const GLOBAL_SEQNO: &str = "rocksdb.external_sst_file.global_seqno";
-    pub const EXTERNAL_VERSION: &str = "rocksdb.external_sst_file.version";
-    pub const FILE_CREATION_TIME: &str = "rocksdb.file.creation.time";
-    pub const FILTER_POLICY: &str = "rocksdb.filter.policy";
-    pub const FILTER_SIZE: &str = "rocksdb.filter.size";
-    pub const FIXED_KEY_LENGTH: &str = "rocksdb.fixed.key.length";
-    pub const FORMAT_VERSION: &str = "rocksdb.format.version";
-    pub const INDEX_KEY_IS_USER_KEY: &str = "rocksdb.index.key.is.user.key";
-    pub const INDEX_PARTITIONS: &str = "rocksdb.index.partitions";
-    pub const INDEX_SIZE: &str = "rocksdb.index.size";
-    pub const INDEX_VALUE_IS_DELTA: &str = "rocksdb.index.value.is.delta.encoded";
-    pub const MERGE_OPERANDS: &str = "rocksdb.merge.operands";
-    pub const MERGE_OPERATOR: &str = "rocksdb.merge.operator";
-    pub const DATA_BLOCKS: &str = "rocksdb.num.data.blocks";
-    pub const ENTRIES: &str = "rocksdb.num.entries";
-    pub const FILTER_ENTRIES: &str = "rocksdb.num.filter_entries";
-    pub const RANGE_DELETIONS: &str = "rocksdb.num.range-deletions";
-    pub const OLDEST_KEY_TIME: &str = "rocksdb.oldest.key.time";
-    pub const ORIGINAL_FILE_NUMBER: &str = "rocksdb.original.file.number";
-    pub const PREFIX_EXTRACTOR: &str = "rocksdb.prefix.extractor.name";
-    pub const PROPERTY_COLLECTORS: &str = "rocksdb.property.collectors";
-    pub const RAW_KEY_SIZE: &str = "rocksdb.raw.key.size";
-    pub const RAW_VALUE_SIZE: &str = "rocksdb.raw.value.size";
-    pub const TOP_LEVEL_INDEX_SIZE: &str = "rocksdb.top-level.index.size";
-}
-
 /// A table's properties. Sizes are bytes, times seconds since the epoch. A name is empty if the table has none.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
     pub data_bytes: u64,
     pub index_bytes: u64,
@@ -187,49 +144,6 @@ impl Properties {
             *number = (u128::from(*number) * part).div_ceil(whole) as u64;
         }
         properties
-    }
-}
-
-impl Default for Properties {
-    fn default() -> Self {
-        Properties {
-            data_bytes: 0,
-            index_bytes: 0,
-            index_partitions: 0,
-            top_level_index_bytes: 0,
-            index_type: IndexType::BinarySearch,
-            index_key_is_user_key: false,
-            index_value_is_delta: false,
-            filter_bytes: 0,
-            filter_entries: 0,
-            whole_key_filtering: false,
-            prefix_filtering: false,
-            raw_key_bytes: 0,
-            raw_value_bytes: 0,
-            data_blocks: 0,
-            entries: 0,
-            deletions: 0,
-            merge_operands: 0,
-            range_deletions: 0,
-            format_version: 0,
-            family_id: None,
-            family_name: String::new(),
-            comparator: String::new(),
-            merge_operator: String::new(),
-            prefix_extractor: String::new(),
-            filter_policy: String::new(),
-            compression: String::new(),
-            compression_options: String::new(),
-            creation_time_s: 0,
-            oldest_key_time_s: 0,
-            file_creation_time_s: 0,
-            db_id: String::new(),
-            session_id: String::new(),
-            host_id: String::new(),
-            original_file_number: 0,
-            external: None,
-            other: BTreeMap::new(),
-        }
     }
 }
 

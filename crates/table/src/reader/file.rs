@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::metrics::{Statistics, Ticker, tick};
+use base::options::ChecksumKind;
 use base::{Error, Result};
 use vfs::{IoClass, RandomFile};
 
@@ -158,7 +159,7 @@ impl TableFile {
     fn check(&self, handle: BlockHandle, stored: &[u8], kind: u8, expected: u32) -> Result<()> {
         let computed = self.checksum_at(handle.offset, stored, kind);
         tick(&self.statistics, Ticker::BlockChecksumComputed, 1);
-        if self.footer.checksum != base::checksum::ChecksumKind::None && computed != expected {
+        if self.footer.checksum != ChecksumKind::None && computed != expected {
             tick(&self.statistics, Ticker::BlockChecksumMismatch, 1);
             let message = format!(
                 "block of {} bytes has checksum {computed:#010x}, its trailer says {expected:#010x}",

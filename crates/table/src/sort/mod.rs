@@ -32,16 +32,7 @@ impl RecordOrder for UserOrder {
 
     #[inline]
     fn prefix(&self, key: &[u8]) -> u64 {
-        let first = || {
-            let mut padded = [0; 8];
-            key.iter().zip(&mut padded).for_each(|(from, to)| *to = *from);
-            u64::from_be_bytes(padded)
-        };
-        match self {
-            UserOrder::Bytewise => first(),
-            UserOrder::ReverseBytewise => !first(),
-            UserOrder::Custom(_) => 0,
-        }
+        self.rank(key)
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::extend::PrefixExtractor;
 use base::key::{self, ParsedKey};
 use base::limits;
-use base::options::{ChecksumKind, CompressionKind, CompressionOptions, FilterPolicy, IndexType, TableOptions};
+use base::options::{CompressionKind, CompressionOptions, FilterPolicy, IndexType, TableOptions};
 use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder, ValueKind};
 use vfs::IoClass;
 
@@ -149,17 +149,6 @@ impl TableBuilderConfig {
             user_keys: version > 2 && !needs_trailers,
             delta_values: version > 3,
             first_keys: self.options.index_type == IndexType::BinarySearchWithFirstKey,
-        }
-    }
-
-    pub(super) fn checksum(&self) -> base::checksum::ChecksumKind {
-        use base::checksum::ChecksumKind as Stored;
-        match self.options.checksum {
-            ChecksumKind::None => Stored::None,
-            ChecksumKind::Crc32c => Stored::Crc32c,
-            ChecksumKind::XxHash32 => Stored::XxHash,
-            ChecksumKind::XxHash64 => Stored::XxHash64,
-            ChecksumKind::Xxh3 => Stored::Xxh3,
         }
     }
 

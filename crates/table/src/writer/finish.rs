@@ -35,7 +35,7 @@ impl BlockBasedTableBuilder {
         metaindex.insert(properties::BLOCK_NAME, self.writer.write_raw(&properties)?);
         let metaindex = self.writer.write_raw(&metaindex.encode())?;
         let footer = Footer {
-            checksum: self.draft.config.checksum(),
+            checksum: self.draft.config.options.checksum,
             format_version: self.draft.config.format_version(),
             metaindex,
             index: Some(index),

@@ -2,8 +2,7 @@
 
 use std::path::PathBuf;
 
-use base::checksum::ChecksumKind;
-use base::options::CompressionKind;
+use base::options::{ChecksumKind, CompressionKind};
 use base::{Error, Result};
 use vfs::{AppendFile, IoClass};
 
@@ -37,7 +36,7 @@ impl Sink {
             path: config.path.clone(),
             buffer: Vec::with_capacity(BUFFER_BYTES + (BUFFER_BYTES >> 3)),
             offset: 0,
-            checksum: config.checksum(),
+            checksum: config.options.checksum,
             class: config.class,
             bytes_per_sync: config.bytes_per_sync,
             since_writeback: 0,

@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use base::bytes::{leading_u64, shared_prefix};
 use base::coding::{Reader, put_varint64};
 use base::{Error, Result, UserOrder};
 
@@ -53,7 +54,7 @@ impl IndexBuilder {
         if self.expanded_bytes + separator.len() > self.separators.len().saturating_mul(WRITTEN_EXPANSION_MAX) {
             return 0;
         }
-        self.last.iter().zip(separator).take_while(|(a, b)| a == b).count()
+        shared_prefix(&self.last, separator)
     }
 
     /// The separators, from the first one on.
@@ -182,8 +183,8 @@ impl GroupIndex {
         }
         // Separators ascend: a prefix shared by the first and the last is shared by all.
         let (first, last) = (self.separator(1), self.separator(self.len() - 1));
-        self.common = first.iter().zip(last).take_while(|(a, b)| a == b).count();
-        let heads = (1..self.len()).map(|nth| head(self.separator(nth).get(self.common..).unwrap_or_default()));
+        self.common = shared_prefix(first, last);
+        let heads = (1..self.len()).map(|nth| leading_u64(self.separator(nth).get(self.common..).unwrap_or_default()));
         self.heads = heads.collect();
     }
 
@@ -221,7 +222,7 @@ impl GroupIndex {
         if begin != common {
             return if begin < common { 0 } else { behind_first };
         }
-        let target = head(rest);
+        let target = leading_u64(rest);
         let before = self.heads.partition_point(|head| *head < target);
         let same = self.heads.get(before..).unwrap_or_default().partition_point(|head| *head == target);
         partition(before, before + same, |nth| self.separator(nth + 1) < user_key)
@@ -245,19 +246,6 @@ fn partition(mut start: usize, mut end: usize, is_before: impl Fn(usize) -> bool
         }
     }
     start
-}
-
-/// The first eight bytes, big-endian, padded with zeros: sorts like the bytes.
-#[inline]
-fn head(bytes: &[u8]) -> u64 {
-    match bytes.first_chunk() {
-        Some(eight) => u64::from_be_bytes(*eight),
-        None => {
-            let mut eight = [0; 8];
-            eight.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
-            u64::from_be_bytes(eight)
-        }
-    }
 }
 
 fn other_size() -> Error {

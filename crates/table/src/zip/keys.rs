@@ -1,6 +1,7 @@
 //! Prefix-compressed keys: lengths, bytes, sequence numbers and kinds, in codes trained on all keys of the table.
 //! A field with one value in all keys takes no bits. Format: docs/format/zip.md, "Groups".
 
+use base::bytes::shared_prefix;
 use base::{Error, Result, SeqNo, ValueKind};
 
 use super::bits::{BitReader, BitWriter};
@@ -42,10 +43,6 @@ impl RecordSize {
     }
 }
 
-fn shared(a: &[u8], b: &[u8]) -> usize {
-    a.iter().zip(b).take_while(|(x, y)| x == y).count()
-}
-
 /// Symbol, plain bits and their number, for kind and sequence number.
 fn trailer_symbol(trailer: u64, bounds: KeyBounds) -> (usize, u64, u32) {
     let kind = KINDS.iter().position(|kind| *kind as u8 == trailer as u8).unwrap_or_default();
@@ -70,7 +67,7 @@ impl KeyCounts {
     /// Counts the key of the entry after `previous`.
     pub fn add_key(&mut self, previous: &[u8], user_key: &[u8], trailer: u64) {
         let [lengths, shares, bytes, trailers, _] = &mut self.histograms;
-        let same = shared(previous, user_key);
+        let same = shared_prefix(previous, user_key);
         lengths.count(class_of(user_key.len() as u32 - self.bounds.bytes_min).0);
         shares.count(class_of(same as u32).0);
         user_key.iter().skip(same).for_each(|byte| bytes.count(usize::from(*byte)));
@@ -118,7 +115,7 @@ impl KeyEncoder {
     /// Appends the entry after `previous`.
     pub fn put(&self, out: &mut BitWriter, previous: &[u8], (user_key, trailer): (&[u8], u64), record: RecordSize) {
         let [lengths, shares, bytes, trailers, records] = &self.codes;
-        let same = shared(previous, user_key);
+        let same = shared_prefix(previous, user_key);
         classes::put(out, lengths, 0, user_key.len() as u32 - self.bounds.bytes_min);
         classes::put(out, shares, 0, same as u32);
         user_key.iter().skip(same).for_each(|byte| bytes.put(out, usize::from(*byte)));

@@ -21,10 +21,12 @@ pub const PATH: &str = "t.sst";
 /// What a reader can know of a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Known {
+    /// The footer itself shows another number to be wrong.
+    ByFooter,
     /// Another number is refused, or changes nothing.
-    Exactly,
+    ByRest,
     /// The reader takes it from here: entries can change with it, in order.
-    Here,
+    Nowhere,
 }
 
 /// A number of a footer.
@@ -58,17 +60,17 @@ pub struct Sums {
     pub tail_at: Option<usize>,
 }
 
-use Known::{Exactly, Here};
+use Known::{ByFooter, ByRest, Nowhere};
 
 /// docs/format/table.md. The handles are varints: flipped bits reach them.
 const BLOCK_BASED: Format = Format {
     name: "block-based",
     footer_bytes: 53,
     fields: &[
-        field("checksum kind", 0, 1, Exactly),
-        field("padding", 40, 1, Exactly),
-        field("version", 41, 4, Exactly),
-        field("magic", 45, 8, Exactly),
+        field("checksum kind", 0, 1, ByRest),
+        field("padding", 40, 1, ByFooter),
+        field("version", 41, 4, ByRest),
+        field("magic", 45, 8, ByFooter),
     ],
     sums: None,
 };
@@ -78,16 +80,16 @@ const CONVERTED: Format = Format {
     name: "converted",
     footer_bytes: 64,
     fields: &[
-        field("image", 0, 8, Exactly),
-        field("checksums", 8, 8, Exactly),
-        field("properties' place", 16, 8, Exactly),
-        field("properties", 24, 8, Exactly),
-        field("file", 32, 8, Exactly),
-        field("extent", 40, 4, Exactly),
-        field("zeros", 44, 4, Exactly),
-        field("checksum", 48, 4, Exactly),
-        field("version", 52, 4, Exactly),
-        field("magic", 56, 8, Exactly),
+        field("image", 0, 8, ByRest),
+        field("checksums", 8, 8, ByFooter),
+        field("properties' place", 16, 8, ByFooter),
+        field("properties", 24, 8, ByFooter),
+        field("file", 32, 8, ByFooter),
+        field("extent", 40, 4, ByFooter),
+        field("zeros", 44, 4, ByFooter),
+        field("checksum", 48, 4, ByRest),
+        field("version", 52, 4, ByFooter),
+        field("magic", 56, 8, ByFooter),
     ],
     sums: Some(Sums { extent_bytes: 256 << 10, sections: 1, tail_at: Some(8) }),
 };
@@ -97,20 +99,20 @@ const FAST: Format = Format {
     name: "fast",
     footer_bytes: 88,
     fields: &[
-        field("groups", 0, 8, Exactly),
-        field("nodes", 8, 8, Exactly),
-        field("filter", 16, 8, Exactly),
-        field("tombstones", 24, 8, Exactly),
-        field("properties", 32, 8, Exactly),
-        field("file", 40, 8, Exactly),
-        field("topmost node", 48, 8, Exactly),
-        field("levels", 56, 4, Exactly),
-        field("heads", 60, 4, Exactly),
-        field("extent", 64, 4, Exactly),
-        field("zeros", 68, 4, Exactly),
-        field("checksum", 72, 4, Exactly),
-        field("version", 76, 4, Exactly),
-        field("magic", 80, 8, Exactly),
+        field("groups", 0, 8, ByFooter),
+        field("nodes", 8, 8, ByFooter),
+        field("filter", 16, 8, ByFooter),
+        field("tombstones", 24, 8, ByFooter),
+        field("properties", 32, 8, ByFooter),
+        field("file", 40, 8, ByFooter),
+        field("topmost node", 48, 8, ByRest),
+        field("levels", 56, 4, ByRest),
+        field("heads", 60, 4, ByRest),
+        field("extent", 64, 4, ByFooter),
+        field("zeros", 68, 4, ByFooter),
+        field("checksum", 72, 4, ByRest),
+        field("version", 76, 4, ByFooter),
+        field("magic", 80, 8, ByFooter),
     ],
     sums: Some(Sums { extent_bytes: 32 << 10, sections: 4, tail_at: None }),
 };
@@ -120,26 +122,26 @@ const ZIP: Format = Format {
     name: "zip",
     footer_bytes: 112,
     fields: &[
-        field("groups", 0, 8, Exactly),
-        field("index", 8, 8, Exactly),
-        field("codes and dictionary", 16, 8, Exactly),
-        field("filter", 24, 8, Exactly),
-        field("tombstones", 32, 8, Exactly),
-        field("properties", 40, 8, Exactly),
-        field("entries", 48, 8, Here),
-        field("entries of a group", 56, 8, Here),
-        field("smallest sequence number", 64, 8, Here),
-        field("shortest key", 72, 4, Here),
-        field("longest key", 76, 4, Here),
-        field("longest value", 80, 4, Exactly),
-        field("compression of the index", 84, 1, Exactly),
-        field("compression of codes", 85, 1, Exactly),
-        field("more zeros", 86, 2, Exactly),
-        field("extent", 88, 4, Exactly),
-        field("zeros", 92, 4, Exactly),
-        field("checksum", 96, 4, Exactly),
-        field("version", 100, 4, Exactly),
-        field("magic", 104, 8, Exactly),
+        field("groups", 0, 8, ByFooter),
+        field("index", 8, 8, ByFooter),
+        field("codes and dictionary", 16, 8, ByFooter),
+        field("filter", 24, 8, ByFooter),
+        field("tombstones", 32, 8, ByFooter),
+        field("properties", 40, 8, ByFooter),
+        field("entries", 48, 8, Nowhere),
+        field("entries of a group", 56, 8, Nowhere),
+        field("smallest sequence number", 64, 8, Nowhere),
+        field("shortest key", 72, 4, Nowhere),
+        field("longest key", 76, 4, Nowhere),
+        field("longest value", 80, 4, ByRest),
+        field("compression of the index", 84, 1, ByRest),
+        field("compression of codes", 85, 1, ByRest),
+        field("more zeros", 86, 2, ByFooter),
+        field("extent", 88, 4, ByFooter),
+        field("zeros", 92, 4, ByFooter),
+        field("checksum", 96, 4, ByRest),
+        field("version", 100, 4, ByFooter),
+        field("magic", 104, 8, ByFooter),
     ],
     sums: Some(Sums { extent_bytes: 32 << 10, sections: 5, tail_at: None }),
 };

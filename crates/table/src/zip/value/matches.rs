@@ -1,6 +1,7 @@
 //! Finds earlier occurrences of a value's bytes: in the dictionary and in the value, by hash chains.
 
 use super::{COPY_MIN, Source};
+use base::bytes::shared_prefix;
 
 /// Most places tried per search.
 const DICTIONARY_TRIES_MAX: usize = 8;
@@ -130,17 +131,7 @@ fn common(a: &[u8], b: &[u8], longer_than: usize) -> usize {
     if longer_than > 0 && a.get(longer_than) != b.get(longer_than) {
         return 0;
     }
-    let words = a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0);
-    let mut len = 0;
-    for (x, y) in words {
-        let differing = u64::from_le_bytes(*x) ^ u64::from_le_bytes(*y);
-        if differing != 0 {
-            return len + (differing.trailing_zeros() / 8) as usize;
-        }
-        len += 8;
-    }
-    let rest = a.get(len..).unwrap_or_default().iter().zip(b.get(len..).unwrap_or_default());
-    len + rest.take_while(|(x, y)| x == y).count()
+    shared_prefix(a, b)
 }
 
 /// Five bytes, as a number.
