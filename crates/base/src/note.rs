@@ -48,11 +48,10 @@ impl Drop for Scope {
 
 /// Writes a line to the thread's event log. `write` adds fields to the first text and the message to the second.
 #[doc(hidden)]
-pub fn tell(level: InfoLogLevel, place: (&str, u32), write: impl FnOnce(&mut String, &mut String)) {
+pub fn tell(level: InfoLogLevel, file: &str, line: u32, write: impl FnOnce(&mut String, &mut String)) {
     let Some(sink) = current().filter(|sink| sink.takes(level)) else { return };
     let (mut fields, mut message) = (String::new(), String::new());
     write(&mut fields, &mut message);
-    let (file, line) = place;
     let file = file.trim_start_matches("crates/");
     sink.take(level, format!("[{file}:{line}] {message}{fields}"));
 }
@@ -100,7 +99,7 @@ macro_rules! note_parts {
 macro_rules! note_error {
     ($($rest:tt)+) => {{
         tracing::error!($($rest)+);
-        $crate::note::tell($crate::options::InfoLogLevel::Error, (file!(), line!()), |_fields, message| {
+        $crate::note::tell($crate::options::InfoLogLevel::Error, file!(), line!(), |_fields, message| {
             $crate::note_parts!(_fields, message; $($rest)+);
         });
     }};
@@ -110,7 +109,7 @@ macro_rules! note_error {
 macro_rules! note_warn {
     ($($rest:tt)+) => {{
         tracing::warn!($($rest)+);
-        $crate::note::tell($crate::options::InfoLogLevel::Warn, (file!(), line!()), |_fields, message| {
+        $crate::note::tell($crate::options::InfoLogLevel::Warn, file!(), line!(), |_fields, message| {
             $crate::note_parts!(_fields, message; $($rest)+);
         });
     }};
@@ -120,7 +119,7 @@ macro_rules! note_warn {
 macro_rules! note_info {
     ($($rest:tt)+) => {{
         tracing::info!($($rest)+);
-        $crate::note::tell($crate::options::InfoLogLevel::Info, (file!(), line!()), |_fields, message| {
+        $crate::note::tell($crate::options::InfoLogLevel::Info, file!(), line!(), |_fields, message| {
             $crate::note_parts!(_fields, message; $($rest)+);
         });
     }};

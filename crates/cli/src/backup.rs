@@ -128,7 +128,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
             drop(long);
             let id = id?;
             drop(source);
-            say(as_json, (json!({ "created": id }), format!("made backup {id} in {}", backups.dir.display())), out)
+            say(as_json, json!({ "created": id }), format!("made backup {id} in {}", backups.dir.display()), out)
         }
         Action::List { backups } => list(&backups.open()?, as_json, out),
         Action::Verify { backups, id } => verify(&backups.open()?, *id, as_json, out),
@@ -141,10 +141,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
                 None => newest()?,
             };
             if let Some(id) = id {
-                make_way(&engine, id, (to, &options), *yes)?;
+                make_way(&engine, id, to, &options, *yes)?;
             }
             let id = restore(&engine, id, to, &options)?;
-            say(as_json, (json!({ "restored": id }), format!("restored backup {id} to {}", to.display())), out)
+            say(as_json, json!({ "restored": id }), format!("restored backup {id} to {}", to.display()), out)
         }
         Action::Purge { backups, keep } => {
             let engine = backups.open()?;
@@ -152,17 +152,17 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
             engine.purge_old(*keep)?;
             let deleted = before.saturating_sub(engine.backups()?.len() as u64);
             let text = format!("deleted {}", human::counted(deleted, "backup", "backups"));
-            say(as_json, (json!({ "deleted": deleted }), text), out)
+            say(as_json, json!({ "deleted": deleted }), text, out)
         }
         Action::Delete { backups, id } => {
             backups.open()?.delete(*id)?;
-            say(as_json, (json!({ "deleted": 1 }), format!("deleted backup {id}")), out)
+            say(as_json, json!({ "deleted": 1 }), format!("deleted backup {id}"), out)
         }
     }
 }
 
 /// Prints the value as JSON, or the text.
-fn say(as_json: bool, (value, text): (Value, String), out: &mut dyn Write) -> Outcome {
+fn say(as_json: bool, value: Value, text: String, out: &mut dyn Write) -> Outcome {
     if as_json { json::print(&value, out) } else { Ok(writeln!(out, "{text}")?) }
 }
 
@@ -183,7 +183,7 @@ fn restore(engine: &BackupEngine, id: Option<BackupId>, to: &Path, options: &Res
 ///
 /// # Errors
 /// No consent, or a damaged backup. Nothing was changed.
-fn make_way(engine: &BackupEngine, id: BackupId, (to, how): (&Path, &RestoreOptions), is_wanted: bool) -> Outcome {
+fn make_way(engine: &BackupEngine, id: BackupId, to: &Path, how: &RestoreOptions, is_wanted: bool) -> Outcome {
     let replaced = engine.replaced_by_restore(to, how)?;
     if replaced.is_empty() {
         return Ok(());

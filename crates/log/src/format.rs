@@ -115,6 +115,13 @@ pub(crate) enum BadHeader {
     Version(u32),
 }
 
+/// A header that ends early is damaged.
+impl From<base::Error> for BadHeader {
+    fn from(_: base::Error) -> Self {
+        BadHeader::Damaged
+    }
+}
+
 impl FileHeader {
     pub fn encode(&self) -> [u8; FILE_HEADER_BYTES as usize] {
         let mut bytes = [0; FILE_HEADER_BYTES as usize];
@@ -145,10 +152,6 @@ impl FileHeader {
         if bytes.iter().all(|&byte| byte == 0) {
             return Err(BadHeader::Blank);
         }
-        Self::decode_fields(bytes).unwrap_or(Err(BadHeader::Damaged))
-    }
-
-    fn decode_fields(bytes: &[u8]) -> base::Result<Result<Self, BadHeader>> {
         let mut reader = Reader::new(bytes);
         let magic = reader.bytes(8, "magic")?;
         let version = reader.u32("version")?;
@@ -157,10 +160,10 @@ impl FileHeader {
         let covered = crc32c_append(crc32c(&MAGIC), &version.to_le_bytes());
         let covered = crc32c_append(crc32c_append(covered, &[0; 4]), rest);
         if magic != MAGIC || covered != crc || bytes.len() as u64 != FILE_HEADER_BYTES {
-            return Ok(Err(BadHeader::Damaged));
+            return Err(BadHeader::Damaged);
         }
         if version != VERSION {
-            return Ok(Err(BadHeader::Version(version)));
+            return Err(BadHeader::Version(version));
         }
         let mut word = || reader.u64("header");
         let (number, page_cache, salt) = (word()?, word()?, word()?);
@@ -169,7 +172,7 @@ impl FileHeader {
         let predecessor = word()?;
         let database = DatabaseId::from_bytes(reader.bytes(DATABASE_ID_BYTES, "database id")?);
         let earlier = Frontiers { synced, published };
-        Ok(Ok(FileHeader { number, page_cache, salt, earlier, predecessor, database }))
+        Ok(FileHeader { number, page_cache, salt, earlier, predecessor, database })
     }
 
     /// The seed of this log's record checksums.

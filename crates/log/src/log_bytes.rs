@@ -34,6 +34,12 @@ pub(crate) struct LogBytes {
     window: Vec<u8>,
 }
 
+/// The header of a WAL, as read.
+pub(crate) enum Header {
+    Valid(FileHeader),
+    Bad(BadHeader),
+}
+
 /// A whole record at some offset.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
@@ -77,20 +83,20 @@ impl LogBytes {
 
     /// Reads the file's header. The header is synced before the first record. So a damaged header without data behind
     /// it was never completed, and the WAL counts as blank.
-    pub fn header(&mut self) -> Result<Result<FileHeader, BadHeader>> {
+    pub fn header(&mut self) -> Result<Header> {
         let len = self.len.min(FILE_HEADER_BYTES) as usize;
         let bad = match FileHeader::decode(self.get(0, len)?.unwrap_or_default()) {
             Ok(header) => {
                 self.seed = header.seed();
-                return Ok(Ok(header));
+                return Ok(Header::Valid(header));
             }
             Err(bad) => bad,
         };
         if matches!(bad, BadHeader::Version(_)) {
-            return Ok(Err(bad));
+            return Ok(Header::Bad(bad));
         }
         let has_data_behind = self.gap_from(FILE_HEADER_BYTES, u64::MAX, |_| false)?.has_data;
-        Ok(Err(if has_data_behind { BadHeader::Damaged } else { BadHeader::Blank }))
+        Ok(Header::Bad(if has_data_behind { BadHeader::Damaged } else { BadHeader::Blank }))
     }
 
     /// The whole record that starts at `offset`, if there is one.

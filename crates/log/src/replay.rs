@@ -16,7 +16,7 @@ use crate::format::{
     BadHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, Position, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
     page_cache_hash,
 };
-use crate::log_bytes::LogBytes;
+use crate::log_bytes::{Header, LogBytes};
 
 /// Limit on zeros before a record in the same page cache. More than all concurrent writers have in flight.
 const ZEROS_MAX_BYTES: u64 = 1 << 20;
@@ -203,16 +203,18 @@ impl Replay {
     fn read_header(&mut self) -> Result<Option<FileHeader>> {
         let number = self.options.number;
         let error = match self.bytes.header()? {
-            Ok(header) if header.number == number.0 => match self.check_database(header.database) {
+            Header::Valid(header) if header.number == number.0 => match self.check_database(header.database) {
                 Ok(()) => return Ok(Some(header)),
                 Err(error) => error,
             },
-            Ok(header) => {
+            Header::Valid(header) => {
                 Error::corruption(format!("the file of log {number} holds log {}", FileNumber(header.number)))
             }
-            Err(BadHeader::Blank) => return Ok(None),
-            Err(BadHeader::Damaged) => Error::corruption("the header of a log is damaged"),
-            Err(BadHeader::Version(version)) => Error::unsupported(format!("a log of format version {version}")),
+            Header::Bad(BadHeader::Blank) => return Ok(None),
+            Header::Bad(BadHeader::Damaged) => Error::corruption("the header of a log is damaged"),
+            Header::Bad(BadHeader::Version(version)) => {
+                Error::unsupported(format!("a log of format version {version}"))
+            }
         };
         Err(error.at_path(&self.path).at_offset(0))
     }

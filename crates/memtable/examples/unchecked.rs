@@ -79,7 +79,7 @@ fn main() -> Result<()> {
     memtable.mark(SeqNo(entries), 0);
     memtable.seal();
     let start = vfs.now();
-    let opened = opened(&way, &*vfs, (&path, &memtable))?;
+    let opened = opened(&way, &*vfs, &path, &memtable)?;
     let open_us = (vfs.now() - start).as_micros();
     let start = vfs.now();
     let (found, walked) = match &opened {
@@ -113,7 +113,7 @@ enum Opened {
     Unchecked(Arc<LazyImage>),
 }
 
-fn opened(way: &str, vfs: &dyn Vfs, (path, live): (&Path, &Arc<dyn Memtable>)) -> Result<Opened> {
+fn opened(way: &str, vfs: &dyn Vfs, path: &Path, live: &Arc<dyn Memtable>) -> Result<Opened> {
     let expected = Expected::default();
     Ok(match way {
         "live" => Opened::Live(Arc::clone(live)),

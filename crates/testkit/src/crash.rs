@@ -256,7 +256,7 @@ impl Life {
                     [true, false] => span.before.durable.min(durable_from)..=found,
                 };
                 let again = Expectation { points, ..expectation.clone() };
-                crash_in_recovery(image, self.profile, (at, policy), &again)
+                crash_in_recovery(image, self.profile, at, policy, &again)
                     .map_err(|e| e.context(&format!("a second crash at operation {at} of the recovery, {policy:?}")))?;
             }
         }
@@ -420,7 +420,8 @@ fn no_prefix(expected: &Expectation<'_>, logged: &[(String, Incarnation, Pairs)]
 fn crash_in_recovery(
     image: &Arc<MemoryVfs>,
     profile: Profile,
-    (at, policy): (u64, CrashPolicy),
+    at: u64,
+    policy: CrashPolicy,
     expected: &Expectation<'_>,
 ) -> Result<(), Failure> {
     let copy = image.crash_clone(at, CrashPolicy::ProcessKilled);

@@ -153,7 +153,7 @@ impl Options {
         }
     }
 
-    fn text(&self, (home, option): (Home, &str)) -> Option<&str> {
+    fn text(&self, home: Home, option: &str) -> Option<&str> {
         match home {
             Home::Db => self.db.kept.get(option),
             Home::Family => self.family.kept.get(option),
@@ -184,7 +184,7 @@ impl Keeps for Options {
 
     fn kept(&self, name: &'static str) -> Option<Number> {
         match home(name) {
-            Some((home, option)) => self.text((home, option)).and_then(|text| number(option, text)),
+            Some((home, option)) => self.text(home, option).and_then(|text| number(option, text)),
             None => self.numbers.kept(name),
         }
     }

@@ -46,7 +46,7 @@ pub fn reopen(mapping: Arc<dyn ReadMapping>, image_bytes: u64, expected: &Expect
     let memtable = match report.header.representation {
         // SAFETY: the check found a trie of this order and shift, with its head there and these totals, of which every
         // link and length that a reader follows was followed (T1).
-        Representation::Trie { shift } => unsafe { trie::of_image(order, arena, (shift, head), totals) },
+        Representation::Trie { shift } => unsafe { trie::of_image(order, arena, shift, head, totals) },
         // SAFETY: likewise a skiplist (A2).
         Representation::SkipList => Some(unsafe { skiplist::of_image(order, arena, head, totals) }),
     };

@@ -164,13 +164,13 @@ impl<'a> TrieView<'a> {
     /// The child at `byte`; null if there is none.
     #[inline]
     pub(super) fn child_at(&self, node: &NodeView, byte: u8) -> Result<Link> {
-        self.child_of(node.at, (node.kind, node.children), byte)
+        self.child_of(node.at, node.kind, node.children, byte)
     }
 
     /// As [`child_at`](Self::child_at), of a node at `node` presumed to be of this kind with so many children, at most
     /// the kind's maximum.
     #[inline]
-    pub(super) fn child_of(&self, node: u64, (kind, children): (Kind, usize), byte: u8) -> Result<Link> {
+    pub(super) fn child_of(&self, node: u64, kind: Kind, children: usize, byte: u8) -> Result<Link> {
         let at = node + KEYS_AT;
         let slot = |i: usize| Ok(Link(self.view.u32(node + kind.children_at() + 4 * i as u64)?));
         let found = match kind {

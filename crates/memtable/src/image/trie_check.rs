@@ -109,8 +109,8 @@ impl<'a> Check<'a, '_> {
             if leaf.entry.trailer() > trailer_max {
                 return Err(wrong(leaf.at, "a newer version behind an older one"));
             }
-            if let Some(jump) = leaf.jump {
-                jumps |= self.check_jump(&leaf, jump)?;
+            if let Some((to, span)) = leaf.jump {
+                jumps |= self.check_jump(&leaf, to, span)?;
             }
             self.tally.point(leaf.at, &leaf.entry)?;
             (link, trailer_max) = (leaf.next, leaf.entry.trailer());
@@ -120,7 +120,7 @@ impl<'a> Check<'a, '_> {
 
     /// Checks that a jump leads to a leaf not reached yet. Returns false for an empty jump: null, with a span of at
     /// most 1.
-    fn check_jump(&self, leaf: &LeafView<'_>, (to, span): (Link, u32)) -> Result<bool> {
+    fn check_jump(&self, leaf: &LeafView<'_>, to: Link, span: u32) -> Result<bool> {
         if to.is_null() && span <= 1 {
             return Ok(false);
         }

@@ -78,7 +78,7 @@ impl<O: KeyOrder> SkipList<O, true> {
     /// # Safety
     /// The image must have been checked to be a list of this order, with its head at `head` and these `totals` (A2,
     /// A5).
-    unsafe fn of_image(arena: Arena<true>, user: &UserOrder, order: O, (head, totals): (Ref, Counts)) -> Self {
+    unsafe fn of_image(arena: Arena<true>, user: &UserOrder, order: O, head: Ref, totals: Counts) -> Self {
         // SAFETY: as the caller promises.
         let list = unsafe { List::of_image(arena, order, head) };
         let stripes = Stripes::new(|| Finger::new(head));
@@ -94,13 +94,15 @@ impl<O: KeyOrder> SkipList<O, true> {
 /// The image must have been checked to be a skiplist of this order, with its head at `head` and these `totals` (A2,
 /// A5).
 pub(crate) unsafe fn of_image(order: &UserOrder, arena: Arena<true>, head: u64, totals: Counts) -> Arc<dyn Memtable> {
-    let place = (Ref::from_raw((head / GRANULE_BYTES as u64) as u32), totals);
+    let head = Ref::from_raw((head / GRANULE_BYTES as u64) as u32);
     // SAFETY: as the caller promises.
     unsafe {
         match order {
-            UserOrder::Bytewise => Arc::new(SkipList::of_image(arena, order, Bytewise, place)),
-            UserOrder::ReverseBytewise => Arc::new(SkipList::of_image(arena, order, ReverseBytewise, place)),
-            UserOrder::Custom(c) => Arc::new(SkipList::of_image(arena, order, Custom::new(Arc::clone(c)), place)),
+            UserOrder::Bytewise => Arc::new(SkipList::of_image(arena, order, Bytewise, head, totals)),
+            UserOrder::ReverseBytewise => Arc::new(SkipList::of_image(arena, order, ReverseBytewise, head, totals)),
+            UserOrder::Custom(c) => {
+                Arc::new(SkipList::of_image(arena, order, Custom::new(Arc::clone(c)), head, totals))
+            }
         }
     }
 }

@@ -116,7 +116,8 @@ impl Buckets {
         entries: &Entries<O>,
         mut link: Link,
         end: Ref,
-        (hash, user_key): (u64, &[u8]),
+        hash: u64,
+        user_key: &[u8],
     ) -> Option<Ref> {
         while link.node() != end && !link.node().is_null() {
             let node = link.node();
@@ -136,13 +137,14 @@ impl Buckets {
         &self,
         entries: &Entries<O>,
         node: Ref,
-        (hash, user_key): (u64, &[u8]),
+        hash: u64,
+        user_key: &[u8],
     ) -> Result<(), Ref> {
         let (arena, bucket) = (&entries.arena, self.bucket(hash));
         let mut looked_at = Ref::NULL;
         loop {
             let first = link_at(arena, bucket);
-            if let Some(anchor) = Self::find(entries, first, looked_at, (hash, user_key)) {
+            if let Some(anchor) = Self::find(entries, first, looked_at, hash, user_key) {
                 return Err(anchor);
             }
             // SAFETY: the node is this thread's and its first granule an atomic word to everyone.

@@ -90,7 +90,7 @@ impl<O: KeyOrder> SortedHash<O> {
     /// Puts a node into the table.
     #[inline]
     fn link_in(&self, node: Ref, hash: u64, entry: &Entry<'_>) {
-        if let Err(anchor) = self.buckets.insert(self.entries(), node, (hash, entry.user_key)) {
+        if let Err(anchor) = self.buckets.insert(self.entries(), node, hash, entry.user_key) {
             let version = Version { user_key: entry.user_key, trailer: trailer_of(entry) };
             Versions { entries: self.entries(), anchor }.insert(node, &version);
         }
@@ -121,7 +121,7 @@ impl<O: KeyOrder> SortedHash<O> {
     #[inline]
     fn visit_versions(&self, first: buckets::Link, hash: u64, key: &LookupKey, visit: &mut Visit<'_>) {
         let (entries, user_key, visible) = (self.entries(), key.user_key(), key.seq());
-        if let Some(anchor) = Buckets::find(entries, first, Ref::NULL, (hash, user_key)) {
+        if let Some(anchor) = Buckets::find(entries, first, Ref::NULL, hash, user_key) {
             let from = Version { user_key, trailer: key::pack_trailer(visible, key::SEEK_KIND) };
             Versions { entries, anchor }.visit(&from, visible, visit);
         }

@@ -308,7 +308,8 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIF
 pub(crate) unsafe fn of_image(
     order: &UserOrder,
     arena: Arena<true>,
-    (shift, head): (u32, Offset),
+    shift: u32,
+    head: Offset,
     totals: Counts,
 ) -> Option<Arc<dyn Memtable>> {
     let user = order.clone();

@@ -272,7 +272,7 @@ impl Committer {
     ) -> Result<()> {
         let (mut turn, mut switches) = (None, 0);
         loop {
-            let Some((family, lacking)) = self.reserve_all(parts, (turn.is_some(), !options.disable_wal))? else {
+            let Some((family, lacking)) = self.reserve_all(parts, turn.is_some(), !options.disable_wal)? else {
                 return Ok(());
             };
             release_views(parts);
@@ -301,9 +301,14 @@ impl Committer {
     }
 
     /// Reserves for each part in order. Returns the first part with a missing resource; `None` if all are reserved.
-    fn reserve_all<'b>(&self, parts: &mut Parts<'b>, how: (bool, bool)) -> Result<Option<(&'b Arc<Family>, Lacking)>> {
+    fn reserve_all<'b>(
+        &self,
+        parts: &mut Parts<'b>,
+        has_turn: bool,
+        is_logged: bool,
+    ) -> Result<Option<(&'b Arc<Family>, Lacking)>> {
         for part in parts {
-            if let Some(lacking) = self.reserve(part, how)? {
+            if let Some(lacking) = self.reserve(part, has_turn, is_logged)? {
                 return Ok(Some((part.family, lacking)));
             }
         }
@@ -311,7 +316,7 @@ impl Committer {
     }
 
     /// Reserves room and memory for a part without waiting. Returns the missing resource.
-    fn reserve(&self, part: &mut Part<'_>, (has_turn, is_logged): (bool, bool)) -> Result<Option<Lacking>> {
+    fn reserve(&self, part: &mut Part<'_>, has_turn: bool, is_logged: bool) -> Result<Option<Lacking>> {
         part.family.check_live()?;
         part.refresh_view();
         let queued = part.memtable();

@@ -50,7 +50,7 @@ impl FamilyRules {
     }
 
     /// The table's origin properties. Times in seconds: roughly the oldest entry's, and the file's creation.
-    pub fn origin(&self, context: &Context, number: FileNumber, (oldest_s, created_s): (u64, u64)) -> TableOrigin {
+    pub fn origin(&self, context: &Context, number: FileNumber, oldest_s: u64, created_s: u64) -> TableOrigin {
         TableOrigin {
             family: Some(self.id),
             family_name: self.name.clone(),
@@ -194,7 +194,7 @@ impl<'a> Outputs<'a> {
             compression_options,
             prefix_extractor: options.prefix_extractor(),
             merge_operator: rules.family.merge_operator_name(),
-            origin: rules.family.origin(context, number, (rules.oldest_ancestor_time, creation_time)),
+            origin: rules.family.origin(context, number, rules.oldest_ancestor_time, creation_time),
             ingestable: false,
             path: path.to_owned(),
             class: rules.class,

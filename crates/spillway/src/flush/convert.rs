@@ -127,7 +127,7 @@ impl<'a> Job<'a> {
         ConvertConfig {
             order: self.family.order.clone(),
             merge_operator: self.family.merge_operator_name(),
-            origin: self.family.origin(self.context, self.number, (self.now_s, self.now_s)),
+            origin: self.family.origin(self.context, self.number, self.now_s, self.now_s),
             leaves_values: self.value_logs().is_some(),
             smallest_seq: self.smallest_seq(),
             largest_seq: self.plan.through,

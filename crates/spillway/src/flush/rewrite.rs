@@ -35,10 +35,10 @@ pub(crate) fn run(plan: &FlushPlan, context: &Context, captured: &CapturedSnapsh
     }
     match cursors.len() {
         // One memtable passes through without a heap.
-        1 => write(plan, context, captured, (cursors.swap_remove(0), tombstones)),
+        1 => write(plan, context, captured, cursors.swap_remove(0), tombstones),
         _ => {
             let merged = MergingCursor::new(plan.family.order().clone(), cursors);
-            write(plan, context, captured, (merged, tombstones))
+            write(plan, context, captured, merged, tombstones)
         }
     }
 }
@@ -53,14 +53,15 @@ pub(crate) fn write_tombstone(
     let order = plan.family.order();
     let tombstones = Arc::new(FragmentedTombstones::build(order.user.clone(), vec![tombstone]));
     let nothing = MergingCursor::<Box<dyn Cursor>>::new(order.clone(), Vec::new());
-    write(plan, context, captured, (nothing, vec![tombstones]))
+    write(plan, context, captured, nothing, vec![tombstones])
 }
 
 fn write<C: Cursor>(
     plan: &FlushPlan,
     context: &Context,
     captured: &CapturedSnapshots,
-    (input, tombstones): (C, Vec<Arc<FragmentedTombstones>>),
+    input: C,
+    tombstones: Vec<Arc<FragmentedTombstones>>,
 ) -> Result<Option<FileMeta>> {
     let family = FamilyRules::of(&plan.family);
     let rules = EntryRules {

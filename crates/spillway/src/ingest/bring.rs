@@ -86,7 +86,7 @@ impl Bringing<'_> {
         }
         if self.checked_checksum().is_some() {
             let end = source.metadata.len;
-            self.compare(self.go_over((&*self.vfs.open(to.path())?, end), &mut |_, _| Ok(()))?)?;
+            self.compare(self.go_over(&*self.vfs.open(to.path())?, end, &mut |_, _| Ok(()))?)?;
         }
         Ok(true)
     }
@@ -97,13 +97,12 @@ impl Bringing<'_> {
         let end = source.metadata.len.saturating_add(1); // one byte more, to notice a growing file
         let (crc, numbered) = if self.options.write_global_seqno {
             let file = self.vfs.create_shared(to.path())?;
-            let crc =
-                self.go_over((&*from, end), &mut |offset, block| file.write_at(offset, block, IoClass::Ingest))?;
+            let crc = self.go_over(&*from, end, &mut |offset, block| file.write_at(offset, block, IoClass::Ingest))?;
             file.sync(IoClass::Ingest)?;
             (crc, Some(file))
         } else {
             let mut file = self.vfs.create(to.path(), IfExists::Fail)?;
-            let crc = self.go_over((&*from, end), &mut |_, block| {
+            let crc = self.go_over(&*from, end, &mut |_, block| {
                 file.append(block, IoClass::Ingest)?;
                 file.start_writeback(IoClass::Ingest); // leaves little for the sync
                 Ok(())
@@ -118,11 +117,7 @@ impl Bringing<'_> {
     }
 
     /// Visits every block of a file. Returns its crc32c if a checksum is to be verified, else 0.
-    fn go_over(
-        &self,
-        (file, end): (&dyn RandomFile, u64),
-        visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>,
-    ) -> Result<u32> {
+    fn go_over(&self, file: &dyn RandomFile, end: u64, visit: &mut dyn FnMut(u64, &[u8]) -> Result<()>) -> Result<u32> {
         let checks = self.checked_checksum().is_some();
         let mut crc = 0;
         read_blocks(file, end, IoClass::Ingest, &mut |offset, block| {

@@ -69,7 +69,7 @@ impl Linker {
         let Some((level, _)) = version.file(late.table) else { return Ok(false) };
         let span = ExciseSpan { start: &late.tombstone.start, end: &late.tombstone.end };
         let next = &mut || self.core.context.numbers.take();
-        let mut plan: ExcisePlan = excise::plan_below(&version, (level, late.table), span, next)?;
+        let mut plan: ExcisePlan = excise::plan_below(&version, level, late.table, span, next)?;
         plan.deleted.push((level, late.table)); // it hides nothing any more
         let inputs = plan.deleted.clone();
         let mut edit = VersionEdit::new(family.id());

@@ -182,13 +182,13 @@ impl Linker {
         let levels = plan.version.num_levels();
         let merged: Vec<_> = plan.merged().flat_map(QueuedIngest::files).collect();
         tick(&self.core.context.statistics, Ticker::IngestMerged, merged.len() as u64);
-        merged.iter().map(|file| self.note_placed(&plan.family, (0, levels), &file.meta)).collect()
+        merged.iter().map(|file| self.note_placed(&plan.family, 0, levels, &file.meta)).collect()
     }
 
     /// Counts the ingested tables. Returns the events for the listeners.
     fn note_all_placed(&self, plan: &FlushPlan, linked: &Linked) -> Vec<Event> {
         let levels = plan.version.num_levels();
-        let note = |Placed { level, meta, .. }: &Placed| self.note_placed(&plan.family, (*level, levels), meta);
+        let note = |Placed { level, meta, .. }: &Placed| self.note_placed(&plan.family, *level, levels, meta);
         linked.ingested().map(note).collect()
     }
 }

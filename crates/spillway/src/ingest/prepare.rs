@@ -187,7 +187,7 @@ impl Ingester {
             progress: progress.clone(),
         };
         let done = run_parts(helpers, items, &|| false, move |item, gives_up| job.run(item, gives_up)).all()?;
-        let prepared = self.assemble(requests, (options, progress), done);
+        let prepared = self.assemble(requests, options, progress, done);
         if prepared.files.iter().any(|file| file.made.is_some()) {
             self.core.context.vfs.sync_dir(&self.core.context.dir)?;
         }
@@ -199,7 +199,8 @@ impl Ingester {
     fn assemble(
         &self,
         requests: &[IngestRequest],
-        (options, progress): (&IngestOptions, &IngestProgress),
+        options: &IngestOptions,
+        progress: &IngestProgress,
         done: Vec<Done>,
     ) -> PreparedIngest {
         let mut tables: Vec<Vec<IngestTable>> = requests.iter().map(|_| Vec::new()).collect();

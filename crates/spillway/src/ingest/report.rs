@@ -111,7 +111,7 @@ impl IngestReport {
 impl Linker {
     /// Counts a table placed in `level` of `levels`. Returns the event for the listeners; the caller sends it while
     /// holding nothing a listener might wait for.
-    pub(super) fn note_placed(&self, family: &Family, (level, levels): (usize, usize), meta: &FileMeta) -> Event {
+    pub(super) fn note_placed(&self, family: &Family, level: usize, levels: usize, meta: &FileMeta) -> Event {
         let ticker = match level {
             0 => Ticker::IngestPlacedL0,
             _ if level + 1 == levels => Ticker::IngestPlacedLast,

@@ -38,7 +38,7 @@ impl Catalog<'_> {
         };
         let last_seq = self.core.commit.lock().last_seq;
         let shared = Shared::of(self.core);
-        let family = shared.make_family(&self.core.context, last_seq, id, (name, options))?;
+        let family = shared.make_family(&self.core.context, last_seq, id, name, options)?;
         let last_seq = family.view_full().mutable.created_at();
         let edit = VersionEdit {
             comparator: Some(family.order().user.name().to_owned()),

@@ -39,7 +39,7 @@ pub(super) fn recover_best(vfs: &dyn Vfs, dir: &Path, log_dir: &Path) -> Result<
     for number in numbers_in(vfs, dir, FileType::Manifest)?.into_iter().rev() {
         if let Some(mut recovered) = newest_point(&mut sizes, number)? {
             recovered.pass_numbers_in(vfs, dir)?;
-            set_aside(vfs, (dir, log_dir), &mut recovered)?;
+            set_aside(vfs, dir, log_dir, &mut recovered)?;
             return Ok(recovered);
         }
     }
@@ -125,12 +125,12 @@ fn read_whole_records(vfs: &dyn Vfs, path: &Path, mut visit: impl FnMut(&[u8]) -
 }
 
 /// Moves tables newer than the point to `lost/`, and the logs if one is missing.
-fn set_aside(vfs: &dyn Vfs, (dir, log_dir): (&Path, &Path), recovered: &mut Recovered) -> Result<()> {
+fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, recovered: &mut Recovered) -> Result<()> {
     let lost = Lost::new(vfs, dir);
     let mut kept: BTreeSet<FileNumber> = tables_of(recovered).map(FileMeta::physical_number).collect();
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
     let own = log_owner(vfs, dir, Some(recovered));
-    let row = row::find(vfs, log_dir, (own, recovered.log_row), head)?;
+    let row = row::find(vfs, log_dir, own, recovered.log_row, head)?;
     if row.missing.is_empty() {
         kept.extend(crate::maintenance::repair::queued_tables(vfs, log_dir, own, recovered)?);
     } else {

@@ -51,15 +51,22 @@ pub(super) fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOption
     options
 }
 
+/// A family at its start: as stored, or new.
+pub(super) struct FamilyStart<'a> {
+    pub id: FamilyId,
+    pub name: &'a str,
+    pub options: FamilyOptions,
+    pub version: Arc<Version>,
+    /// The tables hold everything up to this number.
+    pub through: SeqNo,
+}
+
 pub(super) fn build_family(
     context: &Arc<Context>,
     tables: Arc<TableStore>,
-    (id, name): (FamilyId, &str),
-    options: FamilyOptions,
-    version: Arc<Version>,
-    through: SeqNo,
+    start: FamilyStart<'_>,
 ) -> Result<Arc<Family>> {
-    let mut options = options;
+    let FamilyStart { id, name, mut options, version, through } = start;
     options.cf_allow_ingest_behind |= context.options.allow_ingest_behind;
     options.validate()?;
     let remarks = kept::review(&options, context.options.ignore_unsupported_options)?;
@@ -99,12 +106,12 @@ impl Shared {
         context: &Arc<Context>,
         last_seq: SeqNo,
         id: FamilyId,
-        named: (&str, FamilyOptions),
+        name: &str,
+        options: FamilyOptions,
     ) -> Result<Arc<Family>> {
-        let (name, options) = named;
         options.validate()?;
         let version = Arc::new(Version::empty(InternalOrder::new(options.order.clone()), options.num_levels));
         let tables = self.table_store(context, &options);
-        build_family(context, tables, (id, name), options, version, last_seq)
+        build_family(context, tables, FamilyStart { id, name, options, version, through: last_seq })
     }
 }

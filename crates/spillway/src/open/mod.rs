@@ -53,7 +53,7 @@ pub(crate) mod restart;
 mod start;
 
 use crate::open::engine::Engine;
-use families::{Shared, adapted, build_family, follow_write_buffer};
+use families::{FamilyStart, Shared, adapted, build_family, follow_write_buffer};
 use reading::Attempt;
 
 pub(crate) use beside::{Beside, copy_beside};
@@ -164,7 +164,7 @@ fn remark(text: &str) {
 
 /// Writes to the event log only: the caller learns the message another way.
 fn tell(level: InfoLogLevel, text: &str) {
-    note::tell(level, (file!(), line!()), |_, message| message.push_str(text));
+    note::tell(level, file!(), line!(), |_, message| message.push_str(text));
 }
 
 /// An open's remarks on kept options of the database and of the families.
@@ -251,7 +251,11 @@ impl<'a> Opening<'a> {
                 memory: MemoryBudget::new(options.db.db_write_buffer_size),
                 images: (!options.read_only).then(|| {
                     let leaves_values = options.db.memtable_as_log_index;
-                    ImageNames::new(vfs.clone(), (dir, &db_id), numbers, recovered.fenced, leaves_values)
+                    let images = ImageNames::new(vfs.clone(), dir, &db_id, numbers, leaves_values);
+                    if recovered.fenced {
+                        images.note_fence();
+                    }
+                    images
                 }),
             },
             flushes: FlushCounts::default(),
@@ -387,7 +391,8 @@ impl<'a> Opening<'a> {
             version.open_newest()?;
         }
         let through = stored.flushed_through.unwrap_or(SeqNo::ZERO);
-        let family = build_family(&self.context, tables, (stored.id, &stored.name), options, version, through)?;
+        let start = FamilyStart { id: stored.id, name: &stored.name, options, version, through };
+        let family = build_family(&self.context, tables, start)?;
         let view = family.view_full();
         let mut state = FamilyState::new(family, &view, through);
         state.linked_ingests.extend(&stored.linked_ingests);
@@ -497,8 +502,8 @@ impl<'a> Opening<'a> {
     }
 
     fn replay_logs(&mut self) -> Result<Replayed> {
-        let from = (&self.recovered, &self.restored);
-        LogReplay::new(&self.context, !self.options.read_only, &mut self.families, from).run()
+        let may_flush = !self.options.read_only;
+        LogReplay::new(&self.context, may_flush, &mut self.families, &self.recovered, &self.restored).run()
     }
 
     /// Writes the MANIFEST with the ends of the old logs, durable before any sequence number is allocated. The

@@ -194,5 +194,5 @@ fn open(context: &Context, family: &FamilyState, image: &Found) -> Result<Arc<dy
     let order = family.family.order().user.clone();
     let opened = LazyImage::open(mapping, &image.path, &Expected { representation: None, order }, image.through)?;
     let leaves_values = image.header.identity.extra & LEAVES_VALUES != 0;
-    Ok(RestoredMemtable::new(context, opened, (image.number, image.begins_after), leaves_values))
+    Ok(RestoredMemtable::new(context, opened, image.number, image.begins_after, leaves_values))
 }

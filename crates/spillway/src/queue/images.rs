@@ -35,21 +35,21 @@ pub struct ImageNames {
 }
 
 impl ImageNames {
-    /// `is_fenced`: the directory's MANIFEST keeps RocksDB out.
+    /// For a directory without a fence; see [`note_fence`](Self::note_fence).
     pub fn new(
         vfs: Arc<dyn Vfs>,
-        (dir, db_id): (&Path, &str),
+        dir: &Path,
+        db_id: &str,
         numbers: Arc<FileNumbers>,
-        is_fenced: bool,
         leaves_values: bool,
     ) -> Arc<Self> {
-        let is_fenced = AtomicBool::new(is_fenced);
+        let is_fenced = AtomicBool::new(false);
         let page_cache = ImageIdentity::number_of(&vfs.page_cache_id(dir).unwrap_or_default());
         let (dir, database) = (dir.to_owned(), ImageIdentity::number_of(db_id));
         Arc::new(ImageNames { vfs, dir, numbers, is_fenced, leaves_values, page_cache, database, told: Arc::default() })
     }
 
-    /// Called once a MANIFEST of ours is durable.
+    /// Called once a MANIFEST of ours is durable: it keeps RocksDB out.
     pub fn note_fence(&self) {
         self.is_fenced.store(true, Ordering::Release);
     }

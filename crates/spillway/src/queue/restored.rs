@@ -30,7 +30,8 @@ impl RestoredMemtable {
     pub fn new(
         context: &Context,
         image: LazyImage,
-        (number, created_at): (FileNumber, SeqNo),
+        number: FileNumber,
+        created_at: SeqNo,
         leaves_values: bool,
     ) -> Arc<Self> {
         let file = ObsoleteFile { file_type: FileType::MemtableImage, path_id: 0, number };

@@ -74,7 +74,8 @@ pub fn plan(
 /// As [`plan`].
 pub fn plan_below(
     version: &Version,
-    (level, number): (usize, FileNumber),
+    level: usize,
+    number: FileNumber,
     span: ExciseSpan<'_>,
     next_number: &mut dyn FnMut() -> FileNumber,
 ) -> Result<ExcisePlan> {

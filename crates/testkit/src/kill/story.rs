@@ -56,7 +56,7 @@ impl Story {
             ingest.way = *random.pick(&[Way::Flushable, Way::Flushable, Way::Flushable, Way::Direct]);
             let in_files: Vec<&str> = FAMILIES.into_iter().filter(|_| random.chance(60)).collect();
             for family in &in_files {
-                let entries = changes(&mut random, (thread, n), family, 1 + n % 20);
+                let entries = changes(&mut random, thread, n, family, 1 + n % 20);
                 ingest.files.push(File { family: (*family).to_owned(), entries });
             }
             if random.chance(20) {
@@ -72,7 +72,7 @@ impl Story {
             match in_file {
                 Some(file) => file.entries.push(count),
                 None if rides_along => {
-                    let actions = changes(&mut random, (thread, n), family, n % 4);
+                    let actions = changes(&mut random, thread, n, family, n % 4);
                     let all = actions.into_iter().chain([count]);
                     ingest.batch.extend(all.map(|action| Change { family: family.to_owned(), action }));
                 }
@@ -98,7 +98,8 @@ fn range(random: &mut Random, thread: u64) -> (Key, Key) {
     (format!("{thread}-{start:03}").into_bytes(), format!("{thread}-{end:03}").into_bytes())
 }
 
-fn changes(random: &mut Random, (thread, n): (u64, u64), family: &str, count: u64) -> Vec<Action> {
+/// `count` changes of operation `n` of a thread, to one family.
+fn changes(random: &mut Random, thread: u64, n: u64, family: &str, count: u64) -> Vec<Action> {
     let counts = family == "sums";
     let change = |_| {
         let key = key(random, thread, family);

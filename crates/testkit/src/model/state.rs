@@ -88,7 +88,7 @@ impl State {
                 rewritten.push(key.clone());
             }
             Action::DeleteRange(start, end) => {
-                let covered = |key: &&Key| is_within(key, (start, end), rules.order);
+                let covered = |key: &&Key| is_within(key, start, end, rules.order);
                 rewritten.extend(contents.keys().filter(covered).cloned());
                 rewritten.iter().for_each(|key| drop(contents.remove(key)));
             }

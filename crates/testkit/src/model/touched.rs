@@ -102,7 +102,7 @@ impl Touched {
             }
             Action::DeleteRange(start, end) => {
                 self.deleted.push((start.clone(), end.clone()));
-                self.floating.retain(|key, _| !is_within(key, (start, end), order));
+                self.floating.retain(|key, _| !is_within(key, start, end, order));
             }
         }
     }
@@ -114,7 +114,7 @@ impl Touched {
 
     /// Whether an entry ingested behind stays hidden.
     pub fn hides(&self, key: &Key, order: &UserOrder) -> bool {
-        let is_deleted = |(start, end): &(Key, Key)| is_within(key, (start, end), order);
+        let is_deleted = |(start, end): &(Key, Key)| is_within(key, start, end, order);
         self.settled.contains(key) || self.deleted.iter().any(is_deleted)
     }
 
@@ -149,7 +149,7 @@ impl Touched {
 }
 
 /// Whether a key is in `[start, end)`.
-pub(super) fn is_within(key: &[u8], (start, end): (&[u8], &[u8]), order: &UserOrder) -> bool {
+pub(super) fn is_within(key: &[u8], start: &[u8], end: &[u8], order: &UserOrder) -> bool {
     order.compare(start, key).is_le() && order.compare(key, end).is_lt()
 }
 

@@ -51,7 +51,7 @@ fn assert_lacks_space(who: &str, error: &Error) {
     assert!(matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Busy), "{who}: {error:?}");
 }
 
-fn write_until(ended: &AtomicBool, db: &Db, (writer, count): (u64, &AtomicU64)) {
+fn write_until(ended: &AtomicBool, db: &Db, writer: u64, count: &AtomicU64) {
     while !ended.load(Ordering::Relaxed) {
         let n = count.load(Ordering::Relaxed);
         let (key, value) = entry(writer, n);
@@ -121,9 +121,9 @@ fn live(name: &'static str, seed: u64) {
     let mut random = Random::new(seed);
     std::thread::scope(|scope| {
         let _ends = Ends(&ended);
-        for writer in (0..).zip(&written.0) {
+        for (writer, count) in (0..).zip(&written.0) {
             let (ended, db) = (&ended, &db);
-            scope.spawn(move || write_until(ended, db, writer));
+            scope.spawn(move || write_until(ended, db, writer, count));
         }
         scope.spawn(|| manage_until(&ended, &db));
         for round in 0..ROUNDS {

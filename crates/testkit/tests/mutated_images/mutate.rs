@@ -33,7 +33,7 @@ pub fn damage(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
             4 => bytes[at] = *random.pick(&[0, 1, 0x7F, 0x80, 0xFF]),
             5..8 => {
                 let (from, to) = (word(random, used), word(random, used));
-                copy(bytes, (from, to), 4);
+                copy(bytes, from, to, 4);
             }
             8 => bytes[at & !3] = bytes[at & !3].wrapping_add(8), // a little beside where it led
             9 => put(bytes, at & !7, *random.pick(&[0, 1, u64::from(u32::MAX), u64::MAX >> 8, u64::MAX])),
@@ -41,7 +41,7 @@ pub fn damage(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
             11 => overwrite(random, bytes, at, |random| random.draw() as u8),
             12 => {
                 let (from, len) = (random_place(random, used), 1 + random.below(RANGE_MAX) as usize);
-                copy(bytes, (from, at), len);
+                copy(bytes, from, at, len);
             }
             13 => {
                 let end = other.len().min(bytes.len());
@@ -81,7 +81,7 @@ fn put(bytes: &mut [u8], at: usize, number: u64) {
     }
 }
 
-fn copy(bytes: &mut [u8], (from, to): (usize, usize), len: usize) {
+fn copy(bytes: &mut [u8], from: usize, to: usize, len: usize) {
     let len = len.min(bytes.len() - from.max(to));
     bytes.copy_within(from..from + len, to);
 }

@@ -22,7 +22,7 @@ impl LazyImage {
             return Ok(0);
         }
         match (self.reader(), self.shape) {
-            (Reader::Trie(trie), Shape::Trie { upwards, .. }) => self.estimate_in_trie(&trie, (start, end), upwards),
+            (Reader::Trie(trie), Shape::Trie { upwards, .. }) => self.estimate_in_trie(&trie, start, end, upwards),
             (Reader::SkipList(list), _) => {
                 let first = newest_trailer(SeqNo::MAX);
                 self.ordered(list).estimate((start, first), (end, first))
@@ -31,7 +31,7 @@ impl LazyImage {
         }
     }
 
-    fn estimate_in_trie(&self, trie: &TrieView<'_>, (start, end): (&[u8], &[u8]), upwards: bool) -> Result<u64> {
+    fn estimate_in_trie(&self, trie: &TrieView<'_>, start: &[u8], end: &[u8], upwards: bool) -> Result<u64> {
         let mut walk = Walk::new();
         walk.seek(trie, start, upwards)?;
         let (mut counted, mut bytes) = (0, 0);

@@ -178,7 +178,8 @@ impl<'a> Ordered<'a, '_> {
 /// Shows `visit` the entries of a user key at or below a number, newest first, until it returns false.
 pub(super) fn get(
     list: Ordered<'_, '_>,
-    (user_key, visible): (&[u8], SeqNo),
+    user_key: &[u8],
+    visible: SeqNo,
     mut budget: Budget,
     visit: &mut Visit<'_>,
 ) -> Result<()> {

@@ -107,7 +107,7 @@ impl LazyImage {
         let visible = key.seq().min(self.cut);
         let found = match self.reader() {
             Reader::Trie(trie) => self.get_in_trie(trie, key.user_key(), visible, visit),
-            Reader::SkipList(list) => list::get(self.ordered(list), (key.user_key(), visible), self.budget(), visit),
+            Reader::SkipList(list) => list::get(self.ordered(list), key.user_key(), visible, self.budget(), visit),
         };
         found.map_err(|error| self.named(error))
     }

@@ -53,7 +53,7 @@ impl<'a> TrieView<'a> {
             return Err(wrong(at, format!("a node of depth {depth} where {from} bytes are used")));
         }
         *from = depth + 1;
-        self.child_of(at, (kind, children), byte)
+        self.child_of(at, kind, children, byte)
     }
 
     /// As [`find`](Self::find), checking every node on the path.

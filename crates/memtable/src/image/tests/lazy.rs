@@ -203,12 +203,12 @@ fn damaged_images_of_the_page_end_every_read() {
         let (order, mut random) = (InternalOrder::default(), Random(11));
         let keys: Vec<Vec<u8>> = [&b""[..], b"river", b"rain", b"rainy", b"z"].map(<[u8]>::to_vec).to_vec();
         assert_eq!(read_all(&image, &order, &keys).expect("whole").len(), 4);
-        assert!(fuzz(&image, &order, &keys, (&mut random, rounds)) > rounds / 8);
+        assert!(fuzz(&image, &order, &keys, &mut random, rounds) > rounds / 8);
     }
 }
 
 /// Damages `image` `rounds` times; returns the number detected.
-fn fuzz(image: &[u8], order: &InternalOrder, keys: &[Vec<u8>], (random, rounds): (&mut Random, u32)) -> u32 {
+fn fuzz(image: &[u8], order: &InternalOrder, keys: &[Vec<u8>], random: &mut Random, rounds: u32) -> u32 {
     let (mut told, mut bytes) = (0, image.to_vec());
     for _ in 0..rounds {
         bytes.copy_from_slice(image);
@@ -232,7 +232,7 @@ fn random_damage_ends_every_read() {
                 let keys = keys_of(&subject.ops[..20]);
                 let (open, sealed) = subject.images();
                 for image in [open, sealed] {
-                    let told = fuzz(&image, &subject.order, &keys, (&mut random, 100));
+                    let told = fuzz(&image, &subject.order, &keys, &mut random, 100);
                     assert!(told > 0, "{option}, seed {seed}");
                 }
             }

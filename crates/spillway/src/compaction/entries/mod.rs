@@ -213,8 +213,8 @@ impl<C: Cursor> EntryStream<C> {
     /// the end of the stream's range. Tables with meeting bounds get meeting tombstones.
     pub fn tombstones_out(&self, lower: Option<&[u8]>, upper: Option<&[u8]>) -> Vec<RangeTombstone> {
         let UserBounds { lower: first, upper: end } = &self.rules.range;
-        let range = (lower.or(first.as_deref()), upper.or(end.as_deref()));
-        self.tombstones.output(&self.stripes, self.rules.bottommost, range)
+        let (lower, upper) = (lower.or(first.as_deref()), upper.or(end.as_deref()));
+        self.tombstones.output(&self.stripes, self.rules.bottommost, lower, upper)
     }
 
     pub fn drops(&self) -> DropCounts {

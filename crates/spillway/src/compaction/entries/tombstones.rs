@@ -41,22 +41,22 @@ impl InputTombstones {
             && fragment.newest_at(stripe).is_some_and(|newest| newest > seq)
     }
 
-    /// The tombstones of an output over the user keys `range` (inclusive, exclusive): per fragment the newest of each
-    /// stripe, clipped to the range. At the bottom, without the oldest stripe. Adjacent fragments with equal numbers
-    /// are joined.
+    /// The tombstones of an output over the user keys from `lower`, inclusive, to `upper`, exclusive: per fragment the
+    /// newest of each stripe, clipped to the range. At the bottom, without the oldest stripe. Adjacent fragments with
+    /// equal numbers are joined.
     pub fn output(
         &self,
         stripes: &Stripes,
         bottommost: bool,
-        range: (Option<&[u8]>, Option<&[u8]>),
+        lower: Option<&[u8]>,
+        upper: Option<&[u8]>,
     ) -> Vec<RangeTombstone> {
         let order = self.all.order();
         let mut joined: Vec<Fragment> = Vec::new();
-        let first = range.0.map_or(0, |lower| self.all.seek(lower));
+        let first = lower.map_or(0, |lower| self.all.seek(lower));
         for fragment in self.all.fragments().iter().skip(first) {
-            let start =
-                range.0.filter(|lower| order.compare(&fragment.start, lower).is_lt()).unwrap_or(&fragment.start);
-            let end = range.1.filter(|upper| order.compare(&fragment.end, upper).is_gt()).unwrap_or(&fragment.end);
+            let start = lower.filter(|lower| order.compare(&fragment.start, lower).is_lt()).unwrap_or(&fragment.start);
+            let end = upper.filter(|upper| order.compare(&fragment.end, upper).is_gt()).unwrap_or(&fragment.end);
             if order.compare(start, end).is_ge() {
                 break;
             }
@@ -106,6 +106,6 @@ mod tests {
         let stripes = Stripes::new(&snapshots);
         let taken = InputTombstones::new(&UserOrder::Bytewise, &[input], &stripes);
         assert_eq!(taken.all.fragments().iter().map(|f| f.seqs.len()).sum::<usize>(), 2500);
-        assert_eq!(taken.output(&stripes, false, (None, None)).len(), 3, "joined where neighbours say the same");
+        assert_eq!(taken.output(&stripes, false, None, None).len(), 3, "joined where neighbours say the same");
     }
 }

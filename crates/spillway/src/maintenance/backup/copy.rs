@@ -73,7 +73,7 @@ pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> 
     let (store_of_crew, id, orders) = (store.clone(), backup.id, options.orders.clone());
     for_each_file(options, backup, move |file, bytes| {
         let (vfs, path) = (&*store_of_crew.vfs, file.path.at(&store_of_crew.dir));
-        check(id, &path, (file, bytes), read(vfs, &path, None)?)?;
+        check(id, &path, file, bytes, read(vfs, &path, None)?)?;
         if file.path.file_type() != FileType::Table {
             return Ok(());
         }
@@ -82,9 +82,11 @@ pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> 
     })
 }
 
+/// Compares a file's contents with its entry and size in backup `id`.
+///
 /// # Errors
 /// `Corruption`: size or checksum differs from the backup's record.
-pub(super) fn check(id: BackupId, path: &Path, (file, bytes): (&MetaEntry, u64), found: Contents) -> Result<()> {
+pub(super) fn check(id: BackupId, path: &Path, file: &MetaEntry, bytes: u64, found: Contents) -> Result<()> {
     check_bytes(id, path, Some(bytes), found.bytes)?;
     match file.crc32c {
         Some(expected) if expected != found.crc32c => {

@@ -37,7 +37,7 @@ pub(super) fn create(store: &Store, options: &BackupOptions, db: &Db, flushes: b
         copier.flush_what_no_log_has()?;
     }
     let capture = copier.capture()?;
-    fill(store, options, &copier, (id, &capture)).inspect_err(|_| abandon(store, id))?;
+    fill(store, options, &copier, id, &capture).inspect_err(|_| abandon(store, id))?;
     Ok(id)
 }
 
@@ -49,12 +49,7 @@ fn abandon(store: &Store, id: BackupId) {
     }
 }
 
-fn fill(
-    store: &Store,
-    options: &BackupOptions,
-    copier: &Copier<'_>,
-    (id, capture): (BackupId, &Capture),
-) -> Result<()> {
+fn fill(store: &Store, options: &BackupOptions, copier: &Copier<'_>, id: BackupId, capture: &Capture) -> Result<()> {
     store.vfs.create_dir_all(&store.private_dir(id))?;
     let bringer = Bringer {
         store: store.clone(),
@@ -65,7 +60,7 @@ fn fill(
         names_are_unique: options.share_files_with_checksum,
     };
     let mut files = work_off(options, copier.files_of(capture), move |file| bringer.bring(file))?;
-    files.extend(describe(store, copier, (id, capture))?);
+    files.extend(describe(store, copier, id, capture)?);
     store.sync_dir(&format!("{PRIVATE_DIR}/{id}"))?;
     for dir in [PRIVATE_DIR, SHARED_DIR, SHARED_CHECKSUM_DIR] {
         store.sync_dir(dir)?;
@@ -89,7 +84,7 @@ fn known_files(store: &Store) -> Result<BTreeMap<BackupPath, Contents>> {
 }
 
 /// Writes options, MANIFEST and CURRENT.
-fn describe(store: &Store, copier: &Copier<'_>, (id, capture): (BackupId, &Capture)) -> Result<Vec<MetaEntry>> {
+fn describe(store: &Store, copier: &Copier<'_>, id: BackupId, capture: &Capture) -> Result<Vec<MetaEntry>> {
     let dir = store.private_dir(id);
     let options = file_name::format(FileType::Options, capture.manifest);
     let text = copier.describe_options(&capture.families, ini::Audience::Spillway);

@@ -2,6 +2,7 @@
 //! is deleted: problems are refused before anything is lost (D2, D3).
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use base::{Error, ErrorKind, FileNumber, Result};
 use log::{DatabaseId, EndReason, ReplayOptions, ReplayRecord};
@@ -116,16 +117,15 @@ impl Reader<'_> {
     fn read_logs(&mut self) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let own = DatabaseId::new(self.recovered.db_id.as_deref().unwrap_or_default());
-        let row = (own, self.recovered.log_row);
-        let found = row::find(vfs, dir, row, |path, number| log::read_head(vfs, path, number))?;
+        let head = |path: &Path, number| log::read_head(vfs, path, number);
+        let found = row::find(vfs, dir, own, self.recovered.log_row, head)?;
         if let Some((number, other)) = found.others.iter().find(|(_, other)| **other == self.existing) {
             let what = format!("log {number} is of the database {other}, and the backup of {own}");
             return Err(Error::invalid_argument(what).at_path(dir.join(file_name::format(FileType::Log, *number))));
         }
         let flushed = self.recovered.families.iter().map(|family| family.flushed_through.unwrap_or_default()).min();
         let in_tables = self.recovered.all_in_tables().max(flushed.unwrap_or_default());
-        let is_needed =
-            |log: &&row::MissingLog| !own_logs::is_in_tables((vfs, dir), log.number, &found.logs, in_tables);
+        let is_needed = |log: &&row::MissingLog| !own_logs::is_in_tables(vfs, dir, log.number, &found.logs, in_tables);
         if let Some(missing) = found.missing.iter().find(is_needed) {
             return Err(missing.error(dir));
         }

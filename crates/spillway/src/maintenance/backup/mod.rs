@@ -171,7 +171,7 @@ impl BackupEngine {
     /// nothing is changed.
     pub fn restore(&self, id: BackupId, db_dir: impl AsRef<Path>, options: &RestoreOptions) -> Result<()> {
         let _turn = self.turn.lock();
-        restore::restore(&self.store, &self.options, self.store.load(id)?, (db_dir.as_ref(), options))
+        restore::restore(&self.store, &self.options, self.store.load(id)?, db_dir.as_ref(), options)
     }
 
     /// Returns the files of the existing database that a restore to `db_dir` may delete. Lists some files that stay:
@@ -193,7 +193,7 @@ impl BackupEngine {
         let none = || Error::invalid_argument("there is no backup to restore").at_path(&self.store.dir);
         let latest: Backup = latest.ok_or_else(none)?;
         let id = latest.id;
-        restore::restore(&self.store, &self.options, latest, (db_dir.as_ref(), options))?;
+        restore::restore(&self.store, &self.options, latest, db_dir.as_ref(), options)?;
         Ok(id)
     }
 

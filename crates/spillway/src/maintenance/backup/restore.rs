@@ -48,7 +48,8 @@ pub(super) fn restore(
     store: &Store,
     options: &BackupOptions,
     backup: Backup,
-    (db_dir, how): (&Path, &RestoreOptions),
+    db_dir: &Path,
+    how: &RestoreOptions,
 ) -> Result<()> {
     let vfs = &*store.vfs;
     let logs = how.wal_dir.clone().unwrap_or_else(|| db_dir.to_owned());
@@ -63,7 +64,7 @@ pub(super) fn restore(
     let _lock = vfs.lock(&lock_path(&places.db))?;
     let kept = how.keep_log_files.then(|| Kept::find(store, &places, &backup)).transpose()?;
     let others = logs_of_others(store, &places, &backup)?;
-    clear(vfs, &places, (kept.as_ref(), &others))?;
+    clear(vfs, &places, kept.as_ref(), &others)?;
     bring_all(store, options, backup, &places)?;
     for dir in [&places.logs, &places.db] {
         vfs.sync_dir(dir)?;
@@ -140,7 +141,7 @@ fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTr
 }
 
 /// Removes the existing database. Keeps logs of `others` and files of no database.
-fn clear(vfs: &dyn Vfs, places: &Places, (kept, others): (Option<&Kept>, &BTreeSet<String>)) -> Result<()> {
+fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>, others: &BTreeSet<String>) -> Result<()> {
     remove_files(vfs, &places.db, |kind, _| kind == FileType::Current)?;
     vfs.sync_dir(&places.db)?;
     let stays = |kind: FileType, number| kept.is_some_and(|kept| kind.is_log() || kept.has(kind, number));
@@ -187,6 +188,6 @@ fn bring_all(store: &Store, options: &BackupOptions, backup: Backup, places: &Pl
             let to = places.of(kind).join(file.path.database_name());
             copy::copy(&*store.vfs, &from, None, &Target { vfs: &*store.vfs, path: &to, syncs: true })?
         };
-        check(id, &from, (file, bytes), contents)
+        check(id, &from, file, bytes, contents)
     })
 }

@@ -33,7 +33,7 @@ impl Check<'_> {
         let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
         // An unreadable header is reported when the log itself is checked.
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
-        let row = row::find(&*vfs, &dir, (self.database(), self.recovered.log_row), head)?;
+        let row = row::find(&*vfs, &dir, self.database(), self.recovered.log_row, head)?;
         row.missing.iter().for_each(|log| self.report.problem(log.error(&dir)));
         let mut rocksdbs = row::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
         rocksdbs.retain(|number| *number >= needed);

@@ -109,7 +109,7 @@ impl TableExport<'_> {
             compression_options,
             prefix_extractor: family.options.prefix_extractor(),
             merge_operator: family.merge_operator_name(),
-            origin: family.origin(self.context, meta.number, (meta.oldest_ancestor_time, meta.file_creation_time)),
+            origin: family.origin(self.context, meta.number, meta.oldest_ancestor_time, meta.file_creation_time),
             class: IoClass::Other,
             bytes_per_sync: BYTES_PER_SYNC,
             ..TableBuilderConfig::new(path)

@@ -97,7 +97,7 @@ impl LogSurvey {
     /// The file system's.
     pub fn find_missing(&mut self, vfs: &dyn Vfs, dir: &Path, own: DatabaseId, old: Option<&Recovered>) -> Result<()> {
         let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
-        for missing in row::find(vfs, dir, (own, old.and_then(|old| old.log_row)), head)?.missing {
+        for missing in row::find(vfs, dir, own, old.and_then(|old| old.log_row), head)?.missing {
             let error = missing.error(dir);
             self.damaged.insert(error.path().map(Path::to_owned).unwrap_or_default(), error.message().to_owned());
         }

@@ -101,7 +101,7 @@ impl TableSource<'_> {
         let Ok((table, order)) = opened else { return Ok(None) };
         let skipped = SkippedDamage::new();
         let target = path_of(self.dir, to);
-        let summary = self.copy_readable(&table, &order, (meta, &target), &skipped)?;
+        let summary = copy_readable(&table, meta, self.builder_like(&*table, &order, &target)?, &skipped)?;
         if summary.properties.entries == 0 {
             self.vfs.remove_file(&target)?;
             return Ok(None);
@@ -120,14 +120,9 @@ impl TableSource<'_> {
         Ok(Some(Salvaged { table, skipped: skipped.list() }))
     }
 
-    fn copy_readable(
-        &self,
-        from: &Arc<dyn Table>,
-        order: &InternalOrder,
-        (meta, path): (&FileMeta, &Path),
-        skipped: &Arc<SkippedDamage>,
-    ) -> Result<TableSummary> {
-        let properties = from.properties();
+    /// A builder of a copy of `table` at `path`.
+    fn builder_like(&self, table: &dyn Table, order: &InternalOrder, path: &Path) -> Result<Box<dyn TableBuilder>> {
+        let properties = table.properties();
         let origin = TableOrigin {
             family: properties.family_id.map(FamilyId),
             family_name: properties.family_name.clone(),
@@ -141,32 +136,7 @@ impl TableSource<'_> {
             ..TableBuilderConfig::new(path.to_owned())
         };
         let file = self.vfs.create(path, IfExists::Truncate)?;
-        let mut builder = Box::new(BlockBasedTableBuilder::new(file, config)?);
-        let options = TableReadOptions {
-            fill_cache: false,
-            class: IoClass::Other,
-            skip_damaged: Some(skipped.clone()),
-            ..TableReadOptions::default()
-        };
-        let mut cursor = from.clone().cursor(&options);
-        let mut valid = cursor.seek_to_first();
-        let mut last = None;
-        while valid {
-            builder.add(cursor.key(), cursor.value())?;
-            last = Some(key::user_key(cursor.key()).to_vec());
-            valid = cursor.next();
-        }
-        if let Err(error) = cursor.status() {
-            let through = Some(meta.largest_user_key().to_vec());
-            skipped.passed_over(PassedOver { error, from: last, through });
-        }
-        for fragment in from.tombstones().iter().flat_map(|all| meta.tombstones_inside(all).fragments().to_vec()) {
-            for seq in fragment.seqs {
-                let (start, end) = (fragment.start.clone(), fragment.end.clone());
-                builder.add_tombstone(&RangeTombstone { start, end, seq })?;
-            }
-        }
-        builder.finish()
+        Ok(Box::new(BlockBasedTableBuilder::new(file, config)?))
     }
 
     /// Reopens a table for iteration.
@@ -290,6 +260,40 @@ impl ValueSource for SeenValues {
         self.bytes.lock().entry(value.log).or_default().insert(value.offset, u64::from(value.len));
         self.logs.resolve(value)
     }
+}
+
+/// Copies the readable entries and tombstones of a damaged table. `skipped` notes the damage.
+fn copy_readable(
+    from: &Arc<dyn Table>,
+    meta: &FileMeta,
+    mut builder: Box<dyn TableBuilder>,
+    skipped: &Arc<SkippedDamage>,
+) -> Result<TableSummary> {
+    let options = TableReadOptions {
+        fill_cache: false,
+        class: IoClass::Other,
+        skip_damaged: Some(skipped.clone()),
+        ..TableReadOptions::default()
+    };
+    let mut cursor = from.clone().cursor(&options);
+    let mut valid = cursor.seek_to_first();
+    let mut last = None;
+    while valid {
+        builder.add(cursor.key(), cursor.value())?;
+        last = Some(key::user_key(cursor.key()).to_vec());
+        valid = cursor.next();
+    }
+    if let Err(error) = cursor.status() {
+        let through = Some(meta.largest_user_key().to_vec());
+        skipped.passed_over(PassedOver { error, from: last, through });
+    }
+    for fragment in from.tombstones().iter().flat_map(|all| meta.tombstones_inside(all).fragments().to_vec()) {
+        for seq in fragment.seqs {
+            let (start, end) = (fragment.start.clone(), fragment.end.clone());
+            builder.add_tombstone(&RangeTombstone { start, end, seq })?;
+        }
+    }
+    builder.finish()
 }
 
 /// The path of a table.

@@ -170,7 +170,7 @@ impl<'a> Work<'a> {
                     Ok(table) => self.tables.push(Found { family, table, level: Some(level) }),
                     Err(error) if error.is_not_found() => self.note_missing(family, &meta)?,
                     Err(error) if error.kind() == ErrorKind::Corruption => {
-                        self.salvage((family, level), &meta, (&path, error))?;
+                        self.salvage(family, level, &meta, &error)?;
                     }
                     Err(error) => return Err(error),
                 }
@@ -195,18 +195,14 @@ impl<'a> Work<'a> {
     }
 
     /// Copies the readable part of a damaged table to another file.
-    fn salvage(
-        &mut self,
-        (family, level): (FamilyId, usize),
-        meta: &FileMeta,
-        (path, error): (&Path, Error),
-    ) -> Result<()> {
-        self.aside.insert(path.to_owned());
+    fn salvage(&mut self, family: FamilyId, level: usize, meta: &FileMeta, error: &Error) -> Result<()> {
+        let path = path_of(self.dir, meta.physical_number());
+        self.aside.insert(path.clone());
         let name = file_name::format(FileType::Table, meta.physical_number());
         let lost =
-            |keys, why: String| LostTable { path: Some(path.to_owned()), name: name.clone(), family: None, keys, why };
+            |keys, why: String| LostTable { path: Some(path.clone()), name: name.clone(), family: None, keys, why };
         let number = self.next_file;
-        match self.source.salvage(meta, path, number)? {
+        match self.source.salvage(meta, &path, number)? {
             None => self.report.lost.push(lost(Some(keys_of(meta)), error.to_string())),
             Some(salvaged) => {
                 self.next_file.0 += 1;

@@ -75,7 +75,8 @@ impl<'a> LogReplay<'a> {
         context: &'a Context,
         may_flush: bool,
         families: &'a mut BTreeMap<FamilyId, FamilyState>,
-        (recovered, restored): (&'a Recovered, &'a Restored),
+        recovered: &'a Recovered,
+        restored: &'a Restored,
     ) -> Self {
         let log_numbers = recovered.families.iter().map(|f| (f.id, f.log_number)).collect();
         let in_images = restored.families.values().map(|(through, _)| *through);
@@ -326,7 +327,7 @@ mod tests {
         let silent = FileMeta { number: FileNumber(90), largest_seq: SeqNo::MAX, ..FileMeta::default() };
         recovered.families[0].tables.push((0, silent));
         let (mut families, restored) = (BTreeMap::new(), Restored::default());
-        let replay = LogReplay::new(&db.core().context, true, &mut families, (&recovered, &restored));
+        let replay = LogReplay::new(&db.core().context, true, &mut families, &recovered, &restored);
         assert_eq!(replay.last_seq, SeqNo(1));
     }
 
@@ -341,7 +342,7 @@ mod tests {
         let state = FamilyState::new(family.clone(), &family.view_full(), SeqNo::ZERO);
         let mut families = BTreeMap::from([(family.id(), state)]);
         let restored = Restored::default();
-        test(&mut LogReplay::new(&db.core().context, true, &mut families, (&recovered, &restored)));
+        test(&mut LogReplay::new(&db.core().context, true, &mut families, &recovered, &restored));
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl LogReplay<'_> {
         let (vfs, dir) = (&*self.context.vfs, self.context.log_dir());
         let salvages = self.salvages();
         let mut found =
-            row::find(vfs, &dir, (self.database(), recovered.log_row), |path, number| {
+            row::find(vfs, &dir, self.database(), recovered.log_row, |path, number| {
                 match log::read_head(vfs, path, number) {
                     Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
                     head => head,
@@ -47,7 +47,7 @@ impl LogReplay<'_> {
         let logs = &found.logs;
         let flushed = self.families.values().map(|family| family.flushed_through).min();
         let in_tables = recovered.all_in_tables().max(flushed.unwrap_or(SeqNo::ZERO));
-        found.missing.retain(|log| !is_in_tables((vfs, &dir), log.number, logs, in_tables));
+        found.missing.retain(|log| !is_in_tables(vfs, &dir, log.number, logs, in_tables));
         if found.missing.is_empty() {
             return Ok(found);
         }
@@ -91,7 +91,7 @@ impl LogReplay<'_> {
 
     pub(super) fn replay_own_logs(&mut self, logs: &[FoundLog], log_ends: &[LogEnd]) -> Result<()> {
         // The end of the history, if before the last log.
-        let mut ended: Option<(FileNumber, u64)> = None;
+        let mut ended: Option<Position> = None;
         let start = self.find_start(logs);
         for log in logs {
             if let Some((_, before)) = start.filter(|(at, _)| log.number < at.log) {
@@ -100,16 +100,17 @@ impl LogReplay<'_> {
             }
             if let Some(end) = ended {
                 self.check_nothing_follows(end, log.number)?;
-                self.note_replayed(FileType::Log, log.number, (FILE_HEADER_BYTES, true))?;
+                self.note_replayed(FileType::Log, log.number, KnownEnd { offset: FILE_HEADER_BYTES, on_disk: true })?;
                 continue;
             }
             let known_end = log_ends.iter().find(|end| end.log == log.number).map(LogEnd::known);
             let from = start.filter(|(at, _)| at.log == log.number).map(|(at, _)| at.offset);
-            let end = self.replay_own_log(log, (from, known_end))?;
+            let end = self.replay_own_log(log, from, known_end)?;
             if !end.proper && !self.salvages() {
-                ended = Some((log.number, end.offset));
+                ended = Some(Position { log: log.number, offset: end.offset });
             }
-            self.note_replayed(FileType::Log, log.number, (end.offset, from.is_none()))?;
+            let end = KnownEnd { offset: end.offset, on_disk: from.is_none() };
+            self.note_replayed(FileType::Log, log.number, end)?;
         }
         start.map_or(Ok(()), |(_, before)| self.pass_over_large_batches(before))
     }
@@ -160,7 +161,7 @@ impl LogReplay<'_> {
 
     /// Records after a cut-off log were never acknowledged and are not history (D2). `AbsoluteConsistency` refuses
     /// them.
-    fn check_nothing_follows(&self, (ended, offset): (FileNumber, u64), later: FileNumber) -> Result<()> {
+    fn check_nothing_follows(&self, ended: Position, later: FileNumber) -> Result<()> {
         let is_strict = self.context.options.wal_recovery_mode == WalRecoveryMode::AbsoluteConsistency;
         if !is_strict || !has_records(&*self.context.vfs, &self.path(FileType::Log, later), later) {
             return Ok(());
@@ -168,23 +169,19 @@ impl LogReplay<'_> {
         let what = format!(
             "the log ends without its end record, but log {later} has records, and the recovery mode accepts no loss"
         );
-        Err(Error::corruption(what).at_path(self.path(FileType::Log, ended)).at_offset(offset))
+        Err(Error::corruption(what).at_path(self.path(FileType::Log, ended.log)).at_offset(ended.offset))
     }
 
-    fn note_replayed(
-        &mut self,
-        file_type: FileType,
-        number: FileNumber,
-        (end_offset, on_disk): (u64, bool),
-    ) -> Result<()> {
+    fn note_replayed(&mut self, file_type: FileType, number: FileNumber, end: KnownEnd) -> Result<()> {
         let bytes = self.context.vfs.metadata(&self.path(file_type, number))?.len;
+        let KnownEnd { offset: end_offset, on_disk } = end;
         let end = LogEnd { log: number, end_offset, last_seq: self.last_seq, on_disk };
         self.logs.push(ReplayedLog { file_type, end, bytes, is_end_known: true });
         Ok(())
     }
 
     /// `from`: an offset at which a wanted record may begin; `None`: from the first record.
-    fn replay_own_log(&mut self, log: &FoundLog, (from, known_end): (Option<u64>, Option<KnownEnd>)) -> Result<OwnEnd> {
+    fn replay_own_log(&mut self, log: &FoundLog, from: Option<u64>, known_end: Option<KnownEnd>) -> Result<OwnEnd> {
         let number = log.number;
         let path = self.path(FileType::Log, number);
         let vfs = self.context.vfs.clone();
@@ -269,19 +266,25 @@ impl LogReplay<'_> {
         let (vfs, dir, database) = (self.context.vfs.clone(), self.context.log_dir(), self.database());
         let mut see = |batch: BatchReader<'_>| self.apply_above(shares, large.first, batch);
         let end_offset = large.read(&*vfs, &dir, database, &mut see)?;
-        self.note_replayed(FileType::LargeBatch, large.file, (end_offset, true))
+        self.note_replayed(FileType::LargeBatch, large.file, KnownEnd { offset: end_offset, on_disk: true })
     }
 }
 
 /// Whether tables, complete through `in_tables`, hold everything of a missing log: if so, a later log begins at or
 /// below the next number. Happens with tables of a backup and logs of its original.
-pub(crate) fn is_in_tables(place: (&dyn Vfs, &Path), missing: FileNumber, logs: &[FoundLog], in_tables: SeqNo) -> bool {
+pub(crate) fn is_in_tables(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    missing: FileNumber,
+    logs: &[FoundLog],
+    in_tables: SeqNo,
+) -> bool {
     let mut later = logs.iter().filter(|log| log.number > missing);
-    later.any(|log| first_seq(place, log.number).is_some_and(|first| first.0 <= in_tables.0 + 1))
+    later.any(|log| first_seq(vfs, dir, log.number).is_some_and(|first| first.0 <= in_tables.0 + 1))
 }
 
 /// The first number in a log; `None` if the log has no records or is unreadable.
-fn first_seq((vfs, dir): (&dyn Vfs, &Path), number: FileNumber) -> Option<SeqNo> {
+fn first_seq(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Option<SeqNo> {
     let path = dir.join(file_name::format(FileType::Log, number));
     let mut first = None;
     let options = ReplayOptions { number, ..ReplayOptions::default() };

@@ -47,7 +47,8 @@ pub(crate) struct MissingLog {
 pub(crate) fn find(
     vfs: &dyn Vfs,
     dir: &Path,
-    (own, noted): (DatabaseId, Option<LogRow>),
+    own: DatabaseId,
+    noted: Option<LogRow>,
     mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
 ) -> Result<FoundRow> {
     let oldest = noted.map_or(FileNumber(0), |row| row.oldest);
