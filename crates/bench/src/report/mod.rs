@@ -129,4 +129,11 @@ mod tests {
         run(&vfs, results, &page, true).unwrap();
         assert!(read_text(vfs.as_ref(), &page, 1 << 20).unwrap().contains("| a | 2.0 |"));
     }
+
+    #[test]
+    fn the_benchmarks_page_shows_the_kept_figures() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let vfs: Arc<dyn Vfs> = vfs::RealVfs::new();
+        run(&vfs, &root.join("bench/results"), &root.join("docs/benchmarks.md"), true).unwrap();
+    }
 }

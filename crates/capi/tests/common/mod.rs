@@ -20,15 +20,14 @@ fn profile_dir() -> PathBuf {
     exe.parent().and_then(Path::parent).expect("target/PROFILE/deps/test").to_owned()
 }
 
-/// The folder with the shared library as this source makes it: Cargo does not build one for tests, so this does, with the
-/// profile of the tests, and with the whole workspace: of this package alone other features of what it uses would be asked
-/// for, and all of that be built once more.
+/// The folder with the shared library, built here with the tests' profile: Cargo builds none for tests. The workspace and
+/// a test make the features those of `cargo test --workspace`; others would have every crate built again.
 pub fn library_dir() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let dir = profile_dir();
         let mut build = Command::new(env!("CARGO"));
-        build.args(["build", "--quiet", "--workspace", "--lib", "--target-dir"]);
+        build.args(["build", "--quiet", "--workspace", "--lib", "--test", "header", "--target-dir"]);
         build.arg(dir.parent().expect("a target directory")).current_dir(root());
         if dir.ends_with("release") {
             build.arg("--release");
