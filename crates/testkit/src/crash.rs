@@ -93,6 +93,17 @@ pub struct Effort {
     pub stride: u64,
     /// Stride over images; the selected ones crash again during recovery.
     pub second_crash_stride: u64,
+    /// Offset of the strides.
+    pub sample: u64,
+}
+
+impl Effort {
+    /// All crashes.
+    pub const ALL: Effort = Effort { stride: 1, second_crash_stride: 1, sample: 0 };
+
+    fn has(self, operation: u64) -> bool {
+        (operation + self.sample).is_multiple_of(self.stride)
+    }
 }
 
 /// Stride over images; the selected ones are opened read-only first.
@@ -160,7 +171,7 @@ impl Life {
     fn target(&self, step: usize, pass: u64, effort: Effort) -> Option<u64> {
         let span = self.spans.get(step)?;
         let operation = span.operations.0 + pass;
-        (operation < span.operations.1 && operation.is_multiple_of(effort.stride)).then_some(operation)
+        (operation < span.operations.1 && effort.has(operation)).then_some(operation)
     }
 
     fn pass(&self, pass: u64, policy: CrashPolicy, effort: Effort, tried: &mut Tried) -> Result<(), String> {
@@ -199,7 +210,7 @@ impl Life {
             }
         }
         for (place, image) in images {
-            let number = tried.recoveries + place.operation;
+            let number = tried.recoveries + place.operation + effort.sample;
             let looks = Looks {
                 crash_again: number.is_multiple_of(effort.second_crash_stride),
                 read_only: number.is_multiple_of(READ_ONLY_STRIDE),

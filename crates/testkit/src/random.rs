@@ -1,5 +1,11 @@
 //! Seeded random numbers, so that failures are reproducible: SplitMix64 (Steele, Lea, Flood 2014).
 
+/// Rotates the sample of tests that try a part of their cases: `SPILLWAY_SAMPLE`, 0 if unset. The gate sets it from the
+/// commit.
+pub fn sample() -> u64 {
+    std::env::var("SPILLWAY_SAMPLE").map_or(0, |text| text.parse().expect("SPILLWAY_SAMPLE is a number"))
+}
+
 /// A deterministic generator: one seed, one sequence.
 #[derive(Clone, Debug)]
 pub struct Random(u64);

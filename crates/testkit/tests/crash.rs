@@ -1,23 +1,30 @@
-//! A crash at every file-system operation of scripted lives, under every policy (D1-D3). With `SPILLWAY_EFFORT=1` also
-//! at every operation of the long lives, and in every recovery.
+//! Crashes at file-system operations of scripted lives, under every policy (D1-D3): at every operation of the short
+//! lives, at a sample of the long ones. `SPILLWAY_SAMPLE` rotates the sample. `SPILLWAY_EFFORT=1` crashes at every
+//! operation, and in every recovery.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use testkit::crash::{Effort, Life};
 use testkit::ingest::Way;
+use testkit::random::sample;
 use testkit::{generate, ops, parse, profile};
 
 fn crash_everywhere(script: ops::Script, profile_name: &str, effort: Effort) {
     let order = profile::by_name(profile_name).unwrap().order.order();
     let script = ops::Script { profile: profile_name.to_owned(), ..script }.arranged(&order);
     let effort = match std::env::var("SPILLWAY_EFFORT").as_deref() {
-        Ok("1") => Effort { stride: 1, second_crash_stride: 1 },
+        Ok("1") => Effort::ALL,
         _ => effort,
     };
     let life = Life::record(&script, 1).unwrap_or_else(|e| panic!("profile {profile_name}, {e}"));
-    let tried = life.crash_everywhere(effort).unwrap_or_else(|e| panic!("{e}"));
+    let tried = life.crash_everywhere(effort).unwrap_or_else(|e| panic!("SPILLWAY_SAMPLE={}: {e}", effort.sample));
     assert!(tried.operations >= life.operations() / effort.stride, "{tried:?} of {}", life.operations());
     println!("{profile_name}: {tried:?} of {} operations", life.operations());
+}
+
+/// Strides over operations, and over images that crash a second time.
+fn every(stride: u64, second_crash_stride: u64) -> Effort {
+    Effort { stride, second_crash_stride, sample: sample() }
 }
 
 fn life(name: &str) -> ops::Script {
@@ -27,48 +34,48 @@ fn life(name: &str) -> ops::Script {
 
 #[test]
 fn a_small_life_with_mapped_logs() {
-    crash_everywhere(life("small.txt"), "static-levels", Effort { stride: 1, second_crash_stride: 7 });
+    crash_everywhere(life("small.txt"), "static-levels", every(1, 7));
 }
 
 #[test]
 fn a_small_life_with_written_logs() {
-    crash_everywhere(life("small.txt"), "vector", Effort { stride: 1, second_crash_stride: 7 });
+    crash_everywhere(life("small.txt"), "vector", every(1, 7));
 }
 
 #[test]
 fn a_full_life_with_mapped_logs() {
-    crash_everywhere(life("full.txt"), "tiny", Effort { stride: 1, second_crash_stride: 7 });
+    crash_everywhere(life("full.txt"), "tiny", every(3, 7));
 }
 
 #[test]
 fn a_full_life_with_written_logs() {
-    crash_everywhere(life("full.txt"), "vector", Effort { stride: 1, second_crash_stride: 7 });
+    crash_everywhere(life("full.txt"), "vector", every(3, 7));
 }
 
 #[test]
 fn a_full_life_whose_memtables_become_tables() {
-    crash_everywhere(life("full.txt"), "converted", Effort { stride: 1, second_crash_stride: 7 });
+    crash_everywhere(life("full.txt"), "converted", every(3, 7));
 }
 
 #[test]
 fn a_full_life_whose_memtables_are_written_out_as_tables() {
-    crash_everywhere(life("full.txt"), "dumped", Effort { stride: 3, second_crash_stride: 7 });
+    crash_everywhere(life("full.txt"), "dumped", every(3, 7));
 }
 
 #[test]
 fn a_full_life_with_logs_for_large_batches() {
-    crash_everywhere(life("full.txt"), "partitioned", Effort { stride: 1, second_crash_stride: 7 });
+    crash_everywhere(life("full.txt"), "partitioned", every(3, 7));
 }
 
 #[test]
 fn a_life_with_unlogged_writes() {
-    crash_everywhere(life("unlogged.txt"), "tiny", Effort { stride: 1, second_crash_stride: 7 });
+    crash_everywhere(life("unlogged.txt"), "tiny", every(1, 7));
 }
 
 #[test]
 fn a_life_with_eager_flushes() {
     for profile in ["tiny trie", "vector reverse", "partitioned shortlex"] {
-        crash_everywhere(life("eager.txt"), profile, Effort { stride: 1, second_crash_stride: 7 });
+        crash_everywhere(life("eager.txt"), profile, every(1, 7));
     }
 }
 
@@ -77,7 +84,7 @@ fn a_life_with_eager_flushes() {
 fn a_life_of_logs_that_hold_nothing() {
     let script = parse::script("create other\ncreate sums\nreopen\nput sums k u64:1").unwrap();
     for profile in ["tiny", "vector"] {
-        crash_everywhere(script.clone(), profile, Effort { stride: 1, second_crash_stride: 1 });
+        crash_everywhere(script.clone(), profile, every(1, 1));
     }
 }
 
@@ -90,22 +97,22 @@ fn ingest_life(way: Way) -> ops::Script {
 #[test]
 fn a_life_with_ingests() {
     for profile in ["tiny", "queued reverse trie-file"] {
-        crash_everywhere(ingest_life(Way::Flushable), profile, Effort { stride: 1, second_crash_stride: 11 });
+        crash_everywhere(ingest_life(Way::Flushable), profile, every(2, 11));
     }
     // The same beside memtables that a restart finds.
     for profile in ["converted", "referring skip-list-file"] {
-        crash_everywhere(ingest_life(Way::Flushable), profile, Effort { stride: 4, second_crash_stride: 11 });
+        crash_everywhere(ingest_life(Way::Flushable), profile, every(4, 11));
     }
 }
 
 /// The batches beside the ingests have logs of their own.
 #[test]
 fn a_life_with_ingests_beside_large_batches() {
-    crash_everywhere(life("ingest-large.txt"), "queued", Effort { stride: 1, second_crash_stride: 7 });
+    crash_everywhere(life("ingest-large.txt"), "queued", every(1, 7));
 }
 
 fn crash_at_once(way: Way, profile: &str) {
-    crash_everywhere(ingest_life(way), profile, Effort { stride: 1, second_crash_stride: 11 });
+    crash_everywhere(ingest_life(way), profile, every(2, 11));
 }
 
 #[test]
@@ -126,7 +133,7 @@ fn a_life_with_ingests_that_are_given_levels_at_once() {
 #[test]
 fn a_life_with_ingests_from_behind() {
     for profile in ["tiny behind", "queued reverse trie-dump behind"] {
-        crash_everywhere(life("behind.txt"), profile, Effort { stride: 1, second_crash_stride: 11 });
+        crash_everywhere(life("behind.txt"), profile, every(2, 11));
     }
 }
 
@@ -143,7 +150,7 @@ fn random_lives(first: usize, step: usize) {
                 durability.disable_wal = false;
             }
         }
-        crash_everywhere(script, &profile.to_string(), Effort { stride: 11, second_crash_stride: 37 });
+        crash_everywhere(script, &profile.to_string(), every(23, 37));
     }
 }
 

@@ -1,11 +1,12 @@
-//! Every file-system call of a scripted life fails, in every way: once, or together with all later calls. Lives with
-//! ingests share the ways among them.
+//! Every file-system call of a scripted life fails: once, or together with all later calls. In a short life it fails
+//! in every way, in a long one in a part of the ways. `SPILLWAY_SAMPLE` rotates the part.
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::time::Duration;
 
 use testkit::ingest::Way;
+use testkit::random::sample;
 use testkit::run::{Runner, run_and_look};
 use testkit::{faults, ops, parse, threads};
 use vfs::{Fault, FaultCode, Operation, Rule};
@@ -99,12 +100,12 @@ fn a_small_life_with_written_logs() {
 
 #[test]
 fn a_full_life() {
-    fail_every_call("full.txt", "tiny");
+    fail_calls(life("full.txt", "tiny"), turn(0, 2));
 }
 
 #[test]
 fn a_full_life_whose_memtables_become_tables() {
-    fail_every_call("full.txt", "converted");
+    fail_calls(life("full.txt", "converted"), turn(1, 2));
 }
 
 #[test]
@@ -114,7 +115,10 @@ fn a_small_life_whose_memtables_are_written_out_as_tables() {
 
 /// `SPILLWAY_EFFORT=1` makes every call fail in each of its ways.
 fn turn(nth: usize, of: usize) -> Turn {
-    if std::env::var("SPILLWAY_EFFORT").as_deref() == Ok("1") { Turn::ALL } else { Turn { nth, of } }
+    match std::env::var("SPILLWAY_EFFORT").as_deref() {
+        Ok("1") => Turn::ALL,
+        _ => Turn { nth: (nth + sample() as usize) % of, of },
+    }
 }
 
 /// Every call of every life fails in a quarter of its ways, calls of commits, flushes and recoveries included. Ways are
