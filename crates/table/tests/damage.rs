@@ -1,6 +1,7 @@
 //! Damaged tables of every format: an error that names the file and the place, or the same content; never a panic, and
 //! no memory on a file's word. Without checksums nothing worse than other content comes of it.
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
+#![allow(clippy::disallowed_methods, reason = "it reads of its own process in /proc")]
 
 mod common;
 
