@@ -213,7 +213,11 @@ enum Fate {
 
 /// Reads end, and what `verify` accepts is in order and reads the same in both directions.
 fn fate_of(sample: &Sample, bytes: &[u8]) -> Fate {
-    let Ok(table) = sample.open(bytes, bytes.len()).inspect_err(assert_refused) else { return Fate::NotOpened };
+    let refused = |error: &Error| match error.kind() {
+        ErrorKind::Corruption => assert_placed(error, &sample.name),
+        _ => assert_refused(error),
+    };
+    let Ok(table) = sample.open(bytes, bytes.len()).inspect_err(refused) else { return Fate::NotOpened };
     let read = read_all(&table, false).inspect_err(assert_refused);
     if table.table().verify().inspect_err(assert_refused).is_err() {
         return Fate::NotVerified;
@@ -271,6 +275,32 @@ fn damage_under_right_checksums_is_refused_or_read() {
     }
 }
 
+/// What checksums cannot show, `verify` or opening finds: a count of the properties that is not the entries', and a
+/// filter without its keys.
+#[test]
+fn counts_and_filters_are_compared_with_the_entries() {
+    for sample in samples().iter().filter(|sample| !sample.is_large) {
+        let Some(sums) = &sample.format.sums else { continue };
+        let refusal = |mut bytes: Vec<u8>| {
+            sample.mend(&mut bytes);
+            let verified = sample.open(&bytes, bytes.len()).and_then(|table| table.table().verify());
+            let error = verified.expect_err(&sample.name);
+            assert_refused(&error);
+            error.to_string()
+        };
+        let name = b"rocksdb.num.entries";
+        let at = sample.bytes.windows(name.len()).rposition(|bytes| bytes == name).expect("there") + name.len();
+        let mut bytes = sample.bytes.clone();
+        bytes[at] ^= 1;
+        assert!(refusal(bytes).contains("its properties say"), "{}", sample.name);
+        if sums.sections > 1 && !sample.order.user.equal_keys_can_differ() {
+            let mut bytes = sample.bytes.clone();
+            bytes[sample.filter_bits(sums)].fill(0);
+            assert!(refusal(bytes).contains("the filter denies"), "{}", sample.name);
+        }
+    }
+}
+
 /// An extent is checked once, by the first read that asks for it; the others by the reads that touch them.
 #[test]
 fn damage_is_found_where_it_is_read() {
@@ -291,7 +321,8 @@ fn damage_is_found_where_it_is_read() {
     for table in tables {
         let is_found = |(key, _): &Entry| {
             let lookup = LookupKey::new(base::key::user_key(key), SeqNo::MAX);
-            table.get(&lookup, &TableReadOptions::default(), &mut |_, _, _| true).is_ok()
+            let got = table.get(&lookup, &TableReadOptions::default(), &mut |_, _, _| true);
+            got.inspect_err(|error| assert_placed(error, "a lookup")).is_ok()
         };
         let found: Vec<bool> = entries.iter().map(is_found).collect();
         let lost = found.iter().filter(|found| !**found).count();
@@ -302,9 +333,9 @@ fn damage_is_found_where_it_is_read() {
             let first = cursor.seek_to_first();
             walk(&mut *cursor, first, |cursor| cursor.next())
         };
-        assert_eq!(walked(true).expect_err("walks into it").kind(), ErrorKind::Corruption);
+        assert_placed(&walked(true).expect_err("walks into it"), "a walk");
         assert_eq!(walked(false).expect("read as it is").len(), 2000);
-        assert_eq!(table.verify().expect_err("damaged").kind(), ErrorKind::Corruption);
+        assert_placed(&table.verify().expect_err("damaged"), "verify");
     }
 }
 
@@ -339,6 +370,7 @@ fn verify_looks_at_the_file_of_an_image() {
         assert_refused(&table.verify().expect_err("damaged"));
     }
     *file.0.lock().expect("unpoisoned") = bytes[1..].to_vec();
-    assert_refused(&table.verify().expect_err("shorter"));
+    let error = table.verify().expect_err("shorter");
+    assert!(error.to_string().contains("bytes instead of"), "{error}");
     assert_eq!(common::forward(&table).expect("in memory still"), sample.entries);
 }

@@ -107,7 +107,7 @@ const FAST: Format = Format {
         field("file", 40, 8, ByFooter),
         field("topmost node", 48, 8, ByRest),
         field("levels", 56, 4, ByRest),
-        field("heads", 60, 4, ByRest),
+        field("heads", 60, 4, ByFooter),
         field("extent", 64, 4, ByFooter),
         field("zeros", 68, 4, ByFooter),
         field("checksum", 72, 4, ByRest),
@@ -188,6 +188,13 @@ impl Sample {
     /// Bytes of the first section.
     pub fn first_section_bytes(&self) -> usize {
         self.number(&self.bytes, 0)
+    }
+
+    /// Bits of the filter: the last section but one, without its five bytes of metadata.
+    pub fn filter_bits(&self, sums: &Sums) -> std::ops::Range<usize> {
+        let section = |from_end: usize| self.number(&self.bytes, 8 * (sums.sections - from_end));
+        let end = self.tail_of(&self.bytes, sums).0 - section(1);
+        end - section(2)..end - 5
     }
 
     /// Bytes that mean nothing: between an image and its tail.
