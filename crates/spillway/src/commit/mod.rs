@@ -1,6 +1,6 @@
 //! Writing: batches, admission, range latches, the commit pipeline, stalls.
 //!
-//! `committer.rs` runs every operation with sequence numbers: a batch, a large batch, an ingest. Each is a [`Commit`].
+//! `committer.rs` runs every operation with sequence numbers: a batch, a large batch, an ingest. Each is a `Commit`.
 //! Keeps S1-S3, C1-C4.
 
 pub(crate) mod admission;

@@ -1,6 +1,6 @@
 //! Back-pressure: while compactions are behind, each writer is delayed before it takes a number (C3, C4). The delay is
 //! a smooth function of the debt. Writers stop only at the stop triggers. Every wait is counted by its cause; waits for ingests
-//! also in [`IngestWaits`]: at the gate in modes `blocking` and `flush-first`, at a latch in mode `direct`.
+//! also in `IngestWaits`: at the gate in modes `blocking` and `flush-first`, at a latch in mode `direct`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
