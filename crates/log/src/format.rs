@@ -15,13 +15,45 @@ use crate::database_id::{DATABASE_ID_BYTES, DatabaseId};
 
 /// First bytes of every WAL.
 const MAGIC: [u8; 8] = *b"SPILWLOG";
-const VERSION: u32 = 1;
+
+/// Layout of a log's record headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Version {
+    /// Only read.
+    V1 = 1,
+    /// All new logs.
+    V2 = 2,
+}
+
+impl Version {
+    fn from_u32(version: u32) -> Option<Self> {
+        match version {
+            1 => Some(Version::V1),
+            2 => Some(Version::V2),
+            _ => None,
+        }
+    }
+
+    /// Bytes before a record's payload.
+    pub fn header_bytes(self) -> usize {
+        match self {
+            Version::V1 => 24,
+            Version::V2 => RECORD_HEADER_BYTES,
+        }
+    }
+
+    /// Bytes of a record with `payload_len` bytes of payload, header and padding included.
+    pub fn record_bytes(self, payload_len: u64) -> u64 {
+        (self.header_bytes() as u64 + payload_len).next_multiple_of(ALIGNMENT)
+    }
+}
 
 /// Bytes before the first record.
 pub const FILE_HEADER_BYTES: u64 = 128;
 
-/// Bytes before a record's payload.
-pub const RECORD_HEADER_BYTES: usize = 24;
+/// Bytes before a new record's payload.
+pub const RECORD_HEADER_BYTES: usize = 20;
 
 /// Every record starts at a multiple of this. Zeros pad the payload.
 pub const ALIGNMENT: u64 = 8;
@@ -95,6 +127,7 @@ impl Frontiers {
 /// The fields of a WAL's file header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHeader {
+    pub version: Version,
     pub number: u64,
     /// Hash of the page cache under the WAL (boot and mount), from `page_cache_hash`; 0 if unknown.
     pub page_cache: u64,
@@ -135,7 +168,7 @@ impl FileHeader {
             self.earlier.published.offset,
             self.predecessor,
         ];
-        let body = MAGIC.into_iter().chain(VERSION.to_le_bytes()).chain([0; 4]);
+        let body = MAGIC.into_iter().chain((self.version as u32).to_le_bytes()).chain([0; 4]);
         let words = words.into_iter().flat_map(u64::to_le_bytes);
         for (to, from) in bytes.iter_mut().zip(body.chain(words).chain(self.database.0)) {
             *to = from;
@@ -162,9 +195,7 @@ impl FileHeader {
         if magic != MAGIC || covered != crc || bytes.len() as u64 != FILE_HEADER_BYTES {
             return Err(BadHeader::Damaged);
         }
-        if version != VERSION {
-            return Err(BadHeader::Version(version));
-        }
+        let Some(version) = Version::from_u32(version) else { return Err(BadHeader::Version(version)) };
         let mut word = || reader.u64("header");
         let (number, page_cache, salt) = (word()?, word()?, word()?);
         let synced = Position { log: FileNumber(word()?), offset: word()? };
@@ -172,7 +203,7 @@ impl FileHeader {
         let predecessor = word()?;
         let database = DatabaseId::from_bytes(reader.bytes(DATABASE_ID_BYTES, "database id")?);
         let earlier = Frontiers { synced, published };
-        Ok(FileHeader { number, page_cache, salt, earlier, predecessor, database })
+        Ok(FileHeader { version, number, page_cache, salt, earlier, predecessor, database })
     }
 
     /// The seed of this log's record checksums.
@@ -190,22 +221,23 @@ pub(crate) fn page_cache_hash(vfs: &dyn Vfs, path: &Path) -> u64 {
     hash.max(1)
 }
 
-/// Distance from a record's start back to a frontier in the same WAL, in units of [`ALIGNMENT`]. The largest value
-/// means "in an earlier WAL, or too far back".
-const DISTANCE_UNKNOWN: u32 = u32::MAX;
+/// A distance of a frontier in an earlier WAL, or too far back. In every width the largest value.
+const SYNCED_UNKNOWN: u64 = u32::MAX as u64;
+const PUBLISHED_UNKNOWN: u64 = (1 << 24) - 1;
 
-fn distance(start: u64, frontier: u64) -> u32 {
+/// Distance from a record's start back to a frontier in the same WAL, in units of [`ALIGNMENT`]; `unknown` at most.
+fn distance(start: u64, frontier: u64, unknown: u64) -> u64 {
     if frontier <= FILE_HEADER_BYTES {
-        return DISTANCE_UNKNOWN;
+        return unknown;
     }
-    u32::try_from(start.saturating_sub(frontier) / ALIGNMENT).unwrap_or(DISTANCE_UNKNOWN)
+    (start.saturating_sub(frontier) / ALIGNMENT).min(unknown)
 }
 
-fn frontier(start: u64, distance: u32) -> u64 {
-    if distance == DISTANCE_UNKNOWN {
+fn frontier(start: u64, distance: u64, unknown: u64) -> u64 {
+    if distance == unknown {
         return 0;
     }
-    start.saturating_sub(u64::from(distance) * ALIGNMENT)
+    start.saturating_sub(distance * ALIGNMENT)
 }
 
 /// A record's header, decoded or about to be encoded.
@@ -223,29 +255,40 @@ pub(crate) struct RecordHeader {
 impl RecordHeader {
     #[inline]
     pub fn encode(&self, seed: u32, offset: u64) -> EncodedHeader {
-        let low = u64::from(self.len) | u64::from(self.kind) << 32;
-        let high = u64::from(distance(offset, self.synced)) | u64::from(distance(offset, self.published)) << 32;
-        EncodedHeader { low, high, crc: header_crc(seed, offset, low, high) }
+        let published = distance(offset, self.published, PUBLISHED_UNKNOWN);
+        let low = u64::from(self.len) | u64::from(self.kind) << 32 | published << 40;
+        let synced = distance(offset, self.synced, SYNCED_UNKNOWN) as u32;
+        // One checksum over contiguous bytes.
+        let mut covered = [0; 20];
+        let words = offset.to_le_bytes().into_iter().chain(low.to_le_bytes()).chain(synced.to_le_bytes());
+        covered.iter_mut().zip(words).for_each(|(to, byte)| *to = byte);
+        EncodedHeader { low, synced, crc: crc32c_append(seed, &covered) }
     }
 
     /// Decodes the record header at `offset`, and returns the header, its checksum and its payload's checksum. `None`
     /// unless the bytes are a header of this WAL at this offset.
-    pub fn decode(bytes: &[u8], seed: u32, offset: u64) -> Option<(Self, u32, u32)> {
-        let bytes: &[u8; RECORD_HEADER_BYTES] = bytes.first_chunk()?;
-        let mut reader = Reader::new(bytes);
-        let (low, high) = (reader.u64("").ok()?, reader.u64("").ok()?);
-        let (crc, payload_crc) = (reader.u32("").ok()?, reader.u32("").ok()?);
+    pub fn decode(bytes: &[u8], version: Version, seed: u32, offset: u64) -> Option<(Self, u32, u32)> {
+        let bytes = bytes.get(..version.header_bytes())?;
+        let (covered, crcs) = bytes.split_last_chunk::<8>()?;
+        let (crc, payload_crc) = (*crcs.first_chunk()?, *crcs.last_chunk()?);
+        let (crc, payload_crc) = (u32::from_le_bytes(crc), u32::from_le_bytes(payload_crc));
+        let (low, high) = covered.split_first_chunk::<8>()?;
+        let low = u64::from_le_bytes(*low);
         // A record's kind is never 0, so zeros need no checksum.
-        if low == 0 || header_crc(seed, offset, low, high) != crc {
+        if low == 0 || crc32c_append(crc32c_append(seed, &offset.to_le_bytes()), covered) != crc {
             return None;
         }
-        let header = RecordHeader {
-            len: low as u32,
+        let synced = u64::from(u32::from_le_bytes(*high.first_chunk()?));
+        let (kind, published, unknown) = match version {
             // A set reserved bit yields an unknown kind.
-            kind: if low >> 40 == 0 { (low >> 32) as u8 } else { u8::MAX },
-            synced: frontier(offset, high as u32),
-            published: frontier(offset, (high >> 32) as u32),
+            Version::V1 => {
+                let published = u64::from(u32::from_le_bytes(*high.last_chunk()?));
+                (if low >> 40 == 0 { (low >> 32) as u8 } else { u8::MAX }, published, SYNCED_UNKNOWN)
+            }
+            Version::V2 => ((low >> 32) as u8, low >> 40, PUBLISHED_UNKNOWN),
         };
+        let synced = frontier(offset, synced, SYNCED_UNKNOWN);
+        let header = RecordHeader { len: low as u32, kind, synced, published: frontier(offset, published, unknown) };
         Some((header, crc, payload_crc))
     }
 }
@@ -254,7 +297,7 @@ impl RecordHeader {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodedHeader {
     low: u64,
-    high: u64,
+    synced: u32,
     crc: u32,
 }
 
@@ -262,8 +305,9 @@ impl EncodedHeader {
     #[inline]
     fn with_crc(&self, payload_crc: u32) -> [u8; RECORD_HEADER_BYTES] {
         let mut bytes = [0; RECORD_HEADER_BYTES];
-        let crcs = u64::from(self.crc) | u64::from(payload_crc) << 32;
-        for (to, word) in bytes.as_chunks_mut::<8>().0.iter_mut().zip([self.low, self.high, crcs]) {
+        let (low, rest) = bytes.split_at_mut(8);
+        low.copy_from_slice(&self.low.to_le_bytes());
+        for (to, word) in rest.as_chunks_mut::<4>().0.iter_mut().zip([self.synced, self.crc, payload_crc]) {
             *to = word.to_le_bytes();
         }
         bytes
@@ -306,16 +350,10 @@ impl SmallRecord {
     }
 }
 
-#[inline]
-fn header_crc(seed: u32, offset: u64, low: u64, high: u64) -> u32 {
-    let covered = [offset.to_le_bytes(), low.to_le_bytes(), high.to_le_bytes()];
-    crc32c_append(seed, covered.as_flattened())
-}
-
-/// Bytes of a record with `payload_len` bytes of payload, header and padding included.
+/// Bytes of a new record with `payload_len` bytes of payload, header and padding included.
 #[inline]
 pub(crate) fn record_bytes(payload_len: u64) -> u64 {
-    (RECORD_HEADER_BYTES as u64 + payload_len).next_multiple_of(ALIGNMENT)
+    Version::V2.record_bytes(payload_len)
 }
 
 #[cfg(test)]
@@ -330,12 +368,12 @@ mod tests {
     fn a_record_header_is_bound_to_its_log_and_place() {
         let header = RecordHeader { len: 3, kind: 1, synced: 128 + 8, published: 4096 };
         let bytes = encoded(header, 77, 4096, b"abc");
-        let (decoded, crc, payload_crc) = RecordHeader::decode(&bytes, 77, 4096).unwrap();
+        let (decoded, crc, payload_crc) = RecordHeader::decode(&bytes, Version::V2, 77, 4096).unwrap();
         assert_eq!(decoded, header);
         assert_eq!(crc32c_append(crc, b"abc"), payload_crc);
-        assert!(RecordHeader::decode(&bytes, 78, 4096).is_none());
-        assert!(RecordHeader::decode(&bytes, 77, 4104).is_none());
-        assert!(RecordHeader::decode(&bytes[..23], 77, 4096).is_none());
+        assert!(RecordHeader::decode(&bytes, Version::V2, 78, 4096).is_none());
+        assert!(RecordHeader::decode(&bytes, Version::V2, 77, 4104).is_none());
+        assert!(RecordHeader::decode(&bytes[..19], Version::V2, 77, 4096).is_none());
     }
 
     #[test]
@@ -344,12 +382,12 @@ mod tests {
         for (start, given, read) in [(4096, 128, 0), (4096, 0, 0), (4096, 136, 136), (4096, 4096, 4096), (far, 136, 0)]
         {
             let header = RecordHeader { len: 0, kind: 7, synced: given, published: given };
-            let (decoded, ..) = RecordHeader::decode(&encoded(header, 1, start, b""), 1, start).unwrap();
+            let (decoded, ..) = RecordHeader::decode(&encoded(header, 1, start, b""), Version::V2, 1, start).unwrap();
             assert_eq!((decoded.synced, decoded.published), (read, read), "{given} seen from {start}");
         }
         // A frontier is never claimed beyond the record that tells of it.
         let header = RecordHeader { len: 0, kind: 7, synced: 8192, published: 8192 };
-        let (decoded, ..) = RecordHeader::decode(&encoded(header, 1, 4096, b""), 1, 4096).unwrap();
+        let (decoded, ..) = RecordHeader::decode(&encoded(header, 1, 4096, b""), Version::V2, 1, 4096).unwrap();
         assert_eq!(decoded.published, 4096);
     }
 
@@ -366,16 +404,24 @@ mod tests {
     fn a_file_header_of_another_version_is_told_from_damage() {
         let position = |log, offset| Position { log: FileNumber(log), offset };
         let earlier = Frontiers { synced: position(1, 200), published: position(2, 300) };
-        let header =
-            FileHeader { number: 3, page_cache: 4, salt: 5, earlier, predecessor: 2, database: DatabaseId::new("id") };
+        let version = Version::V2;
+        let header = FileHeader {
+            version,
+            number: 3,
+            page_cache: 4,
+            salt: 5,
+            earlier,
+            predecessor: 2,
+            database: DatabaseId::new("id"),
+        };
         let mut bytes = header.encode();
         assert_eq!(FileHeader::decode(&bytes), Ok(header));
         assert_eq!(FileHeader::decode(&[0; 128]), Err(BadHeader::Blank));
-        bytes[8] = 2;
+        bytes[8] = 3;
         assert_eq!(FileHeader::decode(&bytes), Err(BadHeader::Damaged));
         bytes[12..16].fill(0);
         let crc = crc32c(&bytes);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
-        assert_eq!(FileHeader::decode(&bytes), Err(BadHeader::Version(2)));
+        assert_eq!(FileHeader::decode(&bytes), Err(BadHeader::Version(3)));
     }
 }

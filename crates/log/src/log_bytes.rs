@@ -12,9 +12,7 @@ use base::checksum::crc32c_append;
 use base::{Error, ErrorKind, Result};
 use vfs::{IoClass, RandomFile, Vfs};
 
-use crate::format::{
-    ALIGNMENT, BadHeader, FILE_HEADER_BYTES, FileHeader, RECORD_HEADER_BYTES, RecordHeader, record_bytes,
-};
+use crate::format::{ALIGNMENT, BadHeader, FILE_HEADER_BYTES, FileHeader, RecordHeader, Version};
 
 /// Bytes read at a time, unless a record is longer.
 const WINDOW_BYTES: u64 = 256 << 10;
@@ -29,6 +27,7 @@ pub(crate) struct LogBytes {
     /// Bytes from this offset on are hidden.
     cut: u64,
     /// Seed of the checksums. Set when the header is read.
+    version: Version,
     seed: u32,
     window_start: u64,
     window: Vec<u8>,
@@ -61,7 +60,16 @@ impl LogBytes {
     pub fn open(vfs: &dyn Vfs, path: &Path) -> Result<Self> {
         let file = vfs.open(path)?;
         let len = file.len()?;
-        Ok(LogBytes { file, path: path.to_owned(), len, cut: u64::MAX, seed: 0, window_start: 0, window: Vec::new() })
+        Ok(LogBytes {
+            file,
+            path: path.to_owned(),
+            len,
+            cut: u64::MAX,
+            version: Version::V2,
+            seed: 0,
+            window_start: 0,
+            window: Vec::new(),
+        })
     }
 
     pub fn len(&self) -> u64 {
@@ -87,7 +95,7 @@ impl LogBytes {
         let len = self.len.min(FILE_HEADER_BYTES) as usize;
         let bad = match FileHeader::decode(self.get(0, len)?.unwrap_or_default()) {
             Ok(header) => {
-                self.seed = header.seed();
+                (self.version, self.seed) = (header.version, header.seed());
                 return Ok(Header::Valid(header));
             }
             Err(bad) => bad,
@@ -101,20 +109,27 @@ impl LogBytes {
 
     /// The whole record that starts at `offset`, if there is one.
     pub fn record_at(&mut self, offset: u64) -> Result<Option<Found>> {
-        let seed = self.seed;
-        let Some(bytes) = self.get(offset, RECORD_HEADER_BYTES)? else { return Ok(None) };
-        let Some((header, crc, payload_crc)) = RecordHeader::decode(bytes, seed, offset) else { return Ok(None) };
-        let end = offset + record_bytes(u64::from(header.len));
-        let padded = end - offset - RECORD_HEADER_BYTES as u64;
-        let Some(bytes) = self.get(offset + RECORD_HEADER_BYTES as u64, padded as usize)? else { return Ok(None) };
+        let (version, seed) = (self.version, self.seed);
+        let header_bytes = version.header_bytes();
+        let Some(bytes) = self.get(offset, header_bytes)? else { return Ok(None) };
+        let decoded = RecordHeader::decode(bytes, version, seed, offset);
+        let Some((header, crc, payload_crc)) = decoded else { return Ok(None) };
+        let payload_offset = offset + header_bytes as u64;
+        let end = offset + version.record_bytes(u64::from(header.len));
+        let Some(bytes) = self.get(payload_offset, (end - payload_offset) as usize)? else { return Ok(None) };
         let Some((payload, padding)) = bytes.split_at_checked(header.len as usize) else { return Ok(None) };
         let is_whole = crc32c_append(crc, payload) == payload_crc && padding.iter().all(|&byte| byte == 0);
         Ok(is_whole.then_some(Found { header, end }))
     }
 
+    /// Start of the payload of the record at `offset`.
+    pub fn payload_offset(&self, offset: u64) -> u64 {
+        offset + self.version.header_bytes() as u64
+    }
+
     /// The payload of the record at `offset`; `None` if the file is too short.
     pub fn payload(&mut self, offset: u64, len: u32) -> Result<Option<&[u8]>> {
-        self.get(offset + RECORD_HEADER_BYTES as u64, len as usize)
+        self.get(self.payload_offset(offset), len as usize)
     }
 
     /// True if a record could start at `offset` and nothing is written there yet.
@@ -122,7 +137,7 @@ impl LogBytes {
         if offset < FILE_HEADER_BYTES || offset > self.len || !offset.is_multiple_of(ALIGNMENT) {
             return Ok(false);
         }
-        let len = (self.len - offset).min(RECORD_HEADER_BYTES as u64) as usize;
+        let len = (self.len - offset).min(self.version.header_bytes() as u64) as usize;
         Ok(self.get(offset, len)?.is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0)))
     }
 

@@ -18,8 +18,8 @@ use vfs::Vfs;
 use crate::backing::{Backing, BackingChoice};
 use crate::database_id::DatabaseId;
 use crate::format::{
-    FILE_HEADER_BYTES, FileHeader, Frontiers, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
-    SmallRecord, page_cache_hash, record_bytes,
+    ALIGNMENT, FILE_HEADER_BYTES, FileHeader, Frontiers, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader,
+    RecordKind, SmallRecord, Version, page_cache_hash, record_bytes,
 };
 
 /// Unit of allocation and mapping.
@@ -33,7 +33,7 @@ const PRESENT_STEP_BYTES: u64 = 256 << 10;
 const RELEASE_STEP_BYTES: u64 = 1 << 20;
 
 /// Space kept free behind every reservation, so a WAL can always be sealed.
-const END_RECORD_BYTES: u64 = RECORD_HEADER_BYTES as u64;
+const END_RECORD_BYTES: u64 = (RECORD_HEADER_BYTES as u64).next_multiple_of(ALIGNMENT);
 
 /// The first extent: the space of a WAL with few records.
 const EXTENT_BYTES: u64 = 64 << 10;
@@ -140,6 +140,7 @@ impl LogFile {
         let salt = vfs.random_u64();
         let backing = Backing::create(vfs, path, config.backing, capacity)?;
         let header = FileHeader {
+            version: Version::V2,
             number: number.0,
             page_cache: page_cache_hash(vfs, path),
             salt,

@@ -13,8 +13,7 @@ use vfs::Vfs;
 use crate::RecoveryMode;
 use crate::database_id::DatabaseId;
 use crate::format::{
-    BadHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, Position, RECORD_HEADER_BYTES, RecordHeader, RecordKind,
-    page_cache_hash,
+    BadHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, Position, RecordHeader, RecordKind, page_cache_hash,
 };
 use crate::log_bytes::{Header, LogBytes};
 
@@ -52,14 +51,9 @@ pub struct ReplayRecord<'a> {
     pub kind: RecordKind,
     /// Where the record starts.
     pub offset: u64,
-    pub payload: &'a [u8],
-}
-
-impl ReplayRecord<'_> {
     /// Start of the payload, for value references.
-    pub fn payload_offset(&self) -> u64 {
-        self.offset + RECORD_HEADER_BYTES as u64
-    }
+    pub payload_offset: u64,
+    pub payload: &'a [u8],
 }
 
 /// Why replay of a WAL ended.
@@ -252,8 +246,9 @@ impl Replay {
             if kind == RecordKind::End {
                 return Ok(self.end(found.end, EndReason::Sealed));
             }
+            let payload_offset = self.bytes.payload_offset(offset);
             let payload = self.bytes.payload(offset, found.header.len)?.unwrap_or_default();
-            visit(ReplayRecord { kind, offset, payload })?;
+            visit(ReplayRecord { kind, offset, payload_offset, payload })?;
             offset = found.end;
         }
     }
@@ -378,11 +373,14 @@ mod tests {
     use vfs::memory::MemoryVfs;
 
     use super::*;
-    use crate::format::SmallRecord;
+    use base::checksum::crc32c_append;
+
+    use crate::format::{SmallRecord, Version};
 
     /// A log of one record of the kind numbered `kind`.
     fn log_with(kind: u8) -> std::sync::Arc<MemoryVfs> {
         let header = FileHeader {
+            version: Version::V2,
             number: 7,
             page_cache: 1,
             salt: 2,
@@ -410,6 +408,49 @@ mod tests {
         }
         vfs.write_file(Path::new("/7"), &[]).unwrap();
         assert!(may(0) && !may(4096));
+    }
+
+    /// A record of version 1: 24 bytes of header, both distances as u32, three zeros.
+    fn record_of_version_1(seed: u32, offset: u64, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = (payload.len() as u32).to_le_bytes().to_vec();
+        bytes.extend([RecordKind::Noop as u8, 0, 0, 0]);
+        bytes.extend([1u32.to_le_bytes(), u32::MAX.to_le_bytes()].as_flattened());
+        let crc = crc32c_append(crc32c_append(seed, &offset.to_le_bytes()), &bytes);
+        bytes.extend([crc.to_le_bytes(), crc32c_append(crc, payload).to_le_bytes()].as_flattened());
+        bytes.extend(payload);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    #[test]
+    fn a_log_of_version_1_is_read() {
+        let header = FileHeader {
+            version: Version::V1,
+            number: 7,
+            page_cache: 1,
+            salt: 2,
+            earlier: Frontiers::default(),
+            predecessor: 0,
+            database: DatabaseId::UNKNOWN,
+        };
+        let mut bytes = header.encode().to_vec();
+        for payload in [&b"first"[..], b"the second"] {
+            bytes.extend(record_of_version_1(header.seed(), bytes.len() as u64, payload));
+        }
+        let end_offset = bytes.len() as u64;
+        bytes.resize(4096, 0);
+        let vfs = MemoryVfs::new(1);
+        vfs.write_file(Path::new("/7"), &bytes).unwrap();
+        let options = ReplayOptions { number: FileNumber(7), ..ReplayOptions::default() };
+        let mut found = Vec::new();
+        let end = replay(&*vfs, Path::new("/7"), &options, &mut |record| {
+            found.push((record.offset, record.payload_offset, record.payload.to_vec()));
+            Ok(())
+        });
+        assert_eq!(found, [(128, 152, b"first".to_vec()), (160, 184, b"the second".to_vec())]);
+        assert_eq!(end.unwrap(), ReplayEnd { end_offset, reason: EndReason::Clean, skipped_bytes: 0 });
+        assert!(!may_begin_at(&*vfs, Path::new("/7"), FileNumber(7), 168).unwrap());
+        assert!(may_begin_at(&*vfs, Path::new("/7"), FileNumber(7), 160).unwrap());
     }
 
     #[test]

@@ -82,7 +82,7 @@ fn writes_in(vfs: &MemoryVfs, log: &Path) -> Vec<Written> {
     log::replay(vfs, log, &ReplayOptions { number, ..ReplayOptions::default() }, &mut |record| {
         if record.kind == RecordKind::Batch {
             let write = u32::from_be_bytes(record.payload[KEY_AT..KEY_AT + 4].try_into().unwrap());
-            let (start, end) = (record.offset as usize, record.payload_offset() as usize + record.payload.len());
+            let (start, end) = (record.offset as usize, record.payload_offset as usize + record.payload.len());
             writes.push(Written { write, log: log.to_owned(), start, end });
         }
         Ok(())

@@ -29,10 +29,10 @@ fn reservations_follow_each_other_until_what_is_allocated_is_used_up() {
         let log = create(&*MemoryVfs::new(1), backing);
         let first = log.try_reserve(9).unwrap();
         let second = log.try_reserve(0).unwrap();
-        assert_eq!((first.offset(), first.end(), first.payload_offset()), (128, 128 + 40, 128 + 24));
+        assert_eq!((first.offset(), first.end(), first.payload_offset()), (128, 128 + 32, 128 + 20));
         assert_eq!((second.offset(), log.tail()), (first.end(), first.end() + 24));
 
-        let room = log.room_ahead() as usize - 24;
+        let room = log.room_ahead() as usize - 20;
         assert_eq!(log.try_reserve(room + 1), None);
         let last = log.try_reserve(room).unwrap();
         assert_eq!((log.room_ahead(), last.end() + 24), (0, 4 << 10));
@@ -45,7 +45,7 @@ fn reservations_follow_each_other_until_what_is_allocated_is_used_up() {
 fn a_log_is_full_at_its_capacity_but_can_still_be_sealed() {
     for backing in BACKINGS {
         let log = create(&*MemoryVfs::new(1), backing);
-        let largest = (16 << 10) - 128 - 24 - 24;
+        let largest = (16 << 10) - 128 - 24 - 20;
         assert!(!log.ensure(largest + 1).unwrap());
         assert!(log.ensure(largest).unwrap());
         assert!(log.try_reserve(largest).is_some());
