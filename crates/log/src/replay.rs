@@ -370,24 +370,27 @@ impl Replay {
 
 #[cfg(test)]
 mod tests {
+    use base::checksum::crc32c_append;
     use vfs::memory::MemoryVfs;
 
     use super::*;
-    use base::checksum::crc32c_append;
-
     use crate::format::{SmallRecord, Version};
 
-    /// A log of one record of the kind numbered `kind`.
-    fn log_with(kind: u8) -> std::sync::Arc<MemoryVfs> {
-        let header = FileHeader {
-            version: Version::V2,
+    fn header_of(version: Version) -> FileHeader {
+        FileHeader {
+            version,
             number: 7,
             page_cache: 1,
             salt: 2,
             earlier: Frontiers::default(),
             predecessor: 0,
             database: DatabaseId::UNKNOWN,
-        };
+        }
+    }
+
+    /// A log of one record of the kind numbered `kind`.
+    fn log_with(kind: u8) -> std::sync::Arc<MemoryVfs> {
+        let header = header_of(Version::V2);
         let record = RecordHeader { len: 2, kind, synced: 0, published: 0 }.encode(header.seed(), FILE_HEADER_BYTES);
         let mut bytes = header.encode().to_vec();
         bytes.extend(SmallRecord::new(&record, &[b"??"]).unwrap().bytes());
@@ -424,15 +427,7 @@ mod tests {
 
     #[test]
     fn a_log_of_version_1_is_read() {
-        let header = FileHeader {
-            version: Version::V1,
-            number: 7,
-            page_cache: 1,
-            salt: 2,
-            earlier: Frontiers::default(),
-            predecessor: 0,
-            database: DatabaseId::UNKNOWN,
-        };
+        let header = header_of(Version::V1);
         let mut bytes = header.encode().to_vec();
         for payload in [&b"first"[..], b"the second"] {
             bytes.extend(record_of_version_1(header.seed(), bytes.len() as u64, payload));
