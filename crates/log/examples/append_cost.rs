@@ -4,8 +4,9 @@
 
 use std::path::Path;
 
+use base::options::LogBacking;
 use base::{FileNumber, Result};
-use log::{BackingChoice, LogConfig, LogFile, RecordKind};
+use log::{LogConfig, LogFile, RecordKind};
 use vfs::{RealVfs, Vfs};
 
 const BATCHES: u64 = 20;
@@ -17,9 +18,7 @@ const CAPACITY_BYTES: u64 = 64 << 20;
 fn main() -> Result<()> {
     let directory = std::env::args().nth(1).unwrap_or_else(|| ".".into());
     let vfs = RealVfs::new();
-    for (backing, populate) in
-        [(BackingChoice::Mapped, true), (BackingChoice::Mapped, false), (BackingChoice::Pwrite, false)]
-    {
+    for (backing, populate) in [(LogBacking::Mapped, true), (LogBacking::Mapped, false), (LogBacking::Pwrite, false)] {
         let path = Path::new(&directory).join("append-cost.splog");
         let config =
             LogConfig { capacity_bytes: CAPACITY_BYTES, extent_bytes: CAPACITY_BYTES, backing, ..LogConfig::default() };

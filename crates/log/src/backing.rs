@@ -4,20 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use base::options::LogBacking;
 use base::{ErrorKind, Result};
 use vfs::{IoClass, RwMapping, SharedFile, Vfs};
 
 use crate::format::ALIGNMENT;
-
-/// How a log is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BackingChoice {
-    /// Mapped where the file system allows it.
-    #[default]
-    Auto,
-    Mapped,
-    Pwrite,
-}
 
 pub(crate) enum Backing {
     Mapped(Arc<dyn RwMapping>),
@@ -25,12 +16,12 @@ pub(crate) enum Backing {
 }
 
 impl Backing {
-    pub fn create(vfs: &dyn Vfs, path: &Path, choice: BackingChoice, capacity: u64) -> Result<Self> {
+    pub fn create(vfs: &dyn Vfs, path: &Path, choice: LogBacking, capacity: u64) -> Result<Self> {
         let pwrite = || vfs.create_shared(path).map(Backing::Pwrite);
         match choice {
-            BackingChoice::Pwrite => pwrite(),
-            BackingChoice::Mapped => vfs.create_mapped(path, capacity).map(Backing::Mapped),
-            BackingChoice::Auto => match vfs.create_mapped(path, capacity) {
+            LogBacking::Pwrite => pwrite(),
+            LogBacking::Mapped => vfs.create_mapped(path, capacity).map(Backing::Mapped),
+            LogBacking::Auto => match vfs.create_mapped(path, capacity) {
                 Ok(mapping) => Ok(Backing::Mapped(mapping)),
                 Err(error) if error.kind() == ErrorKind::Unsupported => pwrite(),
                 Err(error) => Err(error),

@@ -6,9 +6,9 @@
 
 use std::path::Path;
 
-use base::FileNumber;
 use base::checksum::{crc32c, crc32c_append};
 use base::coding::Reader;
+use base::{Error, FileNumber, Result};
 use vfs::Vfs;
 
 use crate::database_id::{DATABASE_ID_BYTES, DatabaseId};
@@ -148,6 +148,15 @@ pub(crate) enum BadHeader {
     Version(u32),
 }
 
+impl BadHeader {
+    pub fn error(self) -> Error {
+        match self {
+            BadHeader::Blank | BadHeader::Damaged => Error::corruption("the header of a log is damaged"),
+            BadHeader::Version(version) => Error::unsupported(format!("a log of format version {version}")),
+        }
+    }
+}
+
 /// A header that ends early is damaged.
 impl From<base::Error> for BadHeader {
     fn from(_: base::Error) -> Self {
@@ -204,6 +213,16 @@ impl FileHeader {
         let database = DatabaseId::from_bytes(reader.bytes(DATABASE_ID_BYTES, "database id")?);
         let earlier = Frontiers { synced, published };
         Ok(FileHeader { version, number, page_cache, salt, earlier, predecessor, database })
+    }
+
+    /// # Errors
+    /// `Corruption`: the header is of another log than `number`.
+    pub fn check_number(&self, number: FileNumber) -> Result<()> {
+        if self.number == number.0 {
+            return Ok(());
+        }
+        let found = FileNumber(self.number);
+        Err(Error::corruption(format!("the file of log {number} holds log {found}")))
     }
 
     /// The seed of this log's record checksums.

@@ -20,7 +20,6 @@ mod log_file;
 mod replay;
 mod values;
 
-pub use backing::BackingChoice;
 pub use database_id::DatabaseId;
 pub use format::{FILE_HEADER_BYTES, Frontiers, PAYLOAD_BYTES_MAX, Position, RECORD_HEADER_BYTES, RecordKind};
 pub use log_file::{LogConfig, LogFile, Reservation};
@@ -28,18 +27,3 @@ pub use replay::{
     EndReason, KnownEnd, LogHead, ReplayEnd, ReplayOptions, ReplayRecord, database_of, may_begin_at, read_head, replay,
 };
 pub use values::SealedLog;
-
-/// How recovery treats damage in a WAL: RocksDB's four modes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RecoveryMode {
-    /// An unfinished tail is dropped; any other damage is an error.
-    TolerateCorruptedTailRecords,
-    /// Any damage is an error, an unfinished tail included.
-    AbsoluteConsistency,
-    /// The history ends before the first damage. In Spillway's own WAL, damage below the known frontier is still an
-    /// error: ending there could silently drop an acknowledged synced write (D1).
-    #[default]
-    PointInTime,
-    /// Damaged records are skipped, and the rest may have holes. For salvage.
-    SkipAnyCorruptedRecords,
-}

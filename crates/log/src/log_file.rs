@@ -10,12 +10,13 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use base::options::LogBacking;
 use base::{Error, ErrorKind, FileNumber, Result};
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 use vfs::Vfs;
 
-use crate::backing::{Backing, BackingChoice};
+use crate::backing::Backing;
 use crate::database_id::DatabaseId;
 use crate::format::{
     ALIGNMENT, FILE_HEADER_BYTES, FileHeader, Frontiers, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader,
@@ -50,7 +51,7 @@ pub struct LogConfig {
     pub extent_bytes: u64,
     /// Longest later extent.
     pub extent_max_bytes: u64,
-    pub backing: BackingChoice,
+    pub backing: LogBacking,
     /// Frontiers at creation, for the recovery of earlier WALs.
     pub earlier: Frontiers,
     /// The previous WAL, so recovery notices its absence; `None` if no earlier WAL is needed.
@@ -65,7 +66,7 @@ impl Default for LogConfig {
             capacity_bytes: 64 << 20,
             extent_bytes: EXTENT_BYTES,
             extent_max_bytes: EXTENT_MAX_BYTES,
-            backing: BackingChoice::Auto,
+            backing: LogBacking::Auto,
             earlier: Frontiers::default(),
             predecessor: None,
             database: DatabaseId::UNKNOWN,
@@ -269,11 +270,6 @@ impl LogFile {
         drop(self.growth.lock());
     }
 
-    /// Bytes allocated and not yet reserved.
-    pub fn room_ahead(&self) -> u64 {
-        self.allocated.load(Ordering::Acquire).saturating_sub(self.tail() + END_RECORD_BYTES)
-    }
-
     /// Prefaults up to `bytes` of allocated space behind the tail, in steps, and follows the tail as it moves. Appends
     /// then take no page faults. For a background job.
     pub fn populate_ahead(&self, bytes: u64) {
@@ -365,34 +361,20 @@ impl LogFile {
         self.synced.load(Ordering::Acquire)
     }
 
-    /// Copies published bytes to `buf`.
-    ///
-    /// # Errors
-    /// `InvalidArgument` beyond the published frontier. After a failed sync, its error beyond the synced frontier (D4).
-    pub fn read(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        let end = offset.saturating_add(buf.len() as u64);
-        if end > self.synced() {
-            if let Some(error) = &*self.sync.lock() {
-                return Err(error.clone());
-            }
-            if end > self.published() {
-                let message = "a log is read beyond its published end";
-                return Err(Error::invalid_argument(message).at_path(&self.path).at_offset(offset));
-            }
-        }
-        self.read_backing(offset, buf)
-    }
-
     /// Copies bytes of a written record to `buf`. The caller knows of the record from a memtable entry, and checks the
     /// bytes. Reads continue after a failed sync, since the page cache still has most of the bytes.
     ///
     /// # Errors
     /// `Io`, `Corruption`: the bytes cannot be read.
     pub(crate) fn read_written(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        if !self.has_failed.load(Ordering::Acquire) {
-            return self.read_backing(offset, buf);
+        let count = match self.has_failed.load(Ordering::Acquire) {
+            false => self.backing.read(offset, buf)?,
+            true => self.backing.read_file(offset, buf)?,
+        };
+        if count < buf.len() {
+            return Err(Error::corruption("a log is shorter than what was written").at_path(&self.path));
         }
-        self.check_read(self.backing.read_file(offset, buf)?, buf)
+        Ok(())
     }
 
     /// The sync failure, if bytes before `end` may be lost with it (D4).
@@ -401,17 +383,6 @@ impl LogFile {
             return None;
         }
         self.sync.lock().clone()
-    }
-
-    fn read_backing(&self, offset: u64, buf: &mut [u8]) -> Result<()> {
-        self.check_read(self.backing.read(offset, buf)?, buf)
-    }
-
-    fn check_read(&self, count: usize, buf: &[u8]) -> Result<()> {
-        if count < buf.len() {
-            return Err(Error::corruption("a log is shorter than what was written").at_path(&self.path));
-        }
-        Ok(())
     }
 
     /// End of the reserved space.
@@ -433,10 +404,6 @@ impl LogFile {
 
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub fn is_mapped(&self) -> bool {
-        matches!(self.backing, Backing::Mapped(_))
     }
 }
 

@@ -7,10 +7,10 @@
 
 use std::path::{Path, PathBuf};
 
+use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FileNumber, Result};
 use vfs::Vfs;
 
-use crate::RecoveryMode;
 use crate::database_id::DatabaseId;
 use crate::format::{
     BadHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, Position, RecordHeader, RecordKind, page_cache_hash,
@@ -25,7 +25,7 @@ const ZEROS_MAX_BYTES: u64 = 1 << 20;
 pub struct ReplayOptions {
     /// The number in the file's name.
     pub number: FileNumber,
-    pub mode: RecoveryMode,
+    pub mode: WalRecoveryMode,
     pub known_end: Option<KnownEnd>,
     /// Offset to start from: the start of a record, or the WAL's end. Bytes before it are not read.
     pub from: Option<u64>,
@@ -195,22 +195,15 @@ impl Replay {
 
     /// `None` if the WAL was never used.
     fn read_header(&mut self) -> Result<Option<FileHeader>> {
-        let number = self.options.number;
-        let error = match self.bytes.header()? {
-            Header::Valid(header) if header.number == number.0 => match self.check_database(header.database) {
-                Ok(()) => return Ok(Some(header)),
-                Err(error) => error,
-            },
-            Header::Valid(header) => {
-                Error::corruption(format!("the file of log {number} holds log {}", FileNumber(header.number)))
-            }
+        let checked = match self.bytes.header()? {
             Header::Bad(BadHeader::Blank) => return Ok(None),
-            Header::Bad(BadHeader::Damaged) => Error::corruption("the header of a log is damaged"),
-            Header::Bad(BadHeader::Version(version)) => {
-                Error::unsupported(format!("a log of format version {version}"))
+            Header::Bad(bad) => Err(bad.error()),
+            Header::Valid(header) => {
+                let checked = header.check_number(self.options.number);
+                checked.and_then(|()| self.check_database(header.database)).map(|()| Some(header))
             }
         };
-        Err(error.at_path(&self.path).at_offset(0))
+        checked.map_err(|e| e.at_path(&self.path).at_offset(0))
     }
 
     fn check_database(&self, found: DatabaseId) -> Result<()> {
@@ -277,7 +270,7 @@ impl Replay {
             }
         }
         let is_clean = gap.next.is_none() && !gap.has_data;
-        if !is_clean && self.options.mode == RecoveryMode::AbsoluteConsistency {
+        if !is_clean && self.options.mode == WalRecoveryMode::AbsoluteConsistency {
             return Err(self.corruption(offset, gap.next, None));
         }
         let reason = if is_clean { EndReason::Clean } else { EndReason::Unfinished { next: gap.next } };
@@ -291,7 +284,7 @@ impl Replay {
     }
 
     fn salvages(&self) -> bool {
-        self.options.mode == RecoveryMode::SkipAnyCorruptedRecords
+        self.options.mode == WalRecoveryMode::SkipAnyCorruptedRecords
     }
 
     fn end(&self, end_offset: u64, reason: EndReason) -> ReplayEnd {
@@ -450,7 +443,7 @@ mod tests {
 
     #[test]
     fn a_record_of_an_unknown_type_stops_replay_in_every_mode() {
-        for mode in [RecoveryMode::PointInTime, RecoveryMode::SkipAnyCorruptedRecords] {
+        for mode in [WalRecoveryMode::PointInTime, WalRecoveryMode::SkipAnyCorruptedRecords] {
             let options = ReplayOptions { number: FileNumber(7), mode, ..ReplayOptions::default() };
             let run = |kind| replay(&*log_with(kind), Path::new("/7"), &options, &mut |_| Ok(()));
             let error = run(99).unwrap_err();

@@ -30,15 +30,7 @@ impl ValueSource for LogFile {
 pub struct SealedLog {
     path: PathBuf,
     number: FileNumber,
-    mapping: Arc<Mapped>,
-}
-
-struct Mapped(Arc<dyn ReadMapping>);
-
-impl AsRef<[u8]> for Mapped {
-    fn as_ref(&self) -> &[u8] {
-        (*self.0).as_ref()
-    }
+    mapping: Arc<dyn ReadMapping>,
 }
 
 impl SealedLog {
@@ -48,20 +40,12 @@ impl SealedLog {
     /// `Corruption`: the file is not WAL `number`. `Unsupported`: its format version is unknown. `Io`: it is missing or
     /// cannot be mapped.
     pub fn open(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<SealedLog> {
-        let mapping = Arc::new(Mapped(vfs.map_read(path)?));
+        let mapping = vfs.map_read(path)?;
         let bytes = (*mapping).as_ref();
         let header = bytes.get(..FILE_HEADER_BYTES as usize).unwrap_or(bytes);
-        let error = match FileHeader::decode(header) {
-            Ok(header) if header.number == number.0 => {
-                return Ok(SealedLog { path: path.to_owned(), number, mapping });
-            }
-            Ok(header) => {
-                Error::corruption(format!("the file of log {number} holds log {}", FileNumber(header.number)))
-            }
-            Err(BadHeader::Version(version)) => Error::unsupported(format!("a log of format version {version}")),
-            Err(BadHeader::Blank | BadHeader::Damaged) => Error::corruption("the header of a log is damaged"),
-        };
-        Err(error.at_path(path).at_offset(0))
+        let header = FileHeader::decode(header).map_err(BadHeader::error);
+        header.and_then(|header| header.check_number(number)).map_err(|e| e.at_path(path).at_offset(0))?;
+        Ok(SealedLog { path: path.to_owned(), number, mapping })
     }
 }
 
@@ -97,14 +81,15 @@ fn not_there(value: &ValueRef) -> Error {
 #[cfg(test)]
 mod tests {
     use base::ErrorKind;
+    use base::options::LogBacking;
     use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule};
 
     use super::*;
-    use crate::{BackingChoice, LogConfig, RecordKind};
+    use crate::{LogConfig, RecordKind};
 
     #[test]
     fn a_value_is_read_after_a_failed_sync_as_long_as_it_is_there() {
-        for backing in [BackingChoice::Mapped, BackingChoice::Pwrite] {
+        for backing in [LogBacking::Mapped, LogBacking::Pwrite] {
             let (vfs, path) = (FaultVfs::new(MemoryVfs::new(1)), Path::new("/000007.log"));
             let config = LogConfig { backing, ..LogConfig::default() };
             let log = LogFile::create(&*vfs, path, FileNumber(7), config).expect("created");

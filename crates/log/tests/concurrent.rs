@@ -6,8 +6,9 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use base::options::{LogBacking, WalRecoveryMode};
 use common::{BACKINGS, NUMBER, options, replayed_from};
-use log::{BackingChoice, EndReason, LogConfig, LogFile, RecordKind, RecoveryMode};
+use log::{EndReason, LogConfig, LogFile, RecordKind};
 use parking_lot::Mutex;
 use vfs::memory::MemoryVfs;
 use vfs::{RealVfs, Vfs};
@@ -62,7 +63,7 @@ fn write_all(log: &LogFile, pipeline: &Mutex<Pipeline>, writer: u32) {
 
 const FIRST_RECORD: u64 = log::FILE_HEADER_BYTES;
 
-fn stress(vfs: &dyn Vfs, path: PathBuf, backing: BackingChoice) {
+fn stress(vfs: &dyn Vfs, path: PathBuf, backing: LogBacking) {
     let config = LogConfig { capacity_bytes: 8 << 20, extent_bytes: 256 << 10, backing, ..LogConfig::default() };
     let log = LogFile::create(vfs, &path, NUMBER, config).unwrap();
     let pipeline = Mutex::new(Pipeline::default());
@@ -80,7 +81,7 @@ fn stress(vfs: &dyn Vfs, path: PathBuf, backing: BackingChoice) {
     assert_eq!(log.published(), log.tail());
     common::seal(&log);
     drop(log);
-    let (records, end) = replayed_from(vfs, &path, &options(RecoveryMode::AbsoluteConsistency));
+    let (records, end) = replayed_from(vfs, &path, &options(WalRecoveryMode::AbsoluteConsistency));
     assert_eq!(end.unwrap().reason, EndReason::Sealed);
     let mut next = [0; WRITERS as usize];
     for bytes in &records {
@@ -101,7 +102,7 @@ fn records_of_many_writers_come_back_from_memory() {
 #[test]
 fn records_of_many_writers_come_back_from_a_disk() {
     let directory = tempfile::tempdir().unwrap();
-    for (index, backing) in [BackingChoice::Auto, BackingChoice::Pwrite].into_iter().enumerate() {
+    for (index, backing) in [LogBacking::Auto, LogBacking::Pwrite].into_iter().enumerate() {
         stress(&*RealVfs::new(), directory.path().join(format!("{index}.splog")), backing);
     }
 }

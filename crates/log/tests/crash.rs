@@ -8,8 +8,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::ErrorKind;
+use base::options::{LogBacking, WalRecoveryMode};
 use common::{BACKINGS, NUMBER, options, path, payload, replayed};
-use log::{BackingChoice, LogConfig, LogFile, RecordKind, RecoveryMode, Reservation};
+use log::{LogConfig, LogFile, RecordKind, Reservation};
 use vfs::Vfs;
 use vfs::memory::{CrashPolicy, MemoryVfs};
 
@@ -22,7 +23,7 @@ struct Promised {
 
 /// A log's life: records of all sizes, every third synced, some filled out of order. `step` hears what is promised
 /// before each operation that may crash.
-fn live(vfs: &dyn Vfs, backing: BackingChoice, step: &mut dyn FnMut(Promised)) {
+fn live(vfs: &dyn Vfs, backing: LogBacking, step: &mut dyn FnMut(Promised)) {
     let mut promised = Promised::default();
     vfs.create_dir_all(Path::new("/db")).unwrap();
     vfs.sync_dir(Path::new("/")).unwrap();
@@ -57,12 +58,12 @@ fn payload_of(index: usize) -> Vec<u8> {
 }
 
 fn check(image: &Arc<MemoryVfs>, policy: CrashPolicy, promised: Promised, context: &str) {
-    match replayed(&**image, &options(RecoveryMode::PointInTime)) {
+    match replayed(&**image, &options(WalRecoveryMode::PointInTime)) {
         (records, Ok(end)) => {
             assert!(records.iter().enumerate().all(|(i, record)| *record == payload_of(i)), "{context}: not a prefix");
             let kept = if policy == CrashPolicy::ProcessKilled { promised.published } else { promised.synced };
             assert!(records.len() >= kept, "{context}: {} records of {kept}, {end:?}", records.len());
-            let again = replayed(&**image, &options(RecoveryMode::PointInTime));
+            let again = replayed(&**image, &options(WalRecoveryMode::PointInTime));
             assert_eq!((again.0.len(), again.1.unwrap()), (records.len(), end), "{context}: a second recovery differs");
         }
         (_, Err(error)) => {
@@ -74,7 +75,7 @@ fn check(image: &Arc<MemoryVfs>, policy: CrashPolicy, promised: Promised, contex
 }
 
 /// Operations that `live` takes, and what was promised at each of its steps.
-fn rehearse(backing: BackingChoice) -> (u64, Vec<(u64, Promised)>) {
+fn rehearse(backing: LogBacking) -> (u64, Vec<(u64, Promised)>) {
     let vfs = MemoryVfs::new(5);
     let mut steps = vec![(0, Promised::default())];
     live(&*vfs, backing, &mut |promised| steps.push((vfs.operations(), promised)));

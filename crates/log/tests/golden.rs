@@ -6,8 +6,9 @@ mod common;
 use std::path::Path;
 
 use base::FileNumber;
+use base::options::LogBacking;
 use log::framed::FramedWriter;
-use log::{BackingChoice, DatabaseId, Frontiers, LogConfig, LogFile, Position, RecordKind};
+use log::{DatabaseId, Frontiers, LogConfig, LogFile, Position, RecordKind};
 use vfs::memory::MemoryVfs;
 use vfs::{IfExists, IoClass, Vfs};
 
@@ -46,7 +47,7 @@ fn the_page_shows_a_log() {
     let earlier = Frontiers { synced: position(0x1000), published: position(0x1080) };
     let predecessor = Some(FileNumber(6));
     let database = DatabaseId::new("5a6f0c1e-0000-4000-8000-000000000001");
-    let config = LogConfig { backing: BackingChoice::Mapped, earlier, predecessor, database, ..LogConfig::default() };
+    let config = LogConfig { backing: LogBacking::Mapped, earlier, predecessor, database, ..LogConfig::default() };
     let log = LogFile::create(&*vfs, Path::new("/7"), FileNumber(7), config).unwrap();
     let append = |kind, payload: &[u8]| {
         let reservation = log.try_reserve(payload.len()).unwrap();

@@ -6,8 +6,9 @@ mod common;
 
 use std::path::Path;
 
+use base::options::{LogBacking, WalRecoveryMode};
 use common::{NUMBER, options, path, payload, put, seal};
-use log::{BackingChoice, EndReason, LogConfig, LogFile, RecoveryMode, replay};
+use log::{EndReason, LogConfig, LogFile, replay};
 use vfs::Vfs;
 use vfs::memory::MemoryVfs;
 
@@ -19,7 +20,7 @@ fn create(vfs: &MemoryVfs) -> LogFile {
     let config = LogConfig {
         capacity_bytes: 2 << 20,
         extent_bytes: 2 << 20,
-        backing: BackingChoice::Pwrite,
+        backing: LogBacking::Pwrite,
         ..LogConfig::default()
     };
     LogFile::create(vfs, &path(), NUMBER, config).unwrap()
@@ -34,7 +35,7 @@ fn records_that_a_writer_finishes_meanwhile_are_no_hole() {
     }
     let mut read = Vec::new();
     // By the time of the first visit, what lies behind the third record has been read as zeros.
-    let end = replay(&*vfs, &path(), &options(RecoveryMode::PointInTime), &mut |record| {
+    let end = replay(&*vfs, &path(), &options(WalRecoveryMode::PointInTime), &mut |record| {
         if read.is_empty() {
             put(&log, &payload(3));
             put(&log, &[7; LARGE_BYTES]);
@@ -57,7 +58,7 @@ fn a_log_that_its_writer_closes_meanwhile_is_whole() {
     }
     put(log.as_ref().unwrap(), &[7; LARGE_BYTES]);
     let mut read = 0;
-    let end = replay(&*vfs, &path(), &options(RecoveryMode::PointInTime), &mut |_| {
+    let end = replay(&*vfs, &path(), &options(WalRecoveryMode::PointInTime), &mut |_| {
         if let Some(log) = log.take() {
             seal(&log);
         }

@@ -5,31 +5,32 @@ mod common;
 
 use std::sync::Arc;
 
+use base::options::{LogBacking, WalRecoveryMode};
 use base::{ErrorKind, FileNumber};
 use common::{BACKINGS, NUMBER, create, options, path, payload, put, replayed, replayed_from, reserve, seal};
 use log::{
-    BackingChoice, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogConfig, LogFile, LogHead, Position,
-    RecordKind, RecoveryMode, ReplayEnd, ReplayOptions, read_head,
+    EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogConfig, LogFile, LogHead, Position, RecordKind, ReplayEnd,
+    ReplayOptions, read_head,
 };
 use vfs::Vfs;
 use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
 use vfs::memory::{CrashPolicy, MemoryVfs};
 
-const MODES: [RecoveryMode; 4] = [
-    RecoveryMode::TolerateCorruptedTailRecords,
-    RecoveryMode::AbsoluteConsistency,
-    RecoveryMode::PointInTime,
-    RecoveryMode::SkipAnyCorruptedRecords,
+const MODES: [WalRecoveryMode; 4] = [
+    WalRecoveryMode::TolerateCorruptedTailRecords,
+    WalRecoveryMode::AbsoluteConsistency,
+    WalRecoveryMode::PointInTime,
+    WalRecoveryMode::SkipAnyCorruptedRecords,
 ];
 
 fn point_in_time() -> ReplayOptions {
-    options(RecoveryMode::PointInTime)
+    options(WalRecoveryMode::PointInTime)
 }
 
 /// The log of `count` records, and where each ends. Synced behind record number `synced`.
 fn log_of(count: usize, synced: usize) -> (Arc<MemoryVfs>, Vec<u64>) {
     let vfs = MemoryVfs::new(3);
-    let log = create(&*vfs, BackingChoice::Pwrite);
+    let log = create(&*vfs, LogBacking::Pwrite);
     let mut ends = Vec::new();
     for index in 0..count {
         ends.push(put(&log, &payload(index)).end());
@@ -151,11 +152,11 @@ fn damage_below_the_synced_frontier_is_corruption_and_beyond_it_the_end() {
     let expected = EndReason::Unfinished { next: Some(ends[4]) };
     assert_eq!((read.len(), end.unwrap()), (4, ReplayEnd { end_offset: ends[3], reason: expected, skipped_bytes: 0 }));
 
-    let error = replayed(&*damage(4), &options(RecoveryMode::AbsoluteConsistency)).1.unwrap_err();
+    let error = replayed(&*damage(4), &options(WalRecoveryMode::AbsoluteConsistency)).1.unwrap_err();
     assert_eq!((error.kind(), error.offset()), (ErrorKind::Corruption, Some(ends[3])));
 
     for record in [1, 4] {
-        let (read, end) = replayed(&*damage(record), &options(RecoveryMode::SkipAnyCorruptedRecords));
+        let (read, end) = replayed(&*damage(record), &options(WalRecoveryMode::SkipAnyCorruptedRecords));
         assert_eq!(read.len(), 5);
         assert_eq!(end.unwrap().skipped_bytes, ends[record] - ends[record - 1]);
     }
@@ -182,7 +183,7 @@ fn a_hole_left_by_a_writer_that_died_ends_the_log() {
 #[test]
 fn a_hole_below_a_frontier_that_later_records_carry_is_corruption() {
     let vfs = MemoryVfs::new(3);
-    let log = create(&*vfs, BackingChoice::Mapped);
+    let log = create(&*vfs, LogBacking::Mapped);
     put(&log, b"first");
     let hole = reserve(&log, 100);
     // The writer of the hole claims to be done, though nothing of it is there.
@@ -280,7 +281,7 @@ fn a_log_is_searched_behind_many_zeros_only_where_pages_may_be_missing() {
         };
         assert_eq!((end.end_offset, found), (whole, next));
     }
-    let salvaged = replayed(&*vfs, &options(RecoveryMode::SkipAnyCorruptedRecords)).0;
+    let salvaged = replayed(&*vfs, &options(WalRecoveryMode::SkipAnyCorruptedRecords)).0;
     assert_eq!(salvaged, [b"first".to_vec(), b"behind it".to_vec()]);
 }
 
@@ -329,7 +330,7 @@ fn bytes_moved_within_a_log_or_from_another_are_no_records() {
     assert_eq!((read.len(), end.unwrap().reason), (4, EndReason::Unfinished { next: None }));
 
     let other = MemoryVfs::new(4); // Another salt, else the same life.
-    let log = create(&*other, BackingChoice::Pwrite);
+    let log = create(&*other, LogBacking::Pwrite);
     for index in 0..5 {
         put(&log, &payload(index));
     }

@@ -106,12 +106,15 @@ named_enum! {
 
 named_enum! {
     /// Recovery's handling of a damaged WAL.
+    #[derive(Default)]
     enum WalRecoveryMode {
         /// An incomplete record at the WAL's end is dropped; damage elsewhere fails the open.
         TolerateCorruptedTailRecords = 0 => "kTolerateCorruptedTailRecords",
         /// Any damage fails the open.
         AbsoluteConsistency = 1 => "kAbsoluteConsistency",
-        /// Replay stops before the first damage.
+        /// Replay stops before the first damage. Damage below the known frontier of a Spillway WAL still fails the open:
+        /// ending there could drop an acknowledged synced write (D1).
+        #[default]
         PointInTime = 2 => "kPointInTimeRecovery",
         /// Every readable record is kept: the result may have holes.
         SkipAnyCorruptedRecords = 3 => "kSkipAnyCorruptedRecords",

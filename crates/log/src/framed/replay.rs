@@ -1,9 +1,9 @@
 //! Replays a framed log in one of the four recovery modes.
 
+use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, Result};
 
 use super::{FramedEnd, FramedReader, FramedRecord};
-use crate::RecoveryMode;
 
 /// Visits the records of `reader` in order, up to the end allowed by `mode`.
 ///
@@ -13,7 +13,7 @@ use crate::RecoveryMode;
 /// the end.
 pub fn replay(
     reader: &mut FramedReader,
-    mode: RecoveryMode,
+    mode: WalRecoveryMode,
     visit: &mut dyn FnMut(FramedRecord) -> Result<()>,
 ) -> Result<FramedEnd> {
     loop {
@@ -30,15 +30,15 @@ pub fn replay(
         }
         let damaged = FramedEnd::Damaged { offset: error.offset().unwrap_or_default() };
         match mode {
-            RecoveryMode::SkipAnyCorruptedRecords => reader.skip_damage()?,
-            RecoveryMode::PointInTime => return Ok(damaged),
-            RecoveryMode::TolerateCorruptedTailRecords if reader.is_recycled() => return Ok(damaged),
-            RecoveryMode::TolerateCorruptedTailRecords | RecoveryMode::AbsoluteConsistency => return Err(error),
+            WalRecoveryMode::SkipAnyCorruptedRecords => reader.skip_damage()?,
+            WalRecoveryMode::PointInTime => return Ok(damaged),
+            WalRecoveryMode::TolerateCorruptedTailRecords if reader.is_recycled() => return Ok(damaged),
+            WalRecoveryMode::TolerateCorruptedTailRecords | WalRecoveryMode::AbsoluteConsistency => return Err(error),
         }
     }
     let end = reader.end().unwrap_or(FramedEnd::Clean);
     match end {
-        FramedEnd::Torn { offset } if mode == RecoveryMode::AbsoluteConsistency => {
+        FramedEnd::Torn { offset } if mode == WalRecoveryMode::AbsoluteConsistency => {
             Err(Error::corruption("the log ends inside a record").at_path(reader.path()).at_offset(offset))
         }
         end => Ok(end),

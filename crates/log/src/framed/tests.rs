@@ -2,13 +2,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::checksum::{crc32c, mask};
+use base::options::WalRecoveryMode;
 use base::{ErrorKind, Result};
 use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
 use vfs::memory::MemoryVfs;
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::*;
-use crate::RecoveryMode;
 
 const PATH: &str = "/000012.log";
 const NUMBER: u64 = 12;
@@ -48,7 +48,7 @@ fn read(bytes: &[u8]) -> (Vec<Vec<u8>>, Result<FramedEnd>) {
     }
 }
 
-fn replayed(bytes: &[u8], mode: RecoveryMode) -> (Vec<Vec<u8>>, Result<FramedEnd>) {
+fn replayed(bytes: &[u8], mode: WalRecoveryMode) -> (Vec<Vec<u8>>, Result<FramedEnd>) {
     let mut records = Vec::new();
     let end = replay(&mut open(bytes), mode, &mut |record| {
         records.push(record.payload);
@@ -140,7 +140,7 @@ fn every_flipped_bit_is_noticed_and_can_be_skipped() {
         assert!(
             matches!(&end, Err(e) if e.kind() == ErrorKind::Corruption) || end.is_ok_and(|e| e != FramedEnd::Clean)
         );
-        let (salvaged, end) = replayed(&flipped, RecoveryMode::SkipAnyCorruptedRecords);
+        let (salvaged, end) = replayed(&flipped, WalRecoveryMode::SkipAnyCorruptedRecords);
         end.unwrap();
         assert!(salvaged.iter().all(|record| records.contains(record)), "bit {bit}");
         if bit / 8 < BLOCK_BYTES {
@@ -151,7 +151,7 @@ fn every_flipped_bit_is_noticed_and_can_be_skipped() {
 
 #[test]
 fn the_modes_differ_on_a_torn_tail_and_on_damage() {
-    use RecoveryMode::*;
+    use WalRecoveryMode::*;
     let records = vec![patterned(20, 1), patterned(20, 2), patterned(BLOCK_BYTES, 3), patterned(20, 4)];
     let bytes = written(&records);
     let torn = &bytes[..bytes.len() - 1];
@@ -202,10 +202,10 @@ fn what_a_recycled_file_held_before_is_no_damage_to_the_tolerant_modes() {
     let mut bytes = fragment(5, Some(12), b"ours");
     let end = bytes.len() as u64;
     bytes.extend(patterned(BLOCK_BYTES, 9));
-    for mode in [RecoveryMode::TolerateCorruptedTailRecords, RecoveryMode::PointInTime] {
+    for mode in [WalRecoveryMode::TolerateCorruptedTailRecords, WalRecoveryMode::PointInTime] {
         assert_eq!(replayed(&bytes, mode).1.unwrap(), FramedEnd::Damaged { offset: end });
     }
-    assert!(is_corrupt_at(replayed(&bytes, RecoveryMode::AbsoluteConsistency).1, end));
+    assert!(is_corrupt_at(replayed(&bytes, WalRecoveryMode::AbsoluteConsistency).1, end));
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn what_may_be_ignored_is_and_what_may_not_is_refused() {
         let offset = bytes.len() as u64;
         bytes.extend(fragment(kind, None, payload));
         bytes.extend(fragment(1, None, b"after"));
-        for mode in [RecoveryMode::PointInTime, RecoveryMode::SkipAnyCorruptedRecords] {
+        for mode in [WalRecoveryMode::PointInTime, WalRecoveryMode::SkipAnyCorruptedRecords] {
             let error = replayed(&bytes, mode).1.unwrap_err();
             assert_eq!((error.kind(), error.offset()), (ErrorKind::Unsupported, Some(offset)));
             assert!(error.message().contains(named), "{error}");
@@ -258,8 +258,8 @@ fn fragments_out_of_place_are_damage_that_can_be_passed() {
         fragment(1, None, b"c"),
     ];
     let bytes = pieces.concat();
-    assert!(is_corrupt_at(replayed(&bytes, RecoveryMode::AbsoluteConsistency).1, 8));
-    let (records, end) = replayed(&bytes, RecoveryMode::SkipAnyCorruptedRecords);
+    assert!(is_corrupt_at(replayed(&bytes, WalRecoveryMode::AbsoluteConsistency).1, 8));
+    let (records, end) = replayed(&bytes, WalRecoveryMode::SkipAnyCorruptedRecords);
     assert_eq!((records, end.unwrap()), (vec![b"a".to_vec(), b"b".to_vec(), b"c".to_vec()], FramedEnd::Clean));
 }
 

@@ -3,18 +3,19 @@
 
 use std::path::{Path, PathBuf};
 
+use base::options::{LogBacking, WalRecoveryMode};
 use base::{FileNumber, Result};
-use log::{BackingChoice, LogConfig, LogFile, RecordKind, RecoveryMode, ReplayEnd, ReplayOptions, Reservation, replay};
+use log::{LogConfig, LogFile, RecordKind, ReplayEnd, ReplayOptions, Reservation, replay};
 use vfs::Vfs;
 
 pub const NUMBER: FileNumber = FileNumber(7);
-pub const BACKINGS: [BackingChoice; 2] = [BackingChoice::Mapped, BackingChoice::Pwrite];
+pub const BACKINGS: [LogBacking; 2] = [LogBacking::Mapped, LogBacking::Pwrite];
 
 pub fn path() -> PathBuf {
     PathBuf::from("/db/000007.splog")
 }
 
-pub fn create(vfs: &dyn Vfs, backing: BackingChoice) -> LogFile {
+pub fn create(vfs: &dyn Vfs, backing: LogBacking) -> LogFile {
     vfs.create_dir_all(Path::new("/db")).unwrap();
     vfs.sync_dir(Path::new("/")).unwrap();
     let config = LogConfig { capacity_bytes: 64 << 10, extent_bytes: 8 << 10, backing, ..LogConfig::default() };
@@ -47,7 +48,7 @@ pub fn payload(index: usize) -> Vec<u8> {
     (0..5 + index * 37 % 400).map(|i| (i * 7 + index * 13) as u8 | 1).collect()
 }
 
-pub fn options(mode: RecoveryMode) -> ReplayOptions {
+pub fn options(mode: WalRecoveryMode) -> ReplayOptions {
     ReplayOptions { number: NUMBER, mode, ..ReplayOptions::default() }
 }
 

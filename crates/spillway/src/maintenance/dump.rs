@@ -4,9 +4,10 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, InternalOrder, Result, UserOrder, ValueKind};
 use log::framed::{FramedEnd, FramedReader};
-use log::{EndReason, RecoveryMode, ReplayOptions, ReplayRecord};
+use log::{EndReason, ReplayOptions, ReplayRecord};
 use table::{AnyTable, TableContext, open_any};
 use vfs::{FileKind, IoClass, Vfs};
 
@@ -79,7 +80,7 @@ fn stopped() -> Error {
 }
 
 fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) -> Result<()> {
-    let mode = RecoveryMode::PointInTime;
+    let mode = WalRecoveryMode::PointInTime;
     let options = ReplayOptions { number, mode, ..ReplayOptions::default() };
     let mut wanted = true;
     let end = log::replay(vfs, path, &options, &mut |record| {

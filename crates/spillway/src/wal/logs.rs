@@ -11,8 +11,8 @@ use base::metrics::{Histogram, Statistics, Ticker};
 use base::options::LogBacking;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::{
-    BackingChoice, DatabaseId, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES,
-    RecordKind, Reservation,
+    DatabaseId, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind,
+    Reservation,
 };
 use parking_lot::{Condvar, Mutex};
 use vfs::{IoClass, Vfs};
@@ -98,7 +98,7 @@ pub(crate) struct Logs {
     /// Id of the owning database.
     database: DatabaseId,
     numbers: Arc<FileNumbers>,
-    backing: BackingChoice,
+    backing: LogBacking,
     file_bytes: u64,
     lives: Arc<LogLives>,
     live: Mutex<LiveLogs>,
@@ -127,11 +127,7 @@ impl Logs {
             dir: context.log_dir(),
             database: DatabaseId::new(&context.db_id),
             numbers: context.numbers.clone(),
-            backing: match context.options.log_backing {
-                LogBacking::Auto => BackingChoice::Auto,
-                LogBacking::Mapped => BackingChoice::Mapped,
-                LogBacking::Pwrite => BackingChoice::Pwrite,
-            },
+            backing: context.options.log_backing,
             file_bytes: context.options.log_file_bytes,
             lives: context.logs.clone(),
             live: Mutex::default(),

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use base::coding::{Reader, put_u32, put_u64, put_varint32};
+use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::{DatabaseId, RecordKind, RecoveryMode, ReplayOptions};
+use log::{DatabaseId, RecordKind, ReplayOptions};
 use vfs::Vfs;
 
 use crate::commit::batch::BatchReader;
@@ -146,7 +147,7 @@ impl LargeBatchRecord {
     ) -> Result<u64> {
         let path = self.path(log_dir);
         // Synced before its commit record was written: the whole file must exist.
-        let (number, mode) = (self.file, RecoveryMode::AbsoluteConsistency);
+        let (number, mode) = (self.file, WalRecoveryMode::AbsoluteConsistency);
         let options = ReplayOptions { number, mode, database, ..ReplayOptions::default() };
         let mut batches = 0;
         let end = log::replay(vfs, &path, &options, &mut |held| {

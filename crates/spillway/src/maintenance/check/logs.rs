@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use base::options::WalRecoveryMode;
 use base::{Error, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
-use log::{DatabaseId, EndReason, RecoveryMode, ReplayOptions, ReplayRecord};
+use log::{DatabaseId, EndReason, ReplayOptions, ReplayRecord};
 use vfs::IoClass;
 
 use super::{Check, CheckReport};
@@ -79,7 +80,7 @@ impl Check<'_> {
     fn check_own_log(&mut self, path: &Path, log: &FoundLog, last: &mut SeqNo) -> Result<()> {
         let (number, later) = (log.number, log.later);
         let known_end = self.recovered.log_ends.iter().find(|end| end.log == number).map(LogEnd::known);
-        let (mode, database) = (RecoveryMode::PointInTime, self.database());
+        let (mode, database) = (WalRecoveryMode::PointInTime, self.database());
         let options = ReplayOptions { number, mode, known_end, from: None, later, database };
         let vfs = self.options.vfs.clone();
         let end = log::replay(&*vfs, path, &options, &mut |record| {
@@ -126,7 +127,7 @@ impl Check<'_> {
     fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
         let report = &mut self.report;
-        let end = log::framed::replay(&mut reader, RecoveryMode::PointInTime, &mut |record| {
+        let end = log::framed::replay(&mut reader, WalRecoveryMode::PointInTime, &mut |record| {
             let checked = BatchReader::new(&record.payload).and_then(|batch| check_batch(report, batch));
             checked.map_err(|error| error.at_offset(record.offset))
         })?;

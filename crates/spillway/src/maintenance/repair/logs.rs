@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
-use log::{DatabaseId, RecoveryMode, ReplayOptions, ReplayRecord};
+use log::{DatabaseId, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
 use crate::commit::batch::BatchReader;
@@ -105,7 +106,7 @@ impl LogSurvey {
     }
 
     fn find_damage(&mut self, vfs: &dyn Vfs, path: &Path, options: ReplayOptions) {
-        let options = ReplayOptions { mode: RecoveryMode::PointInTime, ..options };
+        let options = ReplayOptions { mode: WalRecoveryMode::PointInTime, ..options };
         if let Err(error) = log::replay(vfs, path, &options, &mut |_| Ok(())) {
             self.damaged.insert(path.to_owned(), error.to_string());
         }
@@ -114,7 +115,7 @@ impl LogSurvey {
     /// Reads every readable record. Skips malformed ones, as replay will.
     fn read(&mut self, vfs: &dyn Vfs, path: &Path, options: ReplayOptions) -> Result<Vec<Numbered>> {
         let mut records = Vec::new();
-        let options = ReplayOptions { mode: RecoveryMode::SkipAnyCorruptedRecords, ..options };
+        let options = ReplayOptions { mode: WalRecoveryMode::SkipAnyCorruptedRecords, ..options };
         let read = log::replay(vfs, path, &options, &mut |record| {
             if let Ok(Some((first, last))) = self.note(&record) {
                 records.push(Numbered { offset: record.offset, first, last });

@@ -11,7 +11,6 @@ use base::limits;
 use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::RecoveryMode;
 use memtable::Entry;
 
 use crate::commit::batch::BatchReader;
@@ -286,15 +285,6 @@ fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
     }
     drop(family.publish_view()); // or the previous view would keep flushed memtables in memory
     Ok(())
-}
-
-fn recovery_mode(mode: WalRecoveryMode) -> RecoveryMode {
-    match mode {
-        WalRecoveryMode::TolerateCorruptedTailRecords => RecoveryMode::TolerateCorruptedTailRecords,
-        WalRecoveryMode::AbsoluteConsistency => RecoveryMode::AbsoluteConsistency,
-        WalRecoveryMode::PointInTime => RecoveryMode::PointInTime,
-        WalRecoveryMode::SkipAnyCorruptedRecords => RecoveryMode::SkipAnyCorruptedRecords,
-    }
 }
 
 /// Removes a file made superfluous by recovery. On failure the file stays for the next open.

@@ -6,14 +6,13 @@ use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::{
-    DatabaseId, EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, RecordKind, RecoveryMode, ReplayOptions,
-    ReplayRecord,
+    DatabaseId, EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, RecordKind, ReplayOptions, ReplayRecord,
 };
 use vfs::Vfs;
 
 use super::ingests::WantedShare;
 use super::row::{self, FoundLog, FoundRow};
-use super::{LogReplay, check_count, recovery_mode};
+use super::{LogReplay, check_count};
 use crate::commit::batch::BatchReader;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
@@ -191,7 +190,7 @@ impl LogReplay<'_> {
         } else if self.may_flush {
             vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
         }
-        let mode = recovery_mode(self.context.options.wal_recovery_mode);
+        let mode = self.context.options.wal_recovery_mode;
         let options = ReplayOptions { number, mode, known_end, from, later: log.later, database: self.database() };
         let end = log::replay(&*vfs, &path, &options, &mut |record| {
             let applied = self.apply_record(&record).map_err(|e| e.at_record(&path, record.offset));
@@ -302,7 +301,7 @@ fn first_seq(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Option<SeqNo> {
 /// Whether a log of ours may hold records. An unreadable log counts as having some.
 pub(crate) fn has_records(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> bool {
     let mut records = 0;
-    let options = ReplayOptions { number, mode: RecoveryMode::AbsoluteConsistency, ..ReplayOptions::default() };
+    let options = ReplayOptions { number, mode: WalRecoveryMode::AbsoluteConsistency, ..ReplayOptions::default() };
     let end = log::replay(vfs, path, &options, &mut |_| {
         records += 1;
         Ok(())

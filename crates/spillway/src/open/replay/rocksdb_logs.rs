@@ -8,7 +8,7 @@ use base::{Error, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
 use vfs::IoClass;
 
-use super::{LogReplay, check_count, recovery_mode, row};
+use super::{LogReplay, check_count, row};
 use crate::commit::batch::BatchReader;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
@@ -88,7 +88,7 @@ impl LogReplay<'_> {
     fn replay_rocksdb_log(&mut self, number: FileNumber, progress: &mut Progress) -> Result<()> {
         let path = self.path(FileType::RocksLog, number);
         let vfs = self.context.vfs.clone();
-        let mode = recovery_mode(self.context.options.wal_recovery_mode);
+        let mode = self.context.options.wal_recovery_mode;
         let mut reader = FramedReader::open(&*vfs, &path, Some(number.0), IoClass::Log)?;
         let mut left_out = 0u64;
         let end = log::framed::replay(&mut reader, mode, &mut |record| {
