@@ -95,32 +95,27 @@ impl ConfiguredDb {
 
 impl<'a> Document<'a> {
     /// Every database of the document.
-    pub(super) fn databases(&self, warnings: &mut Vec<String>) -> Result<Vec<ConfiguredDb>> {
+    pub(super) fn databases(&mut self) -> Result<Vec<ConfiguredDb>> {
         let mut caches: Vec<SharedCache> = Vec::new();
         let mut databases = Vec::new();
         for node in self.named(DATABASES)? {
-            let mut own = Vec::new();
-            let database = self.database(node, &mut caches, &mut own)?;
-            warnings.extend_from_slice(&own);
+            let before = self.warnings.len();
+            let database = self.database(node, &mut caches)?;
+            let own = self.warnings.get(before..).unwrap_or_default().to_vec();
             databases.push(ConfiguredDb { warnings: without_repetitions(own), ..database });
         }
         Ok(databases)
     }
 
-    fn database(
-        &self,
-        node: &'a Node,
-        caches: &mut Vec<SharedCache>,
-        warnings: &mut Vec<String>,
-    ) -> Result<ConfiguredDb> {
+    fn database(&mut self, node: &'a Node, caches: &mut Vec<SharedCache>) -> Result<ConfiguredDb> {
         for member in node.members("`method` and `params`")? {
             if !KEYS.contains(&member.name()) {
                 return Err(member.unknown("there is no key", KEYS.into_iter()));
             }
         }
         let read_only = read_only(node)?;
-        let params = Params::new(node, warnings)?;
-        let mut draft = self.draft(&params, warnings)?;
+        let params = Params::new(node, &mut self.warnings)?;
+        let mut draft = self.draft(&params)?;
         let mut families = std::mem::take(&mut draft.families);
         let cache = one_cache(node, families.iter().map(|(_, set)| set).chain(&draft.others), caches)?;
         Ok(ConfiguredDb {
@@ -135,13 +130,13 @@ impl<'a> Document<'a> {
         })
     }
 
-    fn draft(&self, params: &Params<'a>, warnings: &mut Vec<String>) -> Result<Draft> {
+    fn draft(&mut self, params: &Params<'a>) -> Result<Draft> {
         let mut db = match params.db_options {
-            Some(value) => self.db(self.require(DB_OPTIONS, value)?, warnings)?,
+            Some(value) => self.db(self.require(DB_OPTIONS, value)?)?,
             None => self.start.db.clone(),
         };
         let mut default = match params.cf_options {
-            Some(value) => Some(self.family(self.require(FAMILY_OPTIONS, value)?, warnings)?),
+            Some(value) => Some(self.family(self.require(FAMILY_OPTIONS, value)?)?),
             None => None,
         };
         if let Some(options) = params.options {
@@ -151,28 +146,23 @@ impl<'a> Document<'a> {
             family.ignore_unsupported |= ignores;
             for member in options.members("options of the database and its family")? {
                 match is_db_option(member.name()) {
-                    true => self.apply_to_db(&mut db, member, warnings)?,
-                    false => self.apply_to_family(family, member, warnings)?,
+                    true => self.apply_to_db(&mut db, member)?,
+                    false => self.apply_to_family(family, member)?,
                 }
             }
             db.validate().map_err(|error| options.locate(error))?;
             family.options.validate().map_err(|error| options.locate(error))?;
         }
-        let families = self.families(params, default, warnings)?;
+        let families = self.families(params, default)?;
         let others = match params.dyna_cf_opt {
-            Some(value) => Some(self.family(self.require(FAMILY_OPTIONS, value)?, warnings)?),
+            Some(value) => Some(self.family(self.require(FAMILY_OPTIONS, value)?)?),
             None => None,
         };
         Ok(Draft { db, families, others })
     }
 
     /// The named families; the default one first if only `cf_options` or `options` describes it.
-    fn families(
-        &self,
-        params: &Params<'a>,
-        default: Option<FamilySet>,
-        warnings: &mut Vec<String>,
-    ) -> Result<Vec<(String, FamilySet)>> {
+    fn families(&mut self, params: &Params<'a>, default: Option<FamilySet>) -> Result<Vec<(String, FamilySet)>> {
         let named = params.column_families.map_or(Ok(&[][..]), |node| node.members("options by family"))?;
         if named.len() > FAMILIES_MAX {
             let what = format!("{} families; {FAMILIES_MAX} at most", named.len());
@@ -180,7 +170,7 @@ impl<'a> Document<'a> {
         }
         let mut families = Vec::new();
         for value in named {
-            let set = self.family(self.require(FAMILY_OPTIONS, value)?, warnings)?;
+            let set = self.family(self.require(FAMILY_OPTIONS, value)?)?;
             families.push((value.name().to_owned(), set));
         }
         let given = families.iter().find(|(name, _)| name == DEFAULT_FAMILY);

@@ -52,12 +52,12 @@ impl<'a> Document<'a> {
     }
 
     /// The options of a set in `CFOptions`, or of one in its place.
-    pub(super) fn family(&self, set: &'a Node, warnings: &mut Vec<String>) -> Result<FamilySet> {
+    pub(super) fn family(&mut self, set: &'a Node) -> Result<FamilySet> {
         let mut family = self.new_family();
         for set in self.with_templates(FAMILY_OPTIONS, set)? {
             family.ignore_unsupported |= ignores_unsupported(set)?;
             for member in set.members("options of CFOptions")?.iter().filter(|member| member.name() != TEMPLATE) {
-                self.apply_to_family(&mut family, member, warnings)?;
+                self.apply_to_family(&mut family, member)?;
             }
         }
         family.options.validate().map_err(|error| set.locate(error))?;
@@ -65,12 +65,12 @@ impl<'a> Document<'a> {
     }
 
     /// The options of a set in `DBOptions`, or of one in its place.
-    pub(super) fn db(&self, set: &'a Node, warnings: &mut Vec<String>) -> Result<DbOptions> {
+    pub(super) fn db(&mut self, set: &'a Node) -> Result<DbOptions> {
         let mut db = self.start.db.clone();
         for set in self.with_templates(DB_OPTIONS, set)? {
             db.ignore_unsupported_options |= ignores_unsupported(set)?;
             for member in set.members("options of DBOptions")?.iter().filter(|member| member.name() != TEMPLATE) {
-                self.apply_to_db(&mut db, member, warnings)?;
+                self.apply_to_db(&mut db, member)?;
             }
         }
         db.validate().map_err(|error| set.locate(error))?;
@@ -98,12 +98,7 @@ impl<'a> Document<'a> {
     }
 
     /// Sets one option of a family.
-    pub(super) fn apply_to_family(
-        &self,
-        family: &mut FamilySet,
-        member: &'a Node,
-        warnings: &mut Vec<String>,
-    ) -> Result<()> {
+    pub(super) fn apply_to_family(&mut self, family: &mut FamilySet, member: &'a Node) -> Result<()> {
         let kind = match member.name() {
             IGNORE_UNSUPPORTED => return Ok(()), // already looked up
             "memtable_factory" => Kind::MemTableRepFactory,
@@ -113,11 +108,11 @@ impl<'a> Document<'a> {
             "prefix_extractor" => Kind::SliceTransform,
             "block_based_table_factory" => {
                 let params = member.members("options of BlockBasedTable")?;
-                let cache = self.table_params(params, &mut family.options.table, warnings)?;
+                let cache = self.table_params(params, &mut family.options.table)?;
                 family.cache = cache.or(family.cache.take());
                 return Ok(());
             }
-            _ => return apply_plain(&mut family.options, member, family.ignore_unsupported, warnings),
+            _ => return apply_plain(&mut family.options, member, family.ignore_unsupported, &mut self.warnings),
         };
         if member.is_null() && [Kind::MemTableRepFactory, Kind::TableFactory].contains(&kind) {
             return Ok(()); // says nothing
@@ -125,14 +120,14 @@ impl<'a> Document<'a> {
         let referred = if member.is_null() { None } else { self.refer(kind.section(), member)? };
         let outcome = match (kind, referred) {
             (Kind::MemTableRepFactory, _) => {
-                self.memtable_of(member, referred, warnings).map(|choice| family.options.memtable_factory = choice)
+                self.memtable_of(member, referred).map(|choice| family.options.memtable_factory = choice)
             }
-            (Kind::TableFactory, Some(object)) => self.table_factory(object, family, warnings),
+            (Kind::TableFactory, Some(object)) => self.table_factory(object, family),
             (_, Some(object)) => {
-                let text = self.option_text(member.name(), object, warnings)?;
-                set_text(&mut family.options, member, &text, warnings)
+                let text = self.option_text(member.name(), object)?;
+                set_text(&mut family.options, member, &text, &mut self.warnings)
             }
-            (_, None) => apply_plain(&mut family.options, member, family.ignore_unsupported, warnings),
+            (_, None) => apply_plain(&mut family.options, member, family.ignore_unsupported, &mut self.warnings),
         };
         match referred {
             Some(_) => outcome,
@@ -142,27 +137,22 @@ impl<'a> Document<'a> {
 
     /// The memtable named by `memtable_factory`: an object, an option string, or `{cspp: {mem_cap: 16G}}` without a
     /// class as in documents with options only.
-    fn memtable_of(
-        &self,
-        member: &'a Node,
-        referred: Option<&'a Node>,
-        warnings: &mut Vec<String>,
-    ) -> Result<MemtableChoice> {
+    fn memtable_of(&mut self, member: &'a Node, referred: Option<&'a Node>) -> Result<MemtableChoice> {
         let option = match referred {
             Some(object) if std::ptr::eq(object, member) && member.member("class").is_none() => {
                 MemtableChoice::from_object(member)?
             }
-            Some(object) => return self.memtable(object, warnings),
+            Some(object) => return self.memtable(object),
             None => member.text()?.into(),
         };
         canonical_memtable(&option).map_err(|error| member.locate(error))
     }
 
     /// Sets one option of a database.
-    pub(super) fn apply_to_db(&self, db: &mut DbOptions, member: &'a Node, warnings: &mut Vec<String>) -> Result<()> {
+    pub(super) fn apply_to_db(&mut self, db: &mut DbOptions, member: &'a Node) -> Result<()> {
         match member.name() {
             "statistics" if matches!(member.text().as_deref(), Ok("true" | "false")) => {
-                apply_plain(db, member, false, warnings)
+                apply_plain(db, member, false, &mut self.warnings)
             }
             "statistics" if member.is_null() => {
                 db.statistics = false;
@@ -170,18 +160,18 @@ impl<'a> Document<'a> {
             }
             "statistics" => {
                 let object = self.require(Kind::Statistics.section(), member)?;
-                db.statistics = statistics(object, warnings)?;
+                db.statistics = statistics(object, &mut self.warnings)?;
                 Ok(())
             }
             "write_buffer_manager" if member.is_null() => Ok(()),
             "write_buffer_manager" => {
                 let object = self.require(Kind::WriteBufferManager.section(), member)?;
-                db.db_write_buffer_size = write_buffer_bytes(object, warnings)?;
+                db.db_write_buffer_size = write_buffer_bytes(object, &mut self.warnings)?;
                 Ok(())
             }
             _ => {
                 let ignore_unsupported = db.ignore_unsupported_options;
-                apply_plain(db, member, ignore_unsupported, warnings)
+                apply_plain(db, member, ignore_unsupported, &mut self.warnings)
             }
         }
     }
@@ -268,20 +258,15 @@ struct BlockTables<'a> {
 
 impl<'a> Document<'a> {
     /// Checks an object, used or not.
-    pub(super) fn try_table_factory(&self, node: &'a Node, warnings: &mut Vec<String>) -> Result<()> {
+    pub(super) fn try_table_factory(&mut self, node: &'a Node) -> Result<()> {
         let mut blocks = BlockTables::of(&self.new_family());
-        self.table_object(node, &mut blocks, warnings).map(drop)
+        self.table_object(node, &mut blocks).map(drop)
     }
 
     /// Applies an object to a family: the format of its tables, and the options of block-based ones.
-    pub(super) fn table_factory(
-        &self,
-        node: &'a Node,
-        family: &mut FamilySet,
-        warnings: &mut Vec<String>,
-    ) -> Result<()> {
+    pub(super) fn table_factory(&mut self, node: &'a Node, family: &mut FamilySet) -> Result<()> {
         let mut blocks = BlockTables::of(family);
-        family.options.table_factory = match self.table_object(node, &mut blocks, warnings)? {
+        family.options.table_factory = match self.table_object(node, &mut blocks)? {
             TableObject::Writer(factory) => factory,
             TableObject::Reader(class) => class.written().map_err(|error| node.locate(error))?.into(),
         };
@@ -292,37 +277,27 @@ impl<'a> Document<'a> {
         Ok(())
     }
 
-    fn table_object(
-        &self,
-        node: &'a Node,
-        blocks: &mut BlockTables<'a>,
-        warnings: &mut Vec<String>,
-    ) -> Result<TableObject> {
+    fn table_object(&mut self, node: &'a Node, blocks: &mut BlockTables<'a>) -> Result<TableObject> {
         let object = Object::new(node)?;
         if dispatcher::NAMES.contains(&object.class_name.as_str()) {
-            return Ok(TableObject::Writer(self.dispatcher(&object, blocks, warnings)?));
+            return Ok(TableObject::Writer(self.dispatcher(&object, blocks)?));
         }
-        Ok(match self.table_class(node, blocks, warnings)? {
+        Ok(match self.table_class(node, blocks)? {
             TableClass::Written(kind) => TableObject::Writer(kind.into()),
             class => TableObject::Reader(class),
         })
     }
 
-    fn dispatcher(
-        &self,
-        object: &Object<'a>,
-        blocks: &mut BlockTables<'a>,
-        warnings: &mut Vec<String>,
-    ) -> Result<TableFactory> {
+    fn dispatcher(&mut self, object: &Object<'a>, blocks: &mut BlockTables<'a>) -> Result<TableFactory> {
         let mut load = Load::default();
         let parts = DispatcherParams::of(object.class, object.params, &mut load)?;
-        warnings.append(&mut load.warnings);
+        self.warnings.append(&mut load.warnings);
         for reader in parts.readers {
-            let class = self.table_named(reader, blocks, warnings)?;
+            let class = self.table_named(reader, blocks)?;
             check_reader(reader, &class)?;
         }
         let mut writer = |node: &'a Node| -> Result<TableKind> {
-            self.table_named(node, blocks, warnings)?.written().map_err(|error| node.locate(error))
+            self.table_named(node, blocks)?.written().map_err(|error| node.locate(error))
         };
         let default = writer(parts.default)?;
         let by_level = parts.level_writers.iter().map(writer).collect::<Result<_>>()?;
@@ -330,18 +305,13 @@ impl<'a> Document<'a> {
     }
 
     /// The class of a value in a dispatcher: an object, its name, or the bare name of a class.
-    fn table_named(
-        &self,
-        value: &'a Node,
-        blocks: &mut BlockTables<'a>,
-        warnings: &mut Vec<String>,
-    ) -> Result<TableClass> {
+    fn table_named(&mut self, value: &'a Node, blocks: &mut BlockTables<'a>) -> Result<TableClass> {
         let section = Kind::TableFactory.section();
         if let Content::List(_) = value.content {
             return Err(value.error("this should be the name of one table factory"));
         }
         match self.refer(section, value)? {
-            Some(object) => self.table_class(object, blocks, warnings),
+            Some(object) => self.table_class(object, blocks),
             None => TableClass::of(value, &value.text()?, &[], &mut Load::default()).map_err(|error| {
                 if error.kind() == ErrorKind::Unsupported { error } else { self.unknown(section, value) }
             }),
@@ -349,16 +319,11 @@ impl<'a> Document<'a> {
     }
 
     /// The class of an object other than a dispatcher.
-    fn table_class(
-        &self,
-        node: &'a Node,
-        blocks: &mut BlockTables<'a>,
-        warnings: &mut Vec<String>,
-    ) -> Result<TableClass> {
+    fn table_class(&mut self, node: &'a Node, blocks: &mut BlockTables<'a>) -> Result<TableClass> {
         let object = Object::new(node)?;
         if ["BlockBasedTable", "BlockBased"].contains(&object.class_name.as_str()) {
             let mut table = blocks.start.clone();
-            let cache = self.table_params(object.params, &mut table, warnings)?;
+            let cache = self.table_params(object.params, &mut table)?;
             blocks.give(node, table, cache)?;
             return Ok(TableClass::Written(TableKind::BlockBased));
         }
@@ -367,7 +332,7 @@ impl<'a> Document<'a> {
         }
         let mut load = Load::default();
         let class = TableClass::of(object.class, &object.class_name, object.params, &mut load)?;
-        warnings.append(&mut load.warnings);
+        self.warnings.append(&mut load.warnings);
         Ok(class)
     }
 }

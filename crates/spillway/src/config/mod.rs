@@ -12,7 +12,6 @@ use base::{Error, Result};
 use vfs::{IoClass, Vfs};
 
 use crate::api::db::Db;
-use crate::config::objects::only_if_unsupported;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS, Kind, unknown_name};
 
 mod databases;
@@ -62,18 +61,17 @@ impl Config {
     /// ToplingDB feature cannot be honoured. Both with line, column and key.
     pub fn from_str(text: &str, syntax: Syntax, start: &Start) -> Result<Config> {
         let root = Node::read(text, syntax)?;
-        let mut warnings = Vec::new();
-        let document = Document::new(&root, start, &mut warnings)?;
+        let mut document = Document::new(&root, start)?;
         for kind in Kind::ALL {
-            document.try_objects(kind, &mut warnings)?;
+            document.try_objects(kind)?;
         }
         for set in document.named(DB_OPTIONS)? {
-            document.db(set, &mut warnings).map(drop).or_else(|error| only_if_unsupported(error, &mut warnings))?;
+            document.db(set).map(drop).or_else(|error| document.pass_if_unsupported(error))?;
         }
         for set in document.named(FAMILY_OPTIONS)? {
-            document.family(set, &mut warnings).map(drop).or_else(|error| only_if_unsupported(error, &mut warnings))?;
+            document.family(set).map(drop).or_else(|error| document.pass_if_unsupported(error))?;
         }
-        let databases = document.databases(&mut warnings)?;
+        let databases = document.databases()?;
         let open = match document.open() {
             Some(node) => Some(position(&databases, &node.text()?).ok_or_else(|| {
                 let name = node.text().unwrap_or_default();
@@ -81,7 +79,7 @@ impl Config {
             })?),
             None => None,
         };
-        Ok(Config { databases, open, warnings: without_repetitions(warnings) })
+        Ok(Config { databases, open, warnings: without_repetitions(document.warnings) })
     }
 
     /// Parts of the document without effect here, with line, column and key.

@@ -51,34 +51,47 @@ const WRITE_BUFFER_MANAGER_PARAMS: &[Unhonoured] =
 
 impl<'a> Document<'a> {
     /// Checks every object of a kind. An unused object's mistakes are errors too, except unsupported classes: warnings.
-    pub(super) fn try_objects(&self, kind: Kind, warnings: &mut Vec<String>) -> Result<()> {
+    pub(super) fn try_objects(&mut self, kind: Kind) -> Result<()> {
         for node in self.named(kind.section())? {
-            match kind {
-                Kind::Cache => cache(node, warnings).map(drop),
-                Kind::Comparator => self.option_text("comparator", node, warnings).map(drop),
-                Kind::FilterPolicy => filter_policy(node, warnings).map(drop),
-                Kind::MemTableRepFactory => self.memtable(node, warnings).map(drop),
-                Kind::MergeOperator => self.option_text("merge_operator", node, warnings).map(drop),
-                Kind::SliceTransform => self.option_text("prefix_extractor", node, warnings).map(drop),
-                Kind::Statistics => statistics(node, warnings).map(drop),
-                Kind::TableFactory => self.try_table_factory(node, warnings),
-                Kind::WriteBufferManager => write_buffer_bytes(node, warnings).map(drop),
-            }
-            .or_else(|error| only_if_unsupported(error, warnings))?;
+            let tried = match kind {
+                Kind::Cache => cache(node, &mut self.warnings).map(drop),
+                Kind::Comparator => self.option_text("comparator", node).map(drop),
+                Kind::FilterPolicy => filter_policy(node, &mut self.warnings).map(drop),
+                Kind::MemTableRepFactory => self.memtable(node).map(drop),
+                Kind::MergeOperator => self.option_text("merge_operator", node).map(drop),
+                Kind::SliceTransform => self.option_text("prefix_extractor", node).map(drop),
+                Kind::Statistics => statistics(node, &mut self.warnings).map(drop),
+                Kind::TableFactory => self.try_table_factory(node),
+                Kind::WriteBufferManager => write_buffer_bytes(node, &mut self.warnings).map(drop),
+            };
+            tried.or_else(|error| self.pass_if_unsupported(error))?;
         }
         Ok(())
     }
 
+    /// Notes an unsupported object as a remark; where a database uses it, it is an error.
+    ///
+    /// # Errors
+    /// `error`, if it is another one.
+    pub(super) fn pass_if_unsupported(&mut self, error: Error) -> Result<()> {
+        if error.kind() != base::ErrorKind::Unsupported {
+            return Err(error);
+        }
+        self.warnings.push(format!("{} (an error where a database uses it)", error.message()));
+        Ok(())
+    }
+
     /// The memtable of an object, as its factory writes it.
-    pub(super) fn memtable(&self, node: &'a Node, warnings: &mut Vec<String>) -> Result<MemtableChoice> {
+    pub(super) fn memtable(&mut self, node: &'a Node) -> Result<MemtableChoice> {
         let mut node = node;
         for _ in 0..DYNA_MAX {
             let object = Object::new(node)?;
             if object.class_name != "Dyna" {
                 return own_memtable(&object);
             }
-            object.check_params(&["real_fac"], &[], warnings)?;
-            warnings.push(object.class.remark("the memtable is fixed while the database is open: `real_fac` is used"));
+            object.check_params(&["real_fac"], &[], &mut self.warnings)?;
+            self.warnings
+                .push(object.class.remark("the memtable is fixed while the database is open: `real_fac` is used"));
             let real = object.param("real_fac").ok_or_else(|| node.error("class `Dyna` needs `real_fac`"))?;
             match self.refer(Kind::MemTableRepFactory.section(), real)? {
                 Some(next) => node = next,
@@ -89,13 +102,13 @@ impl<'a> Document<'a> {
     }
 
     /// The text of a family's option for an object.
-    pub(super) fn option_text(&self, option: &str, node: &'a Node, warnings: &mut Vec<String>) -> Result<String> {
+    pub(super) fn option_text(&mut self, option: &str, node: &'a Node) -> Result<String> {
         let object = Object::new(node)?;
         let text = match option {
             "merge_operator" => merge_text(&object)?,
-            "prefix_extractor" => prefix_text(&object, node, warnings)?,
+            "prefix_extractor" => prefix_text(&object, node, &mut self.warnings)?,
             _ => {
-                object.check_params(&[], &[], warnings)?;
+                object.check_params(&[], &[], &mut self.warnings)?;
                 string::escape(&object.class_name)
             }
         };
@@ -106,12 +119,7 @@ impl<'a> Document<'a> {
     }
 
     /// Sets the options of block-based tables. Returns the cache they name.
-    pub(super) fn table_params(
-        &self,
-        params: &'a [Node],
-        table: &mut TableOptions,
-        warnings: &mut Vec<String>,
-    ) -> Result<Option<CacheUse>> {
+    pub(super) fn table_params(&mut self, params: &'a [Node], table: &mut TableOptions) -> Result<Option<CacheUse>> {
         let mut used = None;
         let mut load = Load::default();
         for param in params {
@@ -123,14 +131,14 @@ impl<'a> Document<'a> {
             };
             match (param.name(), referred) {
                 ("block_cache", Some(object)) => {
-                    let found = cache(object, warnings)?;
+                    let found = cache(object, &mut self.warnings)?;
                     table.block_cache = found.bytes;
                     used = Some(found);
                 }
                 ("block_cache", None) if param.is_null() => {} // RocksDB's word for the default one
                 ("filter_policy", Some(object)) => {
-                    let text = filter_policy(object, warnings)?;
-                    set_text(table, param, &text, warnings)?;
+                    let text = filter_policy(object, &mut self.warnings)?;
+                    set_text(table, param, &text, &mut self.warnings)?;
                 }
                 ("block_cache", None) => apply_member(table, param, &mut load)
                     .map_err(|error| self.neither(Kind::Cache.section(), param, error))?,
@@ -139,18 +147,9 @@ impl<'a> Document<'a> {
                 _ => apply_member(table, param, &mut load)?,
             }
         }
-        warnings.append(&mut load.warnings);
+        self.warnings.append(&mut load.warnings);
         Ok(used)
     }
-}
-
-/// Turns `Unsupported` into a warning, for an object perhaps unused.
-pub(super) fn only_if_unsupported(error: Error, warnings: &mut Vec<String>) -> Result<()> {
-    if error.kind() != base::ErrorKind::Unsupported {
-        return Err(error);
-    }
-    warnings.push(format!("{} (an error where a database uses it)", error.message()));
-    Ok(())
 }
 
 /// The memtable of an object other than ToplingDB's `Dyna`. An error is located at the first parameter that fails

@@ -86,11 +86,14 @@ const FOREIGN: &[(&str, &str)] = &[
 pub(super) struct Document<'a> {
     root: &'a Node,
     pub start: &'a Start,
+    /// Parts without effect here, in the order in which they are found.
+    pub warnings: Vec<String>,
 }
 
 impl<'a> Document<'a> {
     /// Checks the names of the sections. Warns of sections without effect.
-    pub fn new(root: &'a Node, start: &'a Start, warnings: &mut Vec<String>) -> Result<Document<'a>> {
+    pub fn new(root: &'a Node, start: &'a Start) -> Result<Document<'a>> {
+        let mut warnings = Vec::new();
         let known = || {
             let own = [DB_OPTIONS, FAMILY_OPTIONS, DATABASES, OPEN];
             Kind::ALL.into_iter().map(Kind::section).chain(own).chain(FOREIGN.iter().map(|(name, _)| *name))
@@ -102,7 +105,7 @@ impl<'a> Document<'a> {
                 return Err(section.unknown("there is no section", known()));
             }
         }
-        Ok(Document { root, start })
+        Ok(Document { root, start, warnings })
     }
 
     /// Section `open`: the name of a database.
