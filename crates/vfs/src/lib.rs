@@ -337,3 +337,10 @@ pub fn read_all(vfs: &dyn Vfs, path: &Path, max: u64, class: IoClass) -> Result<
     bytes.truncate(read);
     Ok(bytes)
 }
+
+/// Writes a file of `bytes`, and syncs it.
+pub fn write_all(vfs: &dyn Vfs, path: &Path, if_exists: IfExists, bytes: &[u8], class: IoClass) -> Result<()> {
+    let mut file = vfs.create(path, if_exists)?;
+    file.append(bytes, class)?;
+    file.sync(class)
+}

@@ -63,7 +63,7 @@ impl EnvOptions {
 /// # assert_eq!((options.env.flush_threads(), options.env.compaction_threads()), (2, 8));
 /// ```
 #[derive(Clone)]
-pub struct Env(Arc<Shared>);
+pub struct Env(pub(super) Arc<Shared>);
 
 /// Pools and timer of an Env.
 pub(super) struct Shared {
@@ -138,12 +138,6 @@ impl Env {
         let pool = self.0.pool(Lane::Parts);
         pool.need(count);
         Helpers::new(pool, count)
-    }
-
-    /// Maximum of concurrent helper threads.
-    #[cfg(test)]
-    pub(super) fn helper_threads(&self) -> usize {
-        self.0.pool(Lane::Parts).size()
     }
 
     /// Present number of threads, including the timer's.

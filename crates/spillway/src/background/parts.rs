@@ -205,13 +205,13 @@ mod tests {
         let env = Env::new(EnvOptions::default());
         let inner = env.clone();
         // Each holds a thread, and the inner parts have nobody else.
-        let all_begun = Barrier::new(1 + env.helper_threads());
+        let all_begun = Barrier::new(1 + env.0.pool(Lane::Parts).size());
         let work = move |_: &u32, _: &dyn Fn() -> bool| {
             all_begun.wait();
             run_parts(inner.helpers(3), vec![1, 2, 3], &|| false, |part, _| Ok(*part)).all()
         };
-        let outer: Vec<u32> = (0..=env.helper_threads() as u32).collect();
-        let outcome = run_parts(env.helpers(env.helper_threads()), outer, &|| false, work);
+        let outer: Vec<u32> = (0..=env.0.pool(Lane::Parts).size() as u32).collect();
+        let outcome = run_parts(env.helpers(env.0.pool(Lane::Parts).size()), outer, &|| false, work);
         assert!(outcome.all().expect("no error").iter().all(|inner| *inner == [1, 2, 3]));
     }
 

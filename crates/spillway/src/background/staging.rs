@@ -64,23 +64,14 @@ impl Staging {
     /// `Corruption`: the file is shorter than `bytes`.
     pub fn copy(&self, from: &Path, bytes: Option<u64>) -> Result<()> {
         let to = self.place_of(from)?;
-        let source = self.vfs.open(from)?;
         let mut copy = self.vfs.create(&to, IfExists::Fail)?;
-        let copied = read_blocks(&*source, bytes.unwrap_or(u64::MAX), IoClass::Other, &mut |_, block| {
-            copy.append(block, IoClass::Other)
-        })?;
-        if let Some(bytes) = bytes.filter(|bytes| copied < *bytes) {
-            let what = format!("the file ends after {copied} bytes of the {bytes} that it should have");
-            return Err(Error::corruption(what).at_path(from).at_offset(copied));
-        }
+        scan(&*self.vfs, from, bytes, &mut |block| copy.append(block, IoClass::Other))?;
         copy.sync(IoClass::Other)
     }
 
     /// Writes and syncs a small file.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let mut file = self.vfs.create(&self.dir.join(name), IfExists::Fail)?;
-        file.append(bytes, IoClass::Other)?;
-        file.sync(IoClass::Other)
+        vfs::write_all(&*self.vfs, &self.dir.join(name), IfExists::Fail, bytes, IoClass::Other)
     }
 
     /// Renames the directory to its final name, durably. Every file in it must be synced already.
@@ -98,6 +89,28 @@ impl Staging {
         let name = from.file_name().ok_or_else(|| Error::invalid_argument("not the path of a file").at_path(from))?;
         Ok(self.dir.join(name))
     }
+}
+
+/// Calls `visit` with each block of the first `end` bytes of a file; of the whole file if `end` is `None`. Returns the
+/// number of bytes read.
+///
+/// # Errors
+/// `Corruption`: the file is shorter than `end`. Read errors, and errors of `visit`.
+pub(crate) fn scan(
+    vfs: &dyn Vfs,
+    path: &Path,
+    end: Option<u64>,
+    visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<u64> {
+    let source = vfs.open(path)?;
+    let wanted = end.map_or_else(|| source.len(), Ok)?;
+    let bytes = read_blocks(&*source, wanted, IoClass::Other, &mut |_, block| visit(block))?;
+    // Closing a log truncates it, possibly during this scan.
+    if bytes == wanted || (end.is_none() && bytes == source.len()?) {
+        return Ok(bytes);
+    }
+    let what = format!("the file ends after {bytes} bytes of the {wanted} that it should have");
+    Err(Error::corruption(what).at_path(path).at_offset(bytes))
 }
 
 /// Calls `visit` with each block of the first `end` bytes of a file and its offset. Stops early at the end of the file.

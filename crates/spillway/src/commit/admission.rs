@@ -10,7 +10,7 @@ use table::values::stored_value_bytes_max;
 
 use crate::commit::batch::{BatchRecord, WriteBatch};
 use crate::commit::committer::Committer;
-use crate::commit::latch::{Clearance, KeyRange, LatchGuard, LatchSpan};
+use crate::commit::latch::{Clearance, KeyRange, LatchGuard, LatchSpan, Reach};
 use crate::commit::options::WriteOptions;
 use crate::commit::pipeline::KeyBounds;
 use crate::commit::stall::StallCause;
@@ -234,14 +234,18 @@ impl Committer {
         keys: impl Iterator<Item = KeyRange<'k>>,
         waiter: Waiter,
     ) -> Result<LatchGuard<'_>> {
-        let spans = keys.map(|keys| LatchSpan::of(&keys)).collect();
+        let reach = Reach::of(keys.map(|keys| LatchSpan::of(&keys)).collect());
+        self.latch(reach, waiter.no_slowdown, "it would have to wait for an ingest")
+    }
+
+    /// As [`latch_keys`](Self::latch_keys). `busy` is the error without its reason.
+    pub(crate) fn latch(&self, reach: Reach, no_slowdown: bool, busy: &str) -> Result<LatchGuard<'_>> {
         let barrier = || drop(self.core.commit.lock());
-        if waiter.no_slowdown {
-            let busy =
-                || Error::new(ErrorKind::Busy, "it would have to wait for an ingest (no_slowdown was asked for)");
-            return self.core.latches.try_acquire(spans, barrier).ok_or_else(busy);
+        if no_slowdown {
+            let busy = || Error::new(ErrorKind::Busy, format!("{busy} (no_slowdown was asked for)"));
+            return self.core.latches.try_acquire(reach, barrier).ok_or_else(busy);
         }
-        self.core.latches.acquire(spans, &|| self.core.check_writable(), barrier)
+        self.core.latches.acquire(reach, &|| self.core.check_writable(), barrier)
     }
 
     /// Returns a clearance for `keys`; waits while an overlapping latch is granted.
@@ -281,7 +285,8 @@ impl Committer {
                 Lacking::Memtable { full, need_bytes } if switches < SWITCHES_MAX => {
                     switches += 1;
                     self.wal.roll_with_memtable()?;
-                    self.memtables.switch_full_memtable(family, full, need_bytes, options)?;
+                    self.memtables.wait_for_queue_room(family, Some(full), options)?;
+                    self.memtables.replace_memtable(family, full, need_bytes)?;
                 }
                 Lacking::Memtable { need_bytes, .. } => {
                     let what =

@@ -53,17 +53,10 @@ impl Drop for OwnLog {
 impl Committer {
     /// Applies a large batch; as [`write`](Self::write).
     pub(crate) fn write_large(&self, batch: &WriteBatch, set: &FamilySet, options: &WriteOptions) -> Result<Written> {
-        let mut parts = Parts::new();
-        admission::summarise(batch, set, options, &mut parts)?;
-        let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
-        admission::release_views(&mut parts);
-        for part in &parts {
-            self.memtables.wait_for_queue_room(part.family, options)?;
-            if options.disable_wal {
-                part.family.note_unlogged();
-            }
+        let (parts, memtables) = self.take_apart(batch, set, options)?;
+        if options.disable_wal {
+            parts.iter().for_each(|part| part.family.note_unlogged());
         }
-        let memtables = self.memtables_of(&parts, room_bytes, options)?;
         let families = parts.iter().map(|part| part.family.id()).collect();
         let own_log = if options.disable_wal { None } else { Some(self.log_of_its_own(batch, families)?) };
         let flushables = self.large_flushables(batch, &parts, memtables)?;
@@ -88,12 +81,25 @@ impl Committer {
         Ok(Written { last, to_flush: flushed_eagerly(&parts, options) })
     }
 
-    /// Makes a memtable for each part, with room reserved and charged. `room_bytes` estimates the sum.
-    fn memtables_of(&self, parts: &[Part<'_>], room_bytes: usize, options: &WriteOptions) -> Result<Vec<HeldMemtable>> {
+    /// Splits a batch by family and makes a memtable for each part, with room reserved and charged.
+    ///
+    /// # Errors
+    /// As the admission of a write with these options.
+    fn take_apart<'a>(
+        &self,
+        batch: &'a WriteBatch,
+        set: &'a FamilySet,
+        options: &WriteOptions,
+    ) -> Result<(Parts<'a>, Vec<HeldMemtable>)> {
+        let mut parts = Parts::new();
+        admission::summarise(batch, set, options, &mut parts)?;
+        let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
+        admission::release_views(&mut parts);
+        parts.iter().try_for_each(|part| self.memtables.wait_for_queue_room(part.family, None, options))?;
         let ahead = self.memtables.charge_ahead(room_bytes, options)?;
         let memtables = parts.iter().map(with_room).collect::<Result<Vec<_>>>()?;
         memtables.iter().for_each(|held| ahead.hand_over(held.charge(), held.memtable().reserved_bytes()));
-        Ok(memtables)
+        Ok((parts, memtables))
     }
 
     /// Fills the memtables, a long step, and makes their successors.
@@ -130,14 +136,7 @@ impl Committer {
         options: &WriteOptions,
     ) -> Result<Vec<NewFlushable>> {
         let set = self.core.families.load();
-        let mut parts = Parts::new();
-        admission::summarise(batch, &set, options, &mut parts)?;
-        let room_bytes = parts.iter().map(|part| part.room_alone(&**part.memtable().memtable())).sum();
-        admission::release_views(&mut parts);
-        for part in &parts {
-            self.memtables.wait_for_queue_room(part.family, options)?;
-        }
-        let memtables = self.memtables_of(&parts, room_bytes, options)?;
+        let (parts, memtables) = self.take_apart(batch, &set, options)?;
         let of_part = |(part, held): (&Part<'_>, HeldMemtable)| {
             NewFlushable::of_batch(part, indexed(batch, part.family.id(), held, numbers_before))
         };

@@ -126,42 +126,37 @@ impl RangeLatches {
         }
     }
 
-    /// Latches all spans at once; waits for overlapping latches and permits. `barrier` takes and releases the commit
-    /// lock: an overlapping write with numbers after this call had them before `barrier`. An ingest calls this once: a
-    /// second call would wait for the first latch.
+    /// Latches the whole reach at once; waits for overlapping latches and permits. `barrier` takes and releases the
+    /// commit lock: an overlapping write with numbers after this call had them before `barrier`. An ingest calls this
+    /// once: a second call would wait for the first latch.
     ///
     /// # Errors
     /// Errors of `go_on`. It is called before each sleep, under the lock of the queue, and must take no lock. After a
     /// change of its answer, call [`wake`](Self::wake).
     pub fn acquire(
         &self,
-        spans: Vec<LatchSpan>,
+        reach: Reach,
         go_on: &dyn Fn() -> Result<()>,
         barrier: impl FnOnce(),
     ) -> Result<LatchGuard<'_>> {
-        let latch = self.enter(Reach::of(spans), Kind::Latch, go_on)?;
+        let latch = self.enter(reach, Kind::Latch, go_on)?;
         barrier();
         Ok(latch)
     }
 
-    /// As [`acquire`](Self::acquire), over every key of every family: a gate for all commits.
-    ///
-    /// # Errors
-    /// As [`acquire`](Self::acquire).
-    pub fn acquire_all(&self, go_on: &dyn Fn() -> Result<()>, barrier: impl FnOnce()) -> Result<LatchGuard<'_>> {
-        let gate = self.enter(Reach::Everything, Kind::Latch, go_on)?;
-        barrier();
-        Ok(gate)
-    }
-
     /// As [`acquire`](Self::acquire), without waiting: `None` if an overlapping latch or permit is granted or queued.
-    pub fn try_acquire(&self, spans: Vec<LatchSpan>, barrier: impl FnOnce()) -> Option<LatchGuard<'_>> {
-        self.try_enter(Reach::of(spans)).inspect(|_| barrier())
-    }
-
-    /// As [`acquire_all`](Self::acquire_all), without waiting.
-    pub fn try_acquire_all(&self, barrier: impl FnOnce()) -> Option<LatchGuard<'_>> {
-        self.try_enter(Reach::Everything).inspect(|_| barrier())
+    pub fn try_acquire(&self, reach: Reach, barrier: impl FnOnce()) -> Option<LatchGuard<'_>> {
+        let mut queue = self.lock();
+        let number = queue.push(reach, Kind::Latch);
+        if !queue.is_granted(number) {
+            let (_, _refused) = queue.remove(number);
+            drop(queue);
+            return None;
+        }
+        self.publish(&queue);
+        drop(queue);
+        barrier();
+        Some(LatchGuard { latches: self, number })
     }
 
     /// Whether a commit with this clearance may take numbers. Called under the commit lock, just before.
@@ -211,19 +206,6 @@ impl RangeLatches {
         Ok(guard)
     }
 
-    /// An entry not granted at once is removed under the same lock, invisible to other threads.
-    fn try_enter(&self, reach: Reach) -> Option<LatchGuard<'_>> {
-        let mut queue = self.lock();
-        let number = queue.push(reach, Kind::Latch);
-        if !queue.is_granted(number) {
-            let (_, _refused) = queue.remove(number);
-            drop(queue);
-            return None;
-        }
-        self.publish(&queue);
-        Some(LatchGuard { latches: self, number })
-    }
-
     fn publish(&self, queue: &Queue) {
         self.stamp.store(queue.stamp(), Ordering::Release);
     }
@@ -240,14 +222,14 @@ enum Kind {
 }
 
 /// The keys of an entry.
-enum Reach {
+pub(crate) enum Reach {
     /// Ascending by id, each family once.
     Families(Vec<FamilyReach>),
     Everything,
 }
 
 /// The keys of an entry in one family. An ingest of thousands of tables has as many spans.
-struct FamilyReach {
+pub(crate) struct FamilyReach {
     family: FamilyId,
     order: UserOrder,
     /// Ascending, disjoint.
@@ -255,7 +237,7 @@ struct FamilyReach {
 }
 
 impl Reach {
-    fn of(mut spans: Vec<LatchSpan>) -> Self {
+    pub fn of(mut spans: Vec<LatchSpan>) -> Self {
         spans.sort_by_key(|span| span.family);
         let mut families: Vec<FamilyReach> = Vec::new();
         for LatchSpan { family, order, span } in spans {

@@ -326,10 +326,6 @@ impl KeyBounds {
         KeyBounds { family, keys: Some((first, last)) }
     }
 
-    pub fn family(&self) -> FamilyId {
-        self.family
-    }
-
     /// False only if the write touches no key from `start` to `end`, both inclusive. `order` is the family's.
     pub fn may_overlap(&self, order: &UserOrder, start: &[u8], end: &[u8]) -> bool {
         let Some((smallest, largest)) = &self.keys else { return true };

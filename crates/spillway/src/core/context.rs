@@ -9,7 +9,7 @@ use base::metrics::Statistics;
 use base::note;
 use base::options::DbOptions;
 use base::{FileNumber, Result};
-use vfs::{FileIdentity, Vfs};
+use vfs::{FileIdentity, RandomFile, Vfs};
 
 use crate::background::Throttle;
 use crate::background::as_away;
@@ -19,7 +19,7 @@ use crate::core::flush_ways::FlushCounts;
 use crate::info_log::{InfoLog, Noting};
 use crate::queue::flushable::QueuedMemtable;
 use crate::queue::flushable::{HeldMemtable, MemtableMaking};
-use crate::read::meter::Meter;
+use crate::read::meter::{Meter, MeteredFile};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
 use crate::version::table_file::FileMeta;
@@ -114,6 +114,15 @@ impl Context {
     /// `None` if no statistics are kept.
     pub fn meter(&self) -> Option<Arc<Meter>> {
         self.statistics.clone().map(|statistics| Meter::new(statistics, self.vfs.clone()))
+    }
+
+    /// Opens a table's file; statistics count its reads.
+    pub(crate) fn open_metered(&self, path: &Path) -> Result<Arc<dyn RandomFile>> {
+        let file = self.vfs.open(path)?;
+        Ok(match self.meter() {
+            Some(meter) => Arc::new(MeteredFile { file, meter }),
+            None => file,
+        })
     }
 
     /// Note scope for calls and database threads. Not under a lock: without an upkeep thread, its end writes the

@@ -10,6 +10,7 @@ use base::{Error, FamilyId, InternalOrder, Result};
 use memtable::{Conversion, ConvertToSst, Memtable, MemtableConfig, MemtableFactory};
 use parking_lot::Mutex;
 
+use crate::background::throttle::Awaited;
 use crate::core::context::Context;
 use crate::queue::flushable::QueuedMemtable;
 use crate::queue::flushable::{HeldMemtable, MemtableMaking};
@@ -52,15 +53,6 @@ pub struct Family {
     views_made: AtomicU64,
     /// Versions still held, and some already dropped. A leaf lock.
     versions: Mutex<Vec<Weak<Version>>>,
-}
-
-/// A writer's wait; ends when it is dropped.
-pub(crate) struct WriterWait<'a>(&'a Family);
-
-impl Drop for WriterWait<'_> {
-    fn drop(&mut self) {
-        self.0.waiting_writers.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Parts of a family being opened or created.
@@ -256,12 +248,13 @@ impl Family {
 
     /// Creates an empty memtable for writes, with room for a batch of at least `room_bytes`.
     pub(crate) fn create_memtable(&self, room_bytes: usize) -> Result<HeldMemtable> {
-        self.maker.make(&self.options.load(), room_bytes)
+        let options = self.options.load();
+        self.maker.make(&options, room_bytes, self.maker.conversion(&options))
     }
 
     /// As [`create_memtable`](Self::create_memtable), for one large batch: the memtable is never converted to a table.
     pub(crate) fn create_batch_memtable(&self, room_bytes: usize) -> Result<HeldMemtable> {
-        self.maker.make_rewritten(&self.options.load(), room_bytes)
+        self.maker.make(&self.options.load(), room_bytes, None)
     }
 
     /// Notes a memtable converted to a table: its memory is the table's from now on.
@@ -291,9 +284,8 @@ impl Family {
         self.tables_placed.get(level).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn writer_waits(&self) -> WriterWait<'_> {
-        self.waiting_writers.fetch_add(1, Ordering::Relaxed);
-        WriterWait(self)
+    pub(crate) fn writer_waits(&self) -> Awaited<'_> {
+        Awaited::new(&self.waiting_writers)
     }
 
     pub(crate) fn has_waiting_writers(&self) -> bool {
@@ -349,27 +341,18 @@ impl MemtableMaker {
         MemtableMaker { family, factory, making, made: Mutex::default() }
     }
 
-    /// Creates an empty memtable with room for a batch of at least `room_bytes`. It is to be converted to a table if
-    /// the factory is configured so.
-    pub fn make(&self, options: &FamilyOptions, room_bytes: usize) -> Result<HeldMemtable> {
-        self.make_for(options, room_bytes, self.conversion(options))
-    }
-
-    /// As [`make`](Self::make), for a memtable to be rewritten into a table.
-    pub fn make_rewritten(&self, options: &FamilyOptions, room_bytes: usize) -> Result<HeldMemtable> {
-        self.make_for(options, room_bytes, None)
-    }
-
     /// How memtables created now are to be converted to tables. `None` if they are to be rewritten, as when several
     /// are merged into one table.
-    fn conversion(&self, options: &FamilyOptions) -> Option<Conversion> {
+    pub fn conversion(&self, options: &FamilyOptions) -> Option<Conversion> {
         let conversion = self.factory.conversion();
         let may_be_private = self.making.images.as_ref().is_some_and(|images| images.is_fenced());
         let alone = options.min_write_buffer_number_to_merge <= 1;
         Some(conversion).filter(|conversion| conversion.is_wanted() && may_be_private && alone)
     }
 
-    fn make_for(
+    /// Creates an empty memtable with room for a batch of at least `room_bytes`. Without `conversion` it is rewritten into
+    /// a table.
+    pub fn make(
         &self,
         options: &FamilyOptions,
         room_bytes: usize,

@@ -16,7 +16,6 @@ use crate::version::edit::VersionEdit;
 use crate::version::file_name::FileType;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
-use crate::version::snapshot::FamilySnapshot;
 use crate::version::snapshot::ManifestSnapshot;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
@@ -39,12 +38,9 @@ pub(crate) struct Change<'a> {
 
 /// A change with its inputs in place, and its base version.
 struct Standing<'a> {
-    edit: VersionEdit,
+    change: Change<'a>,
     base: Arc<Version>,
     tables: Arc<TableStore>,
-    compaction: Option<u64>,
-    flushed: &'a [Arc<dyn Flushable>],
-    adopted: &'a [Arc<TableFile>],
 }
 
 /// Jobs and entries to end once a change is installed.
@@ -114,7 +110,7 @@ impl Installer {
         let log_row = self.core.logs.row_after(self.needed_once_installed(&standing));
         let mut edits = Vec::with_capacity(standing.len());
         let mut built = Vec::with_capacity(standing.len());
-        for Standing { mut edit, base, tables, compaction, flushed, adopted } in standing {
+        for Standing { change: Change { mut edit, compaction, flushed, adopted, .. }, base, tables } in standing {
             edit.next_file = Some(self.core.context.numbers.peek());
             edit.last_seq = Some(self.core.pipeline.visible());
             let mut builder = VersionBuilder::new(&base, &tables).adopting(adopted);
@@ -167,31 +163,31 @@ impl Installer {
         let mut standing = Vec::with_capacity(changes.len());
         let mut stood = Vec::with_capacity(changes.len());
         let state = self.core.state.lock();
-        for Change { mut edit, inputs, compaction, flushed, adopted } in changes {
+        for mut change in changes {
+            let Change { inputs, flushed, .. } = change;
             let stands = |family: &&FamilyState| family.has_in_place(inputs) && family.may_leave(flushed);
-            let family = state.families.get(&edit.family).filter(stands);
+            let family = state.families.get(&change.edit.family).filter(stands);
             stood.push(family.is_some());
             let Some(family) = family else { continue };
             if !flushed.is_empty() {
                 self.advance_if_unused(family);
                 let unneeded = family.unneeded_without(flushed);
-                edit.flushed_through = Some(unneeded.through);
-                edit.linked_ingests = unneeded.linked;
+                change.edit.flushed_through = Some(unneeded.through);
+                change.edit.linked_ingests = unneeded.linked;
             }
             let (base, tables) = (family.version.clone(), family.family.tables().clone());
-            standing.push(Standing { edit, base, tables, compaction, flushed, adopted });
+            standing.push(Standing { change, base, tables });
         }
         (standing, stood)
     }
 
     /// The number through which no family needs the WAL once these changes are installed: the entry after a flush in
     /// its family's queue begins where the flush ended.
-    fn needed_once_installed(&self, changes: &[Standing<'_>]) -> SeqNo {
+    fn needed_once_installed(&self, standing: &[Standing<'_>]) -> SeqNo {
         let state = self.core.state.lock();
         let needed_by = |(id, family): (&FamilyId, &FamilyState)| {
-            let flushed = changes.iter().filter(|change| change.edit.family == *id);
-            let flushed = flushed.filter_map(|change| change.edit.flushed_through);
-            flushed.fold(family.needed_after(), SeqNo::max)
+            let edits = standing.iter().map(|standing| &standing.change.edit).filter(|edit| edit.family == *id);
+            edits.filter_map(|edit| edit.flushed_through).fold(family.needed_after(), SeqNo::max)
         };
         state.families.iter().map(needed_by).min().unwrap_or(SeqNo::MAX)
     }
@@ -299,15 +295,8 @@ impl Installer {
         // All RocksDB logs found at open are in tables before a MANIFEST is written.
         let log_number = self.core.first_own_file;
         let state = self.core.state.lock();
-        let family = |family: &FamilyState| FamilySnapshot {
-            id: family.family.id(),
-            name: family.family.name().to_owned(),
-            comparator: family.family.order().user.name().to_owned(),
-            log_number,
-            flushed_through: family.needed_after().max(family.flushed_through),
-            linked_ingests: family.linked_ingests.iter().copied().collect(),
-            version: family.version.clone(),
-        };
+        let through = |family: &FamilyState| family.needed_after().max(family.flushed_through);
+        let family = |family: &FamilyState| family.snapshot(log_number, through(family));
         ManifestSnapshot {
             db_id: Some(self.core.context.db_id.clone()),
             next_file: self.core.context.numbers.peek(),

@@ -7,6 +7,7 @@ use crate::queue::due::tables_to_come;
 use crate::queue::flushable::{Flushable, QueuedMemtable};
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::view::ReadView;
+use crate::version::snapshot::FamilySnapshot;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 use base::{FamilyId, FileNumber, SeqNo};
@@ -28,6 +29,10 @@ impl State {
     /// The number through which no family needs the WAL.
     pub fn needed_after(&self) -> SeqNo {
         self.families.values().map(FamilyState::needed_after).min().unwrap_or(SeqNo::MAX)
+    }
+
+    pub fn families_where(&self, wanted: impl Fn(&FamilyState) -> bool) -> Vec<Arc<Family>> {
+        self.families.values().filter(|family| wanted(family)).map(|family| family.family.clone()).collect()
     }
 
     /// The family with the largest mutable memtable; `None` if all are empty.
@@ -110,7 +115,7 @@ impl FamilyState {
         OldViews { _before: before, _announced: self.announced.take() }
     }
 
-    /// Keeps the [announced](crate::queue::view::NextView::announce) successor of the family's view; it shows the
+    /// Keeps the [announced](crate::queue::staged::Staged::install) successor of the family's view; it shows the
     /// present state. The costly exchange is left to [`settle_view`](Self::settle_view), so a waiting writer is not
     /// delayed by it. `settle_view` must be called before, too.
     pub fn keep_announced(&mut self, next: Arc<ReadView>) {
@@ -185,6 +190,19 @@ impl FamilyState {
     pub fn needed_without(&self, flushed: &[Arc<dyn Flushable>]) -> SeqNo {
         let left = self.queue.iter().filter(|entry| !holds(flushed, entry)).map(|entry| entry.created_at());
         left.fold(self.mutable.created_at(), SeqNo::min)
+    }
+
+    /// The family as a MANIFEST states it: everything through `flushed_through` is in tables.
+    pub fn snapshot(&self, log_number: FileNumber, flushed_through: SeqNo) -> FamilySnapshot {
+        FamilySnapshot {
+            id: self.family.id(),
+            name: self.family.name().to_owned(),
+            comparator: self.family.order().user.name().to_owned(),
+            log_number,
+            flushed_through,
+            linked_ingests: self.linked_ingests.iter().copied().collect(),
+            version: self.version.clone(),
+        }
     }
 
     /// Largest number of the youngest queue entry, or zero.

@@ -7,12 +7,11 @@ use base::extend::PrefixExtractor;
 use base::metrics::{Histogram, Ticker};
 use base::options::{FamilyOptions, TableOptions};
 use base::value_source::ValueSource;
-use base::{ErrorKind, InternalOrder, Result, UserOrder};
-use table::{BlockCache, BoundedTable, Table, TableContext, open_any};
+use base::{Error, ErrorKind, InternalOrder, Result, UserOrder};
+use table::{AnyTable, BlockCache, BoundedTable, Table, TableContext, open_any};
 use vfs::{IoClass, Vfs};
 
 use crate::core::context::Context;
-use crate::read::meter::MeteredFile;
 use crate::version::log_life::LogSet;
 use crate::version::recover::TablePaths;
 use crate::version::table_file::FileMeta;
@@ -64,10 +63,7 @@ impl Opener {
     }
 
     fn open_at(&self, path: &Path, meta: &FileMeta) -> Result<Arc<dyn Table>> {
-        let mut file = self.context.vfs.open(path)?;
-        if let Some(meter) = self.context.meter() {
-            file = Arc::new(MeteredFile { file, meter });
-        }
+        let file = self.context.open_metered(path)?;
         let context = TableContext {
             order: self.order.clone(),
             cache: self.cache.clone(),
@@ -91,15 +87,36 @@ impl Opener {
 /// # Errors
 /// `Corruption`: the table is damaged.
 pub(crate) fn verify_alone(vfs: &dyn Vfs, path: &Path, bytes: u64, orders: &[UserOrder]) -> Result<()> {
-    for order in [UserOrder::Bytewise, UserOrder::ReverseBytewise].iter().chain(orders) {
-        let context = TableContext { order: InternalOrder::new(order.clone()), ..TableContext::default() };
-        match open_any(vfs, vfs.open(path)?, path, bytes, &context).and_then(|any| any.table().verify()) {
-            Err(error) if error.kind() == ErrorKind::InvalidArgument => {} // it has another order
-            Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(()),
-            verified => return verified,
+    let orders = [UserOrder::Bytewise, UserOrder::ReverseBytewise].iter().chain(orders);
+    let opened = open_in_any(vfs, path, bytes, &TableContext::default(), orders);
+    match opened.and_then(|(any, _)| any.table().verify()) {
+        // Another order, or a table that the check cannot open alone.
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::Unsupported) => Ok(()),
+        verified => verified,
+    }
+}
+
+/// Opens a table in the first of `orders` that is its own.
+///
+/// # Errors
+/// `InvalidArgument`: in none of them.
+pub(crate) fn open_in_any<'a>(
+    vfs: &dyn Vfs,
+    path: &Path,
+    bytes: u64,
+    context: &TableContext,
+    orders: impl IntoIterator<Item = &'a UserOrder>,
+) -> Result<(AnyTable, InternalOrder)> {
+    let mut refused = Error::invalid_argument("no order of keys is known");
+    for order in orders {
+        let order = InternalOrder::new(order.clone());
+        let context = TableContext { order: order.clone(), ..context.clone() };
+        match open_any(vfs, vfs.open(path)?, path, bytes, &context) {
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => refused = error, // another key order
+            opened => return Ok((opened?, order)),
         }
     }
-    Ok(())
+    Err(refused)
 }
 
 /// The table within an open file: the whole file, or the part of a virtual table.

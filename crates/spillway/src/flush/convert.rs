@@ -19,14 +19,13 @@ use base::{Error, FileNumber, Result, SeqNo};
 use memtable::image::SealedImage;
 use memtable::{Conversion, Memtable, SealedFile};
 use table::{ConvertConfig, ConvertedTable, Table, TableContext, TableSummary};
-use vfs::{AppendFile, IfExists, IoClass, RandomFile};
+use vfs::{AppendFile, IfExists, IoClass};
 
 use crate::compaction::output::{FamilyRules, bounds};
 use crate::core::context::Context;
 use crate::flush::build::BuiltTable;
 use crate::flush::job::FlushPlan;
 use crate::queue::images;
-use crate::read::meter::MeteredFile;
 use crate::version::table_file::FileMeta;
 use crate::wal::value_logs::ValueLogs;
 
@@ -89,7 +88,7 @@ impl<'a> Job<'a> {
     /// Makes the table durable under its name.
     fn run(&self, memtable: &Arc<dyn Memtable>, image: &SealedImage<'_>) -> Result<(FileMeta, Arc<ConvertedTable>)> {
         let summary = table::convert(memtable, self.file_to_append(image)?, &self.config())?;
-        let file = self.open()?;
+        let file = self.context.open_metered(&self.made_at)?;
         let table = ConvertedTable::of_memtable(memtable.clone(), &summary, file, &self.path, &self.table_context())?;
         if self.family.options.paranoid_file_checks {
             table.verify()?;
@@ -112,15 +111,6 @@ impl<'a> Job<'a> {
             }
             None => self.context.vfs.create(&self.made_at, IfExists::Fail),
         }
-    }
-
-    /// Opens the file; the handle outlives the rename.
-    fn open(&self) -> Result<Arc<dyn RandomFile>> {
-        let file = self.context.vfs.open(&self.made_at)?;
-        Ok(match self.context.meter() {
-            Some(meter) => Arc::new(MeteredFile { file, meter }),
-            None => file,
-        })
     }
 
     fn config(&self) -> ConvertConfig {

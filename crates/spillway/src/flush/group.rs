@@ -7,9 +7,9 @@ use std::time::Duration;
 use base::extend::Event;
 use base::note;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
-use parking_lot::{Condvar, Mutex};
 
 use crate::background::caught::caught;
+use crate::background::{Helpers, run_parts};
 use crate::commit::pipeline::LogPosition;
 use crate::core::Core;
 use crate::core::context::Context;
@@ -249,70 +249,24 @@ fn change_of(Written { plan, tables }: &Written) -> Change<'_> {
     }
 }
 
-/// The build of one plan's table, run by a background task or by the caller, whichever claims it first.
-struct Build {
-    plan: Arc<FlushPlan>,
-    stage: Mutex<Stage>,
-    changed: Condvar,
-}
-
-enum Stage {
-    Waiting,
-    Claimed,
-    Done(Box<Result<Built>>),
-    Taken,
-}
-
-/// Builds the tables of all plans on this thread and on idle background threads. No plan has linked ingests.
+/// Builds the tables of all plans; helpers build those of large memtables. No plan has linked ingests. On failure, removes
+/// the tables that were made.
+///
+/// # Errors
+/// The first error of a build.
 fn build_all(context: &Arc<Context>, plans: &[Arc<FlushPlan>], snapshots: &CapturedSnapshots) -> Result<Vec<Built>> {
     if let [plan] = plans {
         return Ok(vec![caught("a flush", || build(plan, context, snapshots))?]);
     }
-    let builds: Vec<Arc<Build>> = plans.iter().map(|plan| Arc::new(Build::new(plan.clone()))).collect();
-    let is_worth_it = |build: &&Arc<Build>| memtable_bytes(&build.plan.entries) >= HANDED_OVER_BYTES_MIN;
-    for build in builds.iter().skip(1).filter(is_worth_it) {
-        let (build, context, snapshots) = (build.clone(), context.clone(), snapshots.clone());
-        context.clone().tasks.run(Box::new(move || build.run_if_waiting(&context, &snapshots)));
+    let is_worth_it = |plan: &&Arc<FlushPlan>| memtable_bytes(&plan.entries) >= HANDED_OVER_BYTES_MIN;
+    let large = plans.iter().skip(1).filter(is_worth_it).count();
+    let helpers = context.tasks.registration().map_or_else(Helpers::none, |env| env.helpers(large));
+    let (of_parts, captured) = (context.clone(), snapshots.clone());
+    let work =
+        move |plan: &Arc<FlushPlan>, _: &dyn Fn() -> bool| caught("a flush", || build(plan, &of_parts, &captured));
+    let outcome = run_parts(helpers, plans.to_vec(), &|| false, work);
+    if outcome.error.is_some() {
+        context.discard_tables(outcome.done.iter().flatten().map(|table| &table.meta));
     }
-    builds.iter().for_each(|build| build.run_if_waiting(context, snapshots));
-    let results: Vec<Result<Built>> = builds.iter().map(|build| build.result()).collect();
-    if results.iter().any(Result::is_err) {
-        context.discard_tables(results.iter().flatten().flatten().map(|table| &table.meta));
-    }
-    results.into_iter().collect()
-}
-
-impl Build {
-    fn new(plan: Arc<FlushPlan>) -> Self {
-        Build { plan, stage: Mutex::new(Stage::Waiting), changed: Condvar::new() }
-    }
-
-    fn run_if_waiting(&self, context: &Context, snapshots: &CapturedSnapshots) {
-        {
-            let mut stage = self.stage.lock();
-            if !matches!(*stage, Stage::Waiting) {
-                return;
-            }
-            *stage = Stage::Claimed;
-        }
-        // A panic is caught, so `result` always returns.
-        self.end(caught("a flush", || build(&self.plan, context, snapshots)));
-    }
-
-    /// The result, once; waits for its build.
-    fn result(&self) -> Result<Built> {
-        let mut stage = self.stage.lock();
-        loop {
-            match std::mem::replace(&mut *stage, Stage::Taken) {
-                Stage::Done(result) => return *result,
-                other => *stage = other,
-            }
-            self.changed.wait(&mut stage);
-        }
-    }
-
-    fn end(&self, result: Result<Built>) {
-        *self.stage.lock() = Stage::Done(Box::new(result));
-        self.changed.notify_all();
-    }
+    outcome.all()
 }

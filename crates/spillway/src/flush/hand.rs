@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::{FamilyId, Result, SeqNo};
 
+use crate::core::FamilyState;
 use crate::core::family::Family;
 use crate::core::space::Needs;
 use crate::flush::group::Flusher;
@@ -38,11 +39,7 @@ impl Flusher {
     /// # Errors
     /// As making a memtable.
     pub(crate) fn pass_linked_ingests(&self) -> Result<()> {
-        let families: Vec<Arc<Family>> = {
-            let state = self.core.state.lock();
-            let long = state.families.values().filter(|family| family.has_too_many_linked());
-            long.map(|family| family.family.clone()).collect()
-        };
+        let families = self.core.state.lock().families_where(FamilyState::has_too_many_linked);
         families.iter().try_for_each(|family| self.memtables.seal_for_flush(family).map(|_| ()))
     }
 }

@@ -11,7 +11,6 @@ use crate::compaction::entries::{EntryRules, EntryStream};
 use crate::compaction::output::{FamilyRules, OutputRules, Outputs};
 use crate::core::context::Context;
 use crate::flush::job::FlushPlan;
-use crate::read::level::UserBounds;
 use crate::read::merging::MergingCursor;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::table_file::FileMeta;
@@ -64,17 +63,7 @@ fn write<C: Cursor>(
     tombstones: Vec<Arc<FragmentedTombstones>>,
 ) -> Result<Option<FileMeta>> {
     let family = FamilyRules::of(&plan.family);
-    let rules = EntryRules {
-        order: family.order.clone(),
-        snapshots: captured.clone(),
-        merge_operator: family.options.merge_operator.clone(),
-        filter: None,
-        level: 0,
-        bottommost: false,
-        key_not_below: None,
-        range: UserBounds::default(),
-        beneath: None,
-    };
+    let rules = EntryRules::in_level0(&family, captured.clone());
     let mut stream = EntryStream::new(input, &tombstones, rules);
     let rules = OutputRules {
         compression: family.options.compression_at(0, false),

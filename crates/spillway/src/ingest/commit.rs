@@ -207,7 +207,7 @@ impl Ingester {
         let options = prepared.options.as_write();
         // 0 bytes: the tables pass no memtable and use none of the write rate.
         self.committer.wait_for_debt(0, &options)?;
-        prepared.shares().iter().try_for_each(|(family, _)| self.memtables.wait_for_queue_room(family, &options))
+        prepared.shares().iter().try_for_each(|(family, _)| self.memtables.wait_for_queue_room(family, None, &options))
     }
 
     fn ingest_of(&self, prepared: &PreparedIngest, batch: Option<&WriteBatch>) -> Result<Ingest> {

@@ -20,7 +20,7 @@ use super::progress::FileProgress;
 use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::queue::ingest_record::IngestTable;
-use crate::read::meter::MeteredFile;
+use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
 
 /// Version of external tables without a field for the sequence number.
@@ -98,10 +98,7 @@ impl Candidate<'_> {
 
     /// Opens the table without the table and block caches: later reads open it anew, under the ingest's number.
     fn open(&self) -> Result<Arc<BlockBasedTable>> {
-        let mut file = self.context.vfs.open(self.file)?;
-        if let Some(meter) = self.context.meter() {
-            file = Arc::new(MeteredFile { file, meter });
-        }
+        let file = self.context.open_metered(self.file)?;
         let context = TableContext {
             order: self.family.order().clone(),
             prefix_extractor: self.family.options().prefix_extractor(),
@@ -187,20 +184,9 @@ impl Candidate<'_> {
             }
             let start = key::encode(&fragment.start, SeqNo::ZERO, ValueKind::RangeDeletion);
             let end = key::encode(&fragment.end, SeqNo::MAX, ValueKind::RangeDeletion);
-            bounds = Some(self.united(bounds, (start, end)));
+            widen(&mut bounds, &start, &end, |a, b| self.family.order().compare(a, b));
         }
         Ok(bounds)
-    }
-
-    fn united(&self, bounds: Option<Bounds>, (start, end): Bounds) -> Bounds {
-        let order = self.family.order();
-        match bounds {
-            None => (start, end),
-            Some((first, last)) => (
-                if order.compare(&start, &first).is_lt() { start } else { first },
-                if order.compare(&end, &last).is_gt() { end } else { last },
-            ),
-        }
     }
 }
 

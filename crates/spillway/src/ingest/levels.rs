@@ -66,9 +66,7 @@ impl Placer {
     /// `Closed`.
     pub(super) fn hold_entries(&self, entries: Vec<(Arc<Family>, Arc<QueuedIngest>)>) -> Result<HeldEntries<'_>> {
         let mut state = self.core.state.lock();
-        if self.core.is_closing() {
-            return Err(Error::closed("the database is closed"));
-        }
+        self.core.check_open()?;
         state.flushes_running += 1;
         entries.iter().for_each(|(_, entry)| entry.hold());
         Ok(HeldEntries { core: &self.core, entries, reservations: Vec::new() })

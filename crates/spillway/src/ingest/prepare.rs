@@ -238,9 +238,7 @@ impl<'a> RunningPrepare<'a> {
     /// `Closed`.
     fn begin(core: &'a Core) -> Result<Self> {
         let mut state = core.state.lock();
-        if core.is_closing() {
-            return Err(Error::closed("the database is closed"));
-        }
+        core.check_open()?;
         state.prepares_running += 1;
         Ok(RunningPrepare(core))
     }

@@ -18,7 +18,6 @@ use crate::compaction::output::FamilyRules;
 use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::ingest::table_writer::TableWriter;
-use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 
 /// Entries between two checks for a cancel.
@@ -38,18 +37,9 @@ pub(super) fn rewrite(
 ) -> Result<Option<u64>> {
     let rules = FamilyRules::of(family);
     let tombstones: Vec<_> = from.tombstones().into_iter().collect();
-    let entry_rules = EntryRules {
-        order: rules.order.clone(),
-        // No snapshot reads the old table: only the newest version of a key counts.
-        snapshots: CapturedSnapshots { snapshots: Vec::new(), visible: SeqNo::MAX },
-        merge_operator: rules.options.merge_operator.clone(),
-        filter: None,
-        level: 0,
-        bottommost: false,
-        key_not_below: None,
-        range: UserBounds::default(),
-        beneath: None,
-    };
+    // No snapshot reads the old table: only the newest version of a key counts.
+    let snapshots = CapturedSnapshots { snapshots: Vec::new(), visible: SeqNo::MAX };
+    let entry_rules = EntryRules::in_level0(&rules, snapshots);
     let mut stream = EntryStream::new(from.clone().cursor(&read_options()), &tombstones, entry_rules);
     let mut writer = TableWriter::create_at(context.vfs.clone(), &context.table_path(to), &rules)?;
     let mut last_key: Vec<u8> = Vec::new();

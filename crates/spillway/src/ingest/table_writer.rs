@@ -17,6 +17,7 @@ use vfs::{IfExists, IoClass, Vfs};
 
 use crate::compaction::output::FamilyRules;
 use crate::open::new_session;
+use crate::version::span::widen;
 
 /// Stands in the properties in place of a database's id.
 const MAKER: &str = "SST Writer";
@@ -189,13 +190,7 @@ impl TableWriter {
     pub(crate) fn add_tombstone(&mut self, tombstone: &RangeTombstone) -> Result<()> {
         self.builder.add_tombstone(tombstone)?;
         let order = &self.order.user;
-        let (first, last) = self.deleted.get_or_insert_with(|| (tombstone.start.clone(), tombstone.end.clone()));
-        if order.compare(&tombstone.start, first).is_lt() {
-            first.clone_from(&tombstone.start);
-        }
-        if order.compare(&tombstone.end, last).is_gt() {
-            last.clone_from(&tombstone.end);
-        }
+        widen(&mut self.deleted, &tombstone.start, &tombstone.end, |a, b| order.compare(a, b));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use base::{Error, ErrorKind, Result, SeqNo};
 use super::options::{IngestMode, IngestOptions};
 use crate::commit::admission::Waiter;
 use crate::commit::flushables::NewFlushable;
-use crate::commit::latch::LatchGuard;
+use crate::commit::latch::{LatchGuard, Reach};
 use crate::commit::overlap::Coverage;
 use crate::core::family::Family;
 use crate::core::space::Needs;
@@ -80,15 +80,12 @@ impl Ingester {
 
     /// Closes the gate for all writers (`Blocking`, `FlushFirst`), or latches the touched keys.
     fn exclude_others(&self, flushables: &[NewFlushable], options: &IngestOptions) -> Result<LatchGuard<'_>> {
-        if !matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst) {
-            let waiter = Waiter { no_slowdown: options.no_slowdown, is_writer: false };
-            return self.committer.latch_keys(flushables.iter().flat_map(NewFlushable::keys), waiter);
+        if matches!(options.mode, IngestMode::Blocking | IngestMode::FlushFirst) {
+            let busy = "the ingest would have to wait for another ingest";
+            return self.committer.latch(Reach::Everything, options.no_slowdown, busy);
         }
-        let barrier = || drop(self.core.commit.lock());
-        if options.no_slowdown {
-            return self.core.latches.try_acquire_all(barrier).ok_or_else(|| busy("another ingest"));
-        }
-        self.core.latches.acquire_all(&|| self.core.check_writable(), barrier)
+        let waiter = Waiter { no_slowdown: options.no_slowdown, is_writer: false };
+        self.committer.latch_keys(flushables.iter().flat_map(NewFlushable::keys), waiter)
     }
 
     /// Returns the youngest overlapping entry of each family's memory. First waits until all numbered writes are

@@ -1,6 +1,5 @@
 //! Turns of upkeep, and their reports: stall changes and statistics dumps.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -86,23 +85,21 @@ impl Jobs {
         }
         let now = || self.core.context.vfs.now();
         let waits = std::mem::take(&mut *self.upkeep_waits.lock());
-        let dumps = Cell::new(waits.dumps.clone().unwrap_or_else(|| Dumps::every(self.dump_period(), now())));
+        let mut next_dump = waits.next_dump;
         let kept_up = caught_panic("upkeep", || {
-            let mut due = dumps.take();
             self.end_due_waits(&waits, is_over);
             self.keep_up();
-            if due.take_due(now())
+            if takes_dump(&mut next_dump, self.dump_period(), now())
                 && let Some(statistics) = &self.core.context.statistics
             {
                 note::info!(path = %self.core.context.dir.display(), "statistics\n{statistics}");
             }
-            dumps.set(due);
             self.core.context.info_log.write_out();
         });
         if let Err(error) = kept_up {
             self.core.fail(&error);
         }
-        self.wait_for_next_turn(dumps.take())
+        self.wait_for_next_turn(next_dump)
     }
 
     fn dump_period(&self) -> Duration {
@@ -123,14 +120,14 @@ impl Jobs {
     }
 
     /// Notes upkeep's waits. Returns the shortest.
-    fn wait_for_next_turn(&self, dumps: Dumps) -> Option<Duration> {
+    fn wait_for_next_turn(&self, next_dump: Option<Duration>) -> Option<Duration> {
         let now = || self.core.context.vfs.now();
-        let (flush_at, until_dump) = (self.core.state.lock().next_flush_at(), dumps.until_next(now()));
-        let until_flush = flush_at.map(|due| due.saturating_sub(now()));
+        let flush_at = self.core.state.lock().next_flush_at();
+        let [until_flush, until_dump] = [flush_at, next_dump].map(|at| at.map(|due| due.saturating_sub(now())));
         let until_step = self.core.removals.until_next(now());
         let until_look = self.core.space.until_next_look(now());
         let limit = until_flush.into_iter().chain(until_dump).chain(until_step).chain(until_look).min();
-        *self.upkeep_waits.lock() = UpkeepWaits { dumps: Some(dumps), limit, flush_at, until_flush, until_look };
+        *self.upkeep_waits.lock() = UpkeepWaits { next_dump, limit, flush_at, until_flush, until_look };
         limit
     }
 }
@@ -138,8 +135,8 @@ impl Jobs {
 /// Upkeep's waits between two turns.
 #[derive(Default)]
 pub(crate) struct UpkeepWaits {
-    /// `None` before the first turn.
-    dumps: Option<Dumps>,
+    /// `None` before the first turn, and if statistics are not dumped.
+    next_dump: Option<Duration>,
     limit: Option<Duration>,
     flush_at: Option<Duration>,
     until_flush: Option<Duration>,
@@ -155,32 +152,18 @@ fn note_stall(event: &Event) {
     }
 }
 
-/// Schedule of statistics dumps.
-#[derive(Clone, Default)]
-struct Dumps {
-    /// Zero: never.
-    period: Duration,
-    next: Duration,
-}
-
-impl Dumps {
-    fn every(period: Duration, now: Duration) -> Self {
-        Dumps { period, next: now + period }
+/// Whether a statistics dump is due. If so, the next is one `period` from `now`, however late this one was. A period of
+/// zero is never.
+fn takes_dump(next: &mut Option<Duration>, period: Duration, now: Duration) -> bool {
+    if period.is_zero() {
+        return false;
     }
-
-    /// `None` if dumps are off.
-    fn until_next(&self, now: Duration) -> Option<Duration> {
-        (!self.period.is_zero()).then(|| self.next.saturating_sub(now))
+    let next = next.get_or_insert(now + period);
+    let is_due = now >= *next;
+    if is_due {
+        *next = now + period;
     }
-
-    /// Whether a dump is due. If so, the next is one period from `now`, however late this one was.
-    fn take_due(&mut self, now: Duration) -> bool {
-        let is_due = !self.period.is_zero() && now >= self.next;
-        if is_due {
-            self.next = now + self.period;
-        }
-        is_due
-    }
+    is_due
 }
 
 #[cfg(test)]
@@ -215,20 +198,20 @@ mod tests {
 
     #[test]
     fn dumps_come_once_a_period() {
-        let at = Duration::from_secs;
-        let mut dumps = Dumps::every(at(10), at(5));
-        assert_eq!(dumps.until_next(at(8)), Some(at(7)));
-        assert!(!dumps.take_due(at(14)));
-        assert!(dumps.take_due(at(32)), "late");
-        assert!(!dumps.take_due(at(33)), "missed ones are not made up for");
-        assert_eq!(dumps.until_next(at(33)), Some(at(9)));
-        assert!(dumps.take_due(at(42)));
+        let (at, mut next) = (Duration::from_secs, None);
+        let mut is_due = |now| takes_dump(&mut next, at(10), at(now));
+        assert!(!is_due(5), "the first");
+        assert!(!is_due(14));
+        assert!(is_due(32), "late");
+        assert!(!is_due(33), "missed ones are not made up for");
+        assert!(is_due(42));
+        assert_eq!(next, Some(at(52)));
     }
 
     #[test]
     fn a_period_of_zero_is_never() {
-        let mut dumps = Dumps::every(Duration::ZERO, Duration::from_secs(5));
-        assert_eq!(dumps.until_next(Duration::from_secs(9)), None);
-        assert!(!dumps.take_due(Duration::from_secs(1_000_000)));
+        let mut next = None;
+        assert!(!takes_dump(&mut next, Duration::ZERO, Duration::from_secs(1_000_000)));
+        assert_eq!(next, None);
     }
 }

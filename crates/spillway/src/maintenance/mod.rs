@@ -4,6 +4,7 @@ pub mod backup;
 pub(crate) mod catalog;
 pub mod check;
 pub mod checkpoint;
+mod copied_table;
 pub(crate) mod drop_tables;
 pub mod dump;
 pub mod export;

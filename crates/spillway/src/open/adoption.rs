@@ -6,15 +6,10 @@ use std::path::Path;
 use base::options::known::IGNORE_UNSUPPORTED;
 use base::options::{DbOptions, FamilyOptions, OptionsFile};
 use base::{Error, ErrorKind, Result, note};
-use vfs::{IoClass, Vfs};
 
 use crate::api::db::{OpenOptions, OtherFamilies};
-use crate::open::replay::row;
-use crate::version::file_name::{self, FileType};
+use crate::open::options_file;
 use crate::version::recover::Recovered;
-
-/// A family takes a few kilobytes.
-const OPTIONS_BYTES_MAX: u64 = 64 << 20;
 
 /// # Errors
 /// `InvalidArgument`: the caller does not consent. `Unsupported`, unless unsupported options are ignored: RocksDB's
@@ -28,7 +23,8 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) ->
                     it is exported again. Say that this is wanted (adopt_rocksdb, --adopt)";
         return Err(Error::invalid_argument(what).at_path(dir));
     }
-    let Some((name, text)) = newest_options(&*options.vfs, dir)? else { return Ok(()) };
+    let Some((name, text)) = options_file::newest(&*options.vfs, dir)? else { return Ok(()) };
+    let text = String::from_utf8_lossy(&text);
     let start = DbOptions {
         ignore_unsupported_options: options.db.ignore_unsupported_options,
         info_log: None,
@@ -71,13 +67,4 @@ fn supplied(options: &OpenOptions, family: &str) -> FamilyOptions {
         OtherFamilies::OpenWith(others) => (**others).clone(),
         OtherFamilies::Refuse => FamilyOptions::default(),
     })
-}
-
-/// The name and text of the newest OPTIONS file.
-fn newest_options(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, String)>> {
-    let Some(newest) = row::numbers_in(vfs, dir, FileType::Options)?.last().copied() else { return Ok(None) };
-    let name = file_name::format(FileType::Options, newest);
-    let path = dir.join(&name);
-    let bytes = vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other)?;
-    Ok(Some((name, String::from_utf8_lossy(&bytes).into_owned())))
 }

@@ -17,7 +17,7 @@ use crate::info_log::InfoLog;
 use crate::open::replay::Replayed;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
 use crate::version::file_name::FileType;
-use crate::version::snapshot::{FamilySnapshot, ManifestSnapshot};
+use crate::version::snapshot::ManifestSnapshot;
 
 /// A reader's state of a database that another process may be writing: a prefix of the history.
 pub(crate) struct Beside<'a> {
@@ -64,15 +64,7 @@ impl Opening<'_> {
     fn beside(&self, replayed: &Replayed) -> Beside<'_> {
         let (recovered, context) = (&self.recovered, &*self.context);
         let (manifest, log_number) = (context.numbers.take(), recovered.next_file);
-        let family = |state: &FamilyState| FamilySnapshot {
-            id: state.family.id(),
-            name: state.family.name().to_owned(),
-            comparator: state.family.order().user.name().to_owned(),
-            log_number,
-            flushed_through: state.flushed_through,
-            linked_ingests: state.linked_ingests.iter().copied().collect(),
-            version: state.version.clone(),
-        };
+        let family = |state: &FamilyState| state.snapshot(log_number, state.flushed_through);
         let ends = replayed.logs.iter().map(|log| LogEnd { on_disk: true, ..log.end });
         let own = || replayed.logs.iter().filter(|log| log.file_type == FileType::Log).map(|log| log.end.log);
         let snapshot = ManifestSnapshot {

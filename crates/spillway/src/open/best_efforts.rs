@@ -14,8 +14,9 @@ use vfs::{IoClass, Vfs};
 
 use super::log_owner;
 use crate::maintenance::repair::lost::Lost;
-use crate::open::replay::row::{self, numbers_in};
+use crate::open::replay::row;
 use crate::version::edit_codec;
+use crate::version::file_name::numbers_in;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::manifest_path;
 use crate::version::recover::{Recovered, recover};
@@ -29,7 +30,7 @@ use crate::version::table_file::FileMeta;
 pub(super) fn recover_best(vfs: &dyn Vfs, dir: &Path, log_dir: &Path) -> Result<Recovered> {
     let mut sizes = Sizes { vfs, dir, known: HashMap::new() };
     let error = match recover(vfs, dir) {
-        Ok(recovered) if sizes.have_all(tables_of(&recovered))? => return Ok(recovered),
+        Ok(recovered) if sizes.have_all(recovered.tables())? => return Ok(recovered),
         Ok(_) => Error::corruption("tables are missing that the MANIFEST names").at_path(dir),
         Err(error) if error.kind() == ErrorKind::Corruption => error,
         Err(error) if error.is_not_found() && !numbers_in(vfs, dir, FileType::Manifest)?.is_empty() => error,
@@ -70,10 +71,6 @@ impl Sizes<'_> {
         self.known.insert(number, found);
         Ok(found)
     }
-}
-
-fn tables_of(recovered: &Recovered) -> impl Iterator<Item = &FileMeta> {
-    recovered.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta)
 }
 
 /// Reads the MANIFEST twice: to find the point, and to replay up to it.
@@ -127,7 +124,7 @@ fn read_whole_records(vfs: &dyn Vfs, path: &Path, mut visit: impl FnMut(&[u8]) -
 /// Moves tables newer than the point to `lost/`, and the logs if one is missing.
 fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, recovered: &mut Recovered) -> Result<()> {
     let lost = Lost::new(vfs, dir);
-    let mut kept: BTreeSet<FileNumber> = tables_of(recovered).map(FileMeta::physical_number).collect();
+    let mut kept: BTreeSet<FileNumber> = recovered.tables().map(FileMeta::physical_number).collect();
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
     let own = log_owner(vfs, dir, Some(recovered));
     let row = row::find(vfs, log_dir, own, recovered.log_row, head)?;
@@ -135,7 +132,7 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, recovered: &mut Recovere
         kept.extend(crate::maintenance::repair::queued_tables(vfs, log_dir, own, recovered)?);
     } else {
         let of_values: BTreeSet<FileNumber> =
-            tables_of(recovered).flat_map(|meta| &meta.value_logs).map(|share| share.log).collect();
+            recovered.tables().flat_map(|meta| &meta.value_logs).map(|share| share.log).collect();
         let logs = row.logs.iter().map(|log| log.number).filter(|log| !of_values.contains(log));
         for log in logs.collect::<Vec<_>>() {
             lost.take(&log_dir.join(file_name::format(FileType::Log, log)))?;

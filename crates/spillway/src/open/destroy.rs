@@ -6,12 +6,11 @@ use std::sync::Arc;
 use base::{FileNumber, Result};
 use vfs::Vfs;
 
-use super::log_owner;
+use super::directory_owner;
 use crate::api::db::lock_path;
 use crate::info_log::names::Names;
 use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
-use crate::version::recover;
 
 /// `info_dir`: the option `db_log_dir`. `log_dir`: the log directory, if not `dir`. The caller passes it: the options
 /// file of a copied database still names the original's log directory.
@@ -21,7 +20,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     }
     let lock = vfs.lock(&lock_path(dir))?;
     if let Some(logs) = log_dir.filter(|logs| *logs != dir) {
-        let own = log_owner(&**vfs, dir, recover::recover(&**vfs, dir).ok().as_ref());
+        let own = directory_owner(&**vfs, dir);
         let is_of_another = |kind, number| row::is_of_another(&**vfs, &logs.join(file_name::format(kind, number)), own);
         remove_files(&**vfs, logs, |kind, number| kind.is_log() && !is_of_another(kind, number))?;
         let _ = vfs.remove_dir(logs); // other files may be in it

@@ -28,7 +28,7 @@ pub(crate) struct Shared {
 impl Shared {
     pub fn table_store(&self, context: &Arc<Context>, options: &FamilyOptions) -> Arc<TableStore> {
         let opener = Opener::new(context.clone(), self.block_cache.clone(), options);
-        TableStore::with_logs(Box::new(opener), self.slots.clone(), context.logs.clone())
+        TableStore::new(Box::new(opener), self.slots.clone(), context.logs.clone())
     }
 }
 
@@ -82,7 +82,7 @@ pub(super) fn build_family(
         max_sequential_skip: options.max_sequential_skip_in_iterations,
         meter: context.meter(),
     };
-    let memtable = maker.make(&options, 0)?;
+    let memtable = maker.make(&options, 0, maker.conversion(&options))?;
     let (asked_for, made) = (maker.asked_for(), memtable.memtable().name());
     if made != asked_for {
         note::warn!(asked_for, made, family = name, "the memtable cannot serve the comparator; another is used");

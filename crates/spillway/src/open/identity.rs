@@ -7,9 +7,8 @@ use log::DatabaseId;
 use vfs::{IoClass, Vfs};
 
 use super::write_whole;
-use crate::open::replay::row;
 use crate::version::file_name::{self, FileType};
-use crate::version::recover::Recovered;
+use crate::version::recover::{Recovered, recover};
 
 /// The id in the file IDENTITY; `None` if there is no id.
 pub(super) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
@@ -34,7 +33,7 @@ pub(super) fn find(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered
     if recovered.log_row.is_none() {
         return Ok(None); // a new database
     }
-    let numbers = row::numbers_in(vfs, logs, FileType::Log)?;
+    let numbers = file_name::numbers_in(vfs, logs, FileType::Log)?;
     let owner = |number| log::database_of(vfs, &logs.join(file_name::format(FileType::Log, number)), number).ok();
     let known = numbers.into_iter().rev().filter_map(owner).find(|id| id.is_known());
     Ok(known.map(|id| id.to_string()))
@@ -44,6 +43,11 @@ pub(super) fn find(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered
 pub(crate) fn log_owner(vfs: &dyn Vfs, dir: &Path, recovered: Option<&Recovered>) -> DatabaseId {
     let id = recovered.and_then(|recovered| recovered.db_id.clone()).or_else(|| read(vfs, dir).ok()?);
     DatabaseId::new(&id.unwrap_or_default())
+}
+
+/// As [`log_owner`], by the directory's own MANIFEST, if it can be read.
+pub(crate) fn directory_owner(vfs: &dyn Vfs, dir: &Path) -> DatabaseId {
+    log_owner(vfs, dir, recover(vfs, dir).ok().as_ref())
 }
 
 /// Writes IDENTITY, unless it has the id already. The MANIFEST's id wins: a restored backup may have left another

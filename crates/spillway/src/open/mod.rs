@@ -45,7 +45,7 @@ pub(crate) mod dump;
 pub(crate) mod engine;
 pub(crate) mod families;
 mod identity;
-mod options_file;
+pub(crate) mod options_file;
 mod orphans;
 mod reading;
 pub(crate) mod replay;
@@ -58,7 +58,7 @@ use reading::Attempt;
 
 pub(crate) use beside::{Beside, copy_beside};
 pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
-pub(crate) use identity::{log_owner, new_session};
+pub(crate) use identity::{directory_owner, log_owner, new_session};
 
 /// The result of [`open`], for the database's handle.
 pub(crate) struct Opened {

@@ -9,7 +9,7 @@ use std::path::Path;
 use base::note;
 use base::options::ini;
 use base::{FileNumber, Result};
-use vfs::Vfs;
+use vfs::{IoClass, Vfs};
 
 use super::write_whole;
 use crate::core::Core;
@@ -65,16 +65,22 @@ impl OptionsFile {
     }
 }
 
+/// Largest OPTIONS file read. A family takes a few kilobytes.
+const OPTIONS_BYTES_MAX: u64 = 64 << 20;
+
+/// The name and bytes of the newest OPTIONS file.
+pub(crate) fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, Vec<u8>)>> {
+    let Some(newest) = file_name::numbers_in(vfs, dir, FileType::Options)?.pop_last() else { return Ok(None) };
+    let name = file_name::format(FileType::Options, newest);
+    let bytes = vfs::read_all(vfs, &dir.join(&name), OPTIONS_BYTES_MAX, IoClass::Other)?;
+    Ok(Some((name, bytes)))
+}
+
 /// Removes all but `newest` and the file before it. A larger number is left by a crash, and was not recorded as used.
 fn remove_older(vfs: &dyn Vfs, dir: &Path, newest: FileNumber) -> Result<()> {
-    let mut others: Vec<FileNumber> = Vec::new();
-    for name in vfs.read_dir(dir)? {
-        match file_name::parse(&name) {
-            Some((FileType::Options, number)) if number != newest => others.push(number),
-            _ => {}
-        }
-    }
-    let before = others.iter().copied().filter(|number| *number < newest).max();
+    let mut others = file_name::numbers_in(vfs, dir, FileType::Options)?;
+    others.remove(&newest);
+    let before = others.range(..newest).next_back().copied();
     let superfluous = others.into_iter().filter(|number| Some(*number) != before);
     superfluous
         .map(|number| dir.join(file_name::format(FileType::Options, number)))

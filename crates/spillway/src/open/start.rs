@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, FileNumber, Result, SeqNo};
 use vfs::Vfs;
 
 use super::{best_efforts, identity};
@@ -92,26 +92,9 @@ fn has_records(vfs: &dyn Vfs, path: &Path, kind: FileType, number: FileNumber) -
 /// The recovered state of an empty database.
 fn empty_database() -> Recovered {
     let default = RecoveredFamily {
-        id: FamilyId::DEFAULT,
         name: DEFAULT_FAMILY.to_owned(),
-        comparator: String::new(),
-        log_number: FileNumber(0),
         flushed_through: Some(SeqNo::ZERO),
-        linked_ingests: Vec::new(),
-        tables: Vec::new(),
+        ..RecoveredFamily::default()
     };
-    Recovered {
-        manifest: FileNumber(0),
-        families: vec![default],
-        next_file: FileNumber(2),
-        last_seq: SeqNo::ZERO,
-        max_family: 0,
-        min_log_to_keep: FileNumber(0),
-        log_ends: Vec::new(),
-        log_row: None,
-        log_dir: None,
-        db_id: None,
-        fenced: true,
-        warnings: Vec::new(),
-    }
+    Recovered { families: vec![default], next_file: FileNumber(2), fenced: true, ..Recovered::default() }
 }

@@ -55,10 +55,15 @@ pub trait Flushable: Send + Sync {
     fn memory_bytes(&self) -> usize;
 
     /// The memory charge; `None` if the entry is not in memory.
-    fn charge(&self) -> Option<&Arc<Charge>>;
+    fn charge(&self) -> Option<&Arc<Charge>> {
+        None
+    }
 
-    /// The memtable, if the entry is one under the sequence numbers that readers see.
-    fn as_memtable(&self) -> Option<&Arc<dyn Memtable>>;
+    /// The memtable, if the entry is one under the sequence numbers that readers see. A large batch is not: inside, it
+    /// has its own.
+    fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
+        None
+    }
 
     /// How the memtable is converted into a table; `None` if a flush writes its entries into one.
     fn conversion(&self) -> Option<Conversion> {

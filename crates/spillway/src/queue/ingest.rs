@@ -5,7 +5,6 @@ use std::sync::{Arc, OnceLock};
 
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, InternalOrder, LookupKey, Result, SeqNo};
-use memtable::Memtable;
 use table::{TableReadOptions, TableValue, Visit};
 
 use crate::commit::Given;
@@ -14,7 +13,6 @@ use crate::commit::pipeline::LogPosition;
 use crate::core::family::Family;
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable, numbered};
-use crate::queue::memory::Charge;
 use crate::read::level::{LevelCursor, LevelFiles};
 use crate::read::merging::MergingCursor;
 use crate::version::level::ends_before;
@@ -220,14 +218,6 @@ impl Flushable for QueuedIngest {
 
     fn memory_bytes(&self) -> usize {
         self.memory_bytes
-    }
-
-    fn charge(&self) -> Option<&Arc<Charge>> {
-        None
-    }
-
-    fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
-        None
     }
 
     fn as_ingest(&self) -> Option<&QueuedIngest> {

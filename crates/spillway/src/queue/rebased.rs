@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use base::key::{self, SEEK_KIND};
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{Cursor, LookupKey, Result, SeqNo};
-use memtable::Memtable;
 use table::{TableReadOptions, TableValue, Visit};
 
 use crate::commit::Given;
@@ -91,11 +90,6 @@ impl Flushable for RebasedMemtable {
 
     fn charge(&self) -> Option<&Arc<Charge>> {
         Some(self.held.charge())
-    }
-
-    /// `None`: the memtable inside has internal numbers.
-    fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
-        None
     }
 }
 

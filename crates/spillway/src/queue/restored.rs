@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, FileNumber, LookupKey, Result, SeqNo, ValueKind};
-use memtable::Memtable;
 use memtable::image::LazyImage;
 use table::values::{Following, FollowingCursor, ValuesOfFile};
 use table::{TableReadOptions, TableValue, Visit};
@@ -13,7 +12,6 @@ use table::{TableReadOptions, TableValue, Visit};
 use crate::commit::pipeline::LogPosition;
 use crate::core::context::Context;
 use crate::queue::flushable::{Flushable, in_place};
-use crate::queue::memory::Charge;
 use crate::version::file_name::FileType;
 use crate::version::log_life::LogsOnDemand;
 use crate::version::purge::{FileLife, ObsoleteFile};
@@ -102,14 +100,6 @@ impl Flushable for RestoredMemtable {
     /// 0: the image is page cache, reclaimed by the kernel.
     fn memory_bytes(&self) -> usize {
         0
-    }
-
-    fn charge(&self) -> Option<&Arc<Charge>> {
-        None
-    }
-
-    fn as_memtable(&self) -> Option<&Arc<dyn Memtable>> {
-        None
     }
 
     fn image_number(&self) -> Option<FileNumber> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use base::{FamilyId, Result};
 
-use crate::core::FamilyState;
 use crate::core::family::Family;
 use crate::queue::Memtables;
 use crate::queue::flushable::QueuedMemtable;
@@ -28,7 +27,8 @@ impl Memtables {
     /// Makes missing spares. A background job.
     pub(crate) fn make_spare_memtables(&self) -> Result<()> {
         let memory = &self.core.context.memtables.memory;
-        for family in self.families_where(|f| f.spare.is_none() && f.is_written()) {
+        let lacking = self.core.state.lock().families_where(|family| family.spare.is_none() && family.is_written());
+        for family in lacking {
             if memory.charged_bytes() > memory.limit_bytes() - memory.limit_bytes() / 4 {
                 break; // a waiting writer would drop it again
             }
@@ -53,10 +53,5 @@ impl Memtables {
         let spares: Vec<_> = state.families.values_mut().filter_map(|family| family.spare.take()).collect();
         drop(state);
         !spares.is_empty()
-    }
-
-    fn families_where(&self, wanted: impl Fn(&FamilyState) -> bool) -> Vec<Arc<Family>> {
-        let state = self.core.state.lock();
-        state.families.values().filter(|family| wanted(family)).map(|family| family.family.clone()).collect()
     }
 }

@@ -4,7 +4,7 @@
 //! Under the commit lock only the view is installed, by a few stores. The family's state, read by jobs, follows under
 //! the state lock.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use base::SeqNo;
 use log::Position;
@@ -13,13 +13,16 @@ use crate::commit::pipeline::LogPosition;
 use crate::core::family::Family;
 use crate::core::{FamilyState, OldViews};
 use crate::queue::flushable::{Flushable, QueuedMemtable};
-use crate::queue::view::{NextView, ReadView};
+use crate::queue::view::ReadView;
 
 /// Valid only under the state lock under which it was made. Holds the replaced queue after `follow`. Dropped off the
 /// locks.
 pub(crate) struct Staged {
     queue: Vec<Arc<dyn Flushable>>,
-    view: NextView,
+    present: Arc<ReadView>,
+    next: Arc<ReadView>,
+    /// The present view's successor; `None` once installed.
+    handle: Option<Box<Weak<ReadView>>>,
     /// Views replaced by an exchange in `new`.
     _exchanged: Option<OldViews>,
 }
@@ -48,35 +51,38 @@ impl Staged {
         let sealed = next.map(|_| family.mutable.clone() as Arc<dyn Flushable>);
         let queue: Vec<_> = entries.chain(sealed).chain(family.queue.iter().cloned()).collect();
         let mutable = next.unwrap_or(&family.mutable).clone();
-        let view = ReadView::new(mutable, queue.clone(), family.version.clone());
-        Staged { queue, view: NextView::new(family.family.view_full(), view), _exchanged }
+        let next = Arc::new(ReadView::new(mutable, queue.clone(), family.version.clone()));
+        let handle = Some(Box::new(Arc::downgrade(&next)));
+        Staged { queue, present: family.family.view_full(), next, handle, _exchanged }
     }
 
     /// The mutable memtable after installation.
     pub fn mutable(&self) -> &QueuedMemtable {
-        &self.view.next().mutable
+        &self.next.mutable
     }
 
     pub fn keeps_mutable(&self) -> bool {
-        self.view.keeps_mutable()
+        Arc::ptr_eq(&self.present.mutable, &self.next.mutable)
     }
 
     /// Installs the view before a number that needs it is published (V1). If the mutable memtable changes, seals the
-    /// old one and directs later writes to the new one. Called under the commit lock.
+    /// old one and directs later writes to the new one. Called under the commit lock. Readers find the view while the
+    /// family's state [keeps](Self::follow) it.
     pub fn install(&mut self, family: &Family, seam: &Seam) {
         if !self.keeps_mutable() {
-            let next = &self.view.next().mutable;
-            next.begin_after(seam.last);
-            self.view.present().mutable.seal_at(seam.before, seam.logged_through, seam.next_record);
-            family.set_mutable(next);
+            self.next.mutable.begin_after(seam.last);
+            self.present.mutable.seal_at(seam.before, seam.logged_through, seam.next_record);
+            family.set_mutable(&self.next.mutable);
         }
-        self.view.announce();
+        if let Some(handle) = self.handle.take() {
+            self.present.succeeded_by(handle);
+        }
     }
 
     /// Updates the family's state to the [installed](Self::install) view. Called under the state lock.
     pub fn follow(&mut self, family: &mut FamilyState) {
-        family.mutable = self.view.next().mutable.clone(); // the old view keeps the old memtable
+        family.mutable = self.next.mutable.clone(); // the old view keeps the old memtable
         std::mem::swap(&mut family.queue, &mut self.queue);
-        family.keep_announced(self.view.next().clone());
+        family.keep_announced(self.next.clone());
     }
 }

@@ -17,26 +17,13 @@ use crate::queue::flushable::QueuedMemtable;
 use crate::queue::staged::{Seam, Staged};
 
 impl Memtables {
-    /// Replaces the memtable `full_id` of a family with one of `need_bytes` of room. Does nothing if another writer has
-    /// replaced it.
-    pub(crate) fn switch_full_memtable(
+    /// Waits while the family's queue is full; with `full_id`, only while this is the mutable memtable.
+    pub(crate) fn wait_for_queue_room(
         &self,
         family: &Arc<Family>,
-        full_id: u64,
-        need_bytes: usize,
+        full_id: Option<u64>,
         options: &WriteOptions,
     ) -> Result<()> {
-        self.wait_for_queue(family, Some(full_id), options)?;
-        self.replace_memtable(family, full_id, need_bytes)
-    }
-
-    /// Waits while the family's queue is full.
-    pub(crate) fn wait_for_queue_room(&self, family: &Arc<Family>, options: &WriteOptions) -> Result<()> {
-        self.wait_for_queue(family, None, options)
-    }
-
-    /// As [`wait_for_queue_room`](Self::wait_for_queue_room), but only while the mutable memtable is `full_id`.
-    fn wait_for_queue(&self, family: &Arc<Family>, full_id: Option<u64>, options: &WriteOptions) -> Result<()> {
         let start = self.core.context.vfs.now();
         let mut waiting = None;
         let mut state = self.core.state.lock();

@@ -35,7 +35,7 @@ impl ReadView {
     }
 
     /// Sends readers of this view on to `next`, by one store.
-    fn succeeded_by(&self, next: Box<Weak<ReadView>>) {
+    pub(super) fn succeeded_by(&self, next: Box<Weak<ReadView>>) {
         assert!(self.successor.set(next).is_ok(), "a view has one successor");
     }
 
@@ -56,41 +56,6 @@ impl ReadView {
     }
 }
 
-/// A view made ahead, to follow the present one. Dropped off the locks.
-pub struct NextView {
-    present: Arc<ReadView>,
-    next: Arc<ReadView>,
-    /// The present view's successor; `None` once installed.
-    handle: Option<Box<Weak<ReadView>>>,
-}
-
-impl NextView {
-    pub fn new(present: Arc<ReadView>, next: ReadView) -> Self {
-        let next = Arc::new(next);
-        let handle = Some(Box::new(Arc::downgrade(&next)));
-        NextView { present, next, handle }
-    }
-
-    pub fn present(&self) -> &ReadView {
-        &self.present
-    }
-
-    pub fn next(&self) -> &Arc<ReadView> {
-        &self.next
-    }
-
-    pub fn keeps_mutable(&self) -> bool {
-        Arc::ptr_eq(&self.present.mutable, &self.next.mutable)
-    }
-
-    /// Installs the view, by one store. Readers find it while the caller keeps [`next`](Self::next) alive.
-    pub fn announce(&mut self) {
-        if let Some(handle) = self.handle.take() {
-            self.present.succeeded_by(handle);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Weak;
@@ -102,6 +67,7 @@ mod tests {
 
     use super::*;
     use crate::core::{Core, FamilyState};
+    use crate::queue::staged::{Seam, Staged};
     use crate::{Db, FamilyOptions, OpenOptions};
 
     fn open() -> Db {
@@ -114,19 +80,17 @@ mod tests {
     fn announce(core: &Core, db: &Db, n: u64) {
         let made = db.default_family().create_memtable(0).expect("made");
         let next = core.context.queue_memtable(made);
-        next.begin_after(SeqNo(n));
         let mut state = core.state.lock();
         let family = state.families.get_mut(&db.default_family().id()).expect("there");
-        drop(family.settle_view());
-        family.mutable = next;
-        announce_empty(family);
+        announce_in(family, Some(&next), n);
+        family.queue.clear(); // as if flushed
     }
 
-    fn announce_empty(family: &mut FamilyState) {
-        let view = ReadView::new(family.mutable.clone(), Vec::new(), family.version.clone());
-        let mut next = NextView::new(family.family.view_full(), view);
-        next.announce();
-        family.keep_announced(next.next().clone());
+    fn announce_in(family: &mut FamilyState, next: Option<&Arc<QueuedMemtable>>, n: u64) {
+        let (before, last) = (SeqNo(n), SeqNo(n));
+        let mut staged = Staged::new(family, std::iter::empty(), next);
+        staged.install(&family.family, &Seam { before, last, logged_through: 0, next_record: None });
+        staged.follow(family);
     }
 
     fn settle(core: &Core, db: &Db) {
@@ -179,6 +143,7 @@ mod tests {
         assert!(!std::ptr::addr_eq(younger.as_ptr(), Arc::as_ptr(&old.mutable)), "found before it is settled");
         announce(core, &db, 2);
         settle(core, &db);
+        publish(core, &db); // as after a flush
         assert!(younger.upgrade().is_none());
         assert_eq!(family.view().mutable.created_at(), SeqNo(2));
         assert!(old.successor().is_some_and(|next| next.upgrade().is_none()));
@@ -191,7 +156,7 @@ mod tests {
         let core = db.core();
         let before = family.view_full();
         let mut state = core.state.lock();
-        announce_empty(state.families.get_mut(&family.id()).expect("there"));
+        announce_in(state.families.get_mut(&family.id()).expect("there"), None, 0);
         let dropped = state.families.remove(&family.id());
         drop(state);
         assert!(!Arc::ptr_eq(&before, &family.view()));

@@ -279,7 +279,11 @@ impl VersionMaker {
 
     pub fn build(&self) -> Version {
         let opener = Box::new(ShelfOpener(self.shelf.clone()));
-        let store = TableStore::new(opener, OpenSlots::new(-1), PurgeQueue::new());
+        let store = TableStore::new(
+            opener,
+            OpenSlots::new(-1),
+            crate::version::log_life::LogLives::new(vfs::MemoryVfs::new(1), "/logs".into(), PurgeQueue::new()),
+        );
         let empty = Version::empty(order(), 4);
         let mut builder = VersionBuilder::new(&empty, &store);
         builder.apply(&self.edit).unwrap();

@@ -37,13 +37,23 @@ pub(super) enum SetCurrentError {
     Unknown(Error),
 }
 
+impl From<SetCurrentError> for Error {
+    fn from(failed: SetCurrentError) -> Error {
+        match failed {
+            SetCurrentError::Before(error) | SetCurrentError::Unknown(error) => error,
+        }
+    }
+}
+
 /// Durably points CURRENT at `manifest`, a MANIFEST already whole and synced.
 pub(super) fn set_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<(), SetCurrentError> {
     let temp = dir.join(file_name::format(FileType::Temp, manifest));
     let current = dir.join(file_name::format(FileType::Current, FileNumber(0)));
     let line = format!("{}\n", file_name::format(FileType::Manifest, manifest));
     // The directory first: a surviving CURRENT must find its MANIFEST.
-    let prepared = vfs.sync_dir(dir).and_then(|()| write_synced(vfs, &temp, line.as_bytes()));
+    let prepared = vfs
+        .sync_dir(dir)
+        .and_then(|()| vfs::write_all(vfs, &temp, IfExists::Truncate, line.as_bytes(), IoClass::Manifest));
     if let Err(error) = prepared {
         // The next open deletes leftover temporary files.
         let _ = vfs.remove_file(&temp);
@@ -54,13 +64,5 @@ pub(super) fn set_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Re
 
 /// As [`set_current`], for a directory abandoned after an error.
 pub(crate) fn install_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<()> {
-    set_current(vfs, dir, manifest).map_err(|error| match error {
-        SetCurrentError::Before(error) | SetCurrentError::Unknown(error) => error,
-    })
-}
-
-fn write_synced(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = vfs.create(path, IfExists::Truncate)?;
-    file.append(bytes, IoClass::Manifest)?;
-    file.sync(IoClass::Manifest)
+    Ok(set_current(vfs, dir, manifest)?)
 }

@@ -35,11 +35,6 @@ pub struct ExcisePlan {
 }
 
 impl ExcisePlan {
-    /// True if no table reaches into the span.
-    pub fn is_empty(&self) -> bool {
-        self.deleted.is_empty()
-    }
-
     /// Adds the change to `edit`.
     pub fn add_to(self, edit: &mut VersionEdit) {
         edit.deleted.extend(self.deleted);

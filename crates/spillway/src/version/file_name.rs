@@ -1,6 +1,10 @@
 //! Formats and parses the names of a database's files.
 
-use base::FileNumber;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use base::{FileNumber, Result};
+use vfs::Vfs;
 
 /// The largest file number: RocksDB keeps the path id in the two bits above.
 pub const FILE_NUMBER_MAX: u64 = (1 << 62) - 1;
@@ -110,6 +114,20 @@ fn parse_number(digits: &str) -> Option<FileNumber> {
         return None;
     }
     digits.parse().ok().filter(|&number| number <= FILE_NUMBER_MAX).map(FileNumber)
+}
+
+/// The first number above those of all files in a directory.
+pub(crate) fn next_number(vfs: &dyn Vfs, dir: &Path) -> Result<FileNumber> {
+    let names = vfs.read_dir(dir)?;
+    let numbers = names.iter().filter_map(|name| parse(name)).map(|(_, number)| number.0 + 1);
+    Ok(FileNumber(numbers.max().unwrap_or(0)))
+}
+
+/// The numbers of a directory's files of one type.
+pub(crate) fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<BTreeSet<FileNumber>> {
+    let names = vfs.read_dir(dir)?;
+    let found = names.iter().filter_map(|name| parse(name));
+    Ok(found.filter(|(kind, _)| *kind == wanted).map(|(_, number)| number).collect())
 }
 
 #[cfg(test)]

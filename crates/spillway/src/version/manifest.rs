@@ -49,15 +49,7 @@ impl ManifestWriter {
         snapshot: &ManifestSnapshot,
         max_bytes: u64,
     ) -> Result<Self> {
-        let writer = write_snapshot(&*vfs, dir, number, snapshot, ManifestKind::Fenced)?;
-        match set_current(&*vfs, dir, number) {
-            Ok(()) => {}
-            Err(SetCurrentError::Before(error)) => {
-                remove_manifest(&*vfs, dir, number);
-                return Err(error);
-            }
-            Err(SetCurrentError::Unknown(error)) => return Err(error),
-        }
+        let writer = begin(&*vfs, dir, number, snapshot)?;
         let snapshot_bytes = writer.len();
         let (failed, is_replaceable, lost) = (None, false, Vec::new());
         let dir = dir.to_owned();
@@ -69,12 +61,8 @@ impl ManifestWriter {
     }
 
     /// Bytes in the file.
-    pub fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.writer.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.writer.is_empty()
     }
 
     /// The sticky error, if any.
@@ -137,18 +125,13 @@ impl ManifestWriter {
     }
 
     fn go_on_in(&mut self, number: FileNumber, snapshot: &ManifestSnapshot) -> Result<FileNumber> {
-        let writer = write_snapshot(&*self.vfs, &self.dir, number, snapshot, ManifestKind::Fenced)?;
-        match set_current(&*self.vfs, &self.dir, number) {
-            Ok(()) => {}
-            Err(SetCurrentError::Before(error)) => {
-                remove_manifest(&*self.vfs, &self.dir, number);
-                return Err(error);
-            }
-            Err(SetCurrentError::Unknown(error)) => {
+        let writer = begin(&*self.vfs, &self.dir, number, snapshot).map_err(|error| match error {
+            SetCurrentError::Before(error) => error,
+            SetCurrentError::Unknown(error) => {
                 self.is_replaceable = false;
-                return Err(self.fail(error));
+                self.fail(error)
             }
-        }
+        })?;
         self.snapshot_bytes = writer.len();
         self.writer = writer;
         Ok(std::mem::replace(&mut self.number, number))
@@ -186,6 +169,22 @@ pub fn write_export(vfs: &dyn Vfs, dir: &Path, number: FileNumber, snapshot: &Ma
 /// The path of a MANIFEST.
 pub fn manifest_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(file_name::format(FileType::Manifest, number))
+}
+
+/// Begins a MANIFEST with a snapshot, and has CURRENT name it. Removes the file while CURRENT names the old one.
+fn begin(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    number: FileNumber,
+    snapshot: &ManifestSnapshot,
+) -> Result<FramedWriter, SetCurrentError> {
+    let writer = write_snapshot(vfs, dir, number, snapshot, ManifestKind::Fenced).map_err(SetCurrentError::Before)?;
+    set_current(vfs, dir, number).inspect_err(|error| {
+        if let SetCurrentError::Before(_) = error {
+            remove_manifest(vfs, dir, number);
+        }
+    })?;
+    Ok(writer)
 }
 
 /// Writes and syncs a MANIFEST with a snapshot. Removes the file on failure.

@@ -18,12 +18,13 @@ use super::edit_codec;
 use super::file_name::{self, FileType};
 use super::manifest::manifest_path;
 use super::replay::{RecoveredFamily, Replay};
+use super::table_file::FileMeta;
 use super::table_store::TableStore;
 use super::tail::{self, Stop};
 use super::version::Version;
 
 /// State recorded in a directory's MANIFEST.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Recovered {
     /// The number of the MANIFEST.
     pub manifest: FileNumber,
@@ -79,8 +80,16 @@ impl Recovered {
 
     /// Number through which the family is flushed; `None` if there is no such family.
     pub(crate) fn flushed_through(&self, family: FamilyId) -> Option<SeqNo> {
-        let family = self.families.iter().find(|live| live.id == family)?;
-        Some(family.flushed_through.unwrap_or_default())
+        Some(self.family(family)?.flushed_through.unwrap_or_default())
+    }
+
+    pub fn family(&self, id: FamilyId) -> Option<&RecoveredFamily> {
+        self.families.iter().find(|family| family.id == id)
+    }
+
+    /// The tables of all families.
+    pub fn tables(&self) -> impl Iterator<Item = &FileMeta> {
+        self.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta)
     }
 
     /// Raises the next file number above every database file in `dir`, leftovers of a crash included.
@@ -88,9 +97,7 @@ impl Recovered {
     /// # Errors
     /// Errors of reading the directory.
     pub fn pass_numbers_in(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-        let names = vfs.read_dir(dir)?;
-        let numbers = names.iter().filter_map(|name| file_name::parse(name)).map(|(_, number)| number.0 + 1);
-        self.next_file = self.next_file.max(FileNumber(numbers.max().unwrap_or(0)));
+        self.next_file = self.next_file.max(file_name::next_number(vfs, dir)?);
         Ok(())
     }
 }
@@ -154,28 +161,31 @@ impl TablePaths {
     }
 }
 
+/// Checks that a table's file has the `bytes` stated by `source`.
+///
+/// # Errors
+/// `Corruption`: another size, or no file; `missing` is the message then.
+pub(crate) fn check_table(vfs: &dyn Vfs, path: &Path, bytes: u64, source: &str, missing: &str) -> Result<()> {
+    let what = match vfs.metadata(path) {
+        Ok(metadata) if metadata.len == bytes => return Ok(()),
+        Ok(metadata) => format!("the table has {} bytes, {source} says {bytes}", metadata.len),
+        Err(error) if error.is_not_found() => missing.to_owned(),
+        Err(error) => return Err(error),
+    };
+    Err(Error::corruption(what).at_path(path))
+}
+
 impl RecoveredFamily {
     /// Checks that every table file exists with the length in the MANIFEST, without opening any.
     ///
     /// # Errors
     /// `Corruption` naming the file if it is missing or of different length.
     pub fn check_tables(&self, vfs: &dyn Vfs, paths: &TablePaths) -> Result<()> {
+        let missing = format!("a table of the family {:?} is missing", self.name);
         let mut checked = BTreeSet::new();
         let files = self.tables.iter().map(|(_, meta)| (meta.path_id, meta.physical_number(), meta.physical_bytes()));
         for (path_id, number, bytes) in files.filter(|file| checked.insert(*file)) {
-            let path = paths.table(path_id, number)?;
-            let len = match vfs.metadata(&path) {
-                Ok(metadata) => metadata.len,
-                Err(error) if error.is_not_found() => {
-                    let what = format!("a table of the family {:?} is missing", self.name);
-                    return Err(Error::corruption(what).at_path(path));
-                }
-                Err(error) => return Err(error),
-            };
-            if len != bytes {
-                let what = format!("the table has {len} bytes, the MANIFEST says {bytes}");
-                return Err(Error::corruption(what).at_path(path));
-            }
+            check_table(vfs, &paths.table(path_id, number)?, bytes, "the MANIFEST", &missing)?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use super::table_file::FileMeta;
 pub const DEFAULT_FAMILY_NAME: &str = "default";
 
 /// A live family.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecoveredFamily {
     pub id: FamilyId,
     pub name: String,

@@ -1,5 +1,6 @@
 //! Spans of user keys for compactions, and runs of files in a sorted level.
 
+use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -95,6 +96,22 @@ pub fn clean_cut(order: &UserOrder, files: &[Arc<TableFile>], run: Range<usize>)
         end += 1;
     }
     start..end
+}
+
+/// Widens key bounds to hold the keys from `first` to `last`.
+pub(crate) fn widen(
+    bounds: &mut Option<(Vec<u8>, Vec<u8>)>,
+    first: &[u8],
+    last: &[u8],
+    compare: impl Fn(&[u8], &[u8]) -> Ordering,
+) {
+    let (smallest, largest) = bounds.get_or_insert_with(|| (first.to_vec(), last.to_vec()));
+    if compare(first, smallest).is_lt() {
+        first.clone_into(smallest);
+    }
+    if compare(last, largest).is_gt() {
+        last.clone_into(largest);
+    }
 }
 
 /// Total bytes of the files.

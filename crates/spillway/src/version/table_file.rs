@@ -66,6 +66,20 @@ impl FileMeta {
         self.backing.is_some()
     }
 
+    /// The metadata of a copy in a file of its own, `number`. Fields that describe the old file are cleared.
+    pub fn copied_to(&self, number: FileNumber, file_bytes: u64) -> FileMeta {
+        FileMeta {
+            number,
+            file_bytes,
+            backing: None,
+            file_checksum: Vec::new(),
+            file_checksum_func: String::new(),
+            unique_id: None,
+            value_logs: Vec::new(),
+            ..self.clone()
+        }
+    }
+
     /// The number of the file holding the table.
     pub fn physical_number(&self) -> FileNumber {
         self.backing.map_or(self.number, |backing| backing.number)

@@ -9,7 +9,7 @@ use table::Table;
 
 use super::file_name::FileType;
 use super::log_life::{LogLife, LogLives};
-use super::purge::{ObsoleteFile, PurgeQueue};
+use super::purge::ObsoleteFile;
 use super::table_file::{FileMeta, TableFile};
 use super::table_life::TableLife;
 
@@ -24,24 +24,19 @@ pub trait TableOpener: Send + Sync {
 pub struct TableStore {
     opener: Box<dyn TableOpener>,
     slots: Arc<OpenSlots>,
-    purge: Arc<PurgeQueue>,
-    /// `None` if no table refers to values in WALs.
-    logs: Option<Arc<LogLives>>,
+    logs: Arc<LogLives>,
 }
 
 impl TableStore {
-    pub fn new(opener: Box<dyn TableOpener>, slots: Arc<OpenSlots>, purge: Arc<PurgeQueue>) -> Arc<Self> {
-        Arc::new(TableStore { opener, slots, purge, logs: None })
-    }
-
-    /// As [`new`](TableStore::new), for tables that may refer to values in `logs`.
-    pub fn with_logs(opener: Box<dyn TableOpener>, slots: Arc<OpenSlots>, logs: Arc<LogLives>) -> Arc<Self> {
-        Arc::new(TableStore { opener, slots, purge: logs.purge().clone(), logs: Some(logs) })
+    /// Tables may refer to values in `logs`.
+    pub fn new(opener: Box<dyn TableOpener>, slots: Arc<OpenSlots>, logs: Arc<LogLives>) -> Arc<Self> {
+        Arc::new(TableStore { opener, slots, logs })
     }
 
     /// A handle for a table new to this process, in a file without tables in any of its versions.
     pub fn file(self: &Arc<Self>, meta: FileMeta) -> Arc<TableFile> {
-        let logs = self.logs_of(&meta);
+        let shares = meta.value_logs.iter();
+        let logs = shares.map(|share| (self.logs.of_log(share.log), share.bytes)).collect();
         self.with_life(meta, logs)
     }
 
@@ -54,13 +49,7 @@ impl TableStore {
     fn with_life(self: &Arc<Self>, meta: FileMeta, logs: Vec<(Arc<LogLife>, u64)>) -> Arc<TableFile> {
         let (path_id, number) = (meta.path_id, meta.physical_number());
         let file = ObsoleteFile { file_type: FileType::Table, path_id, number };
-        TableFile::new(meta, TableLife::new(file, self.purge.clone(), logs), self.clone())
-    }
-
-    fn logs_of(&self, meta: &FileMeta) -> Vec<(Arc<LogLife>, u64)> {
-        let of =
-            |logs: &Arc<LogLives>| meta.value_logs.iter().map(|share| (logs.of_log(share.log), share.bytes)).collect();
-        self.logs.as_ref().map(of).unwrap_or_default()
+        TableFile::new(meta, TableLife::new(file, self.logs.purge().clone(), logs), self.clone())
     }
 
     /// As [`file`](Self::file), for an already open table.
@@ -84,7 +73,7 @@ impl TableStore {
 pub struct OpenSlots {
     /// `None`: no bound, and nothing is tracked.
     max: Option<usize>,
-    clock: Mutex<VecDeque<Weak<TableFile>>>,
+    pub(super) clock: Mutex<VecDeque<Weak<TableFile>>>,
 }
 
 impl OpenSlots {
@@ -117,14 +106,5 @@ impl OpenSlots {
         }
         drop(clock);
         passed.iter().filter(|(_, is_idle)| *is_idle).for_each(|(file, _)| file.close());
-    }
-
-    /// Tables holding a slot. Dropped tables count until the hand passes.
-    pub fn len(&self) -> usize {
-        self.clock.lock().len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 }

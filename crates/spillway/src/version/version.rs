@@ -96,10 +96,6 @@ impl Version {
         shared
     }
 
-    pub fn num_files(&self) -> usize {
-        self.levels.iter().map(|level| level.files().len()).sum()
-    }
-
     /// The largest epoch number of all tables; 0 if there is none. The next level-0 table takes a larger one.
     pub fn max_epoch(&self) -> u64 {
         self.levels.iter().map(|level| level.max_epoch()).max().unwrap_or(0)

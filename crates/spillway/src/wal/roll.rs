@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::note;
-use base::{Error, Result, SeqNo};
+use base::{Error, Result};
 use crossbeam_utils::Backoff;
 use log::RecordKind;
 use parking_lot::MutexGuard;
@@ -11,7 +11,6 @@ use parking_lot::MutexGuard;
 use crate::commit::committer::Unfinished;
 use crate::commit::stall::StallCause;
 use crate::core::Core;
-use crate::core::family::Family;
 use crate::core::install::Installer;
 use crate::queue::Memtables;
 use crate::wal::logs::ActiveLog;
@@ -40,7 +39,8 @@ impl Wal {
         let (bytes, oldest_last) = self.core.logs.total();
         let is_over = bytes.saturating_add(coming_bytes) > self.log_limit_bytes();
         let Some(oldest_last) = oldest_last.filter(|_| is_over) else { return };
-        for family in self.families_needing(oldest_last) {
+        let needing = self.core.state.lock().families_where(|family| family.needed_after() < oldest_last);
+        for family in needing {
             if let Err(e) = self.memtables.seal_for_flush(&family) {
                 note::warn!(error = %e, family = family.name(), "cannot flush for max_total_wal_size");
             }
@@ -49,12 +49,6 @@ impl Wal {
 
     pub fn are_logs_over_limit(&self) -> bool {
         self.core.logs.total().0 > self.log_limit_bytes()
-    }
-
-    fn families_needing(&self, through: SeqNo) -> Vec<Arc<Family>> {
-        let state = self.core.state.lock();
-        let needing = state.families.values().filter(|f| f.needed_after() < through);
-        needing.map(|f| f.family.clone()).collect()
     }
 
     /// `max_total_wal_size`, or four times the limit on all memtables.

@@ -48,88 +48,45 @@ fn place_between(order: &UserOrder, sorted: &[&Arc<TableFile>], file: &TableFile
     is_free.then_some(place)
 }
 
-/// Sums over tables.
-#[derive(Default)]
-struct Sums {
-    data_blocks: u64,
-    entries: u64,
-    deletions: u64,
-    merge_operands: u64,
-    range_deletions: u64,
-    raw_key_bytes: u64,
-    raw_value_bytes: u64,
-    data_bytes: u64,
-    index_bytes: u64,
-    index_partitions: u64,
-    top_level_index_bytes: u64,
-    filter_bytes: u64,
-    filter_entries: u64,
-    user_key_indexes: u64,
-    delta_indexes: u64,
-}
-
-impl Sums {
-    fn add(&mut self, table: &Properties) {
-        self.data_blocks += table.data_blocks;
-        self.entries += table.entries;
-        self.deletions += table.deletions;
-        self.merge_operands += table.merge_operands;
-        self.range_deletions += table.range_deletions;
-        self.raw_key_bytes += table.raw_key_bytes;
-        self.raw_value_bytes += table.raw_value_bytes;
-        self.data_bytes += table.data_bytes;
-        self.index_bytes += table.index_bytes;
-        self.index_partitions += table.index_partitions;
-        self.top_level_index_bytes += table.top_level_index_bytes;
-        self.filter_bytes += table.filter_bytes;
-        self.filter_entries += table.filter_entries;
-        self.user_key_indexes += u64::from(table.index_key_is_user_key);
-        self.delta_indexes += u64::from(table.index_value_is_delta);
-    }
-
-    /// RocksDB's names, without figures that are no sums or are unknown for Spillway's tables.
-    fn text(&self) -> String {
-        let average = |bytes: u64| if self.entries == 0 { 0.0 } else { bytes as f64 / self.entries as f64 };
-        let index =
-            format!("index block size (user-key? {}, delta-value? {})", self.user_key_indexes, self.delta_indexes);
-        let mut pairs = vec![
-            ("# data blocks", self.data_blocks.to_string()),
-            ("# entries", self.entries.to_string()),
-            ("# deletions", self.deletions.to_string()),
-            ("# merge operands", self.merge_operands.to_string()),
-            ("# range deletions", self.range_deletions.to_string()),
-            ("raw key size", self.raw_key_bytes.to_string()),
-            ("raw average key size", format!("{:.6}", average(self.raw_key_bytes))),
-            ("raw value size", self.raw_value_bytes.to_string()),
-            ("raw average value size", format!("{:.6}", average(self.raw_value_bytes))),
-            ("data block size", self.data_bytes.to_string()),
-            (&index, self.index_bytes.to_string()),
-        ];
-        if self.index_partitions > 0 {
-            pairs.push(("# index partitions", self.index_partitions.to_string()));
-            pairs.push(("top-level index size", self.top_level_index_bytes.to_string()));
-        }
-        pairs.push(("filter block size", self.filter_bytes.to_string()));
-        pairs.push(("# entries for filter", self.filter_entries.to_string()));
-        let table_bytes = self.data_bytes + self.index_bytes + self.filter_bytes;
-        pairs.push(("(estimated) table size", table_bytes.to_string()));
-        pairs.into_iter().map(|(name, value)| format!("{name}={value}; ")).collect()
-    }
-}
-
-/// The summed properties of tables. An unreadable table counts nothing.
+/// The properties of tables, added up.
 fn added_up<'a>(files: impl Iterator<Item = &'a Arc<TableFile>>) -> String {
-    let mut sums = Sums::default();
+    let mut tables: Vec<Properties> = Vec::new();
     for file in files {
-        let added = file.with(|table| {
-            sums.add(table.properties());
-            Ok(())
-        });
-        if let Err(error) = added {
-            note::warn!(%error, "a table's properties are not counted");
+        match file.with(|table| Ok(table.properties().clone())) {
+            Ok(properties) => tables.push(properties),
+            Err(error) => note::warn!(%error, "a table's properties are not counted"),
         }
     }
-    sums.text()
+    let sum = |of: fn(&Properties) -> u64| tables.iter().map(of).sum::<u64>();
+    let entries = sum(|table| table.entries);
+    let (raw_key_bytes, raw_value_bytes) = (sum(|table| table.raw_key_bytes), sum(|table| table.raw_value_bytes));
+    let (data_bytes, index_bytes) = (sum(|table| table.data_bytes), sum(|table| table.index_bytes));
+    let (index_partitions, filter_bytes) = (sum(|table| table.index_partitions), sum(|table| table.filter_bytes));
+    let user_key_indexes = sum(|table| u64::from(table.index_key_is_user_key));
+    let delta_indexes = sum(|table| u64::from(table.index_value_is_delta));
+    let average = |bytes: u64| if entries == 0 { 0.0 } else { bytes as f64 / entries as f64 };
+    let index = format!("index block size (user-key? {user_key_indexes}, delta-value? {delta_indexes})");
+    let mut pairs = vec![
+        ("# data blocks", sum(|table| table.data_blocks).to_string()),
+        ("# entries", entries.to_string()),
+        ("# deletions", sum(|table| table.deletions).to_string()),
+        ("# merge operands", sum(|table| table.merge_operands).to_string()),
+        ("# range deletions", sum(|table| table.range_deletions).to_string()),
+        ("raw key size", raw_key_bytes.to_string()),
+        ("raw average key size", format!("{:.6}", average(raw_key_bytes))),
+        ("raw value size", raw_value_bytes.to_string()),
+        ("raw average value size", format!("{:.6}", average(raw_value_bytes))),
+        ("data block size", data_bytes.to_string()),
+        (&index, index_bytes.to_string()),
+    ];
+    if index_partitions > 0 {
+        pairs.push(("# index partitions", index_partitions.to_string()));
+        pairs.push(("top-level index size", sum(|table| table.top_level_index_bytes).to_string()));
+    }
+    pairs.push(("filter block size", filter_bytes.to_string()));
+    pairs.push(("# entries for filter", sum(|table| table.filter_entries).to_string()));
+    pairs.push(("(estimated) table size", (data_bytes + index_bytes + filter_bytes).to_string()));
+    pairs.into_iter().map(|(name, value)| format!("{name}={value}; ")).collect()
 }
 
 pub(super) fn aggregated(source: &Reported<'_>) -> String {

@@ -62,7 +62,7 @@ struct Filled {
 pub struct Awaited<'a>(&'a AtomicUsize);
 
 impl<'a> Awaited<'a> {
-    fn new(waiters: &'a AtomicUsize) -> Self {
+    pub fn new(waiters: &'a AtomicUsize) -> Self {
         waiters.fetch_add(1, Ordering::Relaxed);
         Awaited(waiters)
     }

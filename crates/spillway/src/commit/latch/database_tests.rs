@@ -29,7 +29,7 @@ fn latch<'a>(db: &'a Db, family: &Family, start: &str, end: &str) -> LatchGuard<
     let span = LatchSpan { family: family.id(), order: family.order().user.clone(), span };
     let core = db.core();
     let barrier = || drop(core.commit.lock());
-    core.latches.acquire(vec![span], &|| core.check_writable(), barrier).expect("it is open")
+    core.latches.acquire(Reach::of(vec![span]), &|| core.check_writable(), barrier).expect("it is open")
 }
 
 fn queued(db: &Db) -> usize {

@@ -58,7 +58,7 @@ impl World {
 
     /// Latches, and checks: every write numbered until the end was found at the beginning.
     fn ingest(&self, span: LatchSpan, barrier: impl FnOnce()) {
-        let latch = self.latches.acquire(vec![span], &|| Ok(()), barrier).expect("nothing closes");
+        let latch = self.latches.acquire(Reach::of(vec![span]), &|| Ok(()), barrier).expect("nothing closes");
         let found = self.numbered.load(Ordering::Relaxed);
         let commit = self.commit.lock().expect("no panic under the lock");
         assert_eq!(self.numbered.load(Ordering::Relaxed), found, "a number was given out under a latch");
@@ -121,7 +121,7 @@ fn loom_a_clearance_is_no_good_for_a_later_latch() {
             drop(
                 world
                     .latches
-                    .acquire(vec![span("x", "z")], &|| Ok(()), || world.pass_barrier())
+                    .acquire(Reach::of(vec![span("x", "z")]), &|| Ok(()), || world.pass_barrier())
                     .expect("nothing closes"),
             );
         });
@@ -148,7 +148,7 @@ fn loom_overlapping_latches_follow_each_other() {
 fn loom_a_writer_that_waits_learns_that_it_is_over() {
     model(3, || {
         let world = World::new();
-        let latch = world.latches.acquire(vec![span("a", "z")], &|| Ok(()), || world.pass_barrier());
+        let latch = world.latches.acquire(Reach::of(vec![span("a", "z")]), &|| Ok(()), || world.pass_barrier());
         let writer = spawn(&world, |world| drop(world.write().expect_err("the latch outlives the database")));
         world.closed.store(true, Ordering::Release);
         world.latches.wake();

@@ -28,7 +28,7 @@ fn go_on() -> Result<()> {
 }
 
 fn acquire(latches: &RangeLatches, spans: Vec<LatchSpan>) -> LatchGuard<'_> {
-    latches.acquire(spans, &go_on, || ()).expect("nothing ends the wait")
+    latches.acquire(Reach::of(spans), &go_on, || ()).expect("nothing ends the wait")
 }
 
 /// Waits until so many entries are in the queue, granted or not.
@@ -64,7 +64,7 @@ fn without_a_latch_everyone_passes_and_with_one_nobody_does_unseen() {
 #[test]
 fn a_gate_holds_everything_back_and_waits_for_every_latch() {
     let latches = RangeLatches::new();
-    let gate = latches.acquire_all(&go_on, || ()).expect("nothing is in its way");
+    let gate = latches.acquire(Reach::Everything, &go_on, || ()).expect("nothing is in its way");
     assert!(!latches.lets_pass(&Clearance::default()));
     let elsewhere = KeyRange { family: FamilyId(7), ..keys("z", "z") };
     assert!(latches.look(&[elsewhere]).is_none(), "of whatever family");
@@ -72,7 +72,7 @@ fn a_gate_holds_everything_back_and_waits_for_every_latch() {
     drop(gate);
     let latch = acquire(&latches, vec![span("c", "f")]);
     std::thread::scope(|scope| {
-        let gate = scope.spawn(|| latches.acquire_all(&go_on, || ()));
+        let gate = scope.spawn(|| latches.acquire(Reach::Everything, &go_on, || ()));
         until_queued(&latches, 2);
         assert!(latches.look(&[elsewhere]).is_some(), "it is not closed yet");
         drop(latch);
@@ -105,7 +105,7 @@ fn the_barrier_is_passed_when_the_latch_is_seen_already() {
     let latches = RangeLatches::new();
     let mut passes_at_barrier = true;
     let barrier = || passes_at_barrier = latches.lets_pass(&Clearance::default());
-    drop(latches.acquire(vec![span("a", "b")], &go_on, barrier).expect("nothing in the way"));
+    drop(latches.acquire(Reach::of(vec![span("a", "b")]), &go_on, barrier).expect("nothing in the way"));
     assert!(!passes_at_barrier);
 }
 
@@ -236,7 +236,7 @@ fn a_wait_that_ends_in_an_error_leaves_nothing_behind() {
     let go_on = || if is_closed.load(Ordering::Acquire) { Err(Error::closed("it was closed")) } else { Ok(()) };
     let latch = acquire(&latches, vec![span("a", "k")]);
     std::thread::scope(|scope| {
-        let ingest = scope.spawn(|| latches.acquire(vec![span("k", "z")], &go_on, || ()).err());
+        let ingest = scope.spawn(|| latches.acquire(Reach::of(vec![span("k", "z")]), &go_on, || ()).err());
         until_queued(&latches, 2);
         let write = scope.spawn(|| latches.wait(&[keys("b", "b")], &go_on).err());
         until_queued(&latches, 3);
@@ -259,7 +259,7 @@ fn who_gives_up_lets_those_behind_go_on() {
     let may_wait = || if is_cancelled.load(Ordering::Acquire) { Err(Error::closed("cancelled")) } else { Ok(()) };
     let held = acquire(&latches, vec![span("a", "c")]);
     std::thread::scope(|scope| {
-        let cancelled = scope.spawn(|| latches.acquire(vec![span("c", "m")], &may_wait, || ()).err());
+        let cancelled = scope.spawn(|| latches.acquire(Reach::of(vec![span("c", "m")]), &may_wait, || ()).err());
         until_queued(&latches, 2);
         let behind = scope.spawn(|| drop(acquire(&latches, vec![span("m", "z")])));
         until_queued(&latches, 3);
@@ -321,7 +321,8 @@ impl World {
 
     fn ingest(&self, ranges: [(usize, usize); 2]) {
         let spans = ranges.map(|(first, last)| span_in(0, &BYTEWISE, &[first as u8], &[last as u8], false));
-        let latch = self.latches.acquire(spans.to_vec(), &go_on, || drop(self.commit.lock())).expect("no end");
+        let latch =
+            self.latches.acquire(Reach::of(spans.to_vec()), &go_on, || drop(self.commit.lock())).expect("no end");
         let held: std::collections::BTreeSet<usize> = ranges.iter().flat_map(|&(first, last)| first..=last).collect();
         let writes = || held.iter().map(|&key| self.writes[key].load(Ordering::Relaxed)).collect::<Vec<_>>();
         let before = writes();
@@ -378,16 +379,16 @@ fn a_latch_that_is_tried_for_waits_for_nobody_and_leaves_nothing_behind() {
     let held = acquire(&latches, vec![span("c", "f")]);
     let barriers = std::cell::Cell::new(0);
     let barrier = || barriers.set(barriers.get() + 1);
-    assert!(latches.try_acquire(vec![span("f", "h")], barrier).is_none());
-    assert!(latches.try_acquire_all(barrier).is_none());
+    assert!(latches.try_acquire(Reach::of(vec![span("f", "h")]), barrier).is_none());
+    assert!(latches.try_acquire(Reach::Everything, barrier).is_none());
     assert_eq!((latches.lock().entries.len(), barriers.get()), (1, 0));
-    let aside = latches.try_acquire(vec![span("g", "h")], barrier).expect("nothing of it is latched");
+    let aside = latches.try_acquire(Reach::of(vec![span("g", "h")]), barrier).expect("nothing of it is latched");
     assert!(latches.look(&[keys("h", "h")]).is_none());
     drop((held, aside));
     let pass = latches.wait(&[keys("a", "a")], &go_on).expect("nothing ends the wait");
-    assert!(latches.try_acquire_all(barrier).is_none(), "somebody was let pass");
+    assert!(latches.try_acquire(Reach::Everything, barrier).is_none(), "somebody was let pass");
     drop(pass);
-    let gate = latches.try_acquire_all(barrier).expect("nothing is latched");
+    let gate = latches.try_acquire(Reach::Everything, barrier).expect("nothing is latched");
     assert!(latches.look(&[keys("z", "z")]).is_none());
     drop(gate);
     assert!(latches.lets_pass(&Clearance::default()) && barriers.get() == 2);

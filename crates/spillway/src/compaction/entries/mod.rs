@@ -22,12 +22,14 @@ use base::key::{SEEK_KIND, append};
 use base::limits;
 use base::note;
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
-use base::{Cursor, Error, InternalOrder, ParsedKey, Result, SeqNo, ValueKind};
+use base::{Cursor, InternalOrder, ParsedKey, Result, SeqNo, ValueKind};
 
 pub use self::beneath::Beneath;
 use self::beneath::Held;
 use self::stripes::Stripes;
 use self::tombstones::InputTombstones;
+use crate::compaction::output::FamilyRules;
+use crate::read::iterator::bad_entry;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 
@@ -53,6 +55,23 @@ pub struct EntryRules {
     pub range: UserBounds,
     /// The sinking table: to lie beneath the output, though newer than the inputs. It may share no key with the output.
     pub beneath: Option<Beneath>,
+}
+
+impl EntryRules {
+    /// For a table of level 0: older entries may lie below it.
+    pub fn in_level0(family: &FamilyRules, snapshots: CapturedSnapshots) -> Self {
+        EntryRules {
+            order: family.order.clone(),
+            snapshots,
+            merge_operator: family.options.merge_operator.clone(),
+            filter: None,
+            level: 0,
+            bottommost: false,
+            key_not_below: None,
+            range: UserBounds::default(),
+            beneath: None,
+        }
+    }
 }
 
 /// Input entries left out of the output, by cause.
@@ -415,11 +434,6 @@ impl<C: Cursor> EntryStream<C> {
         self.shown = Shown::Made;
         Step::Show
     }
-}
-
-#[cold]
-fn bad_entry(internal_key: &[u8]) -> Error {
-    Error::corruption(format!("not a point entry's key: {internal_key:02x?}"))
 }
 
 #[cfg(test)]

@@ -34,6 +34,13 @@ pub enum RangePick {
     Step { pick: Box<Pick>, resume_at: Option<Vec<u8>> },
 }
 
+impl RangePick {
+    /// A step, unless running compactions are in the way of it.
+    fn of(pick: Option<Pick>, resume_at: Option<Vec<u8>>) -> RangePick {
+        pick.map_or(RangePick::Busy, |pick| RangePick::Step { pick: Box::new(pick), resume_at })
+    }
+}
+
 impl Picker<'_> {
     pub fn range(&self, request: &RangeRequest<'_>) -> RangePick {
         if let Some(before) = request.in_place_before {
@@ -48,15 +55,9 @@ impl Picker<'_> {
             return RangePick::Nothing;
         }
         let step = self.bounded(files, run.clone(), |_| true);
-        match self.down(request.level, step.clone(), Reason::Manual, request.may_move) {
-            None => RangePick::Busy,
-            Some(pick) => {
-                // The pick may take further files along. Resuming here still finds the first file behind them.
-                let rest = files.get(step.end..run.end).unwrap_or(&[]);
-                let resume_at = rest.first().map(|file| file.smallest_user_key().to_vec());
-                RangePick::Step { pick: Box::new(pick), resume_at }
-            }
-        }
+        let rest = files.get(step.end..run.end).unwrap_or(&[]);
+        let resume_at = rest.first().map(|file| file.smallest_user_key().to_vec());
+        RangePick::of(self.down(request.level, step, Reason::Manual, request.may_move), resume_at)
     }
 
     fn range_of_level0(&self, request: &RangeRequest<'_>) -> RangePick {
@@ -64,10 +65,7 @@ impl Picker<'_> {
         if files.is_empty() || self.targets.base_level == 0 {
             return RangePick::Nothing;
         }
-        match self.down_from_level0(files, Reason::Manual, request.may_move) {
-            None => RangePick::Busy,
-            Some(pick) => RangePick::Step { pick: Box::new(pick), resume_at: None },
-        }
+        RangePick::of(self.down_from_level0(files, Reason::Manual, request.may_move), None)
     }
 
     fn range_in_place(&self, request: &RangeRequest<'_>, before: FileNumber) -> RangePick {
@@ -82,10 +80,7 @@ impl Picker<'_> {
         if run.is_empty() {
             return RangePick::Nothing;
         }
-        match self.in_place(request.level, self.bounded(files, run, wanted), Reason::Manual) {
-            None => RangePick::Busy,
-            Some(pick) => RangePick::Step { pick: Box::new(pick), resume_at: None },
-        }
+        RangePick::of(self.in_place(request.level, self.bounded(files, run, wanted), Reason::Manual), None)
     }
 
     /// Merges level 0's files in the range, with the files they overlap, in place if any is wanted. Used if level 0 is
@@ -99,10 +94,7 @@ impl Picker<'_> {
             return RangePick::Busy;
         }
         let inputs = vec![LevelInputs { level: 0, files }];
-        match self.complete(Chosen { reason: Reason::Manual, inputs, output_level: 0, may_move: false }) {
-            None => RangePick::Busy,
-            Some(pick) => RangePick::Step { pick: Box::new(pick), resume_at: None },
-        }
+        RangePick::of(self.complete(Chosen { reason: Reason::Manual, inputs, output_level: 0, may_move: false }), None)
     }
 
     /// The run's leading wanted files, at least one, within the size limit of a compaction.

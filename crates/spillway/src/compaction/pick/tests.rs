@@ -47,7 +47,11 @@ struct World {
 
 impl World {
     fn version(&self) -> Version {
-        let store = TableStore::new(Box::new(NoTables), OpenSlots::new(-1), PurgeQueue::new());
+        let store = TableStore::new(
+            Box::new(NoTables),
+            OpenSlots::new(-1),
+            crate::version::log_life::LogLives::new(vfs::MemoryVfs::new(1), "/logs".into(), PurgeQueue::new()),
+        );
         let empty = Version::empty(InternalOrder::default(), self.options.num_levels);
         let mut builder = VersionBuilder::new(&empty, &store);
         builder.apply(&self.edit).unwrap();

@@ -37,7 +37,11 @@ impl TableOpener for NoTables {
 }
 
 fn store() -> Arc<TableStore> {
-    TableStore::new(Box::new(NoTables), OpenSlots::new(-1), PurgeQueue::new())
+    TableStore::new(
+        Box::new(NoTables),
+        OpenSlots::new(-1),
+        crate::version::log_life::LogLives::new(vfs::MemoryVfs::new(1), "/logs".into(), PurgeQueue::new()),
+    )
 }
 
 /// User keys; with an end, a range tombstone.

@@ -10,7 +10,7 @@ use vfs::{IfExists, IoClass, Vfs};
 use super::meta_file::MetaEntry;
 use super::store::{Backup, Store, check_bytes};
 use super::{BackupId, BackupOptions};
-use crate::background::staging::read_blocks;
+use crate::background::staging::scan;
 use crate::background::{Env, Helpers, run_parts};
 use crate::core::tables::verify_alone;
 use crate::version::file_name::FileType;
@@ -34,7 +34,7 @@ pub(super) struct Target<'a> {
 /// # Errors
 /// `Corruption`: the file is shorter than `end`.
 pub(super) fn read(vfs: &dyn Vfs, path: &Path, end: Option<u64>) -> Result<Contents> {
-    scan(vfs, path, end, &mut |_| Ok(()))
+    checked_scan(vfs, path, end, &mut |_| Ok(()))
 }
 
 /// Copies the first `end` bytes of a file; the whole file if `end` is `None`. An existing target is replaced.
@@ -43,27 +43,24 @@ pub(super) fn read(vfs: &dyn Vfs, path: &Path, end: Option<u64>) -> Result<Conte
 /// As [`read`], and those of the target's file system. A partial copy is not removed.
 pub(super) fn copy(vfs: &dyn Vfs, from: &Path, end: Option<u64>, to: &Target<'_>) -> Result<Contents> {
     let mut copy = to.vfs.create(to.path, IfExists::Truncate)?;
-    let contents = scan(vfs, from, end, &mut |block| copy.append(block, IoClass::Other))?;
+    let contents = checked_scan(vfs, from, end, &mut |block| copy.append(block, IoClass::Other))?;
     if to.syncs {
         copy.sync(IoClass::Other)?;
     }
     Ok(contents)
 }
 
-fn scan(vfs: &dyn Vfs, path: &Path, end: Option<u64>, visit: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Contents> {
-    let source = vfs.open(path)?;
-    let wanted = end.map_or_else(|| source.len(), Ok)?;
+fn checked_scan(
+    vfs: &dyn Vfs,
+    path: &Path,
+    end: Option<u64>,
+    visit: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<Contents> {
     let mut crc32c = 0;
-    let bytes = read_blocks(&*source, wanted, IoClass::Other, &mut |_, block| {
+    let bytes = scan(vfs, path, end, &mut |block| {
         crc32c = crc32c_append(crc32c, block);
         visit(block)
     })?;
-    // Closing a log truncates it, possibly during this scan.
-    let is_whole = bytes == wanted || (end.is_none() && bytes == source.len()?);
-    if !is_whole {
-        let what = format!("the file ends after {bytes} bytes of the {wanted} that it should have");
-        return Err(Error::corruption(what).at_path(path).at_offset(bytes));
-    }
     Ok(Contents { bytes, crc32c })
 }
 

@@ -10,7 +10,7 @@ use vfs::Vfs;
 
 use super::restore::Places;
 use super::store::{Backup, Store};
-use crate::open::log_owner;
+use crate::open::directory_owner;
 use crate::open::replay::{ingests, own_logs, row};
 use crate::queue::ingest_record::{IngestRecord, IngestTable};
 use crate::version::file_name::{self, FileType};
@@ -37,7 +37,7 @@ impl Kept {
             return Ok(Kept { tables: BTreeSet::new() });
         }
         let recovered = recover::recover(vfs, &store.private_dir(backup.id))?;
-        let existing = log_owner(vfs, &places.db, recover::recover(vfs, &places.db).ok().as_ref());
+        let existing = directory_owner(vfs, &places.db);
         let mut reader = Reader { vfs, places, recovered, existing, tables: BTreeSet::new() };
         let read = reader.read_logs().and_then(|()| check_numbers_differ(&reader.tables, places, backup));
         read.map_err(|error| refusal(backup, error))?;
@@ -159,7 +159,7 @@ impl Reader<'_> {
 
     fn see_ingest(&mut self, record: &IngestRecord) -> Result<()> {
         for share in &record.families {
-            let family = self.recovered.families.iter().find(|family| family.id == share.family);
+            let family = self.recovered.family(share.family);
             if family.is_none_or(|family| family.has_linked(record.first, record.last())) {
                 continue;
             }

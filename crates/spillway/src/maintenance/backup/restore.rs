@@ -13,7 +13,7 @@ use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
 use crate::api::db::lock_path;
 use crate::open::replay::row;
-use crate::open::{create_durable_dir, log_owner, remove_files, remove_load_dir};
+use crate::open::{create_durable_dir, directory_owner, log_owner, remove_files, remove_load_dir};
 use crate::version::current::{install_current, read_current};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover;
@@ -93,11 +93,7 @@ fn manifest_of(store: &Store, backup: &Backup) -> Result<FileNumber> {
 /// `InvalidArgument`: such logs exist, and their database lies elsewhere.
 fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) -> Result<()> {
     let vfs = &*store.vfs;
-    let own = log_owner(
-        vfs,
-        &store.private_dir(backup.id),
-        recover::recover(vfs, &store.private_dir(backup.id)).ok().as_ref(),
-    );
+    let own = directory_owner(vfs, &store.private_dir(backup.id));
     if places.logs == places.db || !own.is_known() || !vfs.exists(&places.logs)? {
         return Ok(());
     }
@@ -124,8 +120,7 @@ fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTr
     if places.logs == places.db {
         return Ok(BTreeSet::new());
     }
-    let owner = |dir: &Path| log_owner(vfs, dir, recover::recover(vfs, dir).ok().as_ref());
-    let mut owners = vec![owner(&places.db), owner(&store.private_dir(backup.id))];
+    let mut owners = vec![directory_owner(vfs, &places.db), directory_owner(vfs, &store.private_dir(backup.id))];
     owners.retain(|owner| owner.is_known());
     let mut others = BTreeSet::from_iter(vfs.read_dir(&places.logs)?);
     others.retain(|name| {

@@ -36,7 +36,7 @@ impl Check<'_> {
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
         let row = row::find(&*vfs, &dir, self.database(), self.recovered.log_row, head)?;
         row.missing.iter().for_each(|log| self.report.problem(log.error(&dir)));
-        let mut rocksdbs = row::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
+        let mut rocksdbs = file_name::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
         rocksdbs.retain(|number| *number >= needed);
         let mut found = FoundLogs { own: row.logs, rocksdbs, bytes: 0 };
         let own = found.own.iter().map(|log| (FileType::Log, log.number));

@@ -191,8 +191,7 @@ struct Check<'a> {
 impl Check<'_> {
     fn run(&mut self) -> Result<()> {
         let logs = self.find_logs()?;
-        let tables = self.recovered.families.iter().flat_map(|family| &family.tables);
-        self.bytes_total = tables.map(|(_, meta)| meta.file_bytes).sum::<u64>() + logs.bytes;
+        self.bytes_total = self.recovered.tables().map(|meta| meta.file_bytes).sum::<u64>() + logs.bytes;
         self.report.last_seq = self.recovered.last_seq;
         for family in &self.recovered.families {
             self.check_family(family);
@@ -216,8 +215,7 @@ impl Check<'_> {
     }
 
     fn find_superfluous(&mut self, logs: &logs::FoundLogs, queued: &[tables::QueuedTable<'_>]) -> Result<()> {
-        let tables = self.recovered.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta);
-        let tables = tables.chain(queued.iter().map(|queued| &queued.meta));
+        let tables = self.recovered.tables().chain(queued.iter().map(|queued| &queued.meta));
         let tables: BTreeSet<FileNumber> = tables.map(FileMeta::physical_number).collect();
         for name in self.options.vfs.read_dir(self.dir)? {
             let Some((kind, number)) = file_name::parse(&name) else { continue };

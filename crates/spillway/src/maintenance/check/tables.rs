@@ -29,10 +29,9 @@ impl<'a> Check<'a> {
         for record in &self.queued {
             let shape = record.shape();
             for share in &record.families {
-                let family = recovered.families.iter().find(|family| family.id == share.family);
-                let Some(family) = family.filter(|family| !family.has_linked(record.first, record.last())) else {
-                    continue;
-                };
+                let family = recovered.family(share.family);
+                let is_linked = |family: &RecoveredFamily| family.has_linked(record.first, record.last());
+                let Some(family) = family.filter(|family| !is_linked(family)) else { continue };
                 for (i, layer) in share.layers.iter().enumerate() {
                     let number = shape.number_of_layer(record.first, i);
                     let metas = layer.iter().map(|table| numbered(table.meta.clone(), number));

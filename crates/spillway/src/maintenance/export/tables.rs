@@ -4,14 +4,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::tombstone::RangeTombstone;
-use base::{Cursor, Error, Result};
-use table::{BlockBasedTableBuilder, TableBuilder, TableBuilderConfig, TableFormat, TableReadOptions, TableSummary};
+use base::{Error, Result};
+use table::{BlockBasedTableBuilder, TableBuilderConfig, TableFormat, TableSummary};
 use vfs::{IfExists, IoClass};
 
 use crate::background::staging::Staging;
 use crate::compaction::output::FamilyRules;
 use crate::core::context::Context;
+use crate::maintenance::copied_table::copy_table;
 use crate::maintenance::export::ExportOptions;
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::{FileMeta, TableFile};
@@ -63,38 +63,14 @@ impl TableExport<'_> {
             let what = "nothing is left of the table between the bounds that the MANIFEST gives";
             return Err(Error::corruption(what).at_path(self.context.table_path(table.meta.physical_number())));
         }
-        // These fields describe the old file.
-        Ok(FileMeta {
-            file_bytes: summary.file_bytes,
-            backing: None,
-            file_checksum: Vec::new(),
-            file_checksum_func: String::new(),
-            unique_id: None,
-            value_logs: Vec::new(),
-            ..table.meta.clone()
-        })
+        Ok(table.meta.copied_to(table.number(), summary.file_bytes))
     }
 
     fn write(&self, level: usize, table: &Arc<TableFile>, path: PathBuf) -> Result<TableSummary> {
         let from = table.open()?;
         let file = self.context.vfs.create(&path, IfExists::Fail)?;
-        let mut builder = Box::new(BlockBasedTableBuilder::new(file, self.config(level, &table.meta, path))?);
-        let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
-        let mut cursor = from.clone().cursor(&options);
-        let mut valid = cursor.seek_to_first();
-        while valid {
-            builder.add(cursor.key(), cursor.value())?;
-            valid = cursor.next();
-        }
-        cursor.status()?;
-        for fragment in from.tombstones().iter().flat_map(|all| table.meta.tombstones_inside(all).fragments().to_vec())
-        {
-            for seq in fragment.seqs {
-                let (start, end) = (fragment.start.clone(), fragment.end.clone());
-                builder.add_tombstone(&RangeTombstone { start, end, seq })?;
-            }
-        }
-        builder.finish()
+        let builder = BlockBasedTableBuilder::new(file, self.config(level, &table.meta, path))?;
+        copy_table(&from, &table.meta, builder, None)
     }
 
     fn config(&self, level: usize, meta: &FileMeta, path: PathBuf) -> TableBuilderConfig {

@@ -3,19 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use base::FamilyId;
 use base::options::{DbOptions, FamilyOptions, OptionsFile};
-use base::{FamilyId, FileNumber};
-use vfs::{IoClass, Vfs};
+use vfs::Vfs;
 
 use super::tables::WholeTable;
 use super::unnamed;
 use crate::api::db::DEFAULT_FAMILY;
-use crate::open::replay::row::numbers_in;
-use crate::version::file_name::{self, FileType};
+use crate::open::options_file;
 use crate::version::replay::RecoveredFamily;
-
-/// Largest OPTIONS file read.
-const OPTIONS_BYTES_MAX: u64 = 16 << 20;
 
 /// Families by id, from the MANIFEST and other files.
 pub(super) struct Families {
@@ -91,22 +87,13 @@ impl Families {
 }
 
 fn empty(id: FamilyId) -> RecoveredFamily {
-    RecoveredFamily {
-        id,
-        name: String::new(),
-        comparator: String::new(),
-        log_number: FileNumber(0),
-        flushed_through: None,
-        linked_ingests: Vec::new(),
-        tables: Vec::new(),
-    }
+    RecoveredFamily { id, ..RecoveredFamily::default() }
 }
 
 /// The families named by the newest OPTIONS file.
 fn stored_names(vfs: &dyn Vfs, dir: &Path) -> Option<Vec<String>> {
-    let newest = numbers_in(vfs, dir, FileType::Options).ok()?.last().copied()?;
-    let path = dir.join(file_name::format(FileType::Options, newest));
-    let text = String::from_utf8(vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other).ok()?).ok()?;
+    let (_, text) = options_file::newest(vfs, dir).ok()??;
+    let text = String::from_utf8(text).ok()?;
     let (file, _) = OptionsFile::read(&text, DbOptions::default(), &|_| FamilyOptions::default(), true).ok()?;
     Some(file.families.into_iter().map(|(name, _)| name).collect())
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use base::{FileNumber, Result};
 use vfs::{IfExists, IoClass, Vfs};
 
+use crate::background::staging::scan;
 use crate::open::create_durable_dir;
 use crate::version::file_name;
 
@@ -28,15 +29,18 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn find(&self, name: &str) -> Result<Option<PathBuf>> {
-        let mut found = None;
+        let copies = self.copies(name)?;
+        Ok(copies.checked_sub(1).map(|last| self.dir.join(numbered(name, last))))
+    }
+
+    /// Number of copies under one name.
+    fn copies(&self, name: &str) -> Result<u32> {
         for copy in 0..COPIES_MAX {
-            let path = self.dir.join(numbered(name, copy));
-            if !self.vfs.exists(&path)? {
-                break;
+            if !self.vfs.exists(&self.dir.join(numbered(name, copy)))? {
+                return Ok(copy);
             }
-            found = Some(path);
         }
-        Ok(found)
+        Ok(COPIES_MAX)
     }
 
     /// Moves a file here. Returns its new path.
@@ -78,9 +82,7 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn write(&self, name: &str, text: &[u8]) -> Result<()> {
-        let mut file = self.vfs.create(&self.free_path(Path::new(name))?, IfExists::Truncate)?;
-        file.append(text, IoClass::Other)?;
-        file.sync(IoClass::Other)
+        vfs::write_all(self.vfs, &self.free_path(Path::new(name))?, IfExists::Truncate, text, IoClass::Other)
     }
 
     /// Makes all changes here durable.
@@ -99,9 +101,7 @@ impl<'a> Lost<'a> {
         if !self.vfs.exists(&self.dir)? {
             return Ok(FileNumber(0));
         }
-        let names = self.vfs.read_dir(&self.dir)?;
-        let numbers = names.iter().filter_map(|name| file_name::parse(name)).map(|(_, number)| number.0 + 1);
-        Ok(FileNumber(numbers.max().unwrap_or(0)))
+        file_name::next_number(self.vfs, &self.dir)
     }
 
     fn free_path(&self, from: &Path) -> Result<PathBuf> {
@@ -109,13 +109,7 @@ impl<'a> Lost<'a> {
             create_durable_dir(self.vfs, &self.dir)?;
         }
         let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        for copy in 0..COPIES_MAX {
-            let path = self.dir.join(numbered(name, copy));
-            if !self.vfs.exists(&path)? {
-                return Ok(path);
-            }
-        }
-        Ok(self.dir.join(numbered(name, COPIES_MAX)))
+        Ok(self.dir.join(numbered(name, self.copies(name)?)))
     }
 }
 
@@ -124,10 +118,7 @@ fn numbered(name: &str, copy: u32) -> String {
 }
 
 fn copy(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
-    let source = vfs.open(from)?;
     let mut copy = vfs.create(to, IfExists::Truncate)?;
-    crate::background::staging::read_blocks(&*source, u64::MAX, IoClass::Other, &mut |_, block| {
-        copy.append(block, IoClass::Other)
-    })?;
+    scan(vfs, from, None, &mut |block| copy.append(block, IoClass::Other))?;
     copy.sync(IoClass::Other)
 }

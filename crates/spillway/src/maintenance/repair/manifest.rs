@@ -7,10 +7,10 @@ use base::{ErrorKind, FamilyId, FileNumber, Result};
 use log::framed::FramedReader;
 use vfs::{IoClass, Vfs};
 
-use crate::open::replay::row::numbers_in;
 use crate::version::current::read_current;
 use crate::version::edit_codec;
 use crate::version::file_name::FileType;
+use crate::version::file_name::numbers_in;
 use crate::version::manifest::manifest_path;
 use crate::version::recover::{Recovered, recover};
 use crate::version::replay::Replay;

@@ -5,20 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::key::{self, ParsedKey};
-use base::tombstone::RangeTombstone;
 use base::value_source::{ValueRef, ValueSource};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Pinned, Result, SeqNo, UserOrder, ValueKind};
 use parking_lot::Mutex;
 use table::{
-    BlockBasedTableBuilder, DamageSink, ExternalFile, PassedOver, Properties, Table, TableBuilder, TableBuilderConfig,
-    TableContext, TableOrigin, TableReadOptions, TableSummary, open_any,
+    BlockBasedTableBuilder, ExternalFile, PassedOver, Properties, Table, TableBuilderConfig, TableContext, TableOrigin,
+    TableReadOptions,
 };
 use vfs::{IfExists, IoClass, Vfs};
 
+use crate::core::tables::{counted, open_in_any};
+use crate::maintenance::copied_table::copy_table;
 use crate::read::damage::SkippedDamage;
-
-use crate::core::tables::counted;
 use crate::version::log_life::{LogsOnDemand, ValueLog};
+use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
 
 /// Location of tables, and the context to read them.
@@ -101,27 +101,19 @@ impl TableSource<'_> {
         let Ok((table, order)) = opened else { return Ok(None) };
         let skipped = SkippedDamage::new();
         let target = path_of(self.dir, to);
-        let summary = copy_readable(&table, meta, self.builder_like(&*table, &order, &target)?, &skipped)?;
+        let builder = self.builder_like(&*table, &order, &target)?;
+        let summary = copy_table(&table, meta, builder, Some(&skipped))?;
         if summary.properties.entries == 0 {
             self.vfs.remove_file(&target)?;
             return Ok(None);
         }
-        let meta = FileMeta {
-            number: to,
-            file_bytes: summary.file_bytes,
-            backing: None,
-            file_checksum: Vec::new(),
-            file_checksum_func: String::new(),
-            unique_id: None,
-            value_logs: Vec::new(),
-            ..meta.clone()
-        };
+        let meta = meta.copied_to(to, summary.file_bytes);
         let table = WholeTable { meta, order, properties: summary.properties, largest_flushed: SeqNo::ZERO };
         Ok(Some(Salvaged { table, skipped: skipped.list() }))
     }
 
     /// A builder of a copy of `table` at `path`.
-    fn builder_like(&self, table: &dyn Table, order: &InternalOrder, path: &Path) -> Result<Box<dyn TableBuilder>> {
+    fn builder_like(&self, table: &dyn Table, order: &InternalOrder, path: &Path) -> Result<BlockBasedTableBuilder> {
         let properties = table.properties();
         let origin = TableOrigin {
             family: properties.family_id.map(FamilyId),
@@ -136,7 +128,7 @@ impl TableSource<'_> {
             ..TableBuilderConfig::new(path.to_owned())
         };
         let file = self.vfs.create(path, IfExists::Truncate)?;
-        Ok(Box::new(BlockBasedTableBuilder::new(file, config)?))
+        BlockBasedTableBuilder::new(file, config)
     }
 
     /// Reopens a table for iteration.
@@ -156,22 +148,14 @@ impl TableSource<'_> {
         largest_seq: Option<SeqNo>,
         values: &Arc<SeenValues>,
     ) -> Result<(Arc<dyn Table>, InternalOrder)> {
-        let mut refused = Error::unsupported("no order of keys is known");
-        for order in &self.orders {
-            let order = InternalOrder::new(order.clone());
-            let context = TableContext {
-                order: order.clone(),
-                largest_seq,
-                values: Some(values.clone()),
-                ..TableContext::default()
-            };
-            match open_any(&**self.vfs, self.vfs.open(path)?, path, bytes, &context) {
-                Err(error) if error.kind() == ErrorKind::InvalidArgument => refused = error, // another key order
-                opened => return Ok((opened?.into_table(), order)),
+        let context = TableContext { largest_seq, values: Some(values.clone()), ..TableContext::default() };
+        match open_in_any(&**self.vfs, path, bytes, &context, &self.orders) {
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => {
+                let what = format!("{}: open it with that comparator among the options", error.message());
+                Err(Error::unsupported(what).at_path(path))
             }
+            opened => opened.map(|(any, order)| (any.into_table(), order)),
         }
-        let what = format!("{}: open it with that comparator among the options", refused.message());
-        Err(Error::unsupported(what).at_path(path))
     }
 
     fn values(&self) -> Arc<SeenValues> {
@@ -189,7 +173,7 @@ impl TableSource<'_> {
             let entry =
                 ParsedKey::parse(cursor.key()).ok_or_else(|| Error::corruption("an entry of an unknown kind"))?;
             self.note(&mut seen, entry.seq, number.is_some());
-            seen.hold(order, cursor.key(), cursor.key());
+            widen(&mut seen.bounds, cursor.key(), cursor.key(), |a, b| order.compare(a, b));
             valid = cursor.next();
         }
         cursor.status()?;
@@ -197,7 +181,8 @@ impl TableSource<'_> {
             fragment.seqs.iter().for_each(|seq| self.note(&mut seen, *seq, number.is_some()));
             let newest = fragment.seqs.first().copied().unwrap_or_default();
             let start = key::encode(&fragment.start, newest, ValueKind::RangeDeletion);
-            seen.hold(order, &start, &key::encode(&fragment.end, SeqNo::MAX, ValueKind::RangeDeletion));
+            let end = key::encode(&fragment.end, SeqNo::MAX, ValueKind::RangeDeletion);
+            widen(&mut seen.bounds, &start, &end, |a, b| order.compare(a, b));
         }
         seen.smallest_seq = seen.smallest_seq.min(seen.largest_seq);
         Ok(seen)
@@ -219,21 +204,6 @@ struct Seen {
     smallest_seq: SeqNo,
     largest_seq: SeqNo,
     largest_flushed: SeqNo,
-}
-
-impl Seen {
-    fn hold(&mut self, order: &InternalOrder, first: &[u8], last: &[u8]) {
-        let Some((smallest, largest)) = &mut self.bounds else {
-            self.bounds = Some((first.to_vec(), last.to_vec()));
-            return;
-        };
-        if order.compare(first, smallest).is_lt() {
-            *smallest = first.to_vec();
-        }
-        if order.compare(last, largest).is_gt() {
-            last.clone_into(largest);
-        }
-    }
 }
 
 /// Whether a table was made to be ingested, and its sequence number was only in the MANIFEST.
@@ -260,40 +230,6 @@ impl ValueSource for SeenValues {
         self.bytes.lock().entry(value.log).or_default().insert(value.offset, u64::from(value.len));
         self.logs.resolve(value)
     }
-}
-
-/// Copies the readable entries and tombstones of a damaged table. `skipped` notes the damage.
-fn copy_readable(
-    from: &Arc<dyn Table>,
-    meta: &FileMeta,
-    mut builder: Box<dyn TableBuilder>,
-    skipped: &Arc<SkippedDamage>,
-) -> Result<TableSummary> {
-    let options = TableReadOptions {
-        fill_cache: false,
-        class: IoClass::Other,
-        skip_damaged: Some(skipped.clone()),
-        ..TableReadOptions::default()
-    };
-    let mut cursor = from.clone().cursor(&options);
-    let mut valid = cursor.seek_to_first();
-    let mut last = None;
-    while valid {
-        builder.add(cursor.key(), cursor.value())?;
-        last = Some(key::user_key(cursor.key()).to_vec());
-        valid = cursor.next();
-    }
-    if let Err(error) = cursor.status() {
-        let through = Some(meta.largest_user_key().to_vec());
-        skipped.passed_over(PassedOver { error, from: last, through });
-    }
-    for fragment in from.tombstones().iter().flat_map(|all| meta.tombstones_inside(all).fragments().to_vec()) {
-        for seq in fragment.seqs {
-            let (start, end) = (fragment.start.clone(), fragment.end.clone());
-            builder.add_tombstone(&RangeTombstone { start, end, seq })?;
-        }
-    }
-    builder.finish()
 }
 
 /// The path of a table.

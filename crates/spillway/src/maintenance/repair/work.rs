@@ -16,10 +16,11 @@ use super::order::{self, Unplaced};
 use super::report::{LostTable, RepairReport, RepairedFamily};
 use super::tables::{TableSource, WholeTable, lacks_number, path_of};
 use crate::api::db::{OpenOptions, OtherFamilies};
-use crate::open::replay::row::numbers_in;
+use crate::version::file_name::numbers_in;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
+use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
 
 /// The name of the repair's report in `lost/`.
@@ -134,9 +135,7 @@ impl<'a> Work<'a> {
         let mut next = self.old.recovered.as_ref().map_or(FileNumber(1), |old| old.next_file);
         for dir in [self.dir, self.log_dir] {
             if self.vfs.exists(dir)? {
-                let names = self.vfs.read_dir(dir)?;
-                let numbers = names.iter().filter_map(|name| file_name::parse(name)).map(|(_, number)| number.0 + 1);
-                next = next.max(FileNumber(numbers.max().unwrap_or(0)));
+                next = next.max(file_name::next_number(&**self.vfs, dir)?);
             }
         }
         Ok(next.max(Lost::new(&**self.vfs, self.dir).next_file()?))
@@ -146,9 +145,8 @@ impl<'a> Work<'a> {
     /// exist.
     fn check_end(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
         let Some(old) = self.old.recovered.as_ref().filter(|_| self.is_complete) else { return Ok(()) };
-        let named = || old.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta);
-        let newest = named().map(|meta| meta.physical_number().max(meta.number)).max().unwrap_or_default();
-        let lacks = named().any(|meta| !files.contains(&meta.physical_number()));
+        let newest = old.tables().map(|meta| meta.physical_number().max(meta.number)).max().unwrap_or_default();
+        let lacks = old.tables().any(|meta| !files.contains(&meta.physical_number()));
         let queued = self.ingested();
         let has_newer = files.range(newest..).any(|file| *file > newest && !queued.contains_key(file));
         if lacks && has_newer {
@@ -446,15 +444,9 @@ impl<'a> Work<'a> {
         let Some(family) = self.families.known.get_mut(&id) else { return };
         let order =
             self.source.orders.iter().find(|order| order.name() == family.comparator).cloned().unwrap_or_default();
-        let mut keys: Option<(Vec<u8>, Vec<u8>)> = None;
+        let mut keys = None;
         for (_, meta) in &tables {
-            let (first, last) = keys.get_or_insert_with(|| keys_of(meta));
-            if order.compare(meta.smallest_user_key(), first).is_lt() {
-                meta.smallest_user_key().clone_into(first);
-            }
-            if order.compare(meta.largest_user_key(), last).is_gt() {
-                meta.largest_user_key().clone_into(last);
-            }
+            widen(&mut keys, meta.smallest_user_key(), meta.largest_user_key(), |a, b| order.compare(a, b));
         }
         let bytes = tables.iter().map(|(_, meta)| meta.file_bytes).sum();
         self.report.families.push(RepairedFamily { id, name, tables: tables.len(), bytes, keys });

@@ -12,7 +12,7 @@ use crate::commit::flushables::Joins;
 use crate::commit::overlap::Coverage;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::ingest_record::{FamilyIngest, IngestRecord, IngestShape};
-use crate::version::recover::TablePaths;
+use crate::version::recover::{TablePaths, check_table};
 use crate::version::span::Span;
 
 /// An ingest's share in a family that lacks it.
@@ -67,21 +67,11 @@ impl LogReplay<'_> {
 /// # Errors
 /// `Corruption`: a table is missing, or has another size.
 pub(crate) fn check_tables(vfs: &dyn Vfs, paths: &TablePaths, share: &FamilyIngest) -> Result<()> {
+    let missing = "a table that was ingested is missing; restore it, or salvage what else there is \
+                   (wal_recovery_mode kSkipAnyCorruptedRecords)";
     for table in share.layers.iter().flatten() {
         let path = paths.table(table.meta.path_id, table.meta.number).map_err(|e| Error::corruption(e.to_string()))?;
-        let len = match vfs.metadata(&path) {
-            Ok(metadata) => metadata.len,
-            Err(error) if error.is_not_found() => {
-                let what = "a table that was ingested is missing; restore it, or salvage what else there is \
-                            (wal_recovery_mode kSkipAnyCorruptedRecords)";
-                return Err(Error::corruption(what).at_path(path));
-            }
-            Err(error) => return Err(error),
-        };
-        if len != table.meta.file_bytes {
-            let what = format!("the table has {len} bytes, the log says {}", table.meta.file_bytes);
-            return Err(Error::corruption(what).at_path(path));
-        }
+        check_table(vfs, &path, table.meta.file_bytes, "the log", missing)?;
     }
     Ok(())
 }

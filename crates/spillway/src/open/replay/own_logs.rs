@@ -131,7 +131,7 @@ impl LogReplay<'_> {
     /// and a later open without images needs them. Their numbers are at or below `last`.
     fn pass_over_large_batches(&mut self, last: SeqNo) -> Result<()> {
         let dir = self.context.log_dir();
-        let mut files = row::numbers_in(&*self.context.vfs, &dir, FileType::LargeBatch)?;
+        let mut files = file_name::numbers_in(&*self.context.vfs, &dir, FileType::LargeBatch)?;
         let is_noted = |file: &FileNumber| self.logs.iter().any(|log| log.end.log == *file);
         let is_of_another = |file: &FileNumber| {
             row::is_of_another(&*self.context.vfs, &self.path(FileType::LargeBatch, *file), self.database())

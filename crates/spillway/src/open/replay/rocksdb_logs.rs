@@ -10,11 +10,9 @@ use vfs::IoClass;
 
 use super::{LogReplay, check_count, row};
 use crate::commit::batch::BatchReader;
+use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
-
-/// Bytes of an OPTIONS file, at most.
-const OPTIONS_BYTES_MAX: u64 = 4 << 20;
 
 /// How far the logs have been replayed.
 #[derive(Default)]
@@ -48,7 +46,7 @@ impl LogReplay<'_> {
         let needed = self.log_numbers.values().min().copied().unwrap_or_default().max(recovered.min_log_to_keep);
         let here = self.context.log_dir();
         let found: Vec<_> =
-            row::numbers_in(vfs, &here, FileType::RocksLog)?.into_iter().filter(|n| *n >= needed).collect();
+            file_name::numbers_in(vfs, &here, FileType::RocksLog)?.into_iter().filter(|n| *n >= needed).collect();
         if recovered.fenced || !found.is_empty() {
             return Ok(found);
         }
@@ -56,7 +54,7 @@ impl LogReplay<'_> {
             if other == here || !vfs.exists(&other)? {
                 continue;
             }
-            for number in row::numbers_in(vfs, &other, FileType::RocksLog)?.range(needed..) {
+            for number in file_name::numbers_in(vfs, &other, FileType::RocksLog)?.range(needed..) {
                 let path = other.join(file_name::format(FileType::RocksLog, *number));
                 if vfs.metadata(&path)?.len > 0 {
                     return Err(row::elsewhere(&here, &other, *number, "*.log"));
@@ -68,10 +66,8 @@ impl LogReplay<'_> {
 
     /// `wal_dir` in the newest OPTIONS file; `None` if unset or unreadable.
     fn last_rocksdb_log_dir(&self) -> Option<PathBuf> {
-        let (vfs, dir) = (&*self.context.vfs, &self.context.dir);
-        let newest = row::numbers_in(vfs, dir, FileType::Options).ok()?.last().copied()?;
-        let path = dir.join(file_name::format(FileType::Options, newest));
-        let text = String::from_utf8(vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other).ok()?).ok()?;
+        let (_, text) = options_file::newest(&*self.context.vfs, &self.context.dir).ok()??;
+        let text = String::from_utf8(text).ok()?;
         let start = DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
         let read = OptionsFile::read(&text, start, &|_| FamilyOptions::default(), true);
         read.ok().map(|(file, _)| PathBuf::from(file.db.wal_dir)).filter(|dir| !dir.as_os_str().is_empty())

@@ -3,7 +3,7 @@
 //! The MANIFEST names the oldest needed log and the newest log at the time of its note; every log names its
 //! predecessor. So any missing log is noticed, unless it is the last one and began after the note, which lags behind.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -52,7 +52,7 @@ pub(crate) fn find(
     mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
 ) -> Result<FoundRow> {
     let oldest = noted.map_or(FileNumber(0), |row| row.oldest);
-    let mut numbers = numbers_in(vfs, dir, FileType::Log)?;
+    let mut numbers = file_name::numbers_in(vfs, dir, FileType::Log)?;
     numbers.retain(|number| *number >= oldest);
     let mut heads = BTreeMap::new();
     for &number in &numbers {
@@ -85,13 +85,6 @@ pub(crate) fn find(
     let missing =
         missing.map(|(number, named_by)| MissingLog { number, named_by, in_its_place: in_place(number) }).collect();
     Ok(FoundRow { logs, missing, others })
-}
-
-/// The numbers of a directory's files of one type.
-pub(crate) fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<BTreeSet<FileNumber>> {
-    let names = vfs.read_dir(dir)?;
-    let found = names.iter().filter_map(|name| file_name::parse(name));
-    Ok(found.filter(|(kind, _)| *kind == wanted).map(|(_, number)| number).collect())
 }
 
 /// Whether a file is a foreign database's log: not replayed, and not ours to delete.

@@ -1,10 +1,10 @@
 //! Backward walk: the cursor meets the oldest version of a key first, so a key's value is computed before the key is
 //! known to be visible.
 
-use base::key::{SEEK_KIND, append, user_key};
+use base::key::{SEEK_KIND, user_key};
 use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
 
-use super::{DbIterator, Position, bad_entry};
+use super::{DbIterator, Position, bad_entry, set};
 
 /// State of a key after the versions read so far.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,8 +128,7 @@ impl DbIterator {
     #[cold]
     fn resolve_by_seek(&mut self, covered: SeqNo) -> Result<bool> {
         self.count_reseek();
-        self.target.clear();
-        append(&mut self.target, &self.key, self.seq, SEEK_KIND);
+        set(&mut self.target, &self.key, self.seq, SEEK_KIND);
         self.cursor.seek(&self.target);
         let exists = self.resolve_forward(covered)?;
         self.cursor.status()?;
@@ -142,8 +141,7 @@ impl DbIterator {
     fn jump_backward(&mut self) {
         self.count_reseek();
         if let (true, Some(hole)) = (self.cursor.valid(), self.cover.hole()) {
-            self.target.clear();
-            append(&mut self.target, hole.start, SeqNo::MAX, SEEK_KIND);
+            set(&mut self.target, hole.start, SeqNo::MAX, SEEK_KIND);
             self.cursor.skip_from(hole.rank + 1, &self.target);
         }
     }

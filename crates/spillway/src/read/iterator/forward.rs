@@ -1,9 +1,9 @@
 //! Forward walk: from the cursor's position to the next visible entry.
 
-use base::key::{SEEK_KIND, append, user_key};
+use base::key::{SEEK_KIND, user_key};
 use base::{Cursor, ParsedKey, Result, SeqNo, ValueKind};
 
-use super::{DbIterator, Position, bad_entry};
+use super::{DbIterator, Position, bad_entry, set};
 
 /// Reason for hiding an entry. It decides how to seek past a run of such entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -75,8 +75,7 @@ impl DbIterator {
         self.count_reseek();
         match hidden {
             Hidden::TooNew => {
-                self.target.clear();
-                append(&mut self.target, user_key(self.cursor.key()), self.seq, SEEK_KIND);
+                set(&mut self.target, user_key(self.cursor.key()), self.seq, SEEK_KIND);
                 self.seek_target();
             }
             Hidden::Passed => self.seek_behind_key(),
@@ -85,8 +84,7 @@ impl DbIterator {
                     return;
                 }
                 if let Some(hole) = self.cover.hole() {
-                    self.target.clear();
-                    append(&mut self.target, hole.end, SeqNo::MAX, SEEK_KIND);
+                    set(&mut self.target, hole.end, SeqNo::MAX, SEEK_KIND);
                     self.cursor.skip_from(hole.rank + 1, &self.target);
                 }
             }

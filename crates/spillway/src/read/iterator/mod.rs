@@ -163,10 +163,9 @@ impl DbIterator {
 
     fn move_to_first(&mut self) -> bool {
         self.begin(None);
-        match self.bounds.lower.take() {
+        match &self.bounds.lower {
             Some(lower) => {
-                self.set_target(&lower, self.seq, SEEK_KIND);
-                self.bounds.lower = Some(lower);
+                set(&mut self.target, lower, self.seq, SEEK_KIND);
                 self.cursor.seek(&self.target);
             }
             None => {
@@ -189,16 +188,11 @@ impl DbIterator {
         if self.bounds.is_past_upper(&self.context.order, target) {
             return self.leave();
         }
-        match self.bounds.lower.take() {
-            Some(lower) if self.context.order.user.compare(target, &lower).is_lt() => {
-                self.set_target(&lower, self.seq, SEEK_KIND);
-                self.bounds.lower = Some(lower);
-            }
-            lower => {
-                self.bounds.lower = lower;
-                self.set_target(target, self.seq, SEEK_KIND);
-            }
-        }
+        let target = match &self.bounds.lower {
+            Some(lower) if self.context.order.user.compare(target, lower).is_lt() => lower.as_slice(),
+            _ => target,
+        };
+        set(&mut self.target, target, self.seq, SEEK_KIND);
         self.seek_target();
         self.settle_forward(false)
     }
@@ -208,7 +202,7 @@ impl DbIterator {
         if self.bounds.is_past_upper(&self.context.order, target) {
             self.end_of_bounds();
         } else {
-            self.set_target(target, SeqNo::ZERO, 0);
+            set(&mut self.target, target, SeqNo::ZERO, 0);
             self.cursor.seek_for_prev(&self.target);
         }
         self.settle_backward()
@@ -274,11 +268,6 @@ impl DbIterator {
         self.prefix.as_deref().is_some_and(|prefix| self.prefix_of(user_key) != Some(prefix))
     }
 
-    fn set_target(&mut self, user_key: &[u8], seq: SeqNo, kind: u8) {
-        self.target.clear();
-        append(&mut self.target, user_key, seq, kind);
-    }
-
     /// Seeks to the first entry at or after `target`. Uses prefix filters only if the walk is limited to the target's
     /// prefix.
     fn seek_target(&mut self) {
@@ -292,10 +281,9 @@ impl DbIterator {
 
     /// Seeks to the last entry before the upper bound.
     fn end_of_bounds(&mut self) {
-        match self.bounds.upper.take() {
+        match &self.bounds.upper {
             Some(upper) => {
-                self.set_target(&upper, SeqNo::MAX, SEEK_KIND);
-                self.bounds.upper = Some(upper);
+                set(&mut self.target, upper, SeqNo::MAX, SEEK_KIND);
                 self.cursor.seek_for_prev(&self.target);
             }
             None => {
@@ -313,15 +301,13 @@ impl DbIterator {
 
     /// Seeks to the oldest possible entry of `key`, or behind it.
     fn seek_behind_key(&mut self) {
-        self.target.clear();
-        append(&mut self.target, &self.key, SeqNo::ZERO, 0);
+        set(&mut self.target, &self.key, SeqNo::ZERO, 0);
         self.seek_target();
     }
 
     /// Seeks to the last entry before all entries of `key`.
     fn seek_before_key(&mut self) {
-        self.target.clear();
-        append(&mut self.target, &self.key, SeqNo::MAX, SEEK_KIND);
+        set(&mut self.target, &self.key, SeqNo::MAX, SEEK_KIND);
         self.cursor.seek_for_prev(&self.target);
     }
 
@@ -355,8 +341,15 @@ impl DbIterator {
 }
 
 /// The cursor's key is no internal key, or of a kind invalid among point entries.
+/// Sets a seek target: the user key's versions at or below `seq`.
+#[inline]
+fn set(target: &mut Vec<u8>, user_key: &[u8], seq: SeqNo, kind: u8) {
+    target.clear();
+    append(target, user_key, seq, kind);
+}
+
 #[cold]
-fn bad_entry(internal_key: &[u8]) -> Error {
+pub(crate) fn bad_entry(internal_key: &[u8]) -> Error {
     Error::corruption(format!("not a point entry's key: {internal_key:02x?}"))
 }
 

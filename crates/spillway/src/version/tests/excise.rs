@@ -60,7 +60,11 @@ impl World {
         let (vfs, order) = (MemoryVfs::new(1), InternalOrder::new(order));
         vfs.create_dir_all(dir()).unwrap();
         let opener = Opener { vfs: vfs.clone(), order: order.clone() };
-        let store = TableStore::new(Box::new(opener), OpenSlots::new(-1), PurgeQueue::new());
+        let store = TableStore::new(
+            Box::new(opener),
+            OpenSlots::new(-1),
+            crate::version::log_life::LogLives::new(vfs::MemoryVfs::new(1), "/logs".into(), PurgeQueue::new()),
+        );
         let version = Version::empty(order.clone(), 7);
         World { vfs, order, store, version, last_number: 0 }
     }
@@ -126,7 +130,7 @@ impl World {
             FileNumber(*last)
         });
         let plan = plan.unwrap();
-        if plan.is_empty() {
+        if plan.deleted.is_empty() {
             assert!(plan.added.is_empty());
             return false;
         }

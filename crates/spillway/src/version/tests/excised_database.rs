@@ -103,7 +103,7 @@ impl World {
         let version = family.view_full().version.clone();
         let next_number = &mut || core.context.numbers.take();
         let plan = plan(&version, ExciseSpan { start: &start, end: &end }, next_number).unwrap();
-        let (is_empty, inputs) = (plan.is_empty(), plan.deleted.clone());
+        let (is_empty, inputs) = (plan.deleted.is_empty(), plan.deleted.clone());
         let mut edit = VersionEdit::new(family.id());
         plan.add_to(&mut edit);
         let change = Change { edit, inputs: &inputs, compaction: None, flushed: &[], adopted: &[] };

@@ -42,7 +42,14 @@ impl TableOpener for NoTables {
 
 fn store() -> (Arc<TableStore>, Arc<PurgeQueue>) {
     let purge = PurgeQueue::new();
-    (TableStore::new(Box::new(NoTables), OpenSlots::new(-1), purge.clone()), purge)
+    (
+        TableStore::new(
+            Box::new(NoTables),
+            OpenSlots::new(-1),
+            crate::version::log_life::LogLives::new(vfs::MemoryVfs::new(1), "/logs".into(), purge.clone()),
+        ),
+        purge,
+    )
 }
 
 /// A table over user keys `first` through `last`, written as numbers.

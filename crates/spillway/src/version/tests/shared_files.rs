@@ -106,7 +106,7 @@ fn an_old_version_keeps_the_file() {
 fn a_version_for_planning_does_not_keep_a_log() {
     let purge = PurgeQueue::new();
     let logs = LogLives::new(MemoryVfs::new(1), dir().to_path_buf(), purge.clone());
-    let store = TableStore::with_logs(Box::new(NoTables), OpenSlots::new(-1), logs);
+    let store = TableStore::new(Box::new(NoTables), OpenSlots::new(-1), logs);
     let mut world = World { store, purge, version: empty_version() };
     let value_logs = vec![ValueLog { log: FileNumber(7), bytes: 10 }];
     let whole = FileMeta { value_logs: value_logs.clone(), ..table(5, 0, 99, 1) };
