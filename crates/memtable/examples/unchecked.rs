@@ -7,8 +7,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use base::{FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
-use memtable::image::{Expected, LazyImage, reopen};
+use base::{FamilyId, InternalOrder, LookupKey, Result, SeqNo, UserOrder, ValueKind};
+use memtable::image::{LazyImage, reopen};
 use memtable::{Entry, ImageFile, Memtable, MemtableConfig, factory_from_option_string};
 use vfs::{RealVfs, Vfs};
 
@@ -114,13 +114,13 @@ enum Opened {
 }
 
 fn opened(way: &str, vfs: &dyn Vfs, path: &Path, live: &Arc<dyn Memtable>) -> Result<Opened> {
-    let expected = Expected::default();
+    let order = UserOrder::default();
     Ok(match way {
         "live" => Opened::Live(Arc::clone(live)),
         "checked" => {
             let bytes = live.image().map_or(0, |image| image.bytes.len() as u64);
-            Opened::Live(reopen(vfs.map_read(path)?, bytes, &expected)?.memtable)
+            Opened::Live(reopen(vfs.map_read(path)?, bytes, &order)?.memtable)
         }
-        _ => Opened::Unchecked(Arc::new(LazyImage::open(vfs.map_read(path)?, path, &expected, SeqNo::MAX)?)),
+        _ => Opened::Unchecked(Arc::new(LazyImage::open(vfs.map_read(path)?, path, &order, SeqNo::MAX)?)),
     })
 }

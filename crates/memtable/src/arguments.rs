@@ -1,14 +1,12 @@
 //! Arguments of a representation in an option: one value behind a colon, `key=value` pairs in braces, or a JSON object.
 //! All become pairs of texts for the same getters. Their errors name the key and the bounds.
 
-use std::fmt;
 use std::ops::RangeInclusive;
 
 use base::options::row::{Load, Setting};
-use base::options::{nearest, string};
+use base::options::{Members, nearest, string};
 use base::{Error, Result};
-use serde::de::{Deserialize, Deserializer, MapAccess};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 /// A parsed option.
 #[derive(Debug)]
@@ -32,26 +30,17 @@ impl Arguments {
         if !value.starts_with('{') {
             return Ok(Arguments { positional: Some(value.to_owned()), ..Self::bare(name) });
         }
-        let Members(members) = serde_json::from_str(value).map_err(|e| {
+        let Members::<String, Value>(members) = serde_json::from_str(value).map_err(|e| {
             Error::invalid_argument(format!("the arguments of memtable {name} are no JSON object: {e}"))
         })?;
-        Self::of_members(name, members.iter().map(|(key, value)| (key, value)))
-    }
-
-    /// From a name and a JSON object of strings, numbers and booleans.
-    pub(crate) fn of_params(name: &str, params: &Map<String, Value>) -> Result<Arguments> {
-        Self::of_members(name, params.iter())
-    }
-
-    fn of_members<'a>(name: &str, members: impl Iterator<Item = (&'a String, &'a Value)>) -> Result<Arguments> {
-        let text = |(key, value): (&String, &Value)| match value {
-            Value::String(text) => Ok((key.clone(), text.clone())),
-            Value::Number(_) | Value::Bool(_) => Ok((key.clone(), value.to_string())),
+        let text = |(key, value): (String, Value)| match value {
+            Value::String(text) => Ok((key, text)),
+            Value::Number(_) | Value::Bool(_) => Ok((key, value.to_string())),
             Value::Null | Value::Array(_) | Value::Object(_) => Err(Error::invalid_argument(format!(
                 "{key} of memtable {name} is {value}, neither a string nor a number nor true or false"
             ))),
         };
-        let pairs = members.map(text).collect::<Result<_>>()?;
+        let pairs = members.into_iter().map(text).collect::<Result<_>>()?;
         Ok(Arguments { pairs, ..Self::bare(name) })
     }
 
@@ -174,31 +163,6 @@ pub(crate) fn bytes_text(bytes: usize) -> String {
     match suffixes.iter().find(fits) {
         Some((shift, suffix)) => format!("{}{suffix}", bytes >> shift),
         None => bytes.to_string(),
-    }
-}
-
-/// The members of a JSON object in order, duplicates included.
-struct Members(Vec<(String, Value)>);
-
-impl<'de> Deserialize<'de> for Members {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Visitor;
-        impl<'de> serde::de::Visitor<'de> for Visitor {
-            type Value = Members;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Members, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(Members(members))
-            }
-        }
-        deserializer.deserialize_map(Visitor)
     }
 }
 

@@ -38,7 +38,8 @@ use self::image::{ImageIdentity, SealedImage};
 
 pub use arena::SealedFile;
 pub use conversion::{Conversion, ConvertToSst, RefLogFormat};
-pub use registry::{factory_from_option_string, factory_from_params, names};
+pub use registry::{factory_from_option_string, names};
+pub use stripe::Counts;
 
 /// Parameters of a new memtable.
 #[derive(Clone)]
@@ -130,15 +131,10 @@ pub type Visit<'a> = dyn FnMut(SeqNo, ValueKind, &[u8]) -> bool + 'a;
 /// As [`Visit`]; the first argument is the index of the lookup.
 pub type VisitMany<'a> = dyn FnMut(usize, SeqNo, ValueKind, &[u8]) -> bool + 'a;
 
-/// A sorted set of entries in memory.
-///
-/// Inserting takes `&self`. If [`concurrent_insert`](Memtable::concurrent_insert) is false, the caller must insert from
-/// one thread at a time.
+/// A sorted set of entries in memory. Any number of threads may insert at once.
 pub trait Memtable: Send + Sync {
     /// The registry name of the representation ("skip_list").
     fn name(&self) -> &'static str;
-
-    fn concurrent_insert(&self) -> bool;
 
     /// Upper bound on the arena bytes of inserting `entries` entries with `payload_bytes` of keys and values:
     /// alignment, nodes and races included.
@@ -183,13 +179,13 @@ pub trait Memtable: Send + Sync {
         false
     }
 
+    /// Of all entries inserted.
+    fn counts(&self) -> Counts;
+
     /// Point entries, deletions included, and range deletions.
-    fn entries(&self) -> u64;
-
-    fn deletions(&self) -> u64;
-
-    /// Bytes of keys and values inserted.
-    fn payload_bytes(&self) -> u64;
+    fn entries(&self) -> u64 {
+        self.counts().entries
+    }
 
     /// Memory held now, everything included, in bytes.
     fn memory_bytes(&self) -> usize;
@@ -209,11 +205,6 @@ pub trait Memtable: Send + Sync {
     /// before and during writes.
     fn make_present(&self, _ahead_bytes: usize, _may_hold: &dyn Fn(usize) -> bool) -> bool {
         false
-    }
-
-    /// Prefaults the whole arena.
-    fn populate(&self) {
-        while self.make_present(usize::MAX, &|_| true) {}
     }
 
     /// Records in the image: no write at or below `created_at` is in it. Called before the first insert, and again with

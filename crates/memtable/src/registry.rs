@@ -1,13 +1,12 @@
 //! The representations by their option names. A new representation is one file and one line here.
 //!
-//! Accepted: `name`, `name:argument`, `name:{"key":value}`, RocksDB's `{id=name;key=value}`, or a name and a parsed
-//! JSON object. [`Arguments`] treats all alike.
+//! Accepted: `name`, `name:argument`, `name:{"key":value}`, or RocksDB's `{id=name;key=value}`. [`Arguments`] treats all
+//! alike.
 
 use std::sync::Arc;
 
 use base::options::nearest;
 use base::{Error, Result};
-use serde_json::{Map, Value};
 
 pub(crate) use crate::arguments::Arguments;
 use crate::{MemtableFactory, skiplist, sorted_hash, trie, vector};
@@ -79,18 +78,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 /// `InvalidArgument`: an unknown name or argument, or a value out of bounds. The message has the nearest name or the
 /// bounds.
 pub fn factory_from_option_string(option: &str) -> Result<Arc<dyn MemtableFactory>> {
-    make(Arguments::parse(option.trim())?)
-}
-
-/// The factory of the representation called `class`. `params` are its arguments: strings, numbers and booleans.
-///
-/// # Errors
-/// As [`factory_from_option_string`].
-pub fn factory_from_params(class: &str, params: &Map<String, Value>) -> Result<Arc<dyn MemtableFactory>> {
-    make(Arguments::of_params(class.trim(), params)?)
-}
-
-fn make(mut arguments: Arguments) -> Result<Arc<dyn MemtableFactory>> {
+    let mut arguments = Arguments::parse(option.trim())?;
     let all_names = || REPRESENTATIONS.iter().flat_map(|r| [r.name].into_iter().chain(r.aliases.iter().copied()));
     let name = arguments.name();
     let Some(representation) = REPRESENTATIONS.iter().find(|r| r.name == name || r.aliases.contains(&name)) else {
@@ -163,14 +151,5 @@ mod tests {
             let error = factory_from_option_string(option).err().expect(option);
             assert_eq!(error.kind(), base::ErrorKind::InvalidArgument, "{option}");
         }
-    }
-    #[test]
-    fn a_class_and_its_parameters_are_the_same_as_an_option_string() {
-        let params = |json: &str| serde_json::from_str::<Map<String, Value>>(json).expect("an object");
-        let from = |class, json| factory_from_params(class, &params(json));
-        assert_eq!(from("SkipList", "{\"lookahead\":3}").expect("known").option_string(), "skip_list:3");
-        assert_eq!(from("vector", "{}").expect("known").option_string(), "vector");
-        let error = from("vector", "{\"kount\":3}").err().expect("unknown key");
-        assert!(error.message().contains("no argument \"kount\"; did you mean \"count\"?"), "{error}");
     }
 }

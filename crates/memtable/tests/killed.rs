@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
 use base::{FamilyId, InternalOrder, LookupKey, SeqNo, UserOrder, ValueKind, key};
-use memtable::image::{Expected, HEADER_BYTES, Header, ImageIdentity, LazyImage};
+use memtable::image::{HEADER_BYTES, Header, ImageIdentity, LazyImage};
 use memtable::{Entry, ImageFile, Memtable, MemtableConfig, factory_from_option_string};
 use vfs::{IoClass, RealVfs, Vfs};
 
@@ -209,7 +209,7 @@ fn what_killed_writers_left_is_read_up_to_the_watermark() {
         assert!(watermark.position <= watermark.complete_through.0 * 10);
         let mapping = vfs.map_read(&path).expect("mapped");
         let image =
-            LazyImage::open(mapping, &path, &Expected::default(), watermark.complete_through).expect("an image");
+            LazyImage::open(mapping, &path, &UserOrder::default(), watermark.complete_through).expect("an image");
         let image = Arc::new(image);
         check(&image, watermark.complete_through.0);
         let report = image.check().expect("whole");

@@ -12,6 +12,7 @@ use serde_saphyr::Spanned;
 use serde_saphyr::options::AliasLimits;
 
 use crate::error::{Error, Result};
+use crate::options::members::Members;
 use crate::options::tree::Place;
 
 /// The longest accepted document, in bytes.
@@ -246,7 +247,7 @@ impl<'a> JsonReader<'a> {
         let content = match text.bytes().next() {
             Some(b'{' | b'[') if depth >= DEPTH_MAX => return Err(at_place(Some(at), &too_deep())),
             Some(b'{') => {
-                let members = serde_json::from_str::<RawMembers<'_>>(text).map_err(located)?.0;
+                let Members(members) = serde_json::from_str::<Members<&RawValue, &RawValue>>(text).map_err(located)?;
                 let read = members.into_iter().map(|(key, value)| Ok((self.key(key)?, self.value(value, depth + 1)?)));
                 RawContent::Map(read.collect::<Result<_>>()?)
             }
@@ -267,33 +268,6 @@ impl<'a> JsonReader<'a> {
         let located = |error: serde_json::Error| at_place(Some(at), &error.to_string());
         check_length(slice.get()).map_err(located)?;
         Ok(Key { name: serde_json::from_str(slice.get()).map_err(located)?, at })
-    }
-}
-
-/// An object's raw keys and values, in text order.
-struct RawMembers<'a>(Vec<(&'a RawValue, &'a RawValue)>);
-
-impl<'de> Deserialize<'de> for RawMembers<'de> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct MembersVisitor;
-
-        impl<'de> Visitor<'de> for MembersVisitor {
-            type Value = RawMembers<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<RawMembers<'de>, A::Error> {
-                let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
-                }
-                Ok(RawMembers(members))
-            }
-        }
-
-        deserializer.deserialize_map(MembersVisitor)
     }
 }
 

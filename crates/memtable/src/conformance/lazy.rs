@@ -6,8 +6,8 @@ use base::tombstone::FragmentedTombstones;
 use base::{LookupKey, Result};
 use vfs::ReadMapping;
 
-use crate::image::LazyImage;
-use crate::{Visit, VisitMany};
+use crate::image::{LazyImage, Seal};
+use crate::{Counts, Visit, VisitMany};
 
 use super::*;
 
@@ -26,8 +26,7 @@ pub(crate) struct LazyMemtable(pub(crate) Arc<LazyImage>);
 
 impl LazyMemtable {
     pub(crate) fn open(bytes: Vec<u8>, order: &UserOrder, cut: SeqNo) -> Result<Arc<LazyMemtable>> {
-        let expected = Expected { representation: None, order: order.clone() };
-        let image = LazyImage::open(Arc::new(Mapped(bytes)), Path::new("/image"), &expected, cut)?;
+        let image = LazyImage::open(Arc::new(Mapped(bytes)), Path::new("/image"), order, cut)?;
         Ok(Arc::new(LazyMemtable(Arc::new(image))))
     }
 }
@@ -36,10 +35,6 @@ impl LazyMemtable {
 impl Memtable for LazyMemtable {
     fn name(&self) -> &'static str {
         "an unchecked image"
-    }
-
-    fn concurrent_insert(&self) -> bool {
-        false
     }
 
     fn worst_case_bytes(&self, _entries: usize, _payload_bytes: usize) -> usize {
@@ -70,16 +65,9 @@ impl Memtable for LazyMemtable {
         self.0.tombstones()
     }
 
-    fn entries(&self) -> u64 {
-        self.0.totals().expect("sealed").entries
-    }
-
-    fn deletions(&self) -> u64 {
-        self.0.totals().expect("sealed").deletions
-    }
-
-    fn payload_bytes(&self) -> u64 {
-        self.0.totals().expect("sealed").payload_bytes
+    fn counts(&self) -> Counts {
+        let Seal { entries, deletions, payload_bytes, .. } = self.0.header().sealed.expect("sealed");
+        Counts { entries, deletions, payload_bytes, ..Counts::default() }
     }
 
     fn memory_bytes(&self) -> usize {

@@ -14,7 +14,7 @@ use base::{Comparator, Cursor, FamilyId, InternalOrder, LookupKey, SeqNo, UserOr
 
 use vfs::{MemoryVfs, Vfs};
 
-use crate::image::{self, Expected};
+use crate::image;
 use crate::{Entry, ImageFile, Memtable, MemtableConfig, factory_from_option_string, names};
 
 /// Option strings under test: every name, and arguments changing the algorithm or the memory's place.
@@ -57,9 +57,8 @@ pub(crate) fn reopened(sealed: &dyn Memtable, order: &UserOrder) -> Option<Arc<d
     let image = sealed.image()?;
     let (vfs, path) = (MemoryVfs::new(1), Path::new("/image"));
     vfs.write_file(path, image.bytes).expect("written");
-    let expected = Expected { representation: None, order: order.clone() };
     let mapping = vfs.map_read(path).expect("mapped");
-    Some(image::reopen(mapping, image.bytes.len() as u64, &expected).expect("whole").memtable)
+    Some(image::reopen(mapping, image.bytes.len() as u64, order).expect("whole").memtable)
 }
 
 pub(crate) use self::lazy::LazyMemtable;

@@ -211,8 +211,8 @@ impl Case<'_> {
             payload += bytes as u64;
         }
         assert_eq!(self.memtable.entries(), self.model.entries.len() as u64);
-        assert_eq!(self.memtable.deletions(), deletions);
-        assert_eq!(self.memtable.payload_bytes(), payload);
+        assert_eq!(self.memtable.counts().deletions, deletions);
+        assert_eq!(self.memtable.counts().payload_bytes, payload);
         assert!(self.is_image || self.memtable.memory_bytes() as u64 >= payload);
     }
 }

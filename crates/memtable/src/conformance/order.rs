@@ -18,7 +18,8 @@ fn range_deletions_are_apart_and_fragmented_anew_after_each() {
         assert_eq!(second.covering(b"m", SeqNo(6)), Some(SeqNo(5)));
         assert_eq!(get(&*memtable, b"a", 9), []);
         assert_eq!(forward(&mut *Arc::clone(&memtable).cursor()).len(), 1, "no range deletion among the points");
-        assert_eq!((memtable.entries(), memtable.deletions(), memtable.payload_bytes()), (3, 2, 6));
+        let counts = memtable.counts();
+        assert_eq!((counts.entries, counts.deletions, counts.payload_bytes), (3, 2, 6));
     }
 }
 
@@ -35,7 +36,8 @@ fn a_batch_may_mix_points_and_ranges() {
             kind: kind(i),
             value: b"\xff\xff",
         }));
-        assert_eq!((memtable.entries(), memtable.deletions(), memtable.payload_bytes()), (100, 10, 400));
+        let counts = memtable.counts();
+        assert_eq!((counts.entries, counts.deletions, counts.payload_bytes), (100, 10, 400));
         assert_eq!(forward(&mut *Arc::clone(&memtable).cursor()).len(), 90);
         assert!(memtable.tombstones().is_some());
     }

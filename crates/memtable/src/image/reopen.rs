@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use base::{Error, Result};
+use base::{Error, Result, UserOrder};
 use vfs::ReadMapping;
 
-use super::{Expected, Report, Representation, Totals, check};
+use super::{Report, Representation, check};
 use crate::arena::{Arena, GRANULE_BYTES};
 use crate::{Memtable, skiplist, trie};
 
@@ -24,12 +24,12 @@ pub struct Reopened {
 /// # Errors
 /// `Corruption`: no image, a damaged or unsealed one, or one of another length. Otherwise as [`check`]. `Unsupported`
 /// also if the mapping is not word-aligned.
-pub fn reopen(mapping: Arc<dyn ReadMapping>, image_bytes: u64, expected: &Expected) -> Result<Reopened> {
+pub fn reopen(mapping: Arc<dyn ReadMapping>, image_bytes: u64, order: &UserOrder) -> Result<Reopened> {
     let whole = (*mapping).as_ref();
     let bytes = usize::try_from(image_bytes).ok().and_then(|end| whole.get(..end));
     let bytes = bytes
         .ok_or_else(|| Error::corruption(format!("an image of {image_bytes} bytes in a file of {}", whole.len())))?;
-    let report = check(bytes, expected)?;
+    let report = check(bytes, order)?;
     let allocated_bytes = match report.header.sealed {
         Some(seal) if seal.allocated_bytes == image_bytes && bytes.len().is_multiple_of(GRANULE_BYTES) => bytes.len(),
         Some(seal) => {
@@ -41,26 +41,14 @@ pub fn reopen(mapping: Arc<dyn ReadMapping>, image_bytes: u64, expected: &Expect
     // SAFETY: the bytes passed the check just now, and are whole granules, as the check found them; they are the
     // caller's alone.
     let arena = unsafe { Arena::over_image(mapping, allocated_bytes)? };
-    let totals = totals(&report);
-    let (order, head) = (&expected.order, report.header.head);
+    let (counts, head) = (report.counts, report.header.head);
     let memtable = match report.header.representation {
         // SAFETY: the check found a trie of this order and shift, with its head there and these totals, of which every
         // link and length that a reader follows was followed (T1).
-        Representation::Trie { shift } => unsafe { trie::of_image(order, arena, shift, head, totals) },
+        Representation::Trie { shift } => unsafe { trie::of_image(order, arena, shift, head, counts) },
         // SAFETY: likewise a skiplist (A2).
-        Representation::SkipList => Some(unsafe { skiplist::of_image(order, arena, head, totals) }),
+        Representation::SkipList => Some(unsafe { skiplist::of_image(order, arena, head, counts) }),
     };
     let memtable = memtable.ok_or_else(|| Error::corruption("a trie in an order that is not one of bytes"))?;
     Ok(Reopened { memtable, report })
-}
-
-fn totals(report: &Report) -> Totals {
-    Totals {
-        entries: report.entries,
-        deletions: report.deletions,
-        payload_bytes: report.payload_bytes,
-        key_bytes: report.key_bytes,
-        merge_operands: report.merge_operands,
-        range_deletions: report.range_deletions,
-    }
 }

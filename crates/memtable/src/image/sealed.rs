@@ -4,13 +4,11 @@ use super::header;
 use crate::arena::{Arena, SealedFile};
 use crate::stripe::Counts;
 
-pub use crate::stripe::Counts as Totals;
-
 /// The memory of a sealed memtable: an image, with its seal.
 pub struct SealedImage<'a> {
     /// The allocated bytes, header first. Immutable.
     pub bytes: &'a [u8],
-    pub totals: Totals,
+    pub totals: Counts,
     /// The memtable's file, if it was made in one.
     pub file: Option<SealedFile<'a>>,
 }

@@ -37,9 +37,7 @@ pub(super) fn check(view: &View<'_>, head: u64, order: &UserOrder, tally: &mut T
     while let Some((at, entry)) = next(view, link_at)? {
         tally.marks.take(at, entry.end, "a range deletion")?;
         check_one(at, &entry, order)?;
-        tally.range_deletions += 1;
-        tally.deletions += 1;
-        tally.count(&entry);
+        tally.count(&entry, ValueKind::RangeDeletion);
         link_at = at;
     }
     Ok(())

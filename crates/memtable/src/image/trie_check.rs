@@ -40,7 +40,6 @@ pub(super) fn check(trie: TrieView<'_>, tally: &mut Tally) -> Result<()> {
 impl<'a> Check<'a, '_> {
     fn enter(&mut self, node: &NodeView) -> Result<()> {
         self.tally.marks.take(node.at, node.at + node.kind.bytes() as u64, "a node")?;
-        self.tally.nodes += 1;
         self.tally.locked_nodes += u64::from(node.is_locked);
         let (sample, ends_here) = node.sample.split_sample();
         let children = self.children(node)?;
@@ -89,7 +88,6 @@ impl<'a> Check<'a, '_> {
         let key = leaf.entry.user_key();
         self.walk.check_way(leaf.at, key, self.before)?;
         self.before = Some(key);
-        self.tally.keys += 1;
         if self.check_versions(newest, key)? {
             self.check_jumps_arrive(newest)?;
         }

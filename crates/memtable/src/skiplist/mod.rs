@@ -182,10 +182,6 @@ impl<O: KeyOrder, const IMAGE: bool> Memtable for SkipList<O, IMAGE> {
         NAME
     }
 
-    fn concurrent_insert(&self) -> bool {
-        true
-    }
-
     fn worst_case_bytes(&self, entries: usize, payload_bytes: usize) -> usize {
         entries.saturating_mul(BYTES_PER_ENTRY_MAX).saturating_add(payload_bytes)
     }
@@ -270,16 +266,8 @@ impl<O: KeyOrder, const IMAGE: bool> Memtable for SkipList<O, IMAGE> {
         self.tombstones.is_built(&self.list.arena)
     }
 
-    fn entries(&self) -> u64 {
-        self.stripes.totals().entries
-    }
-
-    fn deletions(&self) -> u64 {
-        self.stripes.totals().deletions
-    }
-
-    fn payload_bytes(&self) -> u64 {
-        self.stripes.totals().payload_bytes
+    fn counts(&self) -> Counts {
+        self.stripes.totals()
     }
 
     fn memory_bytes(&self) -> usize {

@@ -133,10 +133,6 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
         NAME
     }
 
-    fn concurrent_insert(&self) -> bool {
-        true
-    }
-
     fn worst_case_bytes(&self, entries: usize, payload_bytes: usize) -> usize {
         entries.saturating_mul(BYTES_PER_ENTRY_MAX).saturating_add(payload_bytes)
     }
@@ -212,16 +208,8 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
         self.tombstones.fragmented(&self.entries().arena)
     }
 
-    fn entries(&self) -> u64 {
-        self.list.totals().entries
-    }
-
-    fn deletions(&self) -> u64 {
-        self.list.totals().deletions
-    }
-
-    fn payload_bytes(&self) -> u64 {
-        self.list.totals().payload_bytes
+    fn counts(&self) -> Counts {
+        self.list.totals()
     }
 
     /// Includes all buckets, touched or not.

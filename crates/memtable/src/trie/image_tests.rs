@@ -19,8 +19,9 @@ use super::tree::Tree;
 use crate::arena::{Arena, ArenaConfig};
 use crate::conformance::Random;
 use crate::image::tests::Pairs;
+use crate::image::tests::contents::Image;
 use crate::image::tests::lazy::assert_shows;
-use crate::image::{self, Expected, Image, Representation};
+use crate::image::{self, Representation};
 use crate::{Entry, ImageFile};
 
 const CAPACITY: usize = 128 << 10;
@@ -58,7 +59,7 @@ impl<const SHIFT: u32> Watched<SHIFT> {
         let whole = self.vfs.read_file(Path::new("/image")).expect("there");
         let mut bytes = whole.clone();
         bytes.truncate(end);
-        let image = Image::open(&bytes, &Expected::default()).expect("valid after every store");
+        let image = Image::open(&bytes, &UserOrder::Bytewise).expect("valid after every store");
         let mut found = BTreeSet::new();
         for (key, value) in image.entries() {
             assert_eq!(key, value);
@@ -69,7 +70,7 @@ impl<const SHIFT: u32> Watched<SHIFT> {
         pairs.sort_by(|a, b| InternalOrder::default().compare(&a.0, &b.0));
         assert_shows(&whole, &InternalOrder::default(), &pairs, &[u64::MAX >> 8, 20_000]);
         seen.states += 1;
-        seen.locked += image.report().locked_nodes;
+        seen.locked += image.report.locked_nodes;
     }
 }
 

@@ -170,10 +170,6 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIF
         NAME
     }
 
-    fn concurrent_insert(&self) -> bool {
-        true
-    }
-
     fn worst_case_bytes(&self, entries: usize, payload_bytes: usize) -> usize {
         entries.saturating_mul(overhead_max(SHIFT)).saturating_add(payload_bytes)
     }
@@ -239,16 +235,8 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIF
         self.tombstones.is_built(self.arena())
     }
 
-    fn entries(&self) -> u64 {
-        self.tree.space.stripes.totals().entries
-    }
-
-    fn deletions(&self) -> u64 {
-        self.tree.space.stripes.totals().deletions
-    }
-
-    fn payload_bytes(&self) -> u64 {
-        self.tree.space.stripes.totals().payload_bytes
+    fn counts(&self) -> Counts {
+        self.tree.space.stripes.totals()
     }
 
     fn memory_bytes(&self) -> usize {

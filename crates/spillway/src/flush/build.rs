@@ -56,7 +56,7 @@ pub(crate) fn build(plan: &FlushPlan, context: &Context, snapshots: &CapturedSna
 /// Counts a built table, once no failure of another plan can have it rebuilt.
 pub(crate) fn note_built(plan: &FlushPlan, context: &Context, built: &Built) {
     let memtables = plan.entries.iter().filter_map(|entry| entry.as_memtable());
-    let payload_bytes = memtables.map(|memtable| memtable.payload_bytes()).sum();
+    let payload_bytes = memtables.map(|memtable| memtable.counts().payload_bytes).sum();
     tick(&context.statistics, Ticker::MemtablePayloadBytesAtFlush, payload_bytes);
     if let Some(table) = built {
         context.flushes.note(&context.statistics, table.way);

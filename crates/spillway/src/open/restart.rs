@@ -17,7 +17,7 @@ use std::sync::Arc;
 use base::note;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::Position;
-use memtable::image::{Expected, HEADER_BYTES, Header, ImageIdentity, LazyImage};
+use memtable::image::{HEADER_BYTES, Header, ImageIdentity, LazyImage};
 use vfs::{IoClass, Vfs};
 
 use crate::core::FamilyState;
@@ -191,8 +191,8 @@ fn read(context: &Context, number: FileNumber) -> Result<Option<Found>> {
 
 fn open(context: &Context, family: &FamilyState, image: &Found) -> Result<Arc<dyn Flushable>> {
     let mapping = context.vfs.map_read(&image.path)?;
-    let order = family.family.order().user.clone();
-    let opened = LazyImage::open(mapping, &image.path, &Expected { representation: None, order }, image.through)?;
+    let order = &family.family.order().user;
+    let opened = LazyImage::open(mapping, &image.path, order, image.through)?;
     let leaves_values = image.header.identity.extra & LEAVES_VALUES != 0;
     Ok(RestoredMemtable::new(context, opened, image.number, image.begins_after, leaves_values))
 }

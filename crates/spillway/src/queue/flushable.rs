@@ -120,9 +120,8 @@ pub struct QueuedMemtable {
 const MUTABLE: u64 = u64::MAX;
 
 impl QueuedMemtable {
-    /// `id` is never reused in a process. `concurrent` lets writers insert at the same time, if the representation can.
+    /// `id` is never reused in a process. `concurrent` lets writers insert at the same time.
     pub fn new(id: u64, held: HeldMemtable, concurrent: bool, value_logs: Option<ValueLogs>) -> Arc<Self> {
-        let one_by_one = !concurrent || !held.memtable().concurrent_insert();
         Arc::new(QueuedMemtable {
             id,
             half_bytes: held.capacity_bytes() / 2,
@@ -133,7 +132,7 @@ impl QueuedMemtable {
             largest_seq: AtomicU64::new(MUTABLE),
             logged_through: AtomicU64::new(0),
             followed_at: AtomicU64::new(0),
-            inserting: one_by_one.then(Mutex::default),
+            inserting: (!concurrent).then(Mutex::default),
             value_logs: value_logs.map(Arc::new),
         })
     }

@@ -47,7 +47,7 @@ impl ConvertedTable {
     /// Walks all entries; done once per open table.
     fn walk_for_anchors(&self) -> Vec<Anchor> {
         let mut anchors: Vec<Anchor> = Vec::new();
-        let all = self.memtable.payload_bytes().max(1);
+        let all = self.memtable.counts().payload_bytes.max(1);
         let distance = (all / ANCHORS_MAX).max(1);
         let (mut passed, mut due) = (0, distance);
         let mut cursor = self.memtable.clone().cursor();

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::Result;
-use memtable::image::{Expected, Report, reopen};
+use memtable::Counts;
+use memtable::image::reopen;
 use vfs::{RandomFile, ReadMapping};
 
 use super::footer::Footer;
@@ -45,10 +46,9 @@ impl ConvertedTable {
         let tail = Tail::<Footer, _>::read(file_bytes, read)?;
         tail.check_extents(read)?;
         let Tail { footer: Footer { image_bytes, .. }, properties, .. } = tail;
-        let expected = Expected { representation: None, order: context.order.user.clone() };
         // The image begins the file.
-        let reopened = reopen(mapping, image_bytes, &expected).map_err(|e| e.at_offset(0))?;
-        check_counts(&properties, &reopened.report).map_err(|e| e.at_offset(0))?;
+        let reopened = reopen(mapping, image_bytes, &context.order.user).map_err(|e| e.at_offset(0))?;
+        check_counts(&properties, &reopened.report.counts).map_err(|e| e.at_offset(0))?;
         let parts = Parts {
             file,
             path: path.to_owned(),
@@ -63,14 +63,14 @@ impl ConvertedTable {
 
 /// # Errors
 /// `Corruption`: the properties do not match the image.
-pub(super) fn check_counts(properties: &Properties, report: &Report) -> Result<()> {
+pub(super) fn check_counts(properties: &Properties, counts: &Counts) -> Result<()> {
     compare_counts(
         "the image",
         &[
-            ("entries", report.entries, properties.entries),
-            ("deletions", report.deletions, properties.deletions),
-            ("merge operands", report.merge_operands, properties.merge_operands),
-            ("range deletions", report.range_deletions, properties.range_deletions),
+            ("entries", counts.entries, properties.entries),
+            ("deletions", counts.deletions, properties.deletions),
+            ("merge operands", counts.merge_operands, properties.merge_operands),
+            ("range deletions", counts.range_deletions, properties.range_deletions),
         ],
     )
 }

@@ -1,7 +1,7 @@
 //! Verifies a converted table from its file, not from memory.
 
 use base::{Cursor, Error, Result};
-use memtable::image::{Expected, check};
+use memtable::image::check;
 use vfs::IoClass;
 
 use super::ConvertedTable;
@@ -19,8 +19,7 @@ impl ConvertedTable {
         }
         tail.check_extents(|at, len| self.read(at, len))?;
         // The image in memory has the same bytes: it is mapped from the file, or the checksums were made of it.
-        let expected = Expected { representation: None, order: self.order.user.clone() };
-        check_counts(&self.properties, &check(self.image(), &expected)?)
+        check_counts(&self.properties, &check(self.image(), &self.order.user)?.counts)
     }
 
     /// Follows every reference to a value in the WAL.

@@ -18,7 +18,7 @@ const NODES_SHARE: f64 = 0.25;
 
 impl LazyImage {
     pub(super) fn estimate(&self, start: &[u8], end: &[u8]) -> Result<u64> {
-        if self.expected.order.compare(start, end).is_ge() {
+        if self.order.compare(start, end).is_ge() {
             return Ok(0);
         }
         match (self.reader(), self.shape) {

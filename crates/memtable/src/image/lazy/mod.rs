@@ -34,12 +34,12 @@ use self::list::Ordered;
 use self::list_cursor::ListPositions;
 use self::trie_cursor::TriePositions;
 use self::versions::Versions;
-use super::header::{Header, Seal};
-use super::read::{Body, Parts};
+use super::header::Header;
+use super::parts::{Body, Parts};
 use super::skiplist::ListView;
 use super::trie::TrieView;
 use super::view::View;
-use super::{Expected, Report, Representation, tombstones};
+use super::{Report, Representation, tombstones};
 use crate::{Visit, VisitMany};
 
 /// An image read without a check of the whole. See the module.
@@ -48,7 +48,7 @@ pub struct LazyImage {
     /// The file's path, for errors.
     path: PathBuf,
     header: Header,
-    expected: Expected,
+    order: UserOrder,
     shape: Shape,
     /// Bytes of the mapping in use: the allocated part if the image is sealed, else all.
     image_bytes: usize,
@@ -78,14 +78,14 @@ impl LazyImage {
     ///
     /// # Errors
     /// As [`check`](super::check), for the parts read.
-    pub fn open(mapping: Arc<dyn ReadMapping>, path: &Path, expected: &Expected, cut: SeqNo) -> Result<LazyImage> {
-        Self::open_unnamed(mapping, path, expected, cut).map_err(|error| error.at_path(path))
+    pub fn open(mapping: Arc<dyn ReadMapping>, path: &Path, order: &UserOrder, cut: SeqNo) -> Result<LazyImage> {
+        Self::open_unnamed(mapping, path, order, cut).map_err(|error| error.at_path(path))
     }
 
-    fn open_unnamed(mapping: Arc<dyn ReadMapping>, path: &Path, expected: &Expected, cut: SeqNo) -> Result<LazyImage> {
+    fn open_unnamed(mapping: Arc<dyn ReadMapping>, path: &Path, order: &UserOrder, cut: SeqNo) -> Result<LazyImage> {
         let bytes = (*mapping).as_ref();
         let header = Header::read(bytes)?;
-        let parts = Parts::new(bytes, &header, expected)?;
+        let parts = Parts::new(bytes, &header, order)?;
         let shape = match (header.representation, parts.body) {
             (Representation::Trie { shift }, Body::Trie { upwards, .. }) => {
                 Shape::Trie { shift, head: header.head, upwards }
@@ -93,9 +93,9 @@ impl LazyImage {
             _ => Shape::SkipList { head: header.head },
         };
         let image_bytes = parts.view.len() as usize;
-        let tombstones = read_tombstones(&parts, &expected.order, cut)?;
-        let (path, expected) = (path.to_owned(), expected.clone());
-        Ok(LazyImage { path, header, expected, shape, image_bytes, cut, tombstones, mapping })
+        let tombstones = read_tombstones(&parts, order, cut)?;
+        let (path, order) = (path.to_owned(), order.clone());
+        Ok(LazyImage { path, header, order, shape, image_bytes, cut, tombstones, mapping })
     }
 
     /// Shows `visit` the point entries of the lookup's user key at or below its number and the cut, newest first, until
@@ -162,7 +162,7 @@ impl LazyImage {
     /// # Errors
     /// As [`check`](super::check).
     pub fn check(&self) -> Result<Report> {
-        super::check((*self.mapping).as_ref(), &self.expected).map_err(|error| self.named(error))
+        super::check((*self.mapping).as_ref(), &self.order).map_err(|error| self.named(error))
     }
 
     pub fn header(&self) -> &Header {
@@ -175,11 +175,6 @@ impl LazyImage {
 
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Totals at the seal, including entries above the cut; `None` if not sealed.
-    pub fn totals(&self) -> Option<Seal> {
-        self.header.sealed
     }
 
     /// Used bytes of the file, as far as known: all if the image was neither sealed nor marked. They are file pages,
@@ -210,7 +205,7 @@ impl LazyImage {
     }
 
     fn ordered<'a>(&'a self, list: ListView<'a>) -> Ordered<'a, 'a> {
-        Ordered { list, order: &self.expected.order }
+        Ordered { list, order: &self.order }
     }
 
     fn budget(&self) -> Budget {

@@ -24,15 +24,14 @@ pub(super) fn golden_images() -> Vec<Vec<u8>> {
 
 /// Opens a damaged image; if it passes, its data must be in order and match the counts.
 fn data_of(bytes: &[u8], order: &InternalOrder) -> Option<(Pairs, Ranges)> {
-    let expected = Expected { representation: None, order: order.user.clone() };
-    let image = Image::open(bytes, &expected).ok()?;
+    let image = Image::open(bytes, &order.user).ok()?;
     let (pairs, ranges) = (pairs(&image), ranges(&image));
     for pair in pairs.windows(2) {
         assert!(order.compare(&pair[0].0, &pair[1].0).is_le(), "{pair:?}");
     }
-    let report = image.report();
-    assert_eq!(pairs.len() as u64 + report.range_deletions, report.entries);
-    assert_eq!(ranges.len() as u64, report.range_deletions);
+    let counts = image.report.counts;
+    assert_eq!(pairs.len() as u64 + counts.range_deletions, counts.entries);
+    assert_eq!(ranges.len() as u64, counts.range_deletions);
     Some((pairs, ranges))
 }
 
@@ -154,16 +153,16 @@ fn errors_name_the_offset_and_what_is_wrong() {
 
 /// Offset of an entry's user key in its image.
 fn key_at(subject: &Subject, image: &[u8], user_key: &[u8], seq: u64) -> usize {
-    let opened = Image::open(image, &subject.expected()).expect("whole");
+    let opened = Image::open(image, subject.user_order()).expect("whole");
     let internal = key::encode(user_key, SeqNo(seq), ValueKind::Value);
-    let (key, _) = opened.entries().find(|(key, _)| *key == internal).expect("there");
+    let (key, _) = opened.entries().into_iter().find(|(key, _)| *key == internal).expect("there");
     key.as_ptr() as usize - image.as_ptr() as usize
 }
 
 fn assert_told(subject: &Subject, image: &[u8], at: usize, bytes: &[u8], message: &str) {
     let mut damaged = image.to_vec();
     damaged[at..at + bytes.len()].copy_from_slice(bytes);
-    let error = Image::open(&damaged, &subject.expected()).err().expect(message);
+    let error = Image::open(&damaged, subject.user_order()).err().expect(message);
     assert!(error.message().contains(message), "{error}");
     assert!(error.offset().is_some(), "{error}");
 }

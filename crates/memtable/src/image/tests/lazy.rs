@@ -84,19 +84,19 @@ fn files_with_room_behind_what_was_handed_out_are_read() {
             let check = |subject: &Subject, bytes: &[u8]| {
                 assert_shows(bytes, &subject.order, &subject.points(), &[u64::MAX >> 8, 30, 7, 0]);
                 let image = open(bytes, &subject.order.user, u64::MAX >> 8).expect("an image");
-                assert_eq!(image.check().expect("whole").entries, subject.memtable.entries());
+                assert_eq!(image.check().expect("whole").counts.entries, subject.memtable.entries());
                 assert_eq!(image.tombstones().is_some(), !subject.ranges().is_empty());
             };
             check(&subject, &subject.image());
             subject.insert_all(a_few_of_each());
             check(&subject, &subject.image());
             subject.insert_all(random_ops(&mut Random(5), 300));
-            subject.memtable.populate();
+            while subject.memtable.make_present(usize::MAX, &|_| true) {}
             check(&subject, &subject.image());
             let (_, sealed) = subject.images();
             check(&subject, &sealed);
             let image = open(&sealed, &subject.order.user, 9).expect("an image");
-            assert_eq!(image.totals().expect("sealed").entries, subject.memtable.entries());
+            assert_eq!(image.header().sealed.expect("sealed").entries, subject.memtable.entries());
             assert_eq!(image.bytes(), sealed.len() as u64);
         }
     }

@@ -1,5 +1,6 @@
 //! Images of real memtables, whole and damaged.
 
+pub(crate) mod contents;
 mod damage;
 pub(crate) mod lazy;
 mod reopened;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use base::{FamilyId, InternalOrder, SeqNo, UserOrder, ValueKind, key};
 use vfs::MemoryVfs;
 
-use super::{Expected, Image};
+use self::contents::Image;
 use crate::conformance::{Random, put};
 use crate::{ImageFile, Memtable, MemtableConfig, factory_from_option_string};
 
@@ -72,8 +73,8 @@ impl Subject {
         (open, sealed)
     }
 
-    fn expected(&self) -> Expected {
-        Expected { representation: None, order: self.order.user.clone() }
+    fn user_order(&self) -> &UserOrder {
+        &self.order.user
     }
 
     /// Point entries in order. Of equal internal keys the later comes first.
@@ -92,11 +93,11 @@ impl Subject {
 }
 
 fn pairs(image: &Image<'_>) -> Pairs {
-    image.entries().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
+    image.entries().into_iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
 fn ranges(image: &Image<'_>) -> Ranges {
-    image.range_deletions().map(|(start, end, seq)| (start.to_vec(), end.to_vec(), seq)).collect()
+    image.range_deletions().into_iter().map(|(start, end, seq)| (start.to_vec(), end.to_vec(), seq)).collect()
 }
 
 fn value_op(key: &[u8], seq: u64, value: &[u8]) -> Op {

@@ -6,8 +6,9 @@ use base::ErrorKind;
 use vfs::Vfs;
 
 use super::*;
+use crate::Counts;
 use crate::conformance::reopened;
-use crate::image::{Totals, reopen};
+use crate::image::reopen;
 
 const OPTIONS: [&str; 2] = ["trie", "skip_list"];
 
@@ -30,7 +31,7 @@ fn an_image_is_handed_out_once_it_is_sealed_and_is_what_the_file_has() {
         let (_, sealed) = subject.images();
         let image = subject.memtable.image().expect("sealed");
         assert_eq!(image.bytes, sealed);
-        let expected = Totals {
+        let expected = Counts {
             entries: 19,
             deletions: 3,
             payload_bytes: image.totals.payload_bytes,
@@ -39,8 +40,8 @@ fn an_image_is_handed_out_once_it_is_sealed_and_is_what_the_file_has() {
             range_deletions: 2,
         };
         assert_eq!(image.totals, expected);
-        let report = crate::image::check(image.bytes, &subject.expected()).expect("whole");
-        assert_eq!((report.key_bytes, report.merge_operands), (42, 1));
+        let report = crate::image::check(image.bytes, subject.user_order()).expect("whole");
+        assert_eq!(report.counts, expected);
         let file = image.file.expect("in a file");
         assert_eq!(file.place().path, Path::new("/image"));
         assert_eq!(file.file_bytes(), subject.image().len() as u64);
@@ -63,7 +64,7 @@ fn memory_without_a_file_has_an_image_where_conversion_is_wanted() {
         memtable.seal();
         let image = memtable.image().expect("sealed");
         assert!(image.file.is_none());
-        assert_eq!(crate::image::check(image.bytes, &Expected::default()).expect("whole").entries, 19);
+        assert_eq!(crate::image::check(image.bytes, &UserOrder::Bytewise).expect("whole").counts.entries, 19);
         let image = reopened(&*memtable, &UserOrder::Bytewise).expect("has an image");
         let lookup = base::LookupKey::new(b"ab", SeqNo(12));
         let read = |memtable: &Arc<dyn Memtable>| {
@@ -132,21 +133,20 @@ fn what_is_no_sealed_image_of_that_length_is_not_reopened() {
         let mut subject = Subject::new(option, UserOrder::Bytewise, 64 << 10);
         subject.insert_all(a_few_of_each());
         let (open, sealed) = subject.images();
-        let refused = |bytes: &[u8], len: usize, expected: &Expected| {
+        let refused = |bytes: &[u8], len: usize, order: &UserOrder| {
             let path = Path::new("/damaged");
             subject.vfs.write_file(path, bytes).expect("written");
             let mapping = subject.vfs.map_read(path).expect("mapped");
-            reopen(mapping, len as u64, expected).err().expect("refused").kind()
+            reopen(mapping, len as u64, order).err().expect("refused").kind()
         };
-        let expected = subject.expected();
-        assert_eq!(refused(&open, open.len(), &expected), ErrorKind::Corruption, "not sealed");
-        assert_eq!(refused(&sealed, sealed.len() + 8, &expected), ErrorKind::Corruption, "longer than the file");
-        assert_eq!(refused(&sealed, sealed.len() - 8, &expected), ErrorKind::Corruption);
-        assert_eq!(refused(&sealed, 0, &expected), ErrorKind::Corruption);
+        let order = subject.user_order();
+        assert_eq!(refused(&open, open.len(), order), ErrorKind::Corruption, "not sealed");
+        assert_eq!(refused(&sealed, sealed.len() + 8, order), ErrorKind::Corruption, "longer than the file");
+        assert_eq!(refused(&sealed, sealed.len() - 8, order), ErrorKind::Corruption);
+        assert_eq!(refused(&sealed, 0, order), ErrorKind::Corruption);
         let longer = [&sealed[..], &[0; 64]].concat();
-        assert_eq!(refused(&longer, longer.len(), &expected), ErrorKind::Corruption, "longer than the image");
-        let reverse = Expected { representation: None, order: UserOrder::ReverseBytewise };
-        assert_eq!(refused(&sealed, sealed.len(), &reverse), ErrorKind::InvalidArgument);
+        assert_eq!(refused(&longer, longer.len(), order), ErrorKind::Corruption, "longer than the image");
+        assert_eq!(refused(&sealed, sealed.len(), &UserOrder::ReverseBytewise), ErrorKind::InvalidArgument);
     }
 }
 
@@ -161,6 +161,6 @@ fn range_deletions_and_versions_of_an_image_are_read() {
         let (found, expected) = (image.tombstones().expect("two"), subject.memtable.tombstones().expect("two"));
         assert_eq!(found.fragments(), expected.fragments());
         assert_eq!(image.name(), option);
-        assert_eq!((image.entries(), image.deletions()), (19, 3));
+        assert_eq!((image.entries(), image.counts().deletions), (19, 3));
     }
 }

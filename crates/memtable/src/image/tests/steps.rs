@@ -38,7 +38,7 @@ fn check_states(subject: &Subject, before: &[u8], after: &[u8], node: usize, had
     let next_block = after.len();
     state[tower_end..next_block].copy_from_slice(&after[tower_end..next_block]);
     let check = |state: &[u8], expected: &Pairs| {
-        let image = Image::open(state, &subject.expected()).expect("valid between stores");
+        let image = Image::open(state, subject.user_order()).expect("valid between stores");
         assert_eq!(&pairs(&image), expected);
         super::lazy::assert_shows(state, &subject.order, expected, &[u64::MAX >> 8, 20]);
     };
@@ -63,9 +63,10 @@ fn a_skiplist_is_valid_between_any_two_stores() {
             subject.insert(op);
             let after = subject.image();
             let (key, seq, kind, _) = subject.ops.last().expect("one");
-            let image = Image::open(&after, &subject.expected()).expect("whole");
+            let image = Image::open(&after, subject.user_order()).expect("whole");
             let internal = key::encode(key, SeqNo(*seq), *kind);
-            let key_at = image.entries().find(|(key, _)| *key == internal).expect("inserted").0.as_ptr() as usize;
+            let key_at =
+                image.entries().into_iter().find(|(key, _)| *key == internal).expect("inserted").0.as_ptr() as usize;
             let node = key_at - after.as_ptr() as usize - 2 * GRANULE_BYTES;
             check_states(&subject, &before, &after, node, &had);
         }

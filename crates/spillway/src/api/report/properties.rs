@@ -58,8 +58,8 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.size-all-mem-tables", Number(|s| s.family.memtable_bytes() as u64)),
     ("rocksdb.num-entries-active-mem-table", Number(|s| s.view.mutable.memtable().entries())),
     ("rocksdb.num-entries-imm-mem-tables", Number(|s| s.queued(|memtable| memtable.entries()))),
-    ("rocksdb.num-deletes-active-mem-table", Number(|s| s.view.mutable.memtable().deletions())),
-    ("rocksdb.num-deletes-imm-mem-tables", Number(|s| s.queued(|memtable| memtable.deletions()))),
+    ("rocksdb.num-deletes-active-mem-table", Number(|s| s.view.mutable.memtable().counts().deletions)),
+    ("rocksdb.num-deletes-imm-mem-tables", Number(|s| s.queued(|memtable| memtable.counts().deletions))),
     ("rocksdb.estimate-num-keys", Number(|s| s.keys())),
     ("rocksdb.estimate-table-readers-mem", Number(|s| s.open_table_bytes())),
     ("rocksdb.estimate-live-data-size", Number(tables::live_bytes)),
@@ -190,7 +190,8 @@ impl Reported<'_> {
 
     /// Each deletion is taken to hide one entry, as in RocksDB. Unreadable tables count nothing.
     fn keys(&self) -> u64 {
-        let in_memory = |memtable: &dyn memtable::Memtable| memtable.entries().saturating_sub(2 * memtable.deletions());
+        let in_memory =
+            |memtable: &dyn memtable::Memtable| memtable.entries().saturating_sub(2 * memtable.counts().deletions);
         let in_table = |table: &dyn table::Table| {
             let properties = table.properties();
             Ok(properties.entries.saturating_sub(2 * properties.deletions))
