@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::note;
 use base::options::FamilyOptions;
-use base::{Error, Result};
+use base::{Error, ErrorKind, Result};
 
 use crate::api::db::Db;
 use crate::api::db::OpenOptions;
@@ -135,8 +135,15 @@ impl Db {
         {
             return Err(Error::invalid_argument("compact_range: the start is above the end"));
         }
-        self.engine().flusher.flush_families(&[family])?;
-        self.engine().compactor.compact_range(family, start, end, options)
+        let (flusher, compactor) = (&self.engine().flusher, &self.engine().compactor);
+        if let Err(error) = flusher.flush_families(&[family]) {
+            if error.kind() != ErrorKind::NoSpace {
+                return Err(error);
+            }
+            compactor.compact_range(family, start, end, options)?; // which may make room
+            flusher.flush_families(&[family])?;
+        }
+        compactor.compact_range(family, start, end, options)
     }
 
     /// Marks the tables with user keys from `start` through `end` for compaction one level down; `None` is the end of

@@ -1,6 +1,7 @@
 //! How a database calls for threads: [`Signal`] for upkeep, [`StateChanged`] for jobs and for waiting threads.
 
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -121,5 +122,9 @@ impl StateChanged {
 
     pub fn wait<T>(&self, state: &mut MutexGuard<'_, T>) {
         self.waiting.wait(state);
+    }
+
+    pub fn wait_for<T>(&self, state: &mut MutexGuard<'_, T>, time: Duration) {
+        self.waiting.wait_for(state, time);
     }
 }

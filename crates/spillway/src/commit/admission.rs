@@ -207,10 +207,21 @@ impl<'a> Part<'a> {
 }
 
 impl Committer {
-    /// Delays the write while compactions are behind.
-    pub(crate) fn wait_for_debt(&self, bytes: usize, options: &WriteOptions) -> Result<()> {
+    /// Delays the write while compactions are behind. On a full disk, refuses all writes but those that free space.
+    pub(crate) fn wait_for_debt(
+        &self,
+        bytes: usize,
+        options: &WriteOptions,
+        frees_space: impl Fn() -> bool,
+    ) -> Result<()> {
         if self.core.stall.is_free() {
             return Ok(());
+        }
+        if self.core.reserve.is_spent() {
+            if frees_space() {
+                return Ok(()); // compactions may wait for the space
+            }
+            self.core.check_room()?;
         }
         if options.no_slowdown {
             return Err(stalled());

@@ -190,6 +190,13 @@ impl WriteBatch {
         self.savepoints.pop().is_some()
     }
 
+    /// Whether every change is a deletion.
+    #[cold]
+    pub(crate) fn only_deletes(&self) -> bool {
+        let deletes = |kind| matches!(kind, ValueKind::Deletion | ValueKind::SingleDeletion | ValueKind::RangeDeletion);
+        self.iter().all(|change| change.is_ok_and(|change| deletes(change.kind)))
+    }
+
     pub fn iter(&self) -> BatchReader<'_> {
         BatchReader { rest: Reader::new(self.body()), seq: SeqNo::ZERO, count: self.count, failed: false }
     }

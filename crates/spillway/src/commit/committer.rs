@@ -84,7 +84,7 @@ impl Committer {
         if batch.is_empty() {
             return self.write_nothing(&set, options);
         }
-        self.wait_for_debt(batch.len(), options)?;
+        self.wait_for_debt(batch.len(), options, || batch.only_deletes())?;
         if self.is_large(batch) {
             return self.write_large(batch, &set, options);
         }
@@ -158,7 +158,8 @@ impl Committer {
             }
             Missing::Wal(log) => {
                 commit.clearance.give_back_pass();
-                self.wal.roll_log(log.as_ref(), commit.record_bytes().unwrap_or(0) as u64)?;
+                let need_bytes = commit.record_bytes().unwrap_or(0) as u64;
+                self.core.with_reserve(|| commit.frees_space(), || self.wal.roll_log(log.as_ref(), need_bytes))?;
             }
             Missing::Slot => {
                 commit.clearance.give_back_pass();

@@ -152,7 +152,7 @@ impl Committer {
     /// Writes the batch as the only record of a new WAL, durable before the commit record.
     pub(crate) fn log_of_its_own(&self, batch: &WriteBatch, families: Vec<FamilyId>) -> Result<OwnLog> {
         let create = || self.core.logs.create_for_batch(batch.len() as u64);
-        let log = self.core.removals.with_all_space(create)?;
+        let log = self.core.with_reserve(|| batch.only_deletes(), || self.core.removals.with_all_space(create))?;
         let record = LargeBatchRecord { first: SeqNo::ZERO, count: batch.count(), file: log.number(), families };
         let own = OwnLog { logs: self.core.logs.clone(), log, record, is_committed: AtomicBool::new(false) };
         fill(&own.log, batch)?;

@@ -206,6 +206,11 @@ impl<'a> Commit<'a> {
         }
     }
 
+    /// Whether the commit only deletes. An excise does not count: everything below it must be flushed before.
+    fn frees_space(&self) -> bool {
+        self.flushables.is_empty() && self.entries.as_ref().is_some_and(|entries| entries.batch.only_deletes())
+    }
+
     fn record_bytes(&self) -> Option<usize> {
         self.record.as_ref().map(Record::len)
     }

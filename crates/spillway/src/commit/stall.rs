@@ -158,7 +158,7 @@ struct Counter {
 pub(crate) struct Stall {
     vfs: Arc<dyn Vfs>,
     statistics: Option<Arc<Statistics>>,
-    /// Debt of the family furthest behind, in millionths; `STOPPED` at the stop trigger.
+    /// Debt of the family furthest behind, in millionths, `STOPPED` at the stop trigger; and the bit `SCARCE`.
     debt: AtomicU32,
     cause: AtomicU32,
     /// Bytes per second at the slow-down trigger.
@@ -173,6 +173,9 @@ pub(crate) struct Stall {
 }
 
 const STOPPED: u32 = 1_000_000;
+
+/// A bit of `debt`: the disk is full, and only deletions are written.
+const SCARCE: u32 = 1 << 31;
 
 impl Stall {
     pub fn new(vfs: Arc<dyn Vfs>, statistics: Option<Arc<Statistics>>, delayed_write_rate: u64) -> Self {
@@ -195,25 +198,37 @@ impl Stall {
     pub fn set_debt(&self, debt: Debt) -> Debt {
         let before = self.debt();
         self.cause.store(debt.cause as u32, Ordering::Relaxed);
-        self.debt.store((debt.level * f64::from(STOPPED)) as u32, Ordering::Release);
+        let level = (debt.level * f64::from(STOPPED)) as u32;
+        let _ = self.debt.fetch_update(Ordering::AcqRel, Ordering::Acquire, |debt| Some(debt & SCARCE | level));
         drop(self.sleep.lock());
         self.changed.notify_all();
         before
     }
 
+    /// Sends every write through the checks for a full disk, or no longer.
+    pub fn set_scarce(&self, is_scarce: bool) {
+        let bit = if is_scarce { SCARCE } else { 0 };
+        let _ = self.debt.fetch_update(Ordering::AcqRel, Ordering::Acquire, |debt| Some(debt & !SCARCE | bit));
+    }
+
     pub fn debt(&self) -> Debt {
-        let level = f64::from(self.debt.load(Ordering::Acquire)) / f64::from(STOPPED);
+        let level = f64::from(self.level()) / f64::from(STOPPED);
         let cause = StallCause::ALL.get(self.cause.load(Ordering::Relaxed) as usize);
         Debt { level, cause: cause.copied().unwrap_or(StallCause::Level0) }
     }
 
+    fn level(&self) -> u32 {
+        self.debt.load(Ordering::Acquire) & !SCARCE
+    }
+
+    /// Whether writes go without delay and without checks for a full disk.
     #[inline]
     pub fn is_free(&self) -> bool {
         self.debt.load(Ordering::Acquire) == 0
     }
 
     pub fn is_stopped(&self) -> bool {
-        self.debt.load(Ordering::Acquire) >= STOPPED
+        self.level() >= STOPPED
     }
 
     /// Rate of all writers together. `None` if writers are not delayed, or are stopped.

@@ -9,6 +9,7 @@ use super::pick::{Picker, RangePick, RangeRequest};
 use super::plan::{CompactionPlan, LevelInputs, Pick, Reason};
 use crate::compaction::job::Compactor;
 use crate::core::family::Family;
+use crate::core::space::Needs;
 use crate::core::{Core, FamilyState, State};
 use crate::version::span::Span;
 
@@ -232,15 +233,16 @@ impl Call<'_> {
         })
     }
 
-    /// False if an input no longer stood; nothing changed then.
+    /// False if an input no longer stood, or the reserve was given up for lack of space; nothing changed then.
     fn run(&self, plan: CompactionPlan) -> Result<bool> {
-        let done = self.compactor.compaction_job(plan);
-        if let Err(error) = &done
-            && !self.core.may_be_tried_again(error)
-        {
-            self.core.fail(error);
-        }
-        let installed = done?;
+        let installed = match self.compactor.compaction_job(plan) {
+            Err(error) if self.core.gives_reserve_for(Needs::Compaction, &error) => false,
+            Err(error) if !self.core.may_be_tried_again(&error) => {
+                self.core.fail(&error);
+                return Err(error);
+            }
+            done => done?,
+        };
         self.core.check_writable()?;
         self.family.check_live()?;
         Ok(installed)

@@ -124,7 +124,7 @@ impl Installer {
         }
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         writes();
-        writer.commit(&edits).inspect_err(|e| self.core.fail_manifest(e))?;
+        self.core.append_edits(writer, &edits)?;
         for file in built.iter().flat_map(|(_, built, _)| &built.removed) {
             file.mark_obsolete(); // the edit is durable (V3)
         }
@@ -259,7 +259,7 @@ impl Installer {
         let Some(row) = self.core.logs.unnoted_row() else { return Ok(()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         let edit = VersionEdit { log_row: Some(row), ..VersionEdit::default() };
-        writer.commit(std::slice::from_ref(&edit)).inspect_err(|e| self.core.fail_manifest(e))?;
+        self.core.append_edits(writer, std::slice::from_ref(&edit))?;
         self.core.logs.note_durable(row);
         Ok(())
     }

@@ -24,6 +24,7 @@ use crate::commit::pipeline::Pipeline;
 use crate::commit::stall::{Debt, Stall};
 use crate::core::context::Context;
 use crate::core::family::{Family, FamilySet};
+use crate::core::reserve::Reserve;
 use crate::core::space::{Needs, Space};
 use crate::read::snapshot::SnapshotList;
 use crate::version::file_name;
@@ -61,6 +62,7 @@ pub(crate) struct Core {
     pub block_cache: Arc<table::BlockCache>,
     background_error: ArcSwapOption<Error>,
     pub space: Space,
+    pub reserve: Reserve,
     /// Background-error and recovery events not yet delivered to listeners.
     pub untold: Mutex<Vec<Event>>,
     closing: Arc<AtomicBool>,
@@ -102,9 +104,12 @@ impl Core {
         let CoreParts { context, read_only, last_seq, first_own_file, restored_memtables, .. } = parts;
         let CoreParts { max_family, purge, slots, block_cache, .. } = parts;
         let (vfs, options) = (context.vfs.clone(), &context.options);
+        let reserve = Reserve::find(&vfs, &context.dir);
+        let stall = Stall::new(vfs, context.statistics.clone(), options.delayed_write_rate);
+        stall.set_scarce(reserve.is_spent());
         Core {
             logs: Arc::new(Logs::new(&context)),
-            stall: Stall::new(vfs, context.statistics.clone(), options.delayed_write_rate),
+            stall,
             read_only,
             first_own_file,
             restored_memtables,
@@ -129,6 +134,7 @@ impl Core {
             block_cache,
             background_error: ArcSwapOption::empty(),
             space: Space::default(),
+            reserve,
             untold: Mutex::default(),
             closing: Arc::default(),
             inline: OnceLock::new(),
@@ -373,6 +379,7 @@ pub mod flush_ways;
 pub(crate) mod install;
 pub(crate) mod late_excise;
 pub(crate) mod progress;
+pub(crate) mod reserve;
 pub(crate) mod space;
 mod state;
 pub(crate) mod tables;

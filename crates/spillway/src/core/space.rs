@@ -4,6 +4,10 @@
 //!
 //! Upkeep checks once a second. It retries at once if the disk now has the room the job lacked. Otherwise it retries
 //! after delays that double: a quota does not show in the free space.
+//!
+//! Work that frees space needs some first: a deletion for its WAL record, a flush or a compaction for its output. When
+//! it finds none, a database of some size gives up its [reserve](super::reserve). Until the reserve is made anew, only
+//! deletions are written; jobs run one at a time; and a flush takes all memtables or none, so that the logs go after it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,6 +19,9 @@ use base::{Error, ErrorKind, Result};
 use parking_lot::Mutex;
 
 use crate::core::Core;
+use crate::core::reserve::wanted_bytes;
+use crate::version::edit::VersionEdit;
+use crate::version::manifest::ManifestWriter;
 
 /// Interval between checks of the free space.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -205,7 +212,7 @@ impl Space {
 impl Core {
     /// Handles a failed job. The job waits for room if it lacked only space and nothing synced is in doubt; otherwise
     /// the database turns read-only. `needed_bytes` is the job's largest possible output.
-    pub(crate) fn job_failed(&self, needs: Needs, error: &Error, needed_bytes: u64) {
+    fn job_failed(&self, needs: Needs, error: &Error, needed_bytes: u64) {
         if !self.may_be_tried_again(error) {
             return self.fail(&error.clone().context("a background job failed"));
         }
@@ -231,7 +238,7 @@ impl Core {
         if is_new {
             if needs != Needs::Manifest {
                 tick(&self.context.statistics, Ticker::BackgroundErrors, 1);
-                note::warn!(%error, "the database takes writes as long as there is memory for them");
+                note::warn!(%error, "background work waits for disk space");
                 self.tell_later(Event::BackgroundError { error: error.clone() });
             }
             self.tell_later(Event::RecoveryBegin { error: error.clone() });
@@ -248,6 +255,17 @@ impl Core {
         }
     }
 
+    /// Appends edits to the MANIFEST. The caller holds the manifest lock.
+    ///
+    /// # Errors
+    /// A failure of the MANIFEST; the database is read-only then (D4).
+    pub(crate) fn append_edits(&self, writer: &mut ManifestWriter, edits: &[VersionEdit]) -> Result<()> {
+        if self.free_bytes().is_some_and(|free| free < MANIFEST_BYTES) {
+            self.give_up_reserve(); // a failed append could not be repeated
+        }
+        writer.commit(edits).inspect_err(|error| self.fail_manifest(error))
+    }
+
     /// Turns the database read-only after a failure of the MANIFEST, and notes a lack of space if a new MANIFEST can
     /// repair the failure. The caller holds the manifest lock.
     pub(crate) fn fail_manifest(&self, error: &Error) {
@@ -258,6 +276,9 @@ impl Core {
         let room = self.room_for_manifest();
         let is_new = is_mendable && self.space.note(Needs::Manifest, error, room, self.context.vfs.now());
         self.fail(error);
+        if is_mendable {
+            self.give_up_reserve();
+        }
         if is_new {
             self.tell_later(Event::RecoveryBegin { error: error.clone() });
         }
@@ -291,16 +312,118 @@ impl Core {
         Ok(is_done)
     }
 
-    /// Handles the end of any job with an output of up to `needed_bytes`.
-    pub(crate) fn end_job(&self, needs: Needs, needed_bytes: u64, result: &Result<()>) {
-        match result {
-            Ok(()) => self.job_succeeded(needs, needed_bytes),
+    /// Handles the end of any job with an output of up to `needed_bytes`. `Ok` after a failure: the reserve was given
+    /// up, and the job runs again.
+    ///
+    /// # Errors
+    /// The job's failure.
+    pub(crate) fn end_job(&self, needs: Needs, needed_bytes: u64, result: Result<()>) -> Result<()> {
+        let runs_again = result.as_ref().is_err_and(|error| self.gives_reserve_for(needs, error));
+        match &result {
+            Ok(()) => {
+                self.job_succeeded(needs, needed_bytes);
+                if self.reserve.is_spent() {
+                    self.try_jobs_now(); // the job may have made room for them
+                }
+            }
+            Err(_) if runs_again => {}
             Err(error) => self.job_failed(needs, error, needed_bytes),
         }
         self.state_changed.notify_all();
         self.upkeep.raise(); // for jobs waiting for tables of this one
+        if runs_again { Ok(()) } else { result }
+    }
+
+    /// Gives the reserve up to a failed job if the job may run again. To a compaction only if the reserve is more than
+    /// the free space: a compaction may need far more.
+    pub(crate) fn gives_reserve_for(&self, needs: Needs, error: &Error) -> bool {
+        let is_worth_it = || needs == Needs::Flush || self.free_bytes().is_none_or(|free| free < self.reserve.bytes());
+        self.may_be_tried_again(error) && is_worth_it() && self.give_up_reserve()
+    }
+
+    /// Gives the reserve up and retries all jobs lacking space. False if there is no reserve.
+    fn give_up_reserve(&self) -> bool {
+        let is_given = self.reserve.give_up(|is_spent| self.stall.set_scarce(is_spent));
+        if is_given {
+            self.try_jobs_now();
+            self.upkeep.raise(); // to seal memtables
+        }
+        is_given
+    }
+
+    fn try_jobs_now(&self) {
+        [Needs::Flush, Needs::Compaction].iter().for_each(|needs| self.space.try_now(*needs));
+        self.state_changed.notify_all();
+    }
+
+    /// Calls `make`. If it finds no space and `frees_space`, gives the reserve up and retries; then waits for running
+    /// jobs, which may hold all space for a moment, and retries once more.
+    ///
+    /// # Errors
+    /// Errors of `make`.
+    pub(crate) fn with_reserve<T>(&self, frees_space: impl Fn() -> bool, make: impl Fn() -> Result<T>) -> Result<T> {
+        let lacks_space = |made: &Result<T>| made.as_ref().is_err_and(|error| error.kind() == ErrorKind::NoSpace);
+        let mut made = make();
+        if !lacks_space(&made) || !frees_space() {
+            return made;
+        }
+        if self.give_up_reserve() {
+            made = make();
+        }
+        if lacks_space(&made) && self.reserve.is_spent() {
+            self.wait_for_job_outputs();
+            made = make();
+        }
+        made
+    }
+
+    /// Waits until no job runs, but not for long: the caller may be a listener, inside a job itself.
+    fn wait_for_job_outputs(&self) {
+        let mut state = self.state.lock();
+        for _ in 0..JOB_WAITS_MAX {
+            if state.flushes_running + state.compactions_running == 0 {
+                return;
+            }
+            self.state_changed.wait_for(&mut state, JOB_WAIT);
+        }
+    }
+
+    /// For writes and ingests that take space and free none.
+    ///
+    /// # Errors
+    /// `NoSpace`: the reserve is given up, and there is no room yet to make it anew.
+    pub(crate) fn check_room(&self) -> Result<()> {
+        if self.reserve.is_spent() {
+            self.keep_reserve();
+        }
+        if !self.reserve.is_spent() {
+            return Ok(());
+        }
+        let what = "the disk is full: only deletions are written until there is room; free some, or delete and compact";
+        Err(Error::new(ErrorKind::NoSpace, what).at_path(&self.context.dir))
+    }
+
+    /// Makes the reserve as long as it should be, if the disk has room and no flush lacks space. Part of upkeep.
+    pub(crate) fn keep_reserve(&self) {
+        let (mut held_bytes, mut memtable_bytes) = (self.logs.total().0, 0u64);
+        for family in self.state.lock().families.values() {
+            let options = family.family.options();
+            let memtables = options.max_write_buffer_number.saturating_add(1);
+            held_bytes += family.version.total_bytes();
+            memtable_bytes = memtable_bytes.saturating_add(options.write_buffer_size.saturating_mul(memtables) as u64);
+        }
+        let wanted_bytes = wanted_bytes(held_bytes, memtable_bytes);
+        self.reserve.keep(wanted_bytes, !self.space.is_lacking(Needs::Flush), |is_spent| {
+            self.stall.set_scarce(is_spent);
+            self.state_changed.notify_all(); // for jobs
+            self.upkeep.raise(); // to seal memtables
+        });
     }
 }
+
+/// Waits of a deletion for jobs that hold all space for a moment.
+const JOB_WAITS_MAX: u32 = 20;
+const JOB_WAIT: Duration = Duration::from_millis(100);
 
 /// Approximate size of a new MANIFEST.
 const MANIFEST_BYTES: u64 = 64 << 10;

@@ -42,8 +42,7 @@ impl Flusher {
         if !plans.is_empty() {
             let bytes = plans.iter().map(FlushPlan::bytes).sum();
             let flushed = self.flush_group(plans);
-            self.core.end_job(Needs::Flush, bytes, &flushed);
-            flushed?;
+            self.core.end_job(Needs::Flush, bytes, flushed)?;
         }
         // Memtables flushed by another thread, now or later, with older ones of the family.
         let ids: SmallVec<[FamilyId; 2]> = families.iter().map(|family| family.id()).collect();
@@ -97,8 +96,7 @@ impl Claims<'_> {
             self.families.remove(at); // the flush ends with the claim
             let bytes = plan.bytes();
             let flushed = self.flusher.flush_group(vec![plan]);
-            self.flusher.core.end_job(Needs::Flush, bytes, &flushed);
-            flushed?;
+            self.flusher.core.end_job(Needs::Flush, bytes, flushed)?;
             let mut state = self.flusher.core.state.lock();
             if let Some(family) = state.families.get_mut(&id).filter(|family| !family.flushing) {
                 family.flushing = true;
@@ -111,7 +109,7 @@ impl Claims<'_> {
     fn plan_older_run(&self, id: FamilyId) -> Option<FlushPlan> {
         let mut state = self.flusher.core.state.lock();
         let family = state.families.get_mut(&id)?;
-        let small = small_ingests_of(self.families.len());
+        let small = SmallIngests::of_group(self.families.len());
         if self.flusher.core.is_closing() || next_to_flush(&family.queue, small).len() == family.queue.len() {
             return None;
         }
@@ -135,15 +133,10 @@ impl Claims<'_> {
         let plan = |id: FamilyId| {
             let family = state.families.get_mut(&id)?;
             family.flushing = false;
-            state.plan_flush(id, small_ingests_of(claimed.len()))
+            state.plan_flush(id, SmallIngests::of_group(claimed.len()))
         };
         Ok(claimed.iter().copied().filter_map(plan).collect())
     }
-}
-
-/// Families flushed together link all ingests: a merged ingest found to be damaged would need an edit of its own.
-fn small_ingests_of(families: usize) -> SmallIngests {
-    if families > 1 { SmallIngests::Link } else { SmallIngests::Merge }
 }
 
 impl Drop for Claims<'_> {

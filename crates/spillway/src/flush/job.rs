@@ -169,6 +169,18 @@ impl State {
         self.begin_flush(id, entries, SmallIngests::Merge)
     }
 
+    /// On a full disk, if a flush is due: one of the oldest runs of all families. It takes all memtables or, for lack of
+    /// space, none. A flush of some would use up the space, and free no log.
+    pub(crate) fn pick_all_flushes(&mut self) -> Vec<FlushPlan> {
+        if !self.families.values().any(FamilyState::wants_flush) {
+            return Vec::new();
+        }
+        let waiting = self.families.values().filter(|family| !family.flushing && !family.queue.is_empty());
+        let ids: Vec<FamilyId> = waiting.map(|family| family.family.id()).collect();
+        let small = SmallIngests::of_group(ids.len());
+        ids.into_iter().filter_map(|id| self.plan_flush(id, small)).collect()
+    }
+
     /// Begins the flush of a family's oldest run. The caller makes sure that no other flush of the family runs.
     pub(crate) fn plan_flush(&mut self, id: FamilyId, small: SmallIngests) -> Option<FlushPlan> {
         let entries = next_to_flush(&self.families.get(&id)?.queue, small);

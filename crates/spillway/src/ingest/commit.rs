@@ -206,7 +206,7 @@ impl Ingester {
     fn wait_for_ingest_room(&self, prepared: &PreparedIngest) -> Result<()> {
         let options = prepared.options.as_write();
         // 0 bytes: the tables pass no memtable and use none of the write rate.
-        self.committer.wait_for_debt(0, &options)?;
+        self.committer.wait_for_debt(0, &options, || false)?;
         prepared.shares().iter().try_for_each(|(family, _)| self.memtables.wait_for_queue_room(family, None, &options))
     }
 

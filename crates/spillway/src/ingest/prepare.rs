@@ -175,6 +175,9 @@ impl Ingester {
         check_requests(requests)?;
         requests.iter().try_for_each(|request| request.family.check_home(&self.core.context))?;
         progress.check()?;
+        if !self.core.stall.is_free() {
+            self.core.check_room()?;
+        }
         let items = items_of(requests, &self.core.context)?;
         let bytes = items.iter().map(|item| item.source.metadata.len).sum();
         progress.expect(items.len() as u64, bytes);

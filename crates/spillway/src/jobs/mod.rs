@@ -35,7 +35,8 @@ pub(crate) mod notices;
 mod space;
 
 pub(crate) enum Job {
-    Flush(FlushPlan),
+    /// Of different families.
+    Flush(Vec<FlushPlan>),
     Compaction(Box<CompactionPlan>),
 }
 
@@ -108,8 +109,15 @@ impl Jobs {
         {
             return None;
         }
+        let is_full = self.core.reserve.is_spent();
+        if is_full && (self.core.reserve.wants_seal() || state.flushes_running + state.compactions_running > 0) {
+            return None; // one job at a time: two would take the last space from each other
+        }
         match needs {
-            Needs::Flush => state.pick_flush().map(Job::Flush),
+            Needs::Flush => {
+                let plans = if is_full { state.pick_all_flushes() } else { state.pick_flush().into_iter().collect() };
+                (!plans.is_empty()).then_some(Job::Flush(plans))
+            }
             Needs::Compaction => self.compactor.pick_compaction(state).map(|plan| Job::Compaction(Box::new(plan))),
             Needs::Manifest => None,
         }
@@ -117,12 +125,14 @@ impl Jobs {
 
     fn run_job(&self, job: Job) {
         let (needs, bytes, result) = match job {
-            Job::Flush(plan) => (Needs::Flush, plan.bytes(), self.flusher.flush_group(vec![plan])),
+            Job::Flush(plans) => {
+                (Needs::Flush, plans.iter().map(FlushPlan::bytes).sum(), self.flusher.flush_group(plans))
+            }
             Job::Compaction(plan) => {
                 (Needs::Compaction, plan.pick.input_bytes(), self.compactor.compaction_job(*plan).map(|_| ()))
             }
         };
-        self.core.end_job(needs, bytes, &result);
+        let _ = self.core.end_job(needs, bytes, result); // handled there
         self.tell_stall_changes();
     }
 
@@ -145,6 +155,7 @@ impl Jobs {
             self.core.removals.give_back_all_space();
             self.end_idle_lacks(&self.core.state.lock());
         }
+        self.seal_for_room();
         let kept = self.memtables.keep_memtables_within_limit().and_then(|()| self.flusher.pass_linked_ingests());
         let kept = kept.and_then(|()| self.memtables.make_spare_memtables());
         self.wal.keep_present();
@@ -158,7 +169,30 @@ impl Jobs {
         }
         self.linker.excise_what_waited();
         self.purge_obsolete();
+        if self.core.reserve.is_spent() {
+            self.core.removals.give_back_all_space();
+        }
         self.core.removals.give_back_space();
+        self.core.keep_reserve();
+    }
+
+    /// Once the reserve is given up: leaves the log and seals all memtables, so that the next flush frees all logs.
+    /// False if this is done already.
+    fn seal_for_room(&self) -> bool {
+        if !self.core.reserve.wants_seal() {
+            return false;
+        }
+        if let Err(error) = self.wal.leave_log() {
+            note::warn!(%error, "the log goes on, and takes its space until it is full");
+        }
+        for family in self.core.families.load().iter() {
+            if let Err(error) = self.memtables.seal_for_flush(family) {
+                note::warn!(%error, family = family.name(), "cannot flush to make room");
+            }
+        }
+        self.core.reserve.note_sealed();
+        self.core.state_changed.notify_all();
+        true
     }
 
     /// Deletes files whose last pin is gone (Q3). If deletion fails, the next open retries it.
@@ -186,7 +220,7 @@ impl InlineJobs for Jobs {
             };
             match job {
                 Some(job) => self.run_job(job),
-                None if self.linker.excise_what_waited() => {}
+                None if self.seal_for_room() || self.linker.excise_what_waited() => {}
                 None => break,
             }
         }

@@ -50,7 +50,7 @@ impl Catalog<'_> {
             ..VersionEdit::new(id)
         };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        writer.commit(&[edit]).inspect_err(|e| self.core.fail_manifest(e))?;
+        self.core.append_edits(writer, &[edit])?;
         let mut state = self.core.state.lock();
         let view = family.view_full();
         state.families.insert(id, FamilyState::new(family.clone(), &view, last_seq));
@@ -66,7 +66,7 @@ impl Catalog<'_> {
         self.core.check_family(family)?;
         let edit = VersionEdit { drop_family: true, ..VersionEdit::new(family.id()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        writer.commit(&[edit]).inspect_err(|e| self.core.fail_manifest(e))?;
+        self.core.append_edits(writer, &[edit])?;
         let mut state = self.core.state.lock();
         let dropped = state.families.remove(&family.id());
         self.replace_families(|families| families.retain(|other| other.id() != family.id()));

@@ -20,6 +20,7 @@ use crate::core::context::{Context, FileNumbers, log_dir, own_dirs};
 use crate::core::family::FamilySet;
 use crate::core::family::check_name;
 use crate::core::flush_ways::FlushCounts;
+use crate::core::reserve::give_up_in;
 use crate::core::{Core, CoreParts, FamilyState};
 use crate::info_log::InfoLog;
 use crate::open::replay::{LogReplay, Replayed};
@@ -75,7 +76,7 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     info_log.note_program(dir, &options.db);
     remarks.iter().chain(&options.remarks).for_each(|text| remark(text));
     let opened = match lock {
-        Some(_) => open_for_writing(dir, options, &info_log),
+        Some(_) => open_with_reserve(dir, options, &info_log),
         None => open_for_reading(dir, options, &info_log),
     };
     let opened = opened.map_err(name_repair);
@@ -115,6 +116,17 @@ fn open_for_reading(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
         let notices_missing_logs = opening.recovered.log_row.is_some();
         Ok(Attempt { opened: opening.run(false)?, notices_missing_logs }) // images may be a writer's
     })
+}
+
+/// Opens for writing. On a full disk, gives the reserve up: an open writes a MANIFEST, and may flush.
+fn open_with_reserve(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Engine>> {
+    match open_for_writing(dir, options, info_log) {
+        Err(error) if error.kind() == ErrorKind::NoSpace && give_up_in(&*options.vfs, dir) => {
+            note::warn!(%error, "the disk is full: the reserve is given up to open the database");
+            open_for_writing(dir, options, info_log)
+        }
+        opened => opened,
+    }
 }
 
 /// Recovers with images first. If an image flushed by replay turns out to be damaged, recovers again without images:

@@ -120,6 +120,13 @@ pub(crate) enum SmallIngests {
     Link,
 }
 
+impl SmallIngests {
+    /// For a flush of several families. A merged ingest found to be damaged would need an edit of its own.
+    pub fn of_group(families: usize) -> Self {
+        if families > 1 { SmallIngests::Link } else { SmallIngests::Merge }
+    }
+}
+
 /// Whether a flush links the entry's tables. For all other entries it makes a table.
 pub(crate) fn is_linked(entry: &Arc<dyn Flushable>, small: SmallIngests) -> bool {
     entry.as_ingest().is_some_and(|ingest| small == SmallIngests::Link || !ingest.may_merge())

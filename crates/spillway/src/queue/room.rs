@@ -66,10 +66,12 @@ impl Memtables {
         if (has_turn || !memory.turn.is_locked()) && claim.charge.try_raise_a_step(claim.bytes) {
             return true;
         }
-        if !self.core.context.options.allow_stall {
+        // On a full disk only deletions come here, and no flush may free memory before them.
+        let may_exceed = !self.core.context.options.allow_stall || self.core.reserve.is_spent();
+        if may_exceed {
             claim.charge.raise(bytes);
         }
-        !self.core.context.options.allow_stall
+        may_exceed
     }
 
     /// Waits until a family's mutable memtable has the wanted charge. False if the memtable was replaced meanwhile.

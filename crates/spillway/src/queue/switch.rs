@@ -31,7 +31,8 @@ impl Memtables {
             self.core.check_writable()?;
             let full = self.core.family_state(&mut state, family.id())?;
             let replaced = full_id.is_some_and(|id| full.mutable.id() != id);
-            if replaced || !full.has_full_queue() {
+            // On a full disk only deletions come here: they may make room for the flush.
+            if replaced || !full.has_full_queue() || self.core.reserve.is_spent() {
                 break;
             }
             if options.no_slowdown {

@@ -38,6 +38,8 @@ pub enum FileType {
     Identity,
     /// `LOCK`
     Lock,
+    /// `RESERVE`: space for a full disk; without content.
+    Reserve,
 }
 
 impl FileType {
@@ -59,7 +61,7 @@ enum Shape {
     Fixed(&'static str),
 }
 
-const SHAPES: [(FileType, Shape); 11] = [
+const SHAPES: [(FileType, Shape); 12] = [
     (FileType::Table, Shape::Numbered(".sst")),
     (FileType::Log, Shape::Numbered(".splog")),
     (FileType::LargeBatch, Shape::Numbered(".spbatch")),
@@ -71,6 +73,7 @@ const SHAPES: [(FileType, Shape); 11] = [
     (FileType::Current, Shape::Fixed("CURRENT")),
     (FileType::Identity, Shape::Fixed("IDENTITY")),
     (FileType::Lock, Shape::Fixed("LOCK")),
+    (FileType::Reserve, Shape::Fixed("RESERVE")),
 ];
 
 /// Same text as the number's `Display`, without the formatting machinery: an ingest names its files in cold code.

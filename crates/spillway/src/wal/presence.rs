@@ -94,7 +94,7 @@ struct Window {
 impl Wal {
     /// Prefaults the memory written next. A background job: run inline, it would burden the writer.
     pub(crate) fn keep_present(&self) {
-        if self.core.context.vfs.runs_inline() {
+        if self.core.context.vfs.runs_inline() || self.core.reserve.is_spent() {
             return;
         }
         let windows = self.windows();

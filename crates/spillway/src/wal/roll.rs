@@ -26,6 +26,9 @@ pub(crate) struct Wal {
     pub(super) log_pace: LogPace,
 }
 
+/// A smaller log frees too little: its successor takes a quarter as much.
+const LEFT_BYTES_MIN: u64 = 256 << 10;
+
 impl Wal {
     pub fn new(core: Arc<Core>, installer: Arc<Installer>, memtables: Arc<Memtables>) -> Arc<Self> {
         let tells_marks = !core.read_only && core.context.options.memtable_crash_safe_recover;
@@ -93,12 +96,22 @@ impl Wal {
     /// Makes room for a record of `need_bytes`: in the next extent of `full`, else in the next log. `full` is `None`
     /// before the first log.
     pub(crate) fn roll_log(&self, full: Option<&Arc<ActiveLog>>, need_bytes: u64) -> Result<()> {
-        if let Some(full) = full
+        let is_left = |full: &ActiveLog| self.core.reserve.wants_seal() && full.file.tail() >= LEFT_BYTES_MIN;
+        if let Some(full) = full.filter(|full| !is_left(full))
             && self.core.removals.with_all_space(|| full.file.ensure(need_bytes as usize))?
         {
             return Ok(());
         }
         self.replace_log(full, need_bytes)
+    }
+
+    /// Replaces the current log unless it is small. On a full disk: the flush of all memtables frees it then.
+    pub(crate) fn leave_log(&self) -> Result<()> {
+        let current = self.core.commit.lock().log.clone();
+        match current.filter(|log| log.file.tail() >= LEFT_BYTES_MIN) {
+            Some(log) => self.replace_log(Some(&log), 0),
+            None => Ok(()),
+        }
     }
 
     /// Makes the spare or a new log current, if `full` is still the current one.

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 mod passing;
+mod reserve;
 mod threads;
 
 use std::path::{Path, PathBuf};

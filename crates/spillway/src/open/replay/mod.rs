@@ -10,7 +10,7 @@ use std::sync::Arc;
 use base::limits;
 use base::note;
 use base::options::WalRecoveryMode;
-use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use memtable::Entry;
 
 use crate::commit::batch::BatchReader;
@@ -55,6 +55,8 @@ pub(crate) struct LogReplay<'a> {
     restored: &'a Restored,
     /// False if opened for reading: nothing is written then, whatever memory replay takes.
     may_flush: bool,
+    /// A flush found no space: memtables stay in memory from then on.
+    is_disk_full: bool,
     families: &'a mut BTreeMap<FamilyId, FamilyState>,
     /// Per family: RocksDB's logs below this number hold nothing outside its tables.
     log_numbers: BTreeMap<FamilyId, FileNumber>,
@@ -85,6 +87,7 @@ impl<'a> LogReplay<'a> {
             recovered,
             restored,
             may_flush,
+            is_disk_full: false,
             families,
             log_numbers,
             last_seq,
@@ -108,9 +111,11 @@ impl<'a> LogReplay<'a> {
             self.flush_everything(self.last_seq)?;
         }
         self.replay_own_logs(&own_logs, &self.recovered.log_ends)?;
-        if self.may_flush && (self.passed_damage || self.has_too_many_logs()) {
+        if self.may_flush && self.passed_damage {
             self.flush_everything(self.last_seq)?;
-            self.logs.iter_mut().for_each(ReplayedLog::forget);
+            self.forget_logs();
+        } else if self.has_too_many_logs() && self.flush_if_room(|replay| replay.flush_everything(replay.last_seq))? {
+            self.forget_logs();
         }
         Ok(Replayed { last_seq: self.last_seq, logs: self.logs, unsynced: self.unsynced })
     }
@@ -122,6 +127,10 @@ impl<'a> LogReplay<'a> {
         let limit_bytes = self.context.options.max_total_wal_size;
         let count = read().filter(|log| log.file_type == FileType::Log).count();
         count > OLD_LOGS_MAX || (limit_bytes > 0 && bytes > limit_bytes)
+    }
+
+    fn forget_logs(&mut self) {
+        self.logs.iter_mut().for_each(ReplayedLog::forget);
     }
 
     fn path(&self, kind: FileType, number: FileNumber) -> PathBuf {
@@ -193,15 +202,15 @@ impl<'a> LogReplay<'a> {
         let need = family.mutable.room_for(1, payload_bytes);
         let before = SeqNo(entry.seq.0.saturating_sub(1));
         if self.may_flush && !family.mutable.charge_for(need) {
-            self.flush_everything(before)?; // all memtables together reached their memory limit
+            // All memtables together reached their memory limit.
+            self.flush_if_room(|replay| replay.flush_everything(before))?;
         }
         let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
         if !family.mutable.memtable().try_reserve(need) {
             seal(self.context, family, before, need)?;
             let full = family.queue.len() >= family.family.options().max_write_buffer_number;
-            if self.may_flush && full {
-                self.sync_passed_over()?;
-                self.families.get_mut(&id).map_or(Ok(()), |family| flush_queue(self.context, family))?;
+            if full {
+                self.flush_if_room(|replay| replay.flush_family(id))?;
             }
             let Some(family) = self.families.get(&id) else { return Ok(()) };
             if !family.mutable.memtable().try_reserve(need) {
@@ -213,6 +222,27 @@ impl<'a> LogReplay<'a> {
             family.mutable.insert_all(&mut std::iter::once(*entry), None);
         }
         Ok(())
+    }
+
+    /// Flushes to relieve memory or to drop logs; false if nothing is flushed. On a full disk the memtables stay, as the
+    /// logs do: deletions that follow may make room.
+    fn flush_if_room(&mut self, flush: impl FnOnce(&mut Self) -> Result<()>) -> Result<bool> {
+        if !self.may_flush || self.is_disk_full {
+            return Ok(false);
+        }
+        self.sync_passed_over()?;
+        match flush(self) {
+            Err(error) if error.kind() == ErrorKind::NoSpace => {
+                note::warn!(%error, "recovery keeps in memory what it has no space to flush");
+                self.is_disk_full = true;
+                Ok(false)
+            }
+            flushed => flushed.map(|()| true),
+        }
+    }
+
+    fn flush_family(&mut self, id: FamilyId) -> Result<()> {
+        self.families.get_mut(&id).map_or(Ok(()), |family| flush_queue(self.context, family))
     }
 
     /// Syncs the passed-over logs. Called before their records may become durable in a table (F1).
