@@ -52,6 +52,7 @@ impl<R> Outcome<R> {
 
 /// Runs `work` on every part. After an error or a panic no further part begins. `work` can poll its second argument to
 /// give up early: it is true after another part failed, or if `stop` is true. Only the calling thread calls `stop`.
+/// `stop` keeps no part from beginning: `work` must look, and return an error.
 pub(crate) fn run_parts<T, R, W>(helpers: Helpers, parts: Vec<T>, stop: &dyn Fn() -> bool, work: W) -> Outcome<R>
 where
     T: Send + Sync + 'static,
@@ -70,7 +71,7 @@ where
                 parts_of_helpers.work_off(&|| false);
             }));
             (0..count).for_each(|_| pool.push(help.clone()));
-            pool.start_threads(); // without a database there is no timer; failed starts delay nothing
+            pool.start_threads(); // an Env without a database has no timer to do it; failed starts delay nothing
             all.work_off(stop);
             pool.withdraw(&(help.clone() as Arc<dyn Turn>));
             help.end(|| {

@@ -235,7 +235,7 @@ impl Committer {
         self.core.check_writable()
     }
 
-    /// Latches keys for a commit; waits for overlapping latches and permits. Later overlapping writes wait for this
+    /// Latches keys for a commit; waits for overlapping latches and passes. Later overlapping writes wait for this
     /// latch.
     ///
     /// # Errors
@@ -277,7 +277,7 @@ impl Committer {
         clearance
     }
 
-    /// Reserves memtable room and memory for every part. Switches full memtables. Gives the permit back before any
+    /// Reserves memtable room and memory for every part. Switches full memtables. Gives the pass back before any
     /// wait.
     pub(crate) fn reserve_memtables(
         &self,

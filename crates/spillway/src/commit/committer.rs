@@ -1,8 +1,8 @@
 //! The commit path. Writes, large batches and ingests are each a [`Commit`]; all go through [`Committer::number`] and
 //! [`Committer::apply`]:
 //!
-//! 1. Admission, off the locks: memtable room, latch permits, every fallible or blocking step (C4).
-//! 2. Under the commit lock, O(1) (C3): check, then take sequence numbers, WAL space and a pipeline slot. A commit with
+//! 1. Admission, off the locks: memtable room, latches of a conflict check, every fallible or blocking step (C4).
+//! 2. Under the commit lock, bounded (C3): check, then take sequence numbers, WAL space and a pipeline slot. A commit with
 //!    flushables also holds the state lock and installs the views staged there (V1).
 //! 3. Off the locks: append the record (C1, C2), insert the entries, publish in order (S2).
 //!
@@ -177,6 +177,7 @@ impl Committer {
         // A latched commit is not compared with memtables, and here nothing was flushed first.
         let may_go_under = commit.flushables.iter().any(|flushable| flushable.coverage.is_some());
         assert!(!may_go_under, "conflicts are not checked for what may go under a memtable (Q1)");
+        self.hold_nothing(commit); // as in any wait
         commit.latch = Some(self.latch_keys(commit.keys().into_iter(), commit.waiter)?);
         commit.is_latched = true;
         let numbered = self.core.commit.lock().last_seq;
@@ -213,8 +214,8 @@ impl Committer {
         Ok(Numbered { given, space, unfinished })
     }
 
-    /// Checks every precondition, then takes numbers, WAL space and a slot. Called under the commit lock: O(1) in
-    /// everything but the number of families (C3).
+    /// Checks every precondition, then takes numbers, WAL space and a slot. Called under the commit lock:
+    /// O(families); an ingest also looks at unfinished writes and at memtables (C3).
     fn take(&self, commit: &mut Commit<'_>, end: &mut CommitState) -> Result<Taken, Missing> {
         if !commit.is_latched && !self.core.latches.lets_pass(&commit.clearance) {
             return Err(Missing::Latch);

@@ -21,7 +21,7 @@ pub(crate) trait Joins: Flushable {
     /// Called once, under the commit lock, before any reader can find the entry.
     fn set_numbers(&self, given: &Given);
 
-    /// Called once, before a flush can find the entry, if the entry's overlap sealed the memtable below it. Not called
+    /// Called once, before a flush can find the entry, if the memtable below it was sealed because they overlap. Not called
     /// if the memtable becomes a table in place.
     fn stands_over_memtable(&self) {}
 }

@@ -1,17 +1,18 @@
-//! Range latches: while an ingest in mode `direct` gives its tables levels, overlapping writes and ingests wait before
-//! they take sequence numbers. Everything else goes on; without a latch a write pays one atomic load.
+//! Range latches. While an ingest in mode `direct` gives its tables levels, or a commit with a conflict check is under
+//! way, overlapping commits wait before they take numbers. A gate (modes `blocking`, `flush-first`) is a latch over
+//! everything. Without a latch a write pays one atomic load.
 //!
 //! # Waits and deadlock freedom
 //! An ingest in mode `direct` holds a *latch* over all its spans; so does a commit with a conflict check. Every other
-//! commit only looks for overlapping latches. If it finds one, it waits for a *permit* (`pass`). A permit blocks
+//! commit only looks for overlapping latches. If it finds one, it waits for a *pass*. A pass blocks
 //! overlapping latches until the commit has numbers.
 //!
-//! Latches and permits share one queue, in request order. An entry is granted once no earlier entry conflicts with it,
+//! Latches and passes share one queue, in request order. An entry is granted once no earlier entry conflicts with it,
 //! granted or not. All spans of one call are one entry, and entries wait for earlier entries only. So there is no
 //! deadlock and no starvation.
 //!
 //! An ingest requests its latch after admission; a commit with a conflict check requests it before it reserves memtable
-//! room. A permit is given back before any wait, except for the commit lock, whose holder never waits. Jobs take
+//! room. A pass is given back before any wait, except for the commit lock, whose holder never waits. Jobs take
 //! neither (V2 protects them).
 //!
 //! # Why no overlapping write takes a number under a latch
@@ -87,7 +88,7 @@ pub(crate) struct RangeLatches {
 pub(crate) struct Clearance<'a> {
     /// The stamp when no granted latch overlapped.
     stamp: u64,
-    /// A permit: no overlapping latch is granted while it is held.
+    /// A pass: no overlapping latch is granted while it is held.
     pass: Option<LatchGuard<'a>>,
 }
 
@@ -98,7 +99,7 @@ impl Clearance<'_> {
     }
 }
 
-/// A latch or a permit, released on drop.
+/// A latch or a pass, released on drop.
 #[must_use = "a latch that is dropped holds nobody back"]
 pub(crate) struct LatchGuard<'a> {
     latches: &'a RangeLatches,
@@ -126,7 +127,7 @@ impl RangeLatches {
         }
     }
 
-    /// Latches the whole reach at once; waits for overlapping latches and permits. `barrier` takes and releases the
+    /// Latches the whole reach at once; waits for overlapping latches and passes. `barrier` takes and releases the
     /// commit lock: an overlapping write with numbers after this call had them before `barrier`. An ingest calls this
     /// once: a second call would wait for the first latch.
     ///
@@ -144,7 +145,7 @@ impl RangeLatches {
         Ok(latch)
     }
 
-    /// As [`acquire`](Self::acquire), without waiting: `None` if an overlapping latch or permit is granted or queued.
+    /// As [`acquire`](Self::acquire), without waiting: `None` if an overlapping latch or pass is granted or queued.
     pub fn try_acquire(&self, reach: Reach, barrier: impl FnOnce()) -> Option<LatchGuard<'_>> {
         let mut queue = self.lock();
         let number = queue.push(reach, Kind::Latch);
@@ -174,7 +175,7 @@ impl RangeLatches {
         (!queue.is_latched(keys)).then(|| Clearance { stamp: queue.stamp(), pass: None })
     }
 
-    /// Waits behind overlapping latches, granted or queued, and returns with a permit. Called only after
+    /// Waits behind overlapping latches, granted or queued, and returns with a pass. Called only after
     /// [`look`](Self::look) found a latch. The caller holds no lock and no resource the latch holder may wait for.
     ///
     /// # Errors
@@ -317,7 +318,7 @@ impl Entry {
     }
 }
 
-/// Latches and permits, granted and waiting, in request order.
+/// Latches and passes, granted and waiting, in request order.
 #[derive(Default)]
 struct Queue {
     /// By `number`, ascending.

@@ -53,6 +53,7 @@ pub(crate) struct Commit<'a> {
     /// Checked before numbers are taken, with every touched key latched.
     pub conflicts: Option<&'a dyn ConflictCheck>,
     /// A latch over every touched key is held, here or by the caller. Overlapping commits wait for it.
+    /// With flushables: nothing in memory overlaps them, and they are not compared with memtables any more.
     pub is_latched: bool,
     clearance: Clearance<'a>,
     /// Set if conflicts were checked.

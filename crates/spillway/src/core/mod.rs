@@ -1,7 +1,7 @@
 //! Shared state behind the database's handles, and the locks guarding it.
 //!
-//! Lock order, outermost first: `manifest`, `state`, `commit`; the locks inside [`Logs`], [`Pipeline`],
-//! [`RangeLatches`], [`Stall`] and [`SnapshotList`] are leaves. Neither `state` nor `commit` is held over I/O (C3).
+//! Lock order: ARCHITECTURE.md, *Locks*. In short `manifest`, `state`, `commit`, then leaves; `Logs::rolling` comes
+//! before all three. Neither `state` nor `commit` is held over I/O (C3).
 //! `manifest` is: by jobs, changes of the family set, checkpoints and exports.
 
 use std::collections::BTreeMap;

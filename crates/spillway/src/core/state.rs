@@ -117,7 +117,8 @@ impl FamilyState {
 
     /// Keeps the [announced](crate::queue::staged::Staged::install) successor of the family's view; it shows the
     /// present state. The costly exchange is left to [`settle_view`](Self::settle_view), so a waiting writer is not
-    /// delayed by it. `settle_view` must be called before, too.
+    /// delayed by it. Call `settle_view` before as well: a view has
+    /// one successor.
     pub fn keep_announced(&mut self, next: Arc<ReadView>) {
         self.announced = Some(next);
     }

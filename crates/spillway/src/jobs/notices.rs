@@ -12,7 +12,7 @@ use crate::commit::stall::{Debt, StallCause};
 use crate::core::FamilyState;
 use crate::jobs::Jobs;
 
-/// Back-pressure on a family's writes.
+/// Back-pressure on a family's writes, as told to listeners: a full queue or compaction debt, no other cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StallCondition {
     cause: StallCause,
@@ -110,7 +110,7 @@ impl Jobs {
 
     /// Ends the last turn's waits, as far as they are due.
     fn end_due_waits(&self, waits: &UpkeepWaits, is_over: bool) {
-        // Independent of the vfs's clock: an in-memory clock stands still meanwhile.
+        // `is_over` also counts: a clock in memory stands still while the thread waits.
         let has_waited = is_over && waits.limit == waits.until_flush;
         if let Some(due) = waits.flush_at.filter(|due| has_waited || *due <= self.core.context.vfs.now()) {
             self.core.state.lock().end_flush_waits(due);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::options::WalRecoveryMode;
-use base::{Error, FamilyId, FileNumber, InternalOrder, Result, UserOrder, ValueKind};
+use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, UserOrder, ValueKind};
 use log::framed::{FramedEnd, FramedReader};
 use log::{EndReason, ReplayOptions, ReplayRecord};
 use table::{AnyTable, TableContext, open_any};
@@ -123,8 +123,10 @@ fn dump_rocksdb_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'
 /// Returns false if `line` ended the dump.
 fn show_record(record: &ReplayRecord<'_>, line: Line<'_>) -> Result<bool> {
     let (offset, bytes) = (record.offset, record.payload.len());
-    let Some(commit) = CommitRecord::decode(record.kind, record.payload)? else {
-        return Ok(line(&format!("{offset}: {:?}, {bytes} bytes", record.kind)));
+    let commit = match CommitRecord::decode(record.kind, record.payload) {
+        Err(error) if error.kind() != ErrorKind::Unsupported => return Err(error),
+        Ok(Some(commit)) => commit,
+        _ => return Ok(line(&format!("{offset}: {:?}, {bytes} bytes", record.kind))),
     };
     if commit.ingest.is_some_and(|ingest| !show_ingest(offset, bytes, &ingest, line)) {
         return Ok(false);

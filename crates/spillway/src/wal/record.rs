@@ -29,7 +29,7 @@ impl<'a> CommitRecord<'a> {
     /// `None`: records of this kind commit nothing.
     ///
     /// # Errors
-    /// `Corruption`: a malformed record.
+    /// `Corruption`: a malformed record. `Unsupported`: a kind reserved for transactions.
     pub fn decode(kind: RecordKind, payload: &'a [u8]) -> Result<Option<Self>> {
         let (ingest, rest) = match kind {
             RecordKind::Batch | RecordKind::LargeBatch => (None, payload),
@@ -37,7 +37,11 @@ impl<'a> CommitRecord<'a> {
                 let (ingest, rest) = IngestRecord::decode(payload)?;
                 (Some(ingest), rest)
             }
-            _ => return Ok(None),
+            RecordKind::Noop | RecordKind::End => return Ok(None),
+            RecordKind::Prepare | RecordKind::Commit | RecordKind::Rollback => {
+                let what = format!("the log holds a record of kind {kind:?}, which this version cannot read");
+                return Err(Error::unsupported(what));
+            }
         };
         let batch = match kind {
             RecordKind::Ingest if rest.is_empty() => None,
@@ -191,6 +195,17 @@ mod tests {
     }
 
     #[test]
+    fn kinds_reserved_for_transactions_are_refused_by_every_reader() {
+        for kind in [RecordKind::Prepare, RecordKind::Commit, RecordKind::Rollback] {
+            let refused = CommitRecord::decode(kind, b"").map(drop).unwrap_err();
+            assert_eq!(refused.kind(), base::ErrorKind::Unsupported, "{refused}");
+        }
+        for kind in [RecordKind::Noop, RecordKind::End] {
+            assert!(CommitRecord::decode(kind, b"").expect("valid").is_none());
+        }
+    }
+
+    #[test]
     fn a_large_batch_round_trips_and_nothing_else_passes() {
         let record = large(7);
         let bytes = record.encode();
@@ -224,9 +239,6 @@ mod tests {
         assert_eq!(numbers(RecordKind::Ingest, &[&ingest[..], &batch].concat()), Some((40, 44)));
         let with_large = [&ingest[..], &large(41).encode()].concat();
         assert_eq!(numbers(RecordKind::IngestAndLargeBatch, &with_large), Some((40, 43)));
-        for kind in [RecordKind::Prepare, RecordKind::Noop, RecordKind::End] {
-            assert!(CommitRecord::decode(kind, &[]).expect("opaque").is_none(), "{kind:?}");
-        }
     }
 
     #[test]

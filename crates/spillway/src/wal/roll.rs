@@ -16,7 +16,8 @@ use crate::queue::Memtables;
 use crate::wal::logs::ActiveLog;
 use crate::wal::presence::LogPace;
 
-/// The write-ahead log of a database: its current log, its sync progress, and the memtables' recovery watermarks.
+/// Work on the write-ahead log: roll-over, limit, spares, syncs for callers, recovery watermarks. The logs are in `Logs`,
+/// the current one in `CommitState`.
 pub(crate) struct Wal {
     pub core: Arc<Core>,
     pub installer: Arc<Installer>,

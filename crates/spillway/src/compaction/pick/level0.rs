@@ -112,7 +112,7 @@ impl Picker<'_> {
 /// A sinking file is at least this many times as large as the rewritten older files together.
 const TIMES_THE_REST: u64 = 2;
 
-/// Older files above 1/`LITTLE_PART` of the base level's size are too large to rewrite for a sinking file. A file below
+/// Older files above 1/`LITTLE_PART` of `max_bytes_for_level_base` are too large to rewrite for a sinking file. A file below
 /// 1/`WORTH_PART` is not worth an edit and the syncs of a small file.
 const LITTLE_PART: u64 = 4;
 const WORTH_PART: u64 = 32;
@@ -123,7 +123,8 @@ const WORTH_PART: u64 = 32;
 ///
 /// Reads stay right: the file is newer than the tables above it, but shares no key with them (V4).
 impl Picker<'_> {
-    /// Sinks the oldest eligible level-0 file; the inputs include all older files if any overlaps it.
+    /// Sinks the oldest eligible level-0 file. It moves alone if it overlaps no older file. Otherwise the inputs are it
+    /// and all older files.
     pub(super) fn sinking(&self) -> Option<Pick> {
         if self.targets.base_level == 0 || self.running.level0_is_busy() {
             return None;
@@ -156,15 +157,15 @@ impl Picker<'_> {
         if bytes < base_bytes / WORTH_PART || bytes_of(older) > most || file.is_kept_above() {
             return false;
         }
-        // A single sequence number means an ingested table in its own format or, rarely, the flush of one large entry.
+        // A single sequence number means an ingested table as it was brought or, rarely, the flush of one large entry.
         let came_whole = file.meta.smallest_seq == file.meta.largest_seq;
-        let is_newer = |other: &Arc<TableFile>| other.meta.largest_seq < file.meta.smallest_seq;
+        let is_older = |other: &Arc<TableFile>| other.meta.largest_seq < file.meta.smallest_seq;
         let has_own_values = |file: &TableFile| file.meta.value_logs.is_empty();
-        came_whole && has_own_values(file) && older.iter().all(|other| is_newer(other) && has_own_values(other))
+        came_whole && has_own_values(file) && older.iter().all(|other| is_older(other) && has_own_values(other))
     }
 
     /// The deepest level reachable without overlap: no level from 1 on down to it has a file or a running output in the
-    /// span. `None` above the base level.
+    /// span. `None` if that level is above the base level.
     fn deepest_free(&self, span: &Span) -> Option<usize> {
         let is_free = |&level: &usize| {
             span.places_in(self.order(), self.version.level(level)).is_empty()

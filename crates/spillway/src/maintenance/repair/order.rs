@@ -1,4 +1,4 @@
-//! Read order of tables if the MANIFEST is lost, and levels consistent with it (V4).
+//! Read order of tables if the MANIFEST is lost or incomplete, and levels consistent with it (V4).
 //!
 //! All tables are merged in one pass. Of tables with the same key, the table with the newest entry goes first. A table
 //! with a range tombstone goes before tables with older covered keys, and after tables with newer ones. No other pairs
@@ -142,7 +142,7 @@ pub(super) struct Place {
 pub(super) struct Placed {
     /// One for each table.
     pub places: Vec<Place>,
-    /// Files without a consistent order: each has both newer and older entries than another.
+    /// Tables at which a cycle in the order was broken: their place may be wrong.
     pub contradicting: Vec<FileMeta>,
 }
 

@@ -6,7 +6,7 @@ use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::{
-    DatabaseId, EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, RecordKind, ReplayOptions, ReplayRecord,
+    DatabaseId, EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, ReplayOptions, ReplayRecord,
 };
 use vfs::Vfs;
 
@@ -206,13 +206,8 @@ impl LogReplay<'_> {
     }
 
     fn apply_record(&mut self, record: &ReplayRecord<'_>) -> Result<()> {
-        match (CommitRecord::decode(record.kind, record.payload)?, record.kind) {
-            (Some(record), _) => self.apply_commit(record),
-            (None, RecordKind::Noop | RecordKind::End) => Ok(()),
-            (None, kind) => {
-                Err(Error::unsupported(format!("the log holds a record of kind {kind:?}, which is not replayed")))
-            }
-        }
+        let record = CommitRecord::decode(record.kind, record.payload)?;
+        record.map_or(Ok(()), |record| self.apply_commit(record))
     }
 
     /// In salvage mode, passes over a record that is malformed or lacks a file.
