@@ -274,14 +274,13 @@ pub(crate) struct RecordHeader {
 impl RecordHeader {
     #[inline]
     pub fn encode(&self, seed: u32, offset: u64) -> EncodedHeader {
-        let published = distance(offset, self.published, PUBLISHED_UNKNOWN);
-        let low = u64::from(self.len) | u64::from(self.kind) << 32 | published << 40;
-        let synced = distance(offset, self.synced, SYNCED_UNKNOWN) as u32;
+        let published = distance(offset, self.published, PUBLISHED_UNKNOWN) as u32;
+        let words =
+            [self.len, u32::from(self.kind) | published << 8, distance(offset, self.synced, SYNCED_UNKNOWN) as u32];
+        let [len, kind, synced] = words;
         // One checksum over contiguous bytes.
-        let mut covered = [0; 20];
-        let words = offset.to_le_bytes().into_iter().chain(low.to_le_bytes()).chain(synced.to_le_bytes());
-        covered.iter_mut().zip(words).for_each(|(to, byte)| *to = byte);
-        EncodedHeader { low, synced, crc: crc32c_append(seed, &covered) }
+        let covered = le_bytes([offset as u32, (offset >> 32) as u32, len, kind, synced]);
+        EncodedHeader { words, crc: crc32c_append(seed, covered.as_flattened()) }
     }
 
     /// Decodes the record header at `offset`, and returns the header, its checksum and its payload's checksum. `None`
@@ -312,27 +311,30 @@ impl RecordHeader {
     }
 }
 
+/// A record header's bytes, as words.
+type HeaderBytes = [[u8; 4]; RECORD_HEADER_BYTES / 4];
+
+#[inline]
+fn le_bytes(words: [u32; RECORD_HEADER_BYTES / 4]) -> HeaderBytes {
+    words.map(u32::to_le_bytes)
+}
+
 /// A header without its payload's checksum. `crc` seeds it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EncodedHeader {
-    low: u64,
-    synced: u32,
+    /// Length, kind with the published frontier, synced frontier.
+    words: [u32; 3],
     crc: u32,
 }
 
 impl EncodedHeader {
     #[inline]
-    fn with_crc(&self, payload_crc: u32) -> [u8; RECORD_HEADER_BYTES] {
-        let mut bytes = [0; RECORD_HEADER_BYTES];
-        let (low, rest) = bytes.split_at_mut(8);
-        low.copy_from_slice(&self.low.to_le_bytes());
-        for (to, word) in rest.as_chunks_mut::<4>().0.iter_mut().zip([self.synced, self.crc, payload_crc]) {
-            *to = word.to_le_bytes();
-        }
-        bytes
+    fn with_crc(&self, payload_crc: u32) -> HeaderBytes {
+        let [len, kind, synced] = self.words;
+        le_bytes([len, kind, synced, self.crc, payload_crc])
     }
 
-    pub fn with_payload(&self, parts: &[&[u8]]) -> [u8; RECORD_HEADER_BYTES] {
+    pub fn with_payload(&self, parts: &[&[u8]]) -> HeaderBytes {
         self.with_crc(parts.iter().fold(self.crc, |crc, part| crc32c_append(crc, part)))
     }
 }
@@ -340,12 +342,17 @@ impl EncodedHeader {
 /// Longest record built on the stack. Clearing the buffer is part of an append's cost.
 const SMALL_RECORD_BYTES: usize = 256;
 
+/// Where a record begins in the buffer: its payload is aligned.
+const SMALL_RECORD_START: usize = PAYLOAD_START - RECORD_HEADER_BYTES;
+const PAYLOAD_START: usize = RECORD_HEADER_BYTES.next_multiple_of(8);
+
 /// A whole record on the stack. One checksum over contiguous aligned bytes is several times faster than one for each
 /// short part.
 #[repr(align(8))]
 pub(crate) struct SmallRecord {
     bytes: [u8; SMALL_RECORD_BYTES],
-    len: usize,
+    /// Of the record's last byte.
+    end: usize,
 }
 
 impl SmallRecord {
@@ -353,19 +360,19 @@ impl SmallRecord {
     #[inline]
     pub fn new(header: &EncodedHeader, parts: &[&[u8]]) -> Option<Self> {
         let mut bytes = [0; SMALL_RECORD_BYTES];
-        let mut len = RECORD_HEADER_BYTES;
+        let mut end = PAYLOAD_START;
         for part in parts {
-            bytes.get_mut(len..)?.get_mut(..part.len())?.copy_from_slice(part);
-            len += part.len();
+            bytes.get_mut(end..)?.get_mut(..part.len())?.copy_from_slice(part);
+            end += part.len();
         }
-        let payload_crc = crc32c_append(header.crc, bytes.get(RECORD_HEADER_BYTES..len)?);
-        *bytes.first_chunk_mut()? = header.with_crc(payload_crc);
-        Some(SmallRecord { bytes, len })
+        let payload_crc = crc32c_append(header.crc, bytes.get(PAYLOAD_START..end)?);
+        bytes.get_mut(SMALL_RECORD_START..PAYLOAD_START)?.copy_from_slice(header.with_crc(payload_crc).as_flattened());
+        Some(SmallRecord { bytes, end })
     }
 
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
+        self.bytes.get(SMALL_RECORD_START..self.end).unwrap_or_default()
     }
 }
 
@@ -415,7 +422,7 @@ mod tests {
         let header = RecordHeader { len: 9, kind: 1, synced: 0, published: 128 }.encode(5, 256);
         let parts: [&[u8]; 3] = [b"abc", b"", b"defghi"];
         let small = SmallRecord::new(&header, &parts).unwrap();
-        assert_eq!(small.bytes(), [&header.with_payload(&parts)[..], b"abcdefghi"].concat());
+        assert_eq!(small.bytes(), [header.with_payload(&parts).as_flattened(), b"abcdefghi"].concat());
         assert!(SmallRecord::new(&header, &[&[0; 300]]).is_none());
     }
 

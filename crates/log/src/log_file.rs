@@ -315,7 +315,7 @@ impl LogFile {
         let header = header.encode(self.seed, reservation.offset);
         let written = match SmallRecord::new(&header, parts) {
             Some(record) => self.backing.write(reservation.offset, record.bytes()),
-            None => self.backing.write_parts(reservation.offset, &header.with_payload(parts), parts),
+            None => self.backing.write_parts(reservation.offset, header.with_payload(parts).as_flattened(), parts),
         };
         written.map_err(|error| error.at_path(&self.path).at_offset(reservation.offset))
     }
