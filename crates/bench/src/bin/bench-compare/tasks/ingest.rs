@@ -48,8 +48,10 @@ pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
         })
     };
     let ingest = |nth: u64| tables.get(nth as usize).map_or(Ok(()), |path| ingest_one(run, &database, path));
-    let done = plan.run(vfs, writer, (count > 0).then_some(&ingest))?;
+    let done = plan.run(vfs, writer, (count > 0).then_some(&ingest));
     let used = meter.read();
+    tables.iter().try_for_each(|path| vfs.remove_file(path))?; // after a failure too: other turns follow
+    let done = done?;
     let ops = done.writes.count();
     let record = SideRecord {
         figure: done.writes.percentile_us(99.9),
@@ -62,9 +64,7 @@ pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
         latency: [("write".to_owned(), done.writes.distribution())].into(),
         ..SideRecord::default()
     };
-    let record = meter.finish(record, used, Some(&database))?;
-    tables.iter().try_for_each(|path| vfs.remove_file(path))?;
-    Ok(record)
+    meter.finish(record, used, Some(&database))
 }
 
 /// A table of keys scattered over all.
