@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
-use log::{
-    DatabaseId, EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, ReplayOptions, ReplayRecord,
-};
+use log::{DatabaseId, EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, ReplayOptions, ReplayRecord};
 use vfs::Vfs;
 
 use super::ingests::WantedShare;
