@@ -1,6 +1,5 @@
-//! Writers at a fixed rate, and a thread that ingests beside them at even distances: an open loop. Operations begin at fixed times
-//! whatever became of those before. A write's time runs from when it should have begun: a wait is charged to every write that it
-//! delayed, not to the one that met it.
+//! An open loop: writers at a fixed rate, beside one thread ingesting at even intervals. Operations begin at fixed times, however
+//! late earlier ones are. A write's latency runs from its scheduled begin, so a stall is charged to every write it delayed.
 
 use std::num::NonZeroU64;
 use std::time::Duration;
@@ -16,31 +15,31 @@ use crate::work::threads::join;
 /// From when the threads start to the first write.
 const LEAD: Duration = Duration::from_millis(50);
 
-/// How long before its time a write is waited for awake: sleeping ends late, by as much as the kernel pleases.
+/// The last part of the wait for a write's time spins, because sleeps end late.
 const SPIN: Duration = Duration::from_micros(25);
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Writes may become so late, or as late as the run is long. If they are later the rate is more than can be done.
+/// Lateness allowed to a write, unless the run is longer. Beyond it the rate counts as unreachable.
 const LATE_MAX: Duration = Duration::from_secs(30);
 
-/// Of a run.
+/// The load of a run.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Plan {
     pub writers: u64,
     /// Writes a second, all writers together.
     pub rate: u64,
-    /// Writes of this time are not recorded, and nothing is ingested.
+    /// Writes begun in this time are not recorded, and nothing is ingested.
     pub warmup: Duration,
     pub measured: Duration,
     /// From one ingest to the next.
     pub interval: Duration,
 }
 
-/// What a run's threads saw.
+/// Latencies of a run.
 pub struct Done {
     pub writes: Latencies,
-    /// Of the calls that ingested, from the call to its return.
+    /// Of ingest calls, from the call to its return.
     pub ingests: Latencies,
 }
 
@@ -50,7 +49,7 @@ impl Plan {
         self.schedule(Duration::ZERO).count_within(self.warmup + self.measured)
     }
 
-    /// Ingests that begin within a run, at most.
+    /// The largest number of ingests begun within a run.
     pub fn ingests(&self) -> u64 {
         ((self.measured.as_secs_f64() / self.interval.as_secs_f64()).floor() as u64).max(1)
     }
@@ -59,8 +58,8 @@ impl Plan {
         Schedule { start, rate: self.rate, period: SECOND }
     }
 
-    /// Runs the writers, each a closure that `writer` makes and that gets the number of each of its writes; and beside them
-    /// `ingest`, which gets the number of each ingest.
+    /// Runs the writers and, beside them, `ingest`. `writer` makes a closure per writer. The closures get the number of the write,
+    /// `ingest` the number of the ingest.
     ///
     /// # Errors
     /// `InvalidArgument`: the writers cannot keep up. Otherwise the first failure of an operation.
@@ -72,7 +71,7 @@ impl Plan {
     ) -> Result<Done> {
         let start = vfs.now() + LEAD;
         let write = |first: u64| {
-            // Sleeps end when they should, not up to 50 microseconds later. Without it, the latencies without ingests show that.
+            // Linux delays the end of a sleep by up to 50 us by default; the latencies without ingests would show it.
             let _ = set_current_timer_slack(NonZeroU64::new(1));
             self.drive(vfs, start, first, writer(first)?)
         };
@@ -89,8 +88,7 @@ impl Plan {
         })
     }
 
-    /// Does every write of one writer: `first`, and then each that comes `writers` later. Each begins at its time, or at once where that
-    /// is past.
+    /// Does the writes of one writer: `first`, then every `writers`-th after it. Each begins at its time, or at once if late.
     fn drive(
         &self,
         vfs: &dyn Vfs,
@@ -126,7 +124,7 @@ impl Plan {
         for nth in 0..self.ingests() {
             wait_until(vfs, schedule.begins(nth), Duration::ZERO);
             let called = vfs.now();
-            // An ingest that the writers would not meet says nothing. One is always done.
+            // An ingest after the writers' end would measure nothing. One is always done.
             if called < first + self.measured || nth == 0 {
                 ingest(nth)?;
                 calls.record(vfs.now() - called);
@@ -136,7 +134,7 @@ impl Plan {
     }
 }
 
-/// When operations begin: the first at the start, the others at even distances.
+/// When operations begin: the first at `start`, the rest at even intervals.
 #[derive(Clone, Copy, Debug)]
 struct Schedule {
     start: Duration,
@@ -152,7 +150,7 @@ impl Schedule {
         self.start + Duration::from_nanos(nanos as u64)
     }
 
-    /// Operations that begin within `time`.
+    /// Operations begun within `time`.
     fn count_within(&self, time: Duration) -> u64 {
         (time.as_nanos() * u128::from(self.rate)).div_ceil(self.period.as_nanos().max(1)) as u64
     }

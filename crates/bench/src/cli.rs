@@ -15,14 +15,18 @@ use crate::memtable::{self, MemtableFlags};
 use crate::sinks::Output;
 use crate::{harness, report};
 
-/// What `bench` takes.
+/// Arguments of `spillway bench`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(subcommand)]
     command: Command,
 }
 
-/// Flags in gflags' forms.
+const INGEST_EXAMPLE: &str = "\
+Example:
+  spillway bench ingest --db /path/on/the/disk --mode flushable,blocking --rate 50000";
+
+/// Flags as gflags takes them.
 #[derive(clap::Args, Debug)]
 struct GFlags {
     /// `--flag=value` or `-flag=value`.
@@ -32,33 +36,36 @@ struct GFlags {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Runs benchmarks under db_bench's names and flags; `--help` lists them.
+    /// Runs benchmarks on a database, with db_bench's names and flags; `--help` lists both.
     #[command(disable_help_flag = true)]
     Db(GFlags),
-    /// Runs benchmarks of memtables by themselves under memtablerep_bench's names and flags; `--help` lists them.
+    /// Runs benchmarks on memtables alone, with memtablerep_bench's names and flags; `--help` lists both.
     #[command(disable_help_flag = true)]
     Memtable(GFlags),
-    /// Times writers beside ingests, in every mode.
-    #[command(rename_all = "snake_case")]
+    /// Measures the latency of writes during ingests, in every ingest mode and without ingests.
+    ///
+    /// Each round runs every mode once, the first one changing from round to round. A latency counts from the time at which the
+    /// write was due. A table of medians follows the results.
+    #[command(rename_all = "snake_case", after_help = INGEST_EXAMPLE)]
     Ingest(IngestFlags),
-    /// Draws the tables of docs/benchmarks.md from the kept figures.
+    /// Draws the tables of docs/benchmarks.md from the results under bench/results.
     Report {
-        /// The folder of JSON lines.
+        /// Folder with the results, as files of JSON lines.
         #[arg(long, default_value = "bench/results")]
         results: PathBuf,
-        /// The document whose marked part is replaced.
+        /// Document to rewrite between its markers.
         #[arg(long, default_value = "docs/benchmarks.md")]
         document: PathBuf,
-        /// Fails, and changes nothing, where the document is not what the figures say.
+        /// Changes nothing, and fails if the document differs from the results.
         #[arg(long)]
         check: bool,
     },
 }
 
-/// Runs what was asked for; text goes to standard output.
+/// Runs the command; text goes to standard output.
 ///
 /// # Errors
-/// `InvalidArgument`: a flag that does not exist or does not fit. Otherwise the first failure of a benchmark.
+/// `InvalidArgument`: a flag is unknown or its value not allowed. Otherwise the first failure of a benchmark.
 pub fn run(args: &Args) -> Result<()> {
     let vfs: Arc<dyn Vfs> = vfs::RealVfs::new();
     match &args.command {
@@ -78,7 +85,7 @@ fn with_output(vfs: &Arc<dyn Vfs>, json: Option<&Path>, run: impl FnOnce(&mut Ou
 }
 
 impl GFlags {
-    /// Calls `run` with what was given. Prints the help instead, with the `benchmarks`, if that is asked for.
+    /// Parses the flags and calls `run`. With `--help`, prints the help and the list of `benchmarks` instead.
     fn read<F: clap::Parser>(&self, benchmarks: &str, run: impl FnOnce(F) -> Result<()>) -> Result<()> {
         let given: Vec<String> = self.flags.iter().map(|flag| flag.to_string_lossy().into_owned()).collect();
         match flags::parse(&given) {

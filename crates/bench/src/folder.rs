@@ -5,10 +5,10 @@ use std::path::Path;
 use base::Result;
 use vfs::{IfExists, IoClass, Vfs};
 
-/// Files that no database changes once they are whole, so that a copy may share them.
+/// Suffix of files a database never changes after finishing them: a copy may hard-link them.
 const SHARED: &str = ".sst";
 
-/// The most that a file which is copied may have: logs of a closed database hold next to nothing.
+/// Limit of a copied file: logs of a closed database hold next to nothing.
 const COPIED_BYTES_MAX: u64 = 1 << 30;
 
 /// Bytes of all files.
@@ -16,7 +16,7 @@ pub fn bytes(vfs: &dyn Vfs, dir: &Path) -> Result<u64> {
     vfs.read_dir(dir)?.iter().map(|name| Ok(vfs.metadata(&dir.join(name))?.len)).sum()
 }
 
-/// Makes `to` a database like the one in `from`, which nobody has open.
+/// Copies the database in `from`, which must be closed, to `to`.
 ///
 /// # Errors
 /// `Io`: a file cannot be read, linked or written.
@@ -34,7 +34,7 @@ pub fn copy(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Deletes a folder that holds files only, where there is one.
+/// Deletes a folder and the files in it, if it exists. It may not hold folders.
 pub fn remove(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     if !vfs.exists(dir)? {
         return Ok(());

@@ -1,5 +1,4 @@
-//! Runs benchmarks one after the other: opens the database each wants, starts its threads together, adds up what they
-//! did, prints it.
+//! Runs benchmarks one after the other: opens the database, starts the threads together, adds up and prints their results.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -19,7 +18,7 @@ use crate::work::threads::{base_of, run_threads};
 use crate::work::{BENCHMARKS, Benchmark, Ground};
 use crate::workload::Rng;
 
-/// Stands between the header and the benchmarks, as in db_bench's output.
+/// Between the header and the benchmarks, as in db_bench's output.
 const HEADER_END: &str = "------------------------------------------------";
 
 /// A line for each benchmark.
@@ -28,10 +27,10 @@ pub fn help() -> String {
     lines.chain(state::COMMANDS.iter().copied()).map(|(name, about)| format!("  {name:<22}  {about}\n")).collect()
 }
 
-/// Runs the benchmarks that the flags name.
+/// Runs the benchmarks named by the flags.
 ///
 /// # Errors
-/// `InvalidArgument`: a flag does not fit, or a benchmark or a memtable does not exist. Otherwise the first failure of an operation.
+/// `InvalidArgument`: a value is not allowed, or a benchmark or memtable unknown. Otherwise the first failure of an operation.
 pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> Result<()> {
     flags.check()?;
     let names: Vec<&str> = flags.benchmarks.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
@@ -40,7 +39,7 @@ pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> Result<()
         return Err(Error::invalid_argument(format!("unknown benchmark {name:?}; --help lists them")));
     }
     factory_from_option_string(&flags.memtablerep)?;
-    // What does not fit is refused before a database is destroyed.
+    // Wrong options are refused before a database is destroyed.
     open_options(flags)?;
     let seed = if flags.seed == 0 { vfs.unix_time_us() } else { flags.seed };
     let mut session = Session { flags, vfs: vfs.clone(), db: None, rng: Rng::new(seed) };
@@ -75,17 +74,19 @@ struct Session<'a> {
     flags: &'a Flags,
     vfs: Arc<dyn Vfs>,
     db: Option<Db>,
-    /// Where the benchmarks' random numbers start: no two have the same, or a read would follow in a write's steps.
+    /// Seeds of the benchmarks. No two share one, or reads would ask for keys in the order of their writes.
     rng: Rng,
 }
 
 impl Session<'_> {
-    /// The open database; a new one where `fresh`.
+    /// The open database; a new one if `fresh`.
     fn open(&mut self, fresh: bool) -> Result<&Db> {
         let path = Path::new(&self.flags.db);
         if fresh {
             if self.flags.use_existing_db {
-                return Err(Error::invalid_argument("--use_existing_db, and a benchmark that wants a new database"));
+                return Err(Error::invalid_argument(
+                    "--use_existing_db does not go with a benchmark on a new database",
+                ));
             }
             self.close()?;
             if self.vfs.exists(path)? {

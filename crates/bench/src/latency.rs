@@ -7,10 +7,10 @@ use base::{Error, Result};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// Longest time told apart, in nanoseconds: longer ones count as this.
+/// Longest time recorded, in nanoseconds; longer ones count as this.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// Significant digits that are kept: the cells in use stay in the processor's nearest cache.
+/// Significant digits: few enough for the counters in use to stay in the first-level cache.
 const DIGITS: u8 = 2;
 
 /// The distribution of one kind of operation's times, in microseconds.
@@ -24,7 +24,7 @@ pub struct Distribution {
     pub max_us: f64,
 }
 
-/// Distributions by what they are of (`read`, `write`, `seek`).
+/// Distributions by operation: `read`, `write`, `seek`.
 pub type Distributions = BTreeMap<String, Distribution>;
 
 /// Times of one kind of operation.
@@ -45,7 +45,7 @@ impl Latencies {
     }
 
     /// # Errors
-    /// As [`new`](Self::new): all have the same bounds.
+    /// As [`new`](Self::new); all histograms have the same bounds.
     pub fn add(&mut self, other: &Latencies) -> Result<()> {
         self.0.add(&other.0).map_err(|e| Error::invalid_argument(format!("latency histogram: {e}")))
     }
@@ -54,7 +54,7 @@ impl Latencies {
         self.0.len()
     }
 
-    /// Microseconds that `percent` of the operations took at most.
+    /// The latency in microseconds at or below which `percent` of the operations lie.
     pub fn percentile_us(&self, percent: f64) -> f64 {
         self.0.value_at_percentile(percent) as f64 / 1000.0
     }

@@ -1,9 +1,8 @@
-//! Benchmarks under the names, flags and output of RocksDB's `db_bench`, so that both can be run with one command line
-//! and their outputs be read by one parser.
+//! Benchmarks with the names, flags and output of RocksDB's `db_bench`: one command line runs both, one parser reads both.
 //!
-//! `db` runs them here; `memtable` runs those of `memtablerep_bench` on memtables by themselves; `ingest` measures writers beside
-//! ingests; `report` draws the tables of `docs/benchmarks.md`. The program `bench-compare` runs benchmarks on any libraries with
-//! RocksDB's C API, by turns.
+//! `db` runs them in this process; `memtable` runs the benchmarks of `memtablerep_bench` on memtables alone; `ingest` measures
+//! writers beside ingests; `report` draws the tables of `docs/benchmarks.md`. The program `bench-compare` runs benchmarks on any
+//! libraries with RocksDB's C API, by turns.
 #![forbid(unsafe_code)]
 
 pub mod beside;

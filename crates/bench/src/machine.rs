@@ -1,4 +1,4 @@
-//! The machine, and what processes used of it, as Linux tells.
+//! The machine, and the resources used by this process, from Linux's `/proc`.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use vfs::{IoClass, Vfs};
 
-/// Bytes read of a file of the kernel's; they have no length to ask for.
+/// Bytes read of a file in `/proc`; such files report no length.
 const PROC_FILE_BYTES_MAX: usize = 1 << 16;
 
 /// Where a measurement was taken.
@@ -23,7 +23,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This machine; the file system is the one that `dir` lies on. What cannot be found out is left empty.
+    /// This machine, with the file system of `dir`. Unknown fields stay empty.
     pub fn describe(vfs: &dyn Vfs, dir: &Path) -> Machine {
         let cpuinfo = proc_text(vfs, "/proc/cpuinfo").unwrap_or_default();
         let models: Vec<&str> = cpuinfo.lines().filter_map(|line| field(line, "model name")).collect();
@@ -41,10 +41,10 @@ impl Machine {
     }
 }
 
-/// Where, when and under what conditions: the last fields of a line of JSON.
+/// Place, time and conditions of a run: the last fields of a line of JSON.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Setting {
-    /// What tells a benchmark's lines from others in `bench/results`.
+    /// The benchmark, as a key among the lines in `bench/results`.
     pub kind: String,
     pub flags: String,
     pub machine: Machine,
@@ -53,42 +53,41 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Here and now; the file system is the one that `dir` lies on.
+    /// Here and now, with the file system of `dir`.
     pub fn now(kind: &str, flags: String, vfs: &dyn Vfs, dir: &Path) -> Setting {
         let (machine, unix_time_s) = (Machine::describe(vfs, dir), vfs.unix_time_us() / 1_000_000);
         Setting { kind: kind.to_owned(), flags, machine, commit: commit(), unix_time_s }
     }
 }
 
-/// Processor time that the process has used so far, all threads together.
+/// Processor time of this process so far, all threads together.
 pub fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ProcessCPUTime)).unwrap_or_default()
 }
 
-/// The most memory that this process held since [`reset_peak`]; 0 where the system does not tell.
+/// Peak resident memory of this process since [`reset_peak`]; 0 if unknown.
 pub fn peak_resident_bytes(vfs: &dyn Vfs) -> u64 {
     let status = proc_text(vfs, "/proc/self/status").unwrap_or_default();
     let kib = status.lines().find_map(|line| field(line, "VmHWM")?.split_whitespace().next()?.parse::<u64>().ok());
     kib.unwrap_or_default() << 10
 }
 
-/// Lets [`peak_resident_bytes`] begin anew at what is resident now.
+/// Resets [`peak_resident_bytes`] to the memory resident now.
 ///
 /// # Errors
-/// `Io`: the system does not allow it; the peak goes on to be that of the whole life.
+/// `Io`: the system does not allow it; the peak stays the one of the process's whole life.
 pub fn reset_peak(vfs: &dyn Vfs) -> Result<()> {
     // See proc_pid_clear_refs(5): 5 resets the high-water mark and nothing else.
     vfs.open_append(Path::new("/proc/self/clear_refs"))?.append(b"5", IoClass::Other)
 }
 
-/// Bytes that this process has caused to be written to storage so far, as the kernel counts pages that were made dirty and
-/// not discarded since; none for file systems in memory. 0 where it does not tell.
+/// Bytes this process made the kernel store so far: pages made dirty, less pages discarded before they were written. None for
+/// file systems in memory; 0 if unknown.
 pub fn storage_bytes(vfs: &dyn Vfs) -> u64 {
     io_count(vfs, "write_bytes").saturating_sub(io_count(vfs, "cancelled_write_bytes"))
 }
 
-/// Bytes that this process has passed to system calls that write; what it stores into mappings is not among them. 0 where the kernel
-/// does not tell.
+/// Bytes this process passed to writing system calls. Stores into mappings do not count. 0 if unknown.
 pub fn written_bytes(vfs: &dyn Vfs) -> u64 {
     io_count(vfs, "wchar")
 }
@@ -98,7 +97,7 @@ fn io_count(vfs: &dyn Vfs, name: &str) -> u64 {
     io.lines().find_map(|line| field(line, name)?.parse::<u64>().ok()).unwrap_or_default()
 }
 
-/// The type of the file system that `dir` lies on: that of the longest mount point above it.
+/// The type of the file system of `dir`: the one with the longest mount point above it.
 fn file_system(vfs: &dyn Vfs, dir: &Path) -> Option<String> {
     let dir = vfs.canonicalize(dir).ok()?;
     let mounts = proc_text(vfs, "/proc/mounts").ok()?;
@@ -121,7 +120,7 @@ fn proc_text(vfs: &dyn Vfs, path: &str) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The commit that the working directory stands at, with `+` where files differ from it; empty outside a repository.
+/// The commit of the working directory, with `+` if files differ from it; empty outside a repository.
 fn commit() -> String {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok()?;

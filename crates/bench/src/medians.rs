@@ -1,6 +1,6 @@
 //! Figures of several rounds in one.
 
-/// The median; `None` of nothing.
+/// The median; `None` without figures.
 pub fn median(mut figures: Vec<f64>) -> Option<f64> {
     figures.sort_by(f64::total_cmp);
     let (low, high) = (figures.get(figures.len().checked_sub(1)? / 2)?, figures.get(figures.len() / 2)?);
@@ -12,7 +12,7 @@ pub fn spread(figures: &[f64]) -> (f64, f64) {
     figures.iter().fold((f64::INFINITY, 0.0), |(low, high), &figure| (figure.min(low), figure.max(high)))
 }
 
-/// Records by a key, keys and records in the order in which they come.
+/// Groups records by a key. Keys and records keep the order of their first appearance.
 pub fn in_order<'a, R, K: PartialEq>(
     records: impl IntoIterator<Item = &'a R>,
     key: impl Fn(&'a R) -> K,

@@ -1,4 +1,4 @@
-//! From flags to the options that a database is opened with.
+//! From flags to the options for opening a database.
 
 use base::options::{CompressionKind, DbOptions, FamilyOptions, FilterPolicy, OptionGroup, TableOptions, apply_both};
 use base::{Error, Result};
@@ -6,11 +6,11 @@ use spillway::{DEFAULT_FAMILY, OpenOptions};
 
 use crate::flags::Flags;
 
-/// db_bench's defaults that are not the engine's.
+/// Defaults of db_bench, if they differ from the engine's.
 const DEFAULTS: &str = "create_if_missing=true;delayed_write_rate=8388608;level_compaction_dynamic_level_bytes=false;\
                         hard_pending_compaction_bytes_limit=137438953472";
 
-/// Options that db_bench has under other names.
+/// Options with a different name in db_bench: its name, then ours.
 const RENAMED: [(&str, &str); 3] = [
     ("open_files", "max_open_files"),
     ("subcompactions", "max_subcompactions"),
@@ -18,7 +18,7 @@ const RENAMED: [(&str, &str); 3] = [
 ];
 
 /// # Errors
-/// `InvalidArgument` or `Unsupported`: a flag whose value names nothing, or an option that is unknown or has no effect.
+/// `InvalidArgument` or `Unsupported`: a flag's value is not allowed, or an option is unknown or has no effect.
 pub fn open_options(flags: &Flags) -> Result<OpenOptions> {
     let (mut db, mut family) = (DbOptions::default(), FamilyOptions::default());
     apply_both(&mut db, &mut family, DEFAULTS)?;

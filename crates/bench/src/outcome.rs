@@ -15,7 +15,7 @@ pub struct Outcome {
     pub threads: usize,
     pub ops: u64,
     pub ops_per_s: f64,
-    /// Of one thread: with several, `threads / ops_per_s`.
+    /// Of one thread: `threads / ops_per_s`.
     pub us_per_op: f64,
     /// Of keys and values, in units of 2^20 bytes.
     pub mb_per_s: f64,
@@ -23,17 +23,17 @@ pub struct Outcome {
     pub wall_s: f64,
     /// Processor time of all threads of the process, background ones included, per operation.
     pub cpu_us_per_op: f64,
-    /// Lookups and seeks that found their key, where there were any.
+    /// Lookups and seeks with their key found; `None` without lookups and seeks.
     pub found: Option<u64>,
-    /// What the writer beside the readers wrote, where there was one.
+    /// Writes of the writer beside the readers, if there is one.
     pub background_writes: Option<u64>,
-    /// Of the operations that were timed; fewer than `ops` where they were sampled or handled several keys each.
+    /// Of the timed operations: fewer than `ops` if only a sample is timed, or if an operation handles several keys.
     #[serde(flatten)]
     pub latency: Distribution,
 }
 
 impl Outcome {
-    /// What the threads did, under the name of a benchmark or a command.
+    /// The threads' results under the name of a benchmark or a command.
     pub fn new(bench: &str, flags: &Flags, tally: &Tally<'_>) -> Result<Outcome> {
         let wall_s = (tally.ended - tally.started).as_secs_f64();
         let ops = tally.done.max(1) as f64;

@@ -14,7 +14,7 @@ use crate::report::{Spec, drawn};
 pub struct Output<'a> {
     text: &'a mut dyn Write,
     json: Option<Box<dyn AppendFile>>,
-    /// What was kept, as tables take it.
+    /// The results so far, as tables take them.
     pub records: Vec<Value>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Output<'a> {
         writeln!(self.text, "{line}").map_err(|e| Error::io("write", Path::new("standard output"), e))
     }
 
-    /// Keeps a result; `line` is how people see it.
+    /// Keeps a result. `line` is printed for people.
     ///
     /// # Errors
     /// `Io`: it cannot be written.
@@ -47,7 +47,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Shows a table of what was kept.
+    /// Prints a table of the results so far.
     ///
     /// # Errors
     /// As [`drawn`].

@@ -1,4 +1,4 @@
-//! Commands among the benchmarks that wait for the database or tell of its state.
+//! Commands among the benchmarks: they wait for the database, or print its state.
 
 use base::{Error, Result};
 use spillway::Db;
@@ -11,23 +11,23 @@ use crate::sinks::Output;
 use crate::tally::{Operation, Tally};
 use crate::work::Ground;
 
-/// The commands and what they do.
+/// The commands, with a line of help each.
 pub const COMMANDS: &[(&str, &str)] = &[
     ("compact", "compacts the whole database"),
     ("flush", "writes the memtables to tables"),
-    ("waitforcompaction", "waits until flushes and compactions have nothing to do"),
-    ("levelstats", "prints the tables and bytes of each level"),
-    ("stats", "prints what the database tells of itself"),
+    ("waitforcompaction", "waits until no flush or compaction is due or running"),
+    ("levelstats", "prints the number of tables and the bytes of each level"),
+    ("stats", "prints the property rocksdb.stats"),
 ];
 
 pub fn is_command(name: &str) -> bool {
     COMMANDS.iter().any(|(command, _)| *command == name)
 }
 
-/// Runs a command. What takes time has an outcome, as of one operation.
+/// Runs a command. Except for printed properties, the outcome is one operation.
 ///
 /// # Errors
-/// `InvalidArgument`: the database does not know the property. Otherwise what the command failed with.
+/// `InvalidArgument`: the database does not know the property. Otherwise the failure of the command.
 pub fn run(name: &str, db: &Db, ground: &Ground<'_>, out: &mut Output<'_>) -> Result<()> {
     let family = db.default_family();
     match name {

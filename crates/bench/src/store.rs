@@ -1,5 +1,5 @@
-//! What benchmarks work on: a database behind the few calls that they make. One is Spillway through its own API, in this process; the
-//! comparison through RocksDB's C API has another. Dispatch is static: nothing stands between a benchmark and the database.
+//! The database as benchmarks see it: a trait with the few calls they make. [`Direct`] is Spillway in this process, through its own
+//! API; the comparison has an implementation over RocksDB's C API. Dispatch is static, so the trait costs nothing.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use spillway::{Db, DbIterator, Family, ReadOptions, WriteBatch, WriteOptions};
 
 use crate::flags::Flags;
 
-/// A database that is open. Calls come from several threads at a time.
+/// An open database. Calls come from several threads at a time.
 pub trait Store: Sync {
-    /// Changes that are written together.
+    /// Changes to be written together.
     type Batch;
     type Cursor<'a>: Cursor
     where
@@ -26,23 +26,23 @@ pub trait Store: Sync {
 
     fn write(&self, batch: &mut Self::Batch) -> Result<()>;
 
-    /// Writes one value; by a batch of one, as db_bench does, where there is no better way. `batch` is overwritten.
+    /// Writes one value. By default as a batch of one, as db_bench does; `batch` is overwritten.
     fn put(&self, batch: &mut Self::Batch, key: &[u8], value: &[u8]) -> Result<()> {
         self.clear(batch);
         self.add_put(batch, key, value);
         self.write(batch)
     }
 
-    /// Whether the key is there; `see` gets its value.
+    /// Whether the key exists; `see` gets its value.
     fn get(&self, key: &[u8], see: impl FnMut(&[u8])) -> Result<bool>;
 
-    /// Looks up keys together; `see` gets the value of each that is there.
+    /// Looks up keys together; `see` gets each key found and its value.
     fn multi_get(&self, keys: &[&[u8]], see: impl FnMut(&[u8], &[u8])) -> Result<()>;
 
     fn cursor(&self) -> Result<Self::Cursor<'_>>;
 }
 
-/// A walk over a database's keys, in their order. Moves answer whether the cursor stands on a key.
+/// Iterates over a database's keys in order. Moves return whether the cursor stands on a key.
 pub trait Cursor {
     fn seek_to_first(&mut self) -> bool;
 
@@ -54,13 +54,13 @@ pub trait Cursor {
 
     fn prev(&mut self) -> bool;
 
-    /// Of the key that the cursor stands on.
+    /// The key at the cursor.
     fn key(&self) -> &[u8];
 
     fn value(&self) -> &[u8];
 
     /// # Errors
-    /// What ended the walk, where that was not the end of the keys.
+    /// The failure that ended the iteration before the last key.
     fn status(&self) -> Result<()>;
 }
 

@@ -1,4 +1,4 @@
-//! What one thread of a benchmark did, and how long its operations took.
+//! Counts and latencies of one thread of a benchmark.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use vfs::Vfs;
 
 use crate::latency::Latencies;
 
-/// Without `--histogram`, one operation in so many is timed: two clock readings (25-40 ns each) would otherwise be a
-/// tenth of a step of an iterator.
+/// Without `--histogram`, one operation in so many is timed: two clock readings (25-40 ns each) beside every operation would
+/// cost a tenth of an iterator's step.
 pub const SAMPLED_ONE_IN: u32 = 32;
 
-/// The kinds of operation that are told apart.
+/// Kinds of operation, each with its own latencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     Read,
@@ -34,21 +34,22 @@ impl Operation {
 /// Counts of one thread; added up when all have ended.
 pub struct Tally<'a> {
     vfs: &'a dyn Vfs,
-    /// Operations from one that is timed to the next.
+    /// One operation in so many is timed.
     stride: u32,
-    /// Operations still to pass before one is timed.
+    /// Operations left to pass before the next timed one.
     skip: u32,
-    /// When the operation that is being timed began.
+    /// When the timed operation began.
     mark: Duration,
     pub started: Duration,
     pub ended: Duration,
     pub done: u64,
     pub bytes: u64,
-    /// Keys that were there, of `looked_up`.
+    /// Keys found, of `looked_up`.
     pub found: u64,
     pub looked_up: u64,
-    /// Processor time of the process while the benchmark ran, and what the writer beside its threads wrote. Known at the end.
+    /// Processor time of the process during the benchmark, set at the end.
     pub cpu: Duration,
+    /// Writes of the writer beside the threads, set at the end.
     pub background_writes: Option<u64>,
     latencies: [Option<Latencies>; Operation::ALL.len()],
 }
@@ -73,8 +74,8 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// To be called right before an operation. Where every operation is timed, it began when the last one ended, as
-    /// db_bench counts: one clock reading an operation.
+    /// Called right before an operation. If every operation is timed, it counts from the end of the one before, as in db_bench: one
+    /// clock reading an operation.
     #[inline]
     pub fn begin(&mut self) {
         if self.skip == 0 && self.stride > 1 {
@@ -82,7 +83,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// To be called right after an operation that handled `keys` keys.
+    /// Called right after an operation on `keys` keys.
     #[inline]
     pub fn finish(&mut self, operation: Operation, keys: u64) -> Result<()> {
         self.done += keys;
@@ -98,7 +99,7 @@ impl<'a> Tally<'a> {
         Ok(())
     }
 
-    /// Counts lookups of which `found` found their key.
+    /// Counts lookups, `found` of them successful.
     #[inline]
     pub fn lookups(&mut self, looked_up: u64, found: u64) {
         self.looked_up += looked_up;
@@ -123,7 +124,7 @@ impl<'a> Tally<'a> {
         self.ended = self.vfs.now();
     }
 
-    /// Adds another thread's counts: the time runs from the first start to the last end.
+    /// Adds the counts of a second thread. The time runs from the first start to the last end.
     pub fn merge(&mut self, other: &Tally<'_>) -> Result<()> {
         self.started = self.started.min(other.started);
         self.ended = self.ended.max(other.ended);

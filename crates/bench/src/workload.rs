@@ -1,9 +1,9 @@
-//! The keys and values that db_bench writes, so that both programs do the same work: a key is a number in eight
-//! big-endian bytes, padded with the digit zero; a value is a slice of a pool whose pieces repeat half of themselves.
+//! Keys and values as db_bench writes them, so that both programs do the same work. A key is a number in eight big-endian bytes,
+//! padded with the digit zero. A value is a slice of a pool of pieces, each partly a repetition of itself.
 
 use crate::flags::Flags;
 
-/// A small fast generator (splitmix64): what it costs must not be seen beside an operation.
+/// A small fast generator (splitmix64): its cost must be invisible beside an operation.
 #[derive(Clone, Debug)]
 pub struct Rng(u64);
 
@@ -21,14 +21,14 @@ impl Rng {
         x ^ (x >> 31)
     }
 
-    /// A number below `end`, which is at least 1.
+    /// A number below `end`; `end` is at least 1.
     #[inline]
     pub fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(end)) >> 64) as u64
     }
 }
 
-/// A key that is written over for each operation.
+/// A buffer with one key, overwritten for each operation.
 #[derive(Clone, Debug)]
 pub struct KeyBuffer(Vec<u8>);
 
@@ -51,10 +51,10 @@ impl KeyBuffer {
     }
 }
 
-/// Bytes of the pool that values are cut from.
+/// Bytes of the pool of values.
 const POOL_BYTES: usize = 1 << 20;
 
-/// Bytes of a piece of the pool, whose first part is random and then repeated.
+/// Bytes of a piece of the pool: a random part, then its repetitions.
 const PIECE_BYTES: usize = 100;
 
 /// Values of one size, of a given compressibility.
@@ -89,7 +89,7 @@ impl Values {
     }
 }
 
-/// An entry that is written over for each operation: the key of a number, and the next value.
+/// A buffer with one entry, overwritten for each operation: the key of a number, and the next value.
 pub struct EntryBuffer {
     key: KeyBuffer,
     values: Values,

@@ -16,13 +16,14 @@ use crate::{human, json};
 /// Files named before a deletion.
 const NAMED_MAX: usize = 8;
 
-/// Makes, lists, checks, restores and deletes backups: many in one directory, which share the tables they have in common.
+/// Makes, lists, verifies, restores and deletes backups. Backups in one directory share equal tables.
 ///
-/// The directory is RocksDB's: backups that RocksDB made are listed, verified and restored too.
+/// The directory has RocksDB's format: backups made by RocksDB are listed, verified and restored too.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway backup create --db /tmp/people --dir /mnt/people-backups
   spillway backup list --dir /mnt/people-backups
+  spillway backup purge --dir /mnt/people-backups --keep 7
   spillway backup restore --dir /mnt/people-backups --to /tmp/people")]
 pub struct Args {
     #[command(subcommand)]
@@ -32,59 +33,58 @@ pub struct Args {
     pub json: bool,
 }
 
-/// Which backups.
+/// The directory of the backups.
 #[derive(clap::Args)]
 struct BackupsArgs {
-    /// The directory of the backups.
+    /// Directory of the backups.
     #[arg(long, value_name = "DIR")]
     dir: PathBuf,
 }
 
 #[derive(Subcommand)]
 enum Action {
-    /// Backs up the database; tables that are in the directory already are not copied again. Another process may have the
-    /// database open and write to it. Every block that is copied is checked.
+    /// Backs up the database. Copies only tables new to the directory, and checks every block it copies. A different process
+    /// may have the database open and write to it.
     Create {
         #[command(flatten)]
         database: DatabaseArgs,
         #[command(flatten)]
         backups: BackupsArgs,
-        /// Moves what is in memory into tables first, so that no log is copied.
+        /// Flushes memtables to tables first, so that no log is copied.
         #[arg(long)]
         flush: bool,
         #[command(flatten)]
         adopt: AdoptArgs,
     },
-    /// Prints the backups, oldest first, and what is wrong with damaged ones.
+    /// Prints the backups, oldest first, and the damage of damaged ones.
     List {
         #[command(flatten)]
         backups: BackupsArgs,
     },
-    /// Reads every file of a backup, or of all of them, compares it with its checksum, and checks every block of tables.
+    /// Reads every file of one backup or of all, and checks file checksums and every block of the tables.
     Verify {
         #[command(flatten)]
         backups: BackupsArgs,
-        /// Its number; all of them without.
+        /// Number of the backup; all backups if not given.
         id: Option<BackupId>,
     },
-    /// Makes a directory the database that a backup holds, in place of what is there. Before that is deleted the backup is
-    /// verified.
+    /// Restores a backup to a directory. Replaces the database there, after verifying the backup.
     Restore {
         #[command(flatten)]
         backups: BackupsArgs,
-        /// Its number; the newest without.
+        /// Number of the backup; the newest if not given.
         id: Option<BackupId>,
-        /// The database's directory.
+        /// Directory of the database to restore.
         #[arg(long, value_name = "DIR")]
         to: PathBuf,
-        /// Where its logs go, if not there.
+        /// Directory for its logs, if not the same.
         #[arg(long, value_name = "DIR")]
         wal_dir: Option<PathBuf>,
-        /// Leaves logs that are there, with the ingested tables that they name, for the database to go on with. What went
-        /// to no log does not come back: writes without one, ingests from behind, and families made since.
+        /// Keeps the existing logs, with the ingested tables named in them: the next open replays them over the backup. Not in
+        /// any log, and so not replayed: writes without a log, ingests with --behind, and newer column families.
         #[arg(long)]
         keep_logs: bool,
-        /// Deletes the database that is there without asking.
+        /// Deletes an existing database without asking.
         #[arg(long)]
         yes: bool,
     },
@@ -92,7 +92,7 @@ enum Action {
     Purge {
         #[command(flatten)]
         backups: BackupsArgs,
-        /// How many stay.
+        /// Number of backups to keep.
         #[arg(long, value_name = "NUMBER")]
         keep: usize,
     },
@@ -100,7 +100,7 @@ enum Action {
     Delete {
         #[command(flatten)]
         backups: BackupsArgs,
-        /// Its number.
+        /// Number of the backup.
         id: BackupId,
     },
 }
@@ -121,8 +121,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
             let source = database.open_to_copy(adopt.adopt)?;
             let engine = BackupEngine::open(&backups.dir, &BackupOptions::default())?;
             let long = Long::writing("backing up", || {
-                "no backup was made, and those that are there are as they were; the same command begins again"
-                    .to_owned()
+                "no backup was made, and existing ones are unchanged; the same command starts again".to_owned()
             })?;
             let id = engine.create_new_backup(&source.db, *flush);
             drop(long);
@@ -194,9 +193,8 @@ fn make_way(engine: &BackupEngine, id: BackupId, to: &Path, how: &RestoreOptions
     let long = Long::writing("verifying the backup", || "nothing was changed".to_owned())?;
     let verified = engine.verify(id);
     drop(long);
-    verified.map_err(|error| {
-        Failure::from(error).with("nothing was restored, and the database that is there was not touched")
-    })
+    verified
+        .map_err(|error| Failure::from(error).with("nothing was restored, and the existing database was not touched"))
 }
 
 /// Asks before files are deleted.
@@ -225,7 +223,7 @@ fn confirm(to: &Path, files: &[PathBuf]) -> Outcome {
     }
 }
 
-/// Fails if a backup is damaged, so that a script notices.
+/// Fails if a backup is damaged, for scripts.
 fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
     let (backups, damaged) = (engine.backups()?, engine.damaged_backups()?);
     if as_json {

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use crate::failure::{Failure, Outcome};
 
-/// How keys and values are written on the command line and in what is printed.
+/// Notation of keys and values on the command line and in the output.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Notation {
-    /// Keys and values are hexadecimal digits, on the command line and in what is printed.
+    /// Writes keys and values as hexadecimal digits, on the command line and in the output. Example: 0x00ff.
     #[arg(long)]
     pub hex: bool,
 }

@@ -12,10 +12,10 @@ use crate::long::{Long, Reached, Teller};
 use crate::settings::Settings;
 use crate::{human, json};
 
-/// Reads every file of a database and checks every checksum and every rule that its files keep. Changes nothing.
+/// Reads every file of a database; checks all checksums, the order of keys and references between files. Changes nothing.
 ///
-/// Exits with 1 where anything is wrong, and lists each problem with file and offset. The database may be open in another
-/// process; if that one writes meanwhile, the check says so.
+/// Lists each problem with file and offset, and exits with status 1 if there is any. A different process may have the
+/// database open; if it writes during the check, the check reports the change.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway check --db /tmp/people")]
 pub struct Args {
@@ -83,7 +83,7 @@ fn show(report: &CheckReport, dir: &Path, out: &mut dyn Write) -> Outcome {
     let found = damage.len() as u64 + report.problems_left_out;
     if found == 0 {
         let count = human::counted(unsupported.len() as u64, "thing", "things");
-        return Ok(writeln!(out, "{count} that this version cannot read, and no damage in the rest")?);
+        return Ok(writeln!(out, "{count} not readable by this version, and no damage in the rest")?);
     }
     writeln!(out, "{} found", human::counted(found, "problem", "problems"))?;
     Ok(writeln!(out, "{}", advice(report, dir))?)

@@ -14,18 +14,18 @@ use crate::failure::{Failure, Outcome};
 use crate::human;
 use crate::long::Long;
 
-/// Makes a copy of the database in another directory, sharing tables by hard links where that is possible.
+/// Makes a copy of the database in a new directory. Tables are hard-linked if possible.
 ///
-/// Another process may have the database open and write to it: the copy has everything that it had written and logged.
+/// A different process may have the database open and write to it: the copy has all writes logged so far.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway checkpoint --db /tmp/people --to /tmp/people-monday")]
 pub struct Args {
     #[command(flatten)]
     database: DatabaseArgs,
-    /// The directory to make.
+    /// Directory to create for the copy.
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// Reads all of the copy, and makes none where anything is damaged.
+    /// Reads the whole copy, and deletes it if anything is damaged.
     #[arg(long)]
     verify: bool,
     #[command(flatten)]

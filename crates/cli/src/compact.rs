@@ -12,19 +12,19 @@ use crate::failure::Outcome;
 use crate::human;
 use crate::long::Long;
 
-/// Merges the tables of a family, so that deleted and overwritten entries take no space and reads look at one place.
+/// Merges the tables of a column family: frees the space of deleted and overwritten entries, and speeds up reads.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway compact --db /tmp/people
   spillway compact --db /tmp/events --from 2023- --to 2024-")]
 pub struct Args {
-    /// The first key; all from the beginning on if not given.
+    /// First key of the range; the first of the family if not given.
     #[arg(long, value_name = "KEY")]
     from: Option<String>,
-    /// The last key; all to the end if not given.
+    /// Last key of the range; the last of the family if not given.
     #[arg(long, value_name = "KEY")]
     to: Option<String>,
-    /// Rewrites tables of the deepest level too: for new options of tables.
+    /// Rewrites tables of the last level too, for example after a change of compression.
     #[arg(long)]
     force: bool,
     #[command(flatten)]
@@ -49,7 +49,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let vfs = RealVfs::new();
     let (start, before) = (vfs.now(), table_bytes(&db, &family));
     let long = Long::writing("compacting", || {
-        "what was compacted so far stays, and nothing is lost; the same command goes on with the rest".to_owned()
+        "finished compactions stay, and nothing is lost; the same command continues".to_owned()
     })?;
     let compacted = db.compact_range(&family, from.as_deref(), to.as_deref(), &options);
     drop(long);

@@ -7,19 +7,19 @@ use clap_complete::{Generator, Shell};
 
 use crate::failure::Outcome;
 
-/// Prints what makes a shell complete the names of commands, flags and their values.
+/// Prints a completion script for a shell: names of commands, flags and their values.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway completions bash > ~/.local/share/bash-completion/completions/spillway
   spillway completions zsh > ~/.zfunc/_spillway                 # a directory of $fpath
   spillway completions fish > ~/.config/fish/completions/spillway.fish")]
 pub struct Args {
-    /// The shell.
+    /// Shell.
     #[arg(value_enum)]
     shell: Wanted,
 }
 
-/// The shells that the tests try.
+/// The shells tried by the tests.
 #[derive(Clone, Copy, ValueEnum)]
 enum Wanted {
     Bash,

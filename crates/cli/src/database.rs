@@ -17,33 +17,32 @@ use crate::settings::{Settings, Unsupported};
 /// Environment variable with the database's directory, if the command line gives none.
 const DIR_VARIABLE: &str = "SPILLWAY_DB";
 
-/// Which database.
+/// The database to work on.
 #[derive(clap::Args, Debug)]
 pub struct DatabaseArgs {
-    /// The database's directory. The environment's SPILLWAY_DB where neither this nor --config is given.
+    /// Directory of the database. Default, if --config is not given either: the environment variable SPILLWAY_DB.
     #[arg(long, value_name = "DIR", conflicts_with = "config")]
     db: Option<PathBuf>,
-    /// A configuration in JSON or YAML that says where the database is and what its options are; after # the name of one
-    /// of its databases. `spillway options check` shows what it says.
+    /// Configuration file in JSON or YAML with the directory and options of databases; #NAME chooses a database.
+    /// `spillway options check` explains a configuration.
     #[arg(long, value_name = "FILE[#NAME]")]
     config: Option<String>,
-    /// Which of the configuration's databases, if not the one that it opens by itself.
+    /// Database of the configuration, if not its default one.
     #[arg(long, value_name = "NAME", requires = "config")]
     database: Option<String>,
-    /// Options over those stored with the database: an OPTIONS, .json or .yaml file, or a string such as
-    /// "write_buffer_size=64M;compression=kZSTD". `spillway options` lists them.
+    /// Options to override the ones stored with the database: an OPTIONS, .json or .yaml file, or a string such as
+    /// "write_buffer_size=64M;compression=kZSTD". `spillway options` lists all options.
     #[arg(long, value_name = "FILE|STRING", conflicts_with = "config")]
     pub options: Option<String>,
-    /// Goes on without options that cannot be honoured here and change what is stored, kept or found: they are told of
-    /// instead of refused.
+    /// Warns about unsupported options with an effect on the data, instead of refusing them.
     #[arg(long)]
     ignore_unsupported_options: bool,
 }
 
-/// Which family of it.
+/// The column family to work on.
 #[derive(clap::Args, Debug)]
 pub struct FamilyArgs {
-    /// The column family.
+    /// Column family.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_FAMILY)]
     pub family: String,
 }
@@ -51,7 +50,7 @@ pub struct FamilyArgs {
 /// For commands that write.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct AdoptArgs {
-    /// Takes over a directory that RocksDB wrote. RocksDB refuses it from then on; `export` leads back.
+    /// Takes over a directory written by RocksDB. RocksDB can no longer open it; `spillway export` makes a copy for RocksDB.
     #[arg(long)]
     pub adopt: bool,
 }
@@ -117,8 +116,8 @@ impl DatabaseArgs {
         Ok(Db::open(&dir, &options)?)
     }
 
-    /// Opens the database to be copied. If a different process has it open, opens a temporary checkpoint beside it,
-    /// which shares its tables.
+    /// Opens the database to be copied. If a different process has it open, opens a temporary checkpoint beside it, with
+    /// shared tables.
     pub fn open_to_copy(&self, adopt: bool) -> Outcome<ToCopy> {
         let (dir, mut options) = self.options_for(Access::Write { adopt, create: false })?;
         match Db::open(&dir, &options) {
@@ -155,7 +154,7 @@ impl DatabaseArgs {
         }
     }
 
-    /// Opens a damaged database for reading. Missing tables fail the reads that need them; damaged WALs are salvaged.
+    /// Opens a damaged database for reading. Missing tables fail only reads in their range; damaged WALs are salvaged.
     /// If WALs were salvaged, also returns the error of the ordinary open.
     pub fn open_damaged(&self) -> Outcome<(Db, Option<Error>)> {
         let (dir, mut options) = self.options_for(Access::Read)?;

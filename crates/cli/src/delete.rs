@@ -6,15 +6,15 @@ use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::Outcome;
 
-/// Deletes one key, or a range of keys. It is no error if there is none.
+/// Deletes one key, or a range of keys. Missing keys are no error.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway delete colour --db /tmp/things
   spillway delete 2023- --until 2024- --db /tmp/events")]
 pub struct Args {
-    /// The key.
+    /// Key, or first key of the range.
     key: String,
-    /// Deletes every key from KEY on that is before this one.
+    /// End of the range, exclusive: deletes all keys from KEY up to this one.
     #[arg(long, value_name = "KEY")]
     until: Option<String>,
     #[command(flatten)]

@@ -10,13 +10,13 @@ use crate::database::DatabaseArgs;
 use crate::failure::{Failure, Outcome};
 use crate::settings::Settings;
 
-/// Deletes a database: every file of it, and the directory if nothing else is in it.
+/// Deletes a database: all its files, and the directory if it is empty then.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway destroy --db /tmp/people --yes")]
 pub struct Args {
     #[command(flatten)]
     database: DatabaseArgs,
-    /// Says that it is really wanted.
+    /// Confirms the deletion; required.
     #[arg(long)]
     yes: bool,
 }

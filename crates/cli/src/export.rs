@@ -10,10 +10,10 @@ use crate::failure::Outcome;
 use crate::human;
 use crate::long::Long;
 
-/// Writes another directory with the same keys and values, which RocksDB (7.8 and later) opens.
+/// Makes a copy of the database for RocksDB (7.8 and later), in a new directory.
 ///
-/// Tables are shared with the database by hard links where that is possible: they are never changed in place. Another process
-/// may have the database open and write to it.
+/// Tables are hard-linked if possible, and never changed in place. A different process may have the database open and write
+/// to it.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  spillway export --db /tmp/people --to /tmp/people-rocksdb\n  ldb --db=/tmp/people-rocksdb scan"
@@ -21,10 +21,10 @@ use crate::long::Long;
 pub struct Args {
     #[command(flatten)]
     database: DatabaseArgs,
-    /// The directory to make.
+    /// Directory to create for the copy.
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// Copies tables even where they could be linked.
+    /// Copies tables instead of linking them.
     #[arg(long)]
     copy: bool,
     #[command(flatten)]
@@ -46,5 +46,5 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 /// Message at Ctrl-C for a directory being made.
 pub fn nothing_at(dir: &Path) -> impl Fn() -> String + Send + 'static {
     let dir = dir.display().to_string();
-    move || format!("nothing is at {dir}; the same command begins again, and removes what is left in {dir}.tmp")
+    move || format!("nothing is at {dir}; the same command starts again, and removes {dir}.tmp")
 }

@@ -24,7 +24,7 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Prints the names, in the order of their ids.
+    /// Prints the names, in order of family ids.
     List {
         #[command(flatten)]
         database: DatabaseArgs,
@@ -34,9 +34,9 @@ enum Action {
     },
     /// Creates an empty family.
     Create {
-        /// Its name.
+        /// Name of the family.
         name: String,
-        /// Its options, as an option string.
+        /// Options of the family, as an option string. Default: the defaults of all options.
         #[arg(long, value_name = "STRING")]
         with: Option<String>,
         #[command(flatten)]
@@ -46,7 +46,7 @@ enum Action {
     },
     /// Drops a family and everything in it.
     Drop {
-        /// Its name.
+        /// Name of the family.
         name: String,
         #[command(flatten)]
         database: DatabaseArgs,

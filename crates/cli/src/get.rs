@@ -8,15 +8,15 @@ use crate::bytes::{Notation, text, write_hex};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
 
-/// Prints the value of a key and a line end. Exits with 1 where there is none.
+/// Prints the value of a key, and a line end. Exits with status 1 if the key is missing.
 ///
-/// The value is printed as it is; on a terminal with control characters as escapes.
+/// Files and pipes get the value unchanged; on a terminal control characters are shown as escapes (\xNN).
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  spillway get 0041 --db /tmp/unicode\n  spillway get --hex 0x00ff --db /tmp/binary"
 )]
 pub struct Args {
-    /// The key.
+    /// Key to look up.
     key: String,
     #[command(flatten)]
     database: DatabaseArgs,

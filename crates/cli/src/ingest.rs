@@ -25,65 +25,66 @@ use crate::threads::Job;
 /// Interval of progress updates and Ctrl-C checks.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Makes tables part of a database, all at one instant: tables of `spillway table build`, or of RocksDB's SstFileWriter.
+/// Adds tables to a database, atomically: tables of `spillway table build`, or of RocksDB's SstFileWriter.
 ///
-/// Where the keys of two tables overlap, the one named later is newer. What is ingested is newer than everything in the
-/// database. Until the commit the database holds what it held, and Ctrl-C ends the command with nothing ingested and exit
-/// status 130. Once the commit has begun Ctrl-C can come too late: then everything is ingested, and the status is 0. A second
-/// Ctrl-C ends the command at once, with everything ingested or nothing; what was copied for nothing goes at the next open.
+/// The tables' entries are newer than everything in the database (see --behind). If two tables overlap, the one named later
+/// is newer.
+///
+/// Ctrl-C before the commit ends the command with nothing ingested and exit status 130. After the commit has begun it may
+/// come too late: everything is ingested, and the status is 0. A second Ctrl-C ends the command at once, with either
+/// everything or nothing ingested; the next open deletes leftover copies.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway ingest tables/*.sst --db /tmp/people --create
   spillway ingest march.sst --db /tmp/events --replace 2024-03-..2024-04- --move
-  spillway ingest --replace 2023-..2024- --db /tmp/events    # removes those keys
+  spillway ingest --replace 2023-..2024- --db /tmp/events    # only removes keys
   spillway ingest new.sst --db /tmp/people --mode blocking --verify --json")]
 pub struct Args {
-    /// The tables.
+    /// Table files (.sst).
     #[arg(required_unless_present = "replace")]
     files: Vec<PathBuf>,
     #[command(flatten)]
     database: DatabaseArgs,
     #[command(flatten)]
     family: FamilyArgs,
-    /// Makes the database where there is none.
+    /// Creates the database if it does not exist.
     #[arg(long, requires = "files")]
     create: bool,
-    /// Removes what the database has from FROM on, up to TO and without it, at the same instant. Keys that hold two dots
-    /// are written with --hex.
+    /// Also removes all present keys from FROM up to TO, exclusive, in the same atomic step. Write keys with two dots in them
+    /// by --hex.
     #[arg(long, value_name = "FROM..TO")]
     replace: Option<String>,
-    /// How others are kept apart from the ingest. Not with --behind, which keeps nobody apart.
+    /// Treatment of overlapping memtables and writers.
     #[arg(long, value_enum, default_value_t = Mode::Flushable, conflicts_with = "behind")]
     mode: Mode,
-    /// Takes the files over: they are linked into the database, and their old names removed at the end. Copied where that
-    /// cannot be.
+    /// Links the files into the database, and removes their old names at the end. Copies them if links are not possible.
     #[arg(long = "move")]
     move_files: bool,
-    /// Links the files into the database; they keep their names, and must not be changed any more. Copied where that
-    /// cannot be.
+    /// Links the files into the database and keeps their old names; never change the files afterwards. Copies them if links
+    /// are not possible.
     #[arg(long, conflicts_with = "move_files")]
     link: bool,
-    /// Fails where files cannot be linked, instead of copying them.
+    /// With --move or --link: fails if files cannot be linked, instead of copying them.
     #[arg(long)]
     no_copy: bool,
-    /// Reads every block first, and checks checksums, order and counts. Without it that is done for the first and the
-    /// last key, index, properties and footer.
+    /// Reads every block first, and checks checksums, order and counts. Otherwise only footer, index, properties and the first
+    /// and last key are checked.
     #[arg(long)]
     verify: bool,
-    /// Takes tables of databases too, which were not made to be ingested (allow_db_generated_files). They are rewritten.
+    /// Also accepts table files taken from a database's directory, and rewrites them (allow_db_generated_files).
     #[arg(long)]
     any_table: bool,
-    /// Puts the tables under everything there is: keys that exist stay as they are (ingest_behind). Needs the option
+    /// Adds the tables as the oldest data: existing keys keep their values (ingest_behind). Needs the database's option
     /// allow_ingest_behind.
     #[arg(long)]
     behind: bool,
-    /// Fails where a table cannot be given the last level (fail_if_not_bottommost_level).
+    /// Fails if a table cannot go to the last level (fail_if_not_bottommost_level).
     #[arg(long)]
     bottommost_only: bool,
-    /// Modes blocking, flush-first and direct: fails where writers would have to wait for a flush (allow_blocking_flush).
+    /// Modes blocking, flush-first and direct: fails if writers would have to wait for a flush (allow_blocking_flush).
     #[arg(long)]
     no_blocking_flush: bool,
-    /// Prints a line of JSON.
+    /// Prints the report as one line of JSON, described in docs/cli.md.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -94,13 +95,13 @@ pub struct Args {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Mode {
-    /// The tables stand beside the memtables until a flush gives them a level. Nobody waits.
+    /// Queues the tables beside the memtables until a flush gives them a level. No writer waits.
     Flushable,
-    /// Writers are stopped while what overlaps is flushed: RocksDB's way.
+    /// Stops all writers while overlapping memtables are flushed, as RocksDB does.
     Blocking,
-    /// What overlaps is flushed first, while writers go on.
+    /// Flushes overlapping memtables while writers go on, then stops all writers for the commit.
     FlushFirst,
-    /// The tables get a level at once. Writes to their range wait, others go on.
+    /// Only writers to the tables' range wait, while overlapping memtables are flushed.
     Direct,
 }
 
@@ -262,7 +263,7 @@ fn show(ingested: &Ingested, replaced: Option<&str>, out: &mut dyn Write) -> Out
     Ok(writeln!(out, "sequence {numbers}{place}")?)
 }
 
-/// Describes which writers were held up, and for how long.
+/// Describes the waits of writers: how many, how long.
 fn waits(report: &IngestReport) -> String {
     let time = human::short_time;
     let (committed, waited) = (report.committed_in, report.waited_for);
@@ -271,7 +272,7 @@ fn waits(report: &IngestReport) -> String {
             format!("other writers kept waiting for {} at the most", time(report.held_up_for))
         }
         IngestWay::FlushFirst if report.flushes > 0 => format!(
-            "closed to all writers for {}, and for a part of the {} before that it waited for flushes",
+            "closed to all writers for {}, and for part of the {} of flushes before",
             time(committed.saturating_sub(waited)),
             time(waited)
         ),

@@ -25,43 +25,43 @@ use crate::{human, json};
 /// Records of a batch.
 const BATCH_RECORDS: u64 = 1000;
 
-/// Bytes of a batch at which it is written, whatever its record count.
+/// A batch of so many bytes is written, however few records it has.
 const BATCH_BYTES_MAX: usize = 4 << 20;
 
 /// Message if a load ends before the first batch, or before all of its tables are in.
 const NOTHING_LOADED: &str = "nothing was loaded";
 
-/// Loads records of files. A key that is there already is overwritten.
+/// Loads records from files. Overwrites existing keys.
 ///
-/// csv: fields between commas (--delimiter), quoted where they need it; the first row names the columns unless
-/// --no-header is given. The key is the columns of --key, the value is the whole row as csv, or the columns of --value.
+/// csv: fields between commas (--delimiter), in quotes if needed. The first row has the names of the columns, unless
+/// --no-header is given. The key is the columns of --key; the value is the whole row as csv, or the columns of --value.
 ///
 /// tsv: the same with tabs and without quotes.
 ///
-/// ndjson: a JSON object on each line. The key is the fields of --key, the value is the line, or the field of --value. A
-/// number in a key is the text that stands there: 1e3 is not 1000. A field NAME can also be there as NAME_hex, in
-/// hexadecimal digits.
+/// ndjson: a JSON object on each line. The key is the fields of --key; the value is the line, or the field of --value. A
+/// number in a key is used as written: 1e3 is not 1000. A field NAME may be given as NAME_hex, in hexadecimal digits.
 ///
-/// kv: on each line the key, a tab and the value, as `scan` prints them: \\, \t, \n, \r and \xNN are escapes, unless
-/// --raw is given; with --hex every byte is two digits.
+/// kv: key, tab and value on each line, as `scan` prints them. \\, \t, \n, \r and \xNN are escapes, unless --raw is given;
+/// with --hex every byte is two hexadecimal digits.
 ///
-/// Files are UTF-8, plain or compressed by gzip or Zstandard: what they are is seen by how they begin.
+/// Files are UTF-8, plain or compressed by gzip or Zstandard; the compression is recognised by their first bytes.
 ///
-/// By puts, what is loaded survives a kill of the process at once, batch by batch, and a power loss when the command ends
-/// (with --sync, at once). A load that ends early, by Ctrl-C or an error, keeps what was read before, says how many records
-/// that is, and --skip with that number goes on behind them. With --via ingest, which is the fast way for many records,
-/// all of them appear at once in the end, or none: they are sorted into tables first (see `spillway table build`), and
-/// those are taken in as they are.
+/// --via puts writes batches. A batch survives a kill of the process as soon as it is written, and a power loss when the
+/// command has ended, or at once with --sync. A load ended by Ctrl-C or an error keeps its records so far and prints their
+/// number; --skip with this number continues it.
+///
+/// --via ingest is faster for many records: it sorts them into tables (see `spillway table build`), and adds the tables to
+/// the database atomically, at the end. If the load ends early, nothing is loaded.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway load people.csv --db /tmp/people --format csv --key surname,name
   spillway load UnicodeData.txt --db /tmp/unicode --format csv --delimiter ';' --no-header --key 1
   spillway load events-*.json.gz --db /tmp/events --format ndjson --key time,id --key-separator :
   spillway load big.tsv --db /tmp/big --format tsv --via ingest --memory 4G
-  spillway load people.csv --db /tmp/people --format csv --skip-bad --skip 120000    # goes on behind 120,000 records
+  spillway load people.csv --db /tmp/people --format csv --skip-bad --skip 120000    # continues
   spillway scan --db /tmp/a | spillway load - --db /tmp/b --format kv")]
 pub struct Args {
-    /// The files, one read after the other; - for standard input.
+    /// Files, read one after the other; - for standard input.
     #[arg(required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -70,25 +70,25 @@ pub struct Args {
     database: DatabaseArgs,
     #[command(flatten)]
     family: FamilyArgs,
-    /// Fails where there is no database, instead of making it.
+    /// Fails if the database does not exist, instead of creating it.
     #[arg(long)]
     no_create: bool,
-    /// Makes the database where there is none. So it is without this, too.
+    /// Creates the database if it does not exist. This is the default.
     #[arg(long, conflicts_with = "no_create")]
     create: bool,
-    /// The way into the database.
+    /// Way into the database.
     #[arg(long, value_enum, default_value_t = Via::Puts)]
     via: Via,
-    /// Records written together: after a crash all of them are there, or none. 1000 if not given.
+    /// Records of a batch. A batch is written atomically: after a crash, all of it or nothing. Default: 1000.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     batch: Option<u64>,
-    /// Makes every batch survive power loss before the next one is written.
+    /// Syncs the log after every batch, so that it survives a power loss before the next batch is written.
     #[arg(long)]
     sync: bool,
-    /// Prints `acknowledged N` after each batch: the first N records are in the database whatever happens now.
+    /// Prints `acknowledged N` after each batch: the first N records are in the database, even if the load fails later.
     #[arg(long)]
     acks: bool,
-    /// Passes over the first N good records: those that a load which ended early said it had loaded.
+    /// Skips the first N good records. An interrupted load prints the number to continue with.
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     skip: u64,
     /// Prints the final report as JSON: one line, described in docs/cli.md.
@@ -102,9 +102,9 @@ pub struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Via {
-    /// Batch by batch, through the log and the memtables.
+    /// In batches, through the log and the memtables.
     Puts,
-    /// As sorted tables, all at once.
+    /// As sorted tables, atomically at the end.
     Ingest,
 }
 
@@ -254,7 +254,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// Describes the outcome of a load that ended early.
+    /// Describes the outcome of an interrupted load.
     fn so_far(&self, skipped: &Skipped) -> String {
         let records = self.tally.records;
         let mut so = match records {

@@ -10,7 +10,7 @@ use spillway::vfs::RealVfs;
 use crate::failure::Outcome;
 use crate::table::show;
 
-/// Shows log files: Spillway's (.splog) and RocksDB's (.log).
+/// Shows log files, of Spillway (.splog, .spbatch) and of RocksDB (.log).
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway log dump /tmp/people/000007.splog")]
 pub struct Args {
@@ -20,8 +20,11 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Prints a line for each record, with its offset, and one for each change in it, with its number.
-    Dump { file: PathBuf },
+    /// Prints a line for each record, beginning with its offset, and a line for each change in it, with its sequence number.
+    Dump {
+        /// Log file.
+        file: PathBuf,
+    },
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {

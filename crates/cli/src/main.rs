@@ -1,4 +1,4 @@
-//! `spillway`: the database on the command line. One file per command; each takes its arguments and writes its answer.
+//! `spillway`: the database on the command line. One file per command, with its arguments and its output.
 #![forbid(unsafe_code)]
 
 mod backup;
@@ -48,11 +48,11 @@ use tracing_subscriber::filter::LevelFilter;
 use crate::failure::{Failure, Outcome, tell_as_json};
 use crate::terminal::Shown;
 
-/// A database in a directory: load files into it, read it, look inside it, check it, move it to and from RocksDB.
+/// An embedded key-value database in a directory: load, read, inspect, check and repair it; exchange it with RocksDB.
 #[derive(Parser)]
 #[command(name = "spillway", version, max_term_width = 110, after_help = EXAMPLES)]
 struct Program {
-    /// What the engine says on standard error.
+    /// Least level of the engine's messages shown on standard error.
     #[arg(long, global = true, value_name = "LEVEL", default_value = "warn")]
     log_level: LogLevel,
     #[command(subcommand)]
@@ -65,10 +65,13 @@ const EXAMPLES: &str = "Examples:
   spillway scan --db /tmp/people --prefix 4 --limit 10
   spillway check --db /tmp/people
 
-The database can be named once for all commands: export SPILLWAY_DB=/tmp/people
+To name the database once for all commands: export SPILLWAY_DB=/tmp/people
 
-Exit statuses: 0 done; 1 not done, or something is wrong; 2 the command line is not understood; 130 ended by Ctrl-C,
-SIGTERM or a closed terminal.";
+Exit status:
+  0    done
+  1    not done, or damage or a missing key was found
+  2    the command line is not understood
+  130  ended by Ctrl-C, SIGTERM or a closed terminal";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum LogLevel {
@@ -103,12 +106,12 @@ enum Command {
     Destroy(destroy::Args),
     Completions(completions::Args),
     Man(man::Args),
-    /// Measures, under the names and flags of RocksDB's db_bench.
+    /// Runs benchmarks, with the names and flags of RocksDB's db_bench.
     Bench(bench::cli::Args),
 }
 
 impl Command {
-    /// Whether the command answers in JSON.
+    /// Whether the command prints JSON.
     fn is_json(&self) -> bool {
         match self {
             Command::Load(args) => args.json,

@@ -22,20 +22,20 @@ const TARGET_BYTES_MIN: u64 = 4 << 10;
 /// Records between two updates of the terminal.
 const PROGRESS_RECORDS: u64 = 4096;
 
-/// How tables are made.
+/// Resources for making tables, and their size.
 #[derive(clap::Args, Debug)]
 pub struct MakeArgs {
-    /// Memory for sorting; what does not fit goes to disk. What tables need while they are written (index and filter,
-    /// some megabytes for each thread) comes on top. 512M if not given.
+    /// Memory for sorting, in bytes or with a suffix K, M or G. More records than fit are sorted on disk. The index and filter of
+    /// tables need some megabytes per thread in addition. Default: 512M.
     #[arg(long, value_name = "BYTES", value_parser = human::parse_bytes)]
     memory: Option<u64>,
-    /// Threads that sort, merge and write; all that the machine runs at once if not given.
+    /// Threads for sorting, merging and writing. Default: one per processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// Where sorted runs are kept that do not fit into memory; beside the tables if not given.
+    /// Directory for sorted runs beyond memory. Default: beside the tables.
     #[arg(long, value_name = "DIR")]
     tmp: Option<PathBuf>,
-    /// Bytes of a table, about, at which the next one is begun. 64M if not given.
+    /// Approximate size of a table, in bytes or with a suffix K, M or G. Default: 64M.
     #[arg(long, value_name = "BYTES", value_parser = human::parse_bytes)]
     target_size: Option<u64>,
 }
@@ -81,7 +81,7 @@ pub struct Place {
 pub struct Made {
     /// Ascending, without overlap. Their contents survive a power loss, their names not yet.
     pub tables: Vec<WrittenTable>,
-    /// Records read, including those replaced by later ones of the same key.
+    /// Records read, including records replaced by later ones of the same key.
     pub records: u64,
     /// Bytes of their keys and values.
     pub payload_bytes: u64,

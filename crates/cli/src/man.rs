@@ -8,13 +8,13 @@ use spillway::vfs::{IfExists, IoClass, RealVfs, Vfs};
 
 use crate::failure::Outcome;
 
-/// Prints the manual page, or writes a page for each command into a directory.
+/// Prints the manual page, or writes one page per command into a directory.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway man | man -l -
   spillway man --to ~/.local/share/man/man1")]
 pub struct Args {
-    /// The directory for pages spillway.1, spillway-load.1 and so on; made if it is not there.
+    /// Directory for the pages spillway.1, spillway-load.1 and so on; created if missing.
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
 }

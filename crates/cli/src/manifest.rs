@@ -10,7 +10,7 @@ use spillway::vfs::RealVfs;
 use crate::failure::Outcome;
 use crate::table::show;
 
-/// Shows MANIFEST files, RocksDB's and ours.
+/// Shows MANIFEST files, of Spillway and of RocksDB.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway manifest dump /tmp/people")]
 pub struct Args {
@@ -20,9 +20,9 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Prints a line for each edit, its offset first.
+    /// Prints a line for each edit, beginning with its offset.
     Dump {
-        /// A MANIFEST, or a database's directory.
+        /// MANIFEST file, or directory of a database.
         #[arg(value_name = "FILE|DIR")]
         path: PathBuf,
     },

@@ -14,7 +14,7 @@ use crate::database::split_config;
 use crate::failure::{Failure, Outcome};
 use crate::json;
 
-/// Lists the options: name, type, default, bounds, and what each does. Or checks a configuration.
+/// Lists all options with name, type, default, bounds and meaning; or checks a configuration.
 #[derive(clap::Args)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -23,7 +23,7 @@ use crate::json;
 pub struct Args {
     #[command(subcommand)]
     action: Option<Action>,
-    /// Only options whose names contain this.
+    /// Lists only options with this text in their names.
     #[arg(value_name = "TEXT", default_value = "")]
     text: String,
     /// Prints JSON: one line, described in docs/cli.md.
@@ -33,16 +33,16 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Reads a configuration and prints what it means: for each database the options that differ from the defaults, as
-    /// option strings have them, and what of the configuration has no effect.
+    /// Reads a configuration and explains it: prints the options of each database different from the defaults, as option
+    /// strings, and warns about settings without effect.
     #[command(
         after_help = "Examples:\n  spillway options check app.yaml\n  spillway options check app.yaml#users --all"
     )]
     Check {
-        /// The file, JSON or YAML; after # the name of a database, if only that one is to be shown.
+        /// Configuration file in JSON or YAML; #NAME shows only this database.
         #[arg(value_name = "FILE[#NAME]")]
         config: String,
-        /// Prints every option, those at their defaults too.
+        /// Prints all options, including defaults.
         #[arg(long)]
         all: bool,
         /// Prints JSON: one line, described in docs/cli.md.

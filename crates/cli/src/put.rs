@@ -6,15 +6,15 @@ use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::Outcome;
 
-/// Writes one key. It survives a power loss once the command has returned.
+/// Writes one key. The write is synced: it survives a power loss once the command has returned.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway put colour blue --db /tmp/things --create")]
 pub struct Args {
-    /// The key.
+    /// Key to write.
     key: String,
-    /// The value.
+    /// Value of the key.
     value: String,
-    /// Makes the database where there is none.
+    /// Creates the database if it does not exist.
     #[arg(long)]
     create: bool,
     #[command(flatten)]

@@ -13,15 +13,15 @@ use crate::long::Long;
 use crate::settings::Settings;
 use crate::{human, json};
 
-/// Makes a damaged database one that opens, with everything that can be read of it.
+/// Repairs a damaged database: afterwards it opens, with all entries still readable.
 ///
-/// Reads every table and log. Where the MANIFEST is damaged or lost, a new one is made of what tables and logs say. What can
-/// be read of a damaged table is kept. Nothing is deleted: what does not count any more is moved to lost/ in the database's
-/// directory, with a report. Exits with 1 where anything was lost. Copy the directory first if the disk has room for that.
+/// Reads every table and log. If the MANIFEST is damaged or lost, makes a new one from tables and logs. Salvages the readable
+/// part of damaged tables. Deletes nothing: unusable files move to lost/ in the database's directory, with a report. Exits
+/// with status 1 if anything was lost. Copy the directory first if there is room.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway repair /tmp/people")]
 pub struct Args {
-    /// The database's directory; --db says the same.
+    /// Directory of the database; the same as --db.
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         ..OpenOptions::default()
     };
     let long = Long::writing("repairing", || {
-        "nothing was deleted, and what was moved is in lost/; the same command begins again".to_owned()
+        "nothing was deleted, and moved files are in lost/; the same command starts again".to_owned()
     })?;
     let report = spillway::repair(&dir, &options);
     drop(long);
@@ -64,8 +64,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     if report.lost_nothing() {
         return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it holds writes through number {last}")?);
     }
-    let beneath =
-        "Between the keys of what is lost, older values can be there in place of newer ones, and deleted keys.";
-    writeln!(out, "{dir} opens, and holds writes through number {last}, but for what is listed above. {beneath}")?;
+    let beneath = "In lost key ranges, older values may appear in place of newer ones, and deleted keys may reappear.";
+    writeln!(
+        out,
+        "{dir} opens, and holds writes through number {last}, except for the losses listed above. {beneath}"
+    )?;
     Err(Failure::Told)
 }

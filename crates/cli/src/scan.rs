@@ -19,9 +19,9 @@ use self::format::{Format, Printer};
 
 /// Prints keys and values in order.
 ///
-/// `load` reads every format but values again, and nothing is lost: --format kv by --format kv, --format csv by --format csv
-/// --value value, --format ndjson by --format ndjson --key key --value value. On a terminal control characters are always
-/// printed as escapes; in files and pipes csv and values hold every byte as it is.
+/// `load` reads the output again without loss, except for --format values: kv with --format kv, csv with --format csv --value
+/// value, ndjson with --format ndjson --key key --value value. On a terminal control characters are shown as escapes; in
+/// files and pipes csv and values have all bytes unchanged.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway scan --db /tmp/unicode --from 0041 --to 005B
@@ -29,37 +29,37 @@ use self::format::{Format, Printer};
   spillway scan --db /tmp/unicode --count
   spillway scan --db /tmp/unicode --format csv > unicode.csv
   spillway scan --db /tmp/a | spillway load - --db /tmp/b --format kv
-  spillway scan --db /tmp/events --format values > events.json    # the lines that load --format ndjson stored")]
+  spillway scan --db /tmp/events --format values > events.json    # lines of load --format ndjson")]
 pub struct Args {
-    /// The first key.
+    /// First key.
     #[arg(long, value_name = "KEY")]
     from: Option<String>,
-    /// The key to end before.
+    /// End of the range, exclusive.
     #[arg(long, value_name = "KEY")]
     to: Option<String>,
-    /// Only keys that begin with this.
+    /// Prints only keys with this prefix.
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
-    /// Ends after so many keys.
+    /// Number of keys to print at most.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// From the last key to the first.
+    /// Prints keys from the last to the first.
     #[arg(long)]
     reverse: bool,
-    /// How keys and values are written.
+    /// Format of the output.
     #[arg(long, value_enum, default_value_t = Format::Kv)]
     format: Format,
     /// Prints no values.
     #[arg(long)]
     keys_only: bool,
-    /// Prints only how many keys there are, and how many bytes they and their values have.
+    /// Prints only the number of keys, and the bytes of keys and values.
     #[arg(long, conflicts_with_all = ["format", "keys_only"])]
     count: bool,
-    /// Goes on past damaged blocks, tables and logs, lists on standard error what was passed over, and exits with 1 then.
-    /// Where a block is passed over, older values of its keys may be shown, and keys that were deleted.
+    /// Skips damaged blocks, tables and logs; lists them on standard error, and exits with status 1 if there are any. Older
+    /// values and deleted keys may appear in skipped ranges.
     #[arg(long)]
     skip_damaged: bool,
-    /// Prints JSON: a line for each key, as --format ndjson does, or what --count finds; described in docs/cli.md.
+    /// Prints JSON, described in docs/cli.md: a line for each key, as --format ndjson, or the result of --count.
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
     #[command(flatten)]

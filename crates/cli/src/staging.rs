@@ -48,7 +48,8 @@ impl Staging {
                 return Ok(Staging { vfs, dir, _lock: Some(lock) });
             }
         }
-        let what = "others keep removing the directories that tables are made in here; try again, or say another --to";
+        let what =
+            "other processes keep removing the directory of unfinished tables; try again, or choose a different --to";
         Err(Error::new(ErrorKind::Busy, what).at_path(parent))
     }
 
@@ -96,7 +97,7 @@ fn remove(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
 impl Drop for Staging {
     fn drop(&mut self) {
         if let Err(error) = remove(&*self.vfs, &self.dir) {
-            eprintln!("warning: cannot remove what is not needed any more: {error}");
+            eprintln!("warning: cannot remove temporary files: {error}");
         }
     }
 }

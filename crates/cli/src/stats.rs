@@ -13,7 +13,7 @@ use crate::database::{Access, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
 use crate::{human, json};
 
-/// Shows what the database consists of: families, levels, tables, logs, memory.
+/// Shows the state of the database: column families, levels, tables, memory.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway stats --db /tmp/people
@@ -24,7 +24,7 @@ pub struct Args {
     /// Shows only this column family.
     #[arg(long, value_name = "NAME")]
     family: Option<String>,
-    /// Prints one property, under RocksDB's name.
+    /// Prints one property, by RocksDB's name, such as rocksdb.stats.
     #[arg(long, value_name = "NAME")]
     property: Option<String>,
     /// Prints JSON: one line, described in docs/cli.md.

@@ -13,7 +13,7 @@ use spillway::vfs::{RealVfs, Vfs};
 use crate::failure::{Failure, Outcome};
 use crate::human;
 
-/// Makes table files (.sst), shows and verifies them, RocksDB's and ours.
+/// Makes, shows and verifies table files (.sst), of Spillway and of RocksDB.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway table build people.csv --format csv --key id --to /tmp/tables
@@ -27,15 +27,17 @@ pub struct Args {
 #[derive(Subcommand)]
 enum Action {
     Build(Box<build::Args>),
-    /// Prints what is in a table.
+    /// Prints the content of a table.
     Dump {
+        /// Table file (.sst).
         file: PathBuf,
-        /// Which part of it; all of them if not given.
+        /// Part to print; all parts if not given.
         #[arg(long)]
         part: Option<Part>,
     },
-    /// Reads every block and checks checksums, order, index, filter and counts.
+    /// Reads every block of tables; checks checksums, order, index, filter and counts.
     Verify {
+        /// Table files (.sst).
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },

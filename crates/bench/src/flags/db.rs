@@ -1,34 +1,36 @@
-//! db_bench's flags that mean something here, under its names and with its defaults.
+//! Flags of db_bench with a meaning here, with its names and defaults.
 
 use base::{Error, Result};
 
 use super::flags;
 
 flags! {
-    /// Runs benchmarks under db_bench's names and flags. Every option that `spillway options` lists is a flag too.
+    /// Runs benchmarks with db_bench's names and flags. Every option listed by `spillway options` is a flag too.
+    #[command(name = "spillway bench db", after_help = "Example:
+  spillway bench db --db=/path/on/the/disk --benchmarks=fillrandom,readrandom --num=1000000")]
     pub struct Flags;
 
     /// Benchmarks to run, in this order, separated by commas.
     benchmarks: String = "fillseq,readseq,readrandom".to_owned();
-    /// The database's directory. Benchmarks that fill a new database destroy the one that is there.
+    /// Directory of the database. Benchmarks on a new database destroy an existing one there.
     db: String = String::new();
-    /// Keeps the database that is there. Benchmarks that want a new one fail.
+    /// Keeps the existing database. Benchmarks on a new database fail.
     use_existing_db: bool = false;
-    /// Keys that writes and reads are spread over, and how many a fill writes, per thread.
+    /// Number of keys; a fill writes as many, per thread.
     num: u64 = 1_000_000;
-    /// Reads per thread; negative for `num`.
+    /// Reads per thread; negative: `num`.
     reads: i64 = -1;
-    /// Writes per thread; negative for `num`.
+    /// Writes per thread; negative: `num`.
     writes: i64 = -1;
-    /// Threads.
+    /// Number of threads.
     threads: usize = 1;
-    /// Where random numbers start; 0 takes the clock.
+    /// Seed of random numbers; 0: from the clock.
     seed: u64 = 0;
-    /// Seconds that random benchmarks run for, instead of a number of operations; 0 for the number.
+    /// Seconds to run random benchmarks, instead of a number of operations; 0: no time limit.
     duration: u64 = 0;
     /// Times every operation and prints percentiles.
     histogram: bool = false;
-    /// A file for JSON lines. Not a flag of db_bench.
+    /// File to write results to, as JSON lines. Not a flag of db_bench.
     json: Option<std::path::PathBuf>;
     /// Prints the database's counters at the end.
     statistics: bool = false;
@@ -36,17 +38,17 @@ flags! {
     key_size: usize = 16;
     /// Bytes of a value.
     value_size: usize = 100;
-    /// What values shrink to when compressed.
+    /// Compressed size of values as a fraction of their size, 0 to 1.
     compression_ratio: f64 = 0.5;
-    /// Puts in a write batch, and keys in a MultiGet.
+    /// Puts in a write batch; keys in a MultiGet.
     batch_size: u64 = 1;
     /// Steps after each seek.
     seek_nexts: u64 = 0;
     /// Steps backward after each seek.
     reverse_iterator: bool = false;
-    /// Percent of reads in readrandomwriterandom.
+    /// Percentage of reads in readrandomwriterandom.
     readwritepercent: u64 = 90;
-    /// Bytes per second of the writer beside readwhilewriting and seekrandomwhilewriting, and of each filling thread; 0 for no limit.
+    /// Bytes per second of each filling thread, and of the writer of readwhilewriting and seekrandomwhilewriting; 0: no limit.
     benchmark_write_rate_limit: u64 = 0;
     /// Syncs the log at every write.
     sync: bool = false;
@@ -54,15 +56,15 @@ flags! {
     disable_wal: bool = false;
     /// Verifies the checksum of every block read from a file.
     verify_checksum: bool = true;
-    /// The memtable's representation.
+    /// Memtable, as an option string: skip_list, trie, sorted_hash or vector.
     memtablerep: String = "skip_list".to_owned();
-    /// none, snappy, zlib, lz4, lz4hc or zstd.
+    /// Compression: none, snappy, zlib, lz4, lz4hc or zstd.
     compression_type: String = "snappy".to_owned();
-    /// Bytes of the block cache; 0 for no cache.
+    /// Bytes of the block cache; 0: no cache.
     cache_size: usize = 8 << 20;
-    /// Bits of bloom filter per key; 0 or negative for no filter.
+    /// Bits of bloom filter per key; 0 or negative: no filter.
     bloom_bits: i32 = -1;
-    /// An option of the engine, NAME=VALUE; `--NAME=VALUE` says the same.
+    /// Option of the engine, NAME=VALUE; `--NAME=VALUE` is the same.
     option: Vec<String>;
 }
 
@@ -76,7 +78,7 @@ impl Flags {
     }
 
     /// # Errors
-    /// `InvalidArgument`: the flag whose value does not fit.
+    /// `InvalidArgument`: a flag's value is not allowed; the message names the flag.
     pub fn check(&self) -> Result<()> {
         let refuse = |message: &str| Err(Error::invalid_argument(message));
         if self.db.is_empty() {
@@ -102,7 +104,7 @@ impl Flags {
         u64::try_from(self.reads).unwrap_or(self.num)
     }
 
-    /// Reads and writes of a thread that does both: as db_bench, the larger number of those given.
+    /// Operations of a thread with reads and writes: the larger of `--reads` and `--writes`, as in db_bench.
     pub fn mixed_per_thread(&self) -> u64 {
         u64::try_from(self.reads.max(self.writes)).unwrap_or(self.num)
     }

@@ -1,5 +1,5 @@
-//! Flags in gflags' forms, so that db_bench's command lines can be given; clap reads them. An unknown flag is an error: no figure is
-//! taken under conditions that were asked for and not met.
+//! Flags in gflags' forms, read by clap: command lines of db_bench work here. An unknown flag is an error, so that no figure is
+//! taken under conditions other than the ones asked for.
 
 mod db;
 
@@ -10,15 +10,15 @@ use clap::{Command, Parser};
 
 pub use db::Flags;
 
-/// A struct of flags, one row each: what it does, its name, its type, its default if it has one.
+/// A struct of flags, one row each: help text, name, type, default if any.
 macro_rules! flags {
     (
         $(#[$about_all:meta])+ pub struct $Flags:ident;
         $( $(#[$about:meta])+ $name:ident: $type:ty $(= $default:expr)?; )+
     ) => {
-        $(#[$about_all])+
         #[derive(Clone, Debug, clap::Parser)]
-        #[command(name = "spillway bench", no_binary_name = true, rename_all = "snake_case", allow_negative_numbers = true, args_override_self = true)]
+        $(#[$about_all])+
+        #[command(no_binary_name = true, rename_all = "snake_case", allow_negative_numbers = true, args_override_self = true)]
         pub struct $Flags {
             $(
                 $(#[$about])+
@@ -30,11 +30,11 @@ macro_rules! flags {
 }
 pub(crate) use flags;
 
-/// Reads flags as gflags does: one dash or two, booleans alone, with a value, or as `--noname`. If there is a flag `option`, a name that
-/// is no flag becomes one: `--NAME=VALUE` is `--option=NAME=VALUE`.
+/// Reads flags as gflags does: one dash or two, booleans alone, with a value, or as `--noname`. If there is a flag `option`, an
+/// unknown `--NAME=VALUE` is read as `--option=NAME=VALUE`.
 ///
 /// # Errors
-/// The flag that is unknown, or whose value does not fit; or the help, if that is asked for.
+/// A flag is unknown or its value not allowed; or the help, if asked for.
 pub fn parse<F: Parser>(given: &[String]) -> Result<F, clap::Error> {
     let command = F::command();
     F::try_parse_from(given.iter().map(|argument| for_clap(argument, &command)))
@@ -66,12 +66,12 @@ fn truth(value: &str) -> &str {
     }
 }
 
-/// The error of flags that cannot be read.
+/// clap's error as ours.
 pub fn refusal(error: &clap::Error) -> Error {
     Error::invalid_argument(error.to_string().trim_start_matches("error: ").trim_end())
 }
 
-/// The name of a choice; empty for one that cannot be chosen.
+/// The name of a choice; empty if users cannot choose it.
 pub fn name_of(choice: impl clap::ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -1,5 +1,5 @@
-//! The tables that are ingested, made before anything is measured, and the keys and values of all that is written. Writers
-//! write even numbers and tables hold odd ones, so that what became of each can be told in the end.
+//! Tables to ingest, made before the measurement, and the keys and values of writers. Writers write even numbers and tables hold
+//! odd ones, so that the final check finds both.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,17 +13,17 @@ use vfs::Vfs;
 use super::flags::{IngestFlags, KeyShape};
 use crate::workload::{KeyBuffer, Rng, Values};
 
-/// Bytes of a key that is a number.
+/// Bytes of the key of a number.
 const KEY_BYTES: usize = 16;
 
-/// Code points, the largest plus one.
+/// The largest code point of Unicode plus one.
 const CODE_POINTS: u64 = 0x11_0000;
 
 /// A table's file.
 #[derive(Clone, Debug)]
 pub struct Table {
     pub path: PathBuf,
-    /// The numbers that are its keys. None of a table that was given.
+    /// The numbers of its keys; none for a table from `--tables`.
     pub numbers: Vec<u64>,
 }
 
@@ -33,7 +33,7 @@ pub fn family_options(write_buffer_size: usize) -> FamilyOptions {
 }
 
 impl Table {
-    /// Those that were given, or one for each ingest of a run.
+    /// The tables of `--tables`, or else a new one for each ingest of a run.
     pub fn all(flags: &IngestFlags, dir: &Path, vfs: &Arc<dyn Vfs>) -> Result<Vec<Table>> {
         if !flags.tables.is_empty() {
             return Ok(flags.tables.iter().map(|path| Table { path: path.clone(), numbers: Vec::new() }).collect());
@@ -81,7 +81,7 @@ impl Entries {
         Entries { shape: flags.keys, number, text, values, value, rng }
     }
 
-    /// A number for the `nth` write: an even one below `range`, or what [`KeyShape::CodePoints`] makes a key of.
+    /// A number for the `nth` write: even and below `range`, or a number for [`KeyShape::CodePoints`].
     #[inline]
     pub fn draw(&mut self, nth: u64, range: u64) -> u64 {
         match self.shape {
@@ -90,7 +90,7 @@ impl Entries {
         }
     }
 
-    /// The key that stands for a number, and its value, which begins with the number where it is long enough.
+    /// The key of a number, and its value. The value begins with the number if it is long enough.
     #[inline]
     pub fn entry(&mut self, number: u64) -> (&[u8], &[u8]) {
         self.value.clear();
@@ -111,16 +111,16 @@ impl Entries {
     }
 }
 
-/// Digits of the number that a value begins with.
+/// Digits of the number at the start of a value.
 const HEAD_BYTES: usize = 16;
 
-/// In hexadecimal digits: values stay text.
+/// The number in hexadecimal digits: values stay text.
 fn head_of(number: u64) -> [u8; HEAD_BYTES] {
     let digit = |nibble: u8| nibble + if nibble < 10 { b'0' } else { b'a' - 10 };
     std::array::from_fn(|at| digit((number >> (60 - 4 * at)) as u8 & 15))
 }
 
-/// Whether a value is one that was written under this number's key.
+/// Whether a value was written under the key of this number.
 pub fn is_value_of(value: &[u8], number: u64) -> bool {
     value.first_chunk().is_none_or(|head| *head == head_of(number))
 }

@@ -1,4 +1,4 @@
-//! What `ingest` can be told.
+//! The flags of `ingest`.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -37,64 +37,64 @@ impl Mode {
     }
 }
 
-/// Which keys the writers write.
+/// The keys of the writers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub enum KeyShape {
     /// Even numbers, in eight big-endian bytes and eight digits.
     Numbers,
-    /// A code point as in UnicodeData.txt, then a number that never comes again: between that file's keys.
+    /// A code point as in UnicodeData.txt, then a slash and a unique number: new keys between the keys of --tables.
     CodePoints,
 }
 
 flags! {
-    /// Times writers beside ingests.
+    /// Flags of `spillway bench ingest`.
     pub struct IngestFlags;
 
-    /// An empty or new folder for databases and tables. They are deleted at the end.
+    /// Empty or new folder for databases and tables. They are deleted at the end.
     db: PathBuf;
-    /// Modes of ingests; all where none is named.
+    /// Ingest modes, separated by commas; all if not given.
     #[arg(value_enum, value_delimiter = ',')]
     mode: Vec<Mode>;
     /// Syncs the log at every write.
     sync: bool;
-    /// Threads that write.
+    /// Writing threads.
     writers: u64 = 2;
     /// Writes a second, all threads together.
     rate: u64 = 20_000;
-    /// Seconds that are measured of each run.
+    /// Seconds of each run with ingests, all measured.
     seconds: f64 = 4.0;
-    /// Seconds of writing before that, without ingests.
+    /// Seconds of writing before, without ingests and not measured.
     warmup: f64 = 0.3;
-    /// How often each mode takes its turn beside a run without ingests.
+    /// Number of runs of each mode.
     rounds: u32 = 5;
-    /// Numbers that tables and writers draw keys from.
+    /// Range of the numbers in keys, of tables and writers.
     key_range: u64 = 1_000_000;
-    /// Keys of a table, spread over all numbers.
+    /// Keys of a table, spread over the whole range.
     table_keys: u64 = 2000;
-    /// From the start of one ingest to the next.
+    /// Milliseconds from the start of one ingest to the next.
     interval_ms: u64 = 100;
-    /// Tables to ingest, over and over, in place of such as are made.
+    /// Tables to ingest, over and over, instead of generated ones; separated by commas.
     #[arg(value_delimiter = ',')]
     tables: Vec<PathBuf>;
-    /// What the writers write.
+    /// Keys of the writers.
     #[arg(value_enum)]
     keys: KeyShape = KeyShape::Numbers;
-    /// The databases of the last round stay, each in the folder of its mode.
+    /// Keeps the databases of the last round, each in a folder named by its mode.
     keep: bool;
     /// Bytes of a value.
     value_size: usize = 100;
     /// Bytes of a memtable.
     write_buffer_size: usize = 64 << 20;
-    /// Where random numbers start.
+    /// Seed of random numbers.
     seed: u64 = 1;
-    /// A file for JSON lines.
+    /// File to write results to, as JSON lines.
     json: Option<PathBuf>;
 }
 
 impl IngestFlags {
     /// # Errors
-    /// `InvalidArgument`: the flag whose value does not fit.
+    /// `InvalidArgument`: a flag's value is not allowed; the message names the flag.
     pub fn check(&self) -> Result<()> {
         let refuse = |message: &str| Err(Error::invalid_argument(message));
         if [self.writers, self.rate, self.rounds.into(), self.table_keys, self.interval_ms].contains(&0) {
@@ -125,7 +125,7 @@ impl IngestFlags {
         }
     }
 
-    /// The conditions that a result does not name elsewhere.
+    /// The conditions of a result, apart from its own fields.
     pub fn conditions(&self) -> String {
         let keys = name_of(self.keys);
         format!(

@@ -21,13 +21,13 @@ use crate::machine::Setting;
 use crate::report::{Figure, Spec};
 use crate::sinks::Output;
 
-/// What tells these lines from others in `bench/results`.
+/// The value of `kind` in these lines.
 pub const KIND: &str = "ingest";
 
-/// One write in so many is looked for in the end.
+/// One write in so many is looked up at the end.
 const CHECKED_ONE_IN: u64 = 64;
 
-/// A line of JSON: a run of writers, in microseconds from when each write should have begun.
+/// A line of JSON: a run of writers. Latencies in microseconds count from the time at which a write was due.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct WritersRecord {
     /// `none`: the same writers without ingests.
@@ -36,14 +36,14 @@ pub struct WritersRecord {
     pub writers: u64,
     /// Writes a second, of all writers together.
     pub rate: u64,
-    /// That were done while they wrote.
+    /// Ingests done beside the writers.
     pub ingests: u64,
-    /// Of the writes that were recorded.
+    /// Of the recorded writes.
     #[serde(flatten)]
     pub latency: Distribution,
-    /// The longest that a writer was stopped for an ingest.
+    /// The longest wait of a writer for an ingest.
     pub ingest_wait_max_us: f64,
-    /// Of the calls that ingested, from the call to its return.
+    /// Of ingest calls, from the call to its return.
     pub ingest_p50_us: f64,
     pub round: u32,
     #[serde(flatten)]
@@ -51,7 +51,7 @@ pub struct WritersRecord {
 }
 
 impl WritersRecord {
-    /// The line for whoever watches.
+    /// The line printed for people.
     fn text(&self) -> String {
         let Distribution { p50_us, p99_us, p999_us, p9999_us, max_us, .. } = self.latency;
         format!(
@@ -70,11 +70,11 @@ fn summary() -> Spec {
     Spec { rows: vec!["mode".to_owned()], figures: figures.collect(), ..Spec::default() }
 }
 
-/// Makes the runs: a line for each, a table of medians at the end. Who goes first changes from round to round.
+/// Makes the runs: a line for each, a table of medians at the end. The first mode changes from round to round.
 ///
 /// # Errors
-/// `InvalidArgument`: a flag does not fit, or the writers cannot keep up with their rate. `Corruption`: something that was written or
-/// ingested is not there. Otherwise the first failure of an operation.
+/// `InvalidArgument`: a flag's value is not allowed, or the writers cannot keep up with their rate. `Corruption`: a written or
+/// ingested key is missing. Otherwise the first failure of an operation.
 pub fn run(flags: &IngestFlags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> Result<()> {
     flags.check()?;
     let made_in = flags.db.join("tables");
@@ -146,14 +146,14 @@ impl Run<'_> {
         plan.run(vfs, writer, (self.mode != Mode::None).then_some(&ingest))
     }
 
-    /// Looks for some of what was written, which is drawn once more, and for some of every table.
+    /// Looks up a sample of the written keys, drawn once more from the same seeds, and all keys of the ingested tables.
     fn check(&self, plan: &Plan, db: &Db, family: &Arc<Family>, ingests: u64) -> Result<()> {
         let mut finder = Entries::new(self.flags, 0);
         let mut is_there = |number: u64| -> Result<()> {
             let value = db.get(family, finder.entry(number).0, &ReadOptions::default())?;
             match value {
                 Some(value) if is_value_of(&value, number) => Ok(()),
-                _ => Err(Error::corruption(format!("number {number} was written or ingested and is not there"))),
+                _ => Err(Error::corruption(format!("the key of number {number} was written or ingested, and is missing"))),
             }
         };
         for first in 0..plan.writers {

@@ -1,4 +1,4 @@
-//! `memtablerep_bench`'s flags that mean something here, under its names and with its defaults, and what it lacks.
+//! Flags of `memtablerep_bench` with a meaning here, with its names and defaults, and some of our own.
 
 use std::path::PathBuf;
 
@@ -8,35 +8,37 @@ use super::keys::KeyShape;
 use crate::flags::flags;
 
 flags! {
-    /// Runs benchmarks of memtables by themselves under memtablerep_bench's names and flags.
+    /// Runs benchmarks on memtables alone, with memtablerep_bench's names and flags.
+    #[command(name = "spillway bench memtable", after_help = "Example:
+  spillway bench memtable --benchmarks=fillrandom,readrandom --memtablerep=skip_list,trie")]
     pub struct MemtableFlags;
 
     /// Benchmarks to run, in this order, separated by commas.
     benchmarks: String = "fillrandom".to_owned();
-    /// Option strings of memtables, separated by commas; one with braces in a flag of its own. Each benchmark runs on each before the
-    /// next one begins.
+    /// Memtables as option strings, separated by commas: skip_list, trie, sorted_hash, vector:1000. One with braces needs a flag of
+    /// its own. Each benchmark runs on all memtables before the next benchmark begins.
     #[arg(default_value = "skip_list")]
     memtablerep: Vec<String>;
-    /// Entries of the fills, and lookups.
+    /// Entries of a fill; also the number of lookups, see --reads.
     num_operations: u32 = 1_000_000;
-    /// Passes of readseq and readreverse.
+    /// Passes of readseq and readreverse over all entries.
     num_scans: u32 = 10;
     /// Bytes of a value.
     item_size: usize = 100;
-    /// Lookups and seeks; negative for num_operations. Not a flag of memtablerep_bench, nor are those below.
+    /// Lookups and seeks; negative: num_operations. memtablerep_bench has neither this flag nor the following ones.
     reads: i64 = -1;
-    /// What keys look like.
+    /// Shape of keys.
     #[arg(value_enum)]
     key_shape: KeyShape = KeyShape::Le8;
-    /// How often everything is run, by turns; medians are printed.
+    /// Number of rounds; a table of medians follows the results.
     rounds: u32 = 1;
-    /// A file for JSON lines, one for each round of each benchmark.
+    /// File to write results to, as JSON lines: one for each benchmark, memtable and round.
     json: Option<PathBuf>;
 }
 
 impl MemtableFlags {
     /// # Errors
-    /// `InvalidArgument`: the flag whose value does not fit.
+    /// `InvalidArgument`: a flag's value is not allowed; the message names the flag.
     pub fn check(&self) -> Result<()> {
         if [self.num_operations, self.num_scans, self.rounds].contains(&0) {
             return Err(Error::invalid_argument("--num_operations, --num_scans and --rounds must be at least 1"));
@@ -54,7 +56,7 @@ impl MemtableFlags {
         u64::try_from(self.reads).unwrap_or(u64::from(self.num_operations))
     }
 
-    /// The conditions that a result does not name elsewhere.
+    /// The conditions of a result, apart from its own fields.
     pub fn conditions(&self) -> String {
         let MemtableFlags { num_operations, num_scans, item_size, .. } = self;
         let reads = self.lookups();

@@ -1,11 +1,10 @@
-//! The keys that memtables are filled with: each a function of its number, and lists of them in one flat buffer, made
-//! before the clock starts.
+//! Keys for memtables. A key is a function of its number; lists of keys lie in one flat buffer, made before the clock starts.
 
 use clap::ValueEnum;
 
 use crate::workload::Rng;
 
-/// What a key looks like. The same number makes the same key, in every run.
+/// The shape of a key. The same number makes the same key in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[value(rename_all = "lower")]
 pub enum KeyShape {
@@ -15,11 +14,11 @@ pub enum KeyShape {
     Random16,
     /// `user` and 16 decimal digits.
     User,
-    /// Web addresses of 2000 hosts, few of which have most of the pages, with shared folders.
+    /// Web addresses of 2000 hosts, with shared folders. Few hosts have most of the pages.
     Url,
 }
 
-/// Hosts that addresses are spread over.
+/// Number of hosts.
 const HOSTS: u64 = 2_000;
 
 /// Folders of a host.
@@ -36,13 +35,13 @@ const SECTIONS: [&str; 8] = [
     "archive",
 ];
 
-/// One number of the key's, for its random parts.
+/// A random number for a part of the key.
 fn mixed(number: u64, salt: u64) -> u64 {
     Rng::new(number.wrapping_mul(0xD6E8_FEB8_6659_FD93) ^ salt).next()
 }
 
 impl KeyShape {
-    /// Appends the key of `number`. Different numbers have different keys; of random bytes, as far as chance goes.
+    /// Appends the key of `number`. Different numbers have different keys; for random bytes, with near certainty.
     fn append(self, number: u64, out: &mut Vec<u8>) {
         match self {
             KeyShape::Le8 => out.extend_from_slice(&number.to_le_bytes()),
@@ -66,9 +65,9 @@ fn url(number: u64) -> String {
 /// Keys one behind the other.
 pub struct KeyList {
     bytes: Vec<u8>,
-    /// Bytes of each key where all have the same; else 0.
+    /// Bytes of a key if all have the same size; else 0.
     stride: usize,
-    /// Where each key ends, where they differ.
+    /// The end of each key, if sizes differ.
     ends: Vec<usize>,
     len: usize,
 }

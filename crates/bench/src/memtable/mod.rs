@@ -1,5 +1,5 @@
-//! Memtables by themselves, under the names and flags of RocksDB's `memtablerep_bench`: each benchmark on each memtable
-//! before the next, so that a change of the machine's pace meets all of them.
+//! Benchmarks of memtables alone, with the names and flags of RocksDB's `memtablerep_bench`. Each benchmark runs on all memtables
+//! before the next one: a change of the machine's speed meets all memtables.
 
 mod flags;
 mod keys;
@@ -29,14 +29,14 @@ pub fn help() -> String {
     BENCHMARKS.iter().map(|benchmark| format!("  {:<16}  {}\n", benchmark.name, benchmark.about)).collect()
 }
 
-/// Runs the benchmarks that the flags name: a line for each result, medians at the end.
+/// Runs the benchmarks named by the flags: a line for each result, medians at the end.
 ///
 /// # Errors
-/// `InvalidArgument`: a flag does not fit, a benchmark or memtable does not exist, or a benchmark reads before one fills.
+/// `InvalidArgument`: a flag's value is not allowed, a benchmark or memtable is unknown, or a benchmark reads before one fills.
 pub fn run(flags: &MemtableFlags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> Result<()> {
     flags.check()?;
     let benchmarks = named_benchmarks(flags)?;
-    // The skip list's name is another in memtablerep_bench.
+    // memtablerep_bench calls the skip list by a different name.
     let known = |option: &str| if option == "skiplist" { "skip_list".to_owned() } else { option.to_owned() };
     let made = |option: &str| Ok(Contender::new(option, factory_from_option_string(&known(option))?));
     let mut contenders = flags.memtables().into_iter().map(made).collect::<Result<Vec<_>>>()?;
@@ -56,7 +56,7 @@ pub fn run(flags: &MemtableFlags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> R
                 out.keep(&record.text(), &record)?;
             }
         }
-        // Whoever goes first finds the caches as another benchmark left them: they take turns.
+        // The first memtable finds the caches as a different benchmark left them, so each goes first in turn.
         contenders.rotate_left(1);
     }
     out.show(&summary())
@@ -72,7 +72,7 @@ fn summary() -> Spec {
     }
 }
 
-/// The benchmarks in the order asked for, which must make sense.
+/// The benchmarks in the order of the flag; a fill must come first.
 fn named_benchmarks(flags: &MemtableFlags) -> Result<Vec<&'static Benchmark>> {
     let mut named: Vec<&Benchmark> = Vec::new();
     for name in flags.benchmarks.split(',').map(str::trim).filter(|name| !name.is_empty()) {
@@ -81,7 +81,7 @@ fn named_benchmarks(flags: &MemtableFlags) -> Result<Vec<&'static Benchmark>> {
             return refuse("does not exist; --help lists them");
         };
         if !benchmark.fills() && named.is_empty() {
-            return refuse("works on a memtable that another made: name fillrandom or fillseq before it");
+            return refuse("needs a filled memtable: name fillrandom or fillseq before it");
         }
         named.push(benchmark);
     }

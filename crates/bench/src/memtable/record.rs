@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Setting;
 
-/// What tells these lines from others in `bench/results`.
+/// The value of `kind` in these lines.
 pub const KIND: &str = "memtable";
 
-/// A line of JSON. Later fields may be added, those there keep their meaning.
+/// A line of JSON. Fields may be added; existing ones keep their meaning.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct MemtableRecord {
     pub bench: String,
@@ -21,7 +21,7 @@ pub struct MemtableRecord {
     pub entries: u64,
     pub us_per_op: f64,
     pub ops_per_s: f64,
-    /// By the memtable's own account.
+    /// As the memtable reports it.
     pub bytes_per_entry: f64,
     pub round: u32,
     /// Inserts, lookups, seeks, or steps of a cursor.
@@ -31,14 +31,14 @@ pub struct MemtableRecord {
     pub cpu_us_per_op: f64,
     /// Of entries inserted or found, in units of 2^20 bytes.
     pub mb_per_s: f64,
-    /// Lookups and seeks that found their key.
+    /// Lookups and seeks with their key found.
     pub found: Option<u64>,
     #[serde(flatten)]
     pub setting: Setting,
 }
 
 impl MemtableRecord {
-    /// The line for whoever watches.
+    /// The line printed for people.
     pub fn text(&self) -> String {
         let mut line = format!(
             "{:<16} {:<20} {:>11} ops {:>9.1} ns/op ({:>8.1} of CPU) {:>9.3} M ops/s {:>7.1} bytes/entry",

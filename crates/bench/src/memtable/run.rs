@@ -1,4 +1,4 @@
-//! Runs one benchmark on one memtable: its keys made, its loop timed.
+//! Runs one benchmark on one memtable: makes the keys, times the loop.
 
 use std::sync::Arc;
 
@@ -14,16 +14,16 @@ use crate::flags::name_of;
 use crate::machine::processor_time;
 use crate::workload::{Rng, Values};
 
-/// Capacity of the memtable that is asked what its kind needs; no page of it is touched.
+/// Capacity of a probe memtable, made only to ask for the needs of its kind; none of its pages is touched.
 const PROBE_BYTES: usize = 64 << 20;
 
-/// What memtables can have at most: what 32-bit references to units of 8 bytes reach.
+/// Largest capacity of a memtable: the reach of 32-bit references to units of 8 bytes.
 const CAPACITY_MAX_BYTES: usize = 32 << 30;
 
-/// Numbers that the keys of lookups are drawn from begin here.
+/// Seed for the keys of lookups.
 const DRAWS_SEED: u64 = 0xD6E8_FEB8_6659_FD93;
 
-/// A memtable that takes part.
+/// A memtable under test.
 pub struct Contender {
     option: String,
     factory: Arc<dyn MemtableFactory>,
@@ -35,7 +35,7 @@ impl Contender {
         Contender { option: option.to_owned(), factory, memtable: None }
     }
 
-    /// Gets a new memtable that is sure to take the keys.
+    /// Makes a new memtable with room for all the keys.
     fn renew(&mut self, keys: &KeyList, value_bytes: usize) -> Result<()> {
         self.memtable = None;
         let make = |bytes: usize| {
@@ -44,7 +44,7 @@ impl Contender {
         let probe = make(PROBE_BYTES)?;
         let entries = keys.len() + 1;
         let payload = keys.bytes() + keys.len() * value_bytes;
-        // Entries differ in size: a unit of allocation each covers what rounding costs.
+        // Entries differ in size: one unit of allocation for each covers the cost of rounding.
         let of_entry = probe.worst_case_bytes(1, payload.div_ceil(entries).next_multiple_of(8) + 8).next_multiple_of(8);
         let all = (entries + 1).saturating_mul(of_entry);
         let spare = all / 32 + probe.reserved_bytes() + (1 << 20);
@@ -81,7 +81,7 @@ impl<'a> Runner<'a> {
     /// Runs a benchmark on a memtable.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is no memtable to read, or none can take so many entries.
+    /// `InvalidArgument`: no benchmark filled a memtable yet, or the memtable cannot hold so many entries.
     pub fn measure(
         &mut self,
         benchmark: &Benchmark,

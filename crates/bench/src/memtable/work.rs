@@ -1,5 +1,4 @@
-//! The loops of the memtable benchmarks. They that allocate nothing for an operation; the clock is read at
-//! their ends only.
+//! The loops of the memtable benchmarks. They allocate nothing per operation. The clock is read only around a loop.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use super::flags::MemtableFlags;
 use super::keys::KeyList;
 use crate::workload::Values;
 
-/// Lookups whose keys are prepared together before they are given to multi-gets.
+/// Lookup keys prepared together, ahead of the multi-gets.
 const PREPARED: usize = 512;
 
 /// Keys of a multi-get.
@@ -20,7 +19,7 @@ const MULTI_GET: usize = 16;
 /// Bytes of an entry of `memtablerep_bench` beside user key and value: the key's length and the sequence number.
 const ENTRY_OVERHEAD_BYTES: u64 = 9;
 
-/// What is to be done.
+/// The input of a loop.
 pub struct Task<'a> {
     pub flags: &'a MemtableFlags,
     pub memtable: &'a Arc<dyn Memtable>,
@@ -28,11 +27,11 @@ pub struct Task<'a> {
     pub values: &'a mut Values,
 }
 
-/// What was done.
+/// The result of a loop.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counts {
     pub ops: u64,
-    /// Lookups and seeks that found their key.
+    /// Lookups and seeks with their key found.
     pub found: u64,
     /// As `memtablerep_bench` counts an entry: with its length and sequence number.
     pub bytes: u64,
@@ -92,7 +91,7 @@ fn look_up_many(task: &mut Task<'_>) -> Result<Counts> {
     Ok(counts)
 }
 
-/// The first lookup and the first step of a cursor, which in some representations sort what was inserted.
+/// The first lookup and the first step of a cursor: some memtables sort their entries then.
 fn read_first(task: &mut Task<'_>) -> Result<Counts> {
     let mut counts = look_up(task)?;
     counts.ops = 1;
@@ -155,16 +154,17 @@ impl Counts {
     }
 }
 
-/// The keys that a benchmark's loop gets, made before the clock starts.
+/// The keys for a benchmark's loop, made before the clock starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// None: it walks.
+    /// None: the loop iterates.
     None,
     One,
-    /// At random, as often as there are lookups.
+    /// Random ones, one for each lookup.
     Drawn,
-    /// All, in the order of their numbers. The loop fills a new memtable; so with the next.
+    /// All, in the order of their numbers, for filling a new memtable.
     InOrder,
+    /// All, shuffled, for filling a new memtable.
     Shuffled,
 }
 
@@ -177,7 +177,7 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
-    /// Works on a memtable of its own; the others on the one that the last fill made.
+    /// Whether the benchmark fills a new memtable. If not, it uses the one of the last fill.
     pub fn fills(&self) -> bool {
         matches!(self.keys, Keys::InOrder | Keys::Shuffled)
     }

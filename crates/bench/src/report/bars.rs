@@ -10,14 +10,14 @@ use super::table::{Row, Spec, Table, origin};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bars {
     title: String,
-    /// What the ratios are of, a bar in each group.
+    /// The names of the ratios; each has a bar in every group.
     names: Vec<String>,
     groups: Vec<Group>,
     /// Under the bars: the conditions.
     caption: String,
 }
 
-/// A ratio for each name that has one.
+/// One ratio for each name, if known.
 #[derive(Clone, Debug, PartialEq)]
 struct Group {
     title: String,
@@ -38,10 +38,10 @@ const GAP: f64 = 7.0;
 /// Room beyond the longest bar for its number.
 const NUMBER: f64 = 44.0;
 const LINE_HEIGHT: f64 = 17.0;
-/// Letters of the caption that fit into a line.
+/// Letters in a line of the caption.
 const CAPTION_LETTERS: usize = 130;
 
-/// Of Okabe and Ito: told apart without all colours.
+/// Of Okabe and Ito: distinct for colour-blind readers too.
 const COLOURS: [&str; 4] = ["#0072B2", "#D55E00", "#009E73", "#E69F00"];
 
 /// The ratios of a table.

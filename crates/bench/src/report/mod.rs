@@ -1,6 +1,6 @@
-//! Draws the tables and the picture of `docs/benchmarks.md` from the kept figures, so that the page cannot say anything else.
+//! Draws the tables and the picture of `docs/benchmarks.md` from the kept results, so that the page always agrees with them.
 //!
-//! A marker in the page is a comment that holds a [`Spec`] in JSON. What stands between it and the next `<!-- end -->` is drawn.
+//! A marker in the page is a comment with a [`Spec`] in JSON. The text between it and the next `<!-- end -->` is drawn.
 
 mod bars;
 mod table;
@@ -21,7 +21,7 @@ const BEGIN: &str = "<!-- drawn by `spillway bench report`: ";
 const BEGIN_END: &str = " -->\n";
 const END: &str = "<!-- end -->";
 
-/// Draws what the markers of `document` ask for from files in `results`. With `check`, compares only.
+/// Draws the text of all markers of `document` from files in `results`. With `check`, compares only.
 ///
 /// # Errors
 /// `InvalidArgument`: a marker or a line of the results cannot be read, or `check` and the page differs.
@@ -45,13 +45,13 @@ pub fn run(vfs: &Arc<dyn Vfs>, results: &Path, document: &Path, check: bool) -> 
     pictures.iter().try_for_each(|(name, picture)| keep(vfs, &folder.join(name), picture, check))
 }
 
-/// Writes a file whose content has changed. With `check`, compares only.
+/// Writes a file if its content changes. With `check`, compares only.
 fn keep(vfs: &dyn Vfs, path: &Path, new: &str, check: bool) -> Result<()> {
     if vfs.exists(path)? && read_text(vfs, path, DOCUMENT_BYTES_MAX)? == new {
         return Ok(());
     }
     if check {
-        let message = "the figures differ from the results; run `spillway bench report`";
+        let message = "differs from the results; run `spillway bench report`";
         return Err(Error::invalid_argument(message).at_path(path));
     }
     vfs.create(path, IfExists::Truncate)?.append(new.as_bytes(), IoClass::Other)

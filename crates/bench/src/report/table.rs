@@ -1,4 +1,4 @@
-//! A table of medians: rows by some fields of the records, columns by the values of another, ratios to one of the columns.
+//! A table of medians: rows by some fields of the records, columns by the values of one more field, ratios to one of the columns.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,29 +9,29 @@ use serde_json::Value;
 
 use crate::medians::{in_order, median, spread};
 
-/// What to draw. A field is named by its path, with dots between names.
+/// Describes a table. A field is named by its path, with dots between names.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Spec {
-    /// Of lines of JSON.
+    /// Name of the results file.
     pub file: String,
     /// Records count when each of these fields has one of these values.
     pub only: BTreeMap<String, Vec<Value>>,
-    /// Fields whose values name a row.
+    /// Fields naming a row by their values.
     pub rows: Vec<String>,
-    /// The field whose values are the columns.
+    /// The field with the columns' names.
     pub across: String,
-    /// Those values, in their order; all of them when empty.
+    /// The columns in order; all if empty.
     pub columns: Vec<String>,
     pub figures: Vec<Figure>,
-    /// The column that ratios of the first figure are relative to; empty for no ratios.
+    /// The column to which ratios of the first figure relate; empty for no ratios.
     pub base: String,
     pub better: Better,
-    /// Rows in which a column is behind the base stand first.
+    /// Rows with a column behind the base come first.
     pub behind_first: bool,
     /// The file of a picture of the ratios, seen from the document.
     pub picture: Option<String>,
-    /// The picture's.
+    /// Title of the picture.
     pub title: String,
 }
 
@@ -42,7 +42,7 @@ pub struct Figure {
     pub field: String,
     pub name: String,
     pub digits: Option<usize>,
-    /// Factor to the unit that is shown.
+    /// Factor to the unit shown.
     pub times: Option<f64>,
     /// A field to divide by.
     pub per: Option<String>,
@@ -54,7 +54,7 @@ pub struct Figure {
 pub enum Better {
     #[default]
     Less,
-    /// As the record's field `unit` says: more of what is counted per second, less of anything else.
+    /// By the record's field `unit`: more if it is a rate per second, less otherwise.
     Unit,
 }
 
@@ -71,13 +71,13 @@ impl Figure {
 
     fn shown(&self, figure: Option<f64>) -> String {
         let digits = self.digits.unwrap_or(1);
-        // Counts are differences: a little less than none is none.
+        // Counts are differences: a value just below zero is shown as zero.
         let none = |figure: &f64| figure.abs() < 0.5 * 0.1f64.powi(digits as i32);
         figure.map_or("-".to_owned(), |figure| format!("{:.digits$}", if none(&figure) { 0.0 } else { figure }))
     }
 }
 
-/// Records that share a row's fields, by column.
+/// The records of one row, by column.
 pub struct Row<'a> {
     pub name: String,
     unit: String,
@@ -96,7 +96,7 @@ fn at<'a>(record: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(record, |value, name| value.get(name))
 }
 
-/// A value as it names a row or a column; empty for what is not there.
+/// A value as the name of a row or column; empty if missing.
 fn word(record: &Value, path: &str) -> String {
     match at(record, path) {
         Some(Value::String(text)) => text.clone(),
@@ -139,12 +139,12 @@ impl<'a> Table<'a> {
         table
     }
 
-    /// The ratio furthest behind the base; 1 for a row in which all columns are ahead.
+    /// The ratio furthest behind the base; 1 if all columns are ahead.
     fn worst(&self, spec: &Spec, row: &Row<'_>) -> f64 {
         self.beside_base().filter_map(|(at, _)| self.ratio(spec, row, at)).fold(1.0, f64::min)
     }
 
-    /// The columns that have ratios, with their places.
+    /// The columns with ratios, and their positions.
     pub fn beside_base(&self) -> impl Iterator<Item = (usize, &String)> {
         let base = self.base;
         self.columns.iter().enumerate().filter(move |(at, _)| base.is_some_and(|base| base != *at))
@@ -157,7 +157,7 @@ impl<'a> Table<'a> {
         advantage(spec.better, &row.unit, of(column)?, of(self.base?)?)
     }
 
-    /// The lowest and the highest of that ratio among the rounds.
+    /// The lowest and the highest ratio among the rounds.
     fn by_round(&self, spec: &Spec, row: &Row<'_>, column: usize) -> Option<(f64, f64)> {
         let (figure, base) = (spec.figures.first()?, row.columns.get(self.base?)?);
         let of_round = |record: &&Value| {
@@ -204,21 +204,21 @@ impl Row<'_> {
     }
 }
 
-/// How much better a figure is than another: above 1 for better.
+/// By how much `figure` is better than `over`: above 1 for better.
 fn advantage(better: Better, unit: &str, figure: f64, over: f64) -> Option<f64> {
     let more = better == Better::Unit && unit.ends_with("/s");
     let (good, bad) = if more { (figure, over) } else { (over, figure) };
     (good > 0.0 && bad > 0.0).then(|| good / bad)
 }
 
-/// The table, with a line that says where its figures come from.
+/// The table, with a line on the origin of its figures.
 ///
 /// # Errors
-/// `InvalidArgument`: no record counts.
+/// `InvalidArgument`: no record passes `only`.
 pub fn drawn(spec: &Spec, records: &[Value]) -> Result<String> {
     let table = Table::of(spec, records);
     if table.rows.is_empty() {
-        return Err(Error::invalid_argument(format!("nothing in {:?} fits what is to be drawn", spec.file)));
+        return Err(Error::invalid_argument(format!("no record in {:?} fits the table", spec.file)));
     }
     let titles = table.titles(spec);
     let mut text = format!("| {} |\n|{}\n", titles.join(" | "), "---|".repeat(titles.len()));
@@ -229,7 +229,7 @@ pub fn drawn(spec: &Spec, records: &[Value]) -> Result<String> {
     Ok(text)
 }
 
-/// Where, when and with what the figures of a table were taken.
+/// Place, time and conditions of a table's figures.
 pub fn origin(spec: &Spec, table: &Table<'_>) -> String {
     let records: Vec<&Value> = table.rows.iter().flat_map(|row| row.columns.iter().flatten()).copied().collect();
     let distinct = |of: &dyn Fn(&Value) -> String| {
@@ -270,7 +270,7 @@ fn machine(record: &Value) -> String {
 
 /// The day of a time, in UTC.
 fn date(unix_time_s: u64) -> String {
-    // Days are counted from 0000-03-01, so that leap days end their years (Hinnant's civil_from_days).
+    // Days count from 0000-03-01: leap days end their years (Hinnant's civil_from_days).
     let days = unix_time_s / 86_400 + 719_468;
     let (era, of_era) = (days / 146_097, days % 146_097);
     let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -1,4 +1,4 @@
-//! Benchmarks that write.
+//! Benchmarks of writes.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::store::Store;
 use crate::tally::Operation;
 use crate::workload::KeyBuffer;
 
-/// Which key comes next.
+/// Chooses the next key.
 type NextKey<S> = fn(&mut Thread<'_, '_, S>, u64) -> u64;
 
 pub fn in_order<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
@@ -66,7 +66,7 @@ pub fn until_over<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
     Ok(())
 }
 
-/// A thread's batch and pace.
+/// A thread's batch and rate limit.
 pub struct Writer<S: Store> {
     batch: S::Batch,
     key: KeyBuffer,
@@ -80,7 +80,7 @@ impl<S: Store> Writer<S> {
         Ok(Writer { batch: thread.store.new_batch()?, key: thread.key_buffer(), pace })
     }
 
-    /// Writes `puts` values together, under the numbers that `next_key` gives.
+    /// Writes `puts` values together, under the numbers from `next_key`.
     #[inline]
     pub fn write(
         &mut self,
@@ -118,7 +118,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// Sleeping takes a tenth of a millisecond at least, so it is not begun for less than this.
+    /// A sleep takes at least a tenth of a millisecond; shorter leads than this do not sleep.
     const AHEAD_MAX: Duration = Duration::from_millis(1);
 
     fn keep(&mut self, bytes: u64, vfs: &dyn Vfs) {

@@ -1,4 +1,4 @@
-//! The benchmarks: what one thread of each does.
+//! The benchmarks, as the work of one thread.
 
 mod fill;
 mod point;
@@ -16,13 +16,13 @@ use crate::store::Store;
 use crate::tally::Tally;
 use crate::workload::{KeyBuffer, Rng, Values};
 
-/// Operations between looks at the clock where a benchmark runs for a given time.
+/// Operations between readings of the clock, if a benchmark runs for a given time.
 const OPERATIONS_PER_CLOCK: u64 = 1000;
 
 /// Entries of a batch of `fillbatch`, as in db_bench.
 const FILL_BATCH_ENTRIES: u64 = 1000;
 
-/// What a thread of a benchmark does.
+/// The work of a benchmark's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     WriteInOrder,
@@ -62,10 +62,10 @@ pub struct Benchmark {
     pub about: &'static str,
     /// Starts from an empty database.
     pub fresh: bool,
-    /// Changes what the flags say for this benchmark alone.
+    /// Changes flags for this benchmark alone.
     pub adjust: fn(&mut Flags),
     pub work: Work,
-    /// Has a writer that runs beside the threads until they end.
+    /// A writer runs beside the threads until they end.
     pub beside_a_writer: bool,
 }
 
@@ -84,12 +84,12 @@ pub const BENCHMARKS: &[Benchmark] = &[
         adjust: |flags| flags.batch_size = FILL_BATCH_ENTRIES,
         ..fresh("fillbatch", "writes num values in the order of their keys, 1000 a batch", Work::WriteInOrder)
     },
-    filled("overwrite", "writes num values under random keys of a database that has them", Work::WriteRandom),
-    filled("deleterandom", "deletes random keys", Work::DeleteRandom),
+    filled("overwrite", "writes num values under random keys of the existing database", Work::WriteRandom),
+    filled("deleterandom", "deletes random keys, batch_size at a time", Work::DeleteRandom),
     filled("readrandom", "looks up random keys", Work::GetRandom),
     Benchmark {
         adjust: |flags| flags.key_size += 1,
-        ..filled("readmissing", "looks up keys that are not there", Work::GetRandom)
+        ..filled("readmissing", "looks up missing keys", Work::GetRandom)
     },
     filled("readhot", "looks up random keys of the first hundredth", Work::GetHot),
     filled("multireadrandom", "looks up random keys, batch_size at a time", Work::GetMany),
@@ -112,12 +112,12 @@ const fn fresh(name: &'static str, about: &'static str, work: Work) -> Benchmark
     Benchmark { fresh: true, ..filled(name, about, work) }
 }
 
-/// On the database that is there.
+/// On the existing database.
 const fn filled(name: &'static str, about: &'static str, work: Work) -> Benchmark {
     Benchmark { name, about, fresh: false, adjust: |_| {}, work, beside_a_writer: false }
 }
 
-/// What the threads of a benchmark share.
+/// Shared by the threads of a benchmark.
 pub struct Ground<'a> {
     pub flags: &'a Flags,
     pub vfs: &'a dyn Vfs,
@@ -130,7 +130,7 @@ pub struct Thread<'t, 'a, S: Store> {
     pub rng: Rng,
     pub values: Values,
     pub tally: Tally<'a>,
-    /// Set when the threads that a writer runs beside have ended.
+    /// Set when all threads have ended; a writer beside them stops then.
     pub over: &'t AtomicBool,
 }
 
@@ -139,7 +139,7 @@ impl<S: Store> Thread<'_, '_, S> {
         KeyBuffer::new(self.ground.flags.key_size)
     }
 
-    /// How long the thread goes on: for `--duration` where that is given, else for so many operations.
+    /// How long the thread runs: for `--duration` if given, else for so many operations.
     fn extent(&self, operations: u64) -> Extent {
         let duration = self.ground.flags.duration;
         let until = (duration > 0).then(|| self.ground.vfs.now() + Duration::from_secs(duration));
@@ -151,7 +151,7 @@ impl<S: Store> Thread<'_, '_, S> {
     }
 }
 
-/// Operations, or time, that a thread has left.
+/// The operations, or the time, left to a thread.
 struct Extent {
     left: u64,
     until: Option<Duration>,
@@ -159,7 +159,7 @@ struct Extent {
 }
 
 impl Extent {
-    /// Takes `wanted` operations; answers how many of them may be done, 0 at the end.
+    /// Takes `wanted` operations; returns how many of them may be done, 0 at the end.
     #[inline]
     fn take(&mut self, wanted: u64, vfs: &dyn Vfs) -> u64 {
         if let Some(until) = self.until {

@@ -1,4 +1,4 @@
-//! Benchmarks that look keys up.
+//! Benchmarks of lookups.
 
 use base::Result;
 
@@ -12,7 +12,7 @@ pub fn random<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
     look_up_below(thread, thread.ground.flags.num)
 }
 
-/// Keys of which most caches hold all, as in db_bench: a hundredth.
+/// A hundredth of the keys, as in db_bench: most caches hold them all.
 pub fn hot<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
     look_up_below(thread, (thread.ground.flags.num / 100).max(1))
 }

@@ -1,4 +1,4 @@
-//! Benchmarks that iterate.
+//! Benchmarks of iterators.
 
 use base::Result;
 
@@ -33,7 +33,7 @@ fn walk<S: Store>(
     iterator.status()
 }
 
-/// A new iterator for each seek, as in db_bench. The bytes of what it steps over are copied out, as db_bench does.
+/// A new iterator for each seek, and a copy of every entry passed, as in db_bench.
 pub fn seeks<S: Store>(thread: &mut Thread<'_, '_, S>) -> Result<()> {
     let mut key = thread.key_buffer();
     let mut sink = Vec::new();

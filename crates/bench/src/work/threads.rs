@@ -11,10 +11,10 @@ use crate::store::Store;
 use crate::tally::Tally;
 use crate::workload::{Rng, Values};
 
-/// Runs a benchmark's threads, and its writer where it has one, which goes on until the others have ended.
+/// Runs a benchmark's threads and its writer, if any. The writer goes on until the threads have ended.
 ///
 /// # Errors
-/// `InvalidArgument`: no threads are asked for. Otherwise the first failure of one.
+/// `InvalidArgument`: zero threads. Otherwise the first failure of a thread.
 pub fn run_threads<'a, S: Store>(
     benchmark: &Benchmark,
     store: &S,
@@ -54,12 +54,12 @@ pub fn run_threads<'a, S: Store>(
     })
 }
 
-/// What a thread did; its panic goes on here.
+/// The result of a thread. A panic of the thread continues here.
 pub fn join<T>(thread: std::thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Tells benchmarks apart that two processes start with the same seed: reads must not follow in the writes' steps.
+/// Part of a seed, different for each benchmark: with equal seeds, reads would ask for keys in the order of their writes.
 pub fn base_of(name: &str) -> u64 {
     name.bytes().fold(0, |hash, byte| Rng::new(hash ^ u64::from(byte)).next())
 }

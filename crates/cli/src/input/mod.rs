@@ -32,49 +32,49 @@ const RECORD_BYTES_DEFAULT: u64 = 64 << 20;
 /// More than any entry of a table can have.
 const RECORD_BYTES_MAX: u64 = 4 << 30;
 
-/// What the records are made of.
+/// Format of records, and the parts of a record for key and value.
 #[derive(clap::Args, Debug)]
 pub struct InputArgs {
+    /// Format of the files.
     #[arg(long)]
     format: Format,
-    /// The columns (csv, tsv: by name, or by number from 1) or fields (ndjson) that make the key. The first column if
-    /// not given.
+    /// Columns (csv, tsv: names, or numbers from 1) or fields (ndjson) of the key, separated by commas. Default: the first
+    /// column.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     key: Vec<String>,
-    /// What stands between the parts of a key that is made of several; / if not given.
+    /// Text between the parts of a key with several columns. Default: /.
     #[arg(long, value_name = "TEXT")]
     key_separator: Option<String>,
-    /// The columns (csv, tsv) or the field (ndjson) that make the value, if not the whole record. A single one is stored
-    /// as it is, without quotes.
+    /// Columns (csv, tsv) or field (ndjson) of the value. Default: the whole record. A single column is stored without quotes.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
     value: Vec<String>,
-    /// csv: what stands between fields.
+    /// csv: character between fields. Default: comma.
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<char>,
-    /// csv, tsv: the first row of each file is a record, not the columns' names.
+    /// csv, tsv: reads the first row of each file as a record, not as names of columns.
     #[arg(long)]
     no_header: bool,
-    /// csv, tsv: the first row of each file names the columns. So it is without this, too.
+    /// csv, tsv: reads the first row of each file as names of columns. This is the default.
     #[arg(long, conflicts_with = "no_header")]
     header: bool,
-    /// kv, and csv and tsv with one column as --value: keys and values are hexadecimal digits.
+    /// kv, and csv and tsv with one column as --value: reads keys and values as hexadecimal digits.
     #[arg(long)]
     hex: bool,
-    /// kv: backslashes are backslashes, and begin no escapes.
+    /// kv: reads backslashes as they are, not as escapes.
     #[arg(long, conflicts_with = "hex")]
     raw: bool,
-    /// Passes over malformed records and counts them, instead of ending at the first one.
+    /// Skips and counts malformed records, instead of ending at the first one.
     #[arg(long)]
     skip_bad: bool,
-    /// The longest record. A quote in csv that is not closed within so many bytes is malformed, and the rows behind its line
-    /// are read again as rows. 64M if not given.
+    /// Limit of a record, in bytes or with a suffix K, M or G. In csv, a quote not closed within the limit is malformed; reading
+    /// goes on with the next line. Default: 64M.
     #[arg(long, value_name = "BYTES", value_parser = human::parse_bytes)]
     max_record: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// Fields between commas, in quotes where they need it.
+    /// Fields between commas, in quotes if needed.
     Csv,
     /// Fields between tabs, without quotes.
     Tsv,

@@ -183,7 +183,7 @@ impl Source {
     /// Error message for a record beyond the limit.
     pub fn too_long(&self, what: &str) -> String {
         let most = human::bytes(self.record_bytes_max as u64);
-        format!("the {what} is longer than {most} (--max-record BYTES takes longer ones)")
+        format!("the {what} is longer than {most} (--max-record BYTES allows longer ones)")
     }
 
     /// Separates damaged compressed data from I/O errors of the file.

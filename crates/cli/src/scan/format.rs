@@ -10,13 +10,13 @@ use crate::failure::{Failure, Outcome};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Key, tab and value on a line; backslashes, control characters and what is not UTF-8 as escapes.
+    /// Key, tab and value on a line. Backslashes, control characters and bytes other than UTF-8 are escapes.
     Kv,
-    /// Two columns, key and value, in quotes where they need it. Bytes are written as they are.
+    /// Two columns, key and value, in quotes if needed. Bytes are unchanged.
     Csv,
-    /// An object on each line, {"key":...,"value":...}; what is not UTF-8 as digits, {"key_hex":...,"value_hex":...}.
+    /// An object on each line, {"key":...,"value":...}. Bytes other than UTF-8 are hexadecimal: {"key_hex":...}.
     Ndjson,
-    /// The value and the end of a line. Bytes are written as they are.
+    /// The value and a line end. Bytes are unchanged.
     Values,
 }
 

@@ -54,7 +54,7 @@ pub fn clear_abandoned(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
             Err(error) if error.is_not_found() => {} // removed meanwhile by its owner or a concurrent build
             Err(error) => {
                 let staging = staging.display();
-                eprintln!("warning: cannot clear away what an interrupted build left in {staging}: {error}");
+                eprintln!("warning: cannot remove the leftovers of an interrupted build in {staging}: {error}");
             }
         }
     }

@@ -20,41 +20,41 @@ use crate::staging::{Staging, clear_abandoned, name_of_tables, note_complete, no
 
 /// Makes tables from files of records, for `spillway ingest` or RocksDB's IngestExternalFile.
 ///
-/// The records can be in any order; of several with the same key the last one counts. The formats are those of `spillway
-/// load`. Tables are sorted, do not overlap, and appear under their names, NAME-000001.sst and so on, when all of them
-/// are whole and durable. A build that is killed (kill -9, power loss) while it names them leaves some: `spillway ingest` does
-/// not take these, and the next build into that directory removes them, with whatever else was left.
+/// Records come in any order; among records of one key the last one counts. `spillway load --help` explains the formats.
+/// Tables are sorted, do not overlap, and appear as NAME-000001.sst and so on, when all are complete and durable. A build
+/// killed while it names them leaves some behind: `spillway ingest` refuses these, and the next build into the directory
+/// removes them.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   spillway table build people.csv --format csv --key id --to /tmp/tables --name people
   spillway table build events-*.json.gz --format ndjson --key time,id --to tables --memory 2G
-  spillway table build a.kv b.kv --format kv --to tables --options \"compression=kZSTD\" --target-size 256M
-  spillway table build new.csv --format csv --to tables --for /tmp/people && spillway ingest tables/*.sst --db /tmp/people")]
+  spillway table build a.kv b.kv --format kv --to tables --options compression=kZSTD
+  spillway table build new.csv --format csv --to tables --for /tmp/people")]
 pub struct Args {
-    /// The files, one read after the other, plain or compressed by gzip or Zstandard; - for standard input.
+    /// Files, read one after the other, plain or compressed by gzip or Zstandard; - for standard input.
     #[arg(required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
     input: InputArgs,
-    /// The directory for the tables; made if it is not there.
+    /// Directory for the tables; created if missing.
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
-    /// What the tables' names begin with. No such tables may be there.
+    /// Beginning of the tables' names. The directory may not have tables of this name.
     #[arg(long, default_value = "table")]
     name: String,
     #[command(flatten)]
     make: MakeArgs,
-    /// Options of the tables (order of keys, compression, filter, ...): an OPTIONS, .json or .yaml file, or a string such
-    /// as "compression=kZSTD". `spillway options` lists them.
+    /// Options of the tables (order of keys, compression, filter and more): an OPTIONS, .json or .yaml file, or a string such
+    /// as "compression=kZSTD". `spillway options` lists all options.
     #[arg(long, value_name = "FILE|STRING")]
     options: Option<String>,
-    /// The directory of a database that the tables are for: the options stored there are used, under those of --options.
-    /// The database is not opened.
+    /// Directory of the database to ingest the tables into later. Its stored options are used, unless overridden by --options. The
+    /// database is not opened.
     #[arg(long = "for", value_name = "DIR")]
     database: Option<PathBuf>,
     #[command(flatten)]
     family: FamilyArgs,
-    /// Prints a line of JSON for each table, and one for the whole.
+    /// Prints a line of JSON for each table, and one with totals.
     #[arg(long)]
     pub json: bool,
 }
@@ -103,7 +103,7 @@ fn family_options(args: &Args, vfs: &Arc<dyn Vfs>) -> Outcome<FamilyOptions> {
         Some((_, options)) => Ok(options.clone()),
         None if name == DEFAULT_FAMILY => Ok(others),
         None => Err(Failure::refused(format!(
-            "there are no options of a column family \"{name}\"; --for names the database that has it, or --options a file"
+            "there are no options of a column family \"{name}\"; name its database by --for, or a file with its options by --options"
         ))),
     }
 }

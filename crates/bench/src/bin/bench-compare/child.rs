@@ -19,10 +19,10 @@ use crate::spec::{Role, Spec};
 use crate::suite::{Task, WORKLOADS};
 use crate::tasks;
 
-/// The option file that RocksDB writes beside a database, at most.
+/// Limit of the option file written by RocksDB beside a database.
 const OPTIONS_FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What every run has.
+/// A run, with its library.
 pub struct Run<'a> {
     pub spec: &'a Spec,
     pub functions: &'static Functions,
@@ -30,7 +30,7 @@ pub struct Run<'a> {
     pub vfs: &'a Arc<dyn Vfs>,
 }
 
-/// Does what a [`Spec`] says and prints the answer.
+/// Does the work of a [`Spec`] and prints the answer.
 ///
 /// # Errors
 /// The first failure of an operation.
@@ -44,9 +44,9 @@ pub fn run(spec: &str, vfs: &Arc<dyn Vfs>) -> Result<()> {
         Role::Fill => say(&run.fill()?),
         Role::FillLog => {
             say(&tasks::restart::fill_log(&run)?)?;
-            // Until this process is killed; or, where whoever started it is gone, until its input ends.
+            // Waits to be killed, or for the end of its input if the parent is gone.
             let waited = std::io::stdin().read_to_end(&mut Vec::new());
-            // Nothing is closed: that is what a kill is.
+            // Closes nothing, as after a kill.
             waited.map(|_| std::process::exit(1)).map_err(|e| Error::io("read", Path::new("standard input"), e))
         }
         Role::Measure => say(&run.measure()?),
@@ -65,7 +65,7 @@ impl Run<'_> {
         Options::from_texts(self.functions, &self.spec.options)
     }
 
-    /// Of a key and its value.
+    /// Bytes of a key and its value.
     pub fn entry_bytes(&self) -> u64 {
         (self.flags.key_size + self.flags.value_size) as u64
     }
@@ -91,7 +91,7 @@ impl Run<'_> {
         Ok(version.trim().to_owned())
     }
 
-    /// The version that RocksDB writes into the option file beside a database.
+    /// The version in the option file written by RocksDB beside a database.
     fn version_in_options_file(&self) -> Result<Option<String>> {
         let vfs = self.vfs.as_ref();
         let names = vfs.read_dir(&self.spec.db)?;
@@ -101,7 +101,7 @@ impl Run<'_> {
         Ok(text.lines().find_map(|line| line.trim().strip_prefix("rocksdb_version=")).map(str::to_owned))
     }
 
-    /// Writes everything at random, and leaves it in tables, idle. Answers the number of entries written.
+    /// Writes all entries under random keys, flushes, and waits until the database is idle. Returns the number of entries written.
     fn fill(&self) -> Result<u64> {
         let options = self.options()?;
         let database = self.open(&options, &self.flags)?;
@@ -120,7 +120,7 @@ impl Run<'_> {
 
     fn measure(&self) -> Result<SideRecord> {
         let workload = WORKLOADS.iter().find(|workload| workload.name == self.spec.workload);
-        let workload = workload.ok_or_else(|| Error::invalid_argument("no such workload"))?;
+        let workload = workload.ok_or_else(|| Error::invalid_argument("unknown workload"))?;
         let record = match workload.task {
             Task::Benchmark(name) => tasks::benchmark(self, named(name)?, workload.start)?,
             Task::Compact => tasks::compact(self)?,

@@ -10,30 +10,30 @@ use clap::Parser;
 
 const EXAMPLES: &str = "\
 Examples:
-  RocksDB's release library beside Spillway, everything, three rounds:
+  All workloads on RocksDB's release library and Spillway, three rounds:
     bench-compare --lib rocksdb=target/rocksdb-11.8.1/librocksdbjni-linux64.so --lib spillway=target/release/librocksdb.so \\
         --db /path/on/the/disk --json bench/results/NAME.jsonl
-  One library with two memtables, writes and reads only:
+  One library with two memtables, two workloads only:
     bench-compare --lib list=LIB --lib trie=LIB --options 'trie=memtable_factory=trie' --workloads fillrandom,readrandom
-  Two builds and RocksDB, all with a limit for what flushes and compactions write:
+  Two builds and RocksDB, with a limit of 64 MiB a second for flushes and compactions:
     bench-compare --lib rocksdb=LIB --lib before=LIB --lib after=LIB --options all=rate_limiter_bytes_per_sec=67108864
-The first library is what the others are set in relation to. Workloads:
+Ratios are relative to the first library. Workloads:
 ";
 
-/// Drives libraries with RocksDB's C API through the same operations, in turns, and sets them side by side.
+/// Compares libraries with RocksDB's C API: runs the same workloads on each, by turns, and prints medians and ratios.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "bench-compare", version, rename_all = "snake_case", after_help = help())]
 pub struct Flags {
-    /// A library, NAME=PATH; given once for each. One file may have several names, with different options.
+    /// Library, as NAME=PATH; once for each library. One file may have several names, with different options.
     #[arg(long, required = true)]
     pub lib: Vec<Named>,
-    /// Workloads, separated by commas; all where none is named.
+    /// Workloads, separated by commas; all if not given.
     #[arg(long, value_delimiter = ',')]
     pub workloads: Vec<String>,
-    /// Entries that a fill writes.
+    /// Entries written by a fill.
     #[arg(long, default_value_t = 1_000_000)]
     pub num: u64,
-    /// Lookups, seeks and deletions of a workload, all threads together; a fifth of `num` where it is not given.
+    /// Lookups, seeks and deletions of a workload, all threads together; a fifth of --num if not given.
     #[arg(long)]
     pub reads: Option<u64>,
     /// Bytes of a value.
@@ -42,45 +42,46 @@ pub struct Flags {
     /// Bytes of a key.
     #[arg(long, default_value_t = 16)]
     pub key_size: usize,
-    /// Threads, where a workload has no number of its own.
+    /// Number of threads, except in workloads with a fixed number.
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
-    /// How often everything is run with each library; the one that goes first changes.
+    /// Number of runs of each workload with each library. The first library to run changes from round to round.
     #[arg(long, default_value_t = 3)]
     pub rounds: u32,
-    /// Where random numbers start.
+    /// Seed of random numbers.
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// A folder for the databases, on the file system to be measured. What is made there is deleted at the end.
+    /// Folder for the databases, on the file system to measure. The databases are deleted at the end.
     #[arg(long, default_value = "bench-compare.work")]
     pub db: PathBuf,
-    /// Options for one library over the usual ones, NAME=OPTION STRING, or with the name `all` for every library.
+    /// Options in addition to the usual ones, as NAME=OPTIONS, where OPTIONS is RocksDB's option string. The name `all` stands for
+    /// every library.
     #[arg(long)]
     pub options: Vec<Named>,
     /// Bytes of the block cache.
     #[arg(long, default_value_t = 256 << 20)]
     pub cache_bytes: u64,
-    /// Bytes of a memtable; there may be four.
+    /// Bytes of a memtable. There may be four.
     #[arg(long, default_value_t = 64 << 20)]
     pub write_buffer_size: u64,
-    /// Writes a second of `ingest`, all writers together.
+    /// Writes per second in the workload `ingest`, all writers together.
     #[arg(long, default_value_t = 20_000)]
     pub ingest_rate: u64,
-    /// Seconds that `ingest` goes on for.
+    /// Seconds of a run of the workload `ingest`.
     #[arg(long, default_value_t = 5)]
     pub ingest_seconds: u64,
-    /// Milliseconds from one ingest to the next.
+    /// Milliseconds from one ingest to the next, in the workload `ingest`.
     #[arg(long, default_value_t = 500)]
     pub ingest_interval_ms: u64,
-    /// The file for JSON lines.
+    /// File to write results to, as JSON lines.
     #[arg(long)]
     pub json: Option<PathBuf>,
 }
 
-/// What stands for every library in `--options`.
+/// The name for every library in `--options`.
 pub const ALL: &str = "all";
 
-/// `NAME=VALUE`; names are folders' names too.
+/// `NAME=VALUE`. Names are used as names of folders too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Named {
     pub name: String,
@@ -98,7 +99,7 @@ impl FromStr for Named {
             {
                 Ok(Named { name: name.to_owned(), value: value.to_owned() })
             }
-            _ => Err("NAME=VALUE is wanted, the name of letters, digits, '.', '_', '-' and '+'".to_owned()),
+            _ => Err("expected NAME=VALUE, the name of letters, digits, '.', '_', '-' and '+'".to_owned()),
         }
     }
 }
@@ -109,13 +110,13 @@ fn help() -> String {
 
 impl Flags {
     /// # Errors
-    /// Names what is wrong: a library that is named twice, options for one that is not there, a number that is 0.
+    /// `InvalidArgument`: two libraries with one name, options for an unknown library, or a number of 0.
     pub fn check(&self) -> base::Result<()> {
         let wrong = |message: String| Err(base::Error::invalid_argument(message));
         let mut names = BTreeSet::from([ALL]);
         if let Some(lib) = self.lib.iter().find(|lib| !names.insert(&lib.name)) {
             return wrong(format!(
-                "--lib {} is given twice, or means all; one library under two names has two",
+                "--lib {} is given twice, or is named all; a file may be given again under a second name",
                 lib.name
             ));
         }
@@ -125,12 +126,12 @@ impl Flags {
         let (rate, seconds) = (self.ingest_rate, self.ingest_seconds);
         let counts = [self.num, self.threads as u64, self.rounds.into(), rate, seconds, self.ingest_interval_ms];
         if self.key_size < 8 || counts.contains(&0) {
-            return wrong("keys have 8 bytes at least, and no number may be 0".to_owned());
+            return wrong("--key_size must be at least 8, and no number may be 0".to_owned());
         }
         Ok(())
     }
 
-    /// The conditions that a result does not name elsewhere.
+    /// The conditions of a result, apart from its own fields.
     pub fn conditions(&self) -> String {
         format!(
             "--num={} --reads={} --key_size={} --value_size={} --threads={} --seed={} --ingest_rate={} --ingest_interval_ms={}",
@@ -145,7 +146,7 @@ impl Flags {
         )
     }
 
-    /// The open loop of `ingest`.
+    /// The load of the workload `ingest`.
     pub fn plan(&self) -> Plan {
         Plan {
             writers: 1,

@@ -1,5 +1,5 @@
-//! `bench-compare`: any number of libraries with RocksDB's C API, driven through it by the same operations, in turns, and set side by
-//! side. What may be compared is told by the command line; every run is a process of its own.
+//! `bench-compare`: runs the same workloads on any number of libraries with RocksDB's C API, by turns, and compares the results.
+//! Every run is a process of its own.
 
 mod child;
 mod flags;

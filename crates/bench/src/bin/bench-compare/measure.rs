@@ -1,4 +1,4 @@
-//! What a run used: time, processor, bytes written, memory; and when a database is idle.
+//! Measures a run: time, processor time, bytes written, memory. Detects an idle database.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use vfs::Vfs;
 
 use crate::library::Database;
 
-/// From one look to the next at whether a database is idle.
+/// Time between two checks for an idle database.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// Looks in a row that find a database idle before it counts as that: between a flush and the compaction that it calls for there is
-/// a moment when nothing is running.
+/// Successive checks to pass before a database counts as idle: nothing runs for a moment between a flush and the compaction due
+/// after it.
 const IDLE_LOOKS: u32 = 25;
 
-/// How long a database may take to become idle.
+/// Limit of the wait for an idle database.
 const IDLE_TIME_MAX: Duration = Duration::from_secs(3600);
 
-/// Properties that are all 0 when flushes and compactions have nothing to do.
+/// Properties of an idle database: all 0.
 const BUSY: [&str; 4] = [
     "rocksdb.mem-table-flush-pending",
     "rocksdb.num-running-flushes",
@@ -28,14 +28,14 @@ const BUSY: [&str; 4] = [
     "rocksdb.num-running-compactions",
 ];
 
-/// What was used to the last acknowledgement.
+/// Time and processor time to the last acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub struct Used {
     pub wall: Duration,
     pub cpu: Duration,
 }
 
-/// What the process had used when a measurement began.
+/// The counts of the process at the start of a measurement.
 pub struct Meter<'a> {
     vfs: &'a dyn Vfs,
     began: Duration,
@@ -46,7 +46,7 @@ pub struct Meter<'a> {
 
 impl<'a> Meter<'a> {
     pub fn start(vfs: &'a dyn Vfs) -> Self {
-        // Where the kernel does not allow it, the peak is that of the process's whole life, on every side.
+        // If the kernel does not allow it, the peak is the one of the process's whole life, for every library.
         let _ = reset_peak(vfs);
         Meter {
             vfs,
@@ -63,7 +63,7 @@ impl<'a> Meter<'a> {
         Used { wall, cpu }
     }
 
-    /// Completes a record of which `used` was used. Waits until the database is idle, where it is given.
+    /// Completes a record with `used` and the counts since the start. First waits until the database, if given, is idle.
     pub fn finish(&self, mut record: SideRecord, used: Used, database: Option<&Database>) -> Result<SideRecord> {
         let per_op = |cpu: Duration| cpu.as_secs_f64() * 1e6 / record.ops.max(1) as f64;
         let (cpu_us, mut idle) = (per_op(used.cpu), None);
@@ -81,7 +81,7 @@ impl<'a> Meter<'a> {
     }
 }
 
-/// A record of what threads did.
+/// A record of the threads' counts.
 pub fn record_of(tally: &Tally<'_>, threads: usize) -> SideRecord {
     let latency = tally.latencies().map(|(operation, times)| (operation.name().to_owned(), times.distribution()));
     SideRecord {
@@ -94,11 +94,11 @@ pub fn record_of(tally: &Tally<'_>, threads: usize) -> SideRecord {
     }
 }
 
-/// Waits until flushes and compactions have nothing to do; answers when that was, counted from the call. RocksDB's C API has a call
-/// that waits only from 8.5 on: every library is asked in the same way instead.
+/// Waits until no flush or compaction is due or running. Returns the time from the call to the begin of idleness. RocksDB's C API
+/// has a waiting call only from 8.5 on, so every library is polled in the same way.
 ///
 /// # Errors
-/// `Unsupported`: the library does not tell. `Busy`: it does not end.
+/// `Unsupported`: the library lacks the properties. `Busy`: the work does not end.
 pub fn wait_until_idle(vfs: &dyn Vfs, database: &Database) -> Result<Duration> {
     let asked = vfs.now();
     let mut idle = (0, Duration::ZERO);

@@ -1,4 +1,4 @@
-//! The parent: starts a child for every run, library by library in turns, and keeps what they print.
+//! The parent: starts a child for every run, the libraries by turns, and keeps the printed records.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ struct Side {
     options: Vec<String>,
 }
 
-/// What the runs share.
+/// Shared by the runs.
 struct Comparison<'a> {
     flags: &'a Flags,
     vfs: &'a dyn Vfs,
@@ -33,15 +33,15 @@ struct Comparison<'a> {
     setting: Setting,
     /// Filled databases, by library.
     filled: BTreeMap<String, PathBuf>,
-    /// The first record of each workload in which the same keys are found by every library.
+    /// The first record of each read-only workload: every library must find as many keys.
     found: BTreeMap<String, SideRecord>,
     failures: Vec<String>,
 }
 
-/// Runs what the command line asks for, and prints the tables.
+/// Runs the comparison of the command line, and prints the tables.
 ///
 /// # Errors
-/// `InvalidArgument`: the command line. `Io`: a library cannot be loaded, or runs failed, which are named.
+/// `InvalidArgument`: the command line is wrong, or runs failed; the message names them. Otherwise a library cannot be loaded.
 pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>) -> Result<()> {
     flags.check()?;
     let workloads = chosen(&flags.workloads)?;
@@ -67,7 +67,7 @@ pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>) -> Result<()> {
                 }
             }
         }
-        // Whoever goes first finds the disk and the page cache as another left them: they take turns.
+        // The first library finds the disk and the page cache as a different one left them, so each goes first in turn.
         sides.rotate_left(1);
     }
     for dir in comparison.filled.values() {
@@ -80,7 +80,7 @@ pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>) -> Result<()> {
 }
 
 impl Comparison<'_> {
-    /// Asks a library what it is.
+    /// Asks a library for its name and version.
     fn side(&mut self, lib: &Named) -> Result<Side> {
         let path = self.vfs.canonicalize(Path::new(&lib.value))?;
         let dir = self.flags.db.join(format!("{}.probe", lib.name));
@@ -107,7 +107,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// One run. Its failure does not end the others'.
+    /// One run. A failure is recorded, and the next run goes on.
     fn take_turn(&mut self, side: &Side, workload: &Workload, mode: &str, round: u32) -> Result<()> {
         match self.measure(side, workload, mode) {
             Ok(mut record) => {
@@ -128,7 +128,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// Where nobody writes, the same seeds find the same keys in every library: else the work was not the same.
+    /// Keeps a record. Without writes, the same seeds must find as many keys in every library; otherwise the work differed.
     fn keep(&mut self, record: SideRecord) -> Result<()> {
         self.out.keep(&record.text(), &record)?;
         if record.background_writes.is_some() || record.latency.contains_key("write") {

@@ -1,4 +1,4 @@
-//! The options that libraries are opened with: the conditions of all, then what is given on the command line.
+//! The options of libraries: the conditions common to all, then the options of the command line.
 
 use crate::flags::{ALL, Flags};
 
@@ -16,7 +16,7 @@ fn conditions(flags: &Flags) -> String {
     )
 }
 
-/// The option strings for a library. Each changes what those before it say, in groups too (`block_based_table_factory={...}`).
+/// The option strings for a library. Each overrides the ones before it, also within groups (`block_based_table_factory={...}`).
 pub fn options(flags: &Flags, lib: &str) -> Vec<String> {
     let given = flags.options.iter().filter(|given| given.name == lib || given.name == ALL);
     std::iter::once(conditions(flags)).chain(given.map(|given| given.value.clone())).collect()

@@ -1,5 +1,5 @@
-//! What a child process is told to do, as its one argument, and how it is started. Each run has a process of its own, so that it
-//! begins with an empty heap, loads one library only, and what the kernel counts is that run's.
+//! The task of a child process, passed as its one argument, and the start of the process. Each run has a process of its own: it
+//! begins with an empty heap, loads one library only, and the kernel's counts belong to the run.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -9,47 +9,47 @@ use bench::beside::Plan;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The argument before a [`Spec`], which makes this program a child.
+/// The argument before a [`Spec`]: makes this program a child.
 pub const CHILD: &str = "child";
 
-/// What a child does.
+/// The task of a child.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub enum Role {
-    /// Opens an empty database and says what library it is.
+    /// Opens an empty database and prints the library's name and version.
     Probe,
     /// Fills a database for other runs.
     Fill,
     /// Runs a workload and prints its record.
     Measure,
-    /// Fills a database into its log, says how many entries that were, and waits to be killed.
+    /// Fills a database, without a flush, prints the number of entries, and waits to be killed.
     FillLog,
 }
 
-/// What a child needs to know.
+/// The input of a child.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Spec {
     pub role: Role,
     pub library: PathBuf,
     /// The database's folder.
     pub db: PathBuf,
-    /// Option strings, each over those before.
+    /// Option strings; later ones override earlier ones.
     pub options: Vec<String>,
-    /// Empty where the role is not to measure.
+    /// Empty unless the role is `Measure`.
     pub workload: String,
     pub mode: String,
     /// db_bench's.
     pub flags: Vec<String>,
     /// Of a memtable.
     pub write_buffer_bytes: u64,
-    /// Of `ingest`; the writers are as many as the workload has threads.
+    /// Of `ingest`, with as many writers as the workload has threads.
     pub plan: Plan,
 }
 
 impl Spec {
-    /// The command that runs this in a process of its own.
+    /// The command to run this in a process of its own.
     ///
     /// # Errors
-    /// `Io`: the system does not tell where this program lies.
+    /// `Io`: the path of this program is unknown.
     pub fn command(&self) -> Result<Command> {
         let program = std::env::current_exe().map_err(|e| Error::io("find", Path::new("/proc/self/exe"), e))?;
         let mut command = Command::new(program);
@@ -58,10 +58,10 @@ impl Spec {
         Ok(command)
     }
 
-    /// Runs this in a process of its own; what that prints is the answer. Its errors go where this process's go.
+    /// Runs this in a process of its own, and parses the last line of its output.
     ///
     /// # Errors
-    /// `Io`: the process failed, or printed something else.
+    /// `Io`: the process failed, with its standard error, or printed no answer.
     pub fn run<A: DeserializeOwned>(&self) -> Result<A> {
         let mut command = self.command()?;
         command.stderr(Stdio::piped());

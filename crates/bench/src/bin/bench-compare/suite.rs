@@ -1,22 +1,22 @@
-//! The workloads: what each does, on what database, at what size.
+//! The workloads: task, database and size of each.
 
 use base::{Error, Result};
 use bench::work::BENCHMARKS;
 
 use crate::flags::Flags;
 
-/// What a run starts from.
+/// The database at the start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// An empty folder.
     Empty,
-    /// The filled database that all runs of a library share: nothing is written.
+    /// The filled database, shared by all runs of a library: the run writes nothing.
     Filled,
     /// A copy of the filled database, deleted afterwards.
     Copy,
 }
 
-/// What is run.
+/// The task of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Task {
     /// One of db_bench's, by its name.
@@ -37,20 +37,20 @@ pub struct Workload {
     about: &'static str,
     pub task: Task,
     pub start: Start,
-    /// Ways to do it, each a run of its own.
+    /// Modes, each a run of its own.
     pub modes: &'static [&'static str],
     threads: Option<usize>,
     /// db_bench's flags.
     flags: &'static str,
-    /// Options that all libraries get.
+    /// Options for all libraries.
     pub options: &'static str,
 }
 
-/// Writes of `fillsync`, whatever `--num` says.
+/// Bounds of the writes of `fillsync`, for any `--num`.
 const SYNCED_MIN: u64 = 200;
 const SYNCED_MAX: u64 = 5000;
 
-/// Of the workloads that have one way only.
+/// The modes of a workload with one mode only.
 const ONE: &[&str] = &[""];
 
 /// One of db_bench's under its own name.
@@ -62,7 +62,7 @@ const fn task(name: &'static str, about: &'static str, task: Task, start: Start)
     Workload { name, about, task, start, modes: ONE, threads: None, flags: "", options: "" }
 }
 
-/// In the order in which they are run.
+/// The workloads in the order of their runs.
 pub const WORKLOADS: &[Workload] = &[
     of("fillseq", Start::Empty),
     of("fillrandom", Start::Empty),
@@ -72,23 +72,23 @@ pub const WORKLOADS: &[Workload] = &[
     of("readrandom", Start::Filled),
     of("readmissing", Start::Filled),
     Workload { flags: "--batch_size=32", ..of("multireadrandom", Start::Filled) },
-    // Without timing each step: two clock readings would be a large part of what is measured.
+    // Without timing each step: clock readings would be a large part of the time.
     Workload { flags: "--histogram=false", ..of("readseq", Start::Filled) },
     Workload { flags: "--seek_nexts=10", ..of("seekrandom", Start::Filled) },
-    // Beside a writer that goes as fast as it can, the better writer would have the worse readers.
+    // With a writer at full speed, the library with faster writes would have slower reads.
     Workload { flags: "--benchmark_write_rate_limit=10485760", ..of("readwhilewriting", Start::Copy) },
     of("readrandomwriterandom", Start::Copy),
     Workload {
         options: "disable_auto_compactions=true",
-        ..task("compact", "compacts a database that was overwritten whole", Task::Compact, Start::Copy)
+        ..task("compact", "compacts a database with every key overwritten", Task::Compact, Start::Copy)
     },
     Workload {
         modes: &["none", "default", "flush-first"],
         threads: Some(2),
         ..task(
             "ingest",
-            "writes at fixed times, beside tables that are ingested over them: not at all, as the library does by default, or \
-             with a flush before and no blocking one within",
+            "writes at a fixed rate beside ingests of overlapping tables: none; in the library's default way; or after a \
+            flush, with the ingest not allowed to block writers for one",
             Task::Ingest,
             Start::Copy,
         )
@@ -97,7 +97,7 @@ pub const WORKLOADS: &[Workload] = &[
         modes: &["tables", "puts", "batches"],
         ..task(
             "load",
-            "rows in order: as tables that are ingested, put one by one, in batches of 1000",
+            "loads rows in key order: as ingested tables, one put each, or in batches of 1000",
             Task::Load,
             Start::Empty,
         )
@@ -105,21 +105,16 @@ pub const WORKLOADS: &[Workload] = &[
     Workload {
         modes: &["1", "2", "4", "8"],
         options: "write_buffer_size=262144;min_write_buffer_number_to_merge=12;max_write_buffer_number=24;disable_auto_compactions=true",
-        ..task(
-            "overlap",
-            "ingests a table over so many memtables that hold keys of its range",
-            Task::Overlap,
-            Start::Empty,
-        )
+        ..task("overlap", "ingests a table over 1 to 8 memtables with keys in its range", Task::Overlap, Start::Empty)
     },
     task("flush", "flushes a full memtable", Task::Flush, Start::Empty),
     task(
         "restart",
-        "opens a database whose process was killed with most of it in the log",
+        "opens a database after a kill, with most of its entries in the log only",
         Task::Restart,
         Start::Empty,
     ),
-    task("space", "writes everything twice at random, compacts, and looks at the files", Task::Space, Start::Empty),
+    task("space", "writes everything twice at random, compacts, and measures the files", Task::Space, Start::Empty),
 ];
 
 /// A line for each workload.
@@ -133,10 +128,10 @@ pub fn help() -> String {
     WORKLOADS.iter().map(|workload| format!("  {:<22}  {}\n", workload.name, about(workload))).collect()
 }
 
-/// The workloads that are named, in the order of the table; all where none is.
+/// The workloads with these names, in the order of the table; all without names.
 ///
 /// # Errors
-/// `InvalidArgument`: a name that is not in the table.
+/// `InvalidArgument`: a name is not in the table.
 pub fn chosen(names: &[String]) -> Result<Vec<&'static Workload>> {
     if let Some(name) = names.iter().find(|name| !WORKLOADS.iter().any(|workload| workload.name == name.as_str())) {
         return Err(Error::invalid_argument(format!("unknown workload {name:?}; --help lists them")));
@@ -146,7 +141,7 @@ pub fn chosen(names: &[String]) -> Result<Vec<&'static Workload>> {
 }
 
 impl Workload {
-    /// db_bench's flags for a run: what is shared, then the workload's own, which win.
+    /// db_bench's flags for a run: the common ones, then the workload's own, which override them.
     pub fn flags(&self, flags: &Flags) -> Vec<String> {
         let threads = self.threads.unwrap_or(flags.threads);
         let num = flags.num;
@@ -161,11 +156,11 @@ impl Workload {
             format!("--seed={}", flags.seed),
             "--histogram=true".to_owned(),
         ];
-        // A thread that reads and writes does the larger number of the two.
+        // A thread with reads and writes does the larger number of the two.
         if self.task == Task::Benchmark("readrandomwriterandom") {
             line.push(format!("--writes={}", per_thread(flags.reads())));
         }
-        // Each waits for the disk: as many as db_bench writes, within what takes seconds.
+        // Each write waits for the disk: as many as in db_bench, within bounds of some seconds.
         if self.task == Task::Benchmark("fillsync") {
             line.push(format!("--writes={}", per_thread((num / 1000).clamp(SYNCED_MIN, SYNCED_MAX).min(num))));
         }

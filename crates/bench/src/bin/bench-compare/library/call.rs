@@ -1,4 +1,4 @@
-//! What all calls have in common: texts and bytes going in, messages and values coming out.
+//! Common to all calls: texts and bytes going in, messages and values coming out.
 
 use std::ffi::{CStr, CString, c_char};
 use std::os::unix::ffi::OsStrExt;
@@ -9,7 +9,7 @@ use base::{Error, ErrorKind, Result};
 
 use super::table::{Functions, Handle};
 
-/// Makes a call that may fail: `call` gets the place for the message.
+/// Makes a fallible call: `call` gets the place for the error message.
 #[inline]
 pub fn checked<T>(functions: &Functions, name: &str, call: impl FnOnce(*mut *mut c_char) -> T) -> Result<T> {
     let mut message = ptr::null_mut();
@@ -17,11 +17,11 @@ pub fn checked<T>(functions: &Functions, name: &str, call: impl FnOnce(*mut *mut
     if message.is_null() {
         return Ok(result);
     }
-    // SAFETY: `call` passed the place on to the library, which puts nothing else there; only unsafe code could.
+    // SAFETY: `call` passed the place to the library, which stores error messages there only; only unsafe code could store more.
     Err(unsafe { failure(functions, name, message) })
 }
 
-/// The error that a message stands for; the message is freed.
+/// The error of a message. Frees the message.
 ///
 /// # Safety
 /// As [`take_text`].
@@ -38,11 +38,10 @@ pub unsafe fn failure(functions: &Functions, name: &str, message: *mut c_char) -
     Error::new(kind, text).context(format!("rocksdb_{name}"))
 }
 
-/// A text that the library allocated, as our own.
+/// Copies a text allocated by the library, and frees it.
 ///
 /// # Safety
-/// `text` is a C string that this library has handed over, as it does with error messages and property values, and nobody uses it
-/// afterwards.
+/// `text` is a C string handed over by this library, such as an error message or a property value, and not used afterwards.
 pub unsafe fn take_text(functions: &Functions, text: *mut c_char) -> String {
     // SAFETY: the caller's promise; it is read before it is freed.
     unsafe {
@@ -53,7 +52,7 @@ pub unsafe fn take_text(functions: &Functions, text: *mut c_char) -> String {
 }
 
 /// # Errors
-/// `InvalidArgument`: there is a zero byte in it.
+/// `InvalidArgument`: the text contains a zero byte.
 pub fn c_text(text: &str) -> Result<CString> {
     CString::new(text).map_err(|_| Error::invalid_argument(format!("{text:?} holds a zero byte")))
 }
@@ -71,11 +70,11 @@ pub fn c_bytes(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
 }
 
-/// Bytes that a handle lends.
+/// Bytes lent by a handle.
 ///
 /// # Safety
-/// `at` points at `length` bytes that stay as they are while whatever `'a` borrows from is neither changed nor dropped; it may be
-/// null where there are none.
+/// `at` points at `length` bytes, unchanged while the object borrowed by `'a` is neither changed nor dropped. It may be null if
+/// `length` is 0.
 #[inline]
 pub unsafe fn lent<'a>(at: *const c_char, length: usize) -> &'a [u8] {
     if at.is_null() {
@@ -85,27 +84,27 @@ pub unsafe fn lent<'a>(at: *const c_char, length: usize) -> &'a [u8] {
     unsafe { std::slice::from_raw_parts(at.cast(), length) }
 }
 
-/// A handle that the library made, destroyed with its owner.
+/// A handle made by the library, destroyed with its owner.
 pub struct Owned {
     at: *mut Handle,
     destroy: unsafe extern "C" fn(*mut Handle),
 }
 
-// SAFETY: RocksDB's C API lets option, batch, iterator and writer handles move between threads; none is tied to the one that made it.
+// SAFETY: RocksDB's C API lets option, batch, iterator and writer handles move between threads; none is tied to its creator.
 unsafe impl Send for Owned {}
-// SAFETY: through a shared `Owned` only options are passed, as const pointers that concurrent calls read; handles that calls change
+// SAFETY: through a shared `Owned` only options are passed, as const pointers for concurrent reads; handles changed by calls
 // (batches, iterators, table writers) are passed by `get_mut`.
 unsafe impl Sync for Owned {}
 
 impl Owned {
     /// # Safety
-    /// `at` is what a create function has just returned, and `destroy` is the function that undoes it.
+    /// `at` was just returned by a create function, and `destroy` is the matching destroy function.
     ///
     /// # Errors
     /// `Io`: the library returned no handle.
     pub unsafe fn new(at: *mut Handle, destroy: unsafe extern "C" fn(*mut Handle)) -> Result<Owned> {
         if at.is_null() {
-            return Err(Error::new(ErrorKind::Io, "the library made no handle and gave no reason"));
+            return Err(Error::new(ErrorKind::Io, "the library returned a null handle without a message"));
         }
         Ok(Owned { at, destroy })
     }

@@ -11,7 +11,7 @@ use super::table::Functions;
 pub struct Iter<'a> {
     functions: &'static Functions,
     handle: Owned,
-    /// Whether it stands on a key. `c.h` leaves open what steps and looks do elsewhere.
+    /// Whether it stands on a key. If not, `c.h` does not define steps and reads.
     standing: bool,
     _database: &'a Database,
 }
@@ -21,7 +21,7 @@ impl<'a> Iter<'a> {
         Iter { functions, handle, standing: false, _database: database }
     }
 
-    /// Where a move has ended.
+    /// Whether a move ended on a key.
     #[inline]
     fn moved(&mut self) -> bool {
         // SAFETY: a live iterator.
@@ -31,13 +31,13 @@ impl<'a> Iter<'a> {
 
     #[inline]
     fn must_stand(&self) {
-        assert!(self.standing, "a cursor is used that stands on no key");
+        assert!(self.standing, "the cursor stands on no key");
     }
 }
 
 impl Cursor for Iter<'_> {
     fn seek_to_first(&mut self) -> bool {
-        // SAFETY: a live iterator that no other thread uses (`&mut self`); so in all moves.
+        // SAFETY: a live iterator, used by no other thread (`&mut self`); so in all moves.
         unsafe { (self.functions.iter_seek_to_first)(self.handle.get_mut()) };
         self.moved()
     }
@@ -75,7 +75,7 @@ impl Cursor for Iter<'_> {
     fn key(&self) -> &[u8] {
         self.must_stand();
         let mut length = 0;
-        // SAFETY: a live iterator on a key (`must_stand`); the bytes stay until it moves, which takes `&mut self`.
+        // SAFETY: a live iterator on a key (`must_stand`); the bytes stay until a move, and a move takes `&mut self`.
         unsafe {
             let at = (self.functions.iter_key)(self.handle.get(), &mut length);
             lent(at, length)

@@ -12,7 +12,7 @@ use super::call::{Owned, c_bytes, c_path, c_text, checked, failure, lent, take_t
 use super::cursor::Iter;
 use super::table::{Functions, Handle};
 
-/// A database that is open; closed when dropped.
+/// An open database; closed when dropped.
 pub struct Database {
     functions: &'static Functions,
     handle: *mut Handle,
@@ -28,7 +28,7 @@ unsafe impl Send for Database {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Database {}
 
-/// Changes that are written together.
+/// Changes to be written together.
 pub struct Batch(Owned);
 
 /// How writes and reads are done.
@@ -40,14 +40,14 @@ pub struct Habits {
 
 impl Database {
     /// # Errors
-    /// What the library says.
+    /// The error of the library.
     pub fn open(options: &Options, path: &Path, habits: Habits) -> Result<Database> {
         let functions = options.functions;
-        // SAFETY: a create function without arguments, and the function that undoes it.
+        // SAFETY: a create function without arguments, and its destroy function.
         let mut reads = unsafe { Owned::new((functions.readoptions_create)(), functions.readoptions_destroy) }?;
-        // SAFETY: a create function without arguments, and the function that undoes it.
+        // SAFETY: a create function without arguments, and its destroy function.
         let mut writes = unsafe { Owned::new((functions.writeoptions_create)(), functions.writeoptions_destroy) }?;
-        // SAFETY: live option handles that nothing else uses yet.
+        // SAFETY: live option handles, not used elsewhere yet.
         unsafe {
             (functions.readoptions_set_verify_checksums)(reads.get_mut(), habits.verify_checksums.into());
             (functions.writeoptions_set_sync)(writes.get_mut(), habits.sync.into());
@@ -72,7 +72,7 @@ impl Database {
         })
         .map_err(|e| e.at_path(path))?;
         if handle.is_null() || family.is_null() {
-            return Err(Error::new(ErrorKind::Io, "the library opened nothing and gave no reason").at_path(path));
+            return Err(Error::new(ErrorKind::Io, "the library returned a null handle without a message").at_path(path));
         }
         Ok(Database { functions, handle, family, reads, writes })
     }
@@ -80,9 +80,9 @@ impl Database {
     /// Writes the memtable to tables, and waits.
     pub fn flush(&self) -> Result<()> {
         let functions = self.functions;
-        // SAFETY: a create function without arguments, and the function that undoes it.
+        // SAFETY: a create function without arguments, and its destroy function.
         let mut options = unsafe { Owned::new((functions.flushoptions_create)(), functions.flushoptions_destroy) }?;
-        // SAFETY: a live handle that nothing else uses.
+        // SAFETY: a live handle, not used elsewhere.
         unsafe { (functions.flushoptions_set_wait)(options.get_mut(), 1) };
         checked(functions, "flush", |failed| {
             // SAFETY: a live database and options.
@@ -90,23 +90,23 @@ impl Database {
         })
     }
 
-    /// Compacts everything, and waits. The C API does not say whether that failed.
+    /// Compacts everything, and waits. The C API reports no failure.
     pub fn compact(&self) {
         // SAFETY: a live database; no keys are the ends of all keys.
         unsafe { (self.functions.compact_range)(self.handle, ptr::null(), 0, ptr::null(), 0) };
     }
 
-    /// A property's text, where the library knows it.
+    /// A property's text, if the library knows it.
     pub fn property(&self, name: &str) -> Result<Option<String>> {
         let name = c_text(name)?;
-        // SAFETY: a live database and a C string; the result is null or a text that is ours, used once.
+        // SAFETY: a live database and a C string; the result is null or a text owned by us, used once.
         unsafe {
             let text = (self.functions.property_value)(self.handle, name.as_ptr());
             Ok((!text.is_null()).then(|| take_text(self.functions, text)))
         }
     }
 
-    /// A property's number, where the library knows it.
+    /// A property's number, if the library knows it.
     pub fn number(&self, name: &str) -> Result<Option<u64>> {
         let name = c_text(name)?;
         let mut number = 0;
@@ -115,14 +115,14 @@ impl Database {
         Ok((unknown == 0).then_some(number))
     }
 
-    /// Makes table files part of the database. Without `may_flush` it is an error where a memtable would have to be flushed first.
+    /// Makes table files part of the database. Without `may_flush` it fails if a memtable would have to be flushed first.
     pub fn ingest(&self, files: &[&Path], may_flush: bool) -> Result<()> {
         let functions = self.functions;
-        // SAFETY: a create function without arguments, and the function that undoes it.
+        // SAFETY: a create function without arguments, and its destroy function.
         let mut options = unsafe {
             Owned::new((functions.ingestexternalfileoptions_create)(), functions.ingestexternalfileoptions_destroy)
         }?;
-        // SAFETY: a live handle that nothing else uses.
+        // SAFETY: a live handle, not used elsewhere.
         unsafe {
             (functions.ingestexternalfileoptions_set_allow_blocking_flush)(options.get_mut(), may_flush.into());
         }
@@ -136,10 +136,10 @@ impl Database {
         })
     }
 
-    /// The value of a pinned handle: `see` gets it, then it is let go.
+    /// Passes the value of a pinned handle to `see`, then destroys the handle.
     ///
     /// # Safety
-    /// `pinned` is a value that the library has handed out, and nobody uses it afterwards.
+    /// `pinned` is a value handed out by the library, and not used afterwards.
     #[inline]
     unsafe fn see_pinned(&self, pinned: *mut Handle, see: impl FnOnce(&[u8])) {
         let mut length = 0;
@@ -151,10 +151,10 @@ impl Database {
         }
     }
 
-    /// The first of the messages of a call for many keys; all are freed.
+    /// The error of the first message of a call for many keys. Frees all messages.
     ///
     /// # Safety
-    /// What is not null is a message that the library has handed out, and nobody uses it afterwards.
+    /// Each non-null pointer is a message handed out by the library, and not used afterwards.
     unsafe fn first_failure(&self, messages: Vec<*mut c_char>) -> Result<()> {
         let mut first = Ok(());
         for message in messages.into_iter().filter(|message| !message.is_null()) {
@@ -166,7 +166,7 @@ impl Database {
     }
 }
 
-/// Keys as the C API takes many.
+/// Arrays of keys and of their lengths, for the C API.
 struct Many {
     keys: Vec<*const c_char>,
     lengths: Vec<usize>,
@@ -183,7 +183,7 @@ impl Many {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // SAFETY: both handles came from one open, iterators borrow this value and are gone, and nobody else closes it.
+        // SAFETY: both handles came from one open, iterators borrow this value and are gone, and only this closes it.
         unsafe {
             (self.functions.column_family_handle_destroy)(self.family);
             (self.functions.close)(self.handle);
@@ -197,13 +197,13 @@ impl Store for Database {
 
     fn new_batch(&self) -> Result<Batch> {
         let functions = self.functions;
-        // SAFETY: a create function without arguments, and the function that undoes it.
+        // SAFETY: a create function without arguments, and its destroy function.
         unsafe { Owned::new((functions.writebatch_create)(), functions.writebatch_destroy) }.map(Batch)
     }
 
     #[inline]
     fn clear(&self, batch: &mut Batch) {
-        // SAFETY: a live batch that no other thread uses (`&mut`); so in all changes.
+        // SAFETY: a live batch, used by no other thread (`&mut`); so in all changes.
         unsafe { (self.functions.writebatch_clear)(batch.0.get_mut()) };
     }
 
@@ -224,7 +224,7 @@ impl Store for Database {
     fn write(&self, batch: &mut Batch) -> Result<()> {
         let at = batch.0.get_mut();
         checked(self.functions, "write", |failed| {
-            // SAFETY: a live database and options, and a batch that no other thread uses.
+            // SAFETY: a live database and options, and a batch used by no other thread.
             unsafe { (self.functions.write)(self.handle, self.writes.get(), at, failed) }
         })
     }
@@ -276,8 +276,7 @@ impl Store for Database {
     }
 
     fn cursor(&self) -> Result<Iter<'_>> {
-        // SAFETY: a live database and options, both of which outlive the iterator, which borrows this value; and the function that
-        // undoes this one.
+        // SAFETY: a live database and options, both outliving the iterator, since it borrows this value; and its destroy function.
         let handle = unsafe {
             let made = (self.functions.create_iterator)(self.handle, self.reads.get());
             Owned::new(made, self.functions.iter_destroy)

@@ -1,6 +1,6 @@
-//! A library with RocksDB's C API, loaded while the program runs, behind safe types. The only module with `unsafe` here: its premise
-//! is that the library keeps the contract of RocksDB's `c.h`, that every pointer passed was made by the same library, and that the
-//! types below borrow from each other as handles depend on each other.
+//! A library with RocksDB's C API, loaded at run time, behind safe types. The only module here with `unsafe`. Its premises: the
+//! library keeps the contract of RocksDB's `c.h`; every pointer passed was made by the same library; the types below borrow from
+//! each other as handles depend on each other.
 
 mod call;
 mod cursor;

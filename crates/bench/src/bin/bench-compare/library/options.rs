@@ -5,7 +5,7 @@ use base::Result;
 use super::call::{Owned, c_text, checked};
 use super::table::Functions;
 
-/// What a database or a table writer is made with.
+/// The options of a database or a table writer.
 pub struct Options {
     pub(super) functions: &'static Functions,
     pub(super) handle: Owned,
@@ -13,15 +13,15 @@ pub struct Options {
 
 impl Options {
     fn defaults(functions: &'static Functions) -> Result<Options> {
-        // SAFETY: a create function without arguments, and the function that undoes it.
+        // SAFETY: a create function without arguments, and its destroy function.
         let handle = unsafe { Owned::new((functions.options_create)(), functions.options_destroy) }?;
         Ok(Options { functions, handle })
     }
 
-    /// The library's defaults, changed by one option string after the other.
+    /// The library's defaults, changed by the option strings in order.
     ///
     /// # Errors
-    /// `InvalidArgument`: the library does not take a string; its message says what of it.
+    /// `InvalidArgument`: the library refuses a string, with its message.
     pub fn from_texts(functions: &'static Functions, texts: &[String]) -> Result<Options> {
         texts.iter().try_fold(Options::defaults(functions)?, |base, text| base.changed(text))
     }
@@ -31,7 +31,7 @@ impl Options {
         let given = c_text(text)?;
         let (from, to) = (self.handle.get(), made.handle.get_mut());
         checked(self.functions, "get_options_from_string", |failed| {
-            // SAFETY: two different option handles, a C string that lives until the call returns, and the place for a message.
+            // SAFETY: two different option handles, a C string alive until the call returns, and the place for a message.
             unsafe { (self.functions.get_options_from_string)(from, given.as_ptr(), to, failed) }
         })
         .map_err(|e| e.context(format!("options {text:?}")))?;

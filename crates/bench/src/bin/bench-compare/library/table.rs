@@ -1,4 +1,4 @@
-//! The table of C functions that a library is driven through, by RocksDB's names and with its signatures.
+//! The table of a library's C functions, with RocksDB's names and signatures.
 
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::path::Path;
@@ -10,7 +10,7 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 pub type Handle = c_void;
 type Text = *const c_char;
 type Bytes = *const c_char;
-/// Where a function puts the message of its failure, to be freed with `free`; left alone where it succeeds.
+/// The place for an error message, to be freed with `free`; unchanged on success.
 type Failure = *mut *mut c_char;
 type Flag = c_uchar;
 
@@ -18,14 +18,14 @@ macro_rules! functions {
     (
         $( $name:ident($($argument:ty),*) $(-> $result:ty)?; )+
     ) => {
-        /// The functions of one library, which stays loaded as long as the process lives.
+        /// The functions of one library. The library stays loaded until the process ends.
         pub struct Functions {
             $( pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?, )+
         }
 
         impl Functions {
             fn look_up(library: &Library, missing: &mut Vec<&'static str>) -> Option<Functions> {
-                // SAFETY: the signatures in the table are those of RocksDB's `c.h`.
+                // SAFETY: the signatures in the table are from RocksDB's `c.h`.
                 unsafe {
                     $( let $name = find(library, concat!("rocksdb_", stringify!($name)), missing); )+
                     Some(Functions {
@@ -99,31 +99,31 @@ functions! {
 }
 
 impl Functions {
-    /// Loads a library, for good.
+    /// Loads a library, and never unloads it.
     ///
     /// # Errors
-    /// `Unsupported`: it cannot be loaded, or lacks functions; the message names them all.
+    /// `Unsupported`: the library cannot be loaded, or lacks functions; the message names them all.
     pub fn load(path: &Path) -> Result<&'static Functions> {
-        // SAFETY: initialisers of a shared library run here. The user named this file as a database library to be driven; what it does
-        // when loaded is that library's contract with all who load it.
+        // SAFETY: initialisers of a shared library run here. The user named this file as a database library to load, and the library
+        // promises safe initialisers to every program.
         let loaded = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
         let library = loaded.map_err(|e| Error::unsupported(format!("cannot be loaded: {e}")).at_path(path))?;
         let mut missing = Vec::new();
         let functions = Functions::look_up(&library, &mut missing);
         let Some(functions) = functions else {
-            let message = format!("has no {}: it is no library with RocksDB's C API", missing.join(", "));
+            let message = format!("lacks {}: not a library with RocksDB's C API", missing.join(", "));
             return Err(Error::unsupported(message).at_path(path));
         };
-        // Never closed: pointers into it, and threads of its own, outlive any place that could close it.
+        // Never closed: pointers into it and threads of its own could outlive it.
         std::mem::forget(library);
         Ok(Box::leak(Box::new(functions)))
     }
 }
 
-/// A function of the library as a pointer of the type that its place in the table has.
+/// A function of the library as a pointer of the type given in the table.
 ///
 /// # Safety
-/// `F` is the type of a pointer to the function that goes by this name. The library is never closed.
+/// `F` is the type of a pointer to the function of this name. The library is never closed.
 unsafe fn find<F: Copy>(library: &Library, name: &'static str, missing: &mut Vec<&'static str>) -> Option<F> {
     // SAFETY: the caller's promise.
     let symbol = unsafe { library.get::<F>(name.as_bytes()) };

@@ -1,4 +1,4 @@
-//! Tables that are ingested over the keys that are written: beside writers at a fixed rate, and over memtables.
+//! Ingests of tables overlapping the written keys: beside writers at a fixed rate, and over memtables.
 
 use std::path::{Path, PathBuf};
 
@@ -14,22 +14,22 @@ use crate::child::Run;
 use crate::library::{Database, Options, TableFile};
 use crate::measure::Meter;
 
-/// Entries of a table that is ingested, spread over all keys.
+/// Entries of an ingested table, spread over all keys.
 const TABLE_ENTRIES: u64 = 1000;
 
-/// Tries of an ingest that may not flush, each after a flush: writers may fill the memtable again in between.
+/// Tries of an ingest not allowed to flush, each after a flush: writers may refill the memtable in between.
 const TRIES_MAX: u32 = 1000;
 
-/// Databases in which an ingest over memtables is timed, in one run.
+/// Databases in a run of ingests over memtables, with one timed ingest each.
 const OVERLAPS: usize = 10;
 
-/// Writes that the mutable memtable holds at the least when a table is ingested over it.
+/// Fewest writes in the mutable memtable before a table is ingested over it.
 const WRITES_MIN: u64 = 8;
 
-/// The property that counts sealed memtables.
+/// The property with the number of sealed memtables.
 const SEALED: &str = "rocksdb.num-immutable-mem-table";
 
-/// Writers, and a table at every interval.
+/// Writers, and one ingest per interval.
 pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
     let (flags, vfs) = (&run.flags, run.vfs.as_ref());
     let plan = Plan { writers: flags.threads as u64, ..run.spec.plan };
@@ -67,7 +67,7 @@ pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
     meter.finish(record, used, Some(&database))
 }
 
-/// A table of keys scattered over all.
+/// A table of keys scattered over the whole range.
 fn make_table(run: &Run<'_>, options: &Options, nth: u64) -> Result<PathBuf> {
     let flags = &run.flags;
     let mut rng = Rng::new(flags.seed ^ 0x1D6E ^ (nth << 32));
@@ -92,15 +92,15 @@ fn ingest_one(run: &Run<'_>, database: &Database, path: &Path) -> Result<()> {
     for _ in 0..TRIES_MAX {
         database.flush()?;
         match database.ingest(&[path], false) {
-            // What it says where a memtable holds keys of the table's range.
+            // The error if a memtable has keys in the table's range.
             Err(error) if error.kind() == ErrorKind::InvalidArgument => {}
             done => return done,
         }
     }
-    Err(Error::busy("the memtable has keys of the table's range again after every flush"))
+    Err(Error::busy("after every flush the memtable had keys in the table's range again"))
 }
 
-/// The call over as many memtables as the mode says, all with keys in the table's range; the median of new databases.
+/// Ingests over as many memtables as the mode says, all with keys in the table's range. The median over several new databases.
 pub fn over_memtables(run: &Run<'_>) -> Result<SideRecord> {
     let memtables: u64 =
         run.spec.mode.parse().map_err(|_| Error::invalid_argument(format!("{:?} memtables", run.spec.mode)))?;

@@ -1,5 +1,5 @@
-//! Rows in the order of their keys, loaded three ways: as tables made outside and ingested, put one by one, in batches. What is put
-//! is flushed, so that all end in tables.
+//! Loads rows in key order in three ways: as tables made outside and ingested, by single puts, in batches. Puts are flushed, so all
+//! three end in tables.
 
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ use crate::child::Run;
 use crate::library::{Database, Options, TableFile};
 use crate::measure::Meter;
 
-/// Of keys and values in a table.
+/// Bytes of keys and values in a table.
 const TABLE_BYTES: u64 = 64 << 20;
 
 /// Rows of a batch.
@@ -46,7 +46,7 @@ pub fn run(run: &Run<'_>) -> Result<SideRecord> {
             }
             database.flush()?;
         }
-        other => return Err(Error::invalid_argument(format!("no way to load is called {other:?}"))),
+        other => return Err(Error::invalid_argument(format!("unknown mode {other:?} of load"))),
     }
     let used = meter.read();
     let record = SideRecord {
@@ -79,7 +79,7 @@ fn load_tables(run: &Run<'_>, options: &Options, database: &Database, entries: &
     files.iter().try_for_each(|path| run.vfs.remove_file(path))
 }
 
-/// Every row is there, once.
+/// Checks the number of rows.
 fn check(database: &Database, rows: u64) -> Result<()> {
     let mut cursor = database.cursor()?;
     let (mut valid, mut found) = (cursor.seek_to_first(), 0);
@@ -89,7 +89,7 @@ fn check(database: &Database, rows: u64) -> Result<()> {
     }
     cursor.status()?;
     if found != rows {
-        return Err(Error::corruption(format!("{rows} rows were loaded and {found} are there")));
+        return Err(Error::corruption(format!("{rows} rows were loaded, and {found} found")));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What is measured, task by task. Each is given a run whose database's folder is as its workload says, and makes a record.
+//! The tasks. Each makes a record of one run, starting with the workload's database.
 
 pub mod ingest;
 pub mod load;
@@ -23,7 +23,7 @@ pub fn benchmark(run: &Run<'_>, benchmark: &Benchmark, start: Start) -> Result<S
     let vfs = run.vfs.as_ref();
     let seed = flags.seed ^ base_of(benchmark.name);
     if start == Start::Filled {
-        // A process begins with an empty block cache, which is not what is to be measured.
+        // Warms the block cache, empty at the start of a process.
         let mut half = flags.clone();
         half.reads = (half.reads / 2).max(1);
         run_threads(benchmark, &database, &Ground { flags: &half, vfs }, seed ^ base_of("warm"))?;
@@ -43,7 +43,7 @@ pub fn benchmark(run: &Run<'_>, benchmark: &Benchmark, start: Start) -> Result<S
     meter.finish(record, Used { wall, ..used }, settles.then_some(&database))
 }
 
-/// Compacts a database in which every key was written once more since it was compacted. An operation is an entry.
+/// Compacts a database after as many random overwrites as it has entries. An operation is an entry.
 pub fn compact(run: &Run<'_>) -> Result<SideRecord> {
     let options = run.options()?;
     let database = run.open(&options, &run.flags)?;
@@ -57,7 +57,7 @@ pub fn compact(run: &Run<'_>) -> Result<SideRecord> {
     meter.finish(SideRecord { figure, unit: "rows/s".to_owned(), threads: 1, ops, ..SideRecord::default() }, used, None)
 }
 
-/// Fills and overwrites at random; the figure is what the files come to once everything is compacted and the database closed.
+/// Fills and overwrites at random. The figure is the size of all files after a full compaction and a close.
 pub fn space(run: &Run<'_>) -> Result<SideRecord> {
     let options = run.options()?;
     let database = run.open(&options, &run.flags)?;

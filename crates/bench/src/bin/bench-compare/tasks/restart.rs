@@ -1,4 +1,4 @@
-//! What a full memtable costs: its flush, or opening a database whose process was killed with all that it held in it and the log.
+//! The cost of a full memtable: its flush, or an open after a kill, with all entries in the memtable and the log only.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -15,18 +15,18 @@ use crate::library::Database;
 use crate::measure::{Meter, wait_until_idle};
 use crate::spec::{Role, Spec};
 
-/// Room that an entry takes in a memtable beside its key and value, at most, in all kinds of memtable.
+/// Upper bound of an entry's room in a memtable of any kind, apart from key and value.
 const ENTRY_OVERHEAD_BYTES: u64 = 120;
 
-/// One entry in so many is looked for after the restart.
+/// One entry in so many is looked up after the restart.
 const CHECKED_ONE_IN: u64 = 64;
 
-/// The number of a key: products with an odd constant are all different and scattered.
+/// The number of a key: products with an odd constant are distinct and scattered.
 fn scattered(nth: u64) -> u64 {
     nth.wrapping_mul(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Writes as many entries as fit into one memtable. Answers their number.
+/// Writes as many entries as fit into one memtable. Returns their number.
 fn fill(run: &Run<'_>, database: &Database) -> Result<u64> {
     let fit = run.spec.write_buffer_bytes / (run.entry_bytes() + ENTRY_OVERHEAD_BYTES);
     let count = run.flags.num.min(fit.max(1));
@@ -39,7 +39,7 @@ fn fill(run: &Run<'_>, database: &Database) -> Result<u64> {
     Ok(count)
 }
 
-/// Fills the database and leaves it open. Answers the number of entries.
+/// Fills the database and leaves it open. Returns the number of entries.
 pub fn fill_log(run: &Run<'_>) -> Result<u64> {
     let options = run.options()?;
     let database = run.open(&options, &run.flags)?;
@@ -49,7 +49,7 @@ pub fn fill_log(run: &Run<'_>) -> Result<u64> {
     Ok(entries)
 }
 
-/// Times the flush of a full memtable, once nothing is done in the background.
+/// Times the flush of a full memtable in an otherwise idle database.
 pub fn flush(run: &Run<'_>) -> Result<SideRecord> {
     let options = run.options()?;
     let database = run.open(&options, &run.flags)?;
@@ -65,7 +65,7 @@ pub fn flush(run: &Run<'_>) -> Result<SideRecord> {
     meter.finish(record, used, None)
 }
 
-/// Fills a database in another process, kills that, opens the database, and looks for what was written.
+/// Fills a database in a child process, kills it, times the open, and looks up a sample of the entries.
 pub fn run(run: &Run<'_>) -> Result<SideRecord> {
     let written = fill_and_kill(run)?;
     let log_bytes = folder::bytes(run.vfs.as_ref(), &run.spec.db)?;
@@ -89,14 +89,14 @@ pub fn run(run: &Run<'_>) -> Result<SideRecord> {
             let mut same = false;
             let found = database.get(key, |found| same = found == value)?;
             if !found || !same {
-                return Err(Error::corruption(format!("entry {nth} was acknowledged and is not there after the kill")));
+                return Err(Error::corruption(format!("entry {nth} was acknowledged, and is missing after the kill")));
             }
         }
     }
     Ok(record)
 }
 
-/// Answers the number of entries.
+/// Fills the database in a child process and kills it. Returns the number of entries.
 fn fill_and_kill(run: &Run<'_>) -> Result<u64> {
     let mut command = Spec { role: Role::FillLog, ..run.spec.clone() }.command()?;
     command.stdin(Stdio::piped());
@@ -111,5 +111,5 @@ fn fill_and_kill(run: &Run<'_>) -> Result<u64> {
     child.kill().and_then(|()| child.wait()).map_err(|e| Error::io("kill", program, e))?;
     read.map_err(|e| Error::io("read the output of", program, e))?;
     serde_json::from_str(&said)
-        .map_err(|_| Error::new(ErrorKind::Io, "the process that fills ended before it had filled the database"))
+        .map_err(|_| Error::new(ErrorKind::Io, "the filling process ended before the database was full"))
 }
