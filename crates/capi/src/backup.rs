@@ -10,8 +10,8 @@ use crate::boundary::{export, fallible, handles};
 use crate::database::Database;
 use crate::env::EnvHandle;
 use crate::failure::Failure;
+use crate::kept::{Kept, keeps_numbers};
 use crate::options::Options;
-use crate::options::kept::{Kept, keeps_numbers};
 use crate::text::path;
 
 /// An open directory of backups.

@@ -10,8 +10,8 @@ use crate::boundary::array::{Array, IntCount, Parts};
 use crate::boundary::callback::{StatePointer, VisitFamilyKey, VisitFamilyPair, VisitKey, VisitPair};
 use crate::boundary::reply::Lent;
 use crate::boundary::{export, fallible, handles};
-use crate::database::FamilyHandle;
 use crate::failure::Failure;
+use crate::family::FamilyHandle;
 
 /// A batch. If made of malformed bytes, it is empty and cannot be written.
 pub struct Batch {

@@ -8,9 +8,9 @@ use spillway::Db;
 
 use crate::boundary::{export, handles};
 use crate::env::EnvHandle;
-use crate::memory::Watched;
-use crate::options::kept::{Keeps, Kept};
-use crate::options::number::{CNumber, Number};
+use crate::kept::number::{CNumber, Number};
+use crate::kept::{Keeps, Kept};
+use crate::watched::Watched;
 
 /// Databases opened with it, and its settings.
 #[derive(Clone)]

@@ -9,9 +9,10 @@ use spillway::{Family, IngestOptions};
 use crate::boundary::array::{Array, Count};
 use crate::boundary::settings::settings;
 use crate::boundary::{export, fallible, handles};
-use crate::database::{Database, FamilyHandle};
+use crate::database::Database;
 use crate::failure::Failure;
-use crate::options::kept::{Kept, keeps_numbers};
+use crate::family::FamilyHandle;
+use crate::kept::{Kept, keeps_numbers};
 use crate::text::path;
 
 /// Options of an ingest. Tables join the family's queue without stalling writers. If a level is needed at once

@@ -6,7 +6,7 @@ use spillway::{BottommostLevelCompaction, CompactRangeOptions};
 
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
-use crate::options::kept::{Kept, keeps_numbers};
+use crate::kept::{Kept, keeps_numbers};
 
 /// `rocksdb_flushoptions_t`.
 pub struct FlushSettings {

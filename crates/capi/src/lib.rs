@@ -2,7 +2,7 @@
 //!
 //! Names, signatures and behaviour are RocksDB 11's. All unsafe code is in `boundary`, with its assumptions K1 to K6.
 //! The other modules are grouped by C's handles. RocksDB features missing from Spillway are refused (`absent`). Options
-//! without effect on results keep their values for getters, and give one warning (`options::kept`).
+//! without effect on results keep their values for getters, and give one warning (`kept`).
 
 mod absent;
 mod backup;
@@ -14,12 +14,14 @@ mod database;
 mod env;
 mod extend;
 mod failure;
+mod family;
 mod file_manager;
 mod free;
 mod indexed_batch;
 mod ingest;
 mod iterator;
 mod job_options;
+mod kept;
 mod logger;
 mod memory;
 mod metadata;
@@ -31,4 +33,6 @@ mod statistics;
 mod table_writer;
 mod text;
 mod ttl;
+mod watched;
+mod write_buffer_manager;
 mod write_options;

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::boundary::reply::Given;
 use crate::boundary::{export, handles};
-use crate::options::kept::warn;
+use crate::kept::warn;
 
 /// All counts of a thread: 0.
 pub struct PerfContext;

@@ -4,11 +4,10 @@ use std::ffi::{c_int, c_uchar};
 
 use spillway::{Error, ReadOptions};
 
-use crate::absent::timestamps;
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
-use crate::options::kept::{Keeps, Kept, keeps_numbers};
-use crate::options::number::CNumber;
+use crate::kept::number::CNumber;
+use crate::kept::{Keeps, Kept, keeps_numbers};
 use crate::snapshot::SnapshotHandle;
 
 /// Options of a lookup or an iterator. They keep their snapshot alive, and copies of the bounds.
@@ -60,7 +59,7 @@ impl ReadSettings {
     /// defines it only for databases without range deletions.
     pub fn check(&self, ignores_unsupported: bool) -> Result<(), Error> {
         if self.has_timestamp {
-            return Err(timestamps::refused());
+            return Err(refused_timestamp());
         }
         let tier = self.kept("read_tier").map_or(0, c_int::of);
         if ignores_unsupported || tier <= BLOCK_CACHE_TIER {
@@ -71,6 +70,12 @@ impl ReadSettings {
              database with spillway_options_set_ignore_unsupported_options to go on without it"
         )))
     }
+}
+
+/// The error of a read or a batch with a timestamp.
+#[cold]
+pub fn refused_timestamp() -> Error {
+    Error::unsupported("user-defined timestamps are not there")
 }
 
 export! {

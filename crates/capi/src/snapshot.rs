@@ -3,7 +3,6 @@
 use spillway::Snapshot;
 
 use crate::boundary::{export, handles};
-use crate::database::Database;
 
 /// A state of the database, readable until this is released and its last reader ends.
 pub struct SnapshotHandle(pub Snapshot);
@@ -11,14 +10,6 @@ pub struct SnapshotHandle(pub Snapshot);
 handles!(SnapshotHandle);
 
 export! {
-    fn rocksdb_create_snapshot(database: &Database) -> Box<SnapshotHandle> {
-        Box::new(SnapshotHandle(database.db.snapshot()))
-    }
-
-    fn rocksdb_release_snapshot(_database: &Database, snapshot: Option<Box<SnapshotHandle>>) {
-        drop(snapshot);
-    }
-
     fn rocksdb_snapshot_get_sequence_number(snapshot: &SnapshotHandle) -> u64 {
         snapshot.0.seq().0
     }

@@ -6,7 +6,7 @@ use spillway::WriteOptions;
 
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
-use crate::options::kept::{Kept, keeps_numbers};
+use crate::kept::{Kept, keeps_numbers};
 
 /// Options of a write.
 #[derive(Default)]

@@ -5,7 +5,7 @@
 
 mod log_iterator;
 mod secondary;
-pub mod timestamps;
+mod timestamps;
 mod transactions;
 
 use crate::failure::Failure;

@@ -5,7 +5,8 @@ use std::ffi::{CStr, c_char};
 use super::Absent;
 use crate::boundary::array::{Array, IntCount, OutArray};
 use crate::boundary::fallible;
-use crate::database::{Database, FamilyHandle};
+use crate::database::Database;
+use crate::family::FamilyHandle;
 use crate::options::Options;
 
 const SECONDARIES: Absent = Absent("secondary instances");

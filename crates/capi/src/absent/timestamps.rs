@@ -3,31 +3,24 @@
 
 use std::ffi::{CStr, c_char};
 
-use spillway::Error;
-
 use super::Absent;
 use crate::batch::Batch;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, CSlice, Count, IntCount, OutArray};
 use crate::boundary::reply::{Given, Lent};
 use crate::boundary::{export, fallible};
+use crate::database::Database;
 use crate::database::read::Results;
-use crate::database::{Database, FamilyHandle};
+use crate::family::FamilyHandle;
 use crate::iterator::Iterator;
 use crate::job_options::CompactSettings;
+use crate::kept::warn;
 use crate::options::Options;
-use crate::options::kept::warn;
-use crate::read_options::ReadSettings;
+use crate::read_options::{ReadSettings, refused_timestamp};
 use crate::table_writer::TableMaker;
 use crate::write_options::WriteSettings;
 
 const TIMESTAMPS: Absent = Absent("user-defined timestamps");
-
-/// The error of a read or a batch with a timestamp.
-#[cold]
-pub fn refused() -> Error {
-    Error::unsupported("user-defined timestamps are not there")
-}
 
 /// Destinations of a multi-get's timestamps.
 struct FoundTimestamps {
@@ -37,7 +30,7 @@ struct FoundTimestamps {
 
 /// Gives each key the same error; value and timestamp are empty.
 fn refuse_all(count: Count, results: Results, found: FoundTimestamps) {
-    results.fill(count, std::iter::repeat_with(|| Err(refused())));
+    results.fill(count, std::iter::repeat_with(|| Err(refused_timestamp())));
     for (timestamp, len) in found.timestamps.room(count).iter_mut().zip(found.lens.room(count)) {
         timestamp.write(std::ptr::null_mut());
         len.write(0);
@@ -215,7 +208,7 @@ export! {
         _timestamp[_timestamp_len]: &[u8],
         _value[_value_len]: &[u8],
     ) {
-        batch.damage(refused());
+        batch.damage(refused_timestamp());
     }
 
     fn rocksdb_writebatch_delete_cf_with_ts(
@@ -224,7 +217,7 @@ export! {
         _key[_key_len]: &[u8],
         _timestamp[_timestamp_len]: &[u8],
     ) {
-        batch.damage(refused());
+        batch.damage(refused_timestamp());
     }
 
     fn rocksdb_writebatch_singledelete_cf_with_ts(
@@ -233,7 +226,7 @@ export! {
         _key[_key_len]: &[u8],
         _timestamp[_timestamp_len]: &[u8],
     ) {
-        batch.damage(refused());
+        batch.damage(refused_timestamp());
     }
 
     /// Reads with a timestamp fail; NULL is none.

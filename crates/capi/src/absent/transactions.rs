@@ -6,9 +6,9 @@ use super::Absent;
 use crate::boundary::array::{Array, IntCount, OutArray};
 use crate::boundary::settings::settings;
 use crate::boundary::{export, fallible, handles, of_nothing};
-use crate::database::FamilyHandle;
+use crate::family::FamilyHandle;
+use crate::kept::{Kept, keeps_numbers};
 use crate::options::Options;
-use crate::options::kept::{Kept, keeps_numbers};
 
 const TRANSACTIONS: Absent = Absent("transactions");
 

@@ -1,13 +1,12 @@
 //! C's functions, called by the engine (K6): comparators, merge operators, compaction filters, prefix extractors, and
-//! visitors of a batch. The calls are here; the engine's objects around them are in [`extend`](crate::extend).
+//! visitors of a batch. The calls are here; the engine's objects around them are in `extend`.
 
 use std::cmp::Ordering;
 use std::ffi::{CStr, c_char, c_int, c_uchar, c_uint, c_void};
 use std::ptr;
 
 use super::argument::{FromC, Place, bytes_at};
-use super::reply;
-use crate::extend::filter::{CallbackFilter, FilterContext};
+use super::{Handle, reply};
 
 /// A callback's first argument, and its destructor.
 pub struct State {
@@ -72,14 +71,24 @@ opaque! {
     /// The prefix of a key: memory anywhere, alive as long as the state.
     Transform(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char>);
     InDomain(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_uchar>);
-    /// A filter, from then on owned by the library, or NULL.
-    CreateFilter(Option<unsafe extern "C" fn(*mut c_void, *mut FilterContext) -> *mut CallbackFilter>);
     /// State, level, a line and its length.
     Log(Option<unsafe extern "C" fn(*mut c_void, c_uint, *mut c_char, usize)>);
     VisitPair(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize)>);
     VisitKey(Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize)>);
     VisitFamilyPair(Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize, *const c_char, usize)>);
     VisitFamilyKey(Option<unsafe extern "C" fn(*mut c_void, u32, *const c_char, usize)>);
+}
+
+/// Makes a filter for a compaction: a handle from then on owned by the library, or NULL.
+pub struct CreateFilter<C, F>(CreateFilterFn<C, F>);
+
+impl<C: Handle, F: Handle> FromC for CreateFilter<C, F> {
+    type Parameter = CreateFilterFn<C, F>;
+    type Raw = CreateFilterFn<C, F>;
+
+    unsafe fn from_c(raw: CreateFilterFn<C, F>, _place: Place) -> CreateFilter<C, F> {
+        CreateFilter(raw)
+    }
 }
 
 /// A function never called, of any type.
@@ -132,6 +141,9 @@ type FilterFn = unsafe extern "C" fn(
     *mut usize,
     *mut c_uchar,
 ) -> c_uchar;
+
+/// State and context.
+type CreateFilterFn<C, F> = Option<unsafe extern "C" fn(*mut c_void, *mut C) -> *mut F>;
 
 fn raw(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
@@ -263,8 +275,8 @@ impl Filter {
     }
 }
 
-impl CreateFilter {
-    pub fn call(self, state: &State, context: &mut FilterContext) -> Option<Box<CallbackFilter>> {
+impl<C: Handle, F: Handle> CreateFilter<C, F> {
+    pub fn call(&self, state: &State, context: &mut C) -> Option<Box<F>> {
         // SAFETY: K6, and K1 of the returned filter.
         unsafe {
             let filter = self.0?(state.state, context);

@@ -19,14 +19,14 @@ macro_rules! rows {
     ($Handle:ty, $prefix:literal; $name:ident: $set:ty $(| $get:ty)? => $field:ident $(. $inner:ident)*; $($rest:tt)*) => {
         $crate::boundary::settings::accessors!($Handle, $prefix, $name, $set, $crate::boundary::settings::first!($($get,)? $set),
             |handle, value| {
-                let number = $crate::options::number::CNumber::number(value);
-                let taken = $crate::options::number::Field::take(&mut handle.$field$(.$inner)*, number);
-                $crate::options::kept::Keeps::keep_field(handle, stringify!($name), number, taken);
+                let number = $crate::kept::number::CNumber::number(value);
+                let taken = $crate::kept::number::Field::take(&mut handle.$field$(.$inner)*, number);
+                $crate::kept::Keeps::keep_field(handle, stringify!($name), number, taken);
             },
             |handle| {
-                let kept = $crate::options::kept::Keeps::kept(handle, stringify!($name));
-                let number = kept.unwrap_or_else(|| $crate::options::number::Field::number(&handle.$field$(.$inner)*));
-                $crate::options::number::CNumber::of(number)
+                let kept = $crate::kept::Keeps::kept(handle, stringify!($name));
+                let number = kept.unwrap_or_else(|| $crate::kept::number::Field::number(&handle.$field$(.$inner)*));
+                $crate::kept::number::CNumber::of(number)
             });
         $crate::boundary::settings::rows!($Handle, $prefix; $($rest)*);
     };
@@ -34,14 +34,14 @@ macro_rules! rows {
         $crate::boundary::settings::accessors!($Handle, $prefix, $name, $set, $crate::boundary::settings::first!($($get,)? $set),
             |handle, value| {
                 let default: $set = $default;
-                let numbers = [value, default].map($crate::options::number::CNumber::number);
-                $crate::options::kept::Keeps::keep(handle, stringify!($name), numbers[0], numbers[1]);
+                let numbers = [value, default].map($crate::kept::number::CNumber::number);
+                $crate::kept::Keeps::keep(handle, stringify!($name), numbers[0], numbers[1]);
             },
             |handle| {
-                let kept = $crate::options::kept::Keeps::kept(handle, stringify!($name));
+                let kept = $crate::kept::Keeps::kept(handle, stringify!($name));
                 kept.map_or(
                     $default as $crate::boundary::settings::first!($($get,)? $set),
-                    $crate::options::number::CNumber::of,
+                    $crate::kept::number::CNumber::of,
                 )
             });
         $crate::boundary::settings::rows!($Handle, $prefix; $($rest)*);

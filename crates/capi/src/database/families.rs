@@ -2,12 +2,13 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use super::{Database, FamilyHandle};
+use super::Database;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, IntCount};
 use crate::boundary::reply::{Freed, Given};
 use crate::boundary::{export, fallible};
 use crate::failure::Failure;
+use crate::family::FamilyHandle;
 use crate::options::Options;
 use crate::text::utf8;
 

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use spillway::{CompactRangeOptions, Family};
 
-use super::{Database, FamilyHandle};
+use super::Database;
 use crate::boundary::array::{Array, Count, IntCount};
 use crate::boundary::{export, fallible};
 use crate::failure::Failure;
+use crate::family::FamilyHandle;
 use crate::job_options::{CompactSettings, FlushSettings, WaitSettings};
 use crate::text::utf8;
 

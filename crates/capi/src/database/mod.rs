@@ -5,6 +5,7 @@ mod manage;
 mod open;
 mod properties;
 pub mod read;
+mod snapshots;
 mod write;
 
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ use spillway::{Db, Error, ErrorKind, Family, WriteOptions};
 
 use crate::boundary::handles;
 use crate::failure::Failure;
-use crate::options::kept::Kept;
+use crate::kept::Kept;
 use crate::read_options::ReadSettings;
 use crate::ttl::Stamps;
 use crate::write_options::WriteSettings;
@@ -36,10 +37,7 @@ pub struct Database {
     told: RwLock<BTreeSet<&'static str>>,
 }
 
-/// `rocksdb_column_family_handle_t`.
-pub struct FamilyHandle(pub Arc<Family>);
-
-handles!(Database, FamilyHandle);
+handles!(Database);
 
 impl Database {
     /// The family of functions without a family argument.

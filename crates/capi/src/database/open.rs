@@ -9,12 +9,13 @@ use spillway::options::row::OptionGroup;
 use spillway::options::{CpuPriority, apply_string};
 use spillway::{DEFAULT_FAMILY, Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
 
-use super::{Database, FamilyHandle};
+use super::Database;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, IntCount, OutArray};
 use crate::boundary::reply::{FreedArray, Given, free_texts};
 use crate::boundary::{export, fallible};
 use crate::failure::Failure;
+use crate::family::FamilyHandle;
 use crate::options::Options;
 use crate::text::{path, utf8};
 use crate::ttl::Stamps;

@@ -4,12 +4,13 @@ use std::ffi::{CStr, c_char, c_int};
 
 use spillway::Family;
 
-use super::{Database, FamilyHandle};
+use super::Database;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, Count, IntCount, OutArray};
 use crate::boundary::reply::Given;
 use crate::boundary::{export, fallible};
 use crate::failure::Failure;
+use crate::family::FamilyHandle;
 
 impl Database {
     fn property(&self, family: &Family, name: &CStr) -> Given<c_char> {

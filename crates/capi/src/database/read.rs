@@ -5,12 +5,13 @@ use std::mem::MaybeUninit;
 
 use spillway::{Error, Family, Pinned};
 
-use super::{Database, FamilyHandle};
+use super::Database;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, CSlice, Count, OutArray};
 use crate::boundary::reply::{Given, Lent};
 use crate::boundary::{export, fallible, handles};
 use crate::failure::Failure;
+use crate::family::FamilyHandle;
 use crate::read_options::ReadSettings;
 use crate::ttl::unstamp;
 

@@ -2,10 +2,11 @@
 
 use spillway::{ErrorKind, Family, WriteBatch};
 
-use super::{Database, FamilyHandle};
+use super::Database;
 use crate::batch::Batch;
 use crate::boundary::fallible;
 use crate::failure::Failure;
+use crate::family::FamilyHandle;
 use crate::write_options::WriteSettings;
 
 impl Database {

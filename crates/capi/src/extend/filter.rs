@@ -19,7 +19,7 @@ struct FilterOfC {
 /// Makes a filter for each compaction.
 pub struct CallbackFilterFactory {
     state: State,
-    create: CreateFilter,
+    create: CreateFilter<FilterContext, CallbackFilter>,
     name: String,
 }
 
@@ -81,7 +81,7 @@ export! {
     fn rocksdb_compactionfilterfactory_create(
         state: StatePointer,
         destructor: Destructor,
-        create: CreateFilter,
+        create: CreateFilter<FilterContext, CallbackFilter>,
         name: Name,
     ) -> Box<CallbackFilterFactory> {
         let state = State::new(state, destructor);

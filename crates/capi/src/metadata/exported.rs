@@ -12,11 +12,12 @@ use crate::boundary::reply::Given;
 use crate::boundary::settings::settings;
 use crate::boundary::{export, fallible, handles};
 use crate::checkpoint::Checkpoint;
+use crate::database::Database;
 use crate::database::families::NO_TTL;
-use crate::database::{Database, FamilyHandle};
 use crate::failure::Failure;
+use crate::family::FamilyHandle;
+use crate::kept::{Kept, keeps_numbers};
 use crate::options::Options;
-use crate::options::kept::{Kept, keeps_numbers};
 use crate::text::path;
 
 /// The exported tables, and the comparator of their keys.

@@ -9,7 +9,8 @@ use super::live_files::ShownFile;
 use crate::boundary::argument::Out;
 use crate::boundary::reply::Given;
 use crate::boundary::{export, handles};
-use crate::database::{Database, FamilyHandle};
+use crate::database::Database;
+use crate::family::FamilyHandle;
 
 /// A family's tables by level.
 pub struct FamilyMetadata {

@@ -6,9 +6,9 @@ use spillway::options::row::OptionGroup;
 use spillway::options::{CompressionOptions, DbOptions, FamilyOptions, TableOptions};
 
 use super::Options;
-use super::kept::Keeps;
-use super::number::Number;
 use super::table::BlockBasedOptions;
+use crate::kept::Keeps;
+use crate::kept::number::Number;
 
 /// Names shortened by C.
 const RENAMED: [(&str, &str); 3] = [

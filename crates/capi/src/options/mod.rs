@@ -3,9 +3,7 @@
 mod database_rows;
 mod family_rows;
 mod homes;
-pub mod kept;
 mod latest;
-pub mod number;
 mod objects;
 mod paths;
 mod presets;
@@ -20,11 +18,11 @@ use parking_lot::Mutex;
 use spillway::metrics::Statistics;
 use spillway::{BlockCache, DbOptions, FamilyOptions};
 
-use self::kept::Kept;
 use crate::boundary::{export, handles};
 use crate::env::Env;
 use crate::file_manager::FileManager;
-use crate::memory::WriteBufferManager;
+use crate::kept::Kept;
+use crate::write_buffer_manager::WriteBufferManager;
 
 /// Options of a database and of one family.
 #[derive(Clone, Default)]

@@ -10,8 +10,6 @@ use spillway::{UserOrder, merge};
 
 use super::Options;
 use super::homes::words;
-use super::kept::Keeps;
-use super::number::{CNumber, Field};
 use super::styles::Cuckoo;
 use crate::boundary::array::{Array, Count};
 use crate::boundary::export;
@@ -23,9 +21,11 @@ use crate::extend::filter::{CallbackFilter, CallbackFilterFactory};
 use crate::extend::merge::CallbackMerge;
 use crate::extend::prefix::Prefix;
 use crate::file_manager::FileManager;
+use crate::kept::Keeps;
+use crate::kept::number::{CNumber, Field};
 use crate::logger::Logger;
-use crate::memory::WriteBufferManager;
 use crate::statistics::{self, HistogramData};
+use crate::write_buffer_manager::WriteBufferManager;
 
 impl Options {
     pub fn opened_statistics(&self) -> Option<Arc<Statistics>> {

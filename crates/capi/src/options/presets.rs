@@ -6,9 +6,9 @@ use spillway::options::{CompactionStyle, CompressionKind, CompressionList, DataB
 use spillway::{BlockCache, FamilyOptions};
 
 use super::Options;
-use super::kept::Keeps;
-use super::number::{CNumber, Field};
 use crate::boundary::export;
+use crate::kept::Keeps;
+use crate::kept::number::{CNumber, Field};
 
 const MIB: u64 = 1 << 20;
 

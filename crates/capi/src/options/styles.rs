@@ -2,10 +2,10 @@
 
 use std::ffi::{c_double, c_int, c_uchar};
 
-use super::kept::{Keeps, Kept, keeps_numbers};
-use super::number::CNumber;
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
+use crate::kept::number::CNumber;
+use crate::kept::{Keeps, Kept, keeps_numbers};
 
 /// Options of universal compaction.
 #[derive(Default)]

@@ -7,11 +7,11 @@ use spillway::BlockCache;
 use spillway::options::{FilterPolicy, TableOptions};
 
 use super::Options;
-use super::kept::{Keeps, Kept};
-use super::number::{CNumber, Number};
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
 use crate::cache::Cache;
+use crate::kept::number::{CNumber, Number};
+use crate::kept::{Keeps, Kept};
 
 /// Options of block-based tables.
 #[derive(Clone, Default)]

@@ -2,11 +2,13 @@
 //! Values of a database and its families are stored with the options themselves, as for option strings: the open notes
 //! them in the event log, or refuses them.
 
+pub mod number;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
 
-use super::number::Number;
+use self::number::Number;
 
 /// Storage for the numbers of a handle's setters and getters, by C's names.
 pub trait Keeps {
@@ -61,21 +63,21 @@ impl Keeps for Kept {
 /// Handles with a field `kept`, each with numbers of its own.
 macro_rules! keeps_numbers {
     ($($Handle:ty),+ $(,)?) => {$(
-        impl $crate::options::kept::Keeps for $Handle {
+        impl $crate::kept::Keeps for $Handle {
             fn keep(
                 &mut self,
                 name: &'static str,
-                number: $crate::options::number::Number,
-                default: $crate::options::number::Number,
+                number: $crate::kept::number::Number,
+                default: $crate::kept::number::Number,
             ) {
                 self.kept.keep(name, number, default);
             }
 
-            fn keep_field(&mut self, name: &'static str, number: $crate::options::number::Number, taken: bool) {
+            fn keep_field(&mut self, name: &'static str, number: $crate::kept::number::Number, taken: bool) {
                 self.kept.keep_field(name, number, taken);
             }
 
-            fn kept(&self, name: &'static str) -> Option<$crate::options::number::Number> {
+            fn kept(&self, name: &'static str) -> Option<$crate::kept::number::Number> {
                 self.kept.kept(name)
             }
         }

@@ -1,0 +1,23 @@
+//! The open databases of a shared handle: a write buffer manager, a file manager, memory consumers.
+
+use std::sync::{Arc, Weak};
+
+use spillway::Db;
+
+/// Open databases.
+#[derive(Clone, Default)]
+pub struct Watched(Vec<Weak<Db>>);
+
+impl Watched {
+    pub fn add(&mut self, db: &Arc<Db>) {
+        self.0.retain(|known| known.strong_count() > 0);
+        self.0.push(Arc::downgrade(db));
+    }
+
+    /// The sum of a property over all families.
+    pub fn sum(&self, property: &str) -> u64 {
+        let of =
+            |db: Arc<Db>| -> u64 { db.families().iter().filter_map(|family| db.int_property(family, property)).sum() };
+        self.0.iter().filter_map(Weak::upgrade).map(of).sum()
+    }
+}
