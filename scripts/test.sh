@@ -17,12 +17,20 @@ export SPILLWAY_SAMPLE=${SPILLWAY_SAMPLE:-$((16#${commit:0:7}))}
 # Two halves beside each other, by name: a program that runs its last test, or waits, leaves a processor to the other half.
 step "Tests (SPILLWAY_SAMPLE=$SPILLWAY_SAMPLE)"
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-cargo test --workspace --test '[!a-e]*' >"$log" 2>&1 &
+other=
+# Ctrl-C reaches the half in front only. The half behind has a process group of its own, so that its tests end too.
+stop() {
+    [ -z "$other" ] || kill -- "-$other" 2>/dev/null || true
+    rm -f "$log"
+}
+trap stop EXIT
+trap 'exit 130' INT TERM
+setsid cargo test --workspace --test '[!a-e]*' >"$log" 2>&1 &
 other=$!
 failed=0
 cargo test --workspace --test '[a-e]*' || failed=1
 wait "$other" || failed=1
+other=
 cat "$log"
 [ "$failed" = 0 ]
 cargo test --workspace --doc
