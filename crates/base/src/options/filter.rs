@@ -56,7 +56,9 @@ impl FilterPolicy {
             // RocksDB makes no filter below half a bit.
             Ok(bits) if (0.0..0.5).contains(&bits) => Ok(FilterPolicy::NONE),
             Ok(bits) if (0.5..=BITS_PER_KEY_MAX).contains(&bits) => Ok(FilterPolicy::bloom(bits)),
-            _ => Err(Error::invalid_argument(format!("`{bits}` bits per key; 1 to {BITS_PER_KEY_MAX} make sense"))),
+            _ => Err(Error::invalid_argument(format!(
+                "`{bits}` is no number of bits per key from 0 to {BITS_PER_KEY_MAX} (less than 0.5: no filter)"
+            ))),
         }
     }
 }

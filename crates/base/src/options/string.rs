@@ -157,12 +157,12 @@ pub(super) fn set_row(group: &mut dyn OptionGroup, name: &str, text: &str, load:
     if load.running && row.change == Change::Fixed {
         return Err(Error::invalid_argument("it cannot change while the database is open"));
     }
-    let (before, warned) = (setting.text(), load.warnings.len());
+    let warned = load.warnings.len();
     let taken = setting.set(text, load).and_then(|()| stay_in_bounds(row, setting, text, load));
     let means_another = match taken {
         Err(error) if load.ignore_unsupported && error.kind() == ErrorKind::Unsupported => {
-            setting.set(&before, &mut Load::default()).expect("an option's own text is valid");
-            load.warnings.push(format!("{}; {before} is used", error.message()));
+            // Refused values change nothing, and groups pass over members that are refused: the value is the one before.
+            load.warnings.push(format!("{}; {} is used", error.message(), setting.text()));
             false
         }
         taken => {

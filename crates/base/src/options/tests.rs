@@ -216,6 +216,26 @@ fn option_strings_take_rocksdbs_syntax() {
 }
 
 #[test]
+fn a_refused_value_leaves_one_that_no_text_can_set() {
+    let mut family = FamilyOptions { compression: CompressionKind::Bzip2, ..FamilyOptions::default() };
+    let warnings = apply_string(&mut family, "ignore_unsupported_options=true;compression=kXpressCompression");
+    let warnings = warnings.expect("passed over");
+    assert!(warnings[0].contains("kBZip2Compression is used"), "{warnings:?}");
+    assert_eq!(family.compression, CompressionKind::Bzip2);
+}
+
+#[test]
+fn bits_per_key_are_refused_with_the_range_that_is_taken() {
+    let parse = |bits: &str| FilterPolicy::parse(&format!("bloomfilter:{bits}:false"));
+    let taken = [("0", None), ("0.4", None), ("0.5", Some(0.5)), ("100", Some(100.0))];
+    assert!(taken.iter().all(|(bits, policy)| parse(bits).expect(bits).bits_per_key == *policy));
+    for bits in ["-1", "100.5", "many", "NaN"] {
+        let message = parse(bits).expect_err(bits).to_string();
+        assert!(message.contains(&format!("`{bits}` is no number of bits per key from 0 to 100")), "{message}");
+    }
+}
+
+#[test]
 fn malformed_strings_are_refused_and_change_nothing() {
     for bad in [
         "write_buffer_size",
