@@ -47,7 +47,7 @@ impl Table {
     fn make(flags: &IngestFlags, path: &Path, vfs: &Arc<dyn Vfs>, rng: &mut Rng) -> Result<Table> {
         let numbers = spread(flags.key_range / 2, flags.table_keys, rng);
         let mut table = TableWriter::create(vfs.clone(), path, &family_options(flags.write_buffer_size))?;
-        let mut entries = Entries::new(&IngestFlags { keys: KeyShape::Numbers, ..flags.clone() }, 0);
+        let mut entries = Entries::of_tables(flags);
         for number in &numbers {
             let (key, value) = entries.entry(*number);
             table.put(key, value)?;
@@ -79,6 +79,11 @@ impl Entries {
         let values = Values::new(&mut rng, flags.value_size, 0.5);
         let (number, text, value) = (KeyBuffer::new(KEY_BYTES), Vec::new(), Vec::new());
         Entries { shape: flags.keys, number, text, values, value, rng }
+    }
+
+    /// Of generated tables: the keys are numbers, whatever the keys of the writers.
+    pub fn of_tables(flags: &IngestFlags) -> Entries {
+        Entries::new(&IngestFlags { keys: KeyShape::Numbers, ..flags.clone() }, 0)
     }
 
     /// A number for the `nth` write: even and below `range`, or a number for [`KeyShape::CodePoints`].

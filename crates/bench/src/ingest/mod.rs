@@ -148,25 +148,28 @@ impl Run<'_> {
 
     /// Looks up a sample of the written keys, drawn once more from the same seeds, and all keys of the ingested tables.
     fn check(&self, plan: &Plan, db: &Db, family: &Arc<Family>, ingests: u64) -> Result<()> {
-        let mut finder = Entries::new(self.flags, 0);
-        let mut is_there = |number: u64| -> Result<()> {
-            let value = db.get(family, finder.entry(number).0, &ReadOptions::default())?;
+        let is_there = |entries: &mut Entries, number: u64| -> Result<()> {
+            let value = db.get(family, entries.entry(number).0, &ReadOptions::default())?;
             match value {
                 Some(value) if is_value_of(&value, number) => Ok(()),
-                _ => Err(Error::corruption(format!("the key of number {number} was written or ingested, and is missing"))),
+                _ => Err(Error::corruption(format!(
+                    "the key of number {number} was written or ingested, and is missing"
+                ))),
             }
         };
+        let mut finder = Entries::new(self.flags, 0);
         for first in 0..plan.writers {
             let mut entries = Entries::new(self.flags, first);
             for nth in (first..plan.writes()).step_by(plan.writers as usize) {
                 let number = entries.draw(nth, self.flags.key_range);
                 if (nth / plan.writers).is_multiple_of(CHECKED_ONE_IN) {
-                    is_there(number)?;
+                    is_there(&mut finder, number)?;
                 }
             }
         }
+        let mut finder = Entries::of_tables(self.flags);
         let tables = self.tables.iter().take(ingests as usize);
-        tables.flat_map(|table| &table.numbers).try_for_each(|number| is_there(*number))
+        tables.flat_map(|table| &table.numbers).try_for_each(|number| is_there(&mut finder, *number))
     }
 
     fn record(&self, done: &Done, waited: Duration) -> WritersRecord {

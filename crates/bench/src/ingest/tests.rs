@@ -41,6 +41,15 @@ fn writers_run_with_and_without_ingests_by_turns() -> Result<()> {
 }
 
 #[test]
+fn generated_tables_have_numbers_as_keys_whatever_the_writers_write() -> Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let line = "--mode=flushable --keys=codepoints --seconds=0.1 --warmup=0 --rounds=1 --rate=500 --table_keys=100";
+    let (_, runs) = run_small(dir.path(), line)?; // which looks up the keys of both
+    assert!(runs.iter().any(|run| run.ingests > 0), "{runs:?}");
+    Ok(())
+}
+
+#[test]
 fn databases_can_be_kept_to_be_looked_at() -> Result<()> {
     let dir = tempfile::tempdir().unwrap();
     let table = dir.path().join("given.sst");
