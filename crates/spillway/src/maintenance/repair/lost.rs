@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use base::{FileNumber, Result};
+use base::{Error, FileNumber, Result};
 use vfs::{IfExists, IoClass, Vfs};
 
 use crate::background::staging::scan;
@@ -11,7 +11,7 @@ use crate::version::file_name;
 
 pub(crate) const LOST_DIR: &str = "lost";
 
-/// Copies kept under one name. Further ones overwrite the last.
+/// Copies kept under one name.
 const COPIES_MAX: u32 = 1000;
 
 pub(crate) struct Lost<'a> {
@@ -46,7 +46,7 @@ impl<'a> Lost<'a> {
     /// Moves a file here. Returns its new path.
     ///
     /// # Errors
-    /// The file system's.
+    /// `InvalidArgument`: too many copies. Otherwise the file system's.
     pub fn take(&self, path: &Path) -> Result<PathBuf> {
         let to = self.free_path(path)?;
         if self.vfs.rename(path, &to).is_err() {
@@ -60,7 +60,7 @@ impl<'a> Lost<'a> {
     /// Links or copies a file here. The original stays in place and may be deleted later.
     ///
     /// # Errors
-    /// The file system's.
+    /// As [`take`](Self::take).
     pub fn keep(&self, path: &Path) -> Result<PathBuf> {
         let to = self.free_path(path)?;
         if self.vfs.hard_link(path, &to).is_err() {
@@ -72,7 +72,7 @@ impl<'a> Lost<'a> {
     /// Copies a file here, before its original is replaced.
     ///
     /// # Errors
-    /// The file system's.
+    /// As [`take`](Self::take).
     pub fn copy(&self, path: &Path) -> Result<()> {
         copy(self.vfs, path, &self.free_path(path)?)
     }
@@ -80,7 +80,7 @@ impl<'a> Lost<'a> {
     /// Writes a text file.
     ///
     /// # Errors
-    /// The file system's.
+    /// As [`take`](Self::take).
     pub fn write(&self, name: &str, text: &[u8]) -> Result<()> {
         vfs::write_all(self.vfs, &self.free_path(Path::new(name))?, IfExists::Truncate, text, IoClass::Other)
     }
@@ -104,12 +104,20 @@ impl<'a> Lost<'a> {
         file_name::next_number(self.vfs, &self.dir)
     }
 
+    /// # Errors
+    /// As [`take`](Self::take).
     fn free_path(&self, from: &Path) -> Result<PathBuf> {
         if !self.vfs.exists(&self.dir)? {
             create_durable_dir(self.vfs, &self.dir)?;
         }
         let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        Ok(self.dir.join(numbered(name, self.copies(name)?)))
+        let copies = self.copies(name)?;
+        if copies == COPIES_MAX {
+            let what =
+                format!("it has {COPIES_MAX} copies of {name} already; move them elsewhere, and repeat the repair");
+            return Err(Error::invalid_argument(what).at_path(&self.dir));
+        }
+        Ok(self.dir.join(numbered(name, copies)))
     }
 }
 
@@ -121,4 +129,27 @@ fn copy(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
     let mut copy = vfs.create(to, IfExists::Truncate)?;
     scan(vfs, from, None, &mut |block| copy.append(block, IoClass::Other))?;
     copy.sync(IoClass::Other)
+}
+
+#[cfg(test)]
+mod tests {
+    use base::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn a_copy_too_many_is_an_error_and_overwrites_nothing() {
+        let vfs = vfs::MemoryVfs::new(1);
+        vfs.create_dir_all(Path::new("/db")).expect("made");
+        let lost = Lost::new(&*vfs, Path::new("/db"));
+        (0..COPIES_MAX).for_each(|copy| lost.write("REPORT", copy.to_string().as_bytes()).expect("written"));
+        let before = vfs.all_files();
+        let error = lost.write("REPORT", b"one more").expect_err("refused");
+        assert!(
+            error.kind() == ErrorKind::InvalidArgument && error.message().contains("1000 copies of REPORT"),
+            "{error}"
+        );
+        assert_eq!(vfs.all_files(), before);
+        assert_eq!(lost.find("REPORT").expect("found"), Some(PathBuf::from("/db/lost/REPORT.999")));
+    }
 }
