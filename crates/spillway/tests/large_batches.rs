@@ -8,7 +8,7 @@ use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use spillway::check::{self, CheckOptions};
 use spillway::dump;
 use spillway::options::WalRecoveryMode;
-use spillway::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
+use spillway::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, IfExists, MemoryVfs, Operation, Rule, Vfs};
 use spillway::{
     Db, ErrorKind, Family, FamilyId, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, OpenOptions,
     PreparedIngest, ReadOptions, TableWriter, WriteBatch, WriteOptions,
@@ -278,6 +278,57 @@ fn copies_and_repairs_have_the_large_batch_beside_an_ingest() {
     assert_eq!((report.log_changes, report.last_seq), (3 + 3 + 1, last), "the large batch's are among them");
     spillway::repair("/db", &waiting(vfs.clone())).expect("repaired");
     check_ingested(&Db::open("/db", &waiting(vfs)).expect("the repaired"));
+}
+
+#[test]
+fn a_repair_reports_a_large_batch_without_its_file() {
+    let damage: [(&str, fn(&MemoryVfs, &Path)); 2] = [
+        ("is missing", |vfs, file| vfs.remove_file(file).expect("removed")),
+        ("the file of a large batch is empty", |vfs, file| {
+            drop(vfs.create(file, IfExists::Truncate).expect("emptied"))
+        }),
+    ];
+    for (why, harm) in damage {
+        let place = Place::ingested(8);
+        let last = place.db.latest_sequence_number();
+        let vfs = place.vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+        let file = the_file(&vfs);
+        harm(&vfs, &file);
+        let report = spillway::repair("/db", &waiting(vfs.clone())).expect("repaired");
+        let name = file.file_name().expect("named").to_string_lossy().into_owned();
+        assert_eq!(report.logs.len(), 1, "{report:?}");
+        assert!(report.logs[0].contains(&name) && report.logs[0].contains(why), "{report:?}");
+        assert!(report.logs[0].ends_with("the large batch in it is lost"), "{report:?}");
+        assert!(!report.lost_nothing() && report.last_seq == last, "{report:?}");
+        let again = spillway::repair("/db", &waiting(vfs.clone())).expect("repaired");
+        assert!(again.lost_nothing(), "{again:?}");
+    }
+}
+
+#[test]
+fn a_missing_large_batch_is_in_doubt_without_a_manifest() {
+    let place = Place::ingested(10);
+    let vfs = place.vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+    let file = the_file(&vfs);
+    [file.as_path(), Path::new("/db/CURRENT")].into_iter().for_each(|gone| vfs.remove_file(gone).expect("removed"));
+    let report = spillway::repair("/db", &waiting(vfs)).expect("repaired");
+    let name = file.file_name().expect("named").to_string_lossy().into_owned();
+    let of_file: Vec<_> = report.doubts.iter().filter(|doubt| doubt.contains(&name)).collect();
+    assert!(of_file.len() == 1 && of_file[0].ends_with("unless it was flushed before"), "{report:?}");
+    assert!(report.logs.is_empty() && !report.lost_nothing(), "{report:?}");
+}
+
+#[test]
+fn a_repair_does_not_miss_a_large_batch_that_tables_have() {
+    let place = Place::new(9);
+    write_large(&place.db, &place.db.default_family(), 1).expect("written");
+    place.db.put(&place.family("second"), b"keeps", b"the log", &WriteOptions::synced()).expect("put");
+    place.db.flush(&[&place.db.default_family()]).expect("flushed");
+    let vfs = place.vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+    let file = vfs.all_files().into_iter().find(|path| path.extension().is_some_and(|end| end == "spbatch"));
+    file.into_iter().for_each(|file| vfs.remove_file(&file).expect("removed")); // as upkeep does in time
+    let report = spillway::repair("/db", &waiting(vfs)).expect("repaired");
+    assert!(report.lost_nothing(), "{report:?}");
 }
 
 #[test]

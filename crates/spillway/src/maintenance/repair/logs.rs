@@ -17,12 +17,13 @@ use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::numbers_in;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
-use crate::wal::record::{CommitRecord, RecordedBatch};
+use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 
 /// Findings of all logs in the directory.
 #[derive(Default)]
 pub(super) struct LogSurvey {
     pub ingests: Vec<IngestRecord>,
+    large_batches: Vec<FoundBatch>,
     /// Families written to by the logs.
     pub families: BTreeSet<FamilyId>,
     /// The sequence number of each family's last merge.
@@ -59,6 +60,13 @@ pub(super) fn owner(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, old: Option<&Reco
         ))
         .at_path(dir)),
     }
+}
+
+/// A large batch in a file of its own, and the record that commits it.
+struct FoundBatch {
+    log: FileNumber,
+    offset: u64,
+    record: LargeBatchRecord,
 }
 
 /// A record with sequence numbers.
@@ -106,6 +114,23 @@ impl LogSurvey {
         Ok(())
     }
 
+    /// The files of large batches that replay needs and cannot read, each with the error. `flushed_through`: of a
+    /// family; `None` if it was dropped.
+    pub fn lost_batches(
+        &self,
+        vfs: &dyn Vfs,
+        dir: &Path,
+        own: DatabaseId,
+        flushed_through: impl Fn(FamilyId) -> Option<SeqNo>,
+    ) -> Vec<(PathBuf, Error)> {
+        let is_past =
+            |batch: &&FoundBatch| self.ends.iter().any(|end| end.log == batch.log && end.end_offset <= batch.offset);
+        let counted = self.large_batches.iter().filter(|batch| !is_past(batch)).map(|batch| &batch.record);
+        let needed = counted.filter(|record| record.is_needed(&flushed_through));
+        let read = |record: &LargeBatchRecord| record.read(vfs, dir, own, &mut |_| Ok(())).err();
+        needed.filter_map(|record| Some((record.path(dir), read(record)?))).collect()
+    }
+
     fn find_damage(&mut self, vfs: &dyn Vfs, path: &Path, options: ReplayOptions) {
         let options = ReplayOptions { mode: WalRecoveryMode::PointInTime, ..options };
         if let Err(error) = log::replay(vfs, path, &options, &mut |_| Ok(())) {
@@ -118,7 +143,7 @@ impl LogSurvey {
         let mut records = Vec::new();
         let options = ReplayOptions { mode: WalRecoveryMode::SkipAnyCorruptedRecords, ..options };
         let read = log::replay(vfs, path, &options, &mut |record| {
-            if let Ok(Some((first, last))) = self.note(&record) {
+            if let Ok(Some((first, last))) = self.note(options.number, &record) {
                 records.push(Numbered { offset: record.offset, first, last });
             }
             Ok(())
@@ -129,8 +154,9 @@ impl LogSurvey {
         }
     }
 
-    /// Returns the record's first and last number.
-    fn note(&mut self, record: &ReplayRecord<'_>) -> Result<Option<(SeqNo, SeqNo)>> {
+    /// Returns the first and last number of a record in `log`.
+    fn note(&mut self, log: FileNumber, record: &ReplayRecord<'_>) -> Result<Option<(SeqNo, SeqNo)>> {
+        let offset = record.offset;
         let Some(record) = CommitRecord::decode(record.kind, record.payload)? else { return Ok(None) };
         let numbers = record.numbers();
         match record.batch {
@@ -139,6 +165,7 @@ impl LogSurvey {
             Some(RecordedBatch::InFile(large)) => {
                 self.families.extend(&large.families);
                 self.merges.extend(large.families.iter().map(|family| (*family, large.last()))); // may include merges
+                self.large_batches.push(FoundBatch { log, offset, record: large });
             }
         }
         if let Some(ingest) = record.ingest {

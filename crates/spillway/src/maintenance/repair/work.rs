@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use base::options::FamilyOptions;
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
+use log::DatabaseId;
 use vfs::Vfs;
 
 use super::families::Families;
@@ -31,6 +32,8 @@ pub(super) struct Work<'a> {
     vfs: &'a Arc<dyn Vfs>,
     dir: &'a Path,
     log_dir: &'a Path,
+    /// The database of the logs.
+    own: DatabaseId,
     old: OldManifest,
     /// Whether the old MANIFEST is complete: files it does not name are superfluous.
     is_complete: bool,
@@ -94,6 +97,7 @@ impl<'a> Work<'a> {
             vfs,
             dir,
             log_dir,
+            own,
             old,
             is_complete,
             logs,
@@ -125,6 +129,7 @@ impl<'a> Work<'a> {
             self.guess_progress();
         }
         self.place()?;
+        self.note_lost_batches();
         self.report.logs.extend(self.logs.damaged.values().cloned());
         self.report.doubts.append(&mut self.families.doubts);
         Ok(self.recovered())
@@ -305,6 +310,22 @@ impl<'a> Work<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Notes large batches that are missing or damaged and not in tables yet. Without the MANIFEST a missing one may
+    /// have been flushed before.
+    fn note_lost_batches(&mut self) {
+        let known = &self.families.known;
+        let flushed_through = |id| known.get(&id).map(|family| family.flushed_through.unwrap_or_default());
+        for (path, error) in self.logs.lost_batches(&**self.vfs, self.log_dir, self.own, flushed_through) {
+            let why = if error.is_not_found() { format!("{} is missing", path.display()) } else { error.to_string() };
+            let what = format!("{why}: the large batch in it is lost");
+            if error.is_not_found() && !self.is_complete {
+                self.report.doubts.push(what + ", unless it was flushed before");
+            } else {
+                self.logs.damaged.insert(path, what);
+            }
+        }
     }
 
     fn take_guessed(&mut self, table: WholeTable, path: PathBuf) {
