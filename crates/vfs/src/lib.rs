@@ -24,7 +24,7 @@ pub use memory::{CrashPolicy, MemoryVfs};
 pub use real::{AnonymousMapping, HeapMemory, RealVfs};
 
 /// Purpose of a call: for statistics, rate limits and fault selection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum IoClass {
     Log,
     Manifest,
@@ -32,6 +32,7 @@ pub enum IoClass {
     Compaction,
     Ingest,
     Foreground,
+    #[default]
     Other,
 }
 

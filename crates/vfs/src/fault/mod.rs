@@ -130,13 +130,8 @@ impl Faults {
     /// Makes a sync. After a failed sync, later syncs through the same handle report success and do nothing. The kernel
     /// has marked the pages clean, so it deceives a retry the same way (D4).
     fn sync(&self, class: IoClass, path: &Path, lost: &AtomicBool, sync: impl FnOnce() -> Result<()>) -> Result<()> {
-        let verdict = self.consult(Operation::Sync, Some(class), path);
         let sync = || if lost.load(Ordering::Relaxed) { Ok(()) } else { sync() };
-        let outcome = match verdict {
-            Verdict::Fail(error) => Err(error),
-            Verdict::FailAfter(error) => sync().and(Err(error)),
-            Verdict::Pass | Verdict::Short(_) => sync(),
-        };
+        let outcome = self.call(Operation::Sync, Some(class), path, sync);
         if outcome.is_err() {
             lost.store(true, Ordering::Relaxed);
         }

@@ -77,11 +77,6 @@ impl AnonymousMapping {
         result.map_err(|e| page::not_present(len, e))
     }
 
-    /// As [`commit`](Self::commit), but failures are ignored.
-    pub fn populate(&self, offset: usize, len: usize) {
-        let _ = self.commit(offset, len);
-    }
-
     /// Resident bytes, in whole pages, as counted by the kernel.
     pub fn resident_bytes(&self) -> usize {
         // SAFETY: M1, and the mapping starts at a page.
@@ -111,8 +106,8 @@ mod tests {
         unsafe {
             assert_eq!(*mapping.as_ptr(), 0);
             *mapping.as_ptr().add(last) = 7;
-            mapping.populate(last, 100);
-            mapping.populate(usize::MAX, 1);
+            mapping.commit(last, 100).unwrap();
+            mapping.commit(usize::MAX, 1).unwrap();
             assert_eq!(*mapping.as_ptr().add(last), 7);
             assert_eq!(*mapping.as_ptr().add(last - 1), 0);
         }
