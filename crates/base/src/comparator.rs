@@ -19,9 +19,6 @@ pub trait Comparator: Send + Sync {
     /// Shortens `start` to some key in `[start, limit)`. Doing nothing is always right.
     fn shorten_separator(&self, _start: &mut Vec<u8>, _limit: &[u8]) {}
 
-    /// Shortens `key` to some key `>= key`. Doing nothing is always right.
-    fn shorten_successor(&self, _key: &mut Vec<u8>) {}
-
     /// Bytes of a user-defined timestamp at the end of every key; 0 for none. Filters, equality and hashes ignore the
     /// timestamp.
     fn timestamp_bytes(&self) -> usize {
@@ -115,14 +112,6 @@ impl UserOrder {
             UserOrder::Custom(c) => c.shorten_separator(start, limit),
         }
     }
-
-    pub fn shorten_successor(&self, key: &mut Vec<u8>) {
-        match self {
-            UserOrder::Bytewise => shorten_bytewise_successor(key),
-            UserOrder::ReverseBytewise => {}
-            UserOrder::Custom(c) => c.shorten_successor(key),
-        }
-    }
 }
 
 impl fmt::Debug for UserOrder {
@@ -139,13 +128,6 @@ fn shorten_bytewise_separator(start: &mut Vec<u8>, limit: &[u8]) {
     if at < u8::MAX && at + 1 < bound {
         start.truncate(shared);
         start.push(at + 1);
-    }
-}
-
-fn shorten_bytewise_successor(key: &mut Vec<u8>) {
-    if let Some((i, &byte)) = key.iter().enumerate().find(|&(_, &byte)| byte != u8::MAX) {
-        key.truncate(i);
-        key.push(byte + 1);
     }
 }
 
@@ -201,8 +183,5 @@ mod tests {
             UserOrder::Bytewise.shorten_separator(&mut key, limit.as_bytes());
             assert_eq!(key, expected.as_bytes(), "{start} {limit}");
         }
-        let mut key = vec![0xff, 0xff, b'a', b'b'];
-        UserOrder::Bytewise.shorten_successor(&mut key);
-        assert_eq!(key, [0xff, 0xff, b'b']);
     }
 }

@@ -95,10 +95,6 @@ impl<'a> ParsedKey<'a> {
         let (user_key, trailer) = split(key)?;
         Some(ParsedKey { user_key, seq: SeqNo(trailer >> 8), kind: ValueKind::from_u8(trailer as u8)? })
     }
-
-    pub fn encode_to(&self, out: &mut Vec<u8>) {
-        append(out, self.user_key, self.seq, self.kind as u8);
-    }
 }
 
 /// Splits an internal key into user key and packed trailer.

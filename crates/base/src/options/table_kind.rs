@@ -12,7 +12,7 @@ use crate::options::suggest::nearest;
 use crate::options::tree::Node;
 
 /// A kind of table, with its writer's parameters.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub enum TableKind {
     /// RocksDB's, as the family's `block_based_table_factory` says.
     #[default]
@@ -142,15 +142,9 @@ fn differing<G: OptionGroup + Default>(options: &G) -> Map<String, Value> {
     changed.map(|((row, setting), _)| (row.name.to_owned(), setting.value())).collect()
 }
 
-impl PartialEq for ZipTableOptions {
+impl PartialEq for TableKind {
     fn eq(&self, other: &Self) -> bool {
-        string::print(self) == string::print(other)
-    }
-}
-
-impl PartialEq for AutoSortOptions {
-    fn eq(&self, other: &Self) -> bool {
-        string::print(self) == string::print(other)
+        self.name() == other.name() && self.params() == other.params()
     }
 }
 

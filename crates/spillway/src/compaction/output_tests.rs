@@ -1,7 +1,6 @@
 use std::path::Path;
 use std::sync::atomic::AtomicU64;
 
-use base::cursor::VecCursor;
 use base::options::DbOptions;
 use table::{BlockBasedTable, Table};
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
@@ -17,7 +16,7 @@ use crate::info_log::InfoLog;
 use crate::queue::flushable::MemtableMaking;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
-use crate::read::testing::{FakeTable, VersionMaker, fragmented, order};
+use crate::read::testing::{FakeTable, VecCursor, VersionMaker, fragmented, order};
 use crate::version::log_life::LogLives;
 use crate::version::purge::PurgeQueue;
 

@@ -1,11 +1,10 @@
 use std::sync::atomic::Ordering;
 
-use base::cursor::VecCursor;
 use base::key::encode;
 use base::{SeqNo, ValueKind};
 
 use super::*;
-use crate::read::testing::{FakeTable, Random, VersionMaker, order};
+use crate::read::testing::{FakeTable, Random, VecCursor, VersionMaker, order};
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 

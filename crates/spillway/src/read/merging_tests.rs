@@ -1,8 +1,7 @@
-use base::cursor::VecCursor;
 use base::key::{SeqNo, ValueKind, encode};
 
 use super::*;
-use crate::read::testing::{Random, order};
+use crate::read::testing::{Random, VecCursor, order};
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::cursor::VecCursor;
 use base::extend::MergeOperator;
 use base::key::{encode, split};
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
@@ -321,4 +320,63 @@ pub fn view_of(random: &mut Random, history: &[Write]) -> Arc<ReadView> {
     let young: Arc<dyn Flushable> = memtable_of(part(places[4], places[5]));
     let mutable = memtable_of(part(places[5], history.len()));
     Arc::new(ReadView::new(mutable, vec![young, old], Arc::new(maker.build())))
+}
+
+/// A cursor over sorted entries in memory.
+pub struct VecCursor {
+    order: InternalOrder,
+    entries: Vec<(Vec<u8>, Vec<u8>)>,
+    at: usize,
+}
+
+impl VecCursor {
+    /// `entries` are (internal key, value), sorted by `order`.
+    pub fn new(order: InternalOrder, entries: Vec<(Vec<u8>, Vec<u8>)>) -> Self {
+        let at = entries.len();
+        VecCursor { order, entries, at }
+    }
+
+    fn entry(&self) -> Option<&(Vec<u8>, Vec<u8>)> {
+        self.entries.get(self.at)
+    }
+
+    fn stand(&mut self, at: Option<usize>) -> bool {
+        self.at = at.unwrap_or(self.entries.len());
+        self.valid()
+    }
+}
+
+impl Cursor for VecCursor {
+    fn valid(&self) -> bool {
+        self.at < self.entries.len()
+    }
+    fn seek_to_first(&mut self) -> bool {
+        self.stand(Some(0))
+    }
+    fn seek_to_last(&mut self) -> bool {
+        self.stand(self.entries.len().checked_sub(1))
+    }
+    fn seek(&mut self, target: &[u8]) -> bool {
+        let at = self.entries.partition_point(|(key, _)| self.order.compare(key, target).is_lt());
+        self.stand(Some(at))
+    }
+    fn seek_for_prev(&mut self, target: &[u8]) -> bool {
+        let after = self.entries.partition_point(|(key, _)| self.order.compare(key, target).is_le());
+        self.stand(after.checked_sub(1))
+    }
+    fn next(&mut self) -> bool {
+        self.stand(Some(self.at + 1))
+    }
+    fn prev(&mut self) -> bool {
+        self.stand(self.at.checked_sub(1))
+    }
+    fn key(&self) -> &[u8] {
+        self.entry().map_or(&[], |(key, _)| key)
+    }
+    fn value(&self) -> &[u8] {
+        self.entry().map_or(&[], |(_, value)| value)
+    }
+    fn status(&self) -> Result<()> {
+        Ok(())
+    }
 }

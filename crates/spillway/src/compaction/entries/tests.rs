@@ -1,7 +1,6 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 use std::fmt::Write as _;
 
-use base::cursor::VecCursor;
 use base::key::encode;
 use base::limits::ENTRY_BYTES_MAX;
 
@@ -10,8 +9,8 @@ use crate::queue::view::ReadView;
 use crate::read::get::get;
 use crate::read::options::ReadOptions;
 use crate::read::testing::{
-    FakeTable, Join, KEYS, Random, VersionMaker, Write, context, fragmented, history, key_name, memtable_of, model,
-    order, points, range_tombstones,
+    FakeTable, Join, KEYS, Random, VecCursor, VersionMaker, Write, context, fragmented, history, key_name, memtable_of,
+    model, order, points, range_tombstones,
 };
 
 fn rules(visible: u64) -> EntryRules {
