@@ -196,8 +196,10 @@ pub trait Memtable: Send + Sync {
     /// Upper limit of [`reserved_bytes`](Memtable::reserved_bytes).
     fn capacity_bytes(&self) -> usize;
 
-    /// Estimated entries with user keys in `[start, end)`.
-    fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64;
+    /// Estimated entries with user keys in `[start, end)`, for converted tables; 0 for representations without images.
+    fn approximate_entries(&self, _start: &[u8], _end: &[u8]) -> u64 {
+        0
+    }
 
     /// Prefaults the next arena pages, of the `ahead_bytes` behind the reserved part, so that inserts take no page
     /// faults: at most 2 MiB a call. `may_hold` decides first whether so many bytes more may be held, because

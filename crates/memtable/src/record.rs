@@ -30,6 +30,12 @@ pub(crate) fn trailer_of(entry: &Entry<'_>) -> u64 {
     key::pack_trailer(entry.seq, entry.kind as u8)
 }
 
+/// User key and trailer of a target. A target too short for a trailer comes before all versions.
+#[inline]
+pub(crate) fn split_target(target: &[u8]) -> (&[u8], u64) {
+    key::split(target).unwrap_or((target, u64::MAX))
+}
+
 /// Writes the record of `entry` at `at`.
 ///
 /// # Panics

@@ -208,11 +208,10 @@ fn what_killed_writers_left_is_read_up_to_the_watermark() {
         assert!(watermark.complete_through.0 >= enough && header.sealed.is_none(), "{header:?}");
         assert!(watermark.position <= watermark.complete_through.0 * 10);
         let mapping = vfs.map_read(&path).expect("mapped");
-        let image =
-            LazyImage::open(mapping, &path, &UserOrder::default(), watermark.complete_through).expect("an image");
-        let image = Arc::new(image);
-        check(&image, watermark.complete_through.0);
-        let report = image.check().expect("whole");
+        let order = UserOrder::default();
+        let image = LazyImage::open(mapping.clone(), &path, &order, watermark.complete_through).expect("an image");
+        check(&Arc::new(image), watermark.complete_through.0);
+        let report = memtable::image::check((*mapping).as_ref(), &order).expect("whole");
         assert!(report.largest_seq >= watermark.complete_through);
     }
 }

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use base::note;
 use base::{Error, ErrorKind, Result};
-use vfs::{AnonymousMapping, FileIdentity, HeapMemory, IoClass, MappedMemory, ReadMapping, RwMapping};
+use vfs::{AnonymousMapping, FileIdentity, HeapMemory, MappedMemory, ReadMapping, RwMapping};
 
 use super::{ArenaConfig, GRANULE_BYTES, IMAGE_HEADER_BYTES, Source};
 use crate::ImageFile;
@@ -89,12 +89,6 @@ impl SealedFile<'_> {
     pub fn give_back_the_rest(&self) -> Result<()> {
         // References point into the image only, and pages are populated below the allocated end.
         self.file.mapping.cut(self.image_bytes)
-    }
-
-    /// # Errors
-    /// As [`RwMapping::sync`] (D4).
-    pub fn sync(&self, class: IoClass) -> Result<()> {
-        self.file.mapping.sync(class)
     }
 
     /// Keeps the file when the memtable is dropped: its name now belongs to a new owner.

@@ -6,7 +6,7 @@ use base::tombstone::FragmentedTombstones;
 use base::{LookupKey, Result};
 use vfs::ReadMapping;
 
-use crate::image::{LazyImage, Seal};
+use crate::image::{Header, LazyImage, Seal};
 use crate::{Counts, Visit, VisitMany};
 
 use super::*;
@@ -22,12 +22,22 @@ impl AsRef<[u8]> for Mapped {
 
 impl ReadMapping for Mapped {}
 
-pub(crate) struct LazyMemtable(pub(crate) Arc<LazyImage>);
+pub(crate) struct LazyMemtable {
+    pub(crate) image: Arc<LazyImage>,
+    counts: Counts,
+}
 
 impl LazyMemtable {
+    /// Counts nothing if the image is not sealed.
     pub(crate) fn open(bytes: Vec<u8>, order: &UserOrder, cut: SeqNo) -> Result<Arc<LazyMemtable>> {
+        let counts = match Header::read(&bytes)?.sealed {
+            Some(Seal { entries, deletions, payload_bytes, .. }) => {
+                Counts { entries, deletions, payload_bytes, ..Counts::default() }
+            }
+            None => Counts::default(),
+        };
         let image = LazyImage::open(Arc::new(Mapped(bytes)), Path::new("/image"), order, cut)?;
-        Ok(Arc::new(LazyMemtable(Arc::new(image))))
+        Ok(Arc::new(LazyMemtable { image: Arc::new(image), counts }))
     }
 }
 
@@ -50,28 +60,27 @@ impl Memtable for LazyMemtable {
     }
 
     fn get(&self, key: &LookupKey, visit: &mut Visit<'_>) {
-        self.0.get(key, visit).expect("whole");
+        self.image.get(key, visit).expect("whole");
     }
 
     fn multi_get(&self, keys: &[&LookupKey], visit: &mut VisitMany<'_>) {
-        self.0.multi_get(keys, visit).expect("whole");
+        self.image.multi_get(keys, visit).expect("whole");
     }
 
     fn cursor(self: Arc<Self>) -> Box<dyn Cursor> {
-        Arc::clone(&self.0).cursor()
+        Arc::clone(&self.image).cursor()
     }
 
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
-        self.0.tombstones()
+        self.image.tombstones()
     }
 
     fn counts(&self) -> Counts {
-        let Seal { entries, deletions, payload_bytes, .. } = self.0.header().sealed.expect("sealed");
-        Counts { entries, deletions, payload_bytes, ..Counts::default() }
+        self.counts
     }
 
     fn memory_bytes(&self) -> usize {
-        self.0.bytes() as usize
+        0
     }
 
     fn reserved_bytes(&self) -> usize {
@@ -80,9 +89,5 @@ impl Memtable for LazyMemtable {
 
     fn capacity_bytes(&self) -> usize {
         self.memory_bytes()
-    }
-
-    fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
-        self.0.approximate_entries(start, end)
     }
 }

@@ -92,7 +92,7 @@ fn keys_in_order_either_way_and_of_all_lengths_are_found() {
 
 #[test]
 fn estimates_are_exact_for_few_and_near_for_many() {
-    for option in options() {
+    for option in options().into_iter().filter(|option| option.starts_with("trie") || option.starts_with("skip_list")) {
         let memtable = make(&option, &config(UserOrder::Bytewise, 8 << 20));
         assert_eq!(memtable.approximate_entries(b"", b"\xff"), 0);
         for i in 0..20_000u32 {

@@ -2,11 +2,9 @@
 
 use std::cmp::Ordering;
 
-use base::key;
-
 use crate::arena::{Arena, Ref};
 use crate::order::KeyOrder;
-use crate::record::{self, Record};
+use crate::record::{self, Record, split_target};
 
 /// A published entry.
 #[derive(Clone, Copy)]
@@ -30,7 +28,7 @@ pub(crate) struct Target<'a> {
 
 impl<'a> Target<'a> {
     pub(super) fn of_internal(internal_key: &'a [u8]) -> Target<'a> {
-        let (user_key, trailer) = key::split(internal_key).unwrap_or((internal_key, u64::MAX));
+        let (user_key, trailer) = split_target(internal_key);
         Target { user_key, trailer }
     }
 }

@@ -10,11 +10,10 @@ use std::sync::atomic::{
 use std::sync::{Arc, Weak};
 
 use arc_swap::ArcSwap;
-use base::{SeqNo, key};
 use parking_lot::Mutex;
 
 use super::chunk::{Chunk, Run};
-use super::item::{Entries, Item, Target};
+use super::item::{Entries, Item};
 use super::ladder::{Parts, is_too_similar, merge};
 use super::prefix::{Base, Learner};
 use crate::Background;
@@ -354,13 +353,6 @@ impl<O: KeyOrder> RunsList<O> {
             }
             self.replace(&parts.chunks, all);
         }
-    }
-
-    /// Entries with user keys in `[start, end)`: exact.
-    pub(crate) fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
-        let trailer = key::pack_trailer(SeqNo::MAX, key::SEEK_KIND);
-        let first = |run: &Run, user_key| run.position(&self.entries, &Target { user_key, trailer }, false);
-        self.current().runs().map(|run| first(run, end).saturating_sub(first(run, start)) as u64).sum()
     }
 
     /// Counts of all inserted entries.

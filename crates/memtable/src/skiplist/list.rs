@@ -14,12 +14,10 @@
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use base::key;
-
 use super::tag::{NO_TAG, Tagger};
 use crate::arena::{Arena, GRANULE_BYTES, Ref};
 use crate::order::KeyOrder;
-use crate::record::{self, Record};
+use crate::record::{self, Record, split_target};
 
 /// Nodes of a level for each node of the level above. Tags decide most comparisons without a cache miss, so a descent's
 /// cost is the nodes it steps to: half a step a level at 2, one and a half at 4. With 500,000 entries of 116 bytes,
@@ -126,7 +124,7 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
 
     /// The target of an internal key.
     pub(super) fn internal_target<'a>(&self, internal_key: &'a [u8]) -> Target<'a> {
-        let (user_key, trailer) = key::split(internal_key).unwrap_or((internal_key, u64::MAX));
+        let (user_key, trailer) = split_target(internal_key);
         self.target(user_key, trailer)
     }
 

@@ -231,10 +231,6 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
         self.entries().arena.make_present(ahead_bytes, may_hold)
     }
 
-    fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
-        self.list.approximate_entries(start, end)
-    }
-
     /// Merges all entries into one run for the flush.
     fn seal(&self) {
         self.list.seal();

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use base::{Cursor, Result, key};
+use base::{Cursor, Result};
 
 use super::Trie;
 use super::layout::Link;
@@ -13,6 +13,7 @@ use super::tree::Tree;
 use super::versions::{first_at_or_below, last_above, oldest};
 use super::walk::Walk;
 use crate::order::{Direction, KeyOrder};
+use crate::record::split_target;
 
 pub(super) struct TrieCursor<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> {
     trie: Arc<Trie<O, SHIFT, IMAGE>>,
@@ -97,11 +98,6 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> TrieCursor<O, SHIFT, IMAG
             version = self.trie.tree.leaf(version).next();
         }
     }
-}
-
-/// User key and trailer of a target. A target too short for a trailer sorts before all versions.
-fn split_target(target: &[u8]) -> (&[u8], u64) {
-    key::split(target).unwrap_or((target, u64::MAX))
 }
 
 impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Cursor for TrieCursor<O, SHIFT, IMAGE> {

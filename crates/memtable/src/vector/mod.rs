@@ -137,10 +137,6 @@ impl<O: KeyOrder> Memtable for Vector<O> {
         self.list.entries.arena.capacity()
     }
 
-    fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
-        self.list.approximate_entries(start, end)
-    }
-
     fn make_present(&self, ahead_bytes: usize, may_hold: &dyn Fn(usize) -> bool) -> bool {
         self.list.entries.arena.make_present(ahead_bytes, may_hold)
     }

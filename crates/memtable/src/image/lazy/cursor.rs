@@ -117,8 +117,3 @@ impl<P: Positions> Cursor for LazyCursor<P> {
 pub(super) fn newest_trailer(seq: SeqNo) -> u64 {
     base::key::pack_trailer(seq, base::key::SEEK_KIND)
 }
-
-/// User key and trailer of a target. A target too short for a trailer comes before all versions.
-pub(super) fn split_target(target: &[u8]) -> (&[u8], u64) {
-    base::key::split(target).unwrap_or((target, u64::MAX))
-}

@@ -11,7 +11,7 @@ use crate::Visit;
 use crate::image::skiplist::ListView;
 use crate::image::view::{EntryView, check_key, wrong};
 use crate::order::compare_bytes;
-use crate::skiplist::list::{BRANCHING, HEIGHT_MAX};
+use crate::skiplist::list::HEIGHT_MAX;
 
 /// Most steps of one search. Each level has half of the nodes of the one below. A search takes a step or two on each
 /// level, and on the highest as many as there are millions of entries; an image has room for a thousand million.
@@ -134,44 +134,6 @@ impl<'a> Ordered<'a, '_> {
                 _ => return Err(wrong(node.at, "an entry that is not found from above")),
             }
         }
-    }
-
-    /// Estimates the nodes from `start` up to `end`, scaled from the highest level with enough of them. Exact if they
-    /// are few.
-    pub(super) fn estimate(&self, start: Target<'_>, end: Target<'_>) -> Result<u64> {
-        /// A sample of this many puts the estimate within a quarter or so.
-        const SAMPLE_MIN: u64 = 16;
-        let mut before = self.head();
-        let mut steps = 0;
-        for level in (0..HEIGHT_MAX).rev() {
-            let mut count = 0;
-            let mut node = before;
-            loop {
-                let at = self.list.next(node.at, level)?;
-                if at == 0 {
-                    break;
-                }
-                let (next, entry) = self.node(at)?;
-                self.check_behind(&node, at, &entry)?;
-                if self.compare(&entry, end).is_ge() {
-                    break;
-                }
-                if self.compare(&entry, start).is_lt() {
-                    before = next;
-                } else {
-                    count += 1;
-                }
-                node = next;
-                steps += 1;
-                if steps > STEPS_MAX {
-                    return Err(wrong(at, "an estimate that takes more steps than the levels of a list allow"));
-                }
-            }
-            if count >= SAMPLE_MIN || level == 0 {
-                return Ok(count.saturating_mul(u64::from(BRANCHING).pow(level as u32)));
-            }
-        }
-        Ok(0)
     }
 }
 

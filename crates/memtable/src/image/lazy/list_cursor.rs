@@ -4,10 +4,11 @@
 use base::Result;
 
 use super::budget::Budget;
-use super::cursor::{Positions, split_target};
+use super::cursor::Positions;
 use super::list::{Node, Ordered};
 use super::{LazyImage, Reader};
 use crate::image::view::{EntryView, wrong};
+use crate::record::split_target;
 
 pub(super) struct ListPositions {
     /// The current node.

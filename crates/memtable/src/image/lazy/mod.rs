@@ -14,7 +14,6 @@
 
 mod budget;
 mod cursor;
-mod estimate;
 mod list;
 mod list_cursor;
 mod trie;
@@ -39,7 +38,7 @@ use super::parts::{Body, Parts};
 use super::skiplist::ListView;
 use super::trie::TrieView;
 use super::view::View;
-use super::{Report, Representation, tombstones};
+use super::{Representation, tombstones};
 use crate::{Visit, VisitMany};
 
 /// An image read without a check of the whole. See the module.
@@ -47,7 +46,6 @@ pub struct LazyImage {
     mapping: Arc<dyn ReadMapping>,
     /// The file's path, for errors.
     path: PathBuf,
-    header: Header,
     order: UserOrder,
     shape: Shape,
     /// Bytes of the mapping in use: the allocated part if the image is sealed, else all.
@@ -95,7 +93,7 @@ impl LazyImage {
         let image_bytes = parts.view.len() as usize;
         let tombstones = read_tombstones(&parts, order, cut)?;
         let (path, order) = (path.to_owned(), order.clone());
-        Ok(LazyImage { path, header, order, shape, image_bytes, cut, tombstones, mapping })
+        Ok(LazyImage { path, order, shape, image_bytes, cut, tombstones, mapping })
     }
 
     /// Shows `visit` the point entries of the lookup's user key at or below its number and the cut, newest first, until
@@ -156,41 +154,12 @@ impl LazyImage {
         self.tombstones.clone()
     }
 
-    /// Checks the whole image, as [`check`](super::check) does, in time proportional to it. Entries above the cut are
-    /// checked and counted too.
-    ///
-    /// # Errors
-    /// As [`check`](super::check).
-    pub fn check(&self) -> Result<Report> {
-        super::check((*self.mapping).as_ref(), &self.order).map_err(|error| self.named(error))
-    }
-
-    pub fn header(&self) -> &Header {
-        &self.header
-    }
-
     pub fn cut(&self) -> SeqNo {
         self.cut
     }
 
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// Used bytes of the file, as far as known: all if the image was neither sealed nor marked. They are file pages,
-    /// which the kernel can reclaim.
-    pub fn bytes(&self) -> u64 {
-        let handed_out = match self.header.sealed {
-            Some(seal) => seal.allocated_bytes,
-            None => self.header.watermark.handed_out_bytes,
-        };
-        let all = self.image_bytes as u64;
-        if handed_out == 0 { all } else { handed_out.min(all) }
-    }
-
-    /// Estimated entries with user keys in `[start, end)`: exact if they are few. Damage counts as no entries.
-    pub fn approximate_entries(&self, start: &[u8], end: &[u8]) -> u64 {
-        self.estimate(start, end).unwrap_or(0)
     }
 
     fn view(&self) -> View<'_> {

@@ -8,12 +8,13 @@ use std::ops::Range;
 use base::{Result, SeqNo};
 
 use super::budget::Budget;
-use super::cursor::{Positions, newest_trailer, split_target};
+use super::cursor::{Positions, newest_trailer};
 use super::versions::Versions;
 use super::{LazyImage, Reader};
 use crate::image::trie::{LeafView, TrieView};
 use crate::image::view::{EntryView, wrong};
 use crate::image::walk::Walk;
+use crate::record::split_target;
 use crate::trie::layout::Link;
 
 pub(super) struct TriePositions {
