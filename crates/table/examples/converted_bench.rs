@@ -13,7 +13,7 @@ use base::options::FilterPolicy;
 use base::{FamilyId, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
 use memtable::{Entry, Memtable, MemtableConfig, factory_from_option_string};
 use table::{AnyTable, BlockBasedTableBuilder, BlockCache, ConvertConfig, ConvertedTable, Table, TableBuilder};
-use table::{TableBuilderConfig, TableContext, TableReadOptions, convert, open_any};
+use table::{TableBuilderConfig, TableContext, TableOrigin, TableReadOptions, convert, open_any};
 use vfs::{AppendFile, IfExists, IoClass, MemoryVfs, RealVfs, Vfs};
 
 /// 64 MB: a memtable of the default size.
@@ -27,6 +27,20 @@ fn user_key(i: u64) -> [u8; 16] {
     let mut key = *b"user0000........";
     key[8..].copy_from_slice(&i.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes());
     key
+}
+
+fn config(path: &Path) -> ConvertConfig {
+    ConvertConfig {
+        order: InternalOrder::default(),
+        merge_operator: String::new(),
+        origin: TableOrigin::default(),
+        smallest_seq: SeqNo::ZERO,
+        largest_seq: SeqNo::MAX,
+        leaves_values: false,
+        sync: true,
+        path: path.to_owned(),
+        class: IoClass::Other,
+    }
 }
 
 struct Bench {
@@ -108,7 +122,7 @@ impl Bench {
             self.rewrite(&memtable, (name == "filtered").then_some(10.0), file)?;
             return Ok(self.open(path)?.into_table());
         }
-        let summary = convert(&memtable, file, &ConvertConfig::new(path))?;
+        let summary = convert(&memtable, file, &config(path))?;
         if name.ends_with("-opened") {
             return Ok(self.open(path)?.into_table());
         }
@@ -171,7 +185,7 @@ impl Bench {
             let memtable = self.memtable(name)?;
             let bytes = memtable.image().map_or(0, |image| image.bytes.len());
             let per_mib = |time: Duration| time.as_nanos() as f64 / 1000.0 / (bytes as f64 / f64::from(1 << 20));
-            let config = ConvertConfig::new("/nowhere");
+            let config = config(Path::new("/nowhere"));
             let ((), sums) = self.timed(|| {
                 let sum = memtable.image().map_or(0, |image| crc32c(image.bytes));
                 std::hint::black_box(sum);

@@ -82,13 +82,11 @@ pub struct CacheContents {
     pub data: RoleContents,
     pub index: RoleContents,
     pub filter: RoleContents,
-    /// Charged for memory held elsewhere.
-    pub reserved_bytes: u64,
 }
 
 /// Counts a cache's blocks by role. Walks all entries, locking one shard at a time.
 pub fn contents(cache: &BlockCache) -> CacheContents {
-    let mut found = CacheContents { reserved_bytes: cache.reserved_bytes() as u64, ..CacheContents::default() };
+    let mut found = CacheContents::default();
     cache.for_each(|block, bytes| {
         let of = match block.role {
             BlockRole::Entries => &mut found.data,

@@ -36,7 +36,7 @@ mod writer;
 mod zip;
 
 pub use any::{AnyTable, TableFormat, open_any};
-pub use auto_sort::{AUTO_SORT_MEMORY_BYTES_DEFAULT, AutoSortSettings, AutoSortTableBuilder};
+pub use auto_sort::{AutoSortSettings, AutoSortTableBuilder};
 pub use bounded::{BoundedTable, TablePart};
 pub use cached::{BlockCache, CacheContents, CachedBlock, RoleContents, contents};
 pub use converted::{ConvertConfig, ConvertedTable, convert};
@@ -47,7 +47,7 @@ pub use fast::{FastTable, FastTableBuilder};
 pub use properties::{ExternalFile, Properties};
 pub use reader::{BlockBasedTable, TableContext, VerifyWatch};
 pub use writer::{BlockBasedTableBuilder, TableBuilderConfig, TableOrigin};
-pub use zip::{ZIP_MEMORY_BYTES_DEFAULT, ZipSettings, ZipTable, ZipTableBuilder};
+pub use zip::{ZipSettings, ZipTable, ZipTableBuilder};
 
 use std::sync::Arc;
 

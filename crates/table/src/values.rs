@@ -65,7 +65,9 @@ impl<'a> Following<'a> {
     /// Passes the value of `stored` to `visit`. `here` wraps a value stored in place.
     pub fn show<'v>(
         &mut self,
-        (seq, kind, stored): (SeqNo, ValueKind, &'v [u8]),
+        seq: SeqNo,
+        kind: ValueKind,
+        stored: &'v [u8],
         here: impl FnOnce(&'v [u8]) -> TableValue<'v>,
         visit: &mut dyn FnMut(SeqNo, ValueKind, TableValue<'_>) -> bool,
     ) -> bool {

@@ -256,7 +256,7 @@ impl Flushable for QueuedMemtable {
             return Ok(());
         };
         let mut following = Following::new(&**logs);
-        self.memtable().get(key, &mut |seq, kind, stored| following.show((seq, kind, stored), in_place, visit));
+        self.memtable().get(key, &mut |seq, kind, stored| following.show(seq, kind, stored, in_place, visit));
         following.end()
     }
 
@@ -272,7 +272,7 @@ impl Flushable for QueuedMemtable {
         };
         let mut following = Following::new(&**logs);
         self.memtable().multi_get(keys, &mut |nth, seq, kind, stored| {
-            following.show((seq, kind, stored), in_place, &mut |seq, kind, value| visit(nth, seq, kind, value))
+            following.show(seq, kind, stored, in_place, &mut |seq, kind, value| visit(nth, seq, kind, value))
         });
         following.end()
     }

@@ -50,7 +50,7 @@ impl Flushable for RestoredMemtable {
             return self.image.get(key, &mut |seq, kind, bytes| visit(seq, kind, in_place(bytes)));
         };
         let mut following = Following::new(&**values);
-        self.image.get(key, &mut |seq, kind, stored| following.show((seq, kind, stored), in_place, visit))?;
+        self.image.get(key, &mut |seq, kind, stored| following.show(seq, kind, stored, in_place, visit))?;
         following.end()
     }
 
@@ -65,7 +65,7 @@ impl Flushable for RestoredMemtable {
         };
         let mut following = Following::new(&**values);
         self.image.multi_get(keys, &mut |nth, seq, kind, stored| {
-            following.show((seq, kind, stored), in_place, &mut |seq, kind, value| visit(nth, seq, kind, value))
+            following.show(seq, kind, stored, in_place, &mut |seq, kind, value| visit(nth, seq, kind, value))
         })?;
         following.end()
     }

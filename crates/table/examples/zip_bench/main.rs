@@ -14,7 +14,7 @@ use base::options::CompressionKind;
 use base::{LookupKey, Result, SeqNo, ValueKind};
 use corpora::Rows;
 use table::{BlockBasedTableBuilder, BlockCache, Table, TableBuilder, TableBuilderConfig, TableContext};
-use table::{TableReadOptions, ZIP_MEMORY_BYTES_DEFAULT, ZipSettings, ZipTableBuilder, open_any};
+use table::{TableReadOptions, ZipSettings, ZipTableBuilder, open_any};
 use vfs::{IfExists, MemoryVfs, RealVfs, Vfs};
 
 const ROWS_DEFAULT: u64 = 200_000;
@@ -50,7 +50,7 @@ impl Bench {
         let file = self.memory.create(path, IfExists::Truncate)?;
         if name == "zip" {
             let (vfs, spill_dir) = (self.memory.clone(), "/".into());
-            let settings = ZipSettings { vfs, spill_dir, memory_bytes: ZIP_MEMORY_BYTES_DEFAULT };
+            let settings = ZipSettings { vfs, spill_dir, memory_bytes: 64 << 20 };
             return Ok(Box::new(ZipTableBuilder::new(file, config, settings)?));
         }
         config.options.block_size = 16 << 10;

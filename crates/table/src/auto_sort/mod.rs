@@ -21,9 +21,6 @@ use vfs::Vfs;
 use crate::sort::{Buffer, Merge, Run, RunShape, RunWriter, Sequence, Spill, VersionOrder};
 use crate::{TableBuilder, TableBuilderConfig, TableSummary};
 
-/// Default memory, in bytes.
-pub const AUTO_SORT_MEMORY_BYTES_DEFAULT: usize = 256 << 20;
-
 /// Runs merged into one. More would be read in too small pieces.
 const FAN_IN: usize = 64;
 

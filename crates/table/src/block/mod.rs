@@ -116,11 +116,6 @@ impl Block {
         self.bytes.get(start + index).map(|&byte| Bucket::from_byte(byte))
     }
 
-    #[cfg(test)]
-    pub fn has_hash_index(&self) -> bool {
-        self.buckets != 0
-    }
-
     /// Bound on the total size of the block's expanded keys: shared prefixes let a small block claim any size (B2).
     pub fn expanded_keys_max(&self) -> usize {
         self.bytes.len().saturating_mul(EXPANSION_MAX).saturating_add(EXPANDED_KEYS_FREE)

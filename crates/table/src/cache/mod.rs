@@ -5,23 +5,20 @@
 //! writes the shard's line once.) No lock is held while a value is dropped or loaded. If two threads miss together,
 //! both load, and the last insert stays.
 //!
-//! *Invariants*: entries and reservations together stay within the capacity, shard by shard, unless reservations alone
-//! exceed it. An evicted value lives until its last `Arc` is dropped, uncharged.
+//! *Invariants*: entries stay within the capacity, shard by shard. An evicted value lives until its last `Arc` is
+//! dropped, uncharged.
 
 mod ghost;
-mod reservation;
 mod shard;
 mod slab;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
-use self::reservation::Budget;
-pub use self::reservation::Reservation;
 use self::shard::{Newcomer, Room, Shard};
 
 /// Charged for each entry beside its own bytes: 48 for the map at its usual load, 40 for the queues, 16 for the `Arc`.
@@ -56,7 +53,7 @@ pub struct CacheStats {
 pub struct Cache<V> {
     /// Its length is a power of two.
     shards: Box<[Cell<V>]>,
-    budget: Arc<Budget>,
+    capacity_bytes: AtomicUsize,
     next_id: AtomicU64,
 }
 
@@ -75,7 +72,7 @@ impl<V> Cache<V> {
         let shards = 1 << shards.clamp(1, SHARDS_MAX).ilog2();
         Cache {
             shards: (0..shards).map(|_| Cell(Mutex::default())).collect(),
-            budget: Arc::new(Budget::new(capacity_bytes)),
+            capacity_bytes: AtomicUsize::new(capacity_bytes),
             next_id: AtomicU64::new(1),
         }
     }
@@ -103,34 +100,24 @@ impl<V> Cache<V> {
         kept
     }
 
-    /// Removes a block; false if it was absent.
-    pub fn erase(&self, key: BlockKey) -> bool {
-        let erased = self.shard(key).lock().erase(key);
-        erased.is_some()
-    }
-
     pub fn capacity(&self) -> usize {
-        self.budget.capacity()
+        self.capacity_bytes.load(Relaxed)
     }
 
     /// Takes effect at once: evicts entries over the new capacity.
     pub fn set_capacity(&self, capacity_bytes: usize) {
-        self.budget.set_capacity(capacity_bytes);
-        self.trim();
+        self.capacity_bytes.store(capacity_bytes, Relaxed);
+        for cell in &self.shards {
+            let mut dropped = Vec::new();
+            let mut shard = cell.0.lock();
+            shard.trim(&mut Room { bytes: self.shard_bytes(), dropped: &mut dropped });
+            drop(shard);
+        }
     }
 
-    /// Charges memory held outside the cache until the reservation is dropped. Never refused: evicts entries, down to
-    /// an empty cache.
-    pub fn reserve(&self, bytes: usize) -> Reservation {
-        let reservation = Reservation::new(&self.budget, bytes);
-        self.trim();
-        reservation
-    }
-
-    /// Bytes of entries, overhead included, and of reservations. Summed shard by shard: not a snapshot.
+    /// Bytes of entries, overhead included. Summed shard by shard: not a snapshot.
     pub fn usage(&self) -> usize {
-        let entries: usize = self.shards.iter().map(|cell| cell.0.lock().used_bytes()).sum();
-        entries + self.budget.reserved()
+        self.shards.iter().map(|cell| cell.0.lock().used_bytes()).sum()
     }
 
     /// Bytes of entries referenced outside the cache. Walks all entries.
@@ -141,11 +128,6 @@ impl<V> Cache<V> {
     /// Passes each entry and its charged bytes to `visit`, shard by shard, under the shard's lock.
     pub fn for_each(&self, mut visit: impl FnMut(&V, usize)) {
         self.shards.iter().for_each(|cell| cell.0.lock().for_each(&mut visit));
-    }
-
-    /// Bytes charged for memory held outside.
-    pub fn reserved_bytes(&self) -> usize {
-        self.budget.reserved()
     }
 
     pub fn stats(&self) -> CacheStats {
@@ -159,17 +141,8 @@ impl<V> Cache<V> {
         sum
     }
 
-    fn trim(&self) {
-        for cell in &self.shards {
-            let mut dropped = Vec::new();
-            let mut shard = cell.0.lock();
-            shard.trim(&mut Room { bytes: self.shard_bytes(), dropped: &mut dropped });
-            drop(shard);
-        }
-    }
-
     fn shard_bytes(&self) -> usize {
-        self.budget.available() / self.shards.len()
+        self.capacity() / self.shards.len()
     }
 
     #[inline]

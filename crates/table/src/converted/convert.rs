@@ -38,22 +38,6 @@ pub struct ConvertConfig {
     pub class: IoClass,
 }
 
-impl ConvertConfig {
-    pub fn new(path: impl Into<PathBuf>) -> Self {
-        ConvertConfig {
-            order: InternalOrder::default(),
-            merge_operator: String::new(),
-            origin: TableOrigin::default(),
-            smallest_seq: SeqNo::ZERO,
-            largest_seq: SeqNo::MAX,
-            leaves_values: false,
-            sync: true,
-            path: path.into(),
-            class: IoClass::Other,
-        }
-    }
-}
-
 /// Converts the sealed `memtable` to a table in `file`. An empty `file` gets the image first. Otherwise `file` must be
 /// the memtable's own, opened for append.
 ///

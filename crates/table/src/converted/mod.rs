@@ -60,16 +60,6 @@ impl AsRef<[u8]> for ImageBytes {
     }
 }
 
-/// Parts of a table other than its memtable.
-struct Parts {
-    file: Arc<dyn RandomFile>,
-    path: PathBuf,
-    file_bytes: u64,
-    properties: Properties,
-    order: InternalOrder,
-    values: Option<Arc<dyn ValueSource>>,
-}
-
 /// Source of values for a table opened without logs: fails every lookup.
 struct NoLogs;
 
@@ -94,18 +84,18 @@ impl ConvertedTable {
         path: &Path,
         context: &TableContext,
     ) -> Result<Arc<ConvertedTable>> {
-        let parts = Parts {
-            file,
-            path: path.to_owned(),
-            file_bytes: summary.file_bytes,
-            properties: summary.properties.clone(),
-            order: context.order.clone(),
-            values: context.values.clone(),
-        };
-        Ok(Arc::new(Self::with(memtable, parts)?))
+        let table = Self::with(memtable, file, path, summary.file_bytes, summary.properties.clone(), context)?;
+        Ok(Arc::new(table))
     }
 
-    fn with(memtable: Arc<dyn Memtable>, parts: Parts) -> Result<ConvertedTable> {
+    fn with(
+        memtable: Arc<dyn Memtable>,
+        file: Arc<dyn RandomFile>,
+        path: &Path,
+        file_bytes: u64,
+        properties: Properties,
+        context: &TableContext,
+    ) -> Result<ConvertedTable> {
         let bytes = Arc::new(ImageBytes(memtable.clone()));
         let image = (*bytes).as_ref();
         if image.is_empty() {
@@ -113,9 +103,9 @@ impl ConvertedTable {
         }
         let (base, image_bytes) = (image.as_ptr().addr(), image.len() as u64);
         let (span, anchors) = (span_of(&memtable), OnceLock::new());
-        let Parts { file, path, file_bytes, properties, order, values } = parts;
+        let (path, order) = (path.to_owned(), context.order.clone());
         let leaves_values = properties.other.contains_key(LEAVES_VALUES);
-        let values = leaves_values.then(|| values.unwrap_or_else(|| Arc::new(NoLogs)));
+        let values = leaves_values.then(|| context.values.clone().unwrap_or_else(|| Arc::new(NoLogs)));
         let values = values.map(|values| Arc::new(ValuesOfFile::new(values, path.clone())));
         Ok(ConvertedTable {
             memtable,
@@ -131,10 +121,6 @@ impl ConvertedTable {
             span,
             anchors,
         })
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 
     /// The image with the table's entries.
@@ -173,7 +159,7 @@ impl Table for ConvertedTable {
         };
         let mut following = Following::new(&**values);
         self.memtable
-            .get(key, &mut |seq, kind, stored| following.show((seq, kind, stored), |bytes| self.value(bytes), visit));
+            .get(key, &mut |seq, kind, stored| following.show(seq, kind, stored, |bytes| self.value(bytes), visit));
         following.end()
     }
 
@@ -190,7 +176,7 @@ impl Table for ConvertedTable {
         let mut following = Following::new(&**values);
         self.memtable.multi_get(keys, &mut |nth, seq, kind, stored| {
             let mut show = |seq, kind, value: TableValue<'_>| visit(nth, seq, kind, value);
-            following.show((seq, kind, stored), |bytes| self.value(bytes), &mut show)
+            following.show(seq, kind, stored, |bytes| self.value(bytes), &mut show)
         });
         following.end()
     }

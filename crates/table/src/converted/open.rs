@@ -8,8 +8,8 @@ use memtable::Counts;
 use memtable::image::reopen;
 use vfs::{RandomFile, ReadMapping};
 
+use super::ConvertedTable;
 use super::footer::Footer;
-use super::{ConvertedTable, Parts};
 use crate::private::{Tail, check_size, part_of};
 use crate::verify::compare_counts;
 use crate::{Properties, TableContext};
@@ -49,15 +49,7 @@ impl ConvertedTable {
         // The image begins the file.
         let reopened = reopen(mapping, image_bytes, &context.order.user).map_err(|e| e.at_offset(0))?;
         check_counts(&properties, &reopened.report.counts).map_err(|e| e.at_offset(0))?;
-        let parts = Parts {
-            file,
-            path: path.to_owned(),
-            file_bytes,
-            properties,
-            order: context.order.clone(),
-            values: context.values.clone(),
-        };
-        Self::with(reopened.memtable, parts)
+        Self::with(reopened.memtable, file, path, file_bytes, properties, context)
     }
 }
 

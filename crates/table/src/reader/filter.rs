@@ -27,7 +27,7 @@ impl TableFilter {
 
     /// False if the table certainly holds no entry of the user key of `target`.
     pub fn may_hold_key(&self, target: &[u8], order: &InternalOrder, file: &TableFile, fetch: Fetch) -> Result<bool> {
-        let ask = |part: &[u8]| self.may_match(part, target, order, (file, fetch));
+        let ask = |part: &[u8]| self.may_match(part, target, order, file, fetch);
         self.question.may_hold_key(key::user_key(target), &order.user, file.statistics(), ask)
     }
 
@@ -39,7 +39,7 @@ impl TableFilter {
         file: &TableFile,
         fetch: Fetch,
     ) -> Result<bool> {
-        let ask = |part: &[u8]| self.may_match(part, target, order, (file, fetch));
+        let ask = |part: &[u8]| self.may_match(part, target, order, file, fetch);
         self.question.may_hold_prefix(key::user_key(target), &order.user, file.statistics(), ask)
     }
 
@@ -59,7 +59,8 @@ impl TableFilter {
         part_of_key: &[u8],
         target: &[u8],
         order: &InternalOrder,
-        (file, fetch): (&TableFile, Fetch),
+        file: &TableFile,
+        fetch: Fetch,
     ) -> Result<bool> {
         let loaded;
         let block: &BlockRef = match &self.block {

@@ -13,7 +13,6 @@ mod open;
 mod readahead;
 mod verify;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::extend::PrefixExtractor;
@@ -36,7 +35,7 @@ use crate::properties::Properties;
 use crate::{Table, TableReadOptions, TableValue, Visit, tombstones};
 
 /// Context for opening a table.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct TableContext {
     pub order: InternalOrder,
     /// `None` reads every block from the file.
@@ -59,23 +58,6 @@ pub struct TableContext {
     pub statistics: Option<Arc<Statistics>>,
 }
 
-impl Default for TableContext {
-    fn default() -> Self {
-        TableContext {
-            order: InternalOrder::default(),
-            cache: None,
-            cache_index_and_filter: false,
-            pin_index_and_filter: false,
-            prefix_extractor: None,
-            largest_seq: None,
-            values: None,
-            class: IoClass::Other,
-            keep_tail: false,
-            statistics: None,
-        }
-    }
-}
-
 /// An open block-based table.
 pub struct BlockBasedTable {
     order: InternalOrder,
@@ -95,10 +77,6 @@ impl BlockBasedTable {
 
     pub(crate) fn metaindex(&self) -> &Metaindex {
         &self.metaindex
-    }
-
-    pub fn path(&self) -> &PathBuf {
-        self.file.path()
     }
 
     /// The sequence number of every key, if the table was ingested under one.

@@ -19,9 +19,6 @@ use crate::{TableBuilder, TableSummary};
 /// Of an internal key.
 pub(super) const KEY_BYTES_MAX: usize = limits::KEY_BYTES_MAX + key::TRAILER_BYTES;
 
-/// Default of [`ZipSettings::memory_bytes`].
-pub const ZIP_MEMORY_BYTES_DEFAULT: usize = 64 << 20;
-
 /// Bytes of codes, properties and footer, about.
 const TAIL_BYTES: u64 = 2500;
 

@@ -56,7 +56,7 @@ struct Coders {
 }
 
 impl Coders {
-    fn add(&mut self, group: &mut GroupBuilder, previous: &[u8], key: (&[u8], u64), value: &[u8]) -> Result<()> {
+    fn add(&mut self, group: &mut GroupBuilder, previous: &[u8], internal_key: &[u8], value: &[u8]) -> Result<()> {
         let record = self.values.encode(value);
         if let (Some(check), Some(record)) = (&self.check, record) {
             check.decode(record, record.len(), &mut self.again)?;
@@ -64,7 +64,7 @@ impl Coders {
                 return Err(Error::corruption("a compressed value does not come back as it was"));
             }
         }
-        group.add(&self.keys, previous, key, record.unwrap_or(value), record.is_none());
+        group.add(&self.keys, previous, internal_key, record.unwrap_or(value), record.is_none());
         Ok(())
     }
 }
@@ -135,10 +135,9 @@ impl ZipTableBuilder {
             if in_group == 0 {
                 separators.next(&mut previous)?;
             }
-            let entry = key::split(internal_key).unwrap_or_default();
-            coders.add(&mut group, &previous, entry, value)?;
+            coders.add(&mut group, &previous, internal_key, value)?;
             previous.clear();
-            previous.extend_from_slice(entry.0);
+            previous.extend_from_slice(key::user_key(internal_key));
             in_group += 1;
             Ok(())
         })?;

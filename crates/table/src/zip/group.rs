@@ -18,8 +18,8 @@ pub struct GroupBuilder {
 }
 
 impl GroupBuilder {
-    pub fn add(&mut self, keys: &KeyEncoder, previous: &[u8], key: (&[u8], u64), record: &[u8], is_plain: bool) {
-        keys.put(&mut self.keys, previous, key, RecordSize { bytes: record.len() as u32, is_plain });
+    pub fn add(&mut self, keys: &KeyEncoder, previous: &[u8], internal_key: &[u8], record: &[u8], is_plain: bool) {
+        keys.put(&mut self.keys, previous, internal_key, RecordSize { bytes: record.len() as u32, is_plain });
         self.records.extend_from_slice(record);
     }
 

@@ -2,7 +2,7 @@
 //! A field with one value in all keys takes no bits. Format: docs/format/zip.md, "Groups".
 
 use base::bytes::shared_prefix;
-use base::{Error, Result, SeqNo, ValueKind};
+use base::{Error, Result, SeqNo, ValueKind, key};
 
 use super::bits::{BitReader, BitWriter};
 use super::classes::{self, CLASSES, class_of};
@@ -113,7 +113,8 @@ impl KeyEncoder {
     }
 
     /// Appends the entry after `previous`.
-    pub fn put(&self, out: &mut BitWriter, previous: &[u8], (user_key, trailer): (&[u8], u64), record: RecordSize) {
+    pub fn put(&self, out: &mut BitWriter, previous: &[u8], internal_key: &[u8], record: RecordSize) {
+        let (user_key, trailer) = key::split(internal_key).unwrap_or_default();
         let [lengths, shares, bytes, trailers, records] = &self.codes;
         let same = shared_prefix(previous, user_key);
         classes::put(out, lengths, 0, user_key.len() as u32 - self.bounds.bytes_min);
@@ -224,7 +225,7 @@ mod tests {
         let mut out = BitWriter::default();
         previous = b"ab";
         for (key, trailer, record) in entries {
-            encoder.put(&mut out, previous, (key, trailer), record);
+            encoder.put(&mut out, previous, &[key, &trailer.to_le_bytes()].concat(), record);
             previous = key;
         }
         let bytes = out.marked().to_vec();

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, Error, LookupKey, Result, SeqNo, ValueKind};
 
-pub use self::builder::{ZIP_MEMORY_BYTES_DEFAULT, ZipSettings, ZipTableBuilder};
+pub use self::builder::{ZipSettings, ZipTableBuilder};
 pub(crate) use self::footer::FORMAT;
 
 use self::cursor::ZipCursor;

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::tombstone::RangeTombstone;
-use base::{FamilyId, FileNumber, InternalOrder, ParsedKey, Result, ValueKind};
+use base::{FamilyId, FileNumber, InternalOrder, ParsedKey, Result, SeqNo, ValueKind};
 use memtable::{ImageFile, Memtable, MemtableConfig, factory_from_option_string};
 use table::{AnyTable, ConvertConfig, ConvertedTable, TableContext, TableOrigin, TableSummary, convert, open_any};
-use vfs::{IfExists, MemoryVfs, Vfs};
+use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 
 use super::Entry;
 
@@ -78,7 +78,17 @@ pub fn config(order: &InternalOrder) -> ConvertConfig {
         oldest_key_time_s: 1_700_000_001,
         file_creation_time_s: 1_700_000_002,
     };
-    ConvertConfig { order: order.clone(), merge_operator: "uint64add".into(), origin, ..ConvertConfig::new(TABLE) }
+    ConvertConfig {
+        order: order.clone(),
+        merge_operator: "uint64add".into(),
+        origin,
+        smallest_seq: SeqNo::ZERO,
+        largest_seq: SeqNo::MAX,
+        leaves_values: false,
+        sync: true,
+        path: TABLE.into(),
+        class: IoClass::Other,
+    }
 }
 
 /// Converts a memtable, as a flush does: the file that it lies in is renamed.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::tombstone::RangeTombstone;
 use base::{InternalOrder, Result};
 use table::ZipTableBuilder;
-use table::{TableBuilder, TableBuilderConfig, TableContext, ZIP_MEMORY_BYTES_DEFAULT, ZipSettings, ZipTable};
+use table::{TableBuilder, TableBuilderConfig, TableContext, ZipSettings, ZipTable};
 use vfs::{MemoryVfs, Vfs};
 
 use super::fast::{Mapped, fast_config};
@@ -20,7 +20,7 @@ pub fn zip_config(order: &InternalOrder) -> TableBuilderConfig {
 }
 
 pub fn zip_settings(vfs: Arc<dyn Vfs>) -> ZipSettings {
-    ZipSettings { vfs, spill_dir: "/".into(), memory_bytes: ZIP_MEMORY_BYTES_DEFAULT }
+    ZipSettings { vfs, spill_dir: "/".into(), memory_bytes: 64 << 20 }
 }
 
 pub fn write_zip(config: TableBuilderConfig, entries: &[Entry], tombstones: &[RangeTombstone]) -> Result<Written> {

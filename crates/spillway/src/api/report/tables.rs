@@ -100,7 +100,7 @@ pub(super) fn aggregated_at(source: &Reported<'_>, level: usize) -> String {
 /// Blocks by role. Walks the whole cache.
 pub(super) fn cache_entries(source: &Reported<'_>) -> String {
     let cache = &source.core.block_cache;
-    let CacheContents { data, index, filter, reserved_bytes } = table::contents(cache);
+    let CacheContents { data, index, filter } = table::contents(cache);
     let capacity = cache.capacity() as u64;
     let count = data.entries + index.entries + filter.entries;
     let mut text = format!(
@@ -109,11 +109,11 @@ pub(super) fn cache_entries(source: &Reported<'_>) -> String {
         short_bytes(capacity),
         short_bytes(cache.usage() as u64),
     );
-    let roles = [("DataBlock", data.entries, data.bytes), ("FilterBlock", filter.entries, filter.bytes)];
-    let more = [("IndexBlock", index.entries, index.bytes), ("Misc", u64::from(reserved_bytes > 0), reserved_bytes)];
-    for (name, count, bytes) in roles.into_iter().chain(more).filter(|(_, count, _)| *count > 0) {
-        let percent = 100.0 * bytes as f64 / (capacity as f64).max(1.0);
-        let _ = write!(text, " {name}({count},{},{percent}%)", short_bytes(bytes));
+    for (name, blocks) in [("DataBlock", data), ("FilterBlock", filter), ("IndexBlock", index)] {
+        if blocks.entries > 0 {
+            let percent = 100.0 * blocks.bytes as f64 / (capacity as f64).max(1.0);
+            let _ = write!(text, " {name}({},{},{percent}%)", blocks.entries, short_bytes(blocks.bytes));
+        }
     }
     text + "\n"
 }

@@ -21,11 +21,8 @@ impl ValueEncoder {
     /// `Corruption`: the lengths fit no code.
     pub fn new(trained: &Trained) -> Result<ValueEncoder> {
         let codes = Codes::new(&trained.code_lengths, trained.dictionary.len())?;
-        Ok(ValueEncoder::with(codes, Matches::new(trained.dictionary.clone())))
-    }
-
-    fn with(codes: Codes, matches: Matches) -> ValueEncoder {
-        ValueEncoder { codes, matches, parser: Parser::default(), out: BitWriter::default() }
+        let matches = Matches::new(trained.dictionary.clone());
+        Ok(ValueEncoder { codes, matches, parser: Parser::default(), out: BitWriter::default() })
     }
 
     /// The record of `value`; `None` if it is not shorter than `value`.

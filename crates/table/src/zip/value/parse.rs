@@ -145,7 +145,7 @@ impl Parser {
             self.steps.push(Step { bits: 0, ..first });
             self.steps.resize(end - start + 1, UNREACHED);
             for at in start..end {
-                self.step_from(value.get(..end).unwrap_or_default(), (start, at), codes, matches);
+                self.step_from(value.get(..end).unwrap_or_default(), start, at, codes, matches);
                 matches.push(value, at);
             }
             first = self.steps.last().copied().unwrap_or(first);
@@ -158,7 +158,7 @@ impl Parser {
 
     /// Tries every step from byte `at` of `value`.
     #[inline]
-    fn step_from(&mut self, value: &[u8], (start, at): (usize, usize), codes: &Codes, matches: &Matches) {
+    fn step_from(&mut self, value: &[u8], start: usize, at: usize, codes: &Codes, matches: &Matches) {
         let Some(&from) = self.steps.get(at - start).filter(|step| step.bits != u32::MAX) else { return };
         let Some(&byte) = value.get(at) else { return };
         let tokens = codes.tokens(from.after());

@@ -6,9 +6,7 @@ use super::super::classes::class_of;
 use super::super::huffman::Histogram;
 use super::matches::Matches;
 use super::parse::{Codes, Parser, Token};
-use super::{
-    After, CODE_LENGTHS, COPY_MIN, DICTIONARY_BYTES_MAX, FIRST_REGION, LITERALS, NEAR, SOURCES, Source, TOKENS,
-};
+use super::{After, COPY_MIN, DICTIONARY_BYTES_MAX, FIRST_REGION, LITERALS, NEAR, SOURCES, Source, TOKENS};
 
 /// Value bytes per dictionary byte: the dictionary stays a small part of the table even if values shrink to a tenth.
 const VALUE_BYTES_PER_DICTIONARY_BYTE: u64 = 64;
@@ -22,7 +20,7 @@ const ROUNDS: usize = 3;
 #[derive(Clone, Debug, Default)]
 pub struct Trained {
     pub dictionary: Vec<u8>,
-    /// [`CODE_LENGTHS`] bytes.
+    /// [`CODE_LENGTHS`](super::CODE_LENGTHS) bytes.
     pub code_lengths: Vec<u8>,
 }
 
@@ -44,7 +42,8 @@ pub fn train(samples: &[Vec<u8>], dictionary_bytes: usize, stride: usize) -> Res
     };
     let mut matches = Matches::new(dictionary.clone());
     let mut parser = Parser::default();
-    let mut code_lengths = guessed();
+    // At first uniform within each alphabet.
+    let mut code_lengths = Counts::new().lengths();
     for _ in 0..ROUNDS {
         let codes = Codes::new(&code_lengths, dictionary.len())?;
         let mut counts = Counts::new();
@@ -54,15 +53,6 @@ pub fn train(samples: &[Vec<u8>], dictionary_bytes: usize, stride: usize) -> Res
         code_lengths = counts.lengths();
     }
     Ok(Trained { dictionary, code_lengths })
-}
-
-/// Initial code lengths: uniform within each alphabet.
-fn guessed() -> Vec<u8> {
-    let mut lengths = Vec::with_capacity(CODE_LENGTHS);
-    for symbols in [TOKENS, TOKENS, SOURCES] {
-        lengths.append(&mut Histogram::new(symbols).smoothed().lengths());
-    }
-    lengths
 }
 
 struct Counts {
