@@ -8,6 +8,7 @@ use super::ConvertedTable;
 use super::footer::Footer;
 use super::open::check_counts;
 use crate::private::{Tail, check_size};
+use crate::reader::read_exactly;
 use crate::values::FollowingCursor;
 
 impl ConvertedTable {
@@ -34,11 +35,6 @@ impl ConvertedTable {
     }
 
     fn read(&self, at: u64, len: usize) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; len];
-        let read = self.file.read_at(at, &mut bytes, IoClass::Other)?;
-        if read < len {
-            return Err(Error::corruption(format!("the file ends {} bytes early", len - read)).at_offset(at));
-        }
-        Ok(bytes)
+        read_exactly(&*self.file, at, len, IoClass::Other)
     }
 }

@@ -42,6 +42,19 @@ impl From<&TableReadOptions> for Fetch {
     }
 }
 
+/// `len` bytes of `file` at `at`.
+///
+/// # Errors
+/// `Corruption`: the file ends before. Errors of reading.
+pub(crate) fn read_exactly(file: &dyn RandomFile, at: u64, len: usize, class: IoClass) -> Result<Vec<u8>> {
+    let mut bytes = vec![0; len];
+    let read = file.read_at(at, &mut bytes, class)?;
+    if read < len {
+        return Err(Error::corruption(format!("the file ends {} bytes early", len - read)).at_offset(at));
+    }
+    Ok(bytes)
+}
+
 /// An open file and the context to decode its blocks.
 pub struct TableFile {
     file: Arc<dyn RandomFile>,
@@ -110,12 +123,7 @@ impl TableFile {
     fn read(&self, handle: BlockHandle, fetch: Fetch) -> Result<Vec<u8>> {
         handle.check_within(self.blocks_end())?;
         let len = usize::try_from(handle.size).map_err(|_| Error::corruption("a block larger than memory"))?;
-        let mut raw = vec![0; len + TRAILER];
-        let read = self.file.read_at(handle.offset, &mut raw, fetch.class)?;
-        if read < raw.len() {
-            return Err(Error::corruption(format!("the file ends {} bytes early", raw.len() - read)));
-        }
-        Ok(raw)
+        read_exactly(&*self.file, handle.offset, len + TRAILER, fetch.class)
     }
 
     /// Checks a block's stored bytes and decompresses them if needed.
@@ -174,17 +182,12 @@ impl TableFile {
         self.footer.checksum.of_block(stored, kind).wrapping_add(self.footer.context_modifier(offset))
     }
 
-    /// A block's stored bytes without their trailer, its compression, and whether its checksum matches. Decompresses
-    /// nothing. For the properties block: RocksDB patches it in place.
-    pub fn stored(&self, handle: BlockHandle, fetch: Fetch) -> Result<(Vec<u8>, u8, bool)> {
+    /// A block's stored bytes without their trailer, and its compression. Decompresses and checks nothing. For the
+    /// properties block: RocksDB patches it in place.
+    pub fn stored(&self, handle: BlockHandle, fetch: Fetch) -> Result<(Vec<u8>, u8)> {
         let mut raw = self.read(handle, fetch).map_err(|e| self.locate(e, handle))?;
         let trailer = raw.split_off(raw.len() - TRAILER);
-        let (kind, expected) = match trailer.first_chunk::<TRAILER>() {
-            Some(&[kind, a, b, c, d]) => (kind, u32::from_le_bytes([a, b, c, d])),
-            None => (0, 0),
-        };
-        let matches = self.check(handle, &raw, kind, expected).is_ok();
-        Ok((raw, kind, matches))
+        Ok((raw, trailer.first().copied().unwrap_or_default()))
     }
 
     /// Whether `stored`, changed by the caller, matches the checksum in the block's trailer.

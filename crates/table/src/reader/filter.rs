@@ -18,13 +18,6 @@ pub struct TableFilter {
 }
 
 impl TableFilter {
-    pub fn memory_bytes(&self) -> usize {
-        match &self.block {
-            Meta::Held(block) => block.memory_bytes(),
-            Meta::Cached(_) => 0,
-        }
-    }
-
     /// False if the table certainly holds no entry of the user key of `target`.
     pub fn may_hold_key(&self, target: &[u8], order: &InternalOrder, file: &TableFile, fetch: Fetch) -> Result<bool> {
         let ask = |part: &[u8]| self.may_match(part, target, order, file, fetch);

@@ -19,14 +19,16 @@ pub struct TableIndex {
     pub partitioned: bool,
 }
 
-impl TableIndex {
+impl Meta {
     pub fn memory_bytes(&self) -> usize {
-        match &self.top {
+        match self {
             Meta::Held(block) => block.memory_bytes(),
             Meta::Cached(_) => 0,
         }
     }
+}
 
+impl TableIndex {
     fn top(&self, file: &TableFile, fetch: Fetch) -> Result<BlockRef> {
         match &self.top {
             Meta::Held(block) => Ok(block.clone()),

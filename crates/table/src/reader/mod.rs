@@ -22,7 +22,7 @@ use base::value_source::ValueSource;
 use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind, key};
 use vfs::IoClass;
 
-pub(crate) use self::file::{Fetch, TableFile};
+pub(crate) use self::file::{Fetch, TableFile, read_exactly};
 use self::filter::TableFilter;
 use self::index::TableIndex;
 pub(crate) use self::open::global_seq;
@@ -124,10 +124,10 @@ impl Table for BlockBasedTable {
     }
 
     fn memory_bytes(&self) -> usize {
-        let filter = self.filter.as_ref().map_or(0, TableFilter::memory_bytes);
+        let filter = self.filter.as_ref().map_or(0, |filter| filter.block.memory_bytes());
         let dictionary = self.file.dictionary.as_ref().map_or(0, Dictionary::memory_bytes);
         let tombstones = self.tombstones.as_deref().map_or(0, tombstones::memory_bytes);
-        size_of::<Self>() + self.index.memory_bytes() + filter + dictionary + tombstones
+        size_of::<Self>() + self.index.top.memory_bytes() + filter + dictionary + tombstones
     }
 }
 

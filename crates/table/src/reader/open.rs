@@ -9,6 +9,7 @@ use base::tombstone::FragmentedTombstones;
 use base::{Error, Result, SeqNo};
 use vfs::{IoClass, RandomFile};
 
+use super::file::read_exactly;
 use super::filter::{TableFilter, filter_index_format};
 use super::index::{Meta, TableIndex};
 use super::{BlockBasedTable, Fetch, TableContext, TableFile};
@@ -19,6 +20,7 @@ use crate::footer::Footer;
 use crate::handle::BlockHandle;
 use crate::index::IndexFormat;
 use crate::metaindex::{self, Metaindex};
+use crate::private::check_size;
 use crate::properties::{self, ExternalFile, Properties};
 use crate::tombstones;
 
@@ -35,11 +37,7 @@ struct Tail {
 impl Tail {
     fn read(file: Arc<dyn RandomFile>, file_bytes: u64, class: IoClass) -> Result<Tail> {
         let start = file_bytes.saturating_sub(TAIL_BYTES);
-        let mut bytes = vec![0; (file_bytes - start) as usize];
-        let read = file.read_at(start, &mut bytes, class)?;
-        if read < bytes.len() {
-            return Err(Error::corruption(format!("the file ends {} bytes early", bytes.len() - read)));
-        }
+        let bytes = read_exactly(&*file, start, (file_bytes - start) as usize, class)?;
         Ok(Tail { file, start, bytes })
     }
 }
@@ -93,10 +91,7 @@ impl BlockBasedTable {
         file_bytes: u64,
         context: &TableContext,
     ) -> Result<BlockBasedTable> {
-        let actual = file.len()?;
-        if actual != file_bytes {
-            return Err(Error::corruption(format!("the file has {actual} bytes instead of {file_bytes}")));
-        }
+        check_size(file.len()?, file_bytes)?;
         let tail = Tail::read(file.clone(), file_bytes, context.class)?;
         let footer = Footer::decode(&tail.bytes, file_bytes)?;
         let tail: Arc<dyn RandomFile> = Arc::new(tail);
@@ -131,9 +126,7 @@ impl BlockBasedTable {
             tombstones,
         })
     }
-}
 
-impl BlockBasedTable {
     /// File offset of RocksDB's eight-byte global sequence number; `None` if absent or compressed.
     ///
     /// # Errors
@@ -141,7 +134,7 @@ impl BlockBasedTable {
     pub fn global_seqno_offset(&self) -> Result<Option<u64>> {
         let Some(handle) = self.metaindex.get(properties::BLOCK_NAME) else { return Ok(None) };
         let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, class: IoClass::Ingest };
-        let (stored, compression, _) = self.file.stored(handle, fetch)?;
+        let (stored, compression) = self.file.stored(handle, fetch)?;
         if compression != 0 {
             return Ok(None);
         }
@@ -186,7 +179,7 @@ impl Opening<'_> {
             Ok(contents) => return Block::parse(contents),
             Err(error) => error,
         };
-        let (stored, kind, _) = self.file.stored(handle, self.fetch)?;
+        let (stored, kind) = self.file.stored(handle, self.fetch)?;
         if kind != 0 {
             return Err(error);
         }
