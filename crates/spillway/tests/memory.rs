@@ -5,9 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use spillway::commit::stall::StallCause;
-use spillway::queue::memory::slack_bytes;
 use spillway::vfs::{MemoryVfs, Vfs};
 use spillway::{Db, ErrorKind, Family, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+
+/// Bytes by which memtable memory can exceed `limit_bytes` (`db_write_buffer_size`), besides empty memtables and
+/// batches larger than the limit: an eighth of the limit for lists that double when they grow (`vector`), and 1 MiB.
+const fn slack_bytes(limit_bytes: usize) -> usize {
+    limit_bytes / 8 + (1 << 20)
+}
 
 fn in_memory(memtable: &str) -> (Db, Arc<Family>) {
     let family = FamilyOptions { memtable_factory: memtable.into(), ..FamilyOptions::default() };

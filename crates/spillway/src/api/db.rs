@@ -15,8 +15,7 @@ use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
 use crate::core::Core;
 use crate::core::family::Family;
-use crate::open::engine::DirectoryLock;
-use crate::open::engine::Engine;
+use crate::open::engine::{DirectoryLock, Engine};
 use crate::open::{self, Opened};
 use crate::queue::view::ReadView;
 use crate::read::iterator::DbIterator;
@@ -36,6 +35,15 @@ pub enum OtherFamilies {
     Refuse,
     /// They are opened with these options; their key order and merge operator are looked up by their stored names.
     OpenWith(Box<FamilyOptions>),
+}
+
+impl OtherFamilies {
+    pub(crate) fn options(&self) -> Option<&FamilyOptions> {
+        match self {
+            OtherFamilies::OpenWith(family) => Some(family),
+            OtherFamilies::Refuse => None,
+        }
+    }
 }
 
 /// Options to open a database.
@@ -98,14 +106,17 @@ impl OpenOptions {
         self.remarks.extend(warnings.iter().filter(|warning| !is_told(warning)).cloned());
     }
 
+    /// Options given for a family: its own, else those of the others, else the default ones.
+    pub(crate) fn family_or_others(&self, name: &str) -> FamilyOptions {
+        let named = self.families.iter().find(|(known, _)| known == name).map(|(_, family)| family);
+        named.or(self.other_families.options()).cloned().unwrap_or_default()
+    }
+
     /// The key orders tables may have.
     pub(crate) fn orders(&self) -> Vec<UserOrder> {
         let mut orders = vec![UserOrder::Bytewise, UserOrder::ReverseBytewise];
-        let others = match &self.other_families {
-            OtherFamilies::OpenWith(family) => Some(&**family),
-            OtherFamilies::Refuse => None,
-        };
-        let given = self.families.iter().map(|(_, family)| family).chain(others).map(|family| &family.order);
+        let named = self.families.iter().map(|(_, family)| family);
+        let given = named.chain(self.other_families.options()).map(|family| &family.order);
         orders.extend(given.filter(|order| matches!(order, UserOrder::Custom(_))).cloned());
         orders
     }

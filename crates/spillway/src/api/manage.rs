@@ -7,8 +7,7 @@ use base::note;
 use base::options::FamilyOptions;
 use base::{Error, ErrorKind, Result};
 
-use crate::api::db::Db;
-use crate::api::db::OpenOptions;
+use crate::api::db::{Db, OpenOptions};
 use crate::api::report::LiveFile;
 use crate::compaction::CompactRangeOptions;
 use crate::core::FamilyState;

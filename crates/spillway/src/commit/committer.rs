@@ -95,7 +95,7 @@ impl Committer {
         if let Some((log, at)) = &log
             && self.core.logs.takes_mark(given.log_end)
         {
-            self.wal.pass_mark(given.last, log.position_behind(at));
+            self.wal.pass_mark(given.last, log.position_of(at.end()));
         }
         if options.sync {
             self.wal.sync_write(given.log_end)?;

@@ -10,15 +10,12 @@ use base::{Error, FamilyId, Result, SeqNo};
 use log::RecordKind;
 use smallvec::smallvec;
 
-use crate::commit::Written;
-use crate::commit::admission::flushed_eagerly;
-use crate::commit::admission::{self, Part, Parts, Waiter};
+use crate::commit::admission::{self, Part, Parts, Waiter, flushed_eagerly};
 use crate::commit::batch::{self, WriteBatch};
 use crate::commit::committer::Committer;
 use crate::commit::flushables::NewFlushable;
 use crate::commit::options::WriteOptions;
-use crate::commit::{Commit, Committed, entries_of};
-use crate::commit::{MadeRecord, Record};
+use crate::commit::{Commit, Committed, MadeRecord, Record, Written, entries_of};
 use crate::core::family::FamilySet;
 use crate::queue::flushable::HeldMemtable;
 use crate::queue::rebased::RebasedMemtable;

@@ -139,10 +139,9 @@ impl Call<'_> {
         let first_new = self.core.context.numbers.peek();
         let has_filter = family_options.has_compaction_filter();
         let may_move = !self.options.forces() && !has_filter;
-        let deepest = self.with_family(|family| {
-            let levels = (0..compacted_levels(&family.version, &family_options)).rev();
-            Ok(levels.into_iter().find(|&level| family.version.overlaps(level, self.start, self.end)))
-        })?;
+        let version = self.core.family_state(&mut self.core.state.lock(), id)?.version.clone();
+        let mut levels = (0..compacted_levels(&version, &family_options)).rev();
+        let deepest = levels.find(|&level| version.overlaps(level, self.start, self.end));
         if family_options.cf_allow_ingest_behind {
             self.rewrite(family_options.num_levels - 1, NO_NUMBER)?; // virtual tables ingested from behind
         }
@@ -246,10 +245,6 @@ impl Call<'_> {
         self.core.check_writable()?;
         self.family.check_live()?;
         Ok(installed)
-    }
-
-    fn with_family<R>(&self, read: impl FnOnce(&mut FamilyState) -> Result<R>) -> Result<R> {
-        read(self.core.family_state(&mut self.core.state.lock(), self.family.id())?)
     }
 
     /// Moves all files of a level to another. The target and every level between must be empty.

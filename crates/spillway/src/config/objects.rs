@@ -95,7 +95,7 @@ impl<'a> Document<'a> {
             let real = object.param("real_fac").ok_or_else(|| node.error("class `Dyna` needs `real_fac`"))?;
             match self.refer(Kind::MemTableRepFactory.section(), real)? {
                 Some(next) => node = next,
-                None => return memtable_of_text(real),
+                None => return canonical_memtable(&real.text()?).map_err(|error| real.locate(error)),
             }
         }
         Err(node.error("classes `Dyna` stand for each other in a circle"))
@@ -164,11 +164,6 @@ fn own_memtable(object: &Object<'_>) -> Result<MemtableChoice> {
         let single = |param: &&Node| choice_of(std::slice::from_ref(*param)).is_err();
         object.params.iter().find(single).unwrap_or(object.class).locate_key(error)
     })
-}
-
-/// A memtable given as an option string.
-pub(super) fn memtable_of_text(node: &Node) -> Result<MemtableChoice> {
-    canonical_memtable(&node.text()?).map_err(|error| node.locate(error))
 }
 
 /// The option string in its factory's form.

@@ -11,14 +11,12 @@ use base::options::DbOptions;
 use base::{FileNumber, Result};
 use vfs::{FileIdentity, RandomFile, Vfs};
 
-use crate::background::Throttle;
-use crate::background::as_away;
 use crate::background::caught::caught_panic;
 use crate::background::tasks::Tasks;
+use crate::background::{Throttle, as_away};
 use crate::core::flush_ways::FlushCounts;
 use crate::info_log::{InfoLog, Noting};
-use crate::queue::flushable::QueuedMemtable;
-use crate::queue::flushable::{HeldMemtable, MemtableMaking};
+use crate::queue::flushable::{HeldMemtable, MemtableMaking, QueuedMemtable};
 use crate::read::meter::{Meter, MeteredFile};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;

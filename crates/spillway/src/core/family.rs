@@ -12,12 +12,11 @@ use parking_lot::Mutex;
 
 use crate::background::throttle::Awaited;
 use crate::core::context::Context;
-use crate::queue::flushable::QueuedMemtable;
-use crate::queue::flushable::{HeldMemtable, MemtableMaking};
+use crate::queue::flushable::{HeldMemtable, MemtableMaking, QueuedMemtable};
 use crate::queue::view::ReadView;
 use crate::read::ReadContext;
 use crate::version::table_store::TableStore;
-use crate::version::version::{LEVELS_MAX, Version};
+use crate::version::version::Version;
 use crate::version::work::FamilyWork;
 
 /// An open column family. A handle: cheap to clone as an `Arc`, usable until the family is dropped or the database
@@ -45,8 +44,6 @@ pub struct Family {
     unlogged: AtomicBool,
     /// Writers waiting for a flush of one of the family's memtables.
     waiting_writers: AtomicUsize,
-    /// Ingested tables by assigned level, since the family was opened.
-    tables_placed: [AtomicU64; LEVELS_MAX],
     /// Work done by jobs.
     work: FamilyWork,
     /// Views created so far.
@@ -92,7 +89,6 @@ impl Family {
             dropped: AtomicBool::new(false),
             unlogged: AtomicBool::new(false),
             waiting_writers: AtomicUsize::new(0),
-            tables_placed: [const { AtomicU64::new(0) }; LEVELS_MAX],
             work: FamilyWork::default(),
             views_made: AtomicU64::new(1),
             versions,
@@ -259,7 +255,8 @@ impl Family {
 
     /// Notes a memtable converted to a table: its memory is the table's from now on.
     pub(crate) fn note_converted(&self, memtable: &Arc<dyn Memtable>) {
-        self.maker.forget(memtable);
+        let other = |made: &Weak<dyn Memtable>| !ptr::addr_eq(made.as_ptr(), Arc::as_ptr(memtable));
+        self.maker.made.lock().retain(other);
     }
 
     /// Bytes held by the family's memtables: mutable, queued, spare, and flushed ones still held by readers.
@@ -272,16 +269,6 @@ impl Family {
         if !self.unlogged.load(Ordering::Relaxed) {
             self.unlogged.store(true, Ordering::Release);
         }
-    }
-
-    pub(crate) fn note_table_placed(&self, level: usize) {
-        if let Some(count) = self.tables_placed.get(level) {
-            count.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    pub(crate) fn tables_placed(&self, level: usize) -> u64 {
-        self.tables_placed.get(level).map_or(0, |count| count.load(Ordering::Relaxed))
     }
 
     pub(crate) fn writer_waits(&self) -> Awaited<'_> {
@@ -381,11 +368,6 @@ impl MemtableMaker {
     /// representation cannot serve a comparator.
     pub fn asked_for(&self) -> &'static str {
         self.factory.name()
-    }
-
-    fn forget(&self, memtable: &Arc<dyn Memtable>) {
-        let other = |made: &Weak<dyn Memtable>| !ptr::addr_eq(made.as_ptr(), Arc::as_ptr(memtable));
-        self.made.lock().retain(other);
     }
 
     fn living(&self) -> Vec<Arc<dyn Memtable>> {

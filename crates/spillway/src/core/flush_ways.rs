@@ -1,7 +1,6 @@
 //! Counts flushes by way, for reports and statistics.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::Error;
 use base::extend::FlushWay;
@@ -25,38 +24,28 @@ pub struct FlushReport {
 
 /// Counts flushes. Its lock is a leaf.
 #[derive(Default)]
-pub struct FlushCounts {
-    rewritten: AtomicU64,
-    converted: AtomicU64,
-    linked: AtomicU64,
-    fallen_back: AtomicU64,
-    last_fall_back: Mutex<Option<String>>,
-}
+pub struct FlushCounts(Mutex<FlushReport>);
 
 impl FlushCounts {
     pub(crate) fn note(&self, statistics: &Option<Arc<Statistics>>, way: FlushWay) {
+        let mut counts = self.0.lock();
         let (count, ticker) = match way {
-            FlushWay::Rewrite => (&self.rewritten, Ticker::FlushesRewritten),
-            FlushWay::Convert => (&self.converted, Ticker::FlushesConverted),
-            FlushWay::Link => (&self.linked, Ticker::FlushesLinked),
+            FlushWay::Rewrite => (&mut counts.rewritten, Ticker::FlushesRewritten),
+            FlushWay::Convert => (&mut counts.converted, Ticker::FlushesConverted),
+            FlushWay::Link => (&mut counts.linked, Ticker::FlushesLinked),
         };
-        count.fetch_add(1, Relaxed);
+        *count += 1;
         tick(statistics, ticker, 1);
     }
 
     pub(crate) fn note_fall_back(&self, statistics: &Option<Arc<Statistics>>, why: &Error) {
-        self.fallen_back.fetch_add(1, Relaxed);
-        *self.last_fall_back.lock() = Some(why.to_string());
+        let mut counts = self.0.lock();
+        counts.fallen_back += 1;
+        counts.last_fall_back = Some(why.to_string());
         tick(statistics, Ticker::FlushesFallenBack, 1);
     }
 
     pub fn report(&self) -> FlushReport {
-        FlushReport {
-            rewritten: self.rewritten.load(Relaxed),
-            converted: self.converted.load(Relaxed),
-            linked: self.linked.load(Relaxed),
-            fallen_back: self.fallen_back.load(Relaxed),
-            last_fall_back: self.last_fall_back.lock().clone(),
-        }
+        self.0.lock().clone()
     }
 }

@@ -108,13 +108,11 @@ impl Candidate<'_> {
             ..TableContext::default()
         };
         BlockBasedTable::open(file, self.name, self.bytes, &context).map_err(|error| match error.kind() {
-            base::ErrorKind::InvalidArgument => error.context(format!("no table for {}", self.describe_family())),
+            base::ErrorKind::InvalidArgument => {
+                error.context(format!("no table for column family \"{}\"", self.family.name()))
+            }
             _ => error,
         })
-    }
-
-    fn describe_family(&self) -> String {
-        format!("column family \"{}\"", self.family.name())
     }
 
     /// Whether the table can take a sequence number as it is.

@@ -118,7 +118,6 @@ impl Linker {
             _ => Ticker::IngestPlacedMiddle,
         };
         tick(&self.core.context.statistics, ticker, 1);
-        family.note_table_placed(level);
         family.work().ingested(level, meta.file_bytes);
         let (family, table, bytes) = (family.name(), meta.number, meta.file_bytes);
         note::info!(family, table = table.0, level, bytes, "an ingested table was given a level");

@@ -2,9 +2,8 @@
 
 use base::{Error, ErrorKind, Result};
 
-use crate::core::FamilyState;
-use crate::core::State;
 use crate::core::space::Needs;
+use crate::core::{FamilyState, State};
 use crate::jobs::Jobs;
 
 impl Jobs {

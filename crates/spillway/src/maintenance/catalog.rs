@@ -7,8 +7,7 @@ use base::options::FamilyOptions;
 use base::{Error, FamilyId, Result};
 
 use crate::api::db::DEFAULT_FAMILY;
-use crate::core::family::FamilySet;
-use crate::core::family::{Family, check_name};
+use crate::core::family::{Family, FamilySet, check_name};
 use crate::core::install::Installer;
 use crate::core::{Core, FamilyState};
 use crate::open::families::Shared;

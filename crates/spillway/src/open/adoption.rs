@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use base::options::known::IGNORE_UNSUPPORTED;
-use base::options::{DbOptions, FamilyOptions, OptionsFile};
+use base::options::{DbOptions, OptionsFile};
 use base::{Error, ErrorKind, Result, note};
 
-use crate::api::db::{OpenOptions, OtherFamilies};
+use crate::api::db::OpenOptions;
 use crate::open::options_file;
 use crate::version::recover::Recovered;
 
@@ -30,7 +30,8 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) ->
         info_log: None,
         ..DbOptions::default()
     };
-    match OptionsFile::read(&text, start, &|family| supplied(options, family), true) {
+    // The caller's options supply the objects that the file only names.
+    match OptionsFile::read(&text, start, &|family| options.family_or_others(family), true) {
         Ok((mut file, warnings)) => {
             let settled = file.families.iter_mut().flat_map(|(family, options)| {
                 let changes = options.settle();
@@ -58,13 +59,4 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) ->
             Ok(())
         }
     }
-}
-
-/// The caller's options for a family: they supply the objects that the file only names.
-fn supplied(options: &OpenOptions, family: &str) -> FamilyOptions {
-    let named = options.families.iter().find(|(name, _)| name == family).map(|(_, options)| options.clone());
-    named.unwrap_or_else(|| match &options.other_families {
-        OtherFamilies::OpenWith(others) => (**others).clone(),
-        OtherFamilies::Refuse => FamilyOptions::default(),
-    })
 }

@@ -126,8 +126,8 @@ pub(super) fn restore(
     by_images: bool,
     first_own: FileNumber,
 ) -> Result<Restored> {
-    let Images { mut found, left } = find(context, first_own)?;
-    let mut restored = Restored { left, ..Restored::default() };
+    let mut restored = Restored::default();
+    let mut found = find(context, first_own, &mut restored.left)?;
     if by_images && context.options.memtable_crash_safe_recover {
         for (id, family) in families {
             let of_family = found.remove(id).unwrap_or_default();
@@ -140,17 +140,10 @@ pub(super) fn restore(
     Ok(restored)
 }
 
-/// This database's images.
-struct Images {
-    /// Valid images by family, in the order of their numbers.
-    found: BTreeMap<FamilyId, Vec<Found>>,
-    /// Images with possibly lost pages.
-    left: Vec<PathBuf>,
-}
-
-fn find(context: &Context, first_own: FileNumber) -> Result<Images> {
+/// This database's valid images by family, in the order of their numbers. Images with possibly lost pages go to `left`.
+fn find(context: &Context, first_own: FileNumber, left: &mut Vec<PathBuf>) -> Result<BTreeMap<FamilyId, Vec<Found>>> {
     let page_cache = ImageIdentity::number_of(&context.vfs.page_cache_id(&context.dir).unwrap_or_default());
-    let (mut found, mut left) = (BTreeMap::<FamilyId, Vec<Found>>::new(), Vec::new());
+    let mut found = BTreeMap::<FamilyId, Vec<Found>>::new();
     for name in context.vfs.read_dir(&context.dir)? {
         let Some((FileType::MemtableImage, number)) = file_name::parse(&name) else { continue };
         if number >= first_own {
@@ -166,7 +159,7 @@ fn find(context: &Context, first_own: FileNumber) -> Result<Images> {
         }
     }
     found.values_mut().for_each(|images| images.sort_by_key(|image| (image.begins_after, image.number)));
-    Ok(Images { found, left })
+    Ok(found)
 }
 
 /// `None`: another database's, not in its original file, never in use, or marked foreign.

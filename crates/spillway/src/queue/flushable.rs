@@ -16,9 +16,8 @@ use crate::commit::pipeline::LogPosition;
 use crate::queue::images::ImageNames;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::memory::{Charge, MemoryBudget};
-use crate::wal::marks;
-use crate::wal::presence;
 use crate::wal::value_logs::{Logged, ValueLogs};
+use crate::wal::{marks, presence};
 
 /// An entry of a family's queue. Reads use it exactly like a table.
 pub trait Flushable: Send + Sync {

@@ -9,7 +9,8 @@
 //! # How far the limit can be passed
 //! All charges together stay within the limit, with two exceptions: empty memtables needed for a switch, at most two a
 //! family; and a batch larger than the limit, which proceeds alone. Memory held beside the reservations is charged only
-//! when a charge is raised; until then it can exceed the charge ([`slack_bytes`]).
+//! when a charge is raised; until then it can exceed the charge: by an eighth of the limit, for lists that double when
+//! they grow (`vector`), and 1 MiB.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -25,12 +26,6 @@ const STEP_MAX_BYTES: usize = 1 << 20;
 /// A writer waiting for memory looks again after this long at the latest. If nothing was freed or flushed by then, it
 /// releases lingering charges.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-
-/// Bytes by which memtable memory can exceed `limit_bytes` (`db_write_buffer_size`), besides empty memtables and
-/// batches larger than the limit: an eighth of the limit for lists that double when they grow (`vector`), and 1 MiB.
-pub const fn slack_bytes(limit_bytes: usize) -> usize {
-    limit_bytes / 8 + (1 << 20)
-}
 
 /// The memory of all memtables of a database. Its locks, `turn` aside, are leaves.
 pub struct MemoryBudget {

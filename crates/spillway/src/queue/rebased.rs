@@ -11,8 +11,7 @@ use table::{TableReadOptions, TableValue, Visit};
 use crate::commit::Given;
 use crate::commit::flushables::Joins;
 use crate::commit::pipeline::LogPosition;
-use crate::queue::flushable::Flushable;
-use crate::queue::flushable::HeldMemtable;
+use crate::queue::flushable::{Flushable, HeldMemtable};
 use crate::queue::memory::Charge;
 
 /// A memtable with internal sequence numbers.

@@ -325,6 +325,6 @@ fn not_there(level: usize, number: FileNumber) -> Error {
     refused(number, &format!("is deleted from level {level} but is not there"))
 }
 
-fn refused(number: FileNumber, what: &str) -> Error {
+pub(super) fn refused(number: FileNumber, what: &str) -> Error {
     Error::corruption(format!("table {} {what}", file_name::format(FileType::Table, number)))
 }

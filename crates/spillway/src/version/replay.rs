@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 
+use super::builder::refused;
 use super::edit::{FENCE_VERSION, LogEnd, LogRow, VersionEdit};
 use super::file_name::{self, FileType};
 use super::recover::Recovered;
@@ -357,8 +358,4 @@ fn infer_epochs(tables: &mut [(usize, FileMeta)]) {
     for (meta, epoch) in level_zero.into_iter().zip(2..) {
         meta.epoch_number = epoch;
     }
-}
-
-fn refused(number: FileNumber, what: &str) -> Error {
-    Error::corruption(format!("table {} {what}", file_name::format(FileType::Table, number)))
 }

@@ -20,20 +20,14 @@ pub(crate) struct LevelWork {
     pub entries_dropped: u64,
 }
 
-/// Ingested tables placed in a level.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct IngestedWork {
-    pub tables: u64,
-    pub tables_in_level0: u64,
-    pub bytes: u64,
-}
-
 #[derive(Clone, Copy)]
 pub(crate) struct WorkDone {
     pub flushes: LevelWork,
     /// By output level.
     pub compactions: [LevelWork; LEVELS_MAX],
-    pub ingested: IngestedWork,
+    /// Ingested tables, by the level that they were given.
+    pub ingested: [u64; LEVELS_MAX],
+    pub ingested_bytes: u64,
 }
 
 impl Default for WorkDone {
@@ -41,7 +35,8 @@ impl Default for WorkDone {
         WorkDone {
             flushes: LevelWork::default(),
             compactions: [LevelWork::default(); LEVELS_MAX],
-            ingested: IngestedWork::default(),
+            ingested: [0; LEVELS_MAX],
+            ingested_bytes: 0,
         }
     }
 }
@@ -64,9 +59,10 @@ impl FamilyWork {
     /// Counts an ingested table placed in `level`.
     pub fn ingested(&self, level: usize, bytes: u64) {
         let mut work = self.0.lock();
-        work.ingested.tables += 1;
-        work.ingested.tables_in_level0 += u64::from(level == 0);
-        work.ingested.bytes += bytes;
+        if let Some(tables) = work.ingested.get_mut(level) {
+            *tables += 1;
+        }
+        work.ingested_bytes += bytes;
     }
 
     pub fn done(&self) -> WorkDone {
@@ -75,6 +71,11 @@ impl FamilyWork {
 }
 
 impl WorkDone {
+    /// Ingested tables that were given a level.
+    pub fn ingested(&self, level: usize) -> u64 {
+        self.ingested.get(level).copied().unwrap_or(0)
+    }
+
     /// All work with output in a level; level 0 includes flushes.
     pub fn of_level(&self, level: usize) -> LevelWork {
         let mut work = self.compactions.get(level).copied().unwrap_or_default();

@@ -56,11 +56,6 @@ impl ActiveLog {
         self.base() + self.file.tail()
     }
 
-    /// Start of the record after `reservation`.
-    pub fn position_behind(&self, reservation: &Reservation) -> Position {
-        self.position_of(reservation.end())
-    }
-
     /// Start of the next record, at present.
     pub fn end_position(&self) -> Position {
         self.position_of(self.file.tail())
@@ -77,7 +72,7 @@ impl ActiveLog {
         }
     }
 
-    fn position_of(&self, offset: u64) -> Position {
+    pub fn position_of(&self, offset: u64) -> Position {
         Position { log: self.number(), offset }
     }
 }

@@ -132,7 +132,7 @@ impl Row<'_> {
 /// The rows of levels with tables or writes, and their sum.
 fn level_rows(source: &Reported<'_>, done: &WorkDone) -> String {
     let version = &source.view.version;
-    let incoming = done.flushes.written_bytes + done.ingested.bytes;
+    let incoming = done.flushes.written_bytes + done.ingested_bytes;
     let mut text = String::new();
     let (mut files, mut busy_files) = (0, 0);
     for level in super::levels_of(source.core, source.family) {
@@ -175,9 +175,9 @@ pub(super) fn of_family(source: &Reported<'_>) -> String {
     let before = source.engine.told.lock().families.insert(source.family.id(), now).unwrap_or_default();
     let name = source.family.name();
     let mut text = heading(name, "Level") + &level_rows(source, &done);
-    let (flushed, ingested) = (done.flushes.written_bytes, done.ingested);
+    let (flushed, ingested) = (done.flushes.written_bytes, done.ingested_bytes);
     let new_flushed = flushed.saturating_sub(before.work.flushes.written_bytes);
-    let new_ingested = ingested.bytes.saturating_sub(before.work.ingested.bytes);
+    let new_ingested = ingested.saturating_sub(before.work.ingested_bytes);
     let work = done.all().since(&before.work.all());
     let write_amplification = ratio(work.written_bytes, new_flushed + new_ingested);
     text += &Row { name: "Int", files: 0, busy: 0, bytes: 0, score: 0.0, write_amplification, work }.line();
@@ -187,12 +187,12 @@ pub(super) fn of_family(source: &Reported<'_>) -> String {
     text += &uptime_line(uptime, interval);
     let gib = |bytes: u64| bytes as f64 / GIB;
     let _ = writeln!(text, "Flush(GB): cumulative {:.3}, interval {:.3}", gib(flushed), gib(new_flushed));
-    let _ = writeln!(text, "AddFile(GB): cumulative {:.3}, interval {:.3}", gib(ingested.bytes), gib(new_ingested));
+    let _ = writeln!(text, "AddFile(GB): cumulative {:.3}, interval {:.3}", gib(ingested), gib(new_ingested));
     let mut count = |what: &str, now: u64, before: u64| {
         let _ = writeln!(text, "AddFile({what}): cumulative {now}, interval {}", now.saturating_sub(before));
     };
-    count("Total Files", ingested.tables, before.work.ingested.tables);
-    count("L0 Files", ingested.tables_in_level0, before.work.ingested.tables_in_level0);
+    count("Total Files", done.ingested.iter().sum(), before.work.ingested.iter().sum());
+    count("L0 Files", done.ingested(0), before.work.ingested(0));
     text += &compaction_line("Cumulative", &done.all(), uptime);
     text += &compaction_line("Interval", &work, interval);
     let pending = pending_bytes(&source.view.version, &source.family.options());

@@ -10,7 +10,7 @@ use base::options::ini;
 use base::{Error, FileNumber, Result};
 use log::ReplayOptions;
 use table::Properties;
-use vfs::{IfExists, IoClass, Vfs};
+use vfs::Vfs;
 
 use super::copy::{self, Contents, Target, work_off};
 use super::meta_file::{MetaEntry, MetaFile};
@@ -18,8 +18,7 @@ use super::path::{BackupPath, PRIVATE_DIR, Place, SHARED_CHECKSUM_DIR, SHARED_DI
 use super::store::Store;
 use super::{BackupId, BackupOptions};
 use crate::api::db::Db;
-use crate::maintenance::checkpoint::Copier;
-use crate::maintenance::checkpoint::{Capture, CapturedFile, Content};
+use crate::maintenance::checkpoint::{Capture, CapturedFile, Content, Copier};
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::TableFile;
 
@@ -88,18 +87,12 @@ fn describe(store: &Store, copier: &Copier<'_>, id: BackupId, capture: &Capture)
     let dir = store.private_dir(id);
     let options = file_name::format(FileType::Options, capture.manifest);
     let text = copier.describe_options(&capture.families, ini::Audience::Spillway);
-    write(store, &dir.join(&options), text.as_bytes())?;
+    store.write(&dir.join(&options), text.as_bytes())?;
     copier.write_captured_manifest(&store.vfs, &dir, capture)?;
     let manifest = file_name::format(FileType::Manifest, capture.manifest);
     let current = file_name::format(FileType::Current, FileNumber(0));
     let described = [options, manifest, current];
     described.iter().map(|name| entry(id, name, copy::read(&*store.vfs, &dir.join(name), None)?)).collect()
-}
-
-fn write(store: &Store, path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = store.vfs.create(path, IfExists::Truncate)?;
-    file.append(bytes, IoClass::Other)?;
-    if store.syncs { file.sync(IoClass::Other) } else { Ok(()) }
 }
 
 /// The meta file's entry for a private file.

@@ -117,14 +117,15 @@ impl Store {
     pub fn publish(&self, id: BackupId, meta: &MetaFile) -> Result<()> {
         let path = self.meta_path(id);
         let temp = self.dir.join(META_DIR).join(temp_name(&id.to_string()));
-        let mut file = self.vfs.create(&temp, IfExists::Truncate)?;
-        file.append(meta.encode().as_bytes(), IoClass::Other)?;
-        if self.syncs {
-            file.sync(IoClass::Other)?;
-        }
-        drop(file);
+        self.write(&temp, meta.encode().as_bytes())?;
         self.vfs.rename(&temp, &path)?;
         self.sync_dir(META_DIR)
+    }
+
+    pub fn write(&self, path: &Path, bytes: &[u8]) -> Result<()> {
+        let mut file = self.vfs.create(path, IfExists::Truncate)?;
+        file.append(bytes, IoClass::Other)?;
+        if self.syncs { file.sync(IoClass::Other) } else { Ok(()) }
     }
 
     /// Removes backups, and then every file used by none.

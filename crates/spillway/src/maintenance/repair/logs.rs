@@ -14,8 +14,7 @@ use crate::open::log_owner;
 use crate::open::replay::row;
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LogEnd, LogRow};
-use crate::version::file_name::numbers_in;
-use crate::version::file_name::{self, FileType};
+use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 

@@ -9,8 +9,7 @@ use vfs::{IoClass, Vfs};
 
 use crate::version::current::read_current;
 use crate::version::edit_codec;
-use crate::version::file_name::FileType;
-use crate::version::file_name::numbers_in;
+use crate::version::file_name::{FileType, numbers_in};
 use crate::version::manifest::manifest_path;
 use crate::version::recover::{Recovered, recover};
 use crate::version::replay::Replay;

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::options::FamilyOptions;
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use log::DatabaseId;
 use vfs::Vfs;
@@ -16,9 +15,8 @@ use super::manifest::OldManifest;
 use super::order::{self, Unplaced};
 use super::report::{LostTable, RepairReport, RepairedFamily};
 use super::tables::{TableSource, WholeTable, lacks_number, path_of};
-use crate::api::db::{OpenOptions, OtherFamilies};
-use crate::version::file_name::numbers_in;
-use crate::version::file_name::{self, FileType};
+use crate::api::db::OpenOptions;
+use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
 use crate::version::span::widen;
@@ -437,7 +435,8 @@ impl<'a> Work<'a> {
             unplaced.push(Unplaced { meta: table.meta, table: opened, level });
         }
         let before = order::relations(&order, &unplaced)?;
-        let placed = order::levels(&order, &unplaced, &before, self.num_levels(&self.name_of(id)));
+        let num_levels = self.options.family_or_others(&self.name_of(id)).num_levels;
+        let placed = order::levels(&order, &unplaced, &before, num_levels);
         let name = |meta: &FileMeta| file_name::format(FileType::Table, meta.number);
         self.report.doubts.extend(placed.contradicting.iter().map(|meta| {
             format!("{} has older and newer entries than others for the same keys; it is taken to be older", name(meta))
@@ -449,15 +448,6 @@ impl<'a> Work<'a> {
             .collect();
         tables.sort_by_key(|(level, meta)| (*level, meta.number));
         Ok(tables)
-    }
-
-    fn num_levels(&self, name: &str) -> usize {
-        let named = self.options.families.iter().find(|(known, _)| known == name).map(|(_, family)| family.num_levels);
-        let others = match &self.options.other_families {
-            OtherFamilies::OpenWith(family) => family.num_levels,
-            OtherFamilies::Refuse => FamilyOptions::default().num_levels,
-        };
-        named.unwrap_or(others)
     }
 
     fn note_family(&mut self, id: FamilyId, tables: Vec<(usize, FileMeta)>) {
