@@ -282,18 +282,15 @@ fn copies_and_repairs_have_the_large_batch_beside_an_ingest() {
 
 #[test]
 fn a_repair_reports_a_large_batch_without_its_file() {
-    let damage: [(&str, fn(&MemoryVfs, &Path)); 2] = [
-        ("is missing", |vfs, file| vfs.remove_file(file).expect("removed")),
-        ("the file of a large batch is empty", |vfs, file| {
-            drop(vfs.create(file, IfExists::Truncate).expect("emptied"))
-        }),
-    ];
-    for (why, harm) in damage {
+    for (is_missing, why) in [(true, "is missing"), (false, "the file of a large batch is empty")] {
         let place = Place::ingested(8);
         let last = place.db.latest_sequence_number();
         let vfs = place.vfs.crash_clone(1, CrashPolicy::ProcessKilled);
         let file = the_file(&vfs);
-        harm(&vfs, &file);
+        match is_missing {
+            true => vfs.remove_file(&file).expect("removed"),
+            false => drop(vfs.create(&file, IfExists::Truncate).expect("emptied")),
+        }
         let report = spillway::repair("/db", &waiting(vfs.clone())).expect("repaired");
         let name = file.file_name().expect("named").to_string_lossy().into_owned();
         assert_eq!(report.logs.len(), 1, "{report:?}");
