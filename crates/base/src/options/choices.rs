@@ -86,7 +86,9 @@ macro_rules! named_enum {
 
 named_enum! {
     /// How a block's bytes are compressed.
+    #[derive(Default)]
     enum CompressionKind {
+        #[default]
         None = 0 => "kNoCompression",
         Snappy = 1 => "kSnappyCompression",
         Zlib = 2 => "kZlibCompression",

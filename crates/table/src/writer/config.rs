@@ -16,7 +16,7 @@ use crate::index::IndexFormat;
 use crate::properties::{ExternalFile, Properties};
 
 /// Inputs of a table builder.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct TableBuilderConfig {
     pub order: InternalOrder,
     pub options: TableOptions,
@@ -37,19 +37,7 @@ pub struct TableBuilderConfig {
 
 impl TableBuilderConfig {
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        TableBuilderConfig {
-            order: InternalOrder::default(),
-            options: TableOptions::default(),
-            compression: CompressionKind::None,
-            compression_options: CompressionOptions::default(),
-            prefix_extractor: None,
-            merge_operator: String::new(),
-            origin: TableOrigin::default(),
-            ingestable: false,
-            path: path.into(),
-            class: IoClass::Other,
-            bytes_per_sync: 0,
-        }
+        TableBuilderConfig { path: path.into(), ..TableBuilderConfig::default() }
     }
 
     /// # Errors
