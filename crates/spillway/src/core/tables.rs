@@ -13,13 +13,12 @@ use vfs::{IoClass, Vfs};
 
 use crate::core::context::Context;
 use crate::version::log_life::LogSet;
-use crate::version::recover::TablePaths;
+use crate::version::recover::table_path;
 use crate::version::table_file::FileMeta;
 use crate::version::table_store::TableOpener;
 
 pub(crate) struct Opener {
     context: Arc<Context>,
-    paths: TablePaths,
     cache: Option<Arc<BlockCache>>,
     order: InternalOrder,
     options: TableOptions,
@@ -29,7 +28,6 @@ pub(crate) struct Opener {
 impl Opener {
     pub fn new(context: Arc<Context>, cache: Arc<BlockCache>, options: &FamilyOptions) -> Self {
         Opener {
-            paths: TablePaths(vec![context.dir.clone()]),
             context,
             cache: (!options.table.no_block_cache).then_some(cache),
             order: InternalOrder::new(options.order.clone()),
@@ -41,7 +39,7 @@ impl Opener {
 
 impl TableOpener for Opener {
     fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>> {
-        let path = self.paths.table(meta.path_id, meta.physical_number())?;
+        let path = table_path(&self.context.dir, meta.path_id, meta.physical_number())?;
         let Some(meter) = self.context.meter() else { return self.open_at(&path, meta) };
         let start = meter.now();
         let opened = self.open_at(&path, meta);

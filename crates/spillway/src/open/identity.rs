@@ -4,9 +4,8 @@ use std::path::Path;
 
 use base::{FileNumber, Result};
 use log::DatabaseId;
-use vfs::{IoClass, Vfs};
+use vfs::{IfExists, IoClass, Vfs, write_all};
 
-use super::write_whole;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{Recovered, recover};
 
@@ -57,7 +56,7 @@ pub(super) fn write(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
     if read(vfs, dir)?.as_deref() == Some(id) {
         return Ok(());
     }
-    write_whole(vfs, &path, id.as_bytes())
+    write_all(vfs, &path, IfExists::Truncate, id.as_bytes(), IoClass::Other)
 }
 
 /// A random UUID, version 4, like RocksDB's ids.

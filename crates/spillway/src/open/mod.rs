@@ -10,7 +10,7 @@ use base::note;
 use base::options::{FamilyOptions, InfoLogLevel, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
-use vfs::{IfExists, IoClass, LockGuard, Vfs};
+use vfs::{LockGuard, Vfs};
 
 use crate::api::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
 use crate::background::caught::caught;
@@ -32,7 +32,7 @@ use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::PurgeQueue;
-use crate::version::recover::{self, Recovered, TablePaths};
+use crate::version::recover::{self, Recovered};
 use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::OpenSlots;
@@ -181,12 +181,8 @@ fn tell(level: InfoLogLevel, text: &str) {
 
 /// An open's remarks on kept options of the database and of the families.
 pub(crate) fn remarks_on_kept(options: &OpenOptions) -> Vec<String> {
-    let others = match &options.other_families {
-        OtherFamilies::Refuse => None,
-        OtherFamilies::OpenWith(family) => Some(&**family),
-    };
-    let families = options.families.iter().map(|(_, family)| family).chain(others);
-    let of_families = families.map(|family| kept::review(family, true));
+    let families = options.families.iter().map(|(_, family)| family);
+    let of_families = families.chain(options.other_families.options()).map(|family| kept::review(family, true));
     // Errors are reported by the open.
     [kept::review(&options.db, true)].into_iter().chain(of_families).flat_map(Result::unwrap_or_default).collect()
 }
@@ -197,10 +193,7 @@ pub(crate) fn validate(options: &OpenOptions) -> Result<Vec<String>> {
     let ignore_unsupported = options.db.ignore_unsupported_options;
     let remarks = kept::review(&options.db, ignore_unsupported)?;
     let all = options.families.iter().map(|(name, family)| (name.as_str(), family));
-    let others = match &options.other_families {
-        OtherFamilies::Refuse => None,
-        OtherFamilies::OpenWith(family) => Some(("others", &**family)),
-    };
+    let others = options.other_families.options().map(|family| ("others", family));
     for (name, family) in all.chain(others) {
         let valid = family.validate().and_then(|()| kept::review(family, ignore_unsupported).map(drop));
         valid.map_err(|e| e.context(format!("column family \"{name}\"")))?;
@@ -389,9 +382,8 @@ impl<'a> Opening<'a> {
 
     fn open_family(&self, stored: &RecoveredFamily, mut options: FamilyOptions) -> Result<FamilyState> {
         follow_write_buffer(&mut options, &self.context.options);
-        let paths = TablePaths(vec![self.context.dir.clone()]);
         if !self.bears_damage() {
-            stored.check_tables(&*self.context.vfs, &paths)?;
+            stored.check_tables(&*self.context.vfs, &self.context.dir)?;
         }
         let tables = self.shared.table_store(&self.context, &options);
         let order = InternalOrder::new(options.order.clone());
@@ -502,10 +494,8 @@ impl<'a> Opening<'a> {
                 id: FamilyId(self.recovered.max_family),
                 name,
                 comparator: options.order.name().to_owned(),
-                log_number: FileNumber(0),
                 flushed_through: Some(last_seq),
-                linked_ingests: Vec::new(),
-                tables: Vec::new(),
+                ..RecoveredFamily::default()
             };
             let state = self.open_family(&made, options)?;
             self.families.insert(made.id, state);
@@ -541,12 +531,6 @@ impl<'a> Opening<'a> {
         engine.installer.release_logs();
         engine.installer.note_logs()
     }
-}
-
-fn write_whole(vfs: &dyn Vfs, path: &Path, bytes: &[u8]) -> Result<()> {
-    let mut file = vfs.create(path, IfExists::Truncate)?;
-    file.append(bytes, IoClass::Other)?;
-    file.sync(IoClass::Other)
 }
 
 pub(crate) fn list_families(dir: &Path, vfs: &Arc<dyn Vfs>) -> Result<Vec<String>> {

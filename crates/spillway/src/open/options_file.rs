@@ -9,9 +9,8 @@ use std::path::Path;
 use base::note;
 use base::options::ini;
 use base::{FileNumber, Result};
-use vfs::{IoClass, Vfs};
+use vfs::{IfExists, IoClass, Vfs, write_all};
 
-use super::write_whole;
 use crate::core::Core;
 use crate::version::file_name::{self, FileType};
 use parking_lot::Mutex;
@@ -54,7 +53,7 @@ impl OptionsFile {
         let (vfs, dir) = (&*self.core.context.vfs, &self.core.context.dir);
         let number = self.core.context.numbers.take();
         let temp = dir.join(file_name::format(FileType::Temp, number));
-        let written = write_whole(vfs, &temp, text.as_bytes())
+        let written = write_all(vfs, &temp, IfExists::Truncate, text.as_bytes(), IoClass::Other)
             .and_then(|()| vfs.rename(&temp, &dir.join(file_name::format(FileType::Options, number))));
         if let Err(error) = written {
             let _ = vfs.remove_file(&temp); // on failure the next open removes it

@@ -140,25 +140,16 @@ fn cut_off(path: &Path, offset: u64) -> String {
     format!("the last record of {} was cut off at byte {offset}; nothing had relied on it", path.display())
 }
 
-/// The directories of a family's tables, by path id.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TablePaths(pub Vec<PathBuf>);
-
-impl TablePaths {
-    /// Returns the path of a table. The number alone does not determine it.
-    ///
-    /// # Errors
-    /// `InvalidArgument` if the options lack the path id.
-    pub fn table(&self, path_id: u32, number: FileNumber) -> Result<PathBuf> {
-        let name = file_name::format(FileType::Table, number);
-        match self.0.get(path_id as usize) {
-            Some(dir) => Ok(dir.join(name)),
-            None => {
-                let what = format!("table {name} lies in path {path_id}, but the options have {}", self.0.len());
-                Err(Error::invalid_argument(what))
-            }
-        }
+/// The path of a table: all tables of a database lie in its directory.
+///
+/// # Errors
+/// `InvalidArgument`: the table lies in another of RocksDB's paths.
+pub(crate) fn table_path(dir: &Path, path_id: u32, number: FileNumber) -> Result<PathBuf> {
+    let name = file_name::format(FileType::Table, number);
+    if path_id > 0 {
+        return Err(Error::invalid_argument(format!("table {name} lies in path {path_id}, but the options have 1")));
     }
+    Ok(dir.join(name))
 }
 
 /// Checks that a table's file has the `bytes` stated by `source`.
@@ -180,12 +171,12 @@ impl RecoveredFamily {
     ///
     /// # Errors
     /// `Corruption` naming the file if it is missing or of different length.
-    pub fn check_tables(&self, vfs: &dyn Vfs, paths: &TablePaths) -> Result<()> {
+    pub fn check_tables(&self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
         let missing = format!("a table of the family {:?} is missing", self.name);
         let mut checked = BTreeSet::new();
         let files = self.tables.iter().map(|(_, meta)| (meta.path_id, meta.physical_number(), meta.physical_bytes()));
         for (path_id, number, bytes) in files.filter(|file| checked.insert(*file)) {
-            check_table(vfs, &paths.table(path_id, number)?, bytes, "the MANIFEST", &missing)?;
+            check_table(vfs, &table_path(dir, path_id, number)?, bytes, "the MANIFEST", &missing)?;
         }
         Ok(())
     }

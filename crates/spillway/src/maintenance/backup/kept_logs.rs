@@ -14,7 +14,7 @@ use crate::open::directory_owner;
 use crate::open::replay::{ingests, own_logs, row};
 use crate::queue::ingest_record::{IngestRecord, IngestTable};
 use crate::version::file_name::{self, FileType};
-use crate::version::recover::{self, Recovered, TablePaths};
+use crate::version::recover::{self, Recovered};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 
 /// Tables named by kept logs.
@@ -163,7 +163,7 @@ impl Reader<'_> {
             if family.is_none_or(|family| family.has_linked(record.first, record.last())) {
                 continue;
             }
-            ingests::check_tables(self.vfs, &TablePaths(vec![self.places.db.clone()]), share)?;
+            ingests::check_tables(self.vfs, &self.places.db, share)?;
             let tables = share.layers.iter().flatten();
             self.tables.extend(tables.map(|IngestTable { meta, .. }| meta.number));
         }

@@ -1,6 +1,7 @@
 //! Replay of ingests. Their tables are in the directory, and are queued again until a flush assigns their levels. Keeps
 //! D2, D3, F2, Q1.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use base::{Error, Result, SeqNo, UserOrder};
@@ -12,7 +13,7 @@ use crate::commit::flushables::Joins;
 use crate::commit::overlap::Coverage;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::ingest_record::{FamilyIngest, IngestRecord, IngestShape};
-use crate::version::recover::{TablePaths, check_table};
+use crate::version::recover::{check_table, table_path};
 use crate::version::span::Span;
 
 /// An ingest's share in a family that lacks it.
@@ -36,7 +37,7 @@ impl LogReplay<'_> {
             // Linked tables stay where a flush or later compactions put them.
             if !family.has_linked(record.first, record.last()) {
                 check_bounds(&family.family.order().user, share)?;
-                check_tables(&*self.context.vfs, &TablePaths(vec![self.context.dir.clone()]), share)?;
+                check_tables(&*self.context.vfs, &self.context.dir, share)?;
                 wanted.push(WantedShare { share: share.clone(), shape, given });
             }
         }
@@ -66,11 +67,12 @@ impl LogReplay<'_> {
 
 /// # Errors
 /// `Corruption`: a table is missing, or has another size.
-pub(crate) fn check_tables(vfs: &dyn Vfs, paths: &TablePaths, share: &FamilyIngest) -> Result<()> {
+pub(crate) fn check_tables(vfs: &dyn Vfs, dir: &Path, share: &FamilyIngest) -> Result<()> {
     let missing = "a table that was ingested is missing; restore it, or salvage what else there is \
                    (wal_recovery_mode kSkipAnyCorruptedRecords)";
     for table in share.layers.iter().flatten() {
-        let path = paths.table(table.meta.path_id, table.meta.number).map_err(|e| Error::corruption(e.to_string()))?;
+        let path =
+            table_path(dir, table.meta.path_id, table.meta.number).map_err(|e| Error::corruption(e.to_string()))?;
         check_table(vfs, &path, table.meta.file_bytes, "the log", missing)?;
     }
     Ok(())

@@ -9,7 +9,7 @@ use super::*;
 use crate::version::edit::LogEnd;
 use crate::version::edit_codec::encode_record;
 use crate::version::manifest::manifest_path;
-use crate::version::recover::{Recovered, TablePaths, recover};
+use crate::version::recover::{Recovered, recover};
 use crate::version::table_file::Backing;
 
 /// A directory whose MANIFEST has one record for each edit.
@@ -148,14 +148,13 @@ fn the_file_of_virtual_tables_is_checked() {
     let edits = [VersionEdit::fence(), head(), parts(&[part(8, 5, 200), part(9, 5, 200)])];
     let vfs = written(&edits);
     let family = recover(&*vfs, dir()).unwrap().families.remove(0);
-    let paths = TablePaths(vec![dir().into()]);
-    let error = family.check_tables(&*vfs, &paths).unwrap_err();
+    let error = family.check_tables(&*vfs, dir()).unwrap_err();
     assert_eq!(error.to_string(), "a table of the family \"default\" is missing (/db/000005.sst)");
     vfs.write_file(Path::new("/db/000005.sst"), &[0; 109]).unwrap();
-    let error = family.check_tables(&*vfs, &paths).unwrap_err();
+    let error = family.check_tables(&*vfs, dir()).unwrap_err();
     assert_eq!(error.to_string(), "the table has 109 bytes, the MANIFEST says 200 (/db/000005.sst)");
     vfs.write_file(Path::new("/db/000005.sst"), &[0; 200]).unwrap();
-    family.check_tables(&*vfs, &paths).unwrap();
+    family.check_tables(&*vfs, dir()).unwrap();
 }
 
 #[test]
@@ -248,20 +247,24 @@ fn level_zero_without_epochs_is_ordered_by_sequence_numbers() {
 
 #[test]
 fn tables_are_checked_against_their_files() {
-    let far = FileMeta { path_id: 1, ..table(8, 0, 9, 1) };
-    let edits = [head(), add(7, 1), VersionEdit { added: vec![(2, far)], ..VersionEdit::default() }];
-    let vfs = written(&edits);
+    let vfs = written(&[head(), add(7, 1), add(8, 2)]);
     let family = recover(&*vfs, dir()).unwrap().families.remove(0);
-    let paths = TablePaths(vec![dir().into(), "/cold".into()]);
     vfs.write_file(Path::new("/db/000007.sst"), &[0; 107]).unwrap();
+    let error = family.check_tables(&*vfs, dir()).unwrap_err();
+    assert_eq!(error.to_string(), "a table of the family \"default\" is missing (/db/000008.sst)");
+    vfs.write_file(Path::new("/db/000008.sst"), &[0; 107]).unwrap();
+    let error = family.check_tables(&*vfs, dir()).unwrap_err();
+    assert_eq!(error.to_string(), "the table has 107 bytes, the MANIFEST says 108 (/db/000008.sst)");
     vfs.write_file(Path::new("/db/000008.sst"), &[0; 108]).unwrap();
-    let error = family.check_tables(&*vfs, &paths).unwrap_err();
-    assert_eq!(error.to_string(), "a table of the family \"default\" is missing (/cold/000008.sst)");
-    vfs.write_file(Path::new("/cold/000008.sst"), &[0; 107]).unwrap();
-    let error = family.check_tables(&*vfs, &paths).unwrap_err();
-    assert_eq!(error.to_string(), "the table has 107 bytes, the MANIFEST says 108 (/cold/000008.sst)");
-    vfs.write_file(Path::new("/cold/000008.sst"), &[0; 108]).unwrap();
-    family.check_tables(&*vfs, &paths).unwrap();
-    let error = family.check_tables(&*vfs, &TablePaths(vec![dir().into()])).unwrap_err();
+    family.check_tables(&*vfs, dir()).unwrap();
+}
+
+#[test]
+fn a_table_in_another_path_of_rocksdb_is_refused() {
+    let far = FileMeta { path_id: 1, ..table(8, 0, 9, 1) };
+    let vfs = written(&[head(), VersionEdit { added: vec![(2, far)], ..VersionEdit::default() }]);
+    let family = recover(&*vfs, dir()).unwrap().families.remove(0);
+    let error = family.check_tables(&*vfs, dir()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert_eq!(error.message(), "table 000008.sst lies in path 1, but the options have 1");
 }
