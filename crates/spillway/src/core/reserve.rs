@@ -23,8 +23,8 @@ const BYTES_MIN: u64 = 256 << 10;
 const LARGEST_BYTES_MIN: u64 = 64 << 20;
 const LARGEST_BYTES_MAX: u64 = 256 << 20;
 
-/// A reserve is shortened if it is so many times as large as wanted.
-const EXCESS_MAX: u64 = 4;
+/// A reserve is shortened if it is more than so many times as large as wanted.
+const EXCESS_MAX: u64 = 2;
 
 /// The reserve of one database.
 pub(crate) struct Reserve {
