@@ -178,11 +178,6 @@ mod tests {
 
     const MS: Duration = Duration::from_millis(1);
 
-    /// The clock of a file system in memory: a call takes a microsecond, a sleep as long as it says.
-    fn clock() -> std::sync::Arc<vfs::MemoryVfs> {
-        vfs::MemoryVfs::new(1)
-    }
-
     #[test]
     fn times_are_even_and_do_not_drift() {
         let schedule = Schedule { start: 5 * MS, rate: 3, period: Duration::from_secs(1) };
@@ -202,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_stall_is_charged_to_every_write_that_it_delayed() -> Result<()> {
-        let vfs = clock();
+        let vfs = vfs::MemoryVfs::new(1); // its clock: a call takes a microsecond, a sleep its time
         // One of a thousand writes stalls for 100 ms: with it, 100 are late.
         let times = plan(SECOND).drive(&*vfs, vfs.now() + MS, 0, |nth| {
             if nth == 500 {
@@ -220,7 +215,7 @@ mod tests {
 
     #[test]
     fn writes_that_are_late_follow_at_once_and_none_is_left_out() -> Result<()> {
-        let vfs = clock();
+        let vfs = vfs::MemoryVfs::new(1); // its clock: a call takes a microsecond, a sleep its time
         let plan = Plan { writers: 2, warmup: 5 * MS, ..plan(7 * MS) };
         let (schedule, begun) = (plan.schedule(vfs.now()), RefCell::new(Vec::new()));
         let times = plan.drive(&*vfs, schedule.start, 1, |nth| {
@@ -239,7 +234,7 @@ mod tests {
 
     #[test]
     fn what_cannot_keep_up_ends() {
-        let vfs = clock();
+        let vfs = vfs::MemoryVfs::new(1); // its clock: a call takes a microsecond, a sleep its time
         let ended = plan(1000 * SECOND).drive(&*vfs, vfs.now(), 0, |_| {
             vfs.sleep(1000 * SECOND);
             Ok(())

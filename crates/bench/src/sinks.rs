@@ -40,10 +40,11 @@ impl<'a> Output<'a> {
     /// `Io`: it cannot be written.
     pub fn keep(&mut self, line: &str, record: &impl Serialize) -> Result<()> {
         self.say(line)?;
+        let record = serde_json::to_value(record).map_err(|e| Error::invalid_argument(e.to_string()))?;
         if let Some(file) = &mut self.json {
-            file.append(format!("{}\n", json_of(record)?).as_bytes(), IoClass::Other)?;
+            file.append(format!("{record}\n").as_bytes(), IoClass::Other)?;
         }
-        self.records.push(serde_json::to_value(record).map_err(|e| Error::invalid_argument(e.to_string()))?);
+        self.records.push(record);
         Ok(())
     }
 
@@ -55,9 +56,4 @@ impl<'a> Output<'a> {
         let table = drawn(table, &self.records)?;
         self.say(&table)
     }
-}
-
-/// A line of JSON.
-pub fn json_of(result: &impl Serialize) -> Result<String> {
-    serde_json::to_string(result).map_err(|e| Error::invalid_argument(e.to_string()))
 }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base::{ErrorKind, FileNumber, Result, note};
 use parking_lot::Mutex;
@@ -35,6 +35,8 @@ pub(crate) struct Reserve {
     is_spent: AtomicBool,
     /// Memtables may hold writes older than the moment at which the reserve was spent.
     wants_seal: AtomicBool,
+    /// Number of [`Claim`]s.
+    claims: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -57,6 +59,7 @@ impl Reserve {
             file: Mutex::new(ReserveFile { bytes: bytes.unwrap_or(0), is_unsupported: false }),
             is_spent: AtomicBool::new(is_spent),
             wants_seal: AtomicBool::new(is_spent),
+            claims: AtomicUsize::new(0),
         }
     }
 
@@ -72,6 +75,17 @@ impl Reserve {
 
     pub fn note_sealed(&self) {
         self.wants_seal.store(false, Ordering::Release);
+    }
+
+    /// Until the claim drops, no job begins, and the reserve is not made anew: either would take the space that another
+    /// job gives back.
+    pub fn claim(&self) -> Claim<'_> {
+        self.claims.fetch_add(1, Ordering::AcqRel);
+        Claim(&self.claims)
+    }
+
+    pub fn is_claimed(&self) -> bool {
+        self.claims.load(Ordering::Acquire) > 0
     }
 
     pub fn bytes(&self) -> u64 {
@@ -106,7 +120,7 @@ impl Reserve {
         while is_first && bytes > BYTES_MIN && !self.has_room(bytes, 0) {
             bytes = (bytes / 2).max(BYTES_MIN);
         }
-        if !is_kept && may_grow && !file.is_unsupported && self.has_room(bytes, file.bytes) {
+        if !is_kept && may_grow && !self.is_claimed() && !file.is_unsupported && self.has_room(bytes, file.bytes) {
             self.make(bytes, &mut file);
         }
         self.set_spent(file.bytes == 0 && wanted_bytes > 0 && !file.is_unsupported, on_change);
@@ -147,6 +161,15 @@ impl Reserve {
             self.is_spent.store(is_spent, Ordering::Release);
             on_change(is_spent);
         }
+    }
+}
+
+/// A call looks for space.
+pub(crate) struct Claim<'a>(&'a AtomicUsize);
+
+impl Drop for Claim<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

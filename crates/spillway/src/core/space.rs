@@ -367,13 +367,18 @@ impl Core {
         if !lacks_space(&made) || !frees_space() {
             return made;
         }
-        if self.give_up_reserve() {
+        let claim = self.reserve.claim();
+        for waits in [false, true] {
+            if !lacks_space(&made) || !(self.give_up_reserve() || self.reserve.is_spent()) {
+                break;
+            }
+            if waits {
+                self.wait_for_job_outputs();
+            }
             made = make();
         }
-        if lacks_space(&made) && self.reserve.is_spent() {
-            self.wait_for_job_outputs();
-            made = make();
-        }
+        drop(claim);
+        self.state_changed.notify_all(); // for jobs
         made
     }
 
@@ -422,7 +427,7 @@ impl Core {
 }
 
 /// Waits of a deletion for jobs that hold all space for a moment.
-const JOB_WAITS_MAX: u32 = 20;
+const JOB_WAITS_MAX: u32 = 100;
 const JOB_WAIT: Duration = Duration::from_millis(100);
 
 /// Approximate size of a new MANIFEST.

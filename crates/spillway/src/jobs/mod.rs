@@ -106,6 +106,7 @@ impl Jobs {
             || self.core.is_closing()
             || self.core.background_error().is_some()
             || self.core.space.holds(needs)
+            || self.core.reserve.is_claimed()
         {
             return None;
         }

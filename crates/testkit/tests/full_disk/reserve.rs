@@ -16,6 +16,9 @@ use super::{DIR, LIMIT, Mount, VALUE_BYTES, check, fill, value};
 
 const SMALL_MIB: usize = 16;
 
+/// Writes that want a reserve.
+const SOME: u64 = (6 << 20) / VALUE_BYTES as u64;
+
 /// Keys that are not deleted.
 const KEPT: u64 = 5;
 
@@ -61,10 +64,19 @@ fn make_room_and_go_on(db: &Db, deleted: Range<u64>) {
     assert!(!is_there(db, again));
 }
 
+/// Fills the disk once the reserve is there: upkeep makes it, in the background, and this disk is full within milliseconds.
+fn fill_beside_reserve(db: &Db, vfs: &Arc<dyn Vfs>, dir: &Path) -> u64 {
+    for number in 0..SOME {
+        has_room("a write", || put(db, number));
+    }
+    wait_for("the reserve", || vfs.metadata(&dir.join("RESERVE")).is_ok_and(|reserve| reserve.len > 0));
+    fill(db, SOME)
+}
+
 /// Fills the disk, deletes key by key, and goes on. `crashes` is called when all is deleted.
 fn fill_and_delete(vfs: &Arc<dyn Vfs>, dir: &Path, write_buffer_bytes: usize, crashes: impl Fn(u64)) {
     let db = Db::open(dir, &options(vfs, write_buffer_bytes)).unwrap();
-    let written = fill(&db, 0);
+    let written = fill_beside_reserve(&db, vfs, dir);
     assert!(written as usize * VALUE_BYTES > (SMALL_MIB / 4) << 20, "full after {written} writes");
     check(&db, written);
     for number in KEPT..written {

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use base::{Error, Result};
 use bench::Flags;
 use bench::sides::SideRecord;
-use bench::sinks::json_of;
 use bench::work::threads::{base_of, run_threads};
 use bench::work::{BENCHMARKS, Benchmark, Ground};
 use serde::Serialize;
@@ -55,7 +54,7 @@ pub fn run(spec: &str, vfs: &Arc<dyn Vfs>) -> Result<()> {
 
 fn say(answer: &impl Serialize) -> Result<()> {
     let mut out = std::io::stdout();
-    let line = json_of(answer)?;
+    let line = serde_json::to_string(answer).map_err(|e| Error::invalid_argument(e.to_string()))?;
     let said = writeln!(out, "{line}").and_then(|()| out.flush());
     said.map_err(|e| Error::io("write", Path::new("standard output"), e))
 }

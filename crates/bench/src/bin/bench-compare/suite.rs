@@ -46,20 +46,13 @@ pub struct Workload {
     pub options: &'static str,
 }
 
-/// Bounds of the writes of `fillsync`, for any `--num`.
-const SYNCED_MIN: u64 = 200;
-const SYNCED_MAX: u64 = 5000;
-
-/// The modes of a workload with one mode only.
-const ONE: &[&str] = &[""];
-
 /// One of db_bench's under its own name.
 const fn of(name: &'static str, start: Start) -> Workload {
     task(name, "", Task::Benchmark(name), start)
 }
 
 const fn task(name: &'static str, about: &'static str, task: Task, start: Start) -> Workload {
-    Workload { name, about, task, start, modes: ONE, threads: None, flags: "", options: "" }
+    Workload { name, about, task, start, modes: &[""], threads: None, flags: "", options: "" }
 }
 
 /// The workloads in the order of their runs.
@@ -160,9 +153,9 @@ impl Workload {
         if self.task == Task::Benchmark("readrandomwriterandom") {
             line.push(format!("--writes={}", per_thread(flags.reads())));
         }
-        // Each write waits for the disk: as many as in db_bench, within bounds of some seconds.
+        // Each write waits for the disk: as many as in db_bench, but 200 to 5000: some seconds at most.
         if self.task == Task::Benchmark("fillsync") {
-            line.push(format!("--writes={}", per_thread((num / 1000).clamp(SYNCED_MIN, SYNCED_MAX).min(num))));
+            line.push(format!("--writes={}", per_thread((num / 1000).clamp(200, 5000).min(num))));
         }
         // A walk goes over everything.
         if self.task == Task::Benchmark("readseq") {
