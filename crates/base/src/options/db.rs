@@ -48,8 +48,8 @@ option_table! {
     memtable_crash_safe_recover: bool = true, ANY, Spillway, Fixed;
     /// Bytes of a table after which the disk is to have begun with it and to have ended with those before; 0 is 512 KiB.
     bytes_per_sync: u64 = 0, ANY, RocksDb, Fixed;
-    /// Bytes per second that flushes and compactions write at the most, those that somebody waits for aside. 0: beside
-    /// callers that sync the log as fast as it takes to keep up, else without a limit. (RocksDB reads it and never writes it: to RocksDB 0 is a limit.)
+    /// Most bytes per second written by flushes and compactions; jobs with a waiting caller have no limit. 0: while callers
+    /// sync the log, only as fast as needed to keep up; otherwise without a limit. (RocksDB reads it and never writes it: to RocksDB 0 is a limit.)
     rate_limiter_bytes_per_sec: u64 = 0, ANY, Spillway, Fixed;
     /// Bytes that all memtables together may hold; 0 for no limit. The largest are flushed before that is reached.
     db_write_buffer_size: usize = 0, ANY, RocksDb, Fixed;

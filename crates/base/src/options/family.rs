@@ -68,8 +68,8 @@ option_table! {
     /// or writes it, and none drops what such a table must not bring back. Needs three levels.
     /// RocksDB 7.8 does not know the name.
     cf_allow_ingest_behind: bool = false, ANY, Spillway, Fixed;
-    /// Bytes that an ingest brings for the family, uncompressed, up to which, where it lies over a memtable, the flush of that
-    /// writes both into one table of level 0 rather than link the ingest's tables there; 0 to link all.
+    /// Largest ingest, in uncompressed bytes of the family, to merge with the memtable beneath it: their flush writes one
+    /// table of level 0. The tables of larger ingests are linked. 0: all are linked.
     merge_ingests_max_bytes: u64 = MIB, ANY, Spillway, Mutable;
     /// Tables in level 0 at which they are compacted.
     level0_file_num_compaction_trigger: i32 = 4, at_least(1.0), RocksDb, Mutable;
