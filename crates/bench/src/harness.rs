@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{Error, Result};
 use memtable::factory_from_option_string;
-use spillway::Db;
+use spillway::internal::Database;
 use vfs::Vfs;
 
 use crate::flags::Flags;
@@ -73,14 +73,14 @@ fn header(flags: &Flags) -> String {
 struct Session<'a> {
     flags: &'a Flags,
     vfs: Arc<dyn Vfs>,
-    db: Option<Db>,
+    db: Option<Database>,
     /// Seeds of the benchmarks. No two share one, or reads would ask for keys in the order of their writes.
     rng: Rng,
 }
 
 impl Session<'_> {
     /// The open database; a new one if `fresh`.
-    fn open(&mut self, fresh: bool) -> Result<&Db> {
+    fn open(&mut self, fresh: bool) -> Result<&Database> {
         let path = Path::new(&self.flags.db);
         if fresh {
             if self.flags.use_existing_db {
@@ -90,13 +90,13 @@ impl Session<'_> {
             }
             self.close()?;
             if self.vfs.exists(path)? {
-                Db::destroy(path, None, &self.vfs)?;
+                Database::destroy(path, None, &self.vfs)?;
             }
         }
         if self.db.is_none() {
             let mut options = open_options(self.flags)?;
             options.vfs = self.vfs.clone();
-            self.db = Some(Db::open(path, &options)?);
+            self.db = Some(Database::open(path, &options)?);
         }
         self.db.as_ref().ok_or_else(|| Error::closed("the database was not opened"))
     }

@@ -2,7 +2,7 @@
 
 use base::options::{CompressionKind, DbOptions, FamilyOptions, FilterPolicy, OptionGroup, TableOptions, apply_both};
 use base::{Error, Result};
-use spillway::{DEFAULT_FAMILY, OpenOptions};
+use spillway::internal::{DEFAULT_FAMILY, OpenOptions};
 
 use crate::flags::Flags;
 

@@ -1,8 +1,8 @@
 //! Commands among the benchmarks: they wait for the database, or print its state.
 
 use base::{Error, Result};
-use spillway::Db;
-use spillway::compaction::CompactRangeOptions;
+use spillway::internal::Database;
+use spillway::internal::compaction::CompactRangeOptions;
 
 use crate::flags::Flags;
 use crate::machine::processor_time;
@@ -28,7 +28,7 @@ pub fn is_command(name: &str) -> bool {
 ///
 /// # Errors
 /// `InvalidArgument`: the database does not know the property. Otherwise the failure of the command.
-pub fn run(name: &str, db: &Db, ground: &Ground<'_>, out: &mut Output<'_>) -> Result<()> {
+pub fn run(name: &str, db: &Database, ground: &Ground<'_>, out: &mut Output<'_>) -> Result<()> {
     let family = db.default_family();
     match name {
         "levelstats" => return print(db, "rocksdb.levelstats", out),
@@ -57,7 +57,7 @@ pub fn run(name: &str, db: &Db, ground: &Ground<'_>, out: &mut Output<'_>) -> Re
 ///
 /// # Errors
 /// `InvalidArgument`: the database does not know it.
-pub fn print(db: &Db, name: &str, out: &mut Output<'_>) -> Result<()> {
+pub fn print(db: &Database, name: &str, out: &mut Output<'_>) -> Result<()> {
     let property = db.property(&db.default_family(), name);
     let property = property.ok_or_else(|| Error::invalid_argument(format!("the database has no property {name}")))?;
     out.say(&property)

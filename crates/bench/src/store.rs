@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use base::Result;
-use spillway::{Db, DbIterator, Family, ReadOptions, WriteBatch, WriteOptions};
+use spillway::internal::{Database, DbIterator, Family, ReadOptions, WriteBatch, WriteOptions};
 
 use crate::flags::Flags;
 
@@ -66,14 +66,14 @@ pub trait Cursor {
 
 /// Spillway's default family through its own API.
 pub struct Direct<'a> {
-    pub db: &'a Db,
+    pub db: &'a Database,
     family: Arc<Family>,
     reads: ReadOptions,
     writes: WriteOptions,
 }
 
 impl<'a> Direct<'a> {
-    pub fn new(db: &'a Db, flags: &Flags) -> Self {
+    pub fn new(db: &'a Database, flags: &Flags) -> Self {
         Direct {
             db,
             family: db.default_family(),

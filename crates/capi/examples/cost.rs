@@ -4,7 +4,7 @@
 
 use std::error::Error;
 
-use spillway::{Db, OpenOptions, ReadOptions, WriteOptions};
+use spillway::internal::{Database as Db, OpenOptions, ReadOptions, WriteOptions};
 
 /// Bytes of a value.
 const VALUE_BYTES: usize = 100;

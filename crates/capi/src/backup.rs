@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_int, c_uchar};
 use std::path::PathBuf;
 
-use spillway::backup::{BackupEngine, BackupInfo, BackupOptions, RestoreOptions};
+use spillway::internal::backup::{BackupEngine, BackupInfo, BackupOptions, RestoreOptions};
 
 use crate::boundary::settings::settings;
 use crate::boundary::{export, fallible, handles};

@@ -2,8 +2,8 @@
 
 use std::ffi::{c_char, c_int};
 
-use spillway::commit::batch::BatchReader;
-use spillway::{Error, FamilyId, ValueKind, WriteBatch};
+use spillway::internal::commit::batch::BatchReader;
+use spillway::internal::{Error, FamilyId, ValueKind, WriteBatch};
 
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, IntCount, Parts};

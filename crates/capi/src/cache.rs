@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 
-use spillway::BlockCache;
+use spillway::internal::BlockCache;
 
 use crate::boundary::{export, fallible, handles, of_nothing};
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::ffi::CStr;
 use std::sync::Arc;
 
-use spillway::Db;
+use spillway::internal::Database as Db;
 
 use crate::boundary::{export, fallible, handles};
 use crate::database::Database;

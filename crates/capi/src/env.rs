@@ -4,9 +4,9 @@ use std::ffi::{CStr, c_int};
 use std::sync::{Arc, LazyLock};
 
 use parking_lot::Mutex;
-use spillway::Error;
-use spillway::options::CpuPriority;
-use spillway::vfs::{MemoryVfs, RealVfs, Vfs};
+use spillway::internal::Error;
+use spillway::internal::options::CpuPriority;
+use spillway::internal::vfs::{MemoryVfs, RealVfs, Vfs};
 
 use crate::boundary::{export, fallible, handles};
 use crate::text;
@@ -15,7 +15,7 @@ use crate::text;
 #[derive(Clone)]
 pub struct Env {
     vfs: Arc<dyn Vfs>,
-    pools: spillway::Env,
+    pools: spillway::internal::Env,
     threads: Arc<Mutex<Threads>>,
 }
 
@@ -36,7 +36,7 @@ const SEED: u64 = 1;
 pub struct EnvHandle(Env);
 
 /// `rocksdb_ratelimiter_t`: databases opened with it share its limit.
-pub struct RateLimiter(spillway::RateLimiter);
+pub struct RateLimiter(spillway::internal::RateLimiter);
 
 /// `rocksdb_envoptions_t`: without effect on writes here.
 pub struct EnvOptions;
@@ -44,19 +44,19 @@ pub struct EnvOptions;
 handles!(EnvHandle, RateLimiter, EnvOptions);
 
 impl Env {
-    fn new(vfs: Arc<dyn Vfs>, pools: spillway::Env) -> Env {
+    fn new(vfs: Arc<dyn Vfs>, pools: spillway::internal::Env) -> Env {
         let threads = Threads { low: 1, high: 0, bottom: 0, priority: CpuPriority::Normal };
         Env { vfs, pools, threads: Arc::new(Mutex::new(threads)) }
     }
 
     /// The process's.
     fn of_process() -> Env {
-        static PROCESS: LazyLock<Env> = LazyLock::new(|| Env::new(RealVfs::new(), spillway::Env::default()));
+        static PROCESS: LazyLock<Env> = LazyLock::new(|| Env::new(RealVfs::new(), spillway::internal::Env::default()));
         PROCESS.clone()
     }
 
     /// Threads shared by databases opened with it.
-    pub fn pools(&self) -> spillway::Env {
+    pub fn pools(&self) -> spillway::internal::Env {
         self.pools.clone()
     }
 
@@ -100,11 +100,12 @@ impl RateLimiter {
     /// Auto-tuned, the rate is an upper bound. A rate below 1 limits nothing.
     fn boxed(bytes_per_second: i64, auto_tuned: bool) -> Box<RateLimiter> {
         let bytes_per_second = u64::try_from(bytes_per_second).unwrap_or(0);
-        let make = if auto_tuned { spillway::RateLimiter::automatic } else { spillway::RateLimiter::new };
+        let make =
+            if auto_tuned { spillway::internal::RateLimiter::automatic } else { spillway::internal::RateLimiter::new };
         Box::new(RateLimiter(make(bytes_per_second)))
     }
 
-    pub fn limiter(&self) -> spillway::RateLimiter {
+    pub fn limiter(&self) -> spillway::internal::RateLimiter {
         self.0.clone()
     }
 }
@@ -131,7 +132,7 @@ export! {
     fn rocksdb_create_mem_env() -> Box<EnvHandle> {
         let memory = MemoryVfs::new(SEED);
         memory.set_runs_inline(false);
-        Box::new(EnvHandle(Env::new(memory, spillway::Env::new(spillway::EnvOptions::default()))))
+        Box::new(EnvHandle(Env::new(memory, spillway::internal::Env::new(spillway::internal::EnvOptions::default()))))
     }
 
     fn rocksdb_env_destroy(env: Option<Box<EnvHandle>>) {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use spillway::{Error, ErrorKind};
+use spillway::internal::{Error, ErrorKind};
 
 /// An error as C gets it.
 #[derive(Clone)]

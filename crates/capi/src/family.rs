@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillway::Family;
+use spillway::internal::Family;
 
 use crate::boundary::handles;
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use spillway::Db;
+use spillway::internal::Database as Db;
 
 use crate::boundary::{export, handles};
 use crate::env::EnvHandle;

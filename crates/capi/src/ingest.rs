@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_uchar};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use spillway::{Family, IngestOptions};
+use spillway::internal::{Family, IngestOptions};
 
 use crate::boundary::array::{Array, Count};
 use crate::boundary::settings::settings;

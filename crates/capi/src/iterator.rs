@@ -4,7 +4,7 @@ mod tail;
 
 use std::sync::Arc;
 
-use spillway::{Db, DbIterator, Error, ErrorKind, Family, ReadOptions};
+use spillway::internal::{Database as Db, DbIterator, Error, ErrorKind, Family, ReadOptions};
 
 use self::tail::{Place, Tail};
 use crate::boundary::argument::Out;

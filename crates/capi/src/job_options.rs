@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uchar};
 
-use spillway::{BottommostLevelCompaction, CompactRangeOptions};
+use spillway::internal::{BottommostLevelCompaction, CompactRangeOptions};
 
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};

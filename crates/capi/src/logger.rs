@@ -3,8 +3,8 @@
 use std::ffi::{CStr, c_int};
 use std::sync::Arc;
 
-use spillway::extend;
-use spillway::options::InfoLogLevel;
+use spillway::internal::extend;
+use spillway::internal::options::InfoLogLevel;
 
 use crate::boundary::callback::{Log, State, StatePointer};
 use crate::boundary::{export, handles};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillway::BlockCache;
+use spillway::internal::BlockCache;
 
 use crate::boundary::{export, fallible, handles};
 use crate::cache::Cache;

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uchar};
 
-use spillway::{Error, ReadOptions};
+use spillway::internal::{Error, ReadOptions};
 
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};

@@ -1,6 +1,6 @@
 //! `rocksdb_snapshot_t`.
 
-use spillway::Snapshot;
+use spillway::internal::Snapshot;
 
 use crate::boundary::{export, handles};
 

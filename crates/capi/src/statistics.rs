@@ -1,6 +1,6 @@
 //! Statistics by RocksDB's numbers: the places of its enums `Tickers` and `Histograms`, version 11.
 
-use spillway::metrics::{Distribution, Histogram, Statistics, Ticker};
+use spillway::internal::metrics::{Distribution, Histogram, Statistics, Ticker};
 
 use crate::boundary::{export, handles};
 

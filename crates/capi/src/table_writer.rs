@@ -4,9 +4,9 @@ use std::ffi::CStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use spillway::options::kept::review;
-use spillway::vfs::Vfs;
-use spillway::{FamilyOptions, TableWriter};
+use spillway::internal::options::kept::review;
+use spillway::internal::vfs::Vfs;
+use spillway::internal::{FamilyOptions, TableWriter};
 
 use crate::boundary::argument::Out;
 use crate::boundary::{export, fallible, handles};

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use spillway::Db;
+use spillway::internal::Database as Db;
 
 /// Open databases.
 #[derive(Clone, Default)]

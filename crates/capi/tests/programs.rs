@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
 
-use spillway::options::known::{self, Changes, Unhonoured};
+use spillway::internal::options::known::{self, Changes, Unhonoured};
 
 use common::{PROGRAMS, compile, library, run, source, succeed};
 

@@ -7,8 +7,8 @@ mod common;
 use std::process::Command;
 
 use common::{compile, run, succeed};
-use spillway::export::ExportOptions;
-use spillway::{Db, OpenOptions};
+use spillway::internal::export::ExportOptions;
+use spillway::internal::{Database as Db, OpenOptions};
 
 #[test]
 fn rocksdbs_tools_read_stamped_values() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::{Value, json};
-use spillway::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
+use spillway::internal::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
 
 use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
@@ -256,7 +256,7 @@ fn verify(engine: &BackupEngine, id: Option<BackupId>, as_json: bool, out: &mut 
         move || told.told(),
         || "nothing was changed; a verification begins from the start again".to_owned(),
     )?;
-    let mut verified: Vec<(BackupId, Option<spillway::Error>)> = Vec::new();
+    let mut verified: Vec<(BackupId, Option<spillway::internal::Error>)> = Vec::new();
     for (nth, id) in ids.into_iter().enumerate() {
         at.tell(Reached { what: format!("verifying backup {id} ({} of {count})", nth + 1), ..Reached::default() });
         verified.push((id, engine.verify(id).err()));

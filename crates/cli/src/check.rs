@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use spillway::check::{self, CheckOptions, CheckReport};
-use spillway::vfs::RealVfs;
+use spillway::internal::check::{self, CheckOptions, CheckReport};
+use spillway::internal::vfs::RealVfs;
 
 use crate::database::DatabaseArgs;
 use crate::failure::{Failure, Outcome};

@@ -4,9 +4,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::Db;
-use spillway::check::{self, CheckOptions};
-use spillway::vfs::{RealVfs, Vfs};
+use spillway::internal::Database;
+use spillway::internal::check::{self, CheckOptions};
+use spillway::internal::vfs::{RealVfs, Vfs};
 
 use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::export::nothing_at;
@@ -50,7 +50,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
 fn verify(dir: &Path) -> Outcome {
     let report = check::check(dir, &CheckOptions::default(), &mut |_| {})?;
     let Some(problem) = report.problems.first() else { return Ok(()) };
-    Db::destroy(dir, None, &(RealVfs::new() as Arc<dyn Vfs>))?;
+    Database::destroy(dir, None, &(RealVfs::new() as Arc<dyn Vfs>))?;
     let what =
         format!("the database is damaged, and no checkpoint was made: {problem}; `spillway check` lists all damage");
     Err(Failure::refused(what))

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use spillway::compaction::{BottommostLevelCompaction, CompactRangeOptions};
-use spillway::vfs::RealVfs;
-use spillway::{Db, Family};
+use spillway::internal::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+use spillway::internal::vfs::RealVfs;
+use spillway::internal::{Database, Family};
 
 use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
@@ -60,6 +60,6 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     Ok(writeln!(out, "compacted in {time}: tables had {before}, have {after}")?)
 }
 
-fn table_bytes(db: &Db, family: &Family) -> u64 {
+fn table_bytes(db: &Database, family: &Family) -> u64 {
     db.levels(family).iter().map(|level| level.bytes).sum()
 }

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::config::{Config, ConfiguredDb, Start};
-use spillway::extend::NoLog;
-use spillway::options::WalRecoveryMode;
-use spillway::version::file_name::{self, FileType};
-use spillway::version::recover;
-use spillway::vfs::{RealVfs, Vfs};
-use spillway::{DEFAULT_FAMILY, Db, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo};
+use spillway::internal::config::{Config, ConfiguredDb, Start};
+use spillway::internal::extend::NoLog;
+use spillway::internal::options::WalRecoveryMode;
+use spillway::internal::version::file_name::{self, FileType};
+use spillway::internal::version::recover;
+use spillway::internal::vfs::{RealVfs, Vfs};
+use spillway::internal::{DEFAULT_FAMILY, Database, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo};
 
 use crate::failure::{Failure, Outcome, note, warn};
 use crate::settings::{Settings, Unsupported};
@@ -74,7 +74,7 @@ pub struct Located {
 
 /// A database to be copied.
 pub struct ToCopy {
-    pub db: Db,
+    pub db: Database,
     /// Directory of a temporary checkpoint, if `db` is one; destroyed on drop.
     beside: Option<PathBuf>,
 }
@@ -83,7 +83,7 @@ impl Drop for ToCopy {
     fn drop(&mut self) {
         let closed = self.db.close();
         let removed = match &self.beside {
-            Some(dir) => closed.and_then(|()| Db::destroy(dir, None, &(RealVfs::new() as Arc<dyn Vfs>))),
+            Some(dir) => closed.and_then(|()| Database::destroy(dir, None, &(RealVfs::new() as Arc<dyn Vfs>))),
             None => closed,
         };
         if let Err(error) = removed {
@@ -111,16 +111,16 @@ impl DatabaseArgs {
         Ok(Located { dir, configured: None })
     }
 
-    pub fn open(&self, access: Access) -> Outcome<Db> {
+    pub fn open(&self, access: Access) -> Outcome<Database> {
         let (dir, options) = self.options_for(access)?;
-        Ok(Db::open(&dir, &options)?)
+        Ok(Database::open(&dir, &options)?)
     }
 
     /// Opens the database to be copied. If a different process has it open, opens a temporary checkpoint beside it, with
     /// shared tables.
     pub fn open_to_copy(&self, adopt: bool) -> Outcome<ToCopy> {
         let (dir, mut options) = self.options_for(Access::Write { adopt, create: false })?;
-        match Db::open(&dir, &options) {
+        match Database::open(&dir, &options) {
             Err(error) if error.kind() == ErrorKind::Busy => {}
             opened => return Ok(ToCopy { db: opened?, beside: None }),
         }
@@ -128,14 +128,14 @@ impl DatabaseArgs {
         name.push(".copying");
         let beside = dir.with_file_name(name);
         if options.vfs.exists(&beside)? {
-            Db::destroy(&beside, None, &options.vfs)?; // left by a killed command
+            Database::destroy(&beside, None, &options.vfs)?; // left by a killed command
         }
-        Db::checkpoint_beside(&dir, &options, &beside)?;
+        Database::checkpoint_beside(&dir, &options, &beside)?;
         options.db.wal_dir.clear();
         options.db.info_log = Some(Arc::new(NoLog)); // not worth a log: it is temporary
-        let opened = Db::open(&beside, &options);
+        let opened = Database::open(&beside, &options);
         if opened.is_err() {
-            Db::destroy(&beside, None, &options.vfs)?;
+            Database::destroy(&beside, None, &options.vfs)?;
         }
         Ok(ToCopy { db: opened?, beside: Some(beside) })
     }
@@ -143,8 +143,8 @@ impl DatabaseArgs {
     /// Makes a checkpoint, even if a different process has the database open.
     pub fn checkpoint(&self, adopt: bool, to: &Path) -> Outcome<SeqNo> {
         let (dir, options) = self.options_for(Access::Write { adopt, create: false })?;
-        match Db::open(&dir, &options) {
-            Err(error) if error.kind() == ErrorKind::Busy => Ok(Db::checkpoint_beside(&dir, &options, to)?),
+        match Database::open(&dir, &options) {
+            Err(error) if error.kind() == ErrorKind::Busy => Ok(Database::checkpoint_beside(&dir, &options, to)?),
             opened => {
                 let db = opened?;
                 let last = db.checkpoint(to)?;
@@ -156,19 +156,19 @@ impl DatabaseArgs {
 
     /// Opens a damaged database for reading. Missing tables fail only reads in their range; damaged WALs are salvaged.
     /// If WALs were salvaged, also returns the error of the ordinary open.
-    pub fn open_damaged(&self) -> Outcome<(Db, Option<Error>)> {
+    pub fn open_damaged(&self) -> Outcome<(Database, Option<Error>)> {
         let (dir, mut options) = self.options_for(Access::Read)?;
-        let error = match Db::open(&dir, &options) {
+        let error = match Database::open(&dir, &options) {
             Ok(db) => return Ok((db, None)),
             Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => error,
             Err(error) => return Err(error.into()),
         };
         options.bear_damage = true;
-        if let Ok(db) = Db::open(&dir, &options) {
+        if let Ok(db) = Database::open(&dir, &options) {
             return Ok((db, None)); // reads will report the damage
         }
         options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
-        Ok((Db::open(&dir, &options)?, Some(error)))
+        Ok((Database::open(&dir, &options)?, Some(error)))
     }
 
     fn options_for(&self, access: Access) -> Outcome<(PathBuf, OpenOptions)> {
@@ -201,7 +201,7 @@ impl DatabaseArgs {
         if writes && self.options.is_some() {
             note("the database keeps these options: commands after this one use them too");
         }
-        let there = if exists { Db::list_families(&dir, &vfs)? } else { vec![DEFAULT_FAMILY.to_owned()] };
+        let there = if exists { Database::list_families(&dir, &vfs)? } else { vec![DEFAULT_FAMILY.to_owned()] };
         let mut options = match configured {
             Some(configured) => configured_options(&configured, stored, &there, access, vfs)?,
             None => stored_options(stored, &there, vfs),
@@ -301,7 +301,7 @@ fn is_rocksdbs(vfs: &dyn Vfs, dir: &Path, access: Access) -> Outcome<bool> {
 }
 
 impl FamilyArgs {
-    pub fn of(&self, db: &Db) -> Outcome<Arc<Family>> {
+    pub fn of(&self, db: &Database) -> Outcome<Arc<Family>> {
         db.family(&self.family).ok_or_else(|| {
             let families = db.families();
             let names: Vec<_> = families.iter().map(|family| family.name()).collect();

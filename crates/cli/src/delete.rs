@@ -1,6 +1,6 @@
 //! `spillway delete`.
 
-use spillway::WriteOptions;
+use spillway::internal::WriteOptions;
 
 use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};

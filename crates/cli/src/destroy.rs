@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::sync::Arc;
 
-use spillway::vfs::{RealVfs, Vfs};
-use spillway::{Db, DbOptions};
+use spillway::internal::vfs::{RealVfs, Vfs};
+use spillway::internal::{Database, DbOptions};
 
 use crate::database::DatabaseArgs;
 use crate::failure::{Failure, Outcome};
@@ -33,6 +33,6 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     }
     // Event logs in `db_log_dir` have the database's path in their names. WALs elsewhere do not, and stay.
     let db_log_dir = Settings::load(&vfs, dir, None)?.db.db_log_dir;
-    Db::destroy_by(dir, &DbOptions { db_log_dir, ..DbOptions::default() }, &vfs)?;
+    Database::destroy_by(dir, &DbOptions { db_log_dir, ..DbOptions::default() }, &vfs)?;
     Ok(writeln!(out, "deleted the database in {}", dir.display())?)
 }

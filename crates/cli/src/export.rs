@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use spillway::export::ExportOptions;
+use spillway::internal::export::ExportOptions;
 
 use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::failure::Outcome;

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use spillway::version::file_name;
-use spillway::vfs::RealVfs;
-use spillway::{Error, ErrorKind};
+use spillway::internal::version::file_name;
+use spillway::internal::vfs::RealVfs;
+use spillway::internal::{Error, ErrorKind};
 
 use crate::interrupt::INTERRUPTED_STATUS;
 use crate::terminal::printable;

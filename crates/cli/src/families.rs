@@ -4,8 +4,8 @@ use std::io::Write;
 
 use clap::Subcommand;
 use serde_json::json;
-use spillway::FamilyOptions;
-use spillway::options::apply_string;
+use spillway::internal::FamilyOptions;
+use spillway::internal::options::apply_string;
 
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::Outcome;

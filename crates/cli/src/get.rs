@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use spillway::ReadOptions;
+use spillway::internal::ReadOptions;
 
 use crate::bytes::{Notation, text, write_hex};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};

@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::json;
-use spillway::vfs::{RealVfs, Vfs};
-use spillway::{Db, Family, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, IngestWay};
+use spillway::internal::vfs::{RealVfs, Vfs};
+use spillway::internal::{
+    Database, Family, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, IngestWay,
+};
 
 use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
@@ -188,7 +190,7 @@ fn span(text: &str, notation: Notation) -> Outcome<(Vec<u8>, Vec<u8>)> {
 /// # Errors
 /// `Closed`: by Ctrl-C; nothing was ingested. Otherwise errors of `prepare_ingest` and `commit_ingest`.
 pub fn ingest(
-    db: &Db,
+    db: &Database,
     family: &Arc<Family>,
     files: Vec<PathBuf>,
     excise: Option<(Vec<u8>, Vec<u8>)>,
@@ -321,8 +323,8 @@ fn show_json(ingested: &Ingested, out: &mut dyn Write) -> Outcome {
 
 #[cfg(test)]
 mod tests {
-    use spillway::vfs::MemoryVfs;
-    use spillway::{FamilyOptions, OpenOptions, TableWriter};
+    use spillway::internal::vfs::MemoryVfs;
+    use spillway::internal::{FamilyOptions, OpenOptions, TableWriter};
 
     use super::*;
     use crate::progress::screen::Screen;
@@ -331,7 +333,7 @@ mod tests {
     fn the_terminal_shows_how_many_tables_are_prepared() {
         let (screen, vfs) = (Screen::of_this_thread(), MemoryVfs::new(1));
         let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
-        let db = Db::open("/db", &options).unwrap();
+        let db = Database::open("/db", &options).unwrap();
         let files = ["/a.sst", "/b.sst"].map(|file| {
             let file = PathBuf::from(file);
             let mut table = TableWriter::create(vfs.clone(), &file, &FamilyOptions::default()).unwrap();

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
-use spillway::vfs::{IoClass, RealVfs};
-use spillway::{Error, ErrorKind, Result};
+use spillway::internal::vfs::{IoClass, RealVfs};
+use spillway::internal::{Error, ErrorKind, Result};
 
 use crate::failure::{Failure, Outcome};
 

@@ -7,12 +7,12 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
-use spillway::backup::{BackupInfo, DamagedBackup};
-use spillway::check::{CheckReport, Problem};
-use spillway::config::{Config, ConfiguredDb};
-use spillway::options::{Documented, row::Home, row::OptionGroup};
-use spillway::report::LevelReport;
-use spillway::{Db, DbOptions, Family, FamilyOptions, LostTable, RepairReport, RepairedFamily};
+use spillway::internal::backup::{BackupInfo, DamagedBackup};
+use spillway::internal::check::{CheckReport, Problem};
+use spillway::internal::config::{Config, ConfiguredDb};
+use spillway::internal::options::{Documented, row::Home, row::OptionGroup};
+use spillway::internal::report::LevelReport;
+use spillway::internal::{Database, DbOptions, Family, FamilyOptions, LostTable, RepairReport, RepairedFamily};
 
 use crate::bytes::hex;
 use crate::failure::Outcome;
@@ -29,7 +29,7 @@ fn owner(is_rocksdbs: bool) -> &'static str {
 }
 
 /// A family in `stats`.
-pub fn family(db: &Db, family: &Family) -> Value {
+pub fn family(db: &Database, family: &Family) -> Value {
     let options = family.options();
     let levels = db.levels(family);
     let number = |name: &str| db.int_property(family, name).unwrap_or_default();
@@ -61,7 +61,7 @@ fn level(level: &LevelReport) -> Value {
 }
 
 /// `stats`, of some families.
-pub fn stats(db: &Db, families: &[Value], is_rocksdbs: bool, manifest: u64) -> Value {
+pub fn stats(db: &Database, families: &[Value], is_rocksdbs: bool, manifest: u64) -> Value {
     json!({
         "database": db.path().to_string_lossy(),
         "format": owner(is_rocksdbs),

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use spillway::vfs::RealVfs;
-use spillway::{Db, Family, WriteBatch, WriteOptions};
+use spillway::internal::vfs::RealVfs;
+use spillway::internal::{Database, Family, WriteBatch, WriteOptions};
 
 use self::watch::Watch;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
@@ -144,7 +144,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     }
 }
 
-fn load(args: &Args, db: Db, mut input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
+fn load(args: &Args, db: Database, mut input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
     let vfs = RealVfs::new();
     let start = vfs.now();
     let db = Arc::new(db);
@@ -206,7 +206,7 @@ fn summary(tally: &Tally, skipped: &Skipped, time: Duration, out: &mut dyn Write
 /// Writes records, batch by batch.
 struct Loader<'a> {
     args: &'a Args,
-    db: &'a Db,
+    db: &'a Database,
     family: Arc<Family>,
     batch: WriteBatch,
     tally: Tally,
@@ -276,8 +276,8 @@ impl Loader<'_> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use spillway::vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Operation, Rule};
-    use spillway::{FamilyOptions, OpenOptions};
+    use spillway::internal::vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Operation, Rule};
+    use spillway::internal::{FamilyOptions, OpenOptions};
 
     use super::*;
     use crate::progress::screen::Screen;
@@ -306,7 +306,7 @@ mod tests {
     fn a_full_disk_ends_a_load_with_what_is_loaded() {
         let (vfs, dir) = (FaultVfs::new(MemoryVfs::new(1)), tempfile::tempdir().unwrap());
         let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
-        let db = Db::open("/db", &options).unwrap();
+        let db = Database::open("/db", &options).unwrap();
         // The first sync is of the new log.
         vfs.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(Operation::Sync).path(".splog").nth(4).sticky());
         let file = dir.path().join("in").display().to_string();
@@ -331,7 +331,7 @@ mod tests {
         let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
         let small = FamilyOptions { write_buffer_size: 64 << 10, ..FamilyOptions::default() };
         options.families = vec![("default".to_owned(), small)];
-        let db = Db::open(dir.path().join("db"), &options).unwrap();
+        let db = Database::open(dir.path().join("db"), &options).unwrap();
         vfs.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(Operation::Write).path(".sst").sticky());
         let file = dir.path().join("in").display().to_string();
         let lines: String = (0..50_000).map(|i| format!("{i:05}\tvalue\n")).collect();
@@ -345,7 +345,7 @@ mod tests {
         assert!(message.contains("No space left on device"), "{message}");
         let loaded = message.split("; --skip ").nth(1).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap();
         let reopened = OpenOptions { read_only: true, ..OpenOptions::default() };
-        let db = Db::open(dir.path().join("db"), &reopened).unwrap();
+        let db = Database::open(dir.path().join("db"), &reopened).unwrap();
         assert_eq!(db.latest_sequence_number().0, loaded);
     }
 }

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use spillway::dump;
-use spillway::vfs::RealVfs;
+use spillway::internal::dump;
+use spillway::internal::vfs::RealVfs;
 
 use crate::failure::Outcome;
 use crate::table::show;

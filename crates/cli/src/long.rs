@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use spillway::vfs::{IoClass, RealVfs};
+use spillway::internal::vfs::{IoClass, RealVfs};
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -94,7 +94,7 @@ fn end_process(failure: &Failure) {
 
 /// Bytes written by this process, by the kernel's count; 0 if there is no count.
 fn written_bytes() -> u64 {
-    let read = || -> spillway::Result<Vec<u8>> {
+    let read = || -> spillway::internal::Result<Vec<u8>> {
         let mut text = vec![0; IO_BYTES_MAX];
         let read = RealVfs::new().open(Path::new(IO_FILE))?.read_at(0, &mut text, IoClass::Other)?;
         text.truncate(read);
@@ -126,7 +126,7 @@ mod tests {
     fn bytes_that_are_written_are_counted() {
         let before = written_bytes();
         let dir = tempfile::tempdir().unwrap();
-        let mut file = RealVfs::new().create(&dir.path().join("f"), spillway::vfs::IfExists::Fail).unwrap();
+        let mut file = RealVfs::new().create(&dir.path().join("f"), spillway::internal::vfs::IfExists::Fail).unwrap();
         file.append(&[0; 100_000], IoClass::Other).unwrap();
         drop(file);
         let written = written_bytes();

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::vfs::Vfs;
-use spillway::{FamilyOptions, Result, TableWriter, WrittenTable};
+use spillway::internal::vfs::Vfs;
+use spillway::internal::{FamilyOptions, Result, TableWriter, WrittenTable};
 
 use crate::failure::{Failure, Outcome};
 use crate::human;
@@ -215,7 +215,7 @@ impl PartWriter {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use spillway::vfs::{IfExists, IoClass, RealVfs};
+    use spillway::internal::vfs::{IfExists, IoClass, RealVfs};
 
     use super::*;
     use crate::input::InputArgs;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap_mangen::Man;
-use spillway::vfs::{IfExists, IoClass, RealVfs, Vfs};
+use spillway::internal::vfs::{IfExists, IoClass, RealVfs, Vfs};
 
 use crate::failure::Outcome;
 

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use clap::Subcommand;
 use serde_json::json;
-use spillway::config::{Config, Start};
-use spillway::options::{AutoSortOptions, Documented, TableOptions, ZipTableOptions, row::Home, rows};
-use spillway::vfs::RealVfs;
-use spillway::{DbOptions, FamilyOptions};
+use spillway::internal::config::{Config, Start};
+use spillway::internal::options::{AutoSortOptions, Documented, TableOptions, ZipTableOptions, row::Home, rows};
+use spillway::internal::vfs::RealVfs;
+use spillway::internal::{DbOptions, FamilyOptions};
 
 use crate::database::split_config;
 use crate::failure::{Failure, Outcome};

@@ -1,6 +1,6 @@
 //! `spillway put`.
 
-use spillway::WriteOptions;
+use spillway::internal::WriteOptions;
 
 use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};

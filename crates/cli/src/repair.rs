@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use spillway::vfs::{RealVfs, Vfs};
-use spillway::{OpenOptions, OtherFamilies};
+use spillway::internal::vfs::{RealVfs, Vfs};
+use spillway::internal::{OpenOptions, OtherFamilies};
 
 use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
@@ -52,7 +52,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let long = Long::writing("repairing", || {
         "nothing was deleted, and moved files are in lost/; the same command starts again".to_owned()
     })?;
-    let report = spillway::repair(&dir, &options);
+    let report = spillway::internal::repair(&dir, &options);
     drop(long);
     let report = report?;
     if args.json {

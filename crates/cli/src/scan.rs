@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
-use spillway::{DbIterator, Error, Family, PassedOver, ReadOptions, SkippedDamage, UserOrder};
+use spillway::internal::{DbIterator, Error, Family, PassedOver, ReadOptions, SkippedDamage, UserOrder};
 
 use crate::bytes::{Notation, after_prefix};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};

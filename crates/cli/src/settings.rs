@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::options::known::IGNORE_UNSUPPORTED;
-use spillway::options::row::OptionGroup;
-use spillway::options::{OptionsFile, Syntax, apply_string, string};
-use spillway::version::file_name::{self, FileType};
-use spillway::vfs::{IoClass, Vfs};
-use spillway::{DbOptions, Error, ErrorKind, FamilyOptions, Result};
+use spillway::internal::options::known::IGNORE_UNSUPPORTED;
+use spillway::internal::options::row::OptionGroup;
+use spillway::internal::options::{OptionsFile, Syntax, apply_string, string};
+use spillway::internal::version::file_name::{self, FileType};
+use spillway::internal::vfs::{IoClass, Vfs};
+use spillway::internal::{DbOptions, Error, ErrorKind, FamilyOptions, Result};
 
 use crate::failure::warn;
 
@@ -130,7 +130,7 @@ fn newest_options(vfs: &dyn Vfs, dir: &Path) -> Result<Option<PathBuf>> {
 
 /// Reads a file's options over `over`. Also returns warnings about options without effect.
 fn read_file(vfs: &dyn Vfs, path: &Path, over: &Settings) -> Result<(Settings, Vec<String>)> {
-    let bytes = spillway::vfs::read_all(vfs, path, OPTIONS_BYTES_MAX, IoClass::Other)?;
+    let bytes = spillway::internal::vfs::read_all(vfs, path, OPTIONS_BYTES_MAX, IoClass::Other)?;
     let not_text = |_| Error::invalid_argument("the options file is not UTF-8 text").at_path(path);
     let text = String::from_utf8(bytes).map_err(not_text)?;
     let start = |name: &str| {

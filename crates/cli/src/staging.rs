@@ -8,8 +8,8 @@ mod abandoned;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::vfs::{LockGuard, Vfs};
-use spillway::{Error, ErrorKind, Result};
+use spillway::internal::vfs::{LockGuard, Vfs};
+use spillway::internal::{Error, ErrorKind, Result};
 
 pub use self::abandoned::{clear_abandoned, first_of_a_part, note_complete, note_rename};
 

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::sync::Arc;
 
 use serde_json::json;
-use spillway::report::{LevelReport, property_names};
-use spillway::version::recover;
-use spillway::vfs::RealVfs;
-use spillway::{Db, Family};
+use spillway::internal::report::{LevelReport, property_names};
+use spillway::internal::version::recover;
+use spillway::internal::vfs::RealVfs;
+use spillway::internal::{Database, Family};
 
 use crate::database::{Access, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
@@ -54,7 +54,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     Ok(())
 }
 
-fn show_property(db: &Db, families: &[Arc<Family>], name: &str, as_json: bool, out: &mut dyn Write) -> Outcome {
+fn show_property(db: &Database, families: &[Arc<Family>], name: &str, as_json: bool, out: &mut dyn Write) -> Outcome {
     let mut shown = Vec::new();
     for family in families {
         let value = db.property(family, name).ok_or_else(|| unknown(name))?;
@@ -74,7 +74,7 @@ fn unknown(property: &str) -> Failure {
     Failure::refused(format!("there is no property {property}; there are:\n  {}", names.join("\n  ")))
 }
 
-fn show_database(db: &Db, out: &mut dyn Write) -> Outcome {
+fn show_database(db: &Database, out: &mut dyn Write) -> Outcome {
     let recovered = recover::recover(&*RealVfs::new(), db.path())?;
     let owner = if recovered.fenced { "Spillway's" } else { "RocksDB's (read here; writing needs --adopt)" };
     writeln!(out, "database      {}", db.path().display())?;
@@ -83,7 +83,7 @@ fn show_database(db: &Db, out: &mut dyn Write) -> Outcome {
     Ok(writeln!(out, "families      {}", db.families().len())?)
 }
 
-fn show_family(db: &Db, family: &Family, out: &mut dyn Write) -> Outcome {
+fn show_family(db: &Database, family: &Family, out: &mut dyn Write) -> Outcome {
     let options = family.options();
     let merge = options.merge_operator.as_ref().map_or("none", |operator| operator.name());
     writeln!(out, "\ncolumn family \"{}\" (id {})", family.name(), family.id().0)?;

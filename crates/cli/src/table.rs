@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Subcommand, ValueEnum};
-use spillway::dump::{self, DumpPart};
-use spillway::vfs::{RealVfs, Vfs};
+use spillway::internal::dump::{self, DumpPart};
+use spillway::internal::vfs::{RealVfs, Vfs};
 
 use crate::failure::{Failure, Outcome};
 use crate::human;
@@ -65,7 +65,7 @@ impl Part {
 }
 
 /// Prints lines until one cannot be written.
-pub fn show(out: &mut dyn Write, dump: impl FnOnce(dump::Line<'_>) -> spillway::Result<()>) -> Outcome {
+pub fn show(out: &mut dyn Write, dump: impl FnOnce(dump::Line<'_>) -> spillway::internal::Result<()>) -> Outcome {
     let mut written: io::Result<()> = Ok(());
     let dumped = dump(&mut |line| {
         written = writeln!(out, "{line}");

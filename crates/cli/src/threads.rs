@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use spillway::Result;
-use spillway::vfs::{JoinHandle, Vfs};
+use spillway::internal::Result;
+use spillway::internal::vfs::{JoinHandle, Vfs};
 
 /// Threads the machine runs at once.
 pub fn available() -> usize {

@@ -5,7 +5,7 @@
 mod common;
 
 use common::Place;
-use spillway::{Db, OpenOptions, WriteOptions};
+use spillway::internal::{Database, OpenOptions, WriteOptions};
 
 fn load(place: &Place, lines: u32) {
     let input: String = (0..lines).map(|i| format!("{i:05}\tvalue {i}\n")).collect();
@@ -77,7 +77,7 @@ fn no_database_is_deleted_for_a_backup_that_is_damaged() {
 fn copies_are_made_beside_a_writer() {
     let place = Place::new();
     load(&place, 100);
-    let db = Db::open(place.path("db"), &OpenOptions::default()).unwrap();
+    let db = Database::open(place.path("db"), &OpenOptions::default()).unwrap();
     let put = |key: &str| db.put(&db.default_family(), key.as_bytes(), b"logged", &WriteOptions::default()).unwrap();
     put("before");
     place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();

@@ -5,15 +5,17 @@
 //! and a recovery, and the lock order.
 #![forbid(unsafe_code)]
 
-pub mod api;
 mod background;
 pub mod commit;
 pub mod compaction;
 pub mod config;
 pub(crate) mod core;
+pub(crate) mod database;
 pub mod flush;
 pub mod info_log;
 pub mod ingest;
+#[doc(hidden)]
+pub mod internal;
 pub(crate) mod jobs;
 pub mod maintenance;
 pub(crate) mod open;
@@ -21,30 +23,6 @@ pub mod queue;
 pub mod read;
 pub mod version;
 pub mod wal;
-
-pub use api::db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
-pub use api::report;
-pub use background::{Env, EnvOptions, RateLimiter};
-pub use base::options::{DbOptions, FamilyOptions};
-pub use base::{Comparator, FamilyId, FileNumber, UserOrder, extend, limits, merge, metrics, options};
-pub use base::{Error, ErrorKind, Pinned, Result, SeqNo, ValueKind};
-pub use commit::batch::WriteBatch;
-pub use commit::options::WriteOptions;
-pub use compaction::{BottommostLevelCompaction, CompactRangeOptions};
-pub use core::family::Family;
-pub use ingest::table_writer::{TableWriter, WrittenTable};
-pub use ingest::{
-    FileChecksum, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, IngestWaitReport, IngestWay,
-    PreparedIngest,
-};
-pub use maintenance::repair::{LostTable, RepairReport, RepairedFamily, repair};
-pub use maintenance::{backup, check, checkpoint, dump, export};
-pub use read::damage::SkippedDamage;
-pub use read::iterator::DbIterator;
-pub use read::options::ReadOptions;
-pub use read::snapshot::Snapshot;
-pub use table::{BlockCache, PassedOver};
-pub use vfs;
 
 /// Runs the examples in the user documentation.
 #[cfg(doctest)]

@@ -8,10 +8,10 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::SystemTime;
 
-use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
-use spillway::check::{CheckOptions, check};
-use spillway::vfs::RealVfs;
-use spillway::{
+use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::vfs::RealVfs;
+use testkit::engine::{
     Db, ErrorKind, FamilyOptions, IngestOptions, IngestRequest, OpenOptions, ReadOptions, TableWriter, WriteBatch,
     WriteOptions,
 };
@@ -230,7 +230,7 @@ fn damage_is_told_by_the_files_name_and_other_backups_go_on() {
     bytes[20] ^= 1;
     std::fs::write(&manifest, &bytes).unwrap();
     assert!(engine.damaged_backups().unwrap().is_empty(), "sizes are as they should be");
-    let damaged = |error: spillway::Error, name: &str| {
+    let damaged = |error: testkit::engine::Error, name: &str| {
         assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
         assert!(error.to_string().contains(name) && error.to_string().contains("backup 3"), "{error}");
     };
@@ -314,7 +314,7 @@ fn tables_in_the_queue_are_backed_up() {
         families.iter().for_each(|family| db.put(family, key, value, &WriteOptions::default()).unwrap());
     };
     [b"a", b"c", b"e"].iter().for_each(|key| put(*key, b"old"));
-    let request = |(nth, family): (usize, &std::sync::Arc<spillway::Family>)| {
+    let request = |(nth, family): (usize, &std::sync::Arc<testkit::engine::Family>)| {
         let file = path(&format!("{nth}.sst"));
         let mut table = TableWriter::create(RealVfs::new(), &file, &family.options()).unwrap();
         [b"b", b"c"].iter().for_each(|key| table.put(*key, b"ingested").unwrap());

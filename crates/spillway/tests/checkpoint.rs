@@ -4,9 +4,9 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use spillway::check::{CheckOptions, check};
-use spillway::export::ExportOptions;
-use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::export::ExportOptions;
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 
 fn options() -> OpenOptions {
     let family = FamilyOptions { write_buffer_size: 128 << 10, ..FamilyOptions::default() };
@@ -135,7 +135,7 @@ fn ids(dir: &std::path::Path) -> (String, String) {
 
 #[test]
 fn a_copy_has_the_databases_id_wherever_it_comes_from() {
-    use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
+    use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
     let dir = tempfile::tempdir().unwrap();
     let path = |name: &str| dir.path().join(name);
     let db = Db::open(path("db"), &options()).unwrap();

@@ -4,9 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 
-use spillway::extend::{Event, EventListener};
-use spillway::vfs::MemoryVfs;
-use spillway::{Db, ErrorKind, OpenOptions, WriteBatch, WriteOptions};
+use testkit::engine::extend::{Event, EventListener};
+use testkit::engine::vfs::MemoryVfs;
+use testkit::engine::{Db, ErrorKind, OpenOptions, WriteBatch, WriteOptions};
 
 /// Holds up the first flush that begins until it is let go.
 #[derive(Default)]

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use spillway::extend::{CompactionFilter, Event, EventListener, FilterDecision, MergeOperator};
-use spillway::vfs::{MemoryVfs, Vfs};
-use spillway::{CompactRangeOptions, Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
+use testkit::engine::extend::{CompactionFilter, Event, EventListener, FilterDecision, MergeOperator};
+use testkit::engine::vfs::{MemoryVfs, Vfs};
+use testkit::engine::{CompactRangeOptions, Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
 
 fn options(vfs: Arc<MemoryVfs>, family: FamilyOptions) -> OpenOptions {
     vfs.set_runs_inline(false);

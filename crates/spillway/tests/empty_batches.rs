@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillway::{Db, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::{Db, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
@@ -32,7 +32,7 @@ fn a_batch_without_changes_syncs_and_flushes_what_was_written_before_it() {
     of_log_data.put_log_data(b"a blob");
     let mut taken_back = WriteBatch::new();
     taken_back.set_savepoint();
-    taken_back.put(spillway::FamilyId::DEFAULT, b"key", b"never");
+    taken_back.put(testkit::engine::FamilyId::DEFAULT, b"key", b"never");
     taken_back.rollback_to_savepoint();
     let value = Some(b"value".to_vec());
     for batch in [WriteBatch::new(), of_log_data, taken_back] {
@@ -49,5 +49,5 @@ fn a_sync_without_a_log_is_refused_however_little_the_batch_holds() {
     let db = Db::open("/db", &options(&MemoryVfs::new(1))).unwrap();
     let both = WriteOptions { disable_wal: true, ..WriteOptions::synced() };
     let error = db.write(&WriteBatch::new(), &both).unwrap_err();
-    assert_eq!(error.kind(), spillway::ErrorKind::InvalidArgument);
+    assert_eq!(error.kind(), testkit::engine::ErrorKind::InvalidArgument);
 }

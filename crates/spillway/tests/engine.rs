@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use spillway::extend::BuiltinPrefix;
-use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::extend::BuiltinPrefix;
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 use vfs::{MemoryVfs, Vfs};
 
 fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
@@ -164,7 +164,7 @@ fn a_walk_that_is_bound_to_no_prefix_yet_passes_over_no_table() {
     let vfs = MemoryVfs::new(7);
     let mut family =
         FamilyOptions { prefix_extractor: Some(Arc::new(BuiltinPrefix::Fixed(1))), ..FamilyOptions::default() };
-    family.table.filter_policy = spillway::options::FilterPolicy::bloom(10.0);
+    family.table.filter_policy = testkit::engine::options::FilterPolicy::bloom(10.0);
     family.disable_auto_compactions = true;
     let db = Db::open("/db", &options(&vfs).family("default", family)).expect("open");
     let family = db.default_family();
@@ -210,7 +210,7 @@ fn a_missing_family_that_is_named_twice_is_made_once() {
 fn a_range_that_ends_before_it_starts_is_refused_however_it_comes() {
     let vfs = MemoryVfs::new(1);
     let backwards = FamilyOptions {
-        order: spillway::UserOrder::by_name("rocksdb.ReverseBytewiseComparator").unwrap(),
+        order: testkit::engine::UserOrder::by_name("rocksdb.ReverseBytewiseComparator").unwrap(),
         ..small("skip_list")
     };
     let mut options = options(&vfs).family("backwards", backwards);

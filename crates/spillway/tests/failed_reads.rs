@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use spillway::options::CompressionKind;
-use spillway::vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule};
-use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
+use testkit::engine::options::CompressionKind;
+use testkit::engine::vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule};
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
 
 fn key(i: usize) -> Vec<u8> {
     format!("key{i:02}").into_bytes()

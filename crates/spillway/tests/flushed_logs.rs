@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::check::{CheckOptions, check};
-use spillway::metrics::Ticker;
-use spillway::options::WalRecoveryMode;
-use spillway::{Db, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::metrics::Ticker;
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::{Db, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 const LOG_BYTES: u64 = 256 << 10;
@@ -212,7 +212,7 @@ fn a_closed_database_makes_no_log_for_a_write_that_comes_late() {
     let family = db.default_family();
     db.close().expect("closed");
     let late = db.put(&family, b"a", b"1", &WriteOptions::default());
-    assert_eq!(late.expect_err("late").kind(), spillway::ErrorKind::Closed);
+    assert_eq!(late.expect_err("late").kind(), testkit::engine::ErrorKind::Closed);
     assert_eq!(logs(&*vfs), [""; 0]);
 }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 
-use spillway::{
+use testkit::engine::{
     CompactRangeOptions, Db, ErrorKind, Family, FamilyOptions, IngestOptions, OpenOptions, ReadOptions, Result,
     WriteBatch, WriteOptions,
 };
@@ -13,7 +13,8 @@ fn open(vfs: &Arc<MemoryVfs>, dir: &str) -> Db {
     let mut options = OpenOptions { vfs: vfs.clone() as Arc<dyn Vfs>, ..OpenOptions::create_if_missing() };
     options.db.log_file_bytes = 64 << 10;
     options.db.create_missing_column_families = true;
-    let merging = FamilyOptions { merge_operator: spillway::merge::by_name("uint64add"), ..FamilyOptions::default() };
+    let merging =
+        FamilyOptions { merge_operator: testkit::engine::merge::by_name("uint64add"), ..FamilyOptions::default() };
     Db::open(dir, &options.family("users", merging)).expect("done")
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::options::{DbOptions, FamilyOptions};
-use spillway::vfs::RealVfs;
-use spillway::{
+use testkit::engine::vfs::RealVfs;
+use testkit::engine::{
     Db, Family, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, TableWriter, WriteBatch,
     WriteOptions,
 };
@@ -212,7 +212,7 @@ fn a_check_knows_tables_that_only_the_log_names() {
     let file = table(dir.path(), "in.sst", [5, 6, 7], "in");
     db.ingest(&family, &[file], &IngestOptions::default()).expect("ingested");
     db.close().expect("closed");
-    let check = || spillway::check::check(&at, &Default::default(), &mut |_| {}).expect("a database");
+    let check = || testkit::engine::check::check(&at, &Default::default(), &mut |_| {}).expect("a database");
     let report = check();
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert!(

@@ -5,9 +5,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
-use spillway::vfs::RealVfs;
-use spillway::{
+use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use testkit::engine::vfs::RealVfs;
+use testkit::engine::{
     Db, ErrorKind, FamilyOptions, IngestMode, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions,
 };
 
@@ -103,7 +103,7 @@ impl Place {
     }
 
     /// Closes the database, and restores the first backup with its logs.
-    fn restore(&self) -> spillway::Result<()> {
+    fn restore(&self) -> testkit::engine::Result<()> {
         self.db.close().unwrap();
         let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
         self.engine().restore(1, self.path("db"), &keep)
@@ -208,7 +208,7 @@ fn a_restore_is_refused_where_what_kept_logs_name_is_not_there() {
     rewritten.put("k", 10);
     rewritten.ingest("k", IngestMode::Flushable);
     rewritten.flush();
-    let all = spillway::CompactRangeOptions::default();
+    let all = testkit::engine::CompactRangeOptions::default();
     rewritten.db.compact_range(&rewritten.db.default_family(), None, None, &all).unwrap();
     rewritten.check_refused(".sst");
     rewritten.check("the database is as it was");

@@ -4,12 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
-use spillway::check::{self, CheckOptions};
-use spillway::dump;
-use spillway::options::WalRecoveryMode;
-use spillway::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, IfExists, MemoryVfs, Operation, Rule, Vfs};
-use spillway::{
+use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use testkit::engine::check::{self, CheckOptions};
+use testkit::engine::dump;
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, IfExists, MemoryVfs, Operation, Rule, Vfs};
+use testkit::engine::{
     Db, ErrorKind, Family, FamilyId, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, OpenOptions,
     PreparedIngest, ReadOptions, TableWriter, WriteBatch, WriteOptions,
 };
@@ -21,7 +21,7 @@ fn options(vfs: Arc<dyn Vfs>) -> OpenOptions {
 }
 
 /// Writes a batch of 20 KiB.
-fn write_large(db: &Db, family: &Family, n: u32) -> spillway::Result<()> {
+fn write_large(db: &Db, family: &Family, n: u32) -> testkit::engine::Result<()> {
     let mut batch = WriteBatch::new();
     batch.put(family.id(), &n.to_be_bytes(), &[7; 20 << 10]);
     db.write(&batch, &WriteOptions::default()).map(drop)
@@ -276,7 +276,7 @@ fn copies_and_repairs_have_the_large_batch_beside_an_ingest() {
     assert!(report.is_whole(), "{:?}", report.problems);
     let last = place.db.latest_sequence_number();
     assert_eq!((report.log_changes, report.last_seq), (3 + 3 + 1, last), "the large batch's are among them");
-    spillway::repair("/db", &waiting(vfs.clone())).expect("repaired");
+    testkit::engine::repair("/db", &waiting(vfs.clone())).expect("repaired");
     check_ingested(&Db::open("/db", &waiting(vfs)).expect("the repaired"));
 }
 
@@ -291,13 +291,13 @@ fn a_repair_reports_a_large_batch_without_its_file() {
             true => vfs.remove_file(&file).expect("removed"),
             false => drop(vfs.create(&file, IfExists::Truncate).expect("emptied")),
         }
-        let report = spillway::repair("/db", &waiting(vfs.clone())).expect("repaired");
+        let report = testkit::engine::repair("/db", &waiting(vfs.clone())).expect("repaired");
         let name = file.file_name().expect("named").to_string_lossy().into_owned();
         assert_eq!(report.logs.len(), 1, "{report:?}");
         assert!(report.logs[0].contains(&name) && report.logs[0].contains(why), "{report:?}");
         assert!(report.logs[0].ends_with("the large batch in it is lost"), "{report:?}");
         assert!(!report.lost_nothing() && report.last_seq == last, "{report:?}");
-        let again = spillway::repair("/db", &waiting(vfs.clone())).expect("repaired");
+        let again = testkit::engine::repair("/db", &waiting(vfs.clone())).expect("repaired");
         assert!(again.lost_nothing(), "{again:?}");
     }
 }
@@ -308,7 +308,7 @@ fn a_missing_large_batch_is_in_doubt_without_a_manifest() {
     let vfs = place.vfs.crash_clone(1, CrashPolicy::ProcessKilled);
     let file = the_file(&vfs);
     [file.as_path(), Path::new("/db/CURRENT")].into_iter().for_each(|gone| vfs.remove_file(gone).expect("removed"));
-    let report = spillway::repair("/db", &waiting(vfs)).expect("repaired");
+    let report = testkit::engine::repair("/db", &waiting(vfs)).expect("repaired");
     let name = file.file_name().expect("named").to_string_lossy().into_owned();
     let of_file: Vec<_> = report.doubts.iter().filter(|doubt| doubt.contains(&name)).collect();
     assert!(of_file.len() == 1 && of_file[0].ends_with("unless it was flushed before"), "{report:?}");
@@ -324,7 +324,7 @@ fn a_repair_does_not_miss_a_large_batch_that_tables_have() {
     let vfs = place.vfs.crash_clone(1, CrashPolicy::ProcessKilled);
     let file = vfs.all_files().into_iter().find(|path| path.extension().is_some_and(|end| end == "spbatch"));
     file.into_iter().for_each(|file| vfs.remove_file(&file).expect("removed")); // as upkeep does in time
-    let report = spillway::repair("/db", &waiting(vfs)).expect("repaired");
+    let report = testkit::engine::repair("/db", &waiting(vfs)).expect("repaired");
     assert!(report.lost_nothing(), "{report:?}");
 }
 

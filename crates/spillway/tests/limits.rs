@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use spillway::extend::MergeOperator;
-use spillway::limits::{ENTRY_BYTES_MAX, KEY_BYTES_MAX};
-use spillway::options::{TableFactory, TableKind};
-use spillway::{
+use testkit::engine::extend::MergeOperator;
+use testkit::engine::limits::{ENTRY_BYTES_MAX, KEY_BYTES_MAX};
+use testkit::engine::options::{TableFactory, TableKind};
+use testkit::engine::{
     CompactRangeOptions, Db, ErrorKind, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, OpenOptions,
     ReadOptions, Result, TableWriter, WriteBatch, WriteOptions,
 };

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::check::{CheckOptions, check};
-use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
-use spillway::{Db, Family, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::vfs::{CrashPolicy, MemoryVfs, Vfs};
+use testkit::engine::{Db, Family, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 
 const MEMTABLES: [&str; 4] = [
     r#"trie:{"convert_to_sst":"kFileMmap"}"#,
@@ -174,7 +174,7 @@ fn a_log_stays_as_long_as_a_table_refers_to_it() {
         world.check(&copy);
         copy.close().unwrap();
         let family = db.default_family();
-        db.compact_range(&family, None, None, &spillway::CompactRangeOptions::default()).unwrap();
+        db.compact_range(&family, None, None, &testkit::engine::CompactRangeOptions::default()).unwrap();
         world.check(&db);
         db.close().unwrap();
         assert!(world.logs() <= 2, "{memtable}: {} logs that nobody needs", world.logs());
@@ -202,7 +202,7 @@ fn a_table_that_keeps_a_log_that_is_mostly_dead_is_compacted_ahead_of_its_turn()
     let at_level0 = || db.live_files().iter().filter(|file| file.family == "second" && file.level == 0).count();
     assert_eq!(at_level0(), 1, "most of its log is needed by the other family");
     // Moves the values of the other family out of the logs: what is left of the first one is a hundred bytes.
-    db.compact_range(&default, None, None, &spillway::CompactRangeOptions::default()).unwrap();
+    db.compact_range(&default, None, None, &testkit::engine::CompactRangeOptions::default()).unwrap();
     for _ in 0..200 {
         if at_level0() == 0 {
             break;
@@ -295,7 +295,7 @@ fn a_synced_write_that_is_flushed_at_once_has_its_values_synced() {
 
 #[test]
 fn reads_go_on_after_a_failed_sync_of_the_log() {
-    use spillway::vfs::{Fault, FaultCode, FaultVfs, Operation, Rule};
+    use testkit::engine::vfs::{Fault, FaultCode, FaultVfs, Operation, Rule};
     for memtable in MEMTABLES {
         let mut world = World::new(memtable);
         let faults = FaultVfs::new(world.vfs.clone());

@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use spillway::commit::stall::StallCause;
-use spillway::vfs::{MemoryVfs, Vfs};
-use spillway::{Db, ErrorKind, Family, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::commit::stall::StallCause;
+use testkit::engine::vfs::{MemoryVfs, Vfs};
+use testkit::engine::{Db, ErrorKind, Family, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 
 /// Bytes by which memtable memory can exceed `limit_bytes` (`db_write_buffer_size`), besides empty memtables and
 /// batches larger than the limit: an eighth of the limit for lists that double when they grow (`vector`), and 1 MiB.

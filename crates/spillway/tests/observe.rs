@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use spillway::extend::{Event, EventListener};
-use spillway::metrics::{Histogram, Statistics, Ticker};
-use spillway::{CompactRangeOptions, Db, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::extend::{Event, EventListener};
+use testkit::engine::metrics::{Histogram, Statistics, Ticker};
+use testkit::engine::{CompactRangeOptions, Db, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 use vfs::{MemoryVfs, Vfs};
 
 /// A listener that keeps everything it is told.
@@ -68,7 +68,7 @@ fn writes_are_counted() {
 fn lookups_are_counted_by_where_they_ended() {
     use Ticker::*;
     let mut family = FamilyOptions::default();
-    family.table.filter_policy = spillway::options::FilterPolicy::bloom(10.0);
+    family.table.filter_policy = testkit::engine::options::FilterPolicy::bloom(10.0);
     let db = Db::open("/db", &options(&MemoryVfs::new(2)).family("default", family)).expect("open");
     let (statistics, family) = (db.statistics().expect("asked for"), db.default_family());
     (0..100).for_each(|i| put(&db, &format!("key{:03}", 2 * i)));

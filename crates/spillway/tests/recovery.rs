@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::options::WalRecoveryMode;
-use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, Result, WriteBatch, WriteOptions};
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, Result, WriteBatch, WriteOptions};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {

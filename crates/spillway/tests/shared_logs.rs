@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
-use spillway::check::{CheckOptions, check};
-use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
-use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
+use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::vfs::{CrashPolicy, MemoryVfs, Vfs};
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
 
 const LOGS: &str = "/logs";
 const DIRS: [&str; 2] = ["/one", "/other"];
@@ -202,7 +202,7 @@ fn a_repair_without_a_manifest_takes_no_logs_of_others() {
     };
     vfs.remove_file(&of_one("MANIFEST-")).unwrap();
     let nameless = vfs.crash_clone(1, CrashPolicy::AllKept);
-    let report = spillway::repair("/one", &options(&vfs)).unwrap();
+    let report = testkit::engine::repair("/one", &options(&vfs)).unwrap();
     assert!(report.lost_nothing(), "{report}");
     for dir in DIRS {
         assert_whole(&vfs, dir);
@@ -210,7 +210,7 @@ fn a_repair_without_a_manifest_takes_no_logs_of_others() {
     }
     nameless.remove_file(&of_one("IDENTITY")).unwrap();
     let before = nameless.all_files();
-    let error = spillway::repair("/one", &options(&nameless)).unwrap_err();
+    let error = testkit::engine::repair("/one", &options(&nameless)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     assert!(error.message().contains("IDENTITY") && error.message().contains(LOGS), "{error}");
     assert_eq!(logs(&nameless), before.into_iter().filter(|path| path.starts_with(LOGS)).collect::<Vec<_>>());

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::options::apply_string;
-use spillway::check::{CheckOptions, check};
-use spillway::export::ExportOptions;
-use spillway::{
+use table::TableFormat;
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::export::ExportOptions;
+use testkit::engine::{
     CompactRangeOptions, Db, ErrorKind, FamilyOptions, IngestOptions, IngestRequest, OpenOptions, ReadOptions,
     TableWriter, WriteOptions,
 };
-use table::TableFormat;
 use vfs::memory::MemoryVfs;
 use vfs::{IoClass, Vfs};
 

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::engine::{Db, IngestProgress, ReadOptions, Snapshot, WriteBatch, WriteOptions};
 use base::SeqNo;
-use spillway::{Db, IngestProgress, ReadOptions, Snapshot, WriteBatch, WriteOptions};
 use vfs::Vfs;
 
 use crate::ingest::{File, Ingest, Way};

@@ -16,7 +16,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::{Db, OpenOptions, ReadOptions};
+use crate::engine::{Db, OpenOptions, ReadOptions};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use crate::iterate::show;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::engine::{Db, DbIterator, Family, ReadOptions, Snapshot};
 use base::UserOrder;
 use base::extend::PrefixExtractor;
-use spillway::{Db, DbIterator, Family, ReadOptions, Snapshot};
 
 use crate::model::{Contents, Entry};
 use crate::ops::{Key, Range, Step};

@@ -12,8 +12,8 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::engine::OpenOptions;
 use base::Result;
-use spillway::OpenOptions;
 use vfs::{IfExists, IoClass, RealVfs, Vfs};
 
 use self::judge::{Found, Judge};

@@ -6,12 +6,14 @@
 //!   history.
 //! - [`run`]: runs a script on engine and model and compares them. [`crash`]: crashes at every operation of a script.
 //!   [`faults`]: scripts on a failing file system.
+//! - [`engine`]: the engine under test.
 //! - [`gate`], [`threads`], [`concurrent`]: tests with real threads. [`kill`]: processes killed by SIGKILL. [`tables`]:
 //!   tables to ingest.
 #![forbid(unsafe_code)]
 
 pub mod concurrent;
 pub mod crash;
+pub mod engine;
 pub mod faults;
 pub mod gate;
 pub mod generate;

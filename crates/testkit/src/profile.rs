@@ -7,8 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::engine::OpenOptions;
 use base::options::{DbOptions, FamilyOptions, apply_string};
-use spillway::OpenOptions;
 use vfs::Vfs;
 
 use crate::order::KeyOrder;

@@ -5,9 +5,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::engine::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+use crate::engine::{Db, Family, ReadOptions, SeqNo, Snapshot, WriteBatch, WriteOptions};
 use base::{Error, ErrorKind, Result as EngineResult};
-use spillway::compaction::{BottommostLevelCompaction, CompactRangeOptions};
-use spillway::{Db, Family, ReadOptions, SeqNo, Snapshot, WriteBatch, WriteOptions};
 use vfs::{MemoryVfs, Vfs};
 
 use self::ingest::HeldIngest;
@@ -270,7 +270,7 @@ impl Runner {
 
     fn drop_family(&mut self, name: &str) -> Result<(), Failure> {
         if let Some((family, _)) = self.family(name)?
-            && name != spillway::DEFAULT_FAMILY
+            && name != crate::engine::DEFAULT_FAMILY
         {
             self.db().drop_family(&family)?;
             self.model.drop(name);

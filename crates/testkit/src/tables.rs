@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::engine::{Db, Family, IngestMode, IngestOptions, IngestRequest, TableWriter};
 use base::Result;
-use spillway::{Db, Family, IngestMode, IngestOptions, IngestRequest, TableWriter};
 use vfs::Vfs;
 
 use crate::ingest::{File, Ingest, Source, Way};

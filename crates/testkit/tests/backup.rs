@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::backup::{BackupEngine, BackupOptions, RestoreOptions};
-use spillway::{Db, Error, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use testkit::engine::{Db, Error, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
 const BACKUPS: &str = "/backups";

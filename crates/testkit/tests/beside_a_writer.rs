@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use spillway::check::{CheckOptions, check};
-use spillway::{Db, ErrorKind, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::{Db, ErrorKind, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 use testkit::profile;
 use vfs::RealVfs;
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::{Db, ErrorKind, OpenOptions, ReadOptions, WriteOptions};
+use testkit::engine::{Db, ErrorKind, OpenOptions, ReadOptions, WriteOptions};
 use testkit::gate::{Calls, GateVfs};
 use testkit::threads::{start, wait_for, within};
 use vfs::{MemoryVfs, Vfs};

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use spillway::{Db, ReadOptions, SeqNo, WriteBatch, WriteOptions};
+use testkit::engine::{Db, ReadOptions, SeqNo, WriteBatch, WriteOptions};
 use testkit::gate::GateVfs;
 use testkit::profile::{self, Profile};
 use testkit::threads::{start, wait_for, within};

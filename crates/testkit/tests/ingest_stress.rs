@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use base::SeqNo;
 use parking_lot::Mutex;
-use spillway::compaction::CompactRangeOptions;
-use spillway::{
+use testkit::concurrent::{self, FAMILIES, Worker, read_all};
+use testkit::engine::compaction::CompactRangeOptions;
+use testkit::engine::{
     Db, ErrorKind, Family, IngestOptions, IngestRequest, OtherFamilies, ReadOptions, TableWriter, WriteOptions,
 };
-use testkit::concurrent::{self, FAMILIES, Worker, read_all};
 use testkit::ingest::Way;
 use testkit::profile::{self, Profile};
 use testkit::random::Random;

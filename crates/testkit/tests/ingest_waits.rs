@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use spillway::{
+use testkit::engine::{
     Db, FamilyOptions, IngestOptions, IngestProgress, IngestReport, IngestRequest, OpenOptions, PreparedIngest,
     ReadOptions, TableWriter, WriteBatch, WriteOptions,
 };

@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use base::metrics::Ticker;
-use spillway::SeqNo;
+use testkit::engine::SeqNo;
 use testkit::ops::{Op, Script};
 use testkit::{generate, profile, run, shrink};
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use base::FileNumber;
 use log::{RecordKind, ReplayOptions};
-use spillway::options::WalRecoveryMode;
-use spillway::{Db, ErrorKind, OpenOptions, ReadOptions};
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::{Db, ErrorKind, OpenOptions, ReadOptions};
 use testkit::profile;
 use testkit::random::Random;
 use testkit::run::DIR;
@@ -127,7 +127,7 @@ fn contents(db: &Db) -> BTreeSet<u32> {
 
 /// Opens twice in the mode and once in the default mode. Later opens must find the same, and a failed open must change
 /// nothing.
-fn recovered(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<BTreeSet<u32>, spillway::Error> {
+fn recovered(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<BTreeSet<u32>, testkit::engine::Error> {
     let found = match Db::open(DIR, &options(vfs, mode)) {
         Ok(db) => contents(&db),
         Err(error) => {

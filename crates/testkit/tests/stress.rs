@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use spillway::compaction::CompactRangeOptions;
-use spillway::{Db, ErrorKind, ReadOptions, Snapshot, WriteBatch, WriteOptions};
+use testkit::engine::compaction::CompactRangeOptions;
+use testkit::engine::{Db, ErrorKind, ReadOptions, Snapshot, WriteBatch, WriteOptions};
 use testkit::profile::{self, Profile};
 use testkit::random::Random;
 use testkit::threads::{start, within};
@@ -152,7 +152,7 @@ impl Stress {
             let mut options = self.profile.open_options(self.vfs.clone(), FAMILIES);
             // It may have caught a family that passes by.
             options.other_families =
-                spillway::OtherFamilies::OpenWith(Box::new(self.profile.family_options("passing")));
+                testkit::engine::OtherFamilies::OpenWith(Box::new(self.profile.family_options("passing")));
             let copy = Db::open(&dir, &options).unwrap();
             let [first, second] = FAMILIES.map(|name| read_all(&copy, name, None, false));
             assert!(first == second, "half a batch in a checkpoint");

@@ -5,9 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use spillway::options::apply_string;
-use spillway::vfs::RealVfs;
-use spillway::{Db, FamilyOptions, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions};
+use testkit::engine::options::apply_string;
+use testkit::engine::vfs::RealVfs;
+use testkit::engine::{Db, FamilyOptions, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions};
 
 /// What there is before: keys that the table overwrites, deletes and leaves.
 const BEFORE: [&str; 5] = ["a", "b", "d", "k5", "z"];

@@ -4,8 +4,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use spillway::extend::{Event, EventListener};
-use spillway::{CompactRangeOptions, Db, Env, EnvOptions, OpenOptions, ReadOptions, WriteOptions};
+use testkit::engine::extend::{Event, EventListener};
+use testkit::engine::{CompactRangeOptions, Db, Env, EnvOptions, OpenOptions, ReadOptions, WriteOptions};
 use testkit::threads::{start, wait_for, within};
 use vfs::MemoryVfs;
 

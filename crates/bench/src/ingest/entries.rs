@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use base::Result;
 use base::options::CompressionKind;
-use spillway::{FamilyOptions, TableWriter};
+use spillway::internal::{FamilyOptions, TableWriter};
 use vfs::Vfs;
 
 use super::flags::{IngestFlags, KeyShape};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use base::{Error, Result};
 use clap::ValueEnum;
-use spillway::IngestMode;
+use spillway::internal::IngestMode;
 
 use crate::beside::Plan;
 use crate::flags::{flags, name_of};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use base::{Error, Result};
 use serde::{Deserialize, Serialize};
-use spillway::{DEFAULT_FAMILY, Db, Family, IngestOptions, OpenOptions, ReadOptions, WriteOptions};
+use spillway::internal::{DEFAULT_FAMILY, Database, Family, IngestOptions, OpenOptions, ReadOptions, WriteOptions};
 use vfs::Vfs;
 
 use self::entries::{Entries, Table, family_options, is_value_of};
@@ -113,7 +113,7 @@ impl Run<'_> {
         let family = family_options(self.flags.write_buffer_size);
         let mut options = OpenOptions::create_if_missing().family(DEFAULT_FAMILY, family);
         options.vfs = vfs.clone();
-        let db = Db::open(&path, &options)?;
+        let db = Database::open(&path, &options)?;
         let family = db.default_family();
         let plan = self.flags.plan();
         let done = self.drive(&plan, vfs.as_ref(), &db, &family)?;
@@ -122,12 +122,12 @@ impl Run<'_> {
         db.close()?;
         if !keep {
             drop((family, db));
-            Db::destroy(&path, None, vfs)?;
+            Database::destroy(&path, None, vfs)?;
         }
         Ok(self.record(&done, waited))
     }
 
-    fn drive(&self, plan: &Plan, vfs: &dyn Vfs, db: &Db, family: &Arc<Family>) -> Result<Done> {
+    fn drive(&self, plan: &Plan, vfs: &dyn Vfs, db: &Database, family: &Arc<Family>) -> Result<Done> {
         let writes = WriteOptions { sync: self.flags.sync, ..WriteOptions::default() };
         let writes = &writes;
         let writer = |first: u64| {
@@ -147,7 +147,7 @@ impl Run<'_> {
     }
 
     /// Looks up a sample of the written keys, drawn once more from the same seeds, and all keys of the ingested tables.
-    fn check(&self, plan: &Plan, db: &Db, family: &Arc<Family>, ingests: u64) -> Result<()> {
+    fn check(&self, plan: &Plan, db: &Database, family: &Arc<Family>, ingests: u64) -> Result<()> {
         let is_there = |entries: &mut Entries, number: u64| -> Result<()> {
             let value = db.get(family, entries.entry(number).0, &ReadOptions::default())?;
             match value {

@@ -53,7 +53,7 @@ fn generated_tables_have_numbers_as_keys_whatever_the_writers_write() -> Result<
 fn databases_can_be_kept_to_be_looked_at() -> Result<()> {
     let dir = tempfile::tempdir().unwrap();
     let table = dir.path().join("given.sst");
-    let mut writer = spillway::TableWriter::create(vfs::RealVfs::new(), &table, &family_options(1 << 20))?;
+    let mut writer = spillway::internal::TableWriter::create(vfs::RealVfs::new(), &table, &family_options(1 << 20))?;
     writer.put(b"0041", b"LATIN CAPITAL LETTER A")?;
     writer.put(b"10FFFF", b"the last")?;
     writer.finish()?;
@@ -62,7 +62,7 @@ fn databases_can_be_kept_to_be_looked_at() -> Result<()> {
         table.display()
     );
     run_small(&dir.path().join("db"), &line)?;
-    let kept = Db::open(dir.path().join("db/flushable"), &OpenOptions::default())?;
+    let kept = Database::open(dir.path().join("db/flushable"), &OpenOptions::default())?;
     let mut cursor = kept.iter(&kept.default_family(), &ReadOptions::default())?;
     let mut keys = Vec::new();
     cursor.seek_to_first();

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::sync::Arc;
 
-use spillway::{CompactRangeOptions, Family};
+use spillway::internal::{CompactRangeOptions, Family};
 
 use super::Database;
 use crate::boundary::array::{Array, Count, IntCount};

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use spillway::{Db, Error, ErrorKind, Family, WriteOptions};
+use spillway::internal::{Database as Db, Error, ErrorKind, Family, WriteOptions};
 
 use crate::boundary::handles;
 use crate::failure::Failure;

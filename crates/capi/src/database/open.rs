@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use spillway::options::row::OptionGroup;
-use spillway::options::{CpuPriority, apply_string};
-use spillway::{DEFAULT_FAMILY, Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
+use spillway::internal::options::row::OptionGroup;
+use spillway::internal::options::{CpuPriority, apply_string};
+use spillway::internal::{DEFAULT_FAMILY, Database as Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
 
 use super::Database;
 use crate::boundary::argument::Out;
@@ -73,7 +73,7 @@ impl Options {
         within_bounds(&self.family)
     }
 
-    pub fn vfs(&self) -> Arc<dyn spillway::vfs::Vfs> {
+    pub fn vfs(&self) -> Arc<dyn spillway::internal::vfs::Vfs> {
         self.env.as_ref().map_or_else(|| OpenOptions::default().vfs, |env| env.vfs())
     }
 }
@@ -270,7 +270,7 @@ fallible! {
     fn rocksdb_repair_db(options: &Options, name: &CStr) {
         let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
         open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
-        let report = spillway::repair(path(name), &open).map_err(locked_out)?;
+        let report = spillway::internal::repair(path(name), &open).map_err(locked_out)?;
         if !report.lost_nothing() {
             tracing::warn!(%report, "a repair found losses");
         }

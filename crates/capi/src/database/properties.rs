@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use spillway::Family;
+use spillway::internal::Family;
 
 use super::Database;
 use crate::boundary::argument::Out;

@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use spillway::{Error, Family, Pinned};
+use spillway::internal::{Error, Family, Pinned};
 
 use super::Database;
 use crate::boundary::argument::Out;

@@ -1,6 +1,6 @@
 //! Writing: one change, or a batch.
 
-use spillway::{ErrorKind, Family, WriteBatch};
+use spillway::internal::{ErrorKind, Family, WriteBatch};
 
 use super::Database;
 use crate::batch::Batch;

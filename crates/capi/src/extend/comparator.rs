@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use spillway::{Comparator, UserOrder};
+use spillway::internal::{Comparator, UserOrder};
 
 use crate::boundary::callback::{Compare, Destructor, Name, State, StatePointer, Uncalled};
 use crate::boundary::{export, handles};

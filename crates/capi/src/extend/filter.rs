@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillway::extend::{CompactionFilter, CompactionFilterContext, CompactionFilterFactory, FilterDecision};
+use spillway::internal::extend::{CompactionFilter, CompactionFilterContext, CompactionFilterFactory, FilterDecision};
 
 use crate::boundary::callback::{CreateFilter, Destructor, Filter, Filtered, Name, State, StatePointer};
 use crate::boundary::{export, handles};

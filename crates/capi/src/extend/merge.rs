@@ -1,6 +1,6 @@
 //! `rocksdb_mergeoperator_t`.
 
-use spillway::extend::MergeOperator;
+use spillway::internal::extend::MergeOperator;
 
 use crate::boundary::callback::{DeleteValue, Destructor, FullMerge, Name, PartialMerge, State, StatePointer};
 use crate::boundary::{export, handles};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillway::extend::{BuiltinPrefix, PrefixExtractor};
+use spillway::internal::extend::{BuiltinPrefix, PrefixExtractor};
 
 use crate::boundary::callback::{Destructor, InDomain, Name, State, StatePointer, Transform};
 use crate::boundary::{export, handles};

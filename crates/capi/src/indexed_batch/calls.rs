@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use spillway::{UserOrder, ValueKind};
+use spillway::internal::{UserOrder, ValueKind};
 
 use super::IndexedBatch;
 use crate::batch::show;

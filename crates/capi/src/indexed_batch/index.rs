@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use spillway::{FamilyId, UserOrder, ValueKind};
+use spillway::internal::{FamilyId, UserOrder, ValueKind};
 
 /// A batch's families. Iterators share them: each move shows the batch's current contents, and iterators can outlive
 /// the batch.

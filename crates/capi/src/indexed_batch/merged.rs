@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use spillway::Family;
-use spillway::extend::MergeOperator;
+use spillway::internal::Family;
+use spillway::internal::extend::MergeOperator;
 
 use super::index::{Base, Said};
 use crate::failure::Failure;

@@ -8,7 +8,7 @@ mod index;
 mod merged;
 mod over_base;
 
-use spillway::{FamilyId, Pinned, UserOrder, ValueKind, WriteBatch};
+use spillway::internal::{FamilyId, Pinned, UserOrder, ValueKind, WriteBatch};
 
 use self::index::{Base, Index, Said};
 use self::merged::{merged, operator_of};

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use spillway::{ReadOptions, UserOrder};
+use spillway::internal::{ReadOptions, UserOrder};
 
 use super::index::{FamilyIndex, Said};
 use super::merged::{Operator, merged};

@@ -3,7 +3,7 @@
 //! A step forward needs no seek before it. RocksDB leaves `next` at the end undefined; here it goes on behind the last
 //! shown entry. A step forward takes a new view only after a write since the last one: a new view costs a seek.
 
-use spillway::SeqNo;
+use spillway::internal::SeqNo;
 
 use super::{Iterator, Move, Source};
 

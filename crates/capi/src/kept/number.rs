@@ -2,8 +2,8 @@
 
 use std::ffi::{c_char, c_double, c_int, c_uchar};
 
-use spillway::options::row::{Load, Setting};
-use spillway::options::{
+use spillway::internal::options::row::{Load, Setting};
+use spillway::internal::options::{
     ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, InfoLogLevel, WalRecoveryMode,
 };
 

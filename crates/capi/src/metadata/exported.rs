@@ -4,8 +4,8 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uchar};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use spillway::report::LiveFile;
-use spillway::{IngestOptions, SeqNo};
+use spillway::internal::report::LiveFile;
+use spillway::internal::{IngestOptions, SeqNo};
 
 use super::live_files::{LiveFiles, ShownFile};
 use crate::boundary::reply::Given;

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 
-use spillway::Family;
+use spillway::internal::Family;
 
 use super::live_files::ShownFile;
 use crate::boundary::argument::Out;

@@ -4,7 +4,7 @@ use std::ffi::{CString, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use spillway::report::LiveFile;
+use spillway::internal::report::LiveFile;
 
 use crate::boundary::argument::Out;
 use crate::boundary::reply::Lent;

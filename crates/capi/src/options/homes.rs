@@ -1,9 +1,9 @@
 //! The place of a C setter's option among a database's: group, name and words.
 
-use spillway::options::kept::Kept as Texts;
-use spillway::options::known::{self, Unhonoured};
-use spillway::options::row::OptionGroup;
-use spillway::options::{CompressionOptions, DbOptions, FamilyOptions, TableOptions};
+use spillway::internal::options::kept::Kept as Texts;
+use spillway::internal::options::known::{self, Unhonoured};
+use spillway::internal::options::row::OptionGroup;
+use spillway::internal::options::{CompressionOptions, DbOptions, FamilyOptions, TableOptions};
 
 use super::Options;
 use super::table::BlockBasedOptions;

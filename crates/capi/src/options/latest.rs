@@ -3,10 +3,10 @@
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 
-use spillway::options::{OptionsFile, apply_string};
-use spillway::version::file_name::{self, FileType};
-use spillway::vfs::{self, IoClass, Vfs};
-use spillway::{DbOptions, Error, FamilyOptions};
+use spillway::internal::options::{OptionsFile, apply_string};
+use spillway::internal::version::file_name::{self, FileType};
+use spillway::internal::vfs::{self, IoClass, Vfs};
+use spillway::internal::{DbOptions, Error, FamilyOptions};
 
 use super::Options;
 use crate::boundary::argument::Out;
@@ -149,7 +149,7 @@ export! {
 
 #[cfg(test)]
 mod tests {
-    use spillway::vfs::MemoryVfs;
+    use spillway::internal::vfs::MemoryVfs;
 
     use super::*;
 

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use spillway::metrics::Statistics;
-use spillway::{BlockCache, DbOptions, FamilyOptions};
+use spillway::internal::metrics::Statistics;
+use spillway::internal::{BlockCache, DbOptions, FamilyOptions};
 
 use crate::boundary::{export, handles};
 use crate::env::Env;
@@ -34,7 +34,7 @@ pub struct Options {
     pub block_cache: Option<Arc<BlockCache>>,
     pub env: Option<Env>,
     pub write_buffer_manager: Option<WriteBufferManager>,
-    pub rate_limiter: Option<spillway::RateLimiter>,
+    pub rate_limiter: Option<spillway::internal::RateLimiter>,
     pub file_manager: Option<FileManager>,
     /// Requested directories of tables.
     table_dirs: Vec<PathBuf>,

@@ -3,10 +3,10 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::Arc;
 
-use spillway::metrics::Statistics;
-use spillway::options::kept::Kept as Texts;
-use spillway::options::{CompressionKind, CompressionList};
-use spillway::{UserOrder, merge};
+use spillway::internal::metrics::Statistics;
+use spillway::internal::options::kept::Kept as Texts;
+use spillway::internal::options::{CompressionKind, CompressionList};
+use spillway::internal::{UserOrder, merge};
 
 use super::Options;
 use super::homes::words;

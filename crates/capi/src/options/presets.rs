@@ -2,8 +2,10 @@
 
 use std::ffi::c_int;
 
-use spillway::options::{CompactionStyle, CompressionKind, CompressionList, DataBlockIndexType, FilterPolicy};
-use spillway::{BlockCache, FamilyOptions};
+use spillway::internal::options::{
+    CompactionStyle, CompressionKind, CompressionList, DataBlockIndexType, FilterPolicy,
+};
+use spillway::internal::{BlockCache, FamilyOptions};
 
 use super::Options;
 use crate::boundary::export;

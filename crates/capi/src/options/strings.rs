@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use spillway::options::keep_both;
+use spillway::internal::options::keep_both;
 
 use super::Options;
 use crate::boundary::argument::Replaced;

@@ -3,8 +3,8 @@
 use std::ffi::{c_char, c_double, c_int, c_uchar};
 use std::sync::Arc;
 
-use spillway::BlockCache;
-use spillway::options::{FilterPolicy, TableOptions};
+use spillway::internal::BlockCache;
+use spillway::internal::options::{FilterPolicy, TableOptions};
 
 use super::Options;
 use crate::boundary::settings::settings;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillway::extend::{CompactionFilter, CompactionFilterContext, CompactionFilterFactory, FilterDecision};
+use spillway::internal::extend::{CompactionFilter, CompactionFilterContext, CompactionFilterFactory, FilterDecision};
 
 use super::{Stamps, split};
 

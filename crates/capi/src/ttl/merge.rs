@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillway::extend::MergeOperator;
+use spillway::internal::extend::MergeOperator;
 
 use super::{Stamps, split};
 

@@ -9,8 +9,8 @@ mod merge;
 
 use std::sync::Arc;
 
-use spillway::vfs::Vfs;
-use spillway::{Error, FamilyOptions, Pinned, ValueKind, WriteBatch};
+use spillway::internal::vfs::Vfs;
+use spillway::internal::{Error, FamilyOptions, Pinned, ValueKind, WriteBatch};
 
 use self::filter::{Expiry, ExpiryFactory};
 pub use self::merge::STAMPED_MERGE;

@@ -28,7 +28,7 @@ pub fn name_flags(failure: Failure) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use spillway::Error;
+    use spillway::internal::Error;
 
     use super::*;
 

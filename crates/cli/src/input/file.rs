@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use spillway::Error;
+use spillway::internal::Error;
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;

@@ -275,7 +275,7 @@ fn place(file: &str, column: &str, header: Option<&Row>) -> Outcome<usize> {
 mod tests {
     use std::sync::Arc;
 
-    use spillway::vfs::{IfExists, IoClass, RealVfs};
+    use spillway::internal::vfs::{IfExists, IoClass, RealVfs};
 
     use super::*;
     use crate::interrupt::Interrupt;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use memchr::memchr;
-use spillway::Error;
+use spillway::internal::Error;
 
 use super::content::{self, Refusal};
 use super::file::Counted;

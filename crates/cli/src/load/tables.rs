@@ -4,9 +4,9 @@ use std::io::Write;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use spillway::version::file_name::LOAD_DIR;
-use spillway::vfs::RealVfs;
-use spillway::{Db, Family, IngestOptions};
+use spillway::internal::version::file_name::LOAD_DIR;
+use spillway::internal::vfs::RealVfs;
+use spillway::internal::{Database, Family, IngestOptions};
 
 use super::{Args, NOTHING_LOADED, Tally, report, summary};
 use crate::failure::Outcome;
@@ -17,7 +17,7 @@ use crate::make::{self, Made, Place};
 use crate::staging::Staging;
 use crate::{human, json};
 
-pub fn load(args: &Args, db: Db, input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
+pub fn load(args: &Args, db: Database, input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
     let family = args.family.of(&db)?;
     let vfs = RealVfs::new();
     let start = vfs.now();
@@ -40,7 +40,7 @@ pub fn load(args: &Args, db: Db, input: Input<'_>, interrupt: &Interrupt, out: &
     Ok(writeln!(out, "ingested {tables} ({size}) with {entries} different keys")?)
 }
 
-fn take_in(args: &Args, db: &Db, family: &Arc<Family>, input: Input<'_>, interrupt: &Interrupt) -> Outcome<Made> {
+fn take_in(args: &Args, db: &Database, family: &Arc<Family>, input: Input<'_>, interrupt: &Interrupt) -> Outcome<Made> {
     let vfs = RealVfs::new();
     // Tables can be linked from this directory. Only the process with the database open for writing uses it.
     let staging = Staging::owned(vfs.clone(), db.path().join(LOAD_DIR))?;

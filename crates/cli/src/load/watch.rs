@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
-use spillway::vfs::RealVfs;
-use spillway::{Db, Error, ErrorKind, Family, Result};
+use spillway::internal::vfs::RealVfs;
+use spillway::internal::{Database, Error, ErrorKind, Family, Result};
 
 use crate::failure::{Failure, Outcome};
 use crate::interrupt::Interrupt;
@@ -35,7 +35,7 @@ struct Watched {
 }
 
 impl Watch {
-    pub fn begin(db: Arc<Db>, family: Arc<Family>, interrupt: Interrupt) -> Outcome<Watch> {
+    pub fn begin(db: Arc<Database>, family: Arc<Family>, interrupt: Interrupt) -> Outcome<Watch> {
         let (end, ended) = mpsc::channel();
         let job = Job::start(&*RealVfs::new(), "watch", move || {
             let (mut errors_seen, mut looks_asked) = (0, 0);
@@ -55,7 +55,7 @@ impl Watch {
 
     /// Ends the watch and closes the database. If the watch closed it for lack of space, a `Closed` failure becomes
     /// `NoSpace`.
-    pub fn close(self, loaded: Outcome, db: &Db) -> (Outcome, Result<()>) {
+    pub fn close(self, loaded: Outcome, db: &Database) -> (Outcome, Result<()>) {
         drop(self.end);
         let Watched { lack, closed } = self.job.wait();
         let loaded = match (loaded, lack) {
@@ -67,6 +67,6 @@ impl Watch {
 }
 
 /// Returns the error if there is no space even after a retry.
-fn lack_of_space(db: &Db) -> Option<Error> {
+fn lack_of_space(db: &Database) -> Option<Error> {
     db.resume().err().filter(|error| error.kind() == ErrorKind::NoSpace)
 }

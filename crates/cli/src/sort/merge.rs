@@ -1,6 +1,6 @@
 //! Merge of one part of the sorted records. An interrupt ends it.
 
-use spillway::{Result, UserOrder};
+use spillway::internal::{Result, UserOrder};
 use table::sort::{self, Sequence};
 
 use super::INTERRUPT_CHECK_RECORDS;

@@ -14,8 +14,8 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use spillway::vfs::Vfs;
-use spillway::{Result, UserOrder, ValueKind, limits};
+use spillway::internal::vfs::Vfs;
+use spillway::internal::{Result, UserOrder, ValueKind, limits};
 use table::sort::{Buffer, RunShape, RunWriter, Sequence, Spill};
 
 use crate::interrupt::Interrupt;

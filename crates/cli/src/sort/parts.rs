@@ -1,6 +1,6 @@
 //! Cuts sorted records into key ranges for parallel merges.
 
-use spillway::UserOrder;
+use spillway::internal::UserOrder;
 use table::sort::Sequence;
 
 /// Keys sampled from a buffer.

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
-use spillway::ErrorKind;
-use spillway::vfs::{Fault, FaultCode, FaultVfs, Operation, RealVfs, Rule};
+use spillway::internal::ErrorKind;
+use spillway::internal::vfs::{Fault, FaultCode, FaultVfs, Operation, RealVfs, Rule};
 use tempfile::TempDir;
 
 use super::*;

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use spillway::vfs::{self, FileIdentity, FileKind, IfExists, IoClass, Metadata, Vfs};
-use spillway::{ErrorKind, Result};
+use spillway::internal::vfs::{self, FileIdentity, FileKind, IfExists, IoClass, Metadata, Vfs};
+use spillway::internal::{ErrorKind, Result};
 
 use super::{COMPLETE, DIGITS, LOCK, PREFIX, name_of_tables, remove};
 use crate::human;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
-use spillway::vfs::{RealVfs, Vfs};
-use spillway::{DEFAULT_FAMILY, FamilyOptions, WrittenTable};
+use spillway::internal::vfs::{RealVfs, Vfs};
+use spillway::internal::{DEFAULT_FAMILY, FamilyOptions, WrittenTable};
 
 use crate::bytes::{hex, text};
 use crate::database::FamilyArgs;
@@ -165,7 +165,7 @@ impl<'a> Output<'a> {
     }
 
     /// After a power loss with only some tables named, `staging` must still identify the build as incomplete.
-    fn sync_before_names(&self, staging: &Path) -> spillway::Result<()> {
+    fn sync_before_names(&self, staging: &Path) -> spillway::internal::Result<()> {
         self.vfs.sync_dir(staging)?;
         self.vfs.sync_dir(self.dir)?;
         for around in self.new.iter().filter_map(|dir| dir.parent()) {
@@ -176,7 +176,7 @@ impl<'a> Output<'a> {
     }
 
     /// Unlike a rename, a link fails if `to` exists by now. Not all file systems have links.
-    fn name(&self, from: &Path, to: &Path) -> spillway::Result<()> {
+    fn name(&self, from: &Path, to: &Path) -> spillway::internal::Result<()> {
         match self.vfs.hard_link(from, to) {
             Err(_) if !self.vfs.exists(to)? => {
                 note_rename(&*self.vfs, from, to)?;
@@ -282,7 +282,9 @@ fn show_json(made: &Made, out: &mut dyn Write) -> Outcome {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
-    use spillway::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Operation, Rule};
+    use spillway::internal::vfs::{
+        CrashPolicy, Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Operation, Rule,
+    };
 
     use super::*;
 

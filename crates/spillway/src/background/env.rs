@@ -55,7 +55,7 @@ impl EnvOptions {
 /// makes a pool at least that large.
 ///
 /// ```
-/// use spillway::{Env, EnvOptions, OpenOptions};
+/// use spillway::internal::{Env, EnvOptions, OpenOptions};
 ///
 /// let env = Env::new(EnvOptions::default().flush_threads(2).compaction_threads(2));
 /// let options = OpenOptions { env: env.clone(), ..OpenOptions::create_if_missing() };

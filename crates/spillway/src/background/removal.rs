@@ -128,9 +128,9 @@ mod tests {
 
     use super::*;
     use crate::background::RateLimiter;
+    use crate::internal::{Database, OpenOptions, ReadOptions, WriteOptions};
     use crate::version::file_name::FileType;
     use crate::version::purge::ObsoleteFile;
-    use crate::{Db, OpenOptions, ReadOptions, WriteOptions};
 
     /// A file, and what is left of all.
     struct File {
@@ -262,11 +262,11 @@ mod tests {
         }
     }
 
-    fn open(vfs: &Arc<MemoryVfs>) -> Db {
+    fn open(vfs: &Arc<MemoryVfs>) -> Database {
         let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
         options.db.log_file_bytes = 64 << 10;
         options.db.large_batch_bytes = 4096;
-        Db::open("/db", &options).expect("opened")
+        Database::open("/db", &options).expect("opened")
     }
 
     /// From now on the disk is full.
@@ -297,7 +297,7 @@ mod tests {
     }
 
     /// On a full disk, with space that waits and without.
-    fn check_takes_what_waits(step: impl Fn(&Db) -> Result<()>) {
+    fn check_takes_what_waits(step: impl Fn(&Database) -> Result<()>) {
         for waits in [false, true] {
             let vfs = MemoryVfs::new(1);
             let db = open(&vfs);

@@ -105,7 +105,7 @@ impl Committer {
         Ok(Written { last: given.last, to_flush })
     }
 
-    /// A batch without changes. `sync` makes every earlier write durable, as [`sync_log`](crate::Db::sync_log) does.
+    /// A batch without changes. `sync` makes every earlier write durable, as [`sync_log`](crate::internal::Database::sync_log) does.
     /// `flush_after` flushes every live family.
     #[cold]
     fn write_nothing(&self, set: &FamilySet, options: &WriteOptions) -> Result<Written> {

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteOptions {
     /// Returns only once this write and all earlier writes survive power loss (D1). With a batch without changes, the
-    /// cheapest [`sync_log`](crate::Db::sync_log).
+    /// cheapest [`sync_log`](crate::internal::Database::sync_log).
     pub sync: bool,
     /// Skips the WAL: the write is lost if the process ends before its memtable is flushed.
     pub disable_wal: bool,

@@ -11,9 +11,9 @@ use base::{Comparator, ErrorKind, UserOrder};
 use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
 
 use super::{BottommostLevelCompaction, CompactRangeOptions};
-use crate::api::db::{DEFAULT_FAMILY, Db, OpenOptions};
 use crate::commit::options::WriteOptions;
 use crate::core::family::Family;
+use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions};
 use crate::read::options::ReadOptions;
 use crate::read::snapshot::Snapshot;
 use crate::read::testing::{Join, Random};
@@ -24,7 +24,7 @@ const KEYS: u64 = 3000;
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
 struct Harness {
-    db: Db,
+    db: Database,
     random: Random,
     model: Model,
     held: Vec<(Snapshot, Model)>,
@@ -47,16 +47,16 @@ fn small_levels() -> FamilyOptions {
     }
 }
 
-fn open(vfs: Arc<dyn Vfs>, family: FamilyOptions, subcompactions: usize) -> Db {
+fn open(vfs: Arc<dyn Vfs>, family: FamilyOptions, subcompactions: usize) -> Database {
     let mut options = OpenOptions::create_if_missing().family(DEFAULT_FAMILY, family);
     options.db.max_subcompactions = subcompactions;
     options.db.max_background_jobs = 8;
     options.vfs = vfs;
-    Db::open("/db", &options).unwrap()
+    Database::open("/db", &options).unwrap()
 }
 
 impl Harness {
-    fn new(db: Db, seed: u64) -> Self {
+    fn new(db: Database, seed: u64) -> Self {
         Harness { db, random: Random::new(seed), model: Model::new(), held: Vec::new() }
     }
 

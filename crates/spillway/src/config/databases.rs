@@ -9,11 +9,11 @@ use base::{Error, Result};
 use table::BlockCache;
 use vfs::Vfs;
 
-use crate::api::db::{DEFAULT_FAMILY, Db, OpenOptions, OtherFamilies};
 use crate::config::groups::{FamilySet, ignores_unsupported, is_db_option};
 use crate::config::objects::CacheUse;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS};
 use crate::config::without_repetitions;
+use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions, OtherFamilies};
 
 /// Limit on families of one database.
 const FAMILIES_MAX: usize = 1 << 16;
@@ -87,9 +87,9 @@ impl ConfiguredDb {
     /// Opens it in the real file system.
     ///
     /// # Errors
-    /// As [`Db::open`].
-    pub fn open(&self) -> Result<Db> {
-        Db::open(&self.path, &self.open_options(vfs::RealVfs::new()))
+    /// As [`Database::open`].
+    pub fn open(&self) -> Result<Database> {
+        Database::open(&self.path, &self.open_options(vfs::RealVfs::new()))
     }
 }
 

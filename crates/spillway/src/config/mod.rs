@@ -11,8 +11,8 @@ use base::options::{DbOptions, FamilyOptions};
 use base::{Error, Result};
 use vfs::{IoClass, Vfs};
 
-use crate::api::db::Db;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS, Kind, unknown_name};
+use crate::database::handle::Database;
 
 mod databases;
 mod describe;
@@ -115,8 +115,8 @@ impl Config {
     /// Opens the database named `name`, or the default one, in the real file system.
     ///
     /// # Errors
-    /// As [`database`](Config::database) and [`Db::open`].
-    pub fn open(&self, name: Option<&str>) -> Result<Db> {
+    /// As [`database`](Config::database) and [`Database::open`].
+    pub fn open(&self, name: Option<&str>) -> Result<Database> {
         self.database(name)?.open()
     }
 }

@@ -8,7 +8,7 @@ use vfs::memory::MemoryVfs;
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::*;
-use crate::{ReadOptions, WriteOptions};
+use crate::internal::{ReadOptions, WriteOptions};
 
 fn read(text: &str, syntax: Syntax) -> Result<Config> {
     Config::from_str(text, syntax, &Start::default())
@@ -92,7 +92,7 @@ fn databases_open_by_name_and_share_their_cache() {
     let (a_cache, b_cache) = (a_options.block_cache.clone().unwrap(), b_options.block_cache.clone().unwrap());
     assert!(std::sync::Arc::ptr_eq(&a_cache, &b_cache), "the same object is the same cache");
 
-    let db = Db::open(&a.path, &a_options).unwrap();
+    let db = Database::open(&a.path, &a_options).unwrap();
     let bulk = db.family("bulk").unwrap();
     db.put(&bulk, b"k", b"v", &WriteOptions::default()).unwrap();
     assert_eq!(db.get(&bulk, b"k", &ReadOptions::default()).unwrap().as_deref(), Some(&b"v"[..]));
@@ -224,7 +224,7 @@ databases: { d: { params: { path: /db, db_options: dbo, cf_options: cfo } } }
     assert_eq!(config.warnings().len(), 4, "{:?}", config.warnings());
     let (vfs, database) = (MemoryVfs::new(1), config.database(None).expect("one"));
     vfs.set_runs_inline(false); // or there is no LOG
-    let db = Db::open(&database.path, &database.open_options(vfs.clone())).expect("opens");
+    let db = Database::open(&database.path, &database.open_options(vfs.clone())).expect("opens");
     db.close().expect("closes");
     let log = vfs::read_all(&*vfs, Path::new("/db/LOG"), 1 << 20, IoClass::Other).expect("there");
     let log = String::from_utf8(log).expect("text");

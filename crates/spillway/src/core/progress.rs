@@ -99,12 +99,12 @@ mod tests {
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::{Db, IngestOptions, IngestRequest, OpenOptions, WriteOptions};
+    use crate::internal::{Database, IngestOptions, IngestRequest, OpenOptions, WriteOptions};
 
     #[test]
     fn linked_ingests_above_a_memtable_that_stays_are_passed() {
         let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
-        let db = Db::open("/db", &options).expect("open");
+        let db = Database::open("/db", &options).expect("open");
         let family = db.default_family();
         db.put(&family, b"a", b"stays", &WriteOptions::default()).expect("written");
         let linked = || db.core().state.lock().families[&family.id()].linked_ingests.len();

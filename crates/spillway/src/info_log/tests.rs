@@ -5,7 +5,7 @@ use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
 use vfs::{IoClass, MemoryVfs};
 
 use super::*;
-use crate::{Db, FamilyOptions, OpenOptions, WriteOptions};
+use crate::internal::{Database, FamilyOptions, OpenOptions, WriteOptions};
 
 /// A file system in memory under which a database has its threads, and so a file.
 fn threaded() -> Arc<MemoryVfs> {
@@ -28,7 +28,7 @@ fn options(vfs: Arc<dyn Vfs>) -> OpenOptions {
 }
 
 fn open_and_close(options: &OpenOptions) {
-    Db::open("/db", options).expect("opens").close().expect("closes");
+    Database::open("/db", options).expect("opens").close().expect("closes");
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn a_log_tells_the_life_of_a_database() {
         .expect("taken");
     let mut options = options(vfs.clone()).family("default", family);
     options.db.kept.set("use_fsync", "true");
-    let db = Db::open("/db", &options).expect("new");
+    let db = Database::open("/db", &options).expect("new");
     let family = db.default_family();
     db.put(&family, b"key", b"value", &WriteOptions::default()).expect("written");
     db.flush(&[&family]).expect("flushed");
@@ -81,7 +81,7 @@ fn logs_are_put_aside_and_so_many_are_kept() {
     options.db.keep_log_file_num = 1;
     open_and_close(&options);
     assert_eq!(logs_in(&*vfs, "/db"), ["LOG"]);
-    Db::destroy("/db", None, &(vfs.clone() as Arc<dyn Vfs>)).expect("destroyed");
+    Database::destroy("/db", None, &(vfs.clone() as Arc<dyn Vfs>)).expect("destroyed");
     assert!(!vfs.exists(Path::new("/db")).expect("answers"), "nothing is left");
 }
 
@@ -95,7 +95,7 @@ fn logs_can_lie_elsewhere() {
     assert_eq!(logs_in(&*vfs, "/db"), Vec::<String>::new());
     let names = logs_in(&*vfs, "/logs");
     assert!(names.len() == 2 && names[0] == "db_LOG" && names[1].starts_with("db_LOG.old."), "{names:?}");
-    Db::destroy_by("/db", &options.db, &(vfs.clone() as Arc<dyn Vfs>)).expect("destroyed");
+    Database::destroy_by("/db", &options.db, &(vfs.clone() as Arc<dyn Vfs>)).expect("destroyed");
     assert_eq!(logs_in(&*vfs, "/logs"), Vec::<String>::new());
 }
 
@@ -144,12 +144,12 @@ fn who_reads_only_and_who_fails_to_find_a_database_leave_no_file() {
     assert_eq!(logs_in(&*vfs, "/db"), ["LOG"]);
     vfs.create_dir_all(Path::new("/empty")).expect("made");
     let there = OpenOptions { vfs: vfs.clone(), ..OpenOptions::default() };
-    assert!(Db::open("/empty", &there).is_err());
+    assert!(Database::open("/empty", &there).is_err());
     assert_eq!(logs_in(&*vfs, "/empty"), Vec::<String>::new());
     // Whoever has the directory keeps its log.
-    let open = Db::open("/db", &there).expect("opens");
+    let open = Database::open("/db", &there).expect("opens");
     let names = logs_in(&*vfs, "/db");
-    assert!(Db::open("/db", &there).is_err(), "it is open");
+    assert!(Database::open("/db", &there).is_err(), "it is open");
     assert_eq!(logs_in(&*vfs, "/db"), names);
     open.close().expect("closes");
 }
@@ -174,13 +174,13 @@ fn a_failed_open_says_why() {
     open_and_close(&options);
     let manifest = vfs.read_dir(Path::new("/db")).expect("there").into_iter().find(|name| name.starts_with("MANIFEST"));
     vfs.remove_file(&PathBuf::from("/db").join(manifest.expect("one"))).expect("removed");
-    assert!(Db::open("/db", &options).is_err());
+    assert!(Database::open("/db", &options).is_err());
     let text = read(&*vfs, "/db/LOG");
     assert!(text.contains("[ERROR]") && text.contains("the database cannot be opened: "), "{text}");
 }
 
 /// Families that come and go tell their options each time.
-fn come_and_go(db: &Db, times: usize) {
+fn come_and_go(db: &Database, times: usize) {
     for _ in 0..times {
         let family = db.create_family("passing", FamilyOptions::default()).expect("made");
         db.drop_family(&family).expect("dropped");
@@ -193,7 +193,7 @@ fn what_each_file_begins_with_is_bounded_and_leaves_room() {
     let mut options = options(vfs.clone());
     options.db.max_log_file_size = 20_000; // less than the header gets
     options.db.keep_log_file_num = 100;
-    let db = Db::open("/db", &options).expect("opens");
+    let db = Database::open("/db", &options).expect("opens");
     come_and_go(&db, 70); // five kilobytes each
     db.close().expect("closes");
     let sizes: Vec<usize> =
@@ -205,7 +205,7 @@ fn what_each_file_begins_with_is_bounded_and_leaves_room() {
 /// Calls the database once, from where it is told of a new family.
 #[derive(Default)]
 struct Calling {
-    db: Mutex<Option<Arc<Db>>>,
+    db: Mutex<Option<Arc<Database>>>,
     told: Collected,
 }
 
@@ -229,7 +229,7 @@ fn a_logger_may_call_the_database() {
     let logger = Arc::new(Calling::default());
     let mut options = options(vfs.clone());
     options.db.info_log = Some(logger.clone());
-    let db = Arc::new(Db::open("/db", &options).expect("opens"));
+    let db = Arc::new(Database::open("/db", &options).expect("opens"));
     *logger.db.lock() = Some(db.clone());
     db.create_family("other", FamilyOptions::default()).expect("made");
     db.close().expect("closes");

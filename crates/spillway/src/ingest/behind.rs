@@ -115,15 +115,15 @@ mod tests {
     use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
     use super::*;
-    use crate::{
-        Db, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, OpenOptions, PreparedIngest, TableWriter,
+    use crate::internal::{
+        Database, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, OpenOptions, PreparedIngest, TableWriter,
     };
 
     /// A database, and a table that is prepared to come in behind it.
-    fn prepared(vfs: &Arc<FaultVfs>) -> (Db, PreparedIngest) {
+    fn prepared(vfs: &Arc<FaultVfs>) -> (Database, PreparedIngest) {
         let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
         options.db.allow_ingest_behind = true;
-        let db = Db::open("/db", &options).expect("a new database");
+        let db = Database::open("/db", &options).expect("a new database");
         let file = PathBuf::from("/one.sst");
         let mut table = TableWriter::create(vfs.clone(), &file, &FamilyOptions::default()).expect("new");
         table.put(b"key", b"behind").expect("a key");
@@ -143,7 +143,7 @@ mod tests {
     fn what_comes_from_behind_has_an_epoch() {
         let (db, prepared) = prepared(&FaultVfs::new(MemoryVfs::new(1)));
         db.commit_ingest(prepared).expect("committed");
-        let epochs = |db: &Db| {
+        let epochs = |db: &Database| {
             let view = db.default_family().view_full();
             view.version.all_files().map(|(_, file)| file.meta.epoch_number).collect::<Vec<_>>()
         };

@@ -349,7 +349,7 @@ mod tests {
     use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
     use super::*;
-    use crate::{Db, FamilyOptions, IngestProgress, IngestRequest, OpenOptions, TableWriter};
+    use crate::internal::{Database, FamilyOptions, IngestProgress, IngestRequest, OpenOptions, TableWriter};
 
     #[test]
     fn a_record_that_no_log_takes_is_refused() {
@@ -359,12 +359,12 @@ mod tests {
         assert!(error.to_string().contains("4294967296 bytes"), "{error}");
     }
 
-    fn database(vfs: Arc<dyn Vfs>) -> Db {
-        Db::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("it opens")
+    fn database(vfs: Arc<dyn Vfs>) -> Database {
+        Database::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("it opens")
     }
 
     /// A table of one key, prepared.
-    fn prepared(db: &Db, vfs: Arc<dyn Vfs>, mode: IngestMode) -> PreparedIngest {
+    fn prepared(db: &Database, vfs: Arc<dyn Vfs>, mode: IngestMode) -> PreparedIngest {
         let file = PathBuf::from("/one.sst");
         let mut table = TableWriter::create(vfs, &file, &FamilyOptions::default()).expect("new");
         table.put(b"key", b"value").expect("a key");
@@ -380,7 +380,7 @@ mod tests {
         let faults = FaultVfs::new(MemoryVfs::new(1));
         let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
         options.db.log_backing = LogBacking::Pwrite;
-        let db = Db::open("/db", &options).expect("a new database");
+        let db = Database::open("/db", &options).expect("a new database");
         let mut prepared = prepared(&db, faults.clone(), IngestMode::Flushable);
         let committer = &db.engine().committer;
         let ingest = db.engine().ingester.ingest_of(&prepared, None).expect("indexed");

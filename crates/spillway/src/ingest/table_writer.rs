@@ -32,7 +32,7 @@ const BYTES_PER_SYNC: u64 = 1 << 20;
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
-/// use spillway::{FamilyOptions, TableWriter, vfs::RealVfs};
+/// use spillway::internal::{FamilyOptions, TableWriter, vfs::RealVfs};
 ///
 /// let path = dir.path().join("fruit.sst");
 /// let mut table = TableWriter::create(RealVfs::new(), &path, &FamilyOptions::default())?;

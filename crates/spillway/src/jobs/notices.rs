@@ -173,14 +173,14 @@ mod tests {
     use vfs::{MemoryVfs, Vfs};
 
     use super::*;
-    use crate::{Db, FamilyOptions, IngestOptions, OpenOptions, TableWriter};
+    use crate::internal::{Database, FamilyOptions, IngestOptions, OpenOptions, TableWriter};
 
     /// Upkeep is woken all the time where there is much to do.
     #[test]
     fn a_flush_that_waited_long_enough_is_not_put_off_by_whoever_wakes_upkeep() {
         let vfs = MemoryVfs::new(1);
         let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
-        let db = Db::open("/db", &options).expect("a new database, without threads");
+        let db = Database::open("/db", &options).expect("a new database, without threads");
         let table = PathBuf::from("/one.sst");
         let mut writer = TableWriter::create(vfs.clone(), &table, &FamilyOptions::default()).expect("new");
         writer.put(b"key", b"ingested").expect("a key");

@@ -69,7 +69,7 @@ impl Jobs {
         Ok(())
     }
 
-    /// Retries at once all jobs lacking space; see [`Db::resume`](crate::Db::resume).
+    /// Retries at once all jobs lacking space; see [`Database::resume`](crate::internal::Database::resume).
     pub(crate) fn resume(&self) -> Result<()> {
         if self.core.is_closing() {
             return Err(Error::closed("the database is closed"));

@@ -6,10 +6,10 @@ use base::note;
 use base::options::FamilyOptions;
 use base::{Error, FamilyId, Result};
 
-use crate::api::db::DEFAULT_FAMILY;
 use crate::core::family::{Family, FamilySet, check_name};
 use crate::core::install::Installer;
 use crate::core::{Core, FamilyState};
+use crate::database::handle::DEFAULT_FAMILY;
 use crate::open::families::Shared;
 use crate::queue::flushable::Flushable;
 use crate::version::edit::VersionEdit;

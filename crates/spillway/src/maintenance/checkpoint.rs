@@ -14,11 +14,11 @@ use base::{Error, FileNumber, Result, SeqNo};
 use log::FILE_HEADER_BYTES;
 use vfs::Vfs;
 
-use crate::api::db::{OpenOptions, OtherFamilies};
 use crate::background::staging::Staging;
 use crate::core::family::Family;
 use crate::core::install::Installer;
 use crate::core::{Core, FamilyState};
+use crate::database::handle::{OpenOptions, OtherFamilies};
 use crate::flush::group::Flusher;
 use crate::open::{Beside, copy_beside};
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
@@ -29,7 +29,7 @@ use crate::version::snapshot::ManifestSnapshot;
 use crate::version::table_file::TableFile;
 use crate::wal::logs::ActiveLog;
 
-/// See [`Db::checkpoint_beside`](crate::Db::checkpoint_beside).
+/// See [`Database::checkpoint_beside`](crate::internal::Database::checkpoint_beside).
 pub(crate) fn checkpoint_beside(dir: &Path, options: &OpenOptions, to: &Path) -> Result<SeqNo> {
     let mut options = OpenOptions { read_only: true, bear_damage: false, ..options.clone() };
     if matches!(options.other_families, OtherFamilies::Refuse) {
@@ -124,7 +124,7 @@ pub(crate) struct Copier<'a> {
 }
 
 impl Copier<'_> {
-    /// See [`Db::checkpoint`](crate::Db::checkpoint).
+    /// See [`Database::checkpoint`](crate::internal::Database::checkpoint).
     pub fn checkpoint(&self, dir: &Path) -> Result<SeqNo> {
         let core = self.core;
         core.check_writable()?;

@@ -40,7 +40,7 @@ impl KeyRange<'_> {
 }
 
 impl Copier<'_> {
-    /// See [`Db::drop_tables_in_range`](crate::Db::drop_tables_in_range).
+    /// See [`Database::drop_tables_in_range`](crate::internal::Database::drop_tables_in_range).
     pub fn drop_tables_in_range(
         &self,
         family: &Arc<Family>,

@@ -7,7 +7,7 @@ use base::options::known::IGNORE_UNSUPPORTED;
 use base::options::{DbOptions, OptionsFile};
 use base::{Error, ErrorKind, Result, note};
 
-use crate::api::db::OpenOptions;
+use crate::database::handle::OpenOptions;
 use crate::open::options_file;
 use crate::version::recover::Recovered;
 

@@ -9,10 +9,10 @@ use base::{Error, FileNumber, Result, SeqNo};
 
 use super::Opening;
 use super::reading::{self, Attempt};
-use crate::api::db::OpenOptions;
 use crate::core::FamilyState;
 use crate::core::context::{Context, log_dir};
 use crate::core::family::Family;
+use crate::database::handle::OpenOptions;
 use crate::info_log::InfoLog;
 use crate::open::replay::Replayed;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};

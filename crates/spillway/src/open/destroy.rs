@@ -7,7 +7,7 @@ use base::{FileNumber, Result};
 use vfs::Vfs;
 
 use super::directory_owner;
-use crate::api::db::lock_path;
+use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
 use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};

@@ -7,13 +7,13 @@ use base::note;
 use parking_lot::Mutex;
 use vfs::LockGuard;
 
-use crate::api::report::Told;
 use crate::commit::committer::Committer;
 use crate::compaction::job::Compactor;
 use crate::core::family::Family;
 use crate::core::install::Installer;
 use crate::core::space::Needs;
 use crate::core::{Core, InlineJobs};
+use crate::database::report::Told;
 use crate::flush::group::Flusher;
 use crate::ingest::Ingester;
 use crate::ingest::link::Linker;

@@ -12,7 +12,6 @@ use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo,
 use table::BlockCache;
 use vfs::{LockGuard, Vfs};
 
-use crate::api::db::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
 use crate::background::caught::caught;
 use crate::background::tasks::Tasks;
 use crate::background::{RateLimiter, Throttle};
@@ -22,6 +21,7 @@ use crate::core::family::check_name;
 use crate::core::flush_ways::FlushCounts;
 use crate::core::reserve::give_up_in;
 use crate::core::{Core, CoreParts, FamilyState};
+use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
 use crate::info_log::InfoLog;
 use crate::open::replay::{LogReplay, Replayed};
 use crate::open::restart::Restored;

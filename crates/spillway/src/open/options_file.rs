@@ -94,7 +94,7 @@ mod tests {
     use vfs::{IoClass, MemoryVfs};
 
     use super::*;
-    use crate::{Db, FamilyOptions, OpenOptions, OtherFamilies};
+    use crate::internal::{Database, FamilyOptions, OpenOptions, OtherFamilies};
 
     /// Numbers of the options files, ascending, and the families that the newest names.
     fn look(vfs: &dyn Vfs) -> (Vec<u64>, Vec<String>) {
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn every_change_writes_a_newer_file_and_leaves_the_one_before() {
         let vfs = MemoryVfs::new(1);
-        let db = Db::open("/db", &options(vfs.clone())).unwrap();
+        let db = Database::open("/db", &options(vfs.clone())).unwrap();
         let mut last = look(&*vfs);
         assert_eq!((last.0.len(), &last.1[..]), (1, &["default".to_owned()][..]));
         let mut changed = |families: &[&str]| {
@@ -139,7 +139,7 @@ mod tests {
         db.drop_family(&one).unwrap();
         changed(&["default", "two"]);
         db.close().unwrap();
-        drop(Db::open("/db", &options(vfs.clone())).unwrap());
+        drop(Database::open("/db", &options(vfs.clone())).unwrap());
         changed(&["default", "two"]);
     }
 
@@ -148,7 +148,7 @@ mod tests {
     fn where_it_cannot_be_written_the_change_stands() {
         for operation in [Operation::Create, Operation::Write, Operation::Sync, Operation::Rename] {
             let vfs = FaultVfs::new(MemoryVfs::new(1));
-            let db = Db::open("/db", &options(vfs.clone())).unwrap();
+            let db = Database::open("/db", &options(vfs.clone())).unwrap();
             let before = look(&*vfs);
             vfs.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(operation).path("dbtmp").sticky());
             db.create_family("one", FamilyOptions::default()).unwrap();
@@ -163,9 +163,9 @@ mod tests {
     #[test]
     fn a_larger_number_that_a_crash_left_is_not_taken_for_the_newest() {
         let vfs = MemoryVfs::new(1);
-        drop(Db::open("/db", &options(vfs.clone())).unwrap());
+        drop(Database::open("/db", &options(vfs.clone())).unwrap());
         vfs.write_file(Path::new("/db/OPTIONS-999999"), b"[Version]").unwrap();
-        drop(Db::open("/db", &options(vfs.clone())).unwrap());
+        drop(Database::open("/db", &options(vfs.clone())).unwrap());
         assert_eq!(look(&*vfs).1, ["default"]);
     }
 }

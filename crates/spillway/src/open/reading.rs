@@ -87,18 +87,18 @@ mod tests {
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::api::db::{Db, OpenOptions};
     use crate::commit::options::WriteOptions;
+    use crate::database::handle::{Database, OpenOptions};
     use crate::read::options::ReadOptions;
 
-    fn database() -> (Arc<MemoryVfs>, Db) {
+    fn database() -> (Arc<MemoryVfs>, Database) {
         let vfs = MemoryVfs::new(11);
-        let db = Db::open("/db", &OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() }).unwrap();
+        let db = Database::open("/db", &OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() }).unwrap();
         (vfs, db)
     }
 
     /// One more write, which a reader has to find in a table.
-    fn write_and_flush(db: &Db, n: u32) {
+    fn write_and_flush(db: &Database, n: u32) {
         db.put(&db.default_family(), &n.to_be_bytes(), b"v", &WriteOptions::default()).unwrap();
         db.flush(&[&db.default_family()]).unwrap();
     }
@@ -167,7 +167,7 @@ mod tests {
         let (vfs, db) = database();
         (0..20).for_each(|n| write_and_flush(&db, n));
         let options = OpenOptions { read_only: true, vfs, ..OpenOptions::default() };
-        let reader = Db::open("/db", &options).unwrap();
+        let reader = Database::open("/db", &options).unwrap();
         for n in 0..20u32 {
             let value = reader.get(&reader.default_family(), &n.to_be_bytes(), &ReadOptions::default()).unwrap();
             assert_eq!(value.as_deref(), Some(&b"v"[..]));
@@ -183,7 +183,7 @@ mod tests {
         let before = vfs.read_dir(Path::new("/db")).unwrap();
         let due = FamilyOptions { level0_file_num_compaction_trigger: 1, ..FamilyOptions::default() };
         let options = OpenOptions { read_only: true, vfs: vfs.clone(), ..OpenOptions::default() };
-        let reader = Db::open("/db", &options.family("default", due)).unwrap();
+        let reader = Database::open("/db", &options.family("default", due)).unwrap();
         assert_eq!(vfs.read_dir(Path::new("/db")).unwrap(), before, "no table was compacted");
         drop(reader);
         assert_eq!(vfs.read_dir(Path::new("/db")).unwrap(), before);

@@ -6,8 +6,8 @@ use base::{Error, FileNumber, Result, SeqNo};
 use vfs::Vfs;
 
 use super::{best_efforts, identity};
-use crate::api::db::{DEFAULT_FAMILY, OpenOptions};
 use crate::core::context::log_dir;
+use crate::database::handle::{DEFAULT_FAMILY, OpenOptions};
 use crate::open::replay::own_logs;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered};

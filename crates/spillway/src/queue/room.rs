@@ -227,13 +227,13 @@ fn wanted_bytes(queued: &QueuedMemtable) -> usize {
 mod tests {
     use vfs::MemoryVfs;
 
-    use crate::{Db, FamilyOptions, OpenOptions, WriteOptions};
+    use crate::internal::{Database, FamilyOptions, OpenOptions, WriteOptions};
 
     /// A writer of another family chose it as the largest.
     #[test]
     fn a_family_that_is_dropped_before_it_is_sealed_is_no_writers_error() {
         let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
-        let db = Db::open("/db", &options).expect("a new database");
+        let db = Database::open("/db", &options).expect("a new database");
         let family = db.create_family("passing", FamilyOptions::default()).expect("made");
         db.put(&family, b"key", b"value", &WriteOptions::default()).expect("written");
         db.drop_family(&family).expect("dropped");

@@ -67,17 +67,17 @@ mod tests {
 
     use super::*;
     use crate::core::{Core, FamilyState};
+    use crate::internal::{Database, FamilyOptions, OpenOptions};
     use crate::queue::staged::{Seam, Staged};
-    use crate::{Db, FamilyOptions, OpenOptions};
 
-    fn open() -> Db {
+    fn open() -> Database {
         let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
         let family = FamilyOptions { write_buffer_size: 64 << 10, ..FamilyOptions::default() };
-        Db::open("/db", &options.family("default", family)).expect("opened")
+        Database::open("/db", &options.family("default", family)).expect("opened")
     }
 
     /// Installs a view with a memtable made at `n`, as the successor.
-    fn announce(core: &Core, db: &Db, n: u64) {
+    fn announce(core: &Core, db: &Database, n: u64) {
         let made = db.default_family().create_memtable(0).expect("made");
         let next = core.context.queue_memtable(made);
         let mut state = core.state.lock();
@@ -93,12 +93,12 @@ mod tests {
         staged.follow(family);
     }
 
-    fn settle(core: &Core, db: &Db) {
+    fn settle(core: &Core, db: &Database) {
         let mut state = core.state.lock();
         drop(state.families.get_mut(&db.default_family().id()).expect("there").settle_view());
     }
 
-    fn publish(core: &Core, db: &Db) {
+    fn publish(core: &Core, db: &Database) {
         let mut state = core.state.lock();
         drop(state.families.get_mut(&db.default_family().id()).expect("there").publish_view());
     }

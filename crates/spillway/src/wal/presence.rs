@@ -145,8 +145,8 @@ mod tests {
     use vfs::{MemoryVfs, RealVfs, Vfs};
 
     use super::*;
+    use crate::internal::{Database, FamilyOptions, OpenOptions, WriteOptions};
     use crate::queue::flushable::QueuedMemtable;
-    use crate::{Db, FamilyOptions, OpenOptions, WriteOptions};
 
     const BUFFER_BYTES: usize = 16 << 20;
 
@@ -156,26 +156,26 @@ mod tests {
     }
 
     /// Without threads: upkeep is what the test calls.
-    fn open(limit_bytes: usize) -> (Arc<MemoryVfs>, Db) {
+    fn open(limit_bytes: usize) -> (Arc<MemoryVfs>, Database) {
         let vfs = MemoryVfs::new(1);
         let mut options = options(vfs.clone());
         options.db.db_write_buffer_size = limit_bytes;
-        let db = Db::open("/db", &options).expect("a new database");
+        let db = Database::open("/db", &options).expect("a new database");
         vfs.set_runs_inline(false);
         (vfs, db)
     }
 
-    fn mutable(db: &Db) -> Arc<QueuedMemtable> {
+    fn mutable(db: &Database) -> Arc<QueuedMemtable> {
         db.default_family().view_full().mutable.clone()
     }
 
-    fn put(db: &Db, i: usize) {
+    fn put(db: &Database, i: usize) {
         db.put(&db.default_family(), &i.to_be_bytes(), &[7; 4000], &WriteOptions::default()).expect("put");
     }
 
     /// Puts until the mutable memtable is another, and looks after each put when upkeep was asked to; `seen` is shown each
     /// memtable that was written to.
-    fn fill_one(db: &Db, mut seen: impl FnMut(&QueuedMemtable)) {
+    fn fill_one(db: &Database, mut seen: impl FnMut(&QueuedMemtable)) {
         let first = mutable(db);
         for i in 0.. {
             put(db, i);
@@ -242,7 +242,7 @@ mod tests {
     fn after_an_open_the_first_write_has_upkeep_look() {
         let dir = tempfile::tempdir().expect("made");
         for _ in 0..2 {
-            let db = Db::open(dir.path().join("db"), &options(RealVfs::new())).expect("opened");
+            let db = Database::open(dir.path().join("db"), &options(RealVfs::new())).expect("opened");
             let queued = mutable(&db);
             put(&db, 1);
             wait_until(|| queued.memtable().memory_bytes() >= WINDOW_MIN_BYTES);

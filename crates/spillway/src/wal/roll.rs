@@ -201,13 +201,15 @@ mod tests {
     #[test]
     fn there_is_one_spare_log_however_many_make_it() {
         let vfs = vfs::MemoryVfs::new(1);
-        let mut options = crate::OpenOptions { vfs: vfs.clone(), ..crate::OpenOptions::create_if_missing() };
+        let mut options =
+            crate::internal::OpenOptions { vfs: vfs.clone(), ..crate::internal::OpenOptions::create_if_missing() };
         options.db.log_file_bytes = 64 << 10;
-        let db = crate::Db::open("/db", &options).expect("opened");
+        let db = crate::internal::Database::open("/db", &options).expect("opened");
         let (core, wal) = (db.core(), &db.engine().wal);
         vfs.set_runs_inline(false); // no upkeep but what is called here
-        let write =
-            |kib: usize| db.put(&db.default_family(), b"key", &vec![7; kib << 10], &crate::WriteOptions::default());
+        let write = |kib: usize| {
+            db.put(&db.default_family(), b"key", &vec![7; kib << 10], &crate::internal::WriteOptions::default())
+        };
         let logs =
             || vfs.all_files().iter().filter(|path| path.extension().is_some_and(|kind| kind == "splog")).count();
         wal.make_spare_log().expect("nothing to make");

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::check::{CheckOptions, check};
-use spillway::vfs::{FaultVfs, MemoryVfs, RealVfs, Vfs};
-use spillway::{Db, Family, FamilyOptions, OpenOptions, ReadOptions, WriteOptions, merge};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::vfs::{FaultVfs, MemoryVfs, RealVfs, Vfs};
+use testkit::engine::{Db, Family, FamilyOptions, OpenOptions, ReadOptions, WriteOptions, merge};
 
 pub const REWRITTEN: &str = "skip_list";
 
@@ -94,7 +94,7 @@ pub fn check_at(vfs: &Arc<dyn Vfs>, dir: &Path) {
 pub fn is_converted(vfs: &Arc<dyn Vfs>, path: &Path) -> bool {
     let file = vfs.open(path).unwrap();
     let mut magic = [0; 8];
-    file.read_at(file.len().unwrap() - 8, &mut magic, spillway::vfs::IoClass::Other).unwrap();
+    file.read_at(file.len().unwrap() - 8, &mut magic, testkit::engine::vfs::IoClass::Other).unwrap();
     &magic == b"SPILWIMG"
 }
 

@@ -4,8 +4,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
-use spillway::{Db, WriteOptions};
+use testkit::engine::vfs::{CrashPolicy, MemoryVfs, Vfs};
+use testkit::engine::{Db, WriteOptions};
 
 use crate::common::{BOTH, check_at, flush, get, options};
 

@@ -1,9 +1,9 @@
 //! Every call of a conversion fails, in every way: the flush rewrites, what was written is read, now and after a power
 //! loss, and no file is left that could be taken for a table.
 
-use spillway::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
-use spillway::{Db, ErrorKind, WriteOptions};
 use std::sync::Arc;
+use testkit::engine::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
+use testkit::engine::{Db, ErrorKind, WriteOptions};
 
 use crate::common::{BOTH, Place, flush, get, is_mapped, options};
 
@@ -189,8 +189,8 @@ fn damage_is_told() {
         db.close().unwrap();
         drop(db);
         memory.flip_bit(&path, 8 * 5000).unwrap();
-        let check = spillway::check::CheckOptions { vfs: memory.clone(), ..Default::default() };
-        let report = spillway::check::check("/db".as_ref(), &check, &mut |_| {}).unwrap();
+        let check = testkit::engine::check::CheckOptions { vfs: memory.clone(), ..Default::default() };
+        let report = testkit::engine::check::check("/db".as_ref(), &check, &mut |_| {}).unwrap();
         assert_eq!(report.problems.len(), 1);
         assert!(report.problems[0].to_string().contains(".sst"), "{}", report.problems[0]);
         let vfs: Arc<dyn Vfs> = memory.clone();

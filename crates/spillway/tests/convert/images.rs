@@ -1,8 +1,8 @@
 //! The files that memtables lie in: when they are made, and that none is left.
 
-use spillway::vfs::{CrashPolicy, Fault, FaultCode, MemoryVfs, Operation, Rule, Vfs};
-use spillway::{Db, OpenOptions, WriteOptions};
 use std::sync::Arc;
+use testkit::engine::vfs::{CrashPolicy, Fault, FaultCode, MemoryVfs, Operation, Rule, Vfs};
+use testkit::engine::{Db, OpenOptions, WriteOptions};
 
 use crate::common::{Place, WAYS, flush, get, is_converted, is_mapped, options, put};
 
@@ -118,7 +118,7 @@ fn what_does_not_become_a_table_lies_in_no_file() {
         let mut batching = options(&place.vfs, way);
         batching.db.large_batch_bytes = 4 << 10;
         let db = Db::open(&place.dir, &batching).unwrap();
-        let mut batch = spillway::WriteBatch::new();
+        let mut batch = testkit::engine::WriteBatch::new();
         (0..100u32).for_each(|i| batch.put(db.default_family().id(), &i.to_be_bytes(), &[7; 100]));
         db.write(&batch, &WriteOptions::default()).unwrap();
         put(&db, "k", "v");

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use spillway::export::ExportOptions;
-use spillway::{Db, ErrorKind, IngestOptions, ReadOptions, WriteOptions, dump};
+use testkit::engine::export::ExportOptions;
+use testkit::engine::{Db, ErrorKind, IngestOptions, ReadOptions, WriteOptions, dump};
 
 use crate::common::{Place, REWRITTEN, WAYS, change, check_at, contents, flush, is_converted, is_mapped, options, put};
 

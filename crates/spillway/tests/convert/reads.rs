@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillway::{
+use testkit::engine::{
     BottommostLevelCompaction, CompactRangeOptions, Db, IngestOptions, IngestRequest, ReadOptions, Snapshot,
     WriteOptions,
 };

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use spillway::extend::{Event, EventListener, FlushWay};
-use spillway::metrics::Ticker;
-use spillway::{Db, ReadOptions};
+use testkit::engine::extend::{Event, EventListener, FlushWay};
+use testkit::engine::metrics::Ticker;
+use testkit::engine::{Db, ReadOptions};
 
 use crate::common::{Place, WAYS, flush, get, number, options, put};
 

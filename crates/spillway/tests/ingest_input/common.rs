@@ -7,12 +7,12 @@ use std::sync::Arc;
 use base::options::ChecksumKind;
 use base::tombstone::RangeTombstone;
 use base::{SeqNo, ValueKind, key};
-use spillway::vfs::{MemoryVfs, RealVfs, Vfs};
-use spillway::{
+use table::{BlockBasedTableBuilder, TableBuilder, TableBuilderConfig};
+use testkit::engine::vfs::{MemoryVfs, RealVfs, Vfs};
+use testkit::engine::{
     Db, Error, Family, FamilyOptions, IngestOptions, IngestProgress, IngestReport, IngestRequest, OpenOptions,
     ReadOptions, TableWriter, WriteOptions,
 };
-use table::{BlockBasedTableBuilder, TableBuilder, TableBuilderConfig};
 use vfs::{IfExists, IoClass};
 
 pub struct Place {

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use spillway::{ErrorKind, IngestOptions, IngestRequest};
+use testkit::engine::{ErrorKind, IngestOptions, IngestRequest};
 
 use crate::common::{Place, default};
 

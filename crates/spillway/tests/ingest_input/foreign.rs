@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use base::ValueKind::{Deletion, Merge, RangeDeletion, SingleDeletion, Value};
 use base::{Comparator, FamilyId, InternalOrder, SeqNo, UserOrder, ValueKind, key};
-use spillway::merge::UInt64AddOperator;
-use spillway::{ErrorKind, FamilyOptions, IngestOptions};
 use table::TableOrigin;
+use testkit::engine::merge::UInt64AddOperator;
+use testkit::engine::{ErrorKind, FamilyOptions, IngestOptions};
 use vfs::MemoryVfs;
 
 use crate::common::{Entry, Forge, Place, any, default, only_place, set_property, verifying};
@@ -167,7 +167,7 @@ fn a_databases_own_table_is_taken_for_what_it_shows() {
         assert_eq!(found, [Some("newest"), None, None, Some("above the tombstone"), Some("before")]);
     }
     place.db.flush(&[&place.family]).unwrap();
-    let before = spillway::ReadOptions { snapshot: Some(older), ..Default::default() };
+    let before = testkit::engine::ReadOptions { snapshot: Some(older), ..Default::default() };
     let found = place.db.get(&place.family, b"c", &before).unwrap();
     assert_eq!(found.as_deref(), Some(&b"before"[..]), "an older snapshot does not see it");
 }

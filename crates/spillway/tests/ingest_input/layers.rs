@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use spillway::TableWriter;
+use testkit::engine::TableWriter;
 
 use crate::common::{Contents, Forge, Place, default, numbered, verifying};
 

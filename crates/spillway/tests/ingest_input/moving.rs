@@ -4,9 +4,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use base::checksum::crc32c;
-use spillway::ingest::FileChecksum;
-use spillway::vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, RealVfs, Rule};
-use spillway::{ErrorKind, IngestOptions, IngestProgress, IngestRequest, PreparedIngest};
+use testkit::engine::ingest::FileChecksum;
+use testkit::engine::vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, RealVfs, Rule};
+use testkit::engine::{ErrorKind, IngestOptions, IngestProgress, IngestRequest, PreparedIngest};
 
 use crate::common::{Forge, Place, default, only_place};
 
@@ -195,7 +195,7 @@ fn a_linked_file_that_changes_before_the_commit_is_not_ingested() {
 }
 
 fn append(path: &Path, bytes: &[u8]) {
-    let mut file = spillway::vfs::Vfs::open_append(&*RealVfs::new(), path).unwrap();
+    let mut file = testkit::engine::vfs::Vfs::open_append(&*RealVfs::new(), path).unwrap();
     file.append(bytes, vfs::IoClass::Other).unwrap();
 }
 
@@ -293,9 +293,9 @@ fn a_number_is_written_into_the_copies_where_that_is_asked_for() {
     place.db.flush(&[&place.family]).unwrap();
     check(place.contents());
     place.db.close().unwrap();
-    let mut options = spillway::OpenOptions::default().family("second", Default::default());
+    let mut options = testkit::engine::OpenOptions::default().family("second", Default::default());
     options.vfs = place.vfs.clone();
-    let db = spillway::Db::open(place.path("db"), &options).unwrap();
+    let db = testkit::engine::Db::open(place.path("db"), &options).unwrap();
     check(crate::common::contents(&db, &db.default_family()));
 }
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use spillway::vfs::{Fault, FaultVfs, IoClass, Operation, RealVfs, Rule};
-use spillway::{ErrorKind, IngestOptions, IngestProgress, IngestRequest};
+use testkit::engine::vfs::{Fault, FaultVfs, IoClass, Operation, RealVfs, Rule};
+use testkit::engine::{ErrorKind, IngestOptions, IngestProgress, IngestRequest};
 
 use crate::common::{Place, default, verifying};
 

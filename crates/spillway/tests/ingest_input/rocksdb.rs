@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use spillway::vfs::RealVfs;
-use spillway::{FamilyOptions, IngestOptions, TableWriter};
+use testkit::engine::vfs::RealVfs;
+use testkit::engine::{FamilyOptions, IngestOptions, TableWriter};
 
 use crate::common::{Contents, Place, any, default, numbered, set_property, verifying};
 
@@ -52,7 +52,7 @@ fn expected_of_fixture(below: &str) -> Contents {
 #[test]
 fn tables_of_rocksdb_11_are_taken_in_every_format_version() {
     let appending =
-        FamilyOptions { merge_operator: spillway::merge::by_name("stringappend"), ..FamilyOptions::default() };
+        FamilyOptions { merge_operator: testkit::engine::merge::by_name("stringappend"), ..FamilyOptions::default() };
     let dir = tempfile::tempdir().unwrap();
     let place = Place::with(RealVfs::new(), dir.path(), appending);
     for fixture in fixtures() {

@@ -2,7 +2,7 @@
 
 use base::ValueKind::Value;
 use base::options::ChecksumKind;
-use spillway::ErrorKind;
+use testkit::engine::ErrorKind;
 
 use crate::common::{Entry, Forge, Place, default, only_place, verifying};
 
@@ -34,7 +34,7 @@ fn damage_that_no_checksum_guards_is_found_by_what_it_says() {
         place
             .db
             .prepare_ingest(
-                &[spillway::IngestRequest::new(place.family.clone(), vec![path.clone()])],
+                &[testkit::engine::IngestRequest::new(place.family.clone(), vec![path.clone()])],
                 &verifying(),
                 &Default::default(),
             )
@@ -93,7 +93,7 @@ fn a_damaged_block_is_found_by_a_scan_wherever_it_is() {
         let error = place.refused_one(&path, &verifying());
         assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(path.as_path())));
         assert!(error.offset().is_some(), "{error}");
-        let request = spillway::IngestRequest::new(place.family.clone(), vec![path.clone()]);
+        let request = testkit::engine::IngestRequest::new(place.family.clone(), vec![path.clone()]);
         match place.db.prepare_ingest(&[request], &default(), &Default::default()) {
             Ok(_) => passed += 1,
             Err(error) => {

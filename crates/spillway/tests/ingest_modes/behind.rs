@@ -1,7 +1,9 @@
 //! Ingests from behind: keys that exist stay as they are, whatever becomes of them.
 
 use base::extend::Event;
-use spillway::{CompactRangeOptions, ErrorKind, IngestMode, IngestOptions, IngestRequest, IngestWay, WriteBatch};
+use testkit::engine::{
+    CompactRangeOptions, ErrorKind, IngestMode, IngestOptions, IngestRequest, IngestWay, WriteBatch,
+};
 
 use super::common::{MODES, World, contents, mode, name};
 
@@ -15,7 +17,7 @@ fn behind(ingest: IngestMode) -> IngestOptions {
 
 fn compact(world: &World) {
     let options = CompactRangeOptions {
-        bottommost_level_compaction: spillway::BottommostLevelCompaction::Force,
+        bottommost_level_compaction: testkit::engine::BottommostLevelCompaction::Force,
         ..CompactRangeOptions::default()
     };
     world.db.compact_range(&world.family, None, None, &options).expect("compacted");

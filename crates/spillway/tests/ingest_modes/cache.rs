@@ -1,6 +1,6 @@
 //! The block cache after the reads by which an ingest finds out what is where.
 
-use spillway::{IngestMode, IngestOptions};
+use testkit::engine::{IngestMode, IngestOptions};
 
 use super::common::{World, mode};
 

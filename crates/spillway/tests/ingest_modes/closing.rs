@@ -1,6 +1,6 @@
 //! A database that is closed while an ingest is prepared, or prepared and not committed.
 
-use spillway::{ErrorKind, IngestOptions, IngestProgress, IngestRequest};
+use testkit::engine::{ErrorKind, IngestOptions, IngestProgress, IngestRequest};
 
 use super::common::World;
 

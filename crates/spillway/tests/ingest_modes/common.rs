@@ -7,8 +7,8 @@ use std::sync::Arc;
 use base::extend::{Event, EventListener};
 use base::metrics::Ticker;
 use parking_lot::Mutex;
-use spillway::vfs::{IfExists, IoClass, MemoryVfs, RealVfs, Vfs, read_all};
-use spillway::{
+use testkit::engine::vfs::{IfExists, IoClass, MemoryVfs, RealVfs, Vfs, read_all};
+use testkit::engine::{
     Db, Error, Family, FamilyOptions, IngestMode, IngestOptions, IngestReport, IngestRequest, OpenOptions,
     OtherFamilies, ReadOptions, Snapshot, TableWriter, WriteOptions,
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::extend::{CompactionFilter, Event, FilterDecision};
 use parking_lot::Mutex;
-use spillway::{CompactRangeOptions, IngestMode, IngestOptions, IngestRequest};
+use testkit::engine::{CompactRangeOptions, IngestMode, IngestOptions, IngestRequest};
 
 use super::common::{Contents, MODES, World, mode, name};
 

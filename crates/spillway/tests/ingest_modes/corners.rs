@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 
 use base::FileNumber;
 use base::extend::{Event, EventListener};
-use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
-use spillway::{
+use testkit::engine::vfs::{CrashPolicy, MemoryVfs, Vfs};
+use testkit::engine::{
     CompactRangeOptions, Db, ErrorKind, Family, FamilyOptions, IngestOptions, IngestRequest, OpenOptions,
     OtherFamilies, ReadOptions, WriteBatch, WriteOptions,
 };
@@ -195,7 +195,7 @@ fn half_of_an_unlogged_batch() {
 }
 
 /// Opens a database behind whose logs another one holds these records; what that yields.
-fn open_with_log(records: &[(log::RecordKind, Vec<u8>)]) -> spillway::Result<Db> {
+fn open_with_log(records: &[(log::RecordKind, Vec<u8>)]) -> testkit::engine::Result<Db> {
     let vfs: Arc<dyn Vfs> = MemoryVfs::new(3);
     let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
     Db::open("/db", &options).expect("new").close().expect("closed");

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use base::extend::Event;
-use spillway::compaction::{BottommostLevelCompaction, CompactRangeOptions};
-use spillway::{IngestMode, IngestOptions, IngestRequest, Snapshot};
+use testkit::engine::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+use testkit::engine::{IngestMode, IngestOptions, IngestRequest, Snapshot};
 
 use super::common::{MODES, World, contents, mode, name};
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::extend::MergeOperator;
-use spillway::{IngestMode, IngestOptions, IngestRequest, OpenOptions, ReadOptions, TableWriter};
+use testkit::engine::{IngestMode, IngestOptions, IngestRequest, OpenOptions, ReadOptions, TableWriter};
 
 use super::common::{World, contents, mode, name};
 

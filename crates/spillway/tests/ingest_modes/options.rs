@@ -1,7 +1,7 @@
 //! RocksDB's options: what they refuse, and what they let through.
 
 use base::extend::Event;
-use spillway::{CompactRangeOptions, ErrorKind, IngestMode, IngestOptions, IngestRequest, IngestWay};
+use testkit::engine::{CompactRangeOptions, ErrorKind, IngestMode, IngestOptions, IngestRequest, IngestWay};
 
 use super::common::{MODES, World, mode, name, put};
 
@@ -100,8 +100,9 @@ fn numbers_are_written_into_files_where_that_is_asked_for() {
         let writing = IngestOptions { write_global_seqno: true, ..mode(ingest) };
         let report = world.ingest(file.clone(), &writing).expect("ingested");
         world.flush();
-        let of_it =
-            |live: &spillway::report::LiveFile| live.smallest_seq == report.first && live.largest_seq == report.last;
+        let of_it = |live: &testkit::engine::report::LiveFile| {
+            live.smallest_seq == report.first && live.largest_seq == report.last
+        };
         let live = world.db.live_files().into_iter().find(of_it).expect("it is there");
         let stored = bytes(live.path.clone());
         let changed: Vec<usize> = (0..original.len()).filter(|&at| original[at] != stored[at]).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::extend::Event;
 use base::metrics::Ticker;
 use parking_lot::Mutex;
-use spillway::{CompactRangeOptions, IngestMode, IngestOptions, IngestRequest, ReadOptions};
+use testkit::engine::{CompactRangeOptions, IngestMode, IngestOptions, IngestRequest, ReadOptions};
 
 use super::common::{MODES, World, mode, name};
 

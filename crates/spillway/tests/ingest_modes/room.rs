@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base::extend::{Event, EventListener};
 use parking_lot::{Condvar, Mutex};
-use spillway::{
+use testkit::engine::{
     Db, ErrorKind, FamilyOptions, IngestMode, IngestOptions, IngestRequest, OpenOptions, SeqNo, WriteBatch,
     WriteOptions,
 };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use base::extend::Event;
-use spillway::vfs::{IoClass, Vfs};
-use spillway::{
+use testkit::engine::vfs::{IoClass, Vfs};
+use testkit::engine::{
     CompactRangeOptions, ErrorKind, IngestMode, IngestOptions, IngestProgress, IngestRequest, IngestWay, WriteBatch,
 };
 
@@ -184,7 +184,7 @@ fn a_family_that_is_dropped_before_the_commit_takes_nothing() {
         let prepared = world.db.prepare_ingest(&requests, &mode(ingest), &Default::default()).expect("prepared");
         world.db.drop_family(&other).expect("dropped");
         let error = world.db.commit_ingest(prepared).expect_err("there is no such family");
-        assert_eq!(error.kind(), spillway::ErrorKind::Closed, "{ingest:?}: {error}");
+        assert_eq!(error.kind(), testkit::engine::ErrorKind::Closed, "{ingest:?}: {error}");
         world.put(1, "the database goes on");
     }
 }

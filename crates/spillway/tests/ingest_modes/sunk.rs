@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use base::extend::{Event, MergeOperator};
 use parking_lot::Mutex;
-use spillway::{BottommostLevelCompaction, CompactRangeOptions, IngestOptions, ReadOptions, TableWriter, WriteOptions};
+use testkit::engine::{
+    BottommostLevelCompaction, CompactRangeOptions, IngestOptions, ReadOptions, TableWriter, WriteOptions,
+};
 
 use super::common::{Contents, World, contents, name};
 
@@ -234,9 +236,9 @@ fn operands_and_range_tombstones_of_its_own_keep_the_table_above() {
 }
 
 /// A table of what [`bring`] brings, with something more at its end.
-fn with_last(world: &World, last: impl FnOnce(&mut TableWriter) -> Result<(), spillway::Error>) -> PathBuf {
+fn with_last(world: &World, last: impl FnOnce(&mut TableWriter) -> Result<(), testkit::engine::Error>) -> PathBuf {
     let path = world.table("plain", [0], "for its directory").with_file_name("with-last");
-    let options = spillway::FamilyOptions { merge_operator: Some(Arc::new(Append)), ..Default::default() };
+    let options = testkit::engine::FamilyOptions { merge_operator: Some(Arc::new(Append)), ..Default::default() };
     let mut writer = TableWriter::create(world.vfs.clone(), &path, &options).expect("new");
     for key in (0..8000).step_by(2) {
         writer.put(name(key).as_bytes(), b"ingested").expect("ascending");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base::extend::Event;
 use base::metrics::{Histogram, Ticker};
 use parking_lot::Mutex;
-use spillway::{Db, IngestMode};
+use testkit::engine::{Db, IngestMode};
 
 use super::common::{MODES, World, mode, name, put};
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use base::extend::Event;
-use spillway::{Db, ErrorKind, IngestMode, IngestOptions, IngestRequest};
+use testkit::engine::{Db, ErrorKind, IngestMode, IngestOptions, IngestRequest};
 
 use super::common::{MODES, World, mode, put, put_now};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use spillway::{Db, IngestMode, SeqNo, WriteBatch, WriteOptions};
+use testkit::engine::{Db, IngestMode, SeqNo, WriteBatch, WriteOptions};
 
 use super::common::{MODES, World, contents, mode, name};
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
-use spillway::{Db, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::vfs::{CrashPolicy, MemoryVfs, Vfs};
+use testkit::engine::{Db, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
 
 pub const MEMTABLES: [&str; 2] =
     [r#"trie:{"convert_to_sst":"kFileMmap"}"#, r#"skip_list:{"convert_to_sst":"kFileMmap"}"#];

@@ -5,8 +5,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use spillway::vfs::{MemoryVfs, RealVfs};
-use spillway::{Db, WriteOptions};
+use testkit::engine::vfs::{MemoryVfs, RealVfs};
+use testkit::engine::{Db, WriteOptions};
 
 use crate::common::{Contents, MEMTABLES, batch, contents, options, property};
 

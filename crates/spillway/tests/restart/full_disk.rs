@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use spillway::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
-use spillway::{Db, ErrorKind, WriteOptions};
+use testkit::engine::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
+use testkit::engine::{Db, ErrorKind, WriteOptions};
 
 use crate::common::{Contents, MEMTABLES, batch, compare, contents, options, property};
 
@@ -54,7 +54,7 @@ fn restart_under(rule: Rule, killed: &Arc<MemoryVfs>, way: (&str, bool), expecte
     faults.fired() > 0
 }
 
-fn check_error(error: &spillway::Error, what: &str) {
+fn check_error(error: &testkit::engine::Error, what: &str) {
     let is_told = matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::ReadOnly);
     assert!(is_told && error.to_string().contains("injected fault"), "{what}: {error:?}");
 }

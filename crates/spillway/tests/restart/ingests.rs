@@ -4,8 +4,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
-use spillway::{Db, IngestOptions, IngestProgress, IngestReport, IngestRequest, TableWriter, WriteBatch, WriteOptions};
+use testkit::engine::vfs::{CrashPolicy, MemoryVfs, Vfs};
+use testkit::engine::{
+    Db, IngestOptions, IngestProgress, IngestReport, IngestRequest, TableWriter, WriteBatch, WriteOptions,
+};
 
 use crate::common::{Contents, MEMTABLES, batch, compare, contents, options};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use spillway::vfs::{CrashPolicy, MemoryVfs, Vfs};
-use spillway::{Db, WriteBatch, WriteOptions};
+use testkit::engine::vfs::{CrashPolicy, MemoryVfs, Vfs};
+use testkit::engine::{Db, WriteBatch, WriteOptions};
 
 use crate::common::{MEMTABLES, batch, compare, contents, options, property};
 

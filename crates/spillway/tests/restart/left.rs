@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use spillway::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
-use spillway::{Db, OpenOptions, WriteBatch, WriteOptions};
+use testkit::engine::vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
+use testkit::engine::{Db, OpenOptions, WriteBatch, WriteOptions};
 
 use crate::common::{MEMTABLES, compare, options, property};
 

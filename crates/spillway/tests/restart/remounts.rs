@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use spillway::vfs::{CrashPolicy, MemoryVfs};
-use spillway::{Db, WriteOptions};
+use testkit::engine::vfs::{CrashPolicy, MemoryVfs};
+use testkit::engine::{Db, WriteOptions};
 
 use crate::common::{Contents, MEMTABLES, batch, contents, options, property};
 

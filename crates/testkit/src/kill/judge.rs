@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::engine::check::{CheckOptions, check};
+use crate::engine::{Db, ReadOptions};
 use base::Result;
-use spillway::check::{CheckOptions, check};
-use spillway::{Db, ReadOptions};
 use vfs::Vfs;
 
 use super::Setting;

@@ -4,8 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::engine::{Db, IngestProgress, ReadOptions, WriteBatch, WriteOptions};
 use base::Result;
-use spillway::{Db, IngestProgress, ReadOptions, WriteBatch, WriteOptions};
 use vfs::{RealVfs, Vfs};
 
 use super::Setting;

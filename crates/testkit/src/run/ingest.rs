@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::engine::{Family, IngestProgress, PreparedIngest, SeqNo, WriteBatch};
 use base::Result as EngineResult;
-use spillway::{Family, IngestProgress, PreparedIngest, SeqNo, WriteBatch};
 
 use super::{Failure, Runner, add, differ};
 use crate::ingest::{Ingest, Source};

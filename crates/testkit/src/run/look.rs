@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::engine::{DEFAULT_FAMILY, Db, OpenOptions, WriteOptions};
 use base::ErrorKind;
-use spillway::{DEFAULT_FAMILY, Db, OpenOptions, WriteOptions};
 
 use super::{Failure, Runner, differ, open_with};
 use crate::iterate::Expected;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use spillway::{Db, OpenOptions, ReadOptions, WriteOptions};
+use testkit::engine::{Db, OpenOptions, ReadOptions, WriteOptions};
 use testkit::run::DIR;
 use vfs::{MemoryVfs, Vfs};
 
@@ -39,7 +39,7 @@ fn database() -> (std::sync::Arc<MemoryVfs>, Vec<String>) {
     (vfs, tables)
 }
 
-fn open(vfs: &std::sync::Arc<MemoryVfs>, best_efforts: bool) -> spillway::Result<Db> {
+fn open(vfs: &std::sync::Arc<MemoryVfs>, best_efforts: bool) -> testkit::engine::Result<Db> {
     let mut options = options(vfs);
     options.db.best_efforts_recovery = best_efforts;
     Db::open(DIR, &options)

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::{Db, ErrorKind, IngestOptions, IngestProgress, IngestRequest, PreparedIngest};
+use testkit::engine::{Db, ErrorKind, IngestOptions, IngestProgress, IngestRequest, PreparedIngest};
 use testkit::gate::{Calls, Gate, GateVfs};
 use testkit::threads::{start, wait_for, within};
 use vfs::{IoClass, MemoryVfs, Vfs};
@@ -62,7 +62,7 @@ impl Subject {
         options: &IngestOptions,
         passing: u64,
         meanwhile: impl FnOnce(&IngestProgress),
-    ) -> Option<spillway::Result<PreparedIngest>> {
+    ) -> Option<testkit::engine::Result<PreparedIngest>> {
         let progress = IngestProgress::default();
         let preparing = start({
             let (gate, db, request, options) =

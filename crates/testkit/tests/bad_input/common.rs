@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::{Db, Error, OpenOptions, ReadOptions};
+use testkit::engine::{Db, Error, OpenOptions, ReadOptions};
 use testkit::model::Model;
 use testkit::parse;
 use testkit::profile::{self, Profile};

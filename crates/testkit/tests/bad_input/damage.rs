@@ -4,8 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::time::Duration;
 
-use spillway::Db;
-use spillway::version::recover::recover;
+use testkit::engine::Db;
+use testkit::engine::version::recover::recover;
 use testkit::random::Random;
 use testkit::run::{DIR, panic_message};
 use testkit::threads::within;

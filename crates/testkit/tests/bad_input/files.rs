@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{FamilyId, Result, SeqNo};
-use spillway::version::edit::VersionEdit;
-use spillway::version::edit_codec;
-use spillway::version::recover::recover;
-use spillway::{Db, ErrorKind, IngestOptions, TableWriter, WriteOptions};
+use testkit::engine::version::edit::VersionEdit;
+use testkit::engine::version::edit_codec;
+use testkit::engine::version::recover::recover;
+use testkit::engine::{Db, ErrorKind, IngestOptions, TableWriter, WriteOptions};
 use testkit::run::DIR;
 use vfs::{IoClass, MemoryVfs, Vfs};
 

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::{
+use testkit::engine::{
     Db, ErrorKind, Family, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions,
     TableWriter, WriteOptions,
 };

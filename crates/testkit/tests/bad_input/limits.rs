@@ -1,6 +1,6 @@
 //! Keys, values and batches at their size limits.
 
-use spillway::{Db, ErrorKind, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::{Db, ErrorKind, ReadOptions, WriteBatch, WriteOptions};
 use testkit::profile;
 use testkit::run::DIR;
 use vfs::MemoryVfs;
@@ -89,7 +89,8 @@ fn calls_that_make_no_sense_are_refused() {
     let vfs = MemoryVfs::new(1);
     let db = Db::open(DIR, &profile().open_options(vfs, ["users"])).unwrap();
     let family = db.default_family();
-    let refused = |result: spillway::Result<()>| assert_eq!(result.unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let refused =
+        |result: testkit::engine::Result<()>| assert_eq!(result.unwrap_err().kind(), ErrorKind::InvalidArgument);
     let options = WriteOptions::default();
     refused(db.delete_range(&family, b"b", b"a", &options));
     refused(db.put(&family, b"k", b"v", &WriteOptions { sync: true, disable_wal: true, ..options }));

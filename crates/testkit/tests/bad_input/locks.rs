@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use spillway::{Db, ErrorKind, OpenOptions};
+use testkit::engine::{Db, ErrorKind, OpenOptions};
 use testkit::threads::start;
 use vfs::{RealVfs, Vfs};
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::{FileNumber, SeqNo};
 use log::{FILE_HEADER_BYTES, LogConfig, LogFile, RecordKind};
-use spillway::{Db, ErrorKind};
+use testkit::engine::{Db, ErrorKind};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use base::FileNumber;
 use log::{RecordKind, ReplayOptions};
-use spillway::check::{CheckOptions, check};
-use spillway::options::WalRecoveryMode;
-use spillway::version::edit::LogRow;
-use spillway::version::recover::recover;
-use spillway::{Db, ErrorKind};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::version::edit::LogRow;
+use testkit::engine::version::recover::recover;
+use testkit::engine::{Db, ErrorKind};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
@@ -48,7 +48,7 @@ fn keys_in(vfs: &MemoryVfs, log: &Path) -> BTreeSet<Vec<u8>> {
     keys
 }
 
-fn in_mode(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<Contents, spillway::Error> {
+fn in_mode(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<Contents, testkit::engine::Error> {
     let mut options = options(vfs);
     options.db.wal_recovery_mode = mode;
     read_with(&options, DIR)

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::version::recover::recover;
-use spillway::{Db, ErrorKind, OpenOptions};
+use testkit::engine::version::recover::recover;
+use testkit::engine::{Db, ErrorKind, OpenOptions};
 use testkit::run::DIR;
 use vfs::{MemoryVfs, RealVfs, Vfs};
 

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::version::recover::recover;
-use spillway::{Db, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, RepairReport, repair};
+use testkit::engine::version::recover::recover;
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, RepairReport, repair};
 use testkit::model::Model;
 use testkit::ops::Op;
 use testkit::random::Random;

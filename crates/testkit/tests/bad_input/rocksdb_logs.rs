@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use base::{FileNumber, SeqNo};
 use log::framed::{FramedReader, FramedWriter};
-use spillway::options::WalRecoveryMode;
-use spillway::{Db, Error, ErrorKind, OpenOptions, OtherFamilies, ReadOptions};
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::{Db, Error, ErrorKind, OpenOptions, OtherFamilies, ReadOptions};
 use testkit::run::DIR;
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use spillway::extend::{Event, EventListener};
-use spillway::options::WalRecoveryMode;
-use spillway::{
+use testkit::engine::extend::{Event, EventListener};
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::{
     Db, FamilyOptions, IngestOptions, IngestRequest, OpenOptions, OtherFamilies, ReadOptions, TableWriter, WriteOptions,
 };
 use vfs::{CrashPolicy, MemoryVfs, Vfs};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use spillway::Db;
-use spillway::version::recover::recover;
+use testkit::engine::Db;
+use testkit::engine::version::recover::recover;
 use vfs::CrashPolicy;
 
 use crate::life::{DIR, Life};

@@ -13,7 +13,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::{Db, DbOptions, FamilyOptions, OpenOptions};
+use testkit::engine::{Db, DbOptions, FamilyOptions, OpenOptions};
 use testkit::ops::Script;
 use testkit::parse;
 use testkit::profile::{Profile, merge_operator};

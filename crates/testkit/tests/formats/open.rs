@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::check::{CheckOptions, check};
-use spillway::{Db, OpenOptions, ReadOptions, WriteOptions};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::{Db, OpenOptions, ReadOptions, WriteOptions};
 use vfs::{CrashPolicy, MemoryVfs};
 
 use crate::life::{DIR, Life};

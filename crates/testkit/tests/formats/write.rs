@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::{Db, OpenOptions, WriteOptions};
+use testkit::engine::{Db, OpenOptions, WriteOptions};
 use testkit::model::Model;
 use testkit::ops::Op;
 use testkit::run::Runner;

@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::{
+use testkit::engine::{
     Db, ErrorKind, Family, IngestMode, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions,
     TableWriter, WriteOptions,
 };
@@ -247,7 +247,7 @@ fn leave_room(memory: &MemoryVfs, bytes: u64) {
     memory.set_capacity(Some(used + bytes));
 }
 
-fn check_is_full(error: &spillway::Error) {
+fn check_is_full(error: &testkit::engine::Error) {
     assert!(matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::ReadOnly), "an error of another kind: {error:?}");
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use base::extend::{Event, EventListener};
 use parking_lot::Mutex;
-use spillway::{CompactRangeOptions, Db, ErrorKind, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::{CompactRangeOptions, Db, ErrorKind, ReadOptions, WriteBatch, WriteOptions};
 use testkit::profile;
 use testkit::threads::within;
 use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
@@ -54,7 +54,7 @@ impl World {
         World { memory, faults, heard, db, written: 0 }
     }
 
-    fn write(&mut self, options: &WriteOptions) -> spillway::Result<()> {
+    fn write(&mut self, options: &WriteOptions) -> testkit::engine::Result<()> {
         let (key, value) = entry(self.written);
         self.db.put(&self.db.default_family(), &key, &value, options)?;
         self.written += 1;
@@ -66,7 +66,7 @@ impl World {
         (0..count).for_each(|_| self.write(&WriteOptions::synced()).unwrap());
     }
 
-    fn flush(&self) -> spillway::Result<()> {
+    fn flush(&self) -> testkit::engine::Result<()> {
         self.db.flush(&[&self.db.default_family()])
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use spillway::{
+use testkit::engine::{
     CompactRangeOptions, Db, ErrorKind, FamilyOptions, IngestOptions, IngestProgress, OpenOptions, ReadOptions,
     WriteOptions,
 };
@@ -34,7 +34,7 @@ fn small_disk(threaded: bool) -> Arc<MemoryVfs> {
     memory
 }
 
-fn put(db: &Db, number: u64) -> spillway::Result<()> {
+fn put(db: &Db, number: u64) -> testkit::engine::Result<()> {
     let options = WriteOptions { no_slowdown: true, ..WriteOptions::synced() };
     db.put(&db.default_family(), &number.to_be_bytes(), &value(number), &options).map(drop)
 }
@@ -44,7 +44,7 @@ fn is_there(db: &Db, number: u64) -> bool {
 }
 
 /// Space is given back in the background.
-fn has_room<T>(what: &str, call: impl Fn() -> spillway::Result<T>) {
+fn has_room<T>(what: &str, call: impl Fn() -> testkit::engine::Result<T>) {
     wait_for(what, || match call() {
         Err(error) if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Busy) => false,
         called => called.map(|_| true).unwrap(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use spillway::{
+use testkit::engine::{
     CompactRangeOptions, Db, Error, ErrorKind, FamilyOptions, OtherFamilies, ReadOptions, WriteBatch, WriteOptions,
 };
 use testkit::profile::{self, Profile};
@@ -84,7 +84,7 @@ fn manage_until(ended: &AtomicBool, db: &Db) {
     }
 }
 
-fn come_and_go(db: &Db, n: u64) -> spillway::Result<()> {
+fn come_and_go(db: &Db, n: u64) -> testkit::engine::Result<()> {
     let family = db.create_family(&n.to_string(), FamilyOptions::default())?;
     db.put(&family, b"key", b"value", &WriteOptions::default())?;
     let flushed = db.flush(&[&family]);

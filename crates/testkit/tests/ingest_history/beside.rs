@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::{
+use testkit::engine::{
     Db, ErrorKind, IngestMode, IngestOptions, IngestProgress, IngestRequest, OpenOptions, WriteBatch, WriteOptions,
 };
 use testkit::gate::{Calls, Gate, GateVfs};

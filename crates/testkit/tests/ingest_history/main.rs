@@ -13,13 +13,13 @@ use std::time::Duration;
 use base::FileNumber;
 use log::{LogConfig, LogFile, RecordKind};
 use parking_lot::{Condvar, Mutex};
-use spillway::compaction::CompactRangeOptions;
-use spillway::extend::{Event, EventListener};
-use spillway::{
+use testkit::concurrent::{self, FAMILIES, Worker};
+use testkit::engine::compaction::CompactRangeOptions;
+use testkit::engine::extend::{Event, EventListener};
+use testkit::engine::{
     Db, ErrorKind, IngestMode, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, TableWriter,
     WriteOptions,
 };
-use testkit::concurrent::{self, FAMILIES, Worker};
 use testkit::ingest::Way;
 use testkit::run::{DIR, run_and_look};
 use testkit::threads::{start, wait_for, within};

@@ -14,9 +14,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use spillway::compaction::CompactRangeOptions;
-use spillway::{Db, Error, OpenOptions, ReadOptions, Result, WriteBatch, WriteOptions};
 use testkit::concurrent::read_all;
+use testkit::engine::compaction::CompactRangeOptions;
+use testkit::engine::{Db, Error, OpenOptions, ReadOptions, Result, WriteBatch, WriteOptions};
 use testkit::kill::Setting;
 use testkit::kill::story::{FAMILIES, Story, counter};
 use testkit::model::Contents;

@@ -4,11 +4,11 @@ use base::ErrorKind;
 use vfs::MemoryVfs;
 
 use super::*;
-use crate::{Db, OpenOptions, ReadOptions};
+use crate::internal::{Database, OpenOptions, ReadOptions};
 
 /// Holds as long as the counter is what was read.
 struct Unchanged<'a> {
-    db: &'a Db,
+    db: &'a Database,
     counter: u64,
 }
 
@@ -19,13 +19,13 @@ impl ConflictCheck for Unchanged<'_> {
     }
 }
 
-fn read(db: &Db) -> u64 {
+fn read(db: &Database) -> u64 {
     let value = db.get(&db.default_family(), b"counter", &ReadOptions::default()).expect("read");
     value.map_or(0, |value| value.as_ref().try_into().map(u64::from_le_bytes).expect("eight bytes"))
 }
 
 /// Reads the counter and writes one more. Whether nobody came in between.
-fn try_increment(db: &Db) -> bool {
+fn try_increment(db: &Database) -> bool {
     let counter = read(db);
     thread::yield_now();
     let (committer, options) = (&db.engine().committer, WriteOptions::default());
@@ -50,7 +50,7 @@ fn a_commit_with_a_conflict_is_not_made_and_none_is_overlooked() {
     const INCREMENTS: u64 = 250;
     let vfs = MemoryVfs::new(1);
     vfs.set_runs_inline(false);
-    let db = Db::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("a new database");
+    let db = Database::open("/db", &OpenOptions { vfs, ..OpenOptions::create_if_missing() }).expect("a new database");
     let increment_all = || {
         let mut conflicts = 0;
         for _ in 0..INCREMENTS {

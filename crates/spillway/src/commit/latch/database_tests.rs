@@ -8,23 +8,23 @@ use vfs::{MemoryVfs, Vfs};
 
 use super::*;
 use crate::commit::stall::StallCause;
-use crate::{
-    Db, Family, FamilyOptions, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteBatch, WriteOptions,
+use crate::internal::{
+    Database, Family, FamilyOptions, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteBatch, WriteOptions,
 };
 
 const DIR: &str = "/db";
 
-fn open() -> (Arc<dyn Vfs>, Db) {
+fn open() -> (Arc<dyn Vfs>, Database) {
     let vfs = MemoryVfs::new(1);
     vfs.set_runs_inline(false);
     let mut options = OpenOptions::create_if_missing().family("other", FamilyOptions::default());
     options.db.create_missing_column_families = true;
     options.db.large_batch_bytes = 4096;
     options.vfs = vfs.clone();
-    (vfs, Db::open(DIR, &options).expect("a new database"))
+    (vfs, Database::open(DIR, &options).expect("a new database"))
 }
 
-fn latch<'a>(db: &'a Db, family: &Family, start: &str, end: &str) -> LatchGuard<'a> {
+fn latch<'a>(db: &'a Database, family: &Family, start: &str, end: &str) -> LatchGuard<'a> {
     let span = Span { start: start.into(), end: end.into(), end_is_exclusive: true };
     let span = LatchSpan { family: family.id(), order: family.order().user.clone(), span };
     let core = db.core();
@@ -32,11 +32,11 @@ fn latch<'a>(db: &'a Db, family: &Family, start: &str, end: &str) -> LatchGuard<
     core.latches.acquire(Reach::of(vec![span]), &|| core.check_writable(), barrier).expect("it is open")
 }
 
-fn queued(db: &Db) -> usize {
+fn queued(db: &Database) -> usize {
     db.core().latches.lock().entries.len()
 }
 
-fn waits(db: &Db) -> u64 {
+fn waits(db: &Database) -> u64 {
     db.stalls().iter().filter(|stall| stall.cause == StallCause::Ingest).map(|stall| stall.waits).sum()
 }
 

@@ -117,8 +117,8 @@ mod tests {
     use vfs::{MemoryVfs, Vfs};
 
     use super::*;
+    use crate::internal::{Database, OpenOptions, WriteOptions};
     use crate::version::file_name::FileType;
-    use crate::{Db, OpenOptions, WriteOptions};
 
     /// Readable tables: `tests/ingest_modes/sunk.rs`.
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         let vfs = MemoryVfs::new(1);
         let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
         options.db.max_open_files = 1;
-        let db = Db::open("/db", &options).expect("a new database");
+        let db = Database::open("/db", &options).expect("a new database");
         let (core, family) = (db.core(), db.default_family());
         for key in [b"a", b"b"] {
             db.put(&family, key, b"value", &WriteOptions::default()).expect("written");

@@ -17,12 +17,12 @@ use super::meta_file::{MetaEntry, MetaFile};
 use super::path::{BackupPath, PRIVATE_DIR, Place, SHARED_CHECKSUM_DIR, SHARED_DIR};
 use super::store::Store;
 use super::{BackupId, BackupOptions};
-use crate::api::db::Db;
+use crate::database::handle::Database;
 use crate::maintenance::checkpoint::{Capture, CapturedFile, Content, Copier};
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::TableFile;
 
-pub(super) fn create(store: &Store, options: &BackupOptions, db: &Db, flushes: bool) -> Result<BackupId> {
+pub(super) fn create(store: &Store, options: &BackupOptions, db: &Database, flushes: bool) -> Result<BackupId> {
     let (core, copier) = (db.core(), db.engine().copier());
     core.check_writable()?;
     // Leftovers under the next id must not get into this backup.

@@ -13,7 +13,7 @@ use base::{Error, Result, SeqNo, UserOrder};
 use parking_lot::Mutex;
 use vfs::{LockGuard, RealVfs, Vfs};
 
-use crate::api::db::Db;
+use crate::database::handle::Database;
 
 mod copy;
 mod create;
@@ -128,7 +128,7 @@ impl BackupEngine {
     /// # Errors
     /// `Busy`: another process changes the directory. `ReadOnly`: the database does not take writes. `Corruption`: a
     /// file to copy is damaged; the error names it. On any error there is no new backup.
-    pub fn create_new_backup(&self, db: &Db, flush_before_backup: bool) -> Result<BackupId> {
+    pub fn create_new_backup(&self, db: &Database, flush_before_backup: bool) -> Result<BackupId> {
         self.change(|store| create::create(store, &self.options, db, flush_before_backup))
     }
 

@@ -11,7 +11,7 @@ use super::copy::{self, Target, check, for_each_file};
 use super::kept_logs::Kept;
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
-use crate::api::db::lock_path;
+use crate::database::handle::lock_path;
 use crate::open::replay::row;
 use crate::open::{create_durable_dir, directory_owner, log_owner, remove_files, remove_load_dir};
 use crate::version::current::{install_current, read_current};

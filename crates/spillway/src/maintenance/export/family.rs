@@ -7,15 +7,15 @@ use base::Result;
 
 use super::ExportOptions;
 use super::tables::TableExport;
-use crate::api::report::LiveFile;
 use crate::background::staging::Staging;
 use crate::compaction::output::FamilyRules;
 use crate::core::family::Family;
+use crate::database::report::LiveFile;
 use crate::maintenance::checkpoint::Copier;
 use crate::version::file_name::{self, FileType};
 
 impl Copier<'_> {
-    /// See [`Db::export_family`](crate::Db::export_family).
+    /// See [`Database::export_family`](crate::internal::Database::export_family).
     pub fn export_family(&self, family: &Arc<Family>, dir: &Path) -> Result<Vec<LiveFile>> {
         let core = self.core;
         core.check_writable()?;

@@ -39,7 +39,7 @@ pub struct ExportSummary {
 }
 
 impl Copier<'_> {
-    /// See [`Db::export`](crate::Db::export).
+    /// See [`Database::export`](crate::internal::Database::export).
     pub fn export(&self, dir: &Path, options: ExportOptions) -> Result<ExportSummary> {
         let core = self.core;
         core.check_writable()?;

@@ -108,14 +108,14 @@ mod tests {
     use vfs::{MemoryVfs, Vfs};
 
     use super::*;
-    use crate::{Db, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions};
+    use crate::internal::{Database, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions};
 
     /// As RocksDB leaves it where a compaction cut a range tombstone over two tables.
     #[test]
     fn a_tombstone_that_reaches_out_of_its_table_deletes_nothing_of_its_neighbours() {
         let vfs = MemoryVfs::new(1);
         let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
-        let db = Db::open("/db", &options).unwrap();
+        let db = Database::open("/db", &options).unwrap();
         let (core, family) = (db.core(), db.default_family());
         let path = core.context.table_path(FileNumber(900));
         let mut table = TableWriter::create(vfs.clone(), &path, &family.options()).unwrap();

@@ -9,7 +9,7 @@ use vfs::Vfs;
 
 use super::tables::WholeTable;
 use super::unnamed;
-use crate::api::db::DEFAULT_FAMILY;
+use crate::database::handle::DEFAULT_FAMILY;
 use crate::open::options_file;
 use crate::version::replay::RecoveredFamily;
 

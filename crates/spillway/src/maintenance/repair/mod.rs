@@ -22,8 +22,8 @@ use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
 use vfs::Vfs;
 
-use crate::api::db::{Db, OpenOptions, OtherFamilies, lock_path};
 use crate::core::context::log_dir;
+use crate::database::handle::{Database, OpenOptions, OtherFamilies, lock_path};
 use crate::open::{self, Opened};
 use crate::version::recover::Recovered;
 
@@ -55,7 +55,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
     }
     let engine = open_what_is_left(dir, &options, recovered)?;
-    let db = Db::start(Opened { engine, lock: Some(lock) }, &options)?;
+    let db = Database::start(Opened { engine, lock: Some(lock) }, &options)?;
     let mut report = work.report;
     report.last_seq = db.latest_sequence_number();
     db.close()?;

@@ -15,7 +15,7 @@ use super::manifest::OldManifest;
 use super::order::{self, Unplaced};
 use super::report::{LostTable, RepairReport, RepairedFamily};
 use super::tables::{TableSource, WholeTable, lacks_number, path_of};
-use crate::api::db::OpenOptions;
+use crate::database::handle::OpenOptions;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;

@@ -110,8 +110,8 @@ mod tests {
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::api::db::{Db, OpenOptions};
     use crate::commit::batch::{HEADER_BYTES, WriteBatch, header};
+    use crate::database::handle::{Database, OpenOptions};
     use crate::queue::ingest_record::IngestTable;
     use crate::read::options::ReadOptions;
     use crate::version::table_file::FileMeta;
@@ -160,7 +160,7 @@ mod tests {
     fn logged(ingest: &[u8]) -> (Arc<MemoryVfs>, u64) {
         let vfs = MemoryVfs::new(3);
         let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
-        Db::open("/db", &options).unwrap().close().unwrap();
+        Database::open("/db", &options).unwrap().close().unwrap();
         let config = LogConfig { capacity_bytes: 1 << 16, ..LogConfig::default() };
         let log = LogFile::create(&*vfs, Path::new(LOG), FileNumber(900), config).unwrap();
         let append = |kind: RecordKind, payload: &[u8]| {
@@ -175,10 +175,10 @@ mod tests {
         (vfs, offset)
     }
 
-    fn open(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<Db> {
+    fn open(vfs: &Arc<MemoryVfs>, mode: WalRecoveryMode) -> Result<Database> {
         let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
         options.db.wal_recovery_mode = mode;
-        Db::open("/db", &options)
+        Database::open("/db", &options)
     }
 
     /// The ingest stops recovery, which names its record: what it says of that.
@@ -191,7 +191,7 @@ mod tests {
     }
 
     /// Which of these keys there are.
-    fn found(db: &Db, keys: [&str; 2]) -> [bool; 2] {
+    fn found(db: &Database, keys: [&str; 2]) -> [bool; 2] {
         let family = db.default_family();
         keys.map(|key| db.get(&family, key.as_bytes(), &ReadOptions::default()).unwrap().is_some())
     }

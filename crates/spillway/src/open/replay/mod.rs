@@ -329,8 +329,8 @@ mod tests {
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::api::db::{Db, OpenOptions};
     use crate::commit::options::WriteOptions;
+    use crate::database::handle::{Database, OpenOptions};
     use crate::version::recover::recover;
     use crate::version::table_file::FileMeta;
     use crate::wal::record::CommitRecord;
@@ -339,7 +339,7 @@ mod tests {
     fn numbers_do_not_end_where_a_table_tells_none() {
         let vfs = MemoryVfs::new(1);
         let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
-        let db = Db::open("/db", &options).unwrap();
+        let db = Database::open("/db", &options).unwrap();
         db.put(&db.default_family(), b"key", b"value", &WriteOptions::default()).unwrap();
         db.flush(&[&db.default_family()]).unwrap();
         let mut recovered = recover(&*vfs, Path::new("/db")).unwrap();
@@ -356,7 +356,7 @@ mod tests {
         let vfs = MemoryVfs::new(1);
         let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
         options.db.wal_recovery_mode = mode;
-        let db = Db::open("/db", &options).unwrap();
+        let db = Database::open("/db", &options).unwrap();
         let recovered = recover(&*vfs, Path::new("/db")).unwrap();
         let family = db.default_family();
         let state = FamilyState::new(family.clone(), &family.view_full(), SeqNo::ZERO);

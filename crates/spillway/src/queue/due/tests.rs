@@ -6,8 +6,8 @@ use std::thread;
 use vfs::{MemoryVfs, Vfs};
 
 use super::*;
-use crate::{
-    Db, Family, FamilyOptions, IngestMode, IngestOptions, IngestRequest, OpenOptions, ReadOptions, TableWriter,
+use crate::internal::{
+    Database, Family, FamilyOptions, IngestMode, IngestOptions, IngestRequest, OpenOptions, ReadOptions, TableWriter,
     WriteOptions,
 };
 
@@ -30,7 +30,7 @@ fn within_a_minute(test: impl FnOnce() + Send + 'static) {
 
 /// A database with background threads, and a table of one key, which every ingest overlaps.
 struct Subject {
-    db: Db,
+    db: Database,
     family: Arc<Family>,
     vfs: Arc<dyn Vfs>,
     table: PathBuf,
@@ -52,7 +52,7 @@ impl Subject {
         let mut writer = TableWriter::create(vfs.clone(), &table, &FamilyOptions::default()).expect("new");
         writer.put(b"key", b"ingested").expect("a key");
         writer.finish().expect("a table");
-        let db = Db::open("/db", &options).expect("a new database");
+        let db = Database::open("/db", &options).expect("a new database");
         Subject { family: db.default_family(), db, vfs, table }
     }
 
@@ -217,7 +217,7 @@ fn what_waits_at_a_close_is_there_after_the_next_open() {
         subject.ingest_and_wait();
         subject.db.close().expect("closed");
         let options = OpenOptions { vfs: subject.vfs.clone(), ..OpenOptions::default() };
-        let db = Db::open(Path::new("/db"), &options).expect("open");
+        let db = Database::open(Path::new("/db"), &options).expect("open");
         let found = db.get(&db.default_family(), b"key", &ReadOptions::default()).expect("readable");
         assert_eq!(found.as_deref(), Some(&b"ingested"[..]));
     });

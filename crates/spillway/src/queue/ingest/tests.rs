@@ -24,15 +24,15 @@ use vfs::{IfExists, IoClass, MemoryVfs, RealVfs};
 use super::*;
 use crate::core::{FamilyState, State};
 use crate::flush::job::FlushPlan;
-use crate::queue::due::SmallIngests;
-use crate::{
-    Db, Family, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, Snapshot, TableWriter,
+use crate::internal::{
+    Database, Family, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, Snapshot, TableWriter,
     WriteBatch, WriteOptions,
 };
+use crate::queue::due::SmallIngests;
 
 struct World {
     vfs: Arc<MemoryVfs>,
-    db: Option<Db>,
+    db: Option<Database>,
     snapshot: Option<Snapshot>,
     files: u64,
 }
@@ -46,7 +46,7 @@ impl World {
         world
     }
 
-    fn db(&self) -> &Db {
+    fn db(&self) -> &Database {
         self.db.as_ref().expect("open but while it is reopened")
     }
 
@@ -226,7 +226,7 @@ impl World {
     }
 }
 
-fn open(vfs: &Arc<MemoryVfs>) -> Db {
+fn open(vfs: &Arc<MemoryVfs>) -> Database {
     let db = DbOptions { create_if_missing: true, ..DbOptions::default() };
     let mut options = OpenOptions { db, vfs: vfs.clone(), ..OpenOptions::default() };
     apply_string(&mut options.db, "log_file_bytes=64K").unwrap();
@@ -234,7 +234,7 @@ fn open(vfs: &Arc<MemoryVfs>) -> Db {
     let queueing = "min_write_buffer_number_to_merge=16;max_write_buffer_number=40;disable_auto_compactions=true;\
                     merge_ingests_max_bytes=0";
     apply_string(&mut of_family, queueing).unwrap();
-    Db::open("/db", &options.family("default", of_family)).unwrap()
+    Database::open("/db", &options.family("default", of_family)).unwrap()
 }
 
 /// The numbers after which an entry begins and with which it ends.

@@ -7,10 +7,10 @@ use vfs::Vfs;
 use vfs::memory::{CrashPolicy, MemoryVfs};
 
 use super::*;
-use crate::api::db::{Db, OpenOptions};
 use crate::commit::options::WriteOptions;
 use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::core::install::Change;
+use crate::database::handle::{Database, OpenOptions};
 use crate::maintenance::check::{CheckOptions, CheckReport, check};
 use crate::maintenance::export::ExportOptions;
 use crate::read::options::ReadOptions;
@@ -22,11 +22,11 @@ type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 /// A database, and what it should hold.
 struct World {
     vfs: Arc<MemoryVfs>,
-    db: Db,
+    db: Database,
     model: Model,
 }
 
-fn open(vfs: &Arc<MemoryVfs>, path: &str, num_levels: usize) -> Db {
+fn open(vfs: &Arc<MemoryVfs>, path: &str, num_levels: usize) -> Database {
     let family = FamilyOptions {
         num_levels,
         target_file_size_base: 4 << 10,
@@ -35,7 +35,7 @@ fn open(vfs: &Arc<MemoryVfs>, path: &str, num_levels: usize) -> Db {
     };
     let mut options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() }.family("default", family);
     options.db.log_file_bytes = 256 << 10;
-    Db::open(path, &options).unwrap()
+    Database::open(path, &options).unwrap()
 }
 
 fn name(i: u64) -> Vec<u8> {
@@ -43,7 +43,7 @@ fn name(i: u64) -> Vec<u8> {
 }
 
 /// Everything there is, found forwards, backwards and key by key.
-fn contents(db: &Db) -> Model {
+fn contents(db: &Database) -> Model {
     let mut entries = db.iter(&db.default_family(), &ReadOptions::default()).unwrap();
     let (mut forward, mut backward) = (Model::new(), Model::new());
     let mut valid = entries.seek_to_first();
@@ -221,7 +221,7 @@ fn an_export_has_whole_tables_only() {
         let report = checked(&world.vfs, "/export");
         assert!(report.is_rocksdbs && report.tables > 0);
         let read_only = OpenOptions { read_only: true, vfs: world.vfs.clone(), ..OpenOptions::default() };
-        assert_eq!(contents(&Db::open("/export", &read_only).unwrap()), world.model);
+        assert_eq!(contents(&Database::open("/export", &read_only).unwrap()), world.model);
         world.check();
     }
 }

@@ -7,9 +7,9 @@ use std::thread;
 use base::extend::{Event, EventListener};
 
 use super::*;
-use crate::DEFAULT_FAMILY;
-use crate::{
-    Db, Family, FamilyOptions, IngestMode, IngestOptions, IngestRequest, OpenOptions, TableWriter, WriteOptions,
+use crate::internal::DEFAULT_FAMILY;
+use crate::internal::{
+    Database, Family, FamilyOptions, IngestMode, IngestOptions, IngestRequest, OpenOptions, TableWriter, WriteOptions,
 };
 
 /// Milliseconds to wait for a caller to announce its wait.
@@ -40,7 +40,7 @@ impl EventListener for UntilAwaited {
 
 /// A database with threads, and its statistics.
 struct World {
-    db: Db,
+    db: Database,
     family: Arc<Family>,
     statistics: Arc<Statistics>,
 }
@@ -55,7 +55,7 @@ impl World {
         let compression = base::options::CompressionKind::None; // tables are as large as what was written
         let mut family = FamilyOptions { write_buffer_size: 64 << 10, compression, ..FamilyOptions::default() };
         change(&mut options, &mut family);
-        let db = Db::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
+        let db = Database::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
         let statistics = db.core().context.statistics.clone().unwrap();
         World { family: db.default_family(), db, statistics }
     }
@@ -211,7 +211,7 @@ fn jobs_do_not_wait_once_three_compactions_do() {
     options.vfs = MemoryVfs::new(1);
     let family = FamilyOptions { disable_auto_compactions: true, ..FamilyOptions::default() };
     let three = 3 * family.level0_file_num_compaction_trigger;
-    let db = Db::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
+    let db = Database::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
     let family = db.default_family();
     for flushed in 1..=three + 1 {
         db.put(&family, b"key", b"value", &WriteOptions::default()).unwrap();
@@ -221,7 +221,7 @@ fn jobs_do_not_wait_once_three_compactions_do() {
     db.close().unwrap();
 }
 
-fn debt(db: &Db) -> f64 {
+fn debt(db: &Database) -> f64 {
     f64::from_bits(db.core().context.throttle.debt.load(Ordering::Relaxed))
 }
 
@@ -231,7 +231,7 @@ fn debt_is_tables_that_wait_in_level_0_or_bytes_in_all() {
     options.vfs = MemoryVfs::new(1);
     let family = FamilyOptions { disable_auto_compactions: true, ..FamilyOptions::default() };
     let base_bytes = family.max_bytes_for_level_base;
-    let db = Db::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
+    let db = Database::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
     let (core, family) = (db.core(), db.default_family());
     let debt_of = |pending: u64| {
         let mut state = core.state.lock();

@@ -15,12 +15,12 @@ use base::metrics::Statistics;
 use base::{FileNumber, Result, SeqNo, key::append};
 use table::Properties;
 
-use crate::api::db::Db;
 use crate::commit::stall::StallCause;
 use crate::compaction::levels::{LevelTargets, scores};
 use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::flush_ways::FlushReport;
+use crate::database::handle::Database;
 use crate::ingest::IngestWaitReport;
 use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
@@ -74,7 +74,7 @@ pub struct StallReport {
     pub micros: u64,
 }
 
-impl Db {
+impl Database {
     /// A property as text; `None` for an unknown name ([`property_names`]), and for a different database's family.
     pub fn property(&self, family: &Family, name: &str) -> Option<String> {
         family.check_home(&self.core().context).ok()?;

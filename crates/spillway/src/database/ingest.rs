@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use base::Result;
 
-use crate::api::db::Db;
 use crate::commit::batch::WriteBatch;
 use crate::core::family::Family;
+use crate::database::handle::Database;
 use crate::ingest::{IngestOptions, IngestProgress, IngestReport, IngestRequest, PreparedIngest};
 
-impl Db {
+impl Database {
     /// Makes tables part of a family: [`prepare_ingest`](Self::prepare_ingest) and
     /// [`commit_ingest`](Self::commit_ingest) in one. They are visible, whole and durable when the call returns. In
-    /// mode [`IngestMode::Flushable`](crate::IngestMode) no writer waits for them.
+    /// mode [`IngestMode::Flushable`](crate::internal::IngestMode) no writer waits for them.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// use spillway::{Db, IngestOptions, OpenOptions, ReadOptions, TableWriter};
+    /// use spillway::internal::{Database, IngestOptions, OpenOptions, ReadOptions, TableWriter};
     ///
     /// let file = dir.path().join("new.sst");
-    /// let db = Db::open(dir.path().join("db"), &OpenOptions::create_if_missing())?;
+    /// let db = Database::open(dir.path().join("db"), &OpenOptions::create_if_missing())?;
     /// let family = db.default_family();
     /// let mut table = TableWriter::create(spillway::vfs::RealVfs::new(), &file, &family.options())?;
     /// table.put(b"apple", b"green")?;

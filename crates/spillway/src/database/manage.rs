@@ -7,19 +7,19 @@ use base::note;
 use base::options::FamilyOptions;
 use base::{Error, ErrorKind, Result};
 
-use crate::api::db::{Db, OpenOptions};
-use crate::api::report::LiveFile;
 use crate::compaction::CompactRangeOptions;
 use crate::core::FamilyState;
 use crate::core::family::Family;
 use crate::core::space::Needs;
+use crate::database::handle::{Database, OpenOptions};
+use crate::database::report::LiveFile;
 use crate::maintenance::checkpoint;
 use crate::maintenance::export::{ExportOptions, ExportSummary};
 use crate::open::dump;
 use base::SeqNo;
 use std::path::Path;
 
-impl Db {
+impl Database {
     /// Creates an empty family.
     ///
     /// # Errors
@@ -185,7 +185,7 @@ impl Db {
 
     /// Drops a family's tables with all keys from `start` through `end`; `None` is the end of the key space. Tables of
     /// level 0 stay, as do tables read by compactions, ingested tables without a level, and memtables. Use a range
-    /// deletion or [`IngestRequest::excise`](crate::IngestRequest::excise) for the rest of the range. Older versions of
+    /// deletion or [`IngestRequest::excise`](crate::internal::IngestRequest::excise) for the rest of the range. Older versions of
     /// a key may reappear if a table above them goes. Iterators keep the dropped data; snapshots lose it. Returns the
     /// number of dropped tables.
     ///

@@ -132,24 +132,24 @@ impl OpenOptions {
 }
 
 /// An open database. Usable from any number of threads; closed when dropped.
-pub struct Db {
+pub struct Database {
     engine: Arc<Engine>,
     lock: Arc<DirectoryLock>,
 }
 
-impl Db {
+impl Database {
     /// Opens the database in the directory `path`.
     ///
     /// # Errors
     /// `InvalidArgument`: it does not exist, or options do not fit it. `Busy`: it is open already. `Corruption`: a file
     /// is damaged or missing; the error names it.
-    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Db> {
-        Db::start(open::open(path.as_ref(), options)?, options)
+    pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Database> {
+        Database::start(open::open(path.as_ref(), options)?, options)
     }
 
     /// Makes the handle of an opened database, and registers it with its threads.
-    pub(crate) fn start(opened: Opened, options: &OpenOptions) -> Result<Db> {
-        let db = Db { engine: opened.engine, lock: Arc::new(Mutex::new(opened.lock)) };
+    pub(crate) fn start(opened: Opened, options: &OpenOptions) -> Result<Database> {
+        let db = Database { engine: opened.engine, lock: Arc::new(Mutex::new(opened.lock)) };
         if !options.read_only {
             db.engine.jobs.register(&options.env)?;
         }
@@ -388,7 +388,7 @@ impl Db {
     }
 }
 
-impl Drop for Db {
+impl Drop for Database {
     fn drop(&mut self) {
         if let Err(error) = self.close() {
             note::error!(%error, path = %self.path().display(), "closing the database failed");

@@ -1,0 +1,28 @@
+//! The engine as the workspace's own crates use it: the C library, the command, the benchmarks and the tests. Names
+//! here change without notice; programs use the items at the crate's root.
+
+pub use base::options::{DbOptions, FamilyOptions};
+pub use base::{Comparator, FamilyId, FileNumber, UserOrder, extend, limits, merge, metrics, options};
+pub use base::{Error, ErrorKind, Pinned, Result, SeqNo, ValueKind};
+pub use table::{BlockCache, PassedOver};
+pub use vfs;
+
+pub use crate::background::{Env, EnvOptions, RateLimiter};
+pub use crate::commit::batch::WriteBatch;
+pub use crate::commit::options::WriteOptions;
+pub use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+pub use crate::core::family::Family;
+pub use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions, OtherFamilies};
+pub use crate::database::report;
+pub use crate::ingest::table_writer::{TableWriter, WrittenTable};
+pub use crate::ingest::{
+    FileChecksum, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, IngestWaitReport, IngestWay,
+    PreparedIngest,
+};
+pub use crate::maintenance::repair::{LostTable, RepairReport, RepairedFamily, repair};
+pub use crate::maintenance::{backup, check, checkpoint, dump, export};
+pub use crate::read::damage::SkippedDamage;
+pub use crate::read::iterator::DbIterator;
+pub use crate::read::options::ReadOptions;
+pub use crate::read::snapshot::Snapshot;
+pub use crate::{commit, compaction, config, info_log, ingest, version};
