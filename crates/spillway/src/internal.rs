@@ -25,4 +25,19 @@ pub use crate::read::damage::SkippedDamage;
 pub use crate::read::iterator::DbIterator;
 pub use crate::read::options::ReadOptions;
 pub use crate::read::snapshot::Snapshot;
-pub use crate::{commit, compaction, config, info_log, ingest, version};
+
+pub mod commit {
+    pub use crate::commit::{batch, stall};
+}
+
+pub mod compaction {
+    pub use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+}
+
+pub mod config {
+    pub use crate::config::{Config, ConfiguredDb, Start};
+}
+
+pub mod version {
+    pub use crate::version::{edit, edit_codec, file_name, recover};
+}

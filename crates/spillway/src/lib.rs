@@ -5,24 +5,41 @@
 //! and a recovery, and the lock order.
 #![forbid(unsafe_code)]
 
+mod api;
 mod background;
-pub mod commit;
-pub mod compaction;
-pub mod config;
-pub(crate) mod core;
-pub(crate) mod database;
-pub mod flush;
-pub mod info_log;
-pub mod ingest;
+mod commit;
+mod compaction;
+mod config;
+mod core;
+mod database;
+mod flush;
+mod info_log;
+mod ingest;
 #[doc(hidden)]
 pub mod internal;
-pub(crate) mod jobs;
-pub mod maintenance;
-pub(crate) mod open;
-pub mod queue;
-pub mod read;
-pub mod version;
-pub mod wal;
+mod jobs;
+mod maintenance;
+mod open;
+mod queue;
+mod read;
+mod version;
+mod wal;
+
+pub use api::*;
+pub use background::{Env, EnvOptions, RateLimiter};
+pub use base::metrics::{Histogram, Statistics, Ticker};
+pub use base::options::{
+    ChecksumKind, CompressionKind, CpuPriority, DataBlockIndexType, IndexType, InfoLogLevel, LogBacking,
+    WalRecoveryMode,
+};
+pub use base::{Comparator, Error, ErrorKind, Pinned, Result, extend, limits, merge};
+pub use commit::stall::StallCause;
+pub use compaction::BottommostLevelCompaction;
+pub use database::report::{LevelReport, LiveFile, StallReport};
+pub use ingest::table_writer::WrittenTable;
+pub use ingest::{IngestMode, IngestProgress, IngestReport, IngestWay};
+pub use maintenance::export::ExportSummary;
+pub use read::damage::SkippedDamage;
 
 /// Runs the examples in the user documentation.
 #[cfg(doctest)]

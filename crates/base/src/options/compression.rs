@@ -10,6 +10,7 @@ use crate::options::string;
 const LEVELS_MAX: usize = 64;
 
 option_table! {
+    for_each: ($) for_each_compression_option;
     /// How hard to compress.
     struct CompressionOptions = "compression_opts", unhonoured: known::COMPRESSION;
 

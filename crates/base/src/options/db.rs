@@ -13,6 +13,7 @@ const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
 
 option_table! {
+    for_each: ($) for_each_db_option;
     /// Options of a whole database.
     struct DbOptions = "DBOptions", unhonoured: known::DB;
 

@@ -26,6 +26,7 @@ const BEHIND_LEVELS_MIN: usize = 3;
 const FORMAT_VERSION_WRITTEN_MAX: u32 = 5;
 
 option_table! {
+    for_each: ($) for_each_family_option;
     /// Options of a column family.
     struct FamilyOptions = "CFOptions", unhonoured: known::FAMILY, supplied: FamilyOptions::has_filter;
 

@@ -210,7 +210,35 @@ macro_rules! row_name {
 /// ```
 ///
 /// `as "name"` is only needed if the option's name is not the field's. Fields after `beside` are not options.
+///
+/// `for_each: ($) name` also exports the macro `name!(callback, tokens)`, which calls `callback!` with the tokens and
+/// every row's documentation, field and type: builders are made from the same table.
 macro_rules! option_table {
+    (
+        for_each: ($dollar:tt) $for_each:ident;
+        $(#[doc = $about:literal])+
+        struct $Group:ident = $title:literal, unhonoured: $unhonoured:expr $(, supplied: $supplied:expr)?;
+        $(
+            $(#[doc = $doc:literal])+
+            $field:ident $(as $name:literal)? : $type:ty = $default:expr, $bounds:expr, $home:ident, $change:ident;
+        )+
+        $(beside $($beside:tt)+)?
+    ) => {
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! $for_each {
+            ($dollar callback:ident, $dollar($dollar given:tt)*) => {
+                $dollar callback! { { $dollar($dollar given)* } $( { [$($doc)+] $field $type } )+ }
+            };
+        }
+
+        $crate::options::row::option_table! {
+            $(#[doc = $about])+
+            struct $Group = $title, unhonoured: $unhonoured $(, supplied: $supplied)?;
+            $( $(#[doc = $doc])+ $field $(as $name)? : $type = $default, $bounds, $home, $change; )+
+            $(beside $($beside)+)?
+        }
+    };
     (
         $(#[doc = $about:literal])+
         struct $Group:ident = $title:literal, unhonoured: $unhonoured:expr $(, supplied: $supplied:expr)?;

@@ -8,6 +8,7 @@ use crate::options::row::{ANY, Load, nested_group, option_table, within};
 use crate::options::string;
 
 option_table! {
+    for_each: ($) for_each_table_option;
     /// Options of block-based tables.
     struct TableOptions = "BlockBasedTable", unhonoured: known::TABLE;
 

@@ -16,9 +16,9 @@ mod plan;
 pub(crate) mod run;
 mod subcompaction;
 
-pub use self::levels::{LevelTargets, compacted_levels, pending_bytes};
+pub use self::levels::{LevelTargets, compacted_levels};
 pub use self::manual::{BottommostLevelCompaction, CompactRangeOptions};
-pub use self::plan::{CompactionPlan, FamilyCompactions, LevelInputs, Pick, Reason};
+pub use self::plan::FamilyCompactions;
 
 #[cfg(test)]
 mod tests;

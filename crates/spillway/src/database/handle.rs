@@ -35,14 +35,33 @@ pub enum OtherFamilies {
     Refuse,
     /// They are opened with these options; their key order and merge operator are looked up by their stored names.
     OpenWith(Box<FamilyOptions>),
+    /// They are opened with the options under their names, and the rest as by `OpenWith`. A name without a family is
+    /// passed over.
+    OpenBy { named: Vec<(String, FamilyOptions)>, rest: Box<FamilyOptions> },
 }
 
 impl OtherFamilies {
-    pub(crate) fn options(&self) -> Option<&FamilyOptions> {
+    /// Options to open the family with. `None`: it is not to be opened.
+    pub(crate) fn options(&self, family: &str) -> Option<&FamilyOptions> {
         match self {
-            OtherFamilies::OpenWith(family) => Some(family),
             OtherFamilies::Refuse => None,
+            OtherFamilies::OpenWith(options) => Some(options),
+            OtherFamilies::OpenBy { named, rest } => {
+                let own = named.iter().find(|(name, _)| name == family);
+                Some(own.map_or(rest, |(_, options)| options))
+            }
         }
+    }
+
+    /// All options, with the family's name where they are for one.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &FamilyOptions)> {
+        let (named, rest): (&[_], _) = match self {
+            OtherFamilies::Refuse => (&[], None),
+            OtherFamilies::OpenWith(rest) => (&[], Some(rest)),
+            OtherFamilies::OpenBy { named, rest } => (named, Some(rest)),
+        };
+        let named = named.iter().map(|(name, options)| (name.as_str(), options));
+        named.chain(rest.map(|options| ("others", &**options)))
     }
 }
 
@@ -109,14 +128,15 @@ impl OpenOptions {
     /// Options given for a family: its own, else those of the others, else the default ones.
     pub(crate) fn family_or_others(&self, name: &str) -> FamilyOptions {
         let named = self.families.iter().find(|(known, _)| known == name).map(|(_, family)| family);
-        named.or(self.other_families.options()).cloned().unwrap_or_default()
+        named.or(self.other_families.options(name)).cloned().unwrap_or_default()
     }
 
     /// The key orders tables may have.
     pub(crate) fn orders(&self) -> Vec<UserOrder> {
         let mut orders = vec![UserOrder::Bytewise, UserOrder::ReverseBytewise];
         let named = self.families.iter().map(|(_, family)| family);
-        let given = named.chain(self.other_families.options()).map(|family| &family.order);
+        let others = self.other_families.all().map(|(_, family)| family);
+        let given = named.chain(others).map(|family| &family.order);
         orders.extend(given.filter(|order| matches!(order, UserOrder::Custom(_))).cloned());
         orders
     }
@@ -188,6 +208,23 @@ impl Database {
     /// The id in IDENTITY and in the tables' properties.
     pub fn identity(&self) -> &str {
         &self.engine.core.context.db_id
+    }
+
+    pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
+        &self.engine.core.context.vfs
+    }
+
+    /// # Errors
+    /// `Closed`: the database is closed.
+    #[inline]
+    pub(crate) fn check_open(&self) -> Result<()> {
+        self.engine.core.check_open()
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the family is of another database. `Closed`: it was dropped.
+    pub(crate) fn check_family(&self, family: &Family) -> Result<()> {
+        self.engine.core.check_family(family)
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {
@@ -313,9 +350,15 @@ impl Database {
 
     /// An iterator over a family, as of now or of the options' snapshot. It owns its view, and can outlive the handle.
     pub fn iter(&self, family: &Family, options: &ReadOptions) -> Result<DbIterator> {
+        let (view, seq) = self.read_state(family, options)?;
+        DbIterator::new(view, seq, family.read_context(), options)
+    }
+
+    /// The state an iterator made now shows: several iterators can share it.
+    pub(crate) fn read_state(&self, family: &Family, options: &ReadOptions) -> Result<(Arc<ReadView>, SeqNo)> {
         self.check_readable(family, options)?;
         let (view, seq) = self.point_in_time(family, options);
-        DbIterator::new(Guard::into_inner(view), seq, family.read_context(), options)
+        Ok((Guard::into_inner(view), seq))
     }
 
     /// A snapshot of the current state, readable until the last clone is dropped.

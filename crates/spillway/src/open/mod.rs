@@ -182,7 +182,8 @@ fn tell(level: InfoLogLevel, text: &str) {
 /// An open's remarks on kept options of the database and of the families.
 pub(crate) fn remarks_on_kept(options: &OpenOptions) -> Vec<String> {
     let families = options.families.iter().map(|(_, family)| family);
-    let of_families = families.chain(options.other_families.options()).map(|family| kept::review(family, true));
+    let others = options.other_families.all().map(|(_, family)| family);
+    let of_families = families.chain(others).map(|family| kept::review(family, true));
     // Errors are reported by the open.
     [kept::review(&options.db, true)].into_iter().chain(of_families).flat_map(Result::unwrap_or_default).collect()
 }
@@ -193,8 +194,7 @@ pub(crate) fn validate(options: &OpenOptions) -> Result<Vec<String>> {
     let ignore_unsupported = options.db.ignore_unsupported_options;
     let remarks = kept::review(&options.db, ignore_unsupported)?;
     let all = options.families.iter().map(|(name, family)| (name.as_str(), family));
-    let others = options.other_families.options().map(|family| ("others", family));
-    for (name, family) in all.chain(others) {
+    for (name, family) in all.chain(options.other_families.all()) {
         let valid = family.validate().and_then(|()| kept::review(family, ignore_unsupported).map(drop));
         valid.map_err(|e| e.context(format!("column family \"{name}\"")))?;
     }
@@ -444,11 +444,11 @@ impl<'a> Opening<'a> {
     /// The options for opening a stored family; `None` if the family is not opened (reading only).
     fn options_of(&self, name: &str, comparator: &str) -> Result<Option<FamilyOptions>> {
         let named = self.options.families.iter().find(|(n, _)| n == name).map(|(_, options)| options.clone());
-        let mut options = match (named, &self.options.other_families) {
+        let mut options = match (named, self.options.other_families.options(name)) {
             (Some(options), _) => options,
-            (None, OtherFamilies::OpenWith(options)) => adapted(options, comparator),
-            (None, OtherFamilies::Refuse) if name == DEFAULT_FAMILY => FamilyOptions::default(),
-            (None, OtherFamilies::Refuse) => return Ok(None),
+            (None, Some(options)) => adapted(options, comparator),
+            (None, None) if name == DEFAULT_FAMILY => FamilyOptions::default(),
+            (None, None) => return Ok(None),
         };
         if comparator.is_empty() || comparator == options.order.name() {
             return Ok(Some(options));

@@ -4,7 +4,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use base::checksum::crc32c;
-use testkit::engine::ingest::FileChecksum;
+use testkit::engine::FileChecksum;
 use testkit::engine::vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, RealVfs, Rule};
 use testkit::engine::{ErrorKind, IngestOptions, IngestProgress, IngestRequest, PreparedIngest};
 

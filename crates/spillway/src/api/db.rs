@@ -1,0 +1,238 @@
+//! The database's handle.
+
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::{ErrorKind, Pinned, Result};
+
+use crate::api::Shared;
+use crate::api::batch::Batch;
+use crate::api::cursor::Cursor;
+use crate::api::family::Family;
+use crate::api::iter::Iter;
+use crate::api::options::{FamilyOptions, Options, ReadOptions, WriteOptions};
+use crate::api::range::KeyRange;
+use crate::api::snapshot::Snapshot;
+use crate::database::handle::Database;
+use crate::read::options::ReadOptions as EngineReadOptions;
+
+/// An open database. A handle: cheap to clone, usable from any thread.
+///
+/// The calls without a family are those of the default family, [`default_family`](Self::default_family).
+///
+/// The database closes when the last of its handles is dropped: `Db`, [`Family`], [`Snapshot`], [`Batch`], [`Iter`] and
+/// [`Cursor`] each are one. [`close`](Self::close) does so at once, and tells of errors. Either way nothing
+/// acknowledged is lost, nor when the process is killed.
+#[derive(Clone)]
+pub struct Db {
+    default: Family,
+}
+
+/// Opening, closing, families.
+impl Db {
+    /// Opens the database in a directory, or creates it there, with the options that it has stored.
+    /// All its families are opened.
+    ///
+    /// # Errors
+    /// As of [`open_with`](Self::open_with).
+    pub fn open(dir: impl AsRef<Path>) -> Result<Db> {
+        Db::open_with(dir, &Options::new())
+    }
+
+    /// As [`open`](Self::open), with options: those given count, all others are as stored ([`Options`]).
+    ///
+    /// # Errors
+    /// `InvalidArgument`: an option is out of bounds, or does not fit the database. `Busy`: it is open already, here or
+    /// in another process. `Corruption`: a file is damaged or missing, and the error names it. `Unsupported`: RocksDB
+    /// stored options that cannot be honoured. `Io`, `NoSpace`.
+    pub fn open_with(dir: impl AsRef<Path>, options: &Options) -> Result<Db> {
+        let (open, write) = options.resolve(dir.as_ref())?;
+        let database = Database::open(dir, &open)?;
+        Ok(Db::of(Arc::new(Shared { database, write })))
+    }
+
+    pub(super) fn of(shared: Arc<Shared>) -> Db {
+        Db { default: Family { inner: shared.database.default_family(), shared } }
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.default.shared
+    }
+
+    /// The engine's handle, for the workspace's own crates.
+    #[doc(hidden)]
+    pub fn engine(&self) -> &Database {
+        &self.shared().database
+    }
+
+    /// Closes the database and releases the directory at once, whatever handles there are. Their later calls, and the
+    /// next step of open iterators, return errors of kind `Closed`. A second call does nothing.
+    ///
+    /// Waits for running flushes and compactions to stop. What only the log holds is not flushed: the next open replays
+    /// it. Writes without the log ([`WriteOptions::disable_wal`]) are flushed.
+    ///
+    /// # Errors
+    /// The first failure (`Io`, `NoSpace`); the database is closed all the same.
+    pub fn close(&self) -> Result<()> {
+        self.shared().database.close()
+    }
+
+    /// Deletes the database in a directory, and the directory if nothing else is in it. No error if there is none.
+    ///
+    /// # Errors
+    /// `Busy`: it is open. `Io`.
+    pub fn destroy(dir: impl AsRef<Path>) -> Result<()> {
+        Db::destroy_with(dir, &Options::new())
+    }
+
+    /// As [`destroy`](Self::destroy), with the options' directories: `wal_dir` and `db_log_dir`.
+    ///
+    /// # Errors
+    /// As of [`destroy`](Self::destroy).
+    pub fn destroy_with(dir: impl AsRef<Path>, options: &Options) -> Result<()> {
+        // Options that cannot be read are no reason to keep a database.
+        let open = options.resolve(dir.as_ref()).map(|(open, _)| open).or_else(|_| options.resolve_given())?;
+        Database::destroy_by(dir, &open.db, &open.vfs)
+    }
+
+    /// The database's directory.
+    pub fn path(&self) -> &Path {
+        self.shared().database.path()
+    }
+
+    /// The family that every database has, under the name `default`.
+    pub fn default_family(&self) -> &Family {
+        &self.default
+    }
+
+    /// The family of a name; created with default options if there is none.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the name is empty. If it has to be created: `ReadOnly`, `Closed`, `Io`, `NoSpace`.
+    pub fn family(&self, name: impl AsRef<str>) -> Result<Family> {
+        self.family_with(name, &FamilyOptions::new())
+    }
+
+    /// As [`family`](Self::family); created with these options. A family that exists keeps its own: give
+    /// [`Options::family`] at open to change them, or call [`Family::set_options`].
+    ///
+    /// # Errors
+    /// As of [`family`](Self::family). `InvalidArgument`: an option is out of bounds.
+    pub fn family_with(&self, name: impl AsRef<str>, options: &FamilyOptions) -> Result<Family> {
+        let (name, database) = (name.as_ref(), &self.shared().database);
+        if let Some(family) = self.find_family(name) {
+            return Ok(family);
+        }
+        match database.create_family(name, options.over(Default::default())?) {
+            Ok(inner) => Ok(Family { inner, shared: self.shared().clone() }),
+            // Another thread may have been first.
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => self.find_family(name).ok_or(error),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The family of a name, if there is one.
+    pub fn find_family(&self, name: impl AsRef<str>) -> Option<Family> {
+        let inner = self.shared().database.family(name.as_ref())?;
+        Some(Family { inner, shared: self.shared().clone() })
+    }
+
+    /// All families, the default one first.
+    pub fn families(&self) -> Vec<Family> {
+        let handle = |inner| Family { inner, shared: self.shared().clone() };
+        self.shared().database.families().into_iter().map(handle).collect()
+    }
+
+    /// Drops a family with all its entries. Open iterators keep reading; later calls through its handles return errors
+    /// of kind `Closed`. Its files go when nothing uses them.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it is the default family, or of another database. `Closed`: it was dropped before. `ReadOnly`.
+    pub fn drop_family(&self, family: &Family) -> Result<()> {
+        self.shared().database.drop_family(&family.inner)
+    }
+
+    /// A batch of changes, committed together.
+    pub fn batch(&self) -> Batch {
+        Batch::new(self.shared().clone())
+    }
+
+    /// A snapshot of the present state of all families.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::new(self.shared().clone())
+    }
+
+    /// The values of keys of several families at one instant, in the order asked for.
+    ///
+    /// # Errors
+    /// The first failure. `InvalidArgument`: a family is of another database; else as of [`Family`].
+    pub fn multi_get_across<'a, K: AsRef<[u8]>>(
+        &self,
+        keys: impl IntoIterator<Item = (&'a Family, K)>,
+    ) -> Result<Vec<Option<Pinned>>> {
+        let database = &self.shared().database;
+        let keys: Vec<(&Family, K)> = keys.into_iter().collect();
+        let options = EngineReadOptions { snapshot: Some(database.snapshot()), ..EngineReadOptions::default() };
+        let mut values: Vec<Option<Pinned>> = vec![None; keys.len()];
+        let mut rest: Vec<usize> = (0..keys.len()).collect();
+        while let Some((family, _)) = rest.first().and_then(|at| keys.get(*at)) {
+            let is_of_family = |at: &usize| keys.get(*at).is_some_and(|(other, _)| other == family);
+            let (of_family, others): (Vec<usize>, _) = rest.iter().partition(|at| is_of_family(at));
+            let asked: Vec<&[u8]> = of_family.iter().filter_map(|at| Some(keys.get(*at)?.1.as_ref())).collect();
+            let found = database.multi_get(&family.inner, &asked, &options)?;
+            for (at, value) in of_family.into_iter().zip(found) {
+                if let Some(slot) = values.get_mut(at) {
+                    *slot = value?;
+                }
+            }
+            rest = others;
+        }
+        Ok(values)
+    }
+}
+
+/// Defines calls of the default family.
+macro_rules! of_default_family {
+    ($( fn $name:ident $(<$K:ident: $Bound:path>)? ($($arg:ident : $type:ty),*) -> $Return:ty; )+) => {
+        /// Calls of the default family.
+        impl Db { $(
+            #[doc = concat!("[`Family::", stringify!($name), "`] of the default family.")]
+            pub fn $name $(<$K: $Bound>)? (&self $(, $arg: $type)*) -> $Return {
+                self.default.$name($($arg),*)
+            }
+        )+ }
+    };
+}
+
+of_default_family! {
+    fn put(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()>;
+    fn put_with(key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()>;
+    fn delete(key: impl AsRef<[u8]>) -> Result<()>;
+    fn delete_with(key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()>;
+    fn single_delete(key: impl AsRef<[u8]>) -> Result<()>;
+    fn delete_range<K: AsRef<[u8]>>(range: Range<K>) -> Result<()>;
+    fn merge(key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()>;
+    fn merge_with(key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()>;
+    fn get(key: impl AsRef<[u8]>) -> Result<Option<Pinned>>;
+    fn get_with(key: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Option<Pinned>>;
+    fn contains_key(key: impl AsRef<[u8]>) -> Result<bool>;
+    fn multi_get<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = K>) -> Result<Vec<Option<Pinned>>>;
+    fn iter() -> Iter;
+    fn iter_with(options: &ReadOptions) -> Iter;
+    fn range(range: impl KeyRange) -> Iter;
+    fn range_with(range: impl KeyRange, options: &ReadOptions) -> Iter;
+    fn prefix(prefix: impl AsRef<[u8]>) -> Iter;
+    fn prefix_with(prefix: impl AsRef<[u8]>, options: &ReadOptions) -> Iter;
+    fn cursor(range: impl KeyRange) -> Result<Cursor>;
+    fn cursor_with(range: impl KeyRange, options: &ReadOptions) -> Result<Cursor>;
+    fn first() -> Result<Option<(Pinned, Pinned)>>;
+    fn last() -> Result<Option<(Pinned, Pinned)>>;
+}
+
+impl fmt::Debug for Db {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Db").field("path", &self.path()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,36 @@
+//! The public API: handles that carry their database, options made by builders, iteration by `Iterator`. A thin layer
+//! over [`Database`](crate::database::handle::Database): no state of the engine lives here.
+
+mod batch;
+mod cursor;
+mod db;
+mod family;
+mod ingest;
+mod iter;
+mod manage;
+pub(crate) mod options;
+mod range;
+mod snapshot;
+mod walk;
+
+pub use batch::Batch;
+pub use cursor::Cursor;
+pub use db::Db;
+pub use family::Family;
+pub use ingest::{IngestFiles, PreparedIngest, TableWriter};
+pub use iter::Iter;
+pub use options::{
+    BlockCache, CompactOptions, CompressionOptions, FamilyOptions, IngestOptions, Options, ReadOptions, TableOptions,
+    WriteOptions,
+};
+pub use range::KeyRange;
+pub use snapshot::Snapshot;
+
+use crate::database::handle::Database;
+
+/// An open database and the write options of its handles. Closed when the last handle is dropped.
+pub(crate) struct Shared {
+    pub database: Database,
+    /// Options of writes without their own.
+    pub write: crate::commit::options::WriteOptions,
+}

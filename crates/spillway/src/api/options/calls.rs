@@ -1,0 +1,142 @@
+//! Options of single calls.
+
+use std::sync::Arc;
+
+use crate::api::snapshot::Snapshot;
+use crate::commit::options::WriteOptions as EngineWriteOptions;
+use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+use crate::ingest::{IngestMode, IngestOptions as EngineIngestOptions};
+use crate::read::damage::SkippedDamage;
+use crate::read::options::ReadOptions as EngineReadOptions;
+
+/// Defines the options of a call: a type around the engine's, with a setter per field.
+macro_rules! call_options {
+    (
+        $(#[$about:meta])*
+        struct $Options:ident($Engine:ty);
+        $( $(#[$doc:meta])* $field:ident: $type:ty; )+
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Default)]
+        #[must_use = "options do nothing until they are given to a call"]
+        pub struct $Options(pub(in crate::api) $Engine);
+
+        impl $Options {
+            /// The defaults.
+            pub fn new() -> Self {
+                $Options::default()
+            }
+
+            $(
+                $(#[$doc])*
+                pub fn $field(mut self, $field: $type) -> Self {
+                    self.0.$field = $field;
+                    self
+                }
+            )+
+        }
+
+        impl From<$Engine> for $Options {
+            fn from(options: $Engine) -> Self {
+                $Options(options)
+            }
+        }
+    };
+}
+
+call_options! {
+    /// Options of a write.
+    struct WriteOptions(EngineWriteOptions);
+
+    /// Returns once this write, and all before it, survive a loss of power: waits for one sync of the log, which
+    /// concurrent writers share.
+    sync: bool;
+    /// Skips the log: the write is lost if the process ends before its memtable is flushed.
+    disable_wal: bool;
+    /// Flushes the written families before the call returns. If the flush fails, the error is returned although the
+    /// change was written.
+    flush_after: bool;
+    /// Fails with `Busy` instead of waiting for flushes or compactions that are behind.
+    no_slowdown: bool;
+    /// Skips changes to dropped families instead of failing the batch.
+    ignore_missing_column_families: bool;
+}
+
+call_options! {
+    /// Options of a read.
+    struct ReadOptions(EngineReadOptions);
+
+    /// Verifies the checksum of every block read from a file; true by default.
+    verify_checksums: bool;
+    /// Puts blocks read from files into the block cache; true by default. False spares the cache a long scan.
+    fill_cache: bool;
+    /// Ends an iterator where the prefix of its seek target ends, by the family's prefix extractor, and asks prefix
+    /// filters.
+    prefix_same_as_start: bool;
+    /// Iterates over all keys in order, even if a table's filter or index is by prefix.
+    total_order_seek: bool;
+    /// Bytes to read ahead of an iterator; 0 adapts to what it does.
+    readahead_size: usize;
+    /// Most deleted or replaced entries that one step of an iterator passes; beyond them it fails with `Busy`. 0 for no
+    /// limit.
+    max_skippable_internal_keys: u64;
+}
+
+impl ReadOptions {
+    /// Reads this state of the database instead of the present one.
+    pub fn snapshot(mut self, snapshot: &Snapshot) -> Self {
+        self.0.snapshot = Some(snapshot.inner.clone());
+        self
+    }
+
+    /// Iterators pass damaged blocks, values and tables, and list them in `damage`. What a damaged block hid may show: an
+    /// older value, or a deleted key. Lookups still fail.
+    pub fn skip_damaged(mut self, damage: &Arc<SkippedDamage>) -> Self {
+        self.0.skip_damaged = Some(damage.clone());
+        self
+    }
+}
+
+call_options! {
+    /// Options of an ingest.
+    struct IngestOptions(EngineIngestOptions);
+
+    /// How the ingest is ordered against writes beside it; by default no writer waits.
+    mode: IngestMode;
+    /// Links the files, and removes their old names once the ingest is committed.
+    move_files: bool;
+    /// Links the files and keeps their old names. They must not be changed any more.
+    link_files: bool;
+    /// Copies files that cannot be linked; true by default.
+    failed_move_fall_back_to_copy: bool;
+    /// Allows tables to need a sequence number; true by default. Else the ingest fails if it overlaps anything.
+    allow_global_seqno: bool;
+    /// Allows stopping writers for a flush where the mode needs to; true by default. Else the ingest fails.
+    allow_blocking_flush: bool;
+    /// Puts the tables under all existing data: keys that exist stay as they are. Needs `cf_allow_ingest_behind`.
+    ingest_behind: bool;
+    /// Reads every block, and checks checksums, order and counts, before anything is ingested.
+    verify_checksums_before_ingest: bool;
+    /// Fails unless every table fits into the last level with nothing above it.
+    fail_if_not_bottommost_level: bool;
+    /// Takes tables of a database, too, and writes them anew.
+    allow_db_generated_files: bool;
+    /// Fails with `Busy` if the ingest would wait for flushes, compactions or another ingest.
+    no_slowdown: bool;
+}
+
+call_options! {
+    /// Options of a compaction by hand.
+    struct CompactOptions(CompactRangeOptions);
+
+    /// Waits for running compactions, and keeps automatic ones from starting, in the whole database.
+    exclusive_manual_compaction: bool;
+    /// Moves the tables to `target_level` afterwards.
+    change_level: bool;
+    /// The level to move to; `None`: the uppermost with room for them.
+    target_level: Option<usize>;
+    /// What is done with tables already in the deepest level.
+    bottommost_level_compaction: BottommostLevelCompaction;
+    /// Threads to split the compaction over; 0 for the database's option.
+    max_subcompactions: usize;
+}

@@ -1,0 +1,80 @@
+//! Builders as lists of changes: applied over stored options, only the options that were given change.
+
+use std::sync::Arc;
+
+use base::Result;
+
+/// A change of a group of options. Returns warnings: options without effect.
+type Change<G> = Arc<dyn Fn(&mut G) -> Result<Vec<String>> + Send + Sync>;
+
+/// Changes of a group of options, in the order given.
+#[derive(Clone)]
+pub(super) struct Changes<G>(Vec<Change<G>>);
+
+impl<G> Default for Changes<G> {
+    fn default() -> Self {
+        Changes(Vec::new())
+    }
+}
+
+impl<G: 'static> Changes<G> {
+    /// Adds the change that sets a value.
+    pub fn set<T: Clone + Send + Sync + 'static>(&mut self, value: T, put: fn(&mut G, T)) {
+        self.add(move |group| {
+            put(group, value.clone());
+            Ok(Vec::new())
+        });
+    }
+
+    pub fn add(&mut self, change: impl Fn(&mut G) -> Result<Vec<String>> + Send + Sync + 'static) {
+        self.0.push(Arc::new(change));
+    }
+
+    /// Applies all changes, and adds their warnings to `warnings`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `Unsupported`: an option given as text.
+    pub fn apply(&self, group: &mut G, warnings: &mut Vec<String>) -> Result<()> {
+        self.0.iter().try_for_each(|change| {
+            warnings.extend(change(group)?);
+            Ok(())
+        })
+    }
+}
+
+/// Defines a builder's setters from the rows of an options table. Rows that are listed first get none: their setters are
+/// written by hand.
+macro_rules! setters {
+    ({ $Builder:ident $changes:ident $Group:ty } $( { [$($doc:literal)+] $field:ident $type:ty } )+) => {
+        impl $Builder {
+            $( $crate::api::options::changes::setter! { $changes $Group, [$($doc)+] $field $type } )+
+        }
+    };
+}
+
+macro_rules! setter {
+    // Objects, texts and nested groups: by hand.
+    ($changes:ident $Group:ty, [$($doc:literal)+] order $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] merge_operator $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] prefix_extractor $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] memtable_factory $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] table_factory $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] table $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] compression_per_level $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] compression_opts $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] compaction_style $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] filter_policy $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] wal_dir $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] db_log_dir $type:ty) => {};
+    // Every open has its own: see `Options`.
+    ($changes:ident $Group:ty, [$($doc:literal)+] create_missing_column_families $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] $field:ident $type:ty) => {
+        $(#[doc = $doc])+
+        pub fn $field(mut self, value: $type) -> Self {
+            self.$changes.set(value, |group: &mut $Group, value| group.$field = value);
+            self
+        }
+    };
+}
+
+pub(super) use {setter, setters};

@@ -1,0 +1,93 @@
+//! Options given at an open, over those that the database has stored.
+
+use std::path::Path;
+
+use base::options::{DbOptions, FamilyOptions as EngineFamilyOptions, OptionsFile};
+use base::{Error, Result};
+
+use crate::api::options::{FamilyOptions, Options};
+use crate::commit::options::WriteOptions as EngineWriteOptions;
+use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
+use crate::open::options_file;
+
+impl Options {
+    /// The engine's options to open the database in `dir`, and the write options of its handles.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, `Unsupported`: an option given as text, or the stored options cannot be read.
+    pub(crate) fn resolve(&self, dir: &Path) -> Result<(OpenOptions, EngineWriteOptions)> {
+        let mut remarks = Vec::new();
+        let OptionsFile { mut db, families: stored } = self.stored(dir)?;
+        for_this_open(&mut db);
+        self.database.apply(&mut db, &mut remarks)?;
+        let mut over = |name: &str, given: &FamilyOptions| {
+            let start = stored.iter().find(|(known, _)| known == name).map(|(_, options)| options.clone());
+            let mut options = start.unwrap_or_default();
+            given
+                .apply(&mut options, &mut remarks)
+                .map_err(|error| error.context(format!("column family \"{name}\"")))?;
+            Ok((name.to_owned(), options))
+        };
+        let default = [over(DEFAULT_FAMILY, &self.default_family)];
+        let given = self.families.iter().map(|(name, options)| over(name, options));
+        let families = default.into_iter().chain(given).collect::<Result<Vec<_>>>()?;
+        let options = OpenOptions {
+            db,
+            families,
+            other_families: OtherFamilies::OpenBy { named: stored, rest: Box::default() },
+            read_only: self.read_only,
+            bear_damage: self.tolerates_damage,
+            adopt_rocksdb: !self.refuses_rocksdb,
+            vfs: self.vfs.clone(),
+            env: self.env.clone(),
+            rate_limiter: self.rate_limiter.clone(),
+            block_cache: self.block_cache.as_ref().map(|cache| cache.0.clone()),
+            remarks,
+        };
+        Ok((options, self.write))
+    }
+
+    /// As [`resolve`](Self::resolve), without the stored options.
+    pub(crate) fn resolve_given(&self) -> Result<OpenOptions> {
+        let alone = Options { ignores_stored: true, ..self.clone() };
+        alone.resolve(Path::new("")).map(|(options, _)| options)
+    }
+
+    /// The newest stored options, over the objects given: the file only names them. The defaults if none are stored.
+    fn stored(&self, dir: &Path) -> Result<OptionsFile> {
+        let vfs = &*self.vfs;
+        if self.ignores_stored || !vfs.exists(dir)? {
+            return Ok(OptionsFile::default());
+        }
+        let Some((name, text)) = options_file::newest(vfs, dir)? else { return Ok(OptionsFile::default()) };
+        let mut db = DbOptions::default();
+        self.database.apply(&mut db, &mut Vec::new())?;
+        let given = |name: &str| {
+            let of_name = self.families.iter().find(|(given, _)| given == name).map(|(_, options)| options);
+            let given = if name == DEFAULT_FAMILY { Some(&self.default_family) } else { of_name };
+            let mut options = EngineFamilyOptions::default();
+            // An error is one of the open too, and is returned there.
+            let _ = given.map(|given| given.apply(&mut options, &mut Vec::new()));
+            options
+        };
+        let text = String::from_utf8_lossy(&text);
+        let read = OptionsFile::read_keeping(&text, db, &given, true);
+        read.map(|(file, _)| file).map_err(|error: Error| {
+            error
+                .context("the stored options cannot be read")
+                .advise("mend the file, or open with ignore_stored_options")
+                .at_path(dir.join(name))
+        })
+    }
+}
+
+/// Resets what was stored and concerns a single open. The database is created if it is missing, as are families that are
+/// named.
+fn for_this_open(db: &mut DbOptions) {
+    let default = DbOptions::default();
+    db.create_if_missing = true;
+    db.create_missing_column_families = true;
+    db.error_if_exists = default.error_if_exists;
+    db.wal_recovery_mode = default.wal_recovery_mode;
+    db.best_efforts_recovery = default.best_efforts_recovery;
+}

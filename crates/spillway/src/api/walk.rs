@@ -1,0 +1,147 @@
+//! A walk over one state of a family, within a range: what iterators and cursors have in common.
+
+use std::sync::Arc;
+
+use base::{Result, SeqNo, UserOrder};
+
+use crate::api::Shared;
+use crate::api::family::Family;
+use crate::api::range::{KeyRange, Limits};
+use crate::queue::view::ReadView;
+use crate::read::iterator::DbIterator;
+use crate::read::options::ReadOptions;
+
+/// A state of a family, and a range to walk over it.
+pub(super) struct Start {
+    view: Arc<ReadView>,
+    seq: SeqNo,
+    options: ReadOptions,
+    limits: Limits,
+    /// Last: dropping it may close the database.
+    family: Family,
+}
+
+impl Start {
+    /// # Errors
+    /// `Closed`: the database is closed, or the family dropped. `InvalidArgument`: the options' snapshot is of another
+    /// database.
+    pub fn new(family: &Family, range: impl KeyRange, mut options: ReadOptions) -> Result<Start> {
+        let (view, seq) = family.shared.database.read_state(&family.inner, &options)?;
+        let limits = Limits::set(&mut options, family.order(), range);
+        Ok(Start { view, seq, options, limits, family: family.clone() })
+    }
+
+    /// A walk, not positioned yet.
+    pub fn walk(&self) -> Result<Walk> {
+        let context = self.family.inner.read_context();
+        Ok(Walk {
+            iterator: DbIterator::new(self.view.clone(), self.seq, context, &self.options)?,
+            on_entry: false,
+            limits: self.limits.clone(),
+            order: self.family.order().clone(),
+            shared: self.family.shared.clone(),
+        })
+    }
+
+    pub fn order(&self) -> &UserOrder {
+        self.family.order()
+    }
+}
+
+/// A position in a [`Start`]'s range. Moves return whether there is an entry.
+///
+/// # Errors
+/// Of moves: `Closed`, `Corruption`, `Io`; the walk then stands on no entry.
+pub(super) struct Walk {
+    iterator: DbIterator,
+    on_entry: bool,
+    limits: Limits,
+    order: UserOrder,
+    /// Last: dropping it may close the database.
+    shared: Arc<Shared>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Toward {
+    End,
+    Start,
+}
+
+impl Walk {
+    pub fn is_on_entry(&self) -> bool {
+        self.on_entry
+    }
+
+    /// The user key; empty off entries.
+    pub fn key(&self) -> &[u8] {
+        if self.on_entry { self.iterator.key() } else { &[] }
+    }
+
+    /// The value; empty off entries.
+    pub fn value(&self) -> &[u8] {
+        if self.on_entry { self.iterator.value() } else { &[] }
+    }
+
+    pub fn first(&mut self) -> Result<bool> {
+        self.move_by(Toward::End, DbIterator::seek_to_first)
+    }
+
+    pub fn last(&mut self) -> Result<bool> {
+        match self.limits.through.clone() {
+            Some(through) => self.move_by(Toward::Start, |iterator| iterator.seek_for_prev(&through)),
+            None => self.move_by(Toward::Start, DbIterator::seek_to_last),
+        }
+    }
+
+    /// The first entry at or after `key`.
+    pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
+        self.move_by(Toward::End, |iterator| iterator.seek(key))
+    }
+
+    /// The last entry at or before `key`.
+    pub fn seek_back(&mut self, key: &[u8]) -> Result<bool> {
+        match &self.limits.through {
+            Some(through) if self.order.compare(key, through).is_gt() => self.last(),
+            _ => self.move_by(Toward::Start, |iterator| iterator.seek_for_prev(key)),
+        }
+    }
+
+    pub fn next(&mut self) -> Result<bool> {
+        if !self.on_entry {
+            return Ok(false);
+        }
+        self.move_by(Toward::End, DbIterator::next)
+    }
+
+    pub fn prev(&mut self) -> Result<bool> {
+        if !self.on_entry {
+            return Ok(false);
+        }
+        self.move_by(Toward::Start, DbIterator::prev)
+    }
+
+    fn move_by(&mut self, toward: Toward, go: impl FnOnce(&mut DbIterator) -> bool) -> Result<bool> {
+        self.on_entry = false;
+        self.shared.database.check_open()?;
+        let mut found = go(&mut self.iterator);
+        if found && toward == Toward::End && self.is_behind_range_start() {
+            found = self.iterator.next();
+        }
+        if !found {
+            self.iterator.status()?;
+        }
+        self.on_entry = found && self.is_in_range();
+        Ok(self.on_entry)
+    }
+
+    /// Whether the iterator stands on the key that the range begins behind.
+    fn is_behind_range_start(&self) -> bool {
+        self.limits.behind.as_ref().is_some_and(|behind| self.order.equal(self.iterator.key(), behind))
+    }
+
+    fn is_in_range(&self) -> bool {
+        let through = self.limits.through.as_ref();
+        !self.is_behind_range_start()
+            && through.is_none_or(|last| self.order.compare(self.iterator.key(), last).is_le())
+    }
+}
