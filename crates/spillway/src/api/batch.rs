@@ -11,6 +11,7 @@ use crate::api::family::Family;
 use crate::api::options::WriteOptions;
 use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions as EngineWriteOptions;
+use crate::database::handle::Database;
 
 /// Changes of any families of one database, committed together: all of them or none, whatever happens.
 ///
@@ -134,7 +135,13 @@ impl Batch {
 
     fn commit_by(self, options: &EngineWriteOptions) -> Result<()> {
         let (changes, shared) = self.into_changes()?;
-        shared.database.write(&changes, options).map(drop)
+        match shared.database.write(&changes, options) {
+            Ok(_) => Ok(()),
+            Err(error) if names_dropped_family(&changes, &shared.database) => {
+                Err(Error::closed("a column family of the batch was dropped").with_source(error))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// # Errors
@@ -145,6 +152,14 @@ impl Batch {
             None => Ok((self.changes, self.shared)),
         }
     }
+}
+
+/// Whether the batch changes a family that is open no more.
+#[cold]
+fn names_dropped_family(changes: &WriteBatch, database: &Database) -> bool {
+    let families = database.families();
+    let is_open = |id| families.iter().any(|family| family.id() == id);
+    changes.iter().filter_map(Result::ok).any(|change| !is_open(change.family))
 }
 
 impl fmt::Debug for Batch {

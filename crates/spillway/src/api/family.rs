@@ -55,6 +55,12 @@ impl Family {
         &self.inner.order().user
     }
 
+    /// Tells a write to a dropped family as such.
+    #[inline]
+    fn told(&self, written: Result<()>) -> Result<()> {
+        written.map_err(|error| self.inner.check_live().err().unwrap_or(error))
+    }
+
     fn write_options(&self) -> &EngineWriteOptions {
         &self.shared.write
     }
@@ -64,28 +70,28 @@ impl Family {
 impl Family {
     /// Sets the value of a key. Errors and cost as of [`Family`].
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.shared.database.put(&self.inner, key.as_ref(), value.as_ref(), self.write_options())
+        self.told(self.shared.database.put(&self.inner, key.as_ref(), value.as_ref(), self.write_options()))
     }
 
     /// As [`put`](Self::put), with options.
     pub fn put_with(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
-        self.shared.database.put(&self.inner, key.as_ref(), value.as_ref(), &options.0)
+        self.told(self.shared.database.put(&self.inner, key.as_ref(), value.as_ref(), &options.0))
     }
 
     /// Deletes a key; no error where there is none. Errors and cost as of [`Family`].
     pub fn delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.shared.database.delete(&self.inner, key.as_ref(), self.write_options())
+        self.told(self.shared.database.delete(&self.inner, key.as_ref(), self.write_options()))
     }
 
     /// As [`delete`](Self::delete), with options.
     pub fn delete_with(&self, key: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
-        self.shared.database.delete(&self.inner, key.as_ref(), &options.0)
+        self.told(self.shared.database.delete(&self.inner, key.as_ref(), &options.0))
     }
 
     /// Deletes a key put at most once since its last deletion. Cheaper than [`delete`](Self::delete): value and deletion
     /// vanish as soon as they meet. For any other key the result is undefined.
     pub fn single_delete(&self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.shared.database.single_delete(&self.inner, key.as_ref(), self.write_options())
+        self.told(self.shared.database.single_delete(&self.inner, key.as_ref(), self.write_options()))
     }
 
     /// Deletes all keys from `range.start` up to, not including, `range.end`: one entry, whatever the number of keys.
@@ -94,7 +100,7 @@ impl Family {
     /// `InvalidArgument`: the start is behind the end. Else as of [`Family`].
     pub fn delete_range<K: AsRef<[u8]>>(&self, range: Range<K>) -> Result<()> {
         let (start, end) = (range.start.as_ref(), range.end.as_ref());
-        self.shared.database.delete_range(&self.inner, start, end, self.write_options())
+        self.told(self.shared.database.delete_range(&self.inner, start, end, self.write_options()))
     }
 
     /// Adds an operand, which the family's merge operator combines with the value when the key is read or compacted:
@@ -104,12 +110,12 @@ impl Family {
     /// `InvalidArgument`: the family has no merge operator
     /// ([`FamilyOptions::merge_operator`](crate::FamilyOptions::merge_operator)). Else as of [`Family`].
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        self.shared.database.merge(&self.inner, key.as_ref(), operand.as_ref(), self.write_options())
+        self.told(self.shared.database.merge(&self.inner, key.as_ref(), operand.as_ref(), self.write_options()))
     }
 
     /// As [`merge`](Self::merge), with options.
     pub fn merge_with(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
-        self.shared.database.merge(&self.inner, key.as_ref(), operand.as_ref(), &options.0)
+        self.told(self.shared.database.merge(&self.inner, key.as_ref(), operand.as_ref(), &options.0))
     }
 }
 

@@ -75,7 +75,7 @@ impl Options {
         read.map(|(file, _)| file).map_err(|error: Error| {
             error
                 .context("the stored options cannot be read")
-                .advise("mend the file, or open with ignore_stored_options")
+                .advise("Options::ignore_stored_options opens with the defaults instead")
                 .at_path(dir.join(name))
         })
     }
