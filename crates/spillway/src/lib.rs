@@ -38,7 +38,10 @@ pub use compaction::BottommostLevelCompaction;
 pub use database::report::{LevelReport, LiveFile, StallReport};
 pub use ingest::table_writer::WrittenTable;
 pub use ingest::{IngestMode, IngestProgress, IngestReport, IngestWay};
+pub use maintenance::backup::{BackupInfo, DamagedBackup};
+pub use maintenance::check::{CheckReport, Problem};
 pub use maintenance::export::ExportSummary;
+pub use maintenance::repair::{LostTable, RepairReport, RepairedFamily};
 pub use read::damage::SkippedDamage;
 
 /// Runs the examples in the user documentation.

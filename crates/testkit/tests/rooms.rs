@@ -137,15 +137,18 @@ fn largest_cycle(edges: &Edges) -> BTreeSet<String> {
 fn types() -> BTreeSet<String> {
     let sources = sources(ENGINE);
     let of_kind = |kind| sources.iter().flat_map(move |source| words_behind(&source.code, kind).map(str::to_owned));
-    of_kind("struct ").chain(of_kind("enum ")).chain(of_kind("trait ")).collect()
+    let names = of_kind("struct ").chain(of_kind("enum ")).chain(of_kind("trait "));
+    names.filter(|name| !name.is_empty()).collect() // a macro's have none
 }
 
 /// Files by engine type: those with its methods, or with functions taking it as the first parameter.
 fn files_by_type() -> BTreeMap<String, BTreeSet<String>> {
     let mut files: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for source in sources(ENGINE) {
+        // A handle of the public API is another type than the engine's of the same name.
+        let prefix = if source.module.first().is_some_and(|room| room == "api") { "api::" } else { "" };
         let mut note = |name: &str| {
-            files.entry(name.to_owned()).or_default().insert(source.module.join("/"));
+            files.entry(format!("{prefix}{name}")).or_default().insert(source.module.join("/"));
         };
         for line in source.code.lines() {
             if let Some(rest) = line.strip_prefix("impl") {
@@ -169,7 +172,7 @@ fn files_by_type() -> BTreeMap<String, BTreeSet<String>> {
         }
     }
     let types = types();
-    files.retain(|name, _| types.contains(name));
+    files.retain(|name, _| types.contains(name.trim_start_matches("api::")));
     files
 }
 

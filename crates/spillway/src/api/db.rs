@@ -93,7 +93,7 @@ impl Db {
     /// As of [`destroy`](Self::destroy).
     pub fn destroy_with(dir: impl AsRef<Path>, options: &Options) -> Result<()> {
         // Options that cannot be read are no reason to keep a database.
-        let open = options.resolve(dir.as_ref()).map(|(open, _)| open).or_else(|_| options.resolve_given())?;
+        let open = options.resolve_or_given(dir.as_ref())?;
         Database::destroy_by(dir, &open.db, &open.vfs)
     }
 

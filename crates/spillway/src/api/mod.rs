@@ -2,6 +2,8 @@
 //! over [`Database`](crate::database::handle::Database): no state of the engine lives here.
 
 mod batch;
+mod care;
+mod config;
 mod cursor;
 mod db;
 mod family;
@@ -14,14 +16,16 @@ mod snapshot;
 mod walk;
 
 pub use batch::Batch;
+pub use care::Backups;
+pub use config::Config;
 pub use cursor::Cursor;
 pub use db::Db;
 pub use family::Family;
 pub use ingest::{IngestFiles, PreparedIngest, TableWriter};
 pub use iter::Iter;
 pub use options::{
-    BlockCache, CompactOptions, CompressionOptions, FamilyOptions, IngestOptions, Options, ReadOptions, TableOptions,
-    WriteOptions,
+    BackupOptions, BlockCache, CompactOptions, CompressionOptions, FamilyOptions, IngestOptions, Options, ReadOptions,
+    TableOptions, WriteOptions,
 };
 pub use range::KeyRange;
 pub use snapshot::Snapshot;

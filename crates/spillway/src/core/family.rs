@@ -361,7 +361,7 @@ impl MemtableMaker {
         made.push(Arc::downgrade(&memtable));
         drop(made);
         let capacity_bytes = memtable.capacity_bytes(); // the representation may have a lower limit
-        Ok(HeldMemtable::new(memtable, capacity_bytes, &self.making).to_be_converted(conversion))
+        Ok(HeldMemtable::new(memtable, capacity_bytes, &self.making).with_conversion(conversion))
     }
 
     /// Name of the configured representation. Memtables report their actual one: a factory falls back if its

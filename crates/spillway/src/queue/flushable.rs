@@ -384,7 +384,7 @@ impl HeldMemtable {
     }
 
     /// Sets the conversion into a table.
-    pub fn to_be_converted(mut self, conversion: Option<Conversion>) -> Self {
+    pub fn with_conversion(mut self, conversion: Option<Conversion>) -> Self {
         self.conversion = conversion;
         self
     }

@@ -23,10 +23,11 @@ fn what_is_wrong_with_a_batch_is_told_by_the_commit_and_nothing_is_written() {
     let gone = db.family("gone").unwrap();
     db.drop_family(&gone).unwrap();
     let large = vec![0; limits::KEY_BYTES_MAX + 1];
-    let wrong: [(&dyn Fn(&mut spillway::Batch), ErrorKind); 3] = [
-        (&|batch| drop(batch.put(other.default_family(), "k", "")), ErrorKind::InvalidArgument),
-        (&|batch| drop(batch.delete(&gone, "k")), ErrorKind::Closed),
-        (&|batch| drop(batch.put(db.default_family(), &large, "")), ErrorKind::InvalidArgument),
+    type Add<'a> = &'a dyn Fn(&mut spillway::Batch);
+    let wrong: [(Add, ErrorKind); 3] = [
+        (&|batch| _ = batch.put(other.default_family(), "k", ""), ErrorKind::InvalidArgument),
+        (&|batch| _ = batch.delete(&gone, "k"), ErrorKind::Closed),
+        (&|batch| _ = batch.put(db.default_family(), &large, ""), ErrorKind::InvalidArgument),
     ];
     for (add, kind) in wrong {
         let mut batch = db.batch();

@@ -11,8 +11,10 @@ fn by_length(a: &[u8], b: &[u8]) -> Ordering {
     a.len().cmp(&b.len()).then(a.cmp(b))
 }
 
+type Order = fn(&[u8], &[u8]) -> Ordering;
+
 /// A family in each kind of order, with the order.
-fn families(db: &Db) -> [(Family, fn(&[u8], &[u8]) -> Ordering); 3] {
+fn families(db: &Db) -> [(Family, Order); 3] {
     let family = |name, options: FamilyOptions| db.family_with(name, &options).unwrap();
     [
         (family("bytewise", FamilyOptions::new()), |a, b| a.cmp(b)),
@@ -88,12 +90,8 @@ fn meet_in_the_middle(family: &Family, range: (Bound<&str>, Bound<&str>), expect
 }
 
 /// Seeks to every key, and steps on from there.
-fn walk_by_cursor(
-    family: &Family,
-    range: (Bound<&str>, Bound<&str>),
-    expected: &[&str],
-    order: fn(&[u8], &[u8]) -> Ordering,
-) {
+#[expect(clippy::indexing_slicing, reason = "positions in the list")]
+fn walk_by_cursor(family: &Family, range: (Bound<&str>, Bound<&str>), expected: &[&str], order: Order) {
     let mut cursor = family.cursor(range).unwrap();
     for target in KEYS.iter().chain(&["aa", "zz"]) {
         let cmp = |key: &&&str| order(key.as_bytes(), target.as_bytes());

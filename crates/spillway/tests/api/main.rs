@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 
 mod batches;
+mod care;
 mod closing;
 mod extending;
 mod families;

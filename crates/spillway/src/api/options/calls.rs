@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use base::{Comparator, UserOrder};
+
 use crate::api::snapshot::Snapshot;
 use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::ingest::{IngestMode, IngestOptions as EngineIngestOptions};
+use crate::maintenance::backup::BackupOptions as EngineBackupOptions;
 use crate::read::damage::SkippedDamage;
 use crate::read::options::ReadOptions as EngineReadOptions;
 
@@ -139,4 +142,26 @@ call_options! {
     bottommost_level_compaction: BottommostLevelCompaction;
     /// Threads to split the compaction over; 0 for the database's option.
     max_subcompactions: usize;
+}
+
+call_options! {
+    /// Options of a directory of backups.
+    struct BackupOptions(EngineBackupOptions);
+
+    /// Shares tables between backups; true by default. Else each backup has copies of its own.
+    share_table_files: bool;
+    /// Syncs all that is written, so that a finished backup survives a loss of power; true by default.
+    sync: bool;
+    /// Files copied or checked at once; 1 by default.
+    max_background_operations: usize;
+    /// Deletes all backups in the directory when it is opened.
+    destroy_old_data: bool;
+}
+
+impl BackupOptions {
+    /// A comparator of your own: tables of its families are checked only if it is given.
+    pub fn comparator(mut self, comparator: impl Comparator + 'static) -> Self {
+        self.0.orders.push(UserOrder::Custom(Arc::new(comparator)));
+        self
+    }
 }

@@ -26,7 +26,7 @@ use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::database::handle::DEFAULT_FAMILY;
 
 pub use caches::BlockCache;
-pub use calls::{CompactOptions, IngestOptions, ReadOptions, WriteOptions};
+pub use calls::{BackupOptions, CompactOptions, IngestOptions, ReadOptions, WriteOptions};
 pub use family::{CompressionOptions, FamilyOptions, TableOptions};
 
 /// Options to open a database: of the database, and of its default family.

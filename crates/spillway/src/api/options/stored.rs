@@ -47,6 +47,11 @@ impl Options {
         Ok((options, self.write))
     }
 
+    /// As [`resolve`](Self::resolve). Stored options that cannot be read are passed over.
+    pub(crate) fn resolve_or_given(&self, dir: &Path) -> Result<OpenOptions> {
+        self.resolve(dir).map(|(open, _)| open).or_else(|_| self.resolve_given())
+    }
+
     /// As [`resolve`](Self::resolve), without the stored options.
     pub(crate) fn resolve_given(&self) -> Result<OpenOptions> {
         let alone = Options { ignores_stored: true, ..self.clone() };

@@ -1,0 +1,59 @@
+use spillway::{Backups, Config, Db, ErrorKind, Options};
+
+#[test]
+fn a_damaged_database_is_checked_and_repaired() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    db.put("k", "v").unwrap();
+    db.flush().unwrap();
+    assert_eq!(Db::repair(dir.path(), &Options::new()).unwrap_err().kind(), ErrorKind::Busy);
+    drop(db);
+    assert!(Db::check(dir.path(), &Options::new()).unwrap().is_whole());
+    std::fs::remove_file(dir.path().join("CURRENT")).unwrap();
+    assert!(!Db::check(dir.path(), &Options::new()).unwrap().is_whole());
+    let report = Db::repair(dir.path(), &Options::new()).unwrap();
+    assert!(report.manifest.is_some() && report.lost.is_empty(), "{report}");
+    assert!(Db::open(dir.path()).unwrap().contains_key("k").unwrap());
+    assert_eq!(Db::check(dir.path().join("none"), &Options::new()).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn backups_are_made_beside_writes_and_restored() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path().join("db")).unwrap();
+    let backups = Backups::open(dir.path().join("backups")).unwrap();
+    for n in 0u8..3 {
+        db.put([n], "").unwrap();
+        assert_eq!(backups.create(&db).unwrap(), u32::from(n) + 1);
+    }
+    backups.keep_newest(2).unwrap();
+    let ids: Vec<_> = backups.list().unwrap().iter().map(|backup| backup.id).collect();
+    assert_eq!(ids, [2, 3]);
+    assert!(backups.damaged().unwrap().is_empty());
+    backups.verify(2).unwrap();
+    assert_eq!(backups.restore(2, dir.path().join("db")).unwrap_err().kind(), ErrorKind::Busy, "open");
+    backups.restore(2, dir.path().join("restored")).unwrap();
+    assert_eq!(Db::open(dir.path().join("restored")).unwrap().iter().count(), 2);
+    backups.delete(3).unwrap();
+    assert_eq!(backups.restore_latest(dir.path().join("restored")).unwrap(), 2);
+    assert_eq!(backups.verify(3).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn documents_describe_databases() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("databases.yaml");
+    let text = format!(
+        "CFOptions:\n  small:\n    write_buffer_size: 1M\ndatabases:\n  events:\n    method: DB::Open\n    params:\n      path: {:?}\n      \
+         db_options: {{create_if_missing: true}}\n      cf_options: $small\n",
+        dir.path().join("db")
+    );
+    std::fs::write(&file, text).unwrap();
+    let config = Config::from_file(&file).unwrap();
+    assert_eq!(config.names().collect::<Vec<_>>(), ["events"]);
+    let db = config.open_default().unwrap();
+    assert!(db.default_family().options_text().contains("write_buffer_size=1048576"));
+    assert_eq!(config.open("events").unwrap_err().kind(), ErrorKind::Busy);
+    let error = config.open("evens").unwrap_err();
+    assert!(error.to_string().contains("events"), "{error}");
+}
