@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::indexed_batch::BatchOverBase;
 use crate::read_options::ReadSettings;
-use crate::ttl::unstamped;
+use spillway::internal::ttl::unstamped;
 
 /// An iterator. It stays usable at its number, even if the database is closed; a tailing one shows new writes.
 pub struct Iterator {

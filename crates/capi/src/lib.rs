@@ -32,7 +32,6 @@ mod snapshot;
 mod statistics;
 mod table_writer;
 mod text;
-mod ttl;
 mod watched;
 mod write_buffer_manager;
 mod write_options;

@@ -41,3 +41,7 @@ pub mod config {
 pub mod version {
     pub use crate::version::{edit, edit_codec, file_name, recover};
 }
+
+pub mod ttl {
+    pub use crate::ttl::{MergeName, STAMPED_MERGE, Stamps, unstamp, unstamped};
+}

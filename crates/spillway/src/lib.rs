@@ -22,6 +22,7 @@ mod maintenance;
 mod open;
 mod queue;
 mod read;
+mod ttl;
 mod version;
 mod wal;
 

@@ -18,8 +18,8 @@ use crate::boundary::handles;
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::read_options::ReadSettings;
-use crate::ttl::Stamps;
 use crate::write_options::WriteSettings;
+use spillway::internal::ttl::Stamps;
 
 /// An open database. Handles made from it (snapshots, iterators, families) own their resources, and can outlive it.
 pub struct Database {

@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::options::Options;
 use crate::text::{path, utf8};
-use crate::ttl::Stamps;
+use spillway::internal::ttl::{MergeName, Stamps};
 
 /// Clamps numbers out of bounds: C's setters cannot refuse any, and RocksDB clamps too. The requested values are kept:
 /// the open notes them.
@@ -170,7 +170,7 @@ impl Mode<'_> {
         if let Mode::WriteStamped(ttls_s) = self {
             let with = Stamps::new(open.vfs.clone());
             for ((_, family), &ttl_s) in open.families.iter_mut().zip(ttls_s) {
-                with.wrap(family, ttl_s);
+                with.wrap(family, ttl_s, MergeName::RocksDb);
             }
             stamps = Some(with);
         }

@@ -13,7 +13,7 @@ use crate::boundary::{export, fallible, handles};
 use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::read_options::ReadSettings;
-use crate::ttl::unstamp;
+use spillway::internal::ttl::unstamp;
 
 /// `rocksdb_pinnableslice_t` and `rocksdb_pinnable_handle_t`: a value and a pin on its block.
 pub struct PinnedValue(Pinned);

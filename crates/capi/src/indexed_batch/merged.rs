@@ -7,7 +7,7 @@ use spillway::internal::extend::MergeOperator;
 
 use super::index::{Base, Said};
 use crate::failure::Failure;
-use crate::ttl::STAMPED_MERGE;
+use spillway::internal::ttl::STAMPED_MERGE;
 
 /// The merge operator, if there is one.
 pub type Operator = Option<Arc<dyn MergeOperator>>;

@@ -50,7 +50,7 @@ impl Batch {
 
     /// Sets the value of a key.
     pub fn put(&mut self, family: &Family, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
-        self.add(family, |batch| batch.put(family.inner.id(), key.as_ref(), value.as_ref()))
+        self.add(family, |batch| batch.put(family.inner.id(), key.as_ref(), &family.stored(value.as_ref())))
     }
 
     /// Deletes a key.
@@ -70,7 +70,7 @@ impl Batch {
 
     /// See [`Family::merge`].
     pub fn merge(&mut self, family: &Family, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> &mut Self {
-        self.add(family, |batch| batch.merge(family.inner.id(), key.as_ref(), operand.as_ref()))
+        self.add(family, |batch| batch.merge(family.inner.id(), key.as_ref(), &family.stored(operand.as_ref())))
     }
 
     fn add(&mut self, family: &Family, add: impl FnOnce(&mut WriteBatch)) -> &mut Self {

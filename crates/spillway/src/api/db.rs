@@ -12,7 +12,7 @@ use crate::api::batch::Batch;
 use crate::api::cursor::Cursor;
 use crate::api::family::Family;
 use crate::api::iter::Iter;
-use crate::api::options::{FamilyOptions, Options, ReadOptions, WriteOptions};
+use crate::api::options::{FamilyOptions, Options, ReadOptions, WriteOptions, stamp};
 use crate::api::range::KeyRange;
 use crate::api::snapshot::Snapshot;
 use crate::database::handle::Database;
@@ -54,7 +54,8 @@ impl Db {
     }
 
     pub(super) fn of(shared: Arc<Shared>) -> Db {
-        Db { default: Family { inner: shared.database.default_family(), shared } }
+        let default = shared.database.default_family();
+        Db { default: Family::new(shared, default) }
     }
 
     pub(super) fn shared(&self) -> &Arc<Shared> {
@@ -125,8 +126,10 @@ impl Db {
         if let Some(family) = self.find_family(name) {
             return Ok(family);
         }
-        match database.create_family(name, options.over(Default::default())?) {
-            Ok(inner) => Ok(Family { inner, shared: self.shared().clone() }),
+        let mut options = options.over(Default::default())?;
+        stamp(database.vfs(), &mut options);
+        match database.create_family(name, options) {
+            Ok(inner) => Ok(Family::new(self.shared().clone(), inner)),
             // Another thread may have been first.
             Err(error) if error.kind() == ErrorKind::InvalidArgument => self.find_family(name).ok_or(error),
             Err(error) => Err(error),
@@ -136,12 +139,12 @@ impl Db {
     /// The family of a name, if there is one.
     pub fn find_family(&self, name: impl AsRef<str>) -> Option<Family> {
         let inner = self.shared().database.family(name.as_ref())?;
-        Some(Family { inner, shared: self.shared().clone() })
+        Some(Family::new(self.shared().clone(), inner))
     }
 
     /// All families, the default one first.
     pub fn families(&self) -> Vec<Family> {
-        let handle = |inner| Family { inner, shared: self.shared().clone() };
+        let handle = |inner| Family::new(self.shared().clone(), inner);
         self.shared().database.families().into_iter().map(handle).collect()
     }
 
@@ -184,7 +187,7 @@ impl Db {
             let found = database.multi_get(&family.inner, &asked, &options)?;
             for (at, value) in of_family.into_iter().zip(found) {
                 if let Some(slot) = values.get_mut(at) {
-                    *slot = value?;
+                    *slot = family.shown(value?)?;
                 }
             }
             rest = others;

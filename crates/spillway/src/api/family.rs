@@ -1,5 +1,6 @@
 //! A column family's handle: reads and writes of one key space.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use crate::api::range::KeyRange;
 use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::core::family::Family as EngineFamily;
 use crate::read::options::ReadOptions as EngineReadOptions;
+use crate::ttl::{Stamps, unstamp};
 
 /// A column family: a key space of its own, with its own options, memtables and tables. Families share the log, so a
 /// [`Batch`](crate::Batch) over several of them is atomic.
@@ -36,11 +38,57 @@ use crate::read::options::ReadOptions as EngineReadOptions;
 #[derive(Clone)]
 pub struct Family {
     pub(super) inner: Arc<EngineFamily>,
+    /// If values expire.
+    pub(super) ttl: Option<Ttl>,
     /// Last: dropping it may close the database.
     pub(super) shared: Arc<Shared>,
 }
 
+/// A family's time to live.
+#[derive(Clone)]
+pub(super) struct Ttl {
+    pub stamps: Stamps,
+    seconds: u32,
+}
+
+impl Ttl {
+    /// A value as the caller wrote it. `None`: it has expired.
+    ///
+    /// # Errors
+    /// `Corruption`: the value carries no time.
+    fn shown(&self, stamped: Pinned) -> Result<Option<Pinned>> {
+        if self.is_expired(&stamped) { Ok(None) } else { unstamp(stamped).map(Some) }
+    }
+
+    pub fn is_expired(&self, stamped: &[u8]) -> bool {
+        self.stamps.is_expired(stamped, self.seconds)
+    }
+}
+
 impl Family {
+    pub(super) fn new(shared: Arc<Shared>, inner: Arc<EngineFamily>) -> Family {
+        let seconds = inner.options().value_ttl_s;
+        let ttl = (seconds > 0).then(|| Ttl { stamps: Stamps::new(shared.database.vfs().clone()), seconds });
+        Family { inner, ttl, shared }
+    }
+
+    /// A value or operand as it is stored.
+    pub(super) fn stored<'a>(&self, value: &'a [u8]) -> Cow<'a, [u8]> {
+        match &self.ttl {
+            None => Cow::Borrowed(value),
+            Some(ttl) => Cow::Owned(ttl.stamps.stamped(value)),
+        }
+    }
+
+    /// A value that was looked up, as the caller wrote it.
+    #[inline]
+    pub(super) fn shown(&self, found: Option<Pinned>) -> Result<Option<Pinned>> {
+        match (&self.ttl, found) {
+            (Some(ttl), Some(value)) => ttl.shown(value),
+            (_, found) => Ok(found),
+        }
+    }
+
     /// The family's name.
     pub fn name(&self) -> &str {
         self.inner.name()
@@ -70,12 +118,17 @@ impl Family {
 impl Family {
     /// Sets the value of a key. Errors and cost as of [`Family`].
     pub fn put(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.told(self.shared.database.put(&self.inner, key.as_ref(), value.as_ref(), self.write_options()))
+        self.told(self.shared.database.put(
+            &self.inner,
+            key.as_ref(),
+            &self.stored(value.as_ref()),
+            self.write_options(),
+        ))
     }
 
     /// As [`put`](Self::put), with options.
     pub fn put_with(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
-        self.told(self.shared.database.put(&self.inner, key.as_ref(), value.as_ref(), &options.0))
+        self.told(self.shared.database.put(&self.inner, key.as_ref(), &self.stored(value.as_ref()), &options.0))
     }
 
     /// Deletes a key; no error where there is none. Errors and cost as of [`Family`].
@@ -110,12 +163,17 @@ impl Family {
     /// `InvalidArgument`: the family has no merge operator
     /// ([`FamilyOptions::merge_operator`](crate::FamilyOptions::merge_operator)). Else as of [`Family`].
     pub fn merge(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        self.told(self.shared.database.merge(&self.inner, key.as_ref(), operand.as_ref(), self.write_options()))
+        self.told(self.shared.database.merge(
+            &self.inner,
+            key.as_ref(),
+            &self.stored(operand.as_ref()),
+            self.write_options(),
+        ))
     }
 
     /// As [`merge`](Self::merge), with options.
     pub fn merge_with(&self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>, options: &WriteOptions) -> Result<()> {
-        self.told(self.shared.database.merge(&self.inner, key.as_ref(), operand.as_ref(), &options.0))
+        self.told(self.shared.database.merge(&self.inner, key.as_ref(), &self.stored(operand.as_ref()), &options.0))
     }
 }
 
@@ -124,12 +182,12 @@ impl Family {
     /// The value of a key, or `None`. A value from a table is not copied: it keeps its block in memory while it lives.
     /// Errors and cost as of [`Family`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Pinned>> {
-        self.shared.database.get(&self.inner, key.as_ref(), &EngineReadOptions::default())
+        self.shown(self.shared.database.get(&self.inner, key.as_ref(), &EngineReadOptions::default())?)
     }
 
     /// As [`get`](Self::get), with options.
     pub fn get_with(&self, key: impl AsRef<[u8]>, options: &ReadOptions) -> Result<Option<Pinned>> {
-        self.shared.database.get(&self.inner, key.as_ref(), &options.0)
+        self.shown(self.shared.database.get(&self.inner, key.as_ref(), &options.0)?)
     }
 
     /// Whether the key has a value. As costly as [`get`](Self::get).
@@ -154,7 +212,8 @@ impl Family {
     ) -> Result<Vec<Option<Pinned>>> {
         let keys: Vec<K> = keys.into_iter().collect();
         let keys: Vec<&[u8]> = keys.iter().map(AsRef::as_ref).collect();
-        self.shared.database.multi_get(&self.inner, &keys, &options.0)?.into_iter().collect()
+        let found = self.shared.database.multi_get(&self.inner, &keys, &options.0)?;
+        found.into_iter().map(|value| self.shown(value?)).collect()
     }
 
     /// All entries, in key order. See [`Iter`].

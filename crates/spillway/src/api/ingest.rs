@@ -12,6 +12,7 @@ use crate::api::family::Family;
 use crate::api::options::IngestOptions;
 use crate::ingest::table_writer::{TableWriter as EngineTableWriter, WrittenTable};
 use crate::ingest::{IngestProgress, IngestReport, IngestRequest, PreparedIngest as EnginePreparedIngest};
+use crate::ttl::Stamps;
 
 impl Family {
     /// Begins a table at `path` to be ingested into this family. No file may exist there.
@@ -20,7 +21,8 @@ impl Family {
     /// `InvalidArgument`: the file exists. `Io`, `NoSpace`.
     pub fn table_writer(&self, path: impl AsRef<Path>) -> Result<TableWriter> {
         let vfs = self.shared.database.vfs().clone();
-        EngineTableWriter::create(vfs, path, &self.inner.options()).map(TableWriter)
+        let inner = EngineTableWriter::create(vfs, path, &self.inner.options())?;
+        Ok(TableWriter { inner, stamps: self.ttl.as_ref().map(|ttl| ttl.stamps.clone()) })
     }
 
     /// Makes tables part of the family: visible, whole and durable when the call returns. Writers do not wait for them.
@@ -150,28 +152,38 @@ impl fmt::Debug for PreparedIngest {
 /// Of adding: `InvalidArgument`: the key is not above the last one, or the entry is too large; the table is unchanged.
 /// `Io`, `NoSpace`: the table cannot be finished any more.
 #[must_use = "a table is there once it is finished"]
-pub struct TableWriter(EngineTableWriter);
+pub struct TableWriter {
+    inner: EngineTableWriter,
+    /// If the family's values expire.
+    stamps: Option<Stamps>,
+}
 
 impl TableWriter {
     /// Adds a key with its value. Errors as of [`TableWriter`].
     pub fn put(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<()> {
-        self.0.put(key.as_ref(), value.as_ref())
+        match &self.stamps {
+            None => self.inner.put(key.as_ref(), value.as_ref()),
+            Some(stamps) => self.inner.put(key.as_ref(), &stamps.stamped(value.as_ref())),
+        }
     }
 
     /// Adds a deletion of a key, for what the database has under the table. Errors as of [`TableWriter`].
     pub fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
-        self.0.delete(key.as_ref())
+        self.inner.delete(key.as_ref())
     }
 
     /// Adds a key with an operand of the family's merge operator. Errors as of [`TableWriter`].
     pub fn merge(&mut self, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> Result<()> {
-        self.0.merge(key.as_ref(), operand.as_ref())
+        match &self.stamps {
+            None => self.inner.merge(key.as_ref(), operand.as_ref()),
+            Some(stamps) => self.inner.merge(key.as_ref(), &stamps.stamped(operand.as_ref())),
+        }
     }
 
     /// Adds a deletion of all keys from `range.start` up to, not including, `range.end`, for what the database has under
     /// the table. Errors as of [`TableWriter`].
     pub fn delete_range<K: AsRef<[u8]>>(&mut self, range: Range<K>) -> Result<()> {
-        self.0.delete_range(range.start.as_ref(), range.end.as_ref())
+        self.inner.delete_range(range.start.as_ref(), range.end.as_ref())
     }
 
     /// Ends the table and syncs it.
@@ -179,6 +191,6 @@ impl TableWriter {
     /// # Errors
     /// `InvalidArgument`: nothing was added. `Io`, `NoSpace`. The file is removed.
     pub fn finish(self) -> Result<WrittenTable> {
-        self.0.finish()
+        self.inner.finish()
     }
 }

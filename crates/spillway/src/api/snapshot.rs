@@ -36,7 +36,7 @@ impl Snapshot {
 
     /// As [`Family::get`].
     pub fn get(&self, family: &Family, key: impl AsRef<[u8]>) -> Result<Option<Pinned>> {
-        self.shared.database.get(&family.inner, key.as_ref(), &self.options())
+        family.shown(self.shared.database.get(&family.inner, key.as_ref(), &self.options())?)
     }
 
     /// As [`Family::contains_key`].

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use base::{Result, SeqNo, UserOrder};
 
 use crate::api::Shared;
-use crate::api::family::Family;
+use crate::api::family::{Family, Ttl};
 use crate::api::range::{KeyRange, Limits};
 use crate::queue::view::ReadView;
 use crate::read::iterator::DbIterator;
 use crate::read::options::ReadOptions;
+use crate::ttl::unstamped;
 
 /// A state of a family, and a range to walk over it.
 pub(super) struct Start {
@@ -39,6 +40,7 @@ impl Start {
             on_entry: false,
             limits: self.limits.clone(),
             order: self.family.order().clone(),
+            ttl: self.family.ttl.clone(),
             shared: self.family.shared.clone(),
         })
     }
@@ -57,6 +59,7 @@ pub(super) struct Walk {
     on_entry: bool,
     limits: Limits,
     order: UserOrder,
+    ttl: Option<Ttl>,
     /// Last: dropping it may close the database.
     shared: Arc<Shared>,
 }
@@ -79,7 +82,11 @@ impl Walk {
 
     /// The value; empty off entries.
     pub fn value(&self) -> &[u8] {
-        if self.on_entry { self.iterator.value() } else { &[] }
+        match (&self.ttl, self.on_entry) {
+            (_, false) => &[],
+            (None, true) => self.iterator.value(),
+            (Some(_), true) => unstamped(self.iterator.value()),
+        }
     }
 
     pub fn first(&mut self) -> Result<bool> {
@@ -127,6 +134,12 @@ impl Walk {
         if found && toward == Toward::End && self.is_behind_range_start() {
             found = self.iterator.next();
         }
+        while found && self.is_expired() {
+            found = match toward {
+                Toward::End => self.iterator.next(),
+                Toward::Start => self.iterator.prev(),
+            };
+        }
         if !found {
             self.iterator.status()?;
         }
@@ -137,6 +150,10 @@ impl Walk {
     /// Whether the iterator stands on the key that the range begins behind.
     fn is_behind_range_start(&self) -> bool {
         self.limits.behind.as_ref().is_some_and(|behind| self.order.equal(self.iterator.key(), behind))
+    }
+
+    fn is_expired(&self) -> bool {
+        self.ttl.as_ref().is_some_and(|ttl| ttl.is_expired(self.iterator.value()))
     }
 
     fn is_in_range(&self) -> bool {

@@ -5,6 +5,7 @@
 mod batches;
 mod care;
 mod closing;
+mod expiry;
 mod extending;
 mod families;
 mod iteration;

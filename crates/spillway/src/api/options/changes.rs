@@ -66,6 +66,7 @@ macro_rules! setter {
     ($changes:ident $Group:ty, [$($doc:literal)+] filter_policy $type:ty) => {};
     ($changes:ident $Group:ty, [$($doc:literal)+] wal_dir $type:ty) => {};
     ($changes:ident $Group:ty, [$($doc:literal)+] db_log_dir $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] value_ttl_s $type:ty) => {};
     // Every open has its own: see `Options`.
     ($changes:ident $Group:ty, [$($doc:literal)+] create_missing_column_families $type:ty) => {};
     ($changes:ident $Group:ty, [$($doc:literal)+] $field:ident $type:ty) => {

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::extend::{CompactionFilter, CompactionFilterFactory, FilterDecision, MergeOperator, PrefixExtractor};
 use base::options::{
@@ -148,6 +149,17 @@ impl FamilyOptions {
         compare: impl Fn(&[u8], &[u8]) -> Ordering + Send + Sync + 'static,
     ) -> Self {
         self.comparator(ComparatorFn { name: name.into(), compare })
+    }
+
+    /// Values expire after this time, in whole seconds, at least one: reads no longer show them, and compactions drop them.
+    /// A merge's result is as young as its last operand. Given when the family is created: values then carry the second
+    /// of their write, in RocksDB's form (`DBWithTTL`), four bytes each. The time can be changed at every open.
+    ///
+    /// Tables to ingest are written by [`Family::table_writer`](crate::Family::table_writer) of the family.
+    pub fn ttl(mut self, ttl: Duration) -> Self {
+        let seconds = u32::try_from(ttl.as_secs().max(1)).unwrap_or(u32::MAX);
+        self.changes.set(seconds, |family, seconds| family.value_ttl_s = seconds);
+        self
     }
 
     /// Keys in descending order of their bytes.

@@ -25,6 +25,8 @@ use crate::background::{Env, RateLimiter};
 use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::database::handle::DEFAULT_FAMILY;
 
+pub(super) use stored::stamp;
+
 pub use caches::BlockCache;
 pub use calls::{BackupOptions, CompactOptions, IngestOptions, ReadOptions, WriteOptions};
 pub use family::{CompressionOptions, FamilyOptions, TableOptions};

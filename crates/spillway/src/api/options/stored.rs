@@ -1,14 +1,17 @@
 //! Options given at an open, over those that the database has stored.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use base::options::{DbOptions, FamilyOptions as EngineFamilyOptions, OptionsFile};
 use base::{Error, Result};
+use vfs::Vfs;
 
 use crate::api::options::{FamilyOptions, Options};
 use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
 use crate::open::options_file;
+use crate::ttl::{MergeName, Stamps};
 
 impl Options {
     /// The engine's options to open the database in `dir`, and the write options of its handles.
@@ -17,20 +20,24 @@ impl Options {
     /// `InvalidArgument`, `Unsupported`: an option given as text, or the stored options cannot be read.
     pub(crate) fn resolve(&self, dir: &Path) -> Result<(OpenOptions, EngineWriteOptions)> {
         let mut remarks = Vec::new();
-        let OptionsFile { mut db, families: stored } = self.stored(dir)?;
+        let OptionsFile { mut db, families: mut stored } = self.stored(dir)?;
         for_this_open(&mut db);
         self.database.apply(&mut db, &mut remarks)?;
         let mut over = |name: &str, given: &FamilyOptions| {
             let start = stored.iter().find(|(known, _)| known == name).map(|(_, options)| options.clone());
+            let stored_ttl_s = start.as_ref().map(|options| options.value_ttl_s);
             let mut options = start.unwrap_or_default();
             given
                 .apply(&mut options, &mut remarks)
+                .and_then(|()| check_ttl(stored_ttl_s, options.value_ttl_s))
                 .map_err(|error| error.context(format!("column family \"{name}\"")))?;
+            stamp(&self.vfs, &mut options);
             Ok((name.to_owned(), options))
         };
         let default = [over(DEFAULT_FAMILY, &self.default_family)];
         let given = self.families.iter().map(|(name, options)| over(name, options));
         let families = default.into_iter().chain(given).collect::<Result<Vec<_>>>()?;
+        stored.iter_mut().for_each(|(_, options)| stamp(&self.vfs, options));
         let options = OpenOptions {
             db,
             families,
@@ -65,24 +72,49 @@ impl Options {
             return Ok(OptionsFile::default());
         }
         let Some((name, text)) = options_file::newest(vfs, dir)? else { return Ok(OptionsFile::default()) };
-        let mut db = DbOptions::default();
-        self.database.apply(&mut db, &mut Vec::new())?;
-        let given = |name: &str| {
+        // The file names objects. They are those given, which are applied again, with all else, over what is read.
+        let objects = |name: &str| {
             let of_name = self.families.iter().find(|(given, _)| given == name).map(|(_, options)| options);
             let given = if name == DEFAULT_FAMILY { Some(&self.default_family) } else { of_name };
             let mut options = EngineFamilyOptions::default();
             // An error is one of the open too, and is returned there.
             let _ = given.map(|given| given.apply(&mut options, &mut Vec::new()));
-            options
+            EngineFamilyOptions {
+                order: options.order,
+                merge_operator: options.merge_operator,
+                prefix_extractor: options.prefix_extractor,
+                ..EngineFamilyOptions::default()
+            }
         };
         let text = String::from_utf8_lossy(&text);
-        let read = OptionsFile::read_keeping(&text, db, &given, true);
+        let read = OptionsFile::read_keeping(&text, DbOptions::default(), &objects, true);
         read.map(|(file, _)| file).map_err(|error: Error| {
             error
                 .context("the stored options cannot be read")
                 .advise("Options::ignore_stored_options opens with the defaults instead")
                 .at_path(dir.join(name))
         })
+    }
+}
+
+/// # Errors
+/// `InvalidArgument`: values of a family that exists would have to gain or lose their stamps.
+fn check_ttl(stored_s: Option<u32>, given_s: u32) -> Result<()> {
+    match stored_s {
+        Some(0) if given_s > 0 => {
+            Err(Error::invalid_argument("a ttl is given when a family is created: values that are there carry no time"))
+        }
+        Some(1..) if given_s == 0 => {
+            Err(Error::invalid_argument("the ttl cannot be taken back: values that are there carry a time"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Has compactions drop expired values, and hides stamps from filters and operators, if the family has a ttl.
+pub(in crate::api) fn stamp(vfs: &Arc<dyn Vfs>, options: &mut EngineFamilyOptions) {
+    if let Ok(ttl_s @ 1..) = i32::try_from(options.value_ttl_s) {
+        Stamps::new(vfs.clone()).wrap(options, ttl_s, MergeName::Inner);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use spillway::internal::extend::{CompactionFilter, CompactionFilterContext, CompactionFilterFactory, FilterDecision};
+use base::extend::{CompactionFilter, CompactionFilterContext, CompactionFilterFactory, FilterDecision};
 
 use super::{Stamps, split};
 

@@ -2,22 +2,32 @@
 
 use std::sync::Arc;
 
-use spillway::internal::extend::MergeOperator;
+use base::extend::MergeOperator;
 
 use super::{Stamps, split};
 
 /// RocksDB's name for it.
 pub const STAMPED_MERGE: &str = "TtlMergeOperator";
 
+/// Name of the operator around another.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum MergeName {
+    /// [`STAMPED_MERGE`]. The operator inside has to be given at every open.
+    RocksDb,
+    /// That of the operator inside: a built-in one is found by its stored name.
+    Inner,
+}
+
 /// Shows values and operands without stamps to an operator; its result is stamped with the current second.
 pub struct StampedMerge {
     stamps: Stamps,
     inner: Arc<dyn MergeOperator>,
+    name: MergeName,
 }
 
 impl StampedMerge {
-    pub fn new(stamps: Stamps, inner: Arc<dyn MergeOperator>) -> StampedMerge {
-        StampedMerge { stamps, inner }
+    pub fn new(stamps: Stamps, inner: Arc<dyn MergeOperator>, name: MergeName) -> StampedMerge {
+        StampedMerge { stamps, inner, name }
     }
 
     fn stamp(&self, mut merged: Vec<u8>) -> Vec<u8> {
@@ -33,7 +43,17 @@ fn value(stamped: &[u8]) -> Option<&[u8]> {
 
 impl MergeOperator for StampedMerge {
     fn name(&self) -> &str {
-        STAMPED_MERGE
+        match self.name {
+            MergeName::RocksDb => STAMPED_MERGE,
+            MergeName::Inner => self.inner.name(),
+        }
+    }
+
+    fn option_string(&self) -> String {
+        match self.name {
+            MergeName::RocksDb => STAMPED_MERGE.to_owned(),
+            MergeName::Inner => self.inner.option_string(),
+        }
     }
 
     fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {

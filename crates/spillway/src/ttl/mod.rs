@@ -1,21 +1,24 @@
-//! Databases with a time to live: RocksDB's `DBWithTTL`.
+//! Values with a time to live: RocksDB's `DBWithTTL`, and `FamilyOptions::ttl` of the Rust API. The engine stores their
+//! stamps and does not know them: the interfaces stamp what they write, and remove stamps from what they read.
 //!
 //! Every value and merge operand ends with the second of its write: four bytes, little endian, as seconds since the
-//! epoch. Reads remove the stamp. Compactions drop values older than their family's time to live; until then old values
-//! stay readable, as in RocksDB. RocksDB's `ldb --ttl` reads an export of such a database.
+//! epoch. Reads remove the stamp. Compactions drop values older than their family's time to live. Until then old values
+//! stay readable in C, as in RocksDB; the Rust API hides them. RocksDB's `ldb --ttl` reads an export of such a database.
 
 mod filter;
 mod merge;
 
 use std::sync::Arc;
 
-use spillway::internal::vfs::Vfs;
-use spillway::internal::{Error, FamilyOptions, Pinned, ValueKind, WriteBatch};
+use base::options::FamilyOptions;
+use base::{Error, Pinned, Result, ValueKind};
+use vfs::Vfs;
+
+use crate::commit::batch::WriteBatch;
 
 use self::filter::{Expiry, ExpiryFactory};
-pub use self::merge::STAMPED_MERGE;
 use self::merge::StampedMerge;
-use crate::failure::Failure;
+pub use self::merge::{MergeName, STAMPED_MERGE};
 
 const STAMP_BYTES: usize = 4;
 
@@ -35,7 +38,7 @@ impl Stamps {
 
     /// Has a family's compactions drop values older than `ttl_s` seconds, if `ttl_s` is above 0. Hides the stamps from
     /// the options' filter and operator.
-    pub fn wrap(&self, options: &mut FamilyOptions, ttl_s: i32) {
+    pub fn wrap(&self, options: &mut FamilyOptions, ttl_s: i32, name: MergeName) {
         match options.compaction_filter.take() {
             Some(filter) => {
                 options.compaction_filter = Some(Arc::new(Expiry::new(self.clone(), ttl_s, Some(filter))));
@@ -46,8 +49,14 @@ impl Stamps {
             }
         }
         if let Some(operator) = options.merge_operator.take() {
-            options.merge_operator = Some(Arc::new(StampedMerge::new(self.clone(), operator)));
+            options.merge_operator = Some(Arc::new(StampedMerge::new(self.clone(), operator, name)));
         }
+    }
+
+    /// Whether a value lived `ttl_s` seconds. False if it has no stamp.
+    pub fn is_expired(&self, stamped: &[u8], ttl_s: u32) -> bool {
+        let stamp = split(stamped).map(|(_, stamp_s)| i64::from(stamp_s));
+        stamp.is_some_and(|stamp_s| stamp_s + i64::from(ttl_s) < self.now_s())
     }
 
     /// Seconds since the epoch, as in a stamp.
@@ -68,7 +77,7 @@ impl Stamps {
     }
 
     /// The batch with a stamp behind every value and operand. Log data changes nothing, and is left out.
-    pub fn stamped_batch(&self, batch: &WriteBatch) -> Result<WriteBatch, Failure> {
+    pub fn stamped_batch(&self, batch: &WriteBatch) -> Result<WriteBatch> {
         let mut stamped = WriteBatch::new();
         for record in batch.iter() {
             let record = record?;
@@ -100,7 +109,7 @@ pub fn unstamped(stamped: &[u8]) -> &[u8] {
 ///
 /// # Errors
 /// `Corruption`: the value was written without a stamp.
-pub fn unstamp(value: Pinned) -> Result<Pinned, Error> {
+pub fn unstamp(value: Pinned) -> Result<Pinned> {
     let len = match split(&value) {
         None => return Err(Error::corruption("Error: value's length less than timestamp's")),
         Some((_, stamp)) if stamp < FIRST_STAMP => {

@@ -1,0 +1,85 @@
+use std::time::Duration;
+
+use spillway::{Db, ErrorKind, FamilyOptions, Options, Pinned, merge};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn text(value: Option<Pinned>) -> Option<String> {
+    value.map(|value| String::from_utf8(value.to_vec()).unwrap())
+}
+
+/// Every way to write and to read shows values as they were given.
+#[test]
+fn times_of_values_do_not_show() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = || FamilyOptions::new().ttl(HOUR).merge_operator(merge::StringAppendOperator::new(","));
+    let db = Db::open(dir.path().join("db")).unwrap();
+    let family = db.family_with("sessions", &options()).unwrap();
+    family.put("put", "1").unwrap();
+    family.merge("merged", "a").unwrap();
+    let mut batch = db.batch();
+    batch.put(&family, "batch", "2").merge(&family, "merged", "b");
+    batch.commit().unwrap();
+    let file = dir.path().join("t.sst");
+    let mut table = family.table_writer(&file).unwrap();
+    table.put("table", "3").unwrap();
+    table.finish().unwrap();
+    family.ingest([file]).unwrap();
+    let expected = [("batch", "2"), ("merged", "a,b"), ("put", "1"), ("table", "3")];
+    let check = |db: &Db| {
+        let family = db.family("sessions").unwrap();
+        let shown: Vec<_> =
+            family.iter().map(|entry| entry.map(|(key, value)| (key.to_vec(), value.to_vec())).unwrap()).collect();
+        let wanted: Vec<_> =
+            expected.iter().map(|(key, value)| (key.as_bytes().to_vec(), value.as_bytes().to_vec())).collect();
+        assert_eq!(shown, wanted);
+        for (key, value) in expected {
+            let value = Some(value.to_owned());
+            assert_eq!(text(family.get(key).unwrap()), value);
+            assert_eq!(text(db.snapshot().get(&family, key).unwrap()), value);
+            assert_eq!(text(family.multi_get([key]).unwrap().remove(0)), value);
+            assert_eq!(text(db.multi_get_across([(&family, key)]).unwrap().remove(0)), value);
+        }
+    };
+    check(&db);
+    family.compact(..).unwrap();
+    check(&db);
+    drop((family, db));
+    // The operator is found by its stored name, the ttl too.
+    check(&Db::open(dir.path().join("db")).unwrap());
+    check(&Db::open_with(dir.path().join("db"), &Options::new().family("sessions", options().ttl(2 * HOUR))).unwrap());
+}
+
+#[test]
+fn expired_values_are_hidden_and_dropped() {
+    let dir = tempfile::tempdir().unwrap();
+    let seconds = |seconds| FamilyOptions::new().ttl(Duration::from_secs(seconds));
+    let db = Db::open_with(dir.path(), &Options::new().family("sessions", seconds(1))).unwrap();
+    let family = db.family("sessions").unwrap();
+    (0u8..50).for_each(|n| family.put([n], "old").unwrap());
+    family.flush().unwrap();
+    std::thread::sleep(Duration::from_millis(2100)); // a stamp's unit is the second
+    family.put([25], "new").unwrap();
+    assert!(family.get([1]).unwrap().is_none() && family.contains_key([25]).unwrap());
+    assert_eq!((family.iter().count(), family.iter().rev().count()), (1, 1));
+    let mut cursor = family.cursor(..).unwrap();
+    assert!(cursor.seek([3]).unwrap());
+    assert_eq!(cursor.key(), [25]);
+    assert!(!cursor.prev().unwrap());
+    family.compact(..).unwrap();
+    drop((cursor, family, db));
+    let db = Db::open_with(dir.path(), &Options::new().family("sessions", seconds(3600))).unwrap();
+    assert_eq!(db.family("sessions").unwrap().iter().count(), 1, "compacted away");
+}
+
+#[test]
+fn a_ttl_is_for_the_life_of_the_family() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    drop((db.family("plain").unwrap(), db.family_with("sessions", &FamilyOptions::new().ttl(HOUR)).unwrap(), db));
+    let later = Options::new().family("plain", FamilyOptions::new().ttl(HOUR));
+    let error = Db::open_with(dir.path(), &later).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("plain"), "{error}");
+    let back = Options::new().family("sessions", FamilyOptions::new().option("value_ttl_s", "0"));
+    assert_eq!(Db::open_with(dir.path(), &back).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
