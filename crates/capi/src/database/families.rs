@@ -2,6 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
+use spillway::internal::ttl::MergeName;
+
 use super::Database;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, IntCount};
@@ -21,7 +23,7 @@ impl Database {
         options.check(self.db.path())?;
         let mut options = options.within_bounds();
         if let Some(stamps) = self.stamps() {
-            stamps.wrap(&mut options, ttl_s);
+            stamps.wrap(&mut options, ttl_s, MergeName::RocksDb);
         }
         let created = self.db.create_family(utf8(name)?, options);
         Ok(Box::new(FamilyHandle(created.map_err(|error| self.refused(error))?)))
