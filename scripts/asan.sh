@@ -4,4 +4,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(rustc -vV | sed -n 's/^host: //p')
 RUSTC_BOOTSTRAP=1 RUSTFLAGS="-Zsanitizer=address" CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/asan \
-    cargo test -p spillway-memtable --lib --target "$target" "$@"
+    cargo test -p spillway-db-memtable --lib --target "$target" "$@"

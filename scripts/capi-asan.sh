@@ -5,4 +5,4 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 export CAPI_TEST_CFLAGS="-fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer"
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=1}
-cargo test --package spillway-capi --test programs "$@" -- --skip the_programs_call_every_function
+cargo test --package spillway-db-capi --test programs "$@" -- --skip the_programs_call_every_function

@@ -11,7 +11,7 @@ built=${CARGO_TARGET_DIR:-target}/release
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cargo build --release --quiet --package spillway-capi --lib --example cost
+cargo build --release --quiet --package spillway-db-capi --lib --example cost
 ln -s "$(realpath "$built/librocksdb.so")" "$work/librocksdb.so.11"
 cc -O2 -std=c11 -I crates/capi/include crates/capi/tests/c/cost.c -o "$work/c" -L "$built" -lrocksdb
 ln -s "$(realpath "$built/examples/cost")" "$work/rust"

@@ -17,6 +17,9 @@ cargo clippy --workspace --all-targets --quiet -- -D warnings
 step "Documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 
+step "Packages for the registry"
+cargo package --workspace --exclude spillway-testkit --no-verify --allow-dirty --offline --quiet
+
 step "Licences, bans and sources of dependencies"
 if command -v cargo-deny >/dev/null; then
     cargo deny --all-features check licenses bans sources

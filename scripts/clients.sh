@@ -32,7 +32,7 @@ say() { printf '\n== %s\n' "$*"; }
 
 if [ -z "${LIBROCKSDB:-}" ]; then
     say "Building the library"
-    cargo build --release --quiet --package spillway-capi
+    cargo build --release --quiet --package spillway-db-capi
     LIBROCKSDB=$target/release/librocksdb.so
 fi
 library=$(readlink -f "$LIBROCKSDB")

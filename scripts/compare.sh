@@ -94,7 +94,7 @@ if [ -z "${ROCKSDB_LIB:-}" ]; then
 fi
 rocksdb=$ROCKSDB_LIB
 say "building (release; the first time takes some minutes)"
-cargo build --release --package spillway-capi --package spillway-bench --package spillway-cli
+cargo build --release --package spillway-db-capi --package spillway-db-bench --package spillway-db-cli
 mkdir -p "$results"
 for part in ${*:-rocksdb}; do
     say "$part"

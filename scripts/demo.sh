@@ -60,7 +60,7 @@ writes_that_are_right() {
 
 if [ -z "${SPILLWAY:-}" ]; then
     step "Building (release; the first time takes some minutes)"
-    cargo build --release --quiet --package spillway-cli
+    cargo build --release --quiet --package spillway-db-cli
     SPILLWAY=${CARGO_TARGET_DIR:-target}/release/spillway
 fi
 spillway=$SPILLWAY

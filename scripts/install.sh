@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 prefix=${PREFIX:-/usr/local}
 library=${LIBROCKSDB:-}
 if [ -z "$library" ]; then
-    cargo build --release --package spillway-capi --package spillway-cli
+    cargo build --release --package spillway-db-capi --package spillway-db-cli
     library=${CARGO_TARGET_DIR:-target}/release/librocksdb.so
 fi
 

@@ -14,10 +14,10 @@ part() {
 }
 
 run_loom() {
-    RUSTFLAGS="--cfg loom" cargo test -p spillway --lib loom_ --target-dir target/loom &&
-        RUSTFLAGS="--cfg loom" cargo test -p spillway-memtable --release loom_ --target-dir target/loom
+    RUSTFLAGS="--cfg loom" cargo test -p spillway-db --lib loom_ --target-dir target/loom &&
+        RUSTFLAGS="--cfg loom" cargo test -p spillway-db-memtable --release loom_ --target-dir target/loom
 }
-run_miri() { MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p spillway-memtable; }
+run_miri() { MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p spillway-db-memtable; }
 run_asan() { ./scripts/asan.sh; }
 run_capi-asan() { ./scripts/capi-asan.sh; }
 run_kills() { ./scripts/kill-test.sh "${SPILLWAY_KILLS:-3000}"; }
@@ -28,13 +28,15 @@ run_seeds() {
 }
 run_mutations() {
     SPILLWAY_MUTATIONS=10000 cargo test --release -p spillway-testkit --test mutated_images &&
-        SPILLWAY_FUZZ_SECONDS=600 cargo test --release -p spillway-memtable random_damage
+        SPILLWAY_FUZZ_SECONDS=600 cargo test --release -p spillway-db-memtable random_damage
 }
 run_clients() { ./scripts/clients.sh; }
+# Builds each package as the registry would.
+run_publish() { cargo publish --workspace --dry-run; }
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
-for name in ${*:-loom miri asan capi-asan kills effort seeds mutations clients deny}; do
+for name in ${*:-loom miri asan capi-asan kills effort seeds mutations clients publish deny}; do
     part "$name" "run_$name"
 done
 if [ ${#failed[@]} -gt 0 ]; then

@@ -19,7 +19,7 @@ rocksdb=${ROCKSDB_LIB:-$(ls /usr/lib/*/librocksdb.so.7.8 2>/dev/null | head -1)}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cargo build --release --quiet --package spillway-capi --lib
+cargo build --release --quiet --package spillway-db-capi --lib
 cc -O2 -std=c11 -I crates/capi/include scripts/op-cost.c -o "$work/op" -L "$built" -lrocksdb
 cc -O2 -shared -fPIC scripts/op-count.c -o "$work/count.so"
 mkdir "$work/rocksdb" "$work/spillway"

@@ -1,6 +1,8 @@
 //! What an append costs: 128-byte payloads into a log in the directory given (or the current one), by backing.
 //!
-//! `cargo run --release -p spillway-log --example append_cost -- DIRECTORY`
+//! `cargo run --release -p spillway-db-log --example append_cost -- DIRECTORY`
+
+extern crate spillway_db_log as log;
 
 use std::path::Path;
 

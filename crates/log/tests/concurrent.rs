@@ -1,6 +1,8 @@
 //! Many writers at once, each filling what it reserved, published in order: every record comes back, once, whole.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
+extern crate spillway_db_log as log;
+
 mod common;
 
 use std::collections::BTreeMap;

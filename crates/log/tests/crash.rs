@@ -2,6 +2,8 @@
 //! there while the machine stays up, and what is there is a prefix.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
+extern crate spillway_db_log as log;
+
 mod common;
 
 use std::path::Path;

@@ -1,6 +1,8 @@
 //! RocksDB's own files: read record by record, and written again byte for byte.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
+extern crate spillway_db_log as log;
+
 use std::path::Path;
 
 use base::coding::Reader;

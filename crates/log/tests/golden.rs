@@ -1,6 +1,8 @@
 //! The hexdumps in docs/format/log.md are what the code writes.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
+extern crate spillway_db_log as log;
+
 mod common;
 
 use std::path::Path;

@@ -2,6 +2,8 @@
 //! damage.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
+extern crate spillway_db_log as log;
+
 mod common;
 
 use std::path::Path;

@@ -1,6 +1,8 @@
 //! Recovery of one damaged log: what is a torn tail, what is corruption, and what each mode does about it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
+extern crate spillway_db_log as log;
+
 mod common;
 
 use std::sync::Arc;

@@ -4,6 +4,8 @@
 //! representations are made and filled one after the other for each kind of key, so that what a neighbour takes is
 //! spread over all. Keys are inserted in one random order and read in another.
 
+extern crate spillway_db_memtable as memtable;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

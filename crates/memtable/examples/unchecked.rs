@@ -4,6 +4,8 @@
 //! Fills a memtable in a file with entries of 16 B / 100 B, then opens its image and does as many gets, in random order,
 //! and a walk. One way a run, so that `perf stat -e instructions:u` can tell them apart; 0 reads is what all else takes.
 
+extern crate spillway_db_memtable as memtable;
+
 use std::path::Path;
 use std::sync::Arc;
 

@@ -2,6 +2,8 @@
 //! watermark found, and hold exactly the writes up to it. What each write is follows from its number, so that nothing but
 //! the file is needed to tell.
 
+extern crate spillway_db_memtable as memtable;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};

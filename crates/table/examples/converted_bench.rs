@@ -1,8 +1,10 @@
 //! A converted table beside a block-based one whose blocks are all in the cache, of the same entries; and what making and
 //! opening one takes. Run with
-//! `cargo run --release -p spillway-table --example converted_bench [ENTRIES [TABLE [GETS]]]`; with a TABLE ("blocks",
+//! `cargo run --release -p spillway-db-table --example converted_bench [ENTRIES [TABLE [GETS]]]`; with a TABLE ("blocks",
 //! "filtered", "trie", "trie-opened", "skip_list", "skip_list-opened") only that one is read, so that instructions can be
 //! counted: those of a run with GETS less those of a run with none.
+
+extern crate spillway_db_table as table;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,9 +1,11 @@
 //! A fast table beside a block-based one whose blocks are all in the cache, of the same entries (100-byte values). Run with
-//! `cargo run --release -p spillway-table --example fast_bench [ENTRIES [KEYS [TABLE [WORK [COUNT]]]]]`; KEYS are "random16",
+//! `cargo run --release -p spillway-db-table --example fast_bench [ENTRIES [KEYS [TABLE [WORK [COUNT]]]]]`; KEYS are "random16",
 //! "user16" or "random8". Without a TABLE the two take turns, a few thousand operations each, so that whatever else the
 //! machine does slows both. With a TABLE ("fast", "blocks") and WORK ("get", "absent", "seek", "multi_get", "next") only
 //! that is done, COUNT times, so that instructions can be counted: those of a run with COUNT less those of a run with
 //! none.
+
+extern crate spillway_db_table as table;
 
 use std::path::Path;
 use std::sync::Arc;

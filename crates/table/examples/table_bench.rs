@@ -1,5 +1,7 @@
 //! Nanoseconds for each operation on one table in memory: add, get from cached blocks, next.
-//! Run with `cargo run --release -p spillway-table --example table_bench [ENTRIES]`.
+//! Run with `cargo run --release -p spillway-db-table --example table_bench [ENTRIES]`.
+
+extern crate spillway_db_table as table;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
+extern crate spillway_db_table as table;
+
 mod common;
 
 use base::coding::put_varint64;

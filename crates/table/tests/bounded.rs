@@ -1,6 +1,8 @@
 //! A part of a table reads as a table that holds nothing else.
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
+extern crate spillway_db_table as table;
+
 mod common;
 
 use std::sync::Arc;

@@ -2,6 +2,8 @@
 //! opened.
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
+extern crate spillway_db_table as table;
+
 mod common;
 
 use std::path::Path;

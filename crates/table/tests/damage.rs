@@ -3,6 +3,8 @@
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 #![allow(clippy::disallowed_methods, reason = "it reads of its own process in /proc")]
 
+extern crate spillway_db_table as table;
+
 mod common;
 
 use std::path::Path;

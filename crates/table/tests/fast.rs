@@ -1,6 +1,8 @@
 //! A fast table reads as a block-based table of the same entries.
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
+extern crate spillway_db_table as table;
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! Tables for and from ingest are RocksDB's, both ways: `ldb` takes ours in, and we read what it writes.
 
+extern crate spillway_db_table as table;
+
 mod common;
 
 use std::io::Write;

@@ -1,5 +1,5 @@
 //! The trie's own code over memory watched by a model checker: every interleaving of a few writers and a reader, and
-//! every value a load may see, up to a bound of preemptions. `RUSTFLAGS="--cfg loom" cargo test -p spillway-memtable
+//! every value a load may see, up to a bound of preemptions. `RUSTFLAGS="--cfg loom" cargo test -p spillway-db-memtable
 //! --release --lib loom_`, with its own target folder.
 
 use std::cell::UnsafeCell;

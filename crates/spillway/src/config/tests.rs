@@ -1,4 +1,4 @@
-//! Documents as text. `UPDATE=1 cargo test -p spillway config` writes the expected outcomes anew.
+//! Documents as text. `UPDATE=1 cargo test -p spillway-db config` writes the expected outcomes anew.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,10 @@
 //! Zip tables beside block-based ones of the same rows, blocks of 16 KiB compressed by ZSTD at level 3, with a
-//! dictionary and without: bytes and time for each row. Run with `cargo run --release -p spillway-table --example
+//! dictionary and without: bytes and time for each row. Run with `cargo run --release -p spillway-db-table --example
 //! zip_bench [ROWS [CORPUS [TABLE [GETS]]]]`; with a TABLE ("blocks", "blocks-dictionary", "zip"; "-cached" behind one
 //! of blocks keeps them decompressed in the cache) only that one is read, so that instructions can be counted: those of
 //! a run with GETS less those of a run with none.
+
+extern crate spillway_db_table as table;
 
 mod corpora;
 

@@ -1,5 +1,5 @@
 //! The barrier and the waits under every interleaving of a few threads. Run by
-//! `RUSTFLAGS="--cfg loom" cargo test -p spillway --lib loom_`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p spillway-db --lib loom_`.
 
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU64};

@@ -1,5 +1,5 @@
 //! The pipeline under every interleaving of a few threads, with two slots in its ring. Run by
-//! `RUSTFLAGS="--cfg loom" cargo test -p spillway --lib loom_`.
+//! `RUSTFLAGS="--cfg loom" cargo test -p spillway-db --lib loom_`.
 
 use base::{FamilyId, UserOrder};
 use loom::sync::Arc;

@@ -1,4 +1,4 @@
-//! Picks as text: levels and files in, plans out. `UPDATE=1 cargo test -p spillway compaction::pick` rewrites the
+//! Picks as text: levels and files in, plans out. `UPDATE=1 cargo test -p spillway-db compaction::pick` rewrites the
 //! expected parts.
 //!
 //! A file is a list of cases: input lines, `----`, expected lines, and an empty line. Input lines:

@@ -1,5 +1,5 @@
 //! Placement as text: levels, reserved spans, tables to place, and their levels.
-//! `UPDATE=1 cargo test -p spillway ingest::placement` writes the expected parts anew.
+//! `UPDATE=1 cargo test -p spillway-db ingest::placement` writes the expected parts anew.
 //!
 //! A case is input lines, `----`, expected lines, and an empty line. Input lines:
 //!

@@ -1,5 +1,5 @@
 //! Queues as text: writes and ingests in, the queue's order, what flushes take from it, and how far the family is flushed
-//! then (Q1, Q2, F2). `UPDATE=1 cargo test -p spillway ingest::queued` writes the expected parts anew.
+//! then (Q1, Q2, F2). `UPDATE=1 cargo test -p spillway-db ingest::queued` writes the expected parts anew.
 //!
 //! A case is input lines, `----`, expected lines, and an empty line. Input lines:
 //!

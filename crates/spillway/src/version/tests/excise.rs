@@ -1,4 +1,4 @@
-//! Excises as text: tables in, spans, tables out. `UPDATE=1 cargo test -p spillway version::tests::excise` writes the
+//! Excises as text: tables in, spans, tables out. `UPDATE=1 cargo test -p spillway-db version::tests::excise` writes the
 //! expected parts anew.
 //!
 //! A case is input lines, `----`, expected lines, and an empty line. Input lines:

@@ -1,4 +1,4 @@
-//! MANIFESTs as text. `UPDATE=1 cargo test -p spillway version::tests::golden` writes the expected files anew.
+//! MANIFESTs as text. `UPDATE=1 cargo test -p spillway-db version::tests::golden` writes the expected files anew.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Rates as text: what is known of a database in, MiB a second out. `UPDATE=1 cargo test -p spillway throttle::policy`
+//! Rates as text: what is known of a database in, MiB a second out. `UPDATE=1 cargo test -p spillway-db throttle::policy`
 //! writes the expected parts anew.
 
 use std::fmt::Write;
