@@ -14,6 +14,10 @@ cargo fmt --all --check
 step "Lints"
 cargo clippy --workspace --all-targets --quiet -- -D warnings
 
+step "The library without features, and with its default ones"
+cargo clippy --package spillway-db --no-default-features --quiet -- -D warnings
+cargo clippy --package spillway-db --quiet -- -D warnings
+
 step "Documentation"
 RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 

@@ -31,12 +31,20 @@ run_mutations() {
         SPILLWAY_FUZZ_SECONDS=600 cargo test --release -p spillway-db-memtable random_damage
 }
 run_clients() { ./scripts/clients.sh; }
+# Each feature alone, and what a build without features says.
+run_features() {
+    local feature
+    for feature in config lz4 snappy topling zlib zstd; do
+        cargo clippy --package spillway-db --no-default-features --features "$feature" --quiet -- -D warnings || return
+    done
+    cargo test --package spillway-db-table --no-default-features --test features
+}
 # Builds each package as the registry would.
 run_publish() { cargo publish --workspace --dry-run; }
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
-for name in ${*:-loom miri asan capi-asan kills effort seeds mutations clients publish deny}; do
+for name in ${*:-loom miri asan capi-asan kills effort seeds mutations clients features publish deny}; do
     part "$name" "run_$name"
 done
 if [ ${#failed[@]} -gt 0 ]; then

@@ -11,6 +11,7 @@ pub mod comparator;
 pub mod cursor;
 pub mod error;
 pub mod extend;
+pub mod features;
 pub mod key;
 pub mod limits;
 pub mod merge;

@@ -34,6 +34,7 @@ pub mod compaction {
     pub use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 }
 
+#[cfg(feature = "config")]
 pub mod config {
     pub use crate::config::{Config, ConfiguredDb, Start};
 }

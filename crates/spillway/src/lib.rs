@@ -9,6 +9,7 @@ mod api;
 mod background;
 mod commit;
 mod compaction;
+#[cfg(feature = "config")]
 mod config;
 mod core;
 mod database;

@@ -4,9 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::Result;
+#[cfg(not(feature = "topling"))]
+use base::features;
 use vfs::{IoClass, RandomFile, Vfs};
 
-use crate::{BlockBasedTable, ConvertedTable, FastTable, Table, TableContext, ZipTable, converted, fast, zip};
+use crate::private::{FAST, ZIP};
+use crate::{BlockBasedTable, ConvertedTable, Table, TableContext, converted};
+#[cfg(feature = "topling")]
+use crate::{FastTable, ZipTable};
 
 /// The kind of a table's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +31,8 @@ impl TableFormat {
     pub fn of(file: &dyn RandomFile, file_bytes: u64, class: IoClass) -> Result<TableFormat> {
         Ok(match magic_of(file, file_bytes, class)? {
             Some(magic) if magic == converted::FORMAT.magic => TableFormat::Converted,
-            Some(magic) if magic == fast::FORMAT.magic => TableFormat::Fast,
-            Some(magic) if magic == zip::FORMAT.magic => TableFormat::Zip,
+            Some(magic) if magic == FAST.magic => TableFormat::Fast,
+            Some(magic) if magic == ZIP.magic => TableFormat::Zip,
             _ => TableFormat::BlockBased,
         })
     }
@@ -43,7 +48,9 @@ impl TableFormat {
 pub enum AnyTable {
     BlockBased(Arc<BlockBasedTable>),
     Converted(Arc<ConvertedTable>),
+    #[cfg(feature = "topling")]
     Fast(Arc<FastTable>),
+    #[cfg(feature = "topling")]
     Zip(Arc<ZipTable>),
 }
 
@@ -53,7 +60,9 @@ impl AnyTable {
         match self {
             AnyTable::BlockBased(table) => table,
             AnyTable::Converted(table) => table,
+            #[cfg(feature = "topling")]
             AnyTable::Fast(table) => table,
+            #[cfg(feature = "topling")]
             AnyTable::Zip(table) => table,
         }
     }
@@ -62,7 +71,9 @@ impl AnyTable {
         match self {
             AnyTable::BlockBased(table) => &**table,
             AnyTable::Converted(table) => &**table,
+            #[cfg(feature = "topling")]
             AnyTable::Fast(table) => &**table,
+            #[cfg(feature = "topling")]
             AnyTable::Zip(table) => &**table,
         }
     }
@@ -72,7 +83,7 @@ impl AnyTable {
 /// mapped through `vfs`.
 ///
 /// # Errors
-/// As [`BlockBasedTable::open`], [`ConvertedTable::open`], [`FastTable::open`] and [`ZipTable::open`].
+/// As the `open` of the kind's table. `Unsupported`: a fast or zip table, and this build lacks the feature.
 pub fn open_any(
     vfs: &dyn Vfs,
     file: Arc<dyn RandomFile>,
@@ -85,9 +96,15 @@ pub fn open_any(
             let mapping = vfs.map_read(path)?;
             AnyTable::Converted(ConvertedTable::open(file, mapping, path, file_bytes, context)?)
         }
+        #[cfg(feature = "topling")]
         TableFormat::Fast => AnyTable::Fast(FastTable::open(vfs.map_read(path)?, path, file_bytes, context)?),
+        #[cfg(feature = "topling")]
         TableFormat::Zip => AnyTable::Zip(ZipTable::open(vfs.map_read(path)?, path, file_bytes, context)?),
         TableFormat::BlockBased => AnyTable::BlockBased(BlockBasedTable::open(file, path, file_bytes, context)?),
+        #[cfg(not(feature = "topling"))]
+        TableFormat::Fast => return Err(features::missing(FAST.name, features::TOPLING).at_path(path)),
+        #[cfg(not(feature = "topling"))]
+        TableFormat::Zip => return Err(features::missing(ZIP.name, features::TOPLING).at_path(path)),
     })
 }
 

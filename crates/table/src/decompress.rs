@@ -1,158 +1,48 @@
 //! Decompresses blocks read from tables. Claimed sizes are untrusted (B2): they are bounded, absolutely and by the
 //! compression's maximum ratio, before any allocation. Format: docs/format/table.md, "Compression".
 
-use std::cell::RefCell;
-
 use base::coding::Reader;
 use base::options::CompressionKind;
-use base::{Error, Result};
-use parking_lot::Mutex;
+use base::{Error, Result, features};
 
+use crate::codec::{self, Dictionary};
 use crate::compress::COMPRESSED_BLOCK_BYTES_MAX;
-
-/// Maximum output bytes per input byte of each format. A block claiming more is corrupt.
-const SNAPPY_RATIO_MAX: usize = 64;
-const LZ4_RATIO_MAX: usize = 256;
-const ZLIB_RATIO_MAX: usize = 1100;
-const ZSTD_RATIO_MAX: usize = 64 << 10;
-
-/// Contexts kept for reuse by a table with a dictionary. Further concurrent readers make their own.
-const CONTEXTS_MAX: usize = 16;
-
-/// A table's compression dictionary.
-pub struct Dictionary {
-    bytes: Vec<u8>,
-    /// Contexts with the dictionary loaded. The lock is held only to take or return one.
-    zstd: Mutex<Vec<zstd::bulk::Decompressor<'static>>>,
-}
-
-impl Dictionary {
-    pub fn new(bytes: Vec<u8>) -> Self {
-        Dictionary { bytes, zstd: Mutex::new(Vec::new()) }
-    }
-
-    pub fn memory_bytes(&self) -> usize {
-        self.bytes.capacity()
-    }
-}
-
-thread_local! {
-    static ZSTD: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
-}
 
 /// Decompresses `stored` by `kind`, the compression type in its trailer. `None` if it is stored raw.
 ///
 /// # Errors
-/// `Unsupported`: bzip2, or a compression this version does not know. `Corruption`: everything else.
+/// `Unsupported`: bzip2, or a compression that this build lacks. `Corruption`: everything else.
 pub fn decompress(kind: u8, stored: &[u8], dictionary: Option<&Dictionary>) -> Result<Option<Vec<u8>>> {
-    let Some(known) = CompressionKind::from_number(kind) else {
-        return Err(Error::corruption(format!("unknown compression type {kind}")));
+    let known = match CompressionKind::from_number(kind) {
+        Some(CompressionKind::None) => return Ok(None),
+        Some(CompressionKind::Bzip2) => return Err(Error::unsupported("block compressed with bzip2")),
+        None | Some(CompressionKind::Disable) => {
+            return Err(Error::corruption(format!("unknown compression type {kind}")));
+        }
+        Some(known) => known,
     };
-    let out = match known {
-        CompressionKind::None => return Ok(None),
-        CompressionKind::Snappy => snappy(stored)?,
-        CompressionKind::Zlib => {
-            let (size, body) = claimed_size(stored, ZLIB_RATIO_MAX)?;
-            zlib(body, size, dictionary).map_err(|e| damaged(known, e))?
-        }
-        CompressionKind::Lz4 | CompressionKind::Lz4hc => {
-            let (size, body) = claimed_size(stored, LZ4_RATIO_MAX)?;
-            lz4(body, size, dictionary).map_err(|e| damaged(known, e))?
-        }
-        CompressionKind::Zstd => {
-            let (size, body) = claimed_size(stored, ZSTD_RATIO_MAX)?;
-            zstd(body, size, dictionary).map_err(|e| damaged(known, e))?
-        }
-        CompressionKind::Bzip2 => return Err(Error::unsupported("block compressed with bzip2")),
-        CompressionKind::Disable => return Err(Error::corruption(format!("unknown compression type {kind}"))),
-    };
+    features::check_compression(known)?;
+    let (size, behind_size) = claimed_size(stored, codec::ratio_max(known))?;
+    let body = if known == CompressionKind::Snappy { stored } else { behind_size };
+    let out = codec::decode(known, body, size, dictionary).map_err(|e| damaged(known, e))?;
+    if out.len() != size {
+        let message = format!("{} bytes came out instead of {size}", out.len());
+        return Err(damaged(known, std::io::Error::other(message)));
+    }
     Ok(Some(out))
 }
 
-/// The size in front of the compressed bytes, bounded by `ratio_max`.
+/// The size in front of the compressed bytes, bounded by `ratio_max`, and the bytes behind it.
 fn claimed_size(stored: &[u8], ratio_max: usize) -> Result<(usize, &[u8])> {
     let mut reader = Reader::new(stored);
     let size = reader.varint32("uncompressed size")? as usize;
-    check_size(size, reader.len(), ratio_max)?;
-    Ok((size, reader.rest()))
-}
-
-fn check_size(size: usize, compressed: usize, ratio_max: usize) -> Result<()> {
+    let compressed = reader.len();
     let most = compressed.saturating_mul(ratio_max).min(COMPRESSED_BLOCK_BYTES_MAX);
     if size > most {
         let message = format!("{compressed} compressed bytes claim to hold {size} (at most {most} are believed)");
         return Err(Error::corruption(message));
     }
-    Ok(())
-}
-
-fn snappy(stored: &[u8]) -> Result<Vec<u8>> {
-    let damage = |e: snap::Error| damaged(CompressionKind::Snappy, e.into());
-    let size = snap::raw::decompress_len(stored).map_err(damage)?;
-    check_size(size, stored.len(), SNAPPY_RATIO_MAX)?;
-    let mut out = vec![0; size];
-    let len = snap::raw::Decoder::new().decompress(stored, &mut out).map_err(damage)?;
-    out.truncate(len);
-    Ok(out)
-}
-
-fn lz4(body: &[u8], size: usize, dictionary: Option<&Dictionary>) -> std::io::Result<Vec<u8>> {
-    let mut out = vec![0; size];
-    let len = match dictionary {
-        None => lz4_flex::block::decompress_into(body, &mut out),
-        Some(dictionary) => lz4_flex::block::decompress_into_with_dict(body, &mut out, &dictionary.bytes),
-    }
-    .map_err(std::io::Error::other)?;
-    exactly(out, len, size)
-}
-
-fn zlib(body: &[u8], size: usize, dictionary: Option<&Dictionary>) -> std::io::Result<Vec<u8>> {
-    let mut inflate = flate2::Decompress::new(false);
-    if let Some(dictionary) = dictionary {
-        inflate.set_dictionary(&dictionary.bytes).map_err(std::io::Error::other)?;
-    }
-    let mut out = Vec::with_capacity(size);
-    let status =
-        inflate.decompress_vec(body, &mut out, flate2::FlushDecompress::Finish).map_err(std::io::Error::other)?;
-    if status != flate2::Status::StreamEnd {
-        return Err(std::io::Error::other("the stream does not end where its size says"));
-    }
-    let len = out.len();
-    exactly(out, len, size)
-}
-
-fn zstd(body: &[u8], size: usize, dictionary: Option<&Dictionary>) -> std::io::Result<Vec<u8>> {
-    let mut out = Vec::with_capacity(size);
-    let len = match dictionary {
-        None => ZSTD.with_borrow_mut(|context| {
-            let context = match context {
-                Some(context) => context,
-                none => none.insert(zstd::bulk::Decompressor::new()?),
-            };
-            context.decompress_to_buffer(body, &mut out)
-        })?,
-        Some(dictionary) => {
-            let idle = dictionary.zstd.lock().pop();
-            let mut context = match idle {
-                Some(context) => context,
-                None => zstd::bulk::Decompressor::with_dictionary(&dictionary.bytes)?,
-            };
-            let result = context.decompress_to_buffer(body, &mut out);
-            let mut idle = dictionary.zstd.lock();
-            if idle.len() < CONTEXTS_MAX {
-                idle.push(context);
-            }
-            result?
-        }
-    };
-    exactly(out, len, size)
-}
-
-fn exactly(out: Vec<u8>, len: usize, size: usize) -> std::io::Result<Vec<u8>> {
-    if len != size || out.len() != size {
-        return Err(std::io::Error::other(format!("{len} bytes came out instead of {size}")));
-    }
-    Ok(out)
+    Ok((size, reader.rest()))
 }
 
 fn damaged(kind: CompressionKind, source: std::io::Error) -> Error {

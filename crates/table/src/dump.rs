@@ -11,7 +11,9 @@ use memtable::image::Header;
 
 use crate::converted::FORMAT;
 use crate::reader::Fetch;
-use crate::{AnyTable, BlockBasedTable, ConvertedTable, FastTable, Table, TableReadOptions, ZipTable};
+use crate::{AnyTable, BlockBasedTable, ConvertedTable, Table, TableReadOptions};
+#[cfg(feature = "topling")]
+use crate::{FastTable, ZipTable};
 
 /// Part of a table to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,10 +37,14 @@ pub fn dump_any(table: &AnyTable, part: DumpPart, line: &mut dyn FnMut(&str) -> 
     match (part, table) {
         (DumpPart::Layout, AnyTable::BlockBased(table)) => layout(table, line),
         (DumpPart::Layout, AnyTable::Converted(table)) => return image_layout(table, line),
-        (DumpPart::Layout, AnyTable::Fast(table)) => show(table.layout(), line),
         (DumpPart::Index, AnyTable::BlockBased(table)) => return index(table, line),
-        (DumpPart::Layout, AnyTable::Zip(table)) => show(table.layout(), line),
+        #[cfg(feature = "topling")]
+        (DumpPart::Layout, AnyTable::Fast(table)) => show(table.layout(), line),
+        #[cfg(feature = "topling")]
         (DumpPart::Index, AnyTable::Fast(table)) => return groups(table, line),
+        #[cfg(feature = "topling")]
+        (DumpPart::Layout, AnyTable::Zip(table)) => show(table.layout(), line),
+        #[cfg(feature = "topling")]
         (DumpPart::Index, AnyTable::Zip(table)) => show(zip_groups(table), line),
         (DumpPart::Index, AnyTable::Converted(_)) => {}
         (DumpPart::Properties, table) => properties(table.table(), line),
@@ -137,12 +143,14 @@ fn index(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) -> Result<
     })
 }
 
+#[cfg(feature = "topling")]
 fn groups(table: &FastTable, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
     table.for_each_group(|at, bytes, len, first_key| {
         line(&format!("{at}+{bytes}: {len} entries from {}", readable_internal(first_key)))
     })
 }
 
+#[cfg(feature = "topling")]
 fn zip_groups(table: &ZipTable) -> impl Iterator<Item = String> {
     table.groups().map(|(place, entries, separator)| {
         let bytes = place.end - place.start;

@@ -5,9 +5,9 @@ use base::coding::{Reader, put_u32, put_u64};
 use base::options::ChecksumKind;
 use base::{Error, Result};
 
+use crate::converted;
 use crate::handle::{BLOCK_TRAILER_BYTES, BlockHandle};
-use crate::private::Format;
-use crate::{converted, fast, zip};
+use crate::private::{FAST, Format, ZIP};
 
 pub const MAGIC: u64 = 0x88e2_41b7_85f4_cff7;
 /// LevelDB's magic, kept by format versions 0 and 1's oldest files.
@@ -139,7 +139,7 @@ fn context_modifier(base: u32, offset: u64) -> u32 {
 }
 
 fn check_magic(magic: u64) -> Result<()> {
-    let private = [converted::FORMAT, fast::FORMAT, zip::FORMAT].into_iter().find(|format| format.magic == magic);
+    let private = [converted::FORMAT, FAST, ZIP].into_iter().find(|format| format.magic == magic);
     if let Some(Format { name, .. }) = private {
         return Err(Error::unsupported(format!("{name}, not a block-based table")));
     }

@@ -7,11 +7,13 @@
 #![forbid(unsafe_code)]
 
 mod any;
+#[cfg(feature = "topling")]
 mod auto_sort;
 mod block;
 mod bounded;
 pub mod cache;
 mod cached;
+mod codec;
 mod compress;
 mod converted;
 mod cut_points;
@@ -19,12 +21,14 @@ mod damage;
 mod decompress;
 mod dump;
 mod factory;
+#[cfg(feature = "topling")]
 mod fast;
 mod filter;
 mod footer;
 mod handle;
 mod index;
 mod metaindex;
+#[cfg_attr(not(feature = "topling"), allow(dead_code, unused_imports, reason = "converted tables use a part"))]
 mod private;
 mod properties;
 mod reader;
@@ -33,9 +37,11 @@ mod tombstones;
 pub mod values;
 mod verify;
 mod writer;
+#[cfg(feature = "topling")]
 mod zip;
 
 pub use any::{AnyTable, TableFormat, open_any};
+#[cfg(feature = "topling")]
 pub use auto_sort::{AutoSortSettings, AutoSortTableBuilder};
 pub use bounded::{BoundedTable, TablePart};
 pub use cached::{BlockCache, CacheContents, CachedBlock, RoleContents, contents};
@@ -43,10 +49,12 @@ pub use converted::{ConvertConfig, ConvertedTable, convert};
 pub use damage::{DamageSink, PassedOver};
 pub use dump::{DumpPart, dump_any};
 pub use factory::{new_builder, new_sorting_builder};
+#[cfg(feature = "topling")]
 pub use fast::{FastTable, FastTableBuilder};
 pub use properties::{ExternalFile, Properties};
 pub use reader::{BlockBasedTable, TableContext, VerifyWatch};
 pub use writer::{BlockBasedTableBuilder, TableBuilderConfig, TableOrigin};
+#[cfg(feature = "topling")]
 pub use zip::{ZipSettings, ZipTable, ZipTableBuilder};
 
 use std::sync::Arc;

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::extend::{
     CompactionFilter, CompactionFilterContext, CompactionFilterFactory, MergeOperator, PrefixExtractor,
 };
+use crate::features::{self, COMPRESSION_DEFAULT};
 use crate::options::choices::{CompactionStyle, CompressionKind};
 use crate::options::compression::{CompressionList, CompressionOptions};
 use crate::options::known;
@@ -54,7 +55,7 @@ option_table! {
     /// Entries of one key that an iterator steps over before it seeks past them instead.
     max_sequential_skip_in_iterations: u64 = 8, ANY, RocksDb, Fixed;
     /// How blocks are compressed.
-    compression: CompressionKind = CompressionKind::Snappy, ANY, RocksDb, Mutable;
+    compression: CompressionKind = COMPRESSION_DEFAULT, ANY, RocksDb, Mutable;
     /// The same level by level, from level 0; the last one given counts for deeper levels. Empty: `compression`.
     compression_per_level: CompressionList = CompressionList::default(), ANY, RocksDb, Mutable;
     /// How the last level's blocks are compressed; `kDisableCompressionOption` leaves them like the others.
@@ -205,6 +206,15 @@ impl FamilyOptions {
         changes
     }
 
+    /// Refuses compressions that this build lacks.
+    fn check_features(&self) -> Result<()> {
+        let all = [("compression", self.compression), ("bottommost_compression", self.bottommost_compression)];
+        let by_level = self.compression_per_level.0.iter().map(|kind| ("compression_per_level", *kind));
+        all.into_iter().chain(by_level).try_for_each(|(name, kind)| {
+            features::check_compression(kind).map_err(|error| error.context(format!("option `{name}`")))
+        })
+    }
+
     /// # Errors
     /// `InvalidArgument` or `Unsupported`: a value out of bounds or unsupported, named.
     pub fn validate(&self) -> Result<()> {
@@ -213,6 +223,7 @@ impl FamilyOptions {
         string::check_bounds(&self.compression_opts)?;
         self.table.check_together()?;
         self.table_factory.validate().map_err(|error| error.context("option `table_factory`"))?;
+        self.check_features()?;
         if self.compression == CompressionKind::Disable
             || self.compression_per_level.0.contains(&CompressionKind::Disable)
         {

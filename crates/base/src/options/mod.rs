@@ -29,6 +29,8 @@ mod table_kind;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+#[cfg(feature = "config")]
+mod yaml;
 
 pub use apply::{apply_both, apply_document, apply_string, apply_value, keep_both, set_at_runtime};
 pub use choices::{

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
+use crate::features;
 use crate::options::dispatcher;
 use crate::options::document::apply_member;
 use crate::options::known::{self, check_params};
@@ -124,8 +125,11 @@ impl TableKind {
         }
     }
 
-    /// Checks every parameter's bounds.
+    /// Checks every parameter's bounds, and that this build has the kind.
     pub(super) fn validate(&self) -> Result<()> {
+        if *self != TableKind::BlockBased {
+            features::check_topling(self.name())?;
+        }
         match self {
             TableKind::Zip(options) => string::check_bounds(options),
             TableKind::AutoSort(options) => string::check_bounds(options),

@@ -3,15 +3,6 @@
 use super::node::LEVELS_MAX;
 use crate::private::{self, FILTER, Field, Format, MetaSizes, Section, TOMBSTONES};
 
-pub(crate) const FORMAT: Format = Format {
-    name: "a fast table",
-    magic: u64::from_le_bytes(*b"SPILWFST"),
-    version: 1,
-    footer_bytes: 88,
-    // The first checked lookup in an extent reads all of it.
-    extent_bytes: 32 << 10,
-};
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Footer {
     /// The groups.
@@ -27,7 +18,7 @@ pub(super) struct Footer {
 }
 
 impl private::Footer for Footer {
-    const FORMAT: Format = FORMAT;
+    const FORMAT: Format = private::FAST;
 
     fn fields(&mut self) -> Vec<Field<'_>> {
         let file_bytes = self.file_bytes();

@@ -28,7 +28,6 @@ use base::{Cursor, Error, LookupKey, Result, SeqNo, ValueKind};
 use vfs::ReadMapping;
 
 pub use self::builder::FastTableBuilder;
-pub(crate) use self::footer::FORMAT;
 
 use self::cursor::FastCursor;
 use self::footer::Footer;

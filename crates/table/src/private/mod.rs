@@ -6,6 +6,7 @@
 
 mod extents;
 mod footer;
+mod formats;
 mod mapped;
 mod output;
 mod tail;
@@ -13,6 +14,7 @@ mod tail;
 use self::extents::CheckedExtents;
 pub(crate) use self::extents::ExtentSums;
 pub(crate) use self::footer::{Field, Footer, Format, Section};
+pub(crate) use self::formats::{FAST, ZIP};
 pub(crate) use self::mapped::{MappedTable, check_size};
 pub(crate) use self::output::{MetaSizes, Output};
 pub(crate) use self::tail::{Tail, encode_tail, part_of};

@@ -29,7 +29,7 @@ pub(crate) use self::open::global_seq;
 pub use self::verify::VerifyWatch;
 use crate::block::GlobalSeq;
 use crate::cached::BlockCache;
-use crate::decompress::Dictionary;
+use crate::codec::Dictionary;
 use crate::metaindex::Metaindex;
 use crate::properties::Properties;
 use crate::{Table, TableReadOptions, TableValue, Visit, tombstones};

@@ -14,7 +14,7 @@ use super::filter::{TableFilter, filter_index_format};
 use super::index::{Meta, TableIndex};
 use super::{BlockBasedTable, Fetch, TableContext, TableFile};
 use crate::block::{Block, GlobalSeq, walk};
-use crate::decompress::Dictionary;
+use crate::codec::Dictionary;
 use crate::filter::FilterQuestion;
 use crate::footer::Footer;
 use crate::handle::BlockHandle;

@@ -13,6 +13,7 @@ use base::{InternalOrder, UserOrder};
 
 pub use self::buffer::Buffer;
 pub use self::merge::Merge;
+#[cfg(feature = "topling")]
 pub(crate) use self::spill::unnamed_file;
 pub use self::spill::{Run, RunReader, RunShape, RunWriter, Sample, Spill};
 

@@ -5,8 +5,9 @@ use base::{Error, Result};
 
 use super::TableBuilderConfig;
 use super::sink::Sink;
+use crate::codec::{self, Dictionary};
 use crate::compress::Compressor;
-use crate::decompress::{Dictionary, decompress};
+use crate::decompress::decompress;
 use crate::handle::BlockHandle;
 
 /// Data bytes held back per dictionary byte, and the upper bound of held bytes.
@@ -133,7 +134,7 @@ impl Held {
             bytes.truncate(dictionary_bytes);
             return bytes;
         }
-        zstd::dict::from_samples(&samples, dictionary_bytes).unwrap_or_default()
+        codec::train(&samples, dictionary_bytes)
     }
 
     /// Blocks at even distances, about `bytes` bytes in all.

@@ -5,6 +5,7 @@ use base::tombstone::RangeTombstone;
 use base::{Error, Result, SeqNo, ValueKind};
 
 use super::{FilterCollector, TableBuilderConfig};
+#[cfg(feature = "topling")]
 use crate::private::{Footer, MetaSizes, Output};
 use crate::properties::Properties;
 use crate::{TableSummary, tombstones};
@@ -39,6 +40,7 @@ impl Draft {
     }
 
     /// For fast and zip tables: one filter without partitions, and whole keys in the index.
+    #[cfg(feature = "topling")]
     pub(crate) fn of_mapped(mut config: TableBuilderConfig) -> Draft {
         config.options.partition_filters = false;
         Draft { indexes_keys: true, ..Draft::new(config) }
@@ -82,6 +84,7 @@ impl Draft {
     }
 
     /// Counts a point entry and keeps its key. `is_new_key`: it is not a version of the last key.
+    #[cfg(feature = "topling")]
     #[inline]
     pub(crate) fn add(&mut self, entry: &ParsedKey<'_>, is_new_key: bool, key: &[u8], value: &[u8]) {
         if is_new_key && let Some(filter) = &mut self.filter {
@@ -116,6 +119,7 @@ impl Draft {
     }
 
     /// Writes the rest of a fast or zip table behind its own sections: filter, range tombstones and tail.
+    #[cfg(feature = "topling")]
     pub(crate) fn finish_mapped<F: Footer>(
         mut self,
         mut output: Output,

@@ -8,14 +8,6 @@ use super::group::GROUP_ENTRIES;
 use super::keys::KeyBounds;
 use crate::private::{self, FILTER, Field, Format, MetaSizes, Section, TOMBSTONES};
 
-pub(crate) const FORMAT: Format = Format {
-    name: "a zip table",
-    magic: u64::from_le_bytes(*b"SPILWZIP"),
-    version: 1,
-    footer_bytes: 112,
-    extent_bytes: 32 << 10,
-};
-
 /// Sections of zip tables only.
 pub(super) const INDEX: &str = "index";
 pub(super) const SHARED: &str = "codes and dictionary";
@@ -59,7 +51,7 @@ impl Footer {
 }
 
 impl private::Footer for Footer {
-    const FORMAT: Format = FORMAT;
+    const FORMAT: Format = private::ZIP;
 
     fn fields(&mut self) -> Vec<Field<'_>> {
         vec![
@@ -114,9 +106,9 @@ mod tests {
     fn decoded(footer: Footer) -> Result<Footer> {
         let mut bytes = footer.encode_covered();
         bytes.extend_from_slice(&[0; 4]);
-        bytes.extend_from_slice(&FORMAT.version.to_le_bytes());
-        bytes.extend_from_slice(&FORMAT.magic.to_le_bytes());
-        assert_eq!(bytes.len(), FORMAT.footer_bytes);
+        bytes.extend_from_slice(&private::ZIP.version.to_le_bytes());
+        bytes.extend_from_slice(&private::ZIP.magic.to_le_bytes());
+        assert_eq!(bytes.len(), private::ZIP.footer_bytes);
         Ok(Footer::decode(&bytes, footer.file_bytes())?.0)
     }
 

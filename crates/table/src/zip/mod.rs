@@ -34,7 +34,6 @@ use base::tombstone::FragmentedTombstones;
 use base::{Cursor, Error, LookupKey, Result, SeqNo, ValueKind};
 
 pub use self::builder::{ZipSettings, ZipTableBuilder};
-pub(crate) use self::footer::FORMAT;
 
 use self::cursor::ZipCursor;
 use self::footer::Footer;

@@ -7,6 +7,7 @@ use super::super::huffman::Histogram;
 use super::matches::Matches;
 use super::parse::{Codes, Parser, Token};
 use super::{After, COPY_MIN, DICTIONARY_BYTES_MAX, FIRST_REGION, LITERALS, NEAR, SOURCES, Source, TOKENS};
+use crate::codec;
 
 /// Value bytes per dictionary byte: the dictionary stays a small part of the table even if values shrink to a tenth.
 const VALUE_BYTES_PER_DICTIONARY_BYTE: u64 = 64;
@@ -38,7 +39,7 @@ pub fn train(samples: &[Vec<u8>], dictionary_bytes: usize, stride: usize) -> Res
     let dictionary = match dictionary_bytes {
         0 => Vec::new(),
         // Training fails on too few or too short samples: then there is no dictionary.
-        bytes => zstd::dict::from_samples(samples, bytes).unwrap_or_default(),
+        bytes => codec::train(samples, bytes),
     };
     let mut matches = Matches::new(dictionary.clone());
     let mut parser = Parser::default();
