@@ -3,6 +3,7 @@
 
 mod batch;
 mod care;
+#[cfg(feature = "config")]
 mod config;
 mod cursor;
 mod db;
@@ -17,6 +18,7 @@ mod walk;
 
 pub use batch::Batch;
 pub use care::Backups;
+#[cfg(feature = "config")]
 pub use config::Config;
 pub use cursor::Cursor;
 pub use db::Db;
