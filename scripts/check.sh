@@ -19,7 +19,7 @@ cargo clippy --package spillway-db --no-default-features --quiet -- -D warnings
 cargo clippy --package spillway-db --quiet -- -D warnings
 
 step "Documentation"
-RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features spillway-db/tokio --quiet
 
 step "Packages for the registry"
 cargo package --workspace --exclude spillway-testkit --no-verify --allow-dirty --offline --quiet

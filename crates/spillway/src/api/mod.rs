@@ -14,8 +14,12 @@ mod manage;
 pub(crate) mod options;
 mod range;
 mod snapshot;
+#[cfg(feature = "tokio")]
+mod tokio;
 mod walk;
 
+#[cfg(feature = "tokio")]
+pub use self::tokio::{AsyncBuilder, AsyncDb, AsyncFamily, AsyncIter};
 pub use batch::Batch;
 pub use care::Backups;
 #[cfg(feature = "config")]

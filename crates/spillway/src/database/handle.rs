@@ -201,9 +201,8 @@ impl Database {
         &self.engine.core.context.dir
     }
 
-    /// The options as they are now; some can change while the database is open.
-    pub fn options(&self) -> Arc<DbOptions> {
-        self.engine.core.context.options_now.load_full()
+    pub fn options(&self) -> &DbOptions {
+        &self.engine.core.context.options
     }
 
     /// The id in IDENTITY and in the tables' properties.
