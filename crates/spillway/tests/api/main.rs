@@ -10,6 +10,7 @@ mod extending;
 mod families;
 mod iteration;
 mod loading;
+mod model;
 mod stored_options;
 
 use spillway::{Db, Options};
