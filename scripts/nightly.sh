@@ -39,12 +39,21 @@ run_features() {
     done
     cargo test --package spillway-db-table --no-default-features --test features
 }
+# The library with the oldest compiler that Cargo.toml promises.
+run_msrv() {
+    local version features
+    version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+    rustup toolchain install "$version" --profile minimal --no-self-update || return
+    for features in --all-features --no-default-features; do
+        cargo "+$version" check --package spillway-db "$features" --target-dir target/msrv || return
+    done
+}
 # Builds each package as the registry would.
 run_publish() { cargo publish --workspace --dry-run; }
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
-for name in ${*:-loom miri asan capi-asan kills effort seeds mutations clients features publish deny}; do
+for name in ${*:-loom miri asan capi-asan kills effort seeds mutations clients features msrv publish deny}; do
     part "$name" "run_$name"
 done
 if [ ${#failed[@]} -gt 0 ]; then

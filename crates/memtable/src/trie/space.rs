@@ -179,7 +179,7 @@ impl Share {
 
     /// Takes `bytes` from the pool.
     fn draw(&self, bytes: usize) -> bool {
-        self.pool.try_update(Relaxed, Relaxed, |pool| pool.checked_sub(bytes)).is_ok()
+        self.pool.fetch_update(Relaxed, Relaxed, |pool| pool.checked_sub(bytes)).is_ok()
     }
 }
 

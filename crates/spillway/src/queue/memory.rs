@@ -150,7 +150,7 @@ impl Charge {
         let before = self.bytes.load(Ordering::Acquire);
         let Some(more) = bytes.checked_sub(before).filter(|more| *more > 0) else { return true };
         let fits = |charged: usize| charged.checked_add(more).filter(|sum| *sum <= limit_bytes);
-        if self.memory.charged_bytes.try_update(Ordering::AcqRel, Ordering::Acquire, fits).is_err() {
+        if self.memory.charged_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_err() {
             return false;
         }
         self.settle(before, bytes, more);

@@ -54,14 +54,15 @@ pub(crate) fn find(
     let oldest = noted.map_or(FileNumber(0), |row| row.oldest);
     let mut numbers = file_name::numbers_in(vfs, dir, FileType::Log)?;
     numbers.retain(|number| *number >= oldest);
-    let mut heads = BTreeMap::new();
+    let (mut heads, mut others) = (BTreeMap::new(), BTreeMap::new());
     for &number in &numbers {
-        heads.insert(number, read_head(&path_of(dir, number), number)?);
+        let head = read_head(&path_of(dir, number), number)?;
+        if head.database.is_another_than(own) {
+            others.insert(number, head.database);
+        } else {
+            heads.insert(number, head);
+        }
     }
-    let others: BTreeMap<_, _> = heads
-        .extract_if(.., |_, head| head.database.is_another_than(own))
-        .map(|(n, head)| (n, head.database))
-        .collect();
     numbers.retain(|number| !others.contains_key(number));
     let mut missing = BTreeMap::new();
     let mut known = Frontiers::default();
