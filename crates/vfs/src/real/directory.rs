@@ -5,7 +5,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use base::{Error, ErrorKind, Result};
-use rustix::fs::{AtFlags, CWD, FileType, OFlags, StatxFlags};
+use rustix::fs::{FileType, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use super::{open_fd, os_error};
@@ -26,17 +26,6 @@ pub(super) fn metadata(path: &Path) -> Result<Metadata> {
     let identity = FileIdentity { device: bits(i128::from(stat.st_dev)), number: bits(i128::from(stat.st_ino)) };
     Ok(Metadata { kind, len: u64::try_from(stat.st_size).unwrap_or(0), modified_us, identity })
 }
-
-/// The unique ID of the mount of `path`, never reused within a boot; `None` if the kernel lacks it (Linux before 6.8).
-/// Other mount IDs, as in `/proc/self/mountinfo`, are reused after an unmount. A file system mounted again could then
-/// pass for the earlier mount.
-pub(super) fn mount_id(path: &Path) -> Option<u64> {
-    let stat = retry_on_intr(|| rustix::fs::statx(CWD, path, AtFlags::empty(), MOUNT_ID_UNIQUE)).ok()?;
-    (stat.stx_mask & MOUNT_ID_UNIQUE.bits() != 0).then_some(stat.stx_mnt_id)
-}
-
-/// `STATX_MNT_ID_UNIQUE`.
-const MOUNT_ID_UNIQUE: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 
 /// Skips names other than UTF-8: none of them is the engine's.
 pub(super) fn read_dir(path: &Path) -> Result<Vec<String>> {

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, Result};
-use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{Advice, FallocateFlags, FileType, OFlags};
+use rustix::fd::OwnedFd;
+use rustix::fs::{FileType, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
+use super::os::{self, WriteBack};
 use super::{open_fd, os_error};
 use crate::{AppendFile, IoClass, RandomFile, SharedFile};
 
@@ -61,7 +62,7 @@ impl RandomFile for RealFile {
     fn prefetch(&self, offset: u64, len: u64) {
         // A hint; a length of zero would mean the whole rest of the file.
         if let Some(len) = std::num::NonZeroU64::new(len) {
-            let _ = rustix::fs::fadvise(&self.fd, offset, Some(len), Advice::WillNeed);
+            os::prefetch(&self.fd, offset, len);
         }
     }
 }
@@ -138,36 +139,28 @@ impl AppendFile for RealAppendFile {
     fn start_writeback(&mut self, _class: IoClass) {
         let [started, next] = self.writeback;
         if next < self.len {
-            self.sync_range(started, next, libc::SYNC_FILE_RANGE_WAIT_BEFORE);
-            self.sync_range(next, self.len, libc::SYNC_FILE_RANGE_WRITE);
+            self.sync_range(started, next, WriteBack::Wait);
+            self.sync_range(next, self.len, WriteBack::Start);
             self.writeback = [next, self.len];
         }
     }
 
     fn write_back(&mut self, _class: IoClass) {
-        const WRITE_AND_WAIT: libc::c_uint =
-            libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
         let [started, _] = self.writeback;
-        self.sync_range(started, self.len, WRITE_AND_WAIT);
+        self.sync_range(started, self.len, WriteBack::StartAndWait);
         self.writeback = [self.len; 2];
     }
 }
 
 impl RealAppendFile {
-    fn sync_range(&mut self, from: u64, to: u64, flags: libc::c_uint) {
+    fn sync_range(&mut self, from: u64, to: u64, what: WriteBack) {
         let (Ok(offset), Ok(len)) = (i64::try_from(from), i64::try_from(to - from)) else { return };
         // A length of zero would mean the whole rest of the file.
         if len == 0 {
             return;
         }
-        // SAFETY: the descriptor is open for as long as `self` lives, and the call takes no address.
-        let result = unsafe { libc::sync_file_range(self.fd.as_raw_fd(), offset, len, flags) };
-        if result != 0 {
-            let errno = Errno::from_io_error(&std::io::Error::last_os_error());
-            // These errors lose no data: the call is not supported, or was interrupted.
-            let is_unknown =
-                |errno: &Errno| [Errno::NOSYS, Errno::OPNOTSUPP, Errno::SPIPE, Errno::INTR].contains(errno);
-            self.failed = self.failed.or(errno.filter(|errno| !is_unknown(errno)));
+        if let Err(errno) = os::write_back(&self.fd, offset, len, what) {
+            self.failed = self.failed.or(Some(errno));
         }
     }
 }
@@ -188,8 +181,7 @@ pub(super) fn len_of(fd: &OwnedFd, path: &Path) -> Result<u64> {
 }
 
 pub(super) fn sync_data(fd: &OwnedFd, path: &Path) -> Result<()> {
-    // An interrupted sync may have reported and cleared an error already, so it is not retried (D4).
-    rustix::fs::fdatasync(fd).map_err(|e| os_error("sync", path, e))
+    os::sync_data(fd).map_err(|e| os_error("sync", path, e))
 }
 
 /// Allocates blocks, and extends the file to their end.
@@ -197,7 +189,7 @@ pub(super) fn allocate(fd: &OwnedFd, offset: u64, len: u64) -> Result<(), Errno>
     if len == 0 {
         return Ok(());
     }
-    retry_on_intr(|| rustix::fs::fallocate(fd, FallocateFlags::empty(), offset, len))
+    os::allocate(fd, offset, len)
 }
 
 /// Writes everything. An error carries the offset reached.

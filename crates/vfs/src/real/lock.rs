@@ -1,23 +1,23 @@
 //! The database lock: one opener at a time.
 //!
 //! Two parts. A set of the files locked in this process, by device and inode, detects a second path to the same file. A
-//! kernel record lock, owned by the open file, excludes other processes. It conflicts with RocksDB's record lock on the
-//! same file, so the two engines exclude each other.
+//! kernel lock, owned by the open file, excludes other processes. It conflicts with RocksDB's record lock on the same
+//! file, so the two engines exclude each other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use base::{Error, Result};
 use parking_lot::Mutex;
-use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::{open_fd, os_error};
+use super::{open_fd, os, os_error};
 use crate::LockGuard;
 
 /// Device and inode.
-type FileId = (u64, u64);
+type FileId = (i128, i128);
 
 static HELD_HERE: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
 
@@ -32,7 +32,7 @@ impl FileLock {
     pub(super) fn acquire(path: &Path) -> Result<Self> {
         let fd = open_fd("open the lock file", path, OFlags::RDWR | OFlags::CREATE)?;
         let stat = rustix::fs::fstat(&fd).map_err(|e| os_error("examine the lock file", path, e))?;
-        let id = (stat.st_dev, stat.st_ino);
+        let id = (i128::from(stat.st_dev), i128::from(stat.st_ino)); // their types differ between systems
         let mut held = HELD_HERE.lock();
         if held.contains(&id) {
             return Err(Error::busy(
@@ -53,32 +53,19 @@ impl Drop for FileLock {
         let mut held = HELD_HERE.lock();
         if let Some(fd) = self.fd.take() {
             // Closing alone does not unlock while a process being started still has the descriptor.
-            let _ = set_lock(&fd, libc::F_UNLCK); // cannot fail; if it did, closing remains
+            os::unlock(&fd);
         }
         held.remove(&self.id);
     }
 }
 
 fn lock_against_processes(fd: &OwnedFd, path: &Path) -> Result<()> {
-    let Err(cause) = set_lock(fd, libc::F_WRLCK) else { return Ok(()) };
+    let Err(cause) = os::lock(fd) else { return Ok(()) };
     match Errno::from_io_error(&cause) {
         Some(Errno::AGAIN | Errno::ACCESS) => {
             Err(Error::busy("another process has the database open: close it there first").at_path(path))
         }
         _ => Err(Error::io("lock", path, cause)),
-    }
-}
-
-/// Sets the record lock of the whole file to `kind`, without waiting.
-fn set_lock(fd: &OwnedFd, kind: libc::c_int) -> std::io::Result<()> {
-    // SAFETY: `flock` is plain integers, and zero is a valid value of each.
-    let mut whole_file: libc::flock = unsafe { std::mem::zeroed() };
-    whole_file.l_type = kind as libc::c_short;
-    whole_file.l_whence = libc::SEEK_SET as libc::c_short;
-    // SAFETY: the descriptor is open, and the kernel only reads the struct, which outlives the call.
-    match unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_OFD_SETLK, &raw const whole_file) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
     }
 }
 

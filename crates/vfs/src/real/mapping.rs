@@ -12,15 +12,15 @@ use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::{Error, ErrorKind, Result};
+use base::{Error, Result};
 use parking_lot::Mutex;
 use rustix::fd::OwnedFd;
-use rustix::fs::{FallocateFlags, OFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::fs::OFlags;
+use rustix::io::retry_on_intr;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use super::page::{self, PAGE_BYTES};
-use super::{file, open_fd, os_error};
+use super::{file, open_fd, os, os_error};
 use crate::{IoClass, MappedMemory, ReadMapping, RwMapping};
 
 /// An address range of the process, unmapped on drop.
@@ -115,7 +115,7 @@ impl RealRwMapping {
     }
 
     fn over(fd: OwnedFd, path: &Path, capacity: usize) -> Result<Self> {
-        probe(&fd, path)?;
+        os::check_mappable(&fd, path)?;
         let region = Region::map(&fd, path, capacity, ProtFlags::READ | ProtFlags::WRITE)?;
         // SAFETY: the range is the mapping's (M3), and the advice changes no contents.
         unsafe { page::do_not_read_ahead(region.base.as_ptr(), region.len) };
@@ -244,7 +244,7 @@ impl RwMapping for RealRwMapping {
     }
 
     fn sync(&self, _class: IoClass) -> Result<()> {
-        // Linux writes back pages dirtied through a shared mapping.
+        // The kernel writes back pages dirtied through a shared mapping.
         file::sync_data(&self.fd, &self.path)
     }
 
@@ -289,23 +289,4 @@ fn mappable_capacity(path: &Path, capacity: u64) -> Result<usize> {
     rounded
         .filter(|&bytes| bytes > 0 && bytes <= isize::MAX as usize)
         .ok_or_else(|| Error::invalid_argument(format!("cannot map {capacity} bytes")).at_path(path))
-}
-
-/// `Unsupported` unless stores to allocated extents cannot fail: a failed store is a signal. Allocation must work, and
-/// the file system must keep allocated extents. Copy-on-write file systems need new space for each store. Network and
-/// user-space file systems fail with their server. So file systems known to be sound are listed.
-fn probe(fd: &OwnedFd, path: &Path) -> Result<()> {
-    const EXT: u64 = 0xEF53;
-    const XFS: u64 = 0x5846_5342;
-    const TMPFS: u64 = 0x0102_1994;
-    let unsupported = |why: &str| Error::new(ErrorKind::Unsupported, why).at_path(path);
-    let stat = retry_on_intr(|| rustix::fs::fstatfs(fd)).map_err(|e| os_error("examine the file system", path, e))?;
-    if ![EXT, XFS, TMPFS].contains(&(stat.f_type as u64)) {
-        return Err(unsupported("mapped files need ext4, XFS or tmpfs"));
-    }
-    match retry_on_intr(|| rustix::fs::fallocate(fd, FallocateFlags::KEEP_SIZE, 0, PAGE_BYTES as u64)) {
-        Ok(()) => Ok(()),
-        Err(Errno::OPNOTSUPP | Errno::NOSYS) => Err(unsupported("the file system cannot allocate ahead")),
-        Err(e) => Err(os_error("allocate", path, e)),
-    }
 }

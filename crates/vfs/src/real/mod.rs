@@ -10,20 +10,21 @@ mod file;
 mod heap;
 mod lock;
 pub(crate) mod mapping;
+pub(crate) mod os;
 pub(crate) mod page;
+#[cfg(target_os = "linux")]
 mod remains;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use base::{Error, ErrorKind, Result};
 use rustix::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
-use rustix::rand::{GetRandomFlags, getrandom};
 
 #[cfg(not(miri))]
 pub use anonymous::AnonymousMapping;
@@ -42,23 +43,12 @@ const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 #[derive(Debug)]
 pub struct RealVfs {
     start: Instant,
-    /// Cached after the first read: a process does not outlive a boot.
-    boot_id: OnceLock<Option<String>>,
 }
 
 impl RealVfs {
     #[expect(clippy::new_ret_no_self, reason = "the engine only ever holds a Vfs behind its trait")]
     pub fn new() -> Arc<dyn Vfs> {
-        Arc::new(RealVfs { start: Instant::now(), boot_id: OnceLock::new() })
-    }
-
-    /// `None` if the system does not report it.
-    fn boot_id(&self) -> Option<&str> {
-        let read = || {
-            let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-            Some(id.trim().to_owned()).filter(|id| !id.is_empty())
-        };
-        self.boot_id.get_or_init(read).as_deref()
+        Arc::new(RealVfs { start: Instant::now() })
     }
 }
 
@@ -115,7 +105,7 @@ impl Vfs for RealVfs {
     }
 
     fn remove_in_steps(&self, path: &Path) -> Result<Option<Box<dyn Remains>>> {
-        Ok(remains::NamelessFile::remove(path)?.map(|file| Box::new(file) as _))
+        os::remove_in_steps(path)
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {
@@ -144,7 +134,7 @@ impl Vfs for RealVfs {
     }
 
     fn page_cache_id(&self, path: &Path) -> Option<String> {
-        Some(format!("{} {:x}", self.boot_id()?, directory::mount_id(path)?))
+        os::page_cache_id(path)
     }
 
     fn now(&self) -> Duration {
@@ -161,10 +151,7 @@ impl Vfs for RealVfs {
     }
 
     fn random_u64(&self) -> u64 {
-        let mut bytes = [0; 8];
-        let got = retry_on_intr(|| getrandom(&mut bytes, GetRandomFlags::empty()));
-        assert_eq!(got, Ok(bytes.len()), "the kernel gives eight random bytes at once");
-        u64::from_ne_bytes(bytes)
+        os::random_u64()
     }
 
     fn spawn(&self, name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {
@@ -172,13 +159,9 @@ impl Vfs for RealVfs {
     }
 
     fn lower_cpu_priority(&self) -> bool {
-        // Affects only the calling thread: Linux keeps the nice value per thread, contrary to POSIX (setpriority(2)).
-        rustix::process::setpriority_process(None, LOWEST_NICE).is_ok()
+        os::lower_cpu_priority()
     }
 }
-
-/// Nice value of low-priority threads: RocksDB's `kLow`.
-const LOWEST_NICE: i32 = 19;
 
 /// Starts a thread of the operating system. Also used by the in-memory file system.
 pub(crate) fn spawn_thread(name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {

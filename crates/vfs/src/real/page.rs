@@ -3,6 +3,8 @@
 use base::{Error, ErrorKind};
 use rustix::io::Errno;
 
+use super::os::{Advice, advise};
+
 /// Granularity of advice and writeback. Larger hardware pages are multiples of it. The kernel then refuses unaligned
 /// hints, harmlessly.
 pub(crate) const PAGE_BYTES: usize = 4096;
@@ -30,7 +32,7 @@ pub(crate) unsafe fn unmap_shared(start: *mut u8, len: usize) {
         return;
     }
     // SAFETY: by the caller the pages are a shared file mapping's, so the contents are the page cache's and stay.
-    let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxDontNeed) };
+    let _ = unsafe { advise(start, len, Advice::Unmap) };
 }
 
 /// Disables read-ahead, so a fault brings in one page. Read-ahead is megabytes on some disks. In a freshly allocated
@@ -55,7 +57,7 @@ pub(crate) unsafe fn prefer_huge(start: *mut u8, len: usize) {
         return;
     }
     // SAFETY: by the caller the range is mapped, and the advice changes no contents. A refusal leaves ordinary pages.
-    let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxHugepage) };
+    let _ = unsafe { advise(start, len, Advice::HugePages) };
 }
 
 /// Asks for small pages, even if the system defaults to huge pages. A hint.
@@ -67,7 +69,7 @@ pub(crate) unsafe fn prefer_small(start: *mut u8, len: usize) {
         return;
     }
     // SAFETY: by the caller the range is mapped, and the advice changes no contents.
-    let _ = unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxNoHugepage) };
+    let _ = unsafe { advise(start, len, Advice::SmallPages) };
 }
 
 /// Prefaults the pages of `start .. start + len`, writable and with unchanged contents.
@@ -79,8 +81,8 @@ pub(crate) unsafe fn commit(start: *mut u8, len: usize) -> Result<(), Errno> {
         return Ok(());
     }
     // SAFETY: by the caller the range is mapped, and the advice changes no contents.
-    match unsafe { rustix::mm::madvise(start.cast(), len, rustix::mm::Advice::LinuxPopulateWrite) } {
-        // Kernels before 5.14 cannot prefault. Pages become present on first touch.
+    match unsafe { advise(start, len, Advice::Populate) } {
+        // Linux before 5.14 and macOS cannot prefault. Pages become present on first touch.
         Err(Errno::INVAL) => Ok(()),
         result => result,
     }
@@ -108,7 +110,8 @@ pub(crate) unsafe fn resident_bytes(start: *const u8, len: usize) -> usize {
         let chunk_len = (len - offset).min(CHUNK_PAGES * PAGE_BYTES);
         // SAFETY: by the caller the range is mapped; `present` has a byte for each of its pages, and the call writes no
         // more.
-        let result = unsafe { libc::mincore(start.add(offset).cast_mut().cast(), chunk_len, present.as_mut_ptr()) };
+        let result =
+            unsafe { libc::mincore(start.add(offset).cast_mut().cast(), chunk_len, present.as_mut_ptr().cast()) };
         if result != 0 {
             return len;
         }
