@@ -6,11 +6,14 @@
 
 pub mod fault;
 pub mod memory;
+#[cfg_attr(windows, path = "windows/mod.rs")]
 pub mod real;
 
 #[cfg(test)]
 mod conformance;
 mod mapped_memory;
+mod page;
+mod std_calls;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

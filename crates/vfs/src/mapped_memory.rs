@@ -5,7 +5,7 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use crate::real::page;
+use crate::real::advice;
 
 /// Readable and writable bytes at one address, zero until stored to. The value keeps the mapping alive. See
 /// [`RwMapping::memory`](crate::RwMapping::memory).
@@ -41,7 +41,7 @@ impl MappedMemory {
     /// Resident bytes, in whole pages, as counted by the kernel.
     pub fn resident_bytes(&self) -> usize {
         // SAFETY: by the contract of `new` the range is mapped and starts at a page.
-        unsafe { page::resident_bytes(self.as_ptr(), self.capacity) }
+        unsafe { advice::resident_bytes(self.as_ptr(), self.capacity) }
     }
 }
 

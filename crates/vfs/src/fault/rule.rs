@@ -78,13 +78,29 @@ pub enum FaultCode {
 }
 
 impl FaultCode {
-    pub(super) fn error(self, operation: Operation, path: &Path) -> Error {
-        let code = match self {
+    #[cfg(unix)]
+    fn number(self) -> i32 {
+        match self {
             FaultCode::Io => libc::EIO,
             FaultCode::NoSpace => libc::ENOSPC,
             FaultCode::TooManyFiles => libc::EMFILE,
             FaultCode::OtherDevice => libc::EXDEV,
-        };
+        }
+    }
+
+    /// `ERROR_IO_DEVICE`, `ERROR_DISK_FULL`, `ERROR_TOO_MANY_OPEN_FILES`, `ERROR_NOT_SAME_DEVICE`.
+    #[cfg(windows)]
+    fn number(self) -> i32 {
+        match self {
+            FaultCode::Io => 1117,
+            FaultCode::NoSpace => 112,
+            FaultCode::TooManyFiles => 4,
+            FaultCode::OtherDevice => 17,
+        }
+    }
+
+    pub(super) fn error(self, operation: Operation, path: &Path) -> Error {
+        let code = self.number();
         let doing = format!("{operation:?}").to_lowercase();
         let source = std::io::Error::from_raw_os_error(code);
         let error = match self {

@@ -6,7 +6,7 @@ use base::Result;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::window::Window;
-use crate::real::page::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 
 /// A file, independent of its names. Lock order: the file system's state first, then the content.
 pub(super) struct FileNode {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::handle::MemoryFile;
 use super::window::Window;
-use crate::real::page::PAGE_BYTES;
+use crate::page::PAGE_BYTES;
 use crate::{AnonymousMapping, IoClass, MappedMemory, ReadMapping, RwMapping};
 
 /// A copy of the file, page-aligned like a mapping of the operating system.

@@ -17,6 +17,7 @@ mod random;
 #[cfg(test)]
 mod tests;
 mod tree;
+#[cfg_attr(not(target_os = "linux"), path = "no_window.rs")]
 mod window;
 mod world;
 

@@ -5,12 +5,11 @@ use std::path::Path;
 
 use base::Result;
 use rustix::fd::OwnedFd;
-use rustix::fs::ftruncate;
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::{Errno, pread, pwrite, retry_on_intr};
 use rustix::mm::ProtFlags;
 
 use crate::real::mapping::Region;
-use crate::real::os;
 
 pub(super) struct Window {
     fd: OwnedFd,
@@ -22,10 +21,7 @@ impl Window {
     /// `len` zeroed bytes, in whole pages; `path` names the file in errors.
     pub(super) fn new(len: usize, path: &Path) -> Result<Window> {
         let failed = |e: Errno| base::Error::io("map", path, e.into());
-        let fd = os::memory_file().map_err(|e| match e {
-            Errno::NOSYS => base::Error::unsupported("this system has no unnamed files in memory").at_path(path),
-            e => failed(e),
-        })?;
+        let fd = memfd_create("spillway", MemfdFlags::CLOEXEC).map_err(failed)?;
         ftruncate(&fd, len as u64).map_err(failed)?;
         let region = Region::map(&fd, path, len, ProtFlags::READ | ProtFlags::WRITE)?;
         Ok(Window { fd, region, len })

@@ -224,7 +224,7 @@ impl Vfs for MemoryVfs {
         if self.runs_inline() {
             return Err(Error::unsupported("this file system runs its jobs inline, and starts no threads"));
         }
-        crate::real::spawn_thread(name, task)
+        crate::std_calls::spawn_thread(name, task)
     }
 
     fn runs_inline(&self) -> bool {

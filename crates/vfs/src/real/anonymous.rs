@@ -10,7 +10,8 @@ use std::ptr::{self, NonNull};
 use base::{Error, ErrorKind, Result};
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-use super::page::{self, PAGE_BYTES};
+use super::advice;
+use crate::page::{self, PAGE_BYTES};
 
 /// See the module's M1 and M2. The owner synchronises access to the bytes.
 #[derive(Debug)]
@@ -51,8 +52,8 @@ impl AnonymousMapping {
         let start = offset.next_multiple_of(PAGE_BYTES).min(self.capacity);
         // SAFETY: M1, and both parts start at a page, as the mapping does.
         unsafe {
-            page::prefer_small(self.as_ptr(), start);
-            page::prefer_huge(self.as_ptr().add(start), self.capacity - start);
+            advice::prefer_small(self.as_ptr(), start);
+            advice::prefer_huge(self.as_ptr().add(start), self.capacity - start);
         }
     }
 
@@ -73,14 +74,14 @@ impl AnonymousMapping {
     pub fn commit(&self, offset: usize, len: usize) -> Result<()> {
         let Some((start, len)) = page::covering(offset, len, self.capacity) else { return Ok(()) };
         // SAFETY: `covering` keeps the range inside the mapping and starts it at a page, as the mapping starts (M1).
-        let result = unsafe { page::commit(self.as_ptr().add(start), len) };
-        result.map_err(|e| page::not_present(len, e))
+        let result = unsafe { advice::commit(self.as_ptr().add(start), len) };
+        result.map_err(|e| advice::not_present(len, e))
     }
 
     /// Resident bytes, in whole pages, as counted by the kernel.
     pub fn resident_bytes(&self) -> usize {
         // SAFETY: M1, and the mapping starts at a page.
-        unsafe { page::resident_bytes(self.as_ptr(), self.capacity) }
+        unsafe { advice::resident_bytes(self.as_ptr(), self.capacity) }
     }
 }
 

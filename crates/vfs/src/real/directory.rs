@@ -27,19 +27,6 @@ pub(super) fn metadata(path: &Path) -> Result<Metadata> {
     Ok(Metadata { kind, len: u64::try_from(stat.st_size).unwrap_or(0), modified_us, identity })
 }
 
-/// Skips names other than UTF-8: none of them is the engine's.
-pub(super) fn read_dir(path: &Path) -> Result<Vec<String>> {
-    let failed = |e| Error::io("list", path, e);
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(failed)? {
-        if let Ok(name) = entry.map_err(failed)?.file_name().into_string() {
-            names.push(name);
-        }
-    }
-    names.sort_unstable();
-    Ok(names)
-}
-
 pub(super) fn create_dir_all(path: &Path) -> Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true).mode(0o700);

@@ -6,7 +6,8 @@ use std::ptr::NonNull;
 
 use base::{Error, ErrorKind, Result};
 
-use super::page::{self, PAGE_BYTES};
+use super::advice;
+use crate::page::{self, PAGE_BYTES};
 
 /// Zeroed bytes, aligned to a page, until dropped. M1 and M2 of [`AnonymousMapping`](super::AnonymousMapping) hold here
 /// too. The owner synchronises access.
@@ -61,14 +62,14 @@ impl HeapMemory {
         let Some((start, len)) = page::covering(offset, len, self.capacity) else { return Ok(()) };
         // SAFETY: `covering` keeps the range inside the memory and starts it at a page, as the base is a page's (M1).
         // Bytes of the last page beyond the capacity are not changed either.
-        let result = unsafe { page::commit(self.as_ptr().add(start), len) };
-        result.map_err(|e| page::not_present(len, e))
+        let result = unsafe { advice::commit(self.as_ptr().add(start), len) };
+        result.map_err(|e| advice::not_present(len, e))
     }
 
     /// Resident bytes, in whole pages, as counted by the kernel.
     pub fn resident_bytes(&self) -> usize {
         // SAFETY: M1, and the base is a page's.
-        unsafe { page::resident_bytes(self.as_ptr(), self.capacity) }
+        unsafe { advice::resident_bytes(self.as_ptr(), self.capacity) }
     }
 }
 
@@ -79,8 +80,8 @@ impl Drop for HeapMemory {
     }
 }
 
-/// The rest of a mapping's interface, for Miri. The heap replaces mappings there.
-#[cfg(miri)]
+/// The rest of a mapping's interface, for Miri and Windows. The heap replaces mappings there.
+#[cfg(any(miri, windows))]
 impl HeapMemory {
     pub fn use_huge_pages(&self, _offset: usize) {}
 }

@@ -19,8 +19,8 @@ use rustix::fs::OFlags;
 use rustix::io::retry_on_intr;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use super::page::{self, PAGE_BYTES};
-use super::{file, open_fd, os, os_error};
+use super::{advice, file, open_fd, os, os_error};
+use crate::page::{self, PAGE_BYTES};
 use crate::{IoClass, MappedMemory, ReadMapping, RwMapping};
 
 /// An address range of the process, unmapped on drop.
@@ -118,7 +118,7 @@ impl RealRwMapping {
         os::check_mappable(&fd, path)?;
         let region = Region::map(&fd, path, capacity, ProtFlags::READ | ProtFlags::WRITE)?;
         // SAFETY: the range is the mapping's (M3), and the advice changes no contents.
-        unsafe { page::do_not_read_ahead(region.base.as_ptr(), region.len) };
+        unsafe { advice::do_not_read_ahead(region.base.as_ptr(), region.len) };
         Ok(RealRwMapping {
             base: region.base.cast(),
             region: Some(region),
@@ -182,21 +182,21 @@ impl RwMapping for RealRwMapping {
         let (Ok(offset), Ok(len)) = (usize::try_from(offset), usize::try_from(len)) else { return };
         let Some((start, len)) = page::covering(offset, len, self.allocated() as usize) else { return };
         // SAFETY: `covering` cuts the range at `allocated` (M3, M4) and starts it at a page, as the mapping starts.
-        let _ = unsafe { page::commit(self.base.as_ptr().byte_add(start).cast(), len) };
+        let _ = unsafe { advice::commit(self.base.as_ptr().byte_add(start).cast(), len) };
     }
 
     fn release(&self, offset: u64, len: u64) {
         let (Ok(offset), Ok(len)) = (usize::try_from(offset), usize::try_from(len)) else { return };
         let Some((start, len)) = page::within(offset, len, self.allocated() as usize) else { return };
         // SAFETY: `within` keeps the range below `allocated` (M3, M4) and to whole pages, of a shared mapping.
-        unsafe { page::unmap_shared(self.base.as_ptr().byte_add(start).cast(), len) };
+        unsafe { advice::unmap_shared(self.base.as_ptr().byte_add(start).cast(), len) };
     }
 
     fn use_huge_pages(&self, offset: u64) {
         let (Ok(offset), capacity) = (usize::try_from(offset), self.capacity as usize) else { return };
         let Some((start, len)) = page::within(offset, capacity, capacity) else { return };
         // SAFETY: `within` keeps the range inside the mapping (M3) and to whole pages.
-        unsafe { page::prefer_huge(self.base.as_ptr().byte_add(start).cast(), len) };
+        unsafe { advice::prefer_huge(self.base.as_ptr().byte_add(start).cast(), len) };
     }
 
     fn write(&self, offset: u64, bytes: &[u8]) {

@@ -1,8 +1,9 @@
 //! The operating system's files, mappings, clock and threads.
 //!
-//! Linux. Interrupted calls are retried, except file syncs (D4). Every descriptor is closed on `exec`.
+//! Linux and macOS; what differs is in `os`. Interrupted calls are retried, except file syncs (D4). Every descriptor is closed on `exec`.
 #![allow(clippy::disallowed_methods, reason = "this is where the clock and the file system are called")]
 
+pub(crate) mod advice;
 #[cfg(not(miri))]
 mod anonymous;
 mod directory;
@@ -11,7 +12,6 @@ mod heap;
 mod lock;
 pub(crate) mod mapping;
 pub(crate) mod os;
-pub(crate) mod page;
 #[cfg(target_os = "linux")]
 mod remains;
 #[cfg(test)]
@@ -19,7 +19,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use base::{Error, ErrorKind, Result};
 use rustix::fd::OwnedFd;
@@ -34,7 +34,7 @@ pub use heap::HeapMemory as AnonymousMapping;
 
 use crate::{
     AppendFile, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, Remains, RwMapping, SharedFile,
-    Task, Vfs,
+    Task, Vfs, std_calls,
 };
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -89,7 +89,7 @@ impl Vfs for RealVfs {
     }
 
     fn read_dir(&self, path: &Path) -> Result<Vec<String>> {
-        directory::read_dir(path)
+        std_calls::read_dir(path)
     }
 
     fn create_dir_all(&self, path: &Path) -> Result<()> {
@@ -142,8 +142,7 @@ impl Vfs for RealVfs {
     }
 
     fn unix_time_us(&self) -> u64 {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX)
+        std_calls::unix_time_us()
     }
 
     fn sleep(&self, time: Duration) {
@@ -155,29 +154,11 @@ impl Vfs for RealVfs {
     }
 
     fn spawn(&self, name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {
-        spawn_thread(name, task)
+        std_calls::spawn_thread(name, task)
     }
 
     fn lower_cpu_priority(&self) -> bool {
         os::lower_cpu_priority()
-    }
-}
-
-/// Starts a thread of the operating system. Also used by the in-memory file system.
-pub(crate) fn spawn_thread(name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {
-    let thread = std::thread::Builder::new().name(name.to_owned()).spawn(task);
-    let thread =
-        thread.map_err(|e| Error::new(ErrorKind::Io, format!("cannot start the thread {name}")).with_source(e))?;
-    Ok(Box::new(Thread(thread)))
-}
-
-struct Thread(std::thread::JoinHandle<()>);
-
-impl JoinHandle for Thread {
-    fn join(self: Box<Self>) {
-        if let Err(panic) = self.0.join() {
-            std::panic::resume_unwind(panic);
-        }
     }
 }
 

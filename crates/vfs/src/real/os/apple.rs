@@ -88,11 +88,6 @@ pub(crate) unsafe fn advise(_start: *mut u8, _len: usize, _advice: Advice) -> Re
     Err(Errno::INVAL)
 }
 
-/// None without a name.
-pub(crate) fn memory_file() -> Result<OwnedFd, Errno> {
-    Err(Errno::NOSYS)
-}
-
 pub(crate) fn check_mappable(_fd: &OwnedFd, path: &Path) -> Result<()> {
     Err(Error::new(ErrorKind::Unsupported, "mapped files need Linux").at_path(path))
 }

@@ -6,14 +6,14 @@ use std::sync::OnceLock;
 
 use base::{Error, ErrorKind, Result};
 use rustix::fd::{AsRawFd, OwnedFd};
-use rustix::fs::{AtFlags, CWD, FallocateFlags, MemfdFlags, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, StatxFlags};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::{Advice, WriteBack};
 use crate::Remains;
+use crate::page::PAGE_BYTES;
 use crate::real::os_error;
-use crate::real::page::PAGE_BYTES;
 use crate::real::remains::NamelessFile;
 
 /// An interrupted sync may have reported and cleared an error already: it is not retried (D4).
@@ -127,11 +127,6 @@ pub(crate) unsafe fn advise(start: *mut u8, len: usize, advice: Advice) -> Resul
     // SAFETY: by the caller the range is mapped. No advice changes contents: those of a shared mapping are the page
     // cache's and stay.
     unsafe { rustix::mm::madvise(start.cast(), len, advice) }
-}
-
-/// An unnamed file in memory.
-pub(crate) fn memory_file() -> Result<OwnedFd, Errno> {
-    rustix::fs::memfd_create("spillway", MemfdFlags::CLOEXEC)
 }
 
 /// `Unsupported` unless stores to allocated extents cannot fail: a failed store is a signal. Allocation must work, and

@@ -1,27 +1,10 @@
-//! Pages: rounding, and advice to and from the kernel.
+//! Advice to the kernel about pages, and what it tells of them.
 
 use base::{Error, ErrorKind};
 use rustix::io::Errno;
 
 use super::os::{Advice, advise};
-
-/// Granularity of advice and writeback. Larger hardware pages are multiples of it. The kernel then refuses unaligned
-/// hints, harmlessly.
-pub(crate) const PAGE_BYTES: usize = 4096;
-
-/// Start and length of `offset .. offset + len`, extended down to a page's start and cut at `limit`; `None` if empty.
-pub(crate) fn covering(offset: usize, len: usize, limit: usize) -> Option<(usize, usize)> {
-    let start = offset & !(PAGE_BYTES - 1);
-    let end = offset.saturating_add(len).min(limit);
-    (start < end && len > 0).then(|| (start, end - start))
-}
-
-/// Start and length of the whole pages inside `offset .. offset + len` and below `limit`; `None` if there are none.
-pub(crate) fn within(offset: usize, len: usize, limit: usize) -> Option<(usize, usize)> {
-    let start = offset.checked_next_multiple_of(PAGE_BYTES)?;
-    let end = offset.saturating_add(len).min(limit) & !(PAGE_BYTES - 1);
-    (start < end).then(|| (start, end - start))
-}
+use crate::page::PAGE_BYTES;
 
 /// Unmaps pages of a file until the next access. The file keeps their contents. A hint.
 ///
@@ -119,27 +102,4 @@ pub(crate) unsafe fn resident_bytes(start: *const u8, len: usize) -> usize {
         resident += pages.filter(|&&page| page & 1 != 0).count() * PAGE_BYTES;
     }
     resident
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_grows_to_its_pages_and_is_cut_at_the_limit() {
-        assert_eq!(covering(5000, 1, 100_000), Some((4096, 905)));
-        assert_eq!(covering(0, 10_000, 8192), Some((0, 8192)));
-        assert_eq!(covering(9000, 10, 8192), None);
-        assert_eq!(covering(10, 0, 8192), None);
-        assert_eq!(covering(usize::MAX, usize::MAX, 8192), None);
-    }
-
-    #[test]
-    fn a_range_shrinks_to_its_whole_pages() {
-        assert_eq!(within(0, 8192, 100_000), Some((0, 8192)));
-        assert_eq!(within(1, 12_288, 100_000), Some((4096, 8192)));
-        assert_eq!(within(0, 100_000, 8191), Some((0, 4096)));
-        assert_eq!(within(1, 8190, 100_000), None);
-        assert_eq!(within(usize::MAX, 1, usize::MAX), None);
-    }
 }
