@@ -313,7 +313,7 @@ async fn batches_snapshots_and_ingests() {
     let db = AsyncDb::open(dir.path().join("db")).await.unwrap();
     let users = db.family("users").await.unwrap();
     let mut batch = db.batch();
-    batch.put(users.family(), "1", "Ada").put(db.default_family().family(), "users", "1");
+    batch.put(&users, "1", "Ada").put(db.default_family(), "users", "1");
     db.commit(batch).await.unwrap();
     let before = ReadOptions::new().snapshot(&db.snapshot());
 
@@ -326,8 +326,7 @@ async fn batches_snapshots_and_ingests() {
     };
     db.run(write).await.unwrap();
     let progress = IngestProgress::default();
-    let ready =
-        db.prepare_ingest([IngestFiles::new(users.family(), [&file])], &IngestOptions::new(), &progress).await.unwrap();
+    let ready = db.prepare_ingest([IngestFiles::new(&users, [&file])], &IngestOptions::new(), &progress).await.unwrap();
     assert_eq!(db.commit_ingest(ready).await.unwrap().tables, 1);
     assert_eq!(users.ingest([&file]).await.unwrap().tables, 1, "once more");
     assert!(users.contains_key("2").await.unwrap());

@@ -16,7 +16,8 @@ use crate::database::handle::Database;
 /// Changes of any families of one database, committed together: all of them or none, whatever happens.
 ///
 /// Adding a change does not fail. A wrong one (too large, of a dropped family, of another database) is kept as the
-/// batch's error: [`commit`](Self::commit) returns it, and writes nothing.
+/// batch's error: [`commit`](Self::commit) returns it, and writes nothing. Families are given as `&Family`, or as
+/// `&AsyncFamily` (feature `tokio`).
 ///
 /// ```
 /// # fn main() -> spillway::Result<()> {
@@ -49,34 +50,42 @@ impl Batch {
     }
 
     /// Sets the value of a key.
-    pub fn put(&mut self, family: &Family, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
-        self.add(family, |batch| batch.put(family.inner.id(), key.as_ref(), &family.stored(value.as_ref())))
+    pub fn put(&mut self, family: &impl AsRef<Family>, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
+        self.add(family, |batch, family| batch.put(family.inner.id(), key.as_ref(), &family.stored(value.as_ref())))
     }
 
     /// Deletes a key.
-    pub fn delete(&mut self, family: &Family, key: impl AsRef<[u8]>) -> &mut Self {
-        self.add(family, |batch| batch.delete(family.inner.id(), key.as_ref()))
+    pub fn delete(&mut self, family: &impl AsRef<Family>, key: impl AsRef<[u8]>) -> &mut Self {
+        self.add(family, |batch, family| batch.delete(family.inner.id(), key.as_ref()))
     }
 
     /// See [`Family::single_delete`].
-    pub fn single_delete(&mut self, family: &Family, key: impl AsRef<[u8]>) -> &mut Self {
-        self.add(family, |batch| batch.single_delete(family.inner.id(), key.as_ref()))
+    pub fn single_delete(&mut self, family: &impl AsRef<Family>, key: impl AsRef<[u8]>) -> &mut Self {
+        self.add(family, |batch, family| batch.single_delete(family.inner.id(), key.as_ref()))
     }
 
     /// See [`Family::delete_range`].
-    pub fn delete_range<K: AsRef<[u8]>>(&mut self, family: &Family, range: Range<K>) -> &mut Self {
-        self.add(family, |batch| batch.delete_range(family.inner.id(), range.start.as_ref(), range.end.as_ref()))
+    pub fn delete_range<K: AsRef<[u8]>>(&mut self, family: &impl AsRef<Family>, range: Range<K>) -> &mut Self {
+        self.add(family, |batch, family| {
+            batch.delete_range(family.inner.id(), range.start.as_ref(), range.end.as_ref())
+        })
     }
 
     /// See [`Family::merge`].
-    pub fn merge(&mut self, family: &Family, key: impl AsRef<[u8]>, operand: impl AsRef<[u8]>) -> &mut Self {
-        self.add(family, |batch| batch.merge(family.inner.id(), key.as_ref(), &family.stored(operand.as_ref())))
+    pub fn merge(
+        &mut self,
+        family: &impl AsRef<Family>,
+        key: impl AsRef<[u8]>,
+        operand: impl AsRef<[u8]>,
+    ) -> &mut Self {
+        self.add(family, |batch, family| batch.merge(family.inner.id(), key.as_ref(), &family.stored(operand.as_ref())))
     }
 
-    fn add(&mut self, family: &Family, add: impl FnOnce(&mut WriteBatch)) -> &mut Self {
+    fn add(&mut self, family: &impl AsRef<Family>, add: impl FnOnce(&mut WriteBatch, &Family)) -> &mut Self {
+        let family = family.as_ref();
         if self.wrong.is_none() {
             match self.shared.database.check_family(&family.inner) {
-                Ok(()) => add(&mut self.changes),
+                Ok(()) => add(&mut self.changes, family),
                 Err(error) => self.wrong = Some(Wrong { error, savepoints: self.savepoints }),
             }
         }

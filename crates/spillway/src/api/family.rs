@@ -271,6 +271,13 @@ impl Family {
     }
 }
 
+/// So that batches take handles of either kind, [`Family`] and `AsyncFamily`.
+impl AsRef<Family> for Family {
+    fn as_ref(&self) -> &Family {
+        self
+    }
+}
+
 impl PartialEq for Family {
     /// Whether both are handles of one family.
     fn eq(&self, other: &Family) -> bool {

@@ -88,9 +88,9 @@ pub struct IngestFiles(IngestRequest);
 
 impl IngestFiles {
     /// Tables of a family. If keys of two of them overlap, the later file is newer.
-    pub fn new<P: AsRef<Path>>(family: &Family, files: impl IntoIterator<Item = P>) -> Self {
+    pub fn new<P: AsRef<Path>>(family: &impl AsRef<Family>, files: impl IntoIterator<Item = P>) -> Self {
         let files: Vec<PathBuf> = files.into_iter().map(|file| file.as_ref().to_owned()).collect();
-        IngestFiles(IngestRequest::new(family.inner.clone(), files))
+        IngestFiles(IngestRequest::new(family.as_ref().inner.clone(), files))
     }
 
     /// First removes all keys from `range.start` up to, not including, `range.end`, at the same instant: the tables

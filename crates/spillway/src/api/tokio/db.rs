@@ -26,7 +26,7 @@ use crate::api::tokio::pool::{Lane, not_run};
 /// # Where calls run
 /// A write takes microseconds and runs on the caller. It moves to a blocking thread if it would have to wait for
 /// flushes, compactions or an ingest; so does a synced or flushed one, and a batch of over 64 changes or 64 KiB. All
-/// else runs on blocking threads: reads, which may need the disk, and what may take long. A hop there costs some 10
+/// else runs on blocking threads: reads, which may need the disk, and what may take long. A hop there costs 10 to 20
 /// microseconds: prefer [`multi_get`](Self::multi_get) to many gets, and [`run`](Self::run) for several steps in one.
 ///
 /// A database takes a bounded number of blocking threads, [`AsyncBuilder::blocking_calls`]; more calls wait for their
@@ -57,7 +57,7 @@ use crate::api::tokio::pool::{Lane, not_run};
 ///     users.put("7", "Ada").await?;
 ///
 ///     let mut batch = db.batch();
-///     batch.put(users.family(), "8", "Grace").put(db.default_family().family(), "users", "2");
+///     batch.put(&users, "8", "Grace").put(db.default_family(), "users", "2");
 ///     db.commit(batch).await?; // both, or neither
 ///
 ///     let mut entries = users.iter();
@@ -150,8 +150,8 @@ impl AsyncDb {
 
 /// Calls over several families, and of the whole database.
 impl AsyncDb {
-    /// A batch of changes, to be given to [`commit`](Self::commit). It takes families as
-    /// [`AsyncFamily::family`]. While it lives it keeps the database open.
+    /// A batch of changes, to be given to [`commit`](Self::commit): its own `commit` may block. While it lives it keeps
+    /// the database open.
     pub fn batch(&self) -> Batch {
         self.db().batch()
     }

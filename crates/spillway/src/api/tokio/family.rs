@@ -29,7 +29,7 @@ impl AsyncFamily {
         AsyncFamily { family, inner: inner.clone() }
     }
 
-    /// The same family with calls that block: for batches, and for [`AsyncDb::run`].
+    /// The same family with calls that block: for [`AsyncDb::run`].
     pub fn family(&self) -> &Family {
         &self.family
     }
@@ -212,6 +212,12 @@ impl AsyncFamily {
     pub async fn compact_with(&self, range: impl KeyRange, options: &CompactOptions) -> Result<()> {
         let (range, options) = (range.into_bounds(), options.clone());
         self.run(Lane::Other, move |family| family.compact_with(range, &options)).await
+    }
+}
+
+impl AsRef<Family> for AsyncFamily {
+    fn as_ref(&self) -> &Family {
+        &self.family
     }
 }
 
