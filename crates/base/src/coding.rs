@@ -5,25 +5,31 @@ use crate::error::{Error, Result};
 
 /// Longest varint encodings, in bytes.
 pub const VARINT32_BYTES_MAX: usize = 5;
+/// Longest encoding of a 64-bit varint, in bytes.
 pub const VARINT64_BYTES_MAX: usize = 10;
 
+/// Appends 2 bytes, little-endian.
 pub fn put_u16(out: &mut Vec<u8>, value: u16) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
+/// Appends 4 bytes, little-endian.
 pub fn put_u32(out: &mut Vec<u8>, value: u32) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
+/// Appends 8 bytes, little-endian.
 pub fn put_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
+/// Appends a varint: 1 to 5 bytes.
 #[inline]
 pub fn put_varint32(out: &mut Vec<u8>, value: u32) {
     put_varint64(out, u64::from(value));
 }
 
+/// Appends a varint: 1 to 10 bytes.
 #[inline]
 pub fn put_varint64(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
@@ -44,10 +50,12 @@ pub fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
+/// Undoes [`zigzag`].
 pub fn unzigzag(value: u64) -> i64 {
     ((value >> 1) as i64) ^ -((value & 1) as i64)
 }
 
+/// Bytes of a number's varint.
 pub fn varint_len(mut value: u64) -> usize {
     let mut len = 1;
     while value >= 0x80 {
@@ -85,10 +93,12 @@ pub fn decode_varint32(bytes: &[u8]) -> Option<(u32, usize)> {
     Some((u32::try_from(value).ok()?, len))
 }
 
+/// The number in the first 4 bytes, little-endian. `None`: there are fewer.
 pub fn decode_u32(bytes: &[u8]) -> Option<u32> {
     Some(u32::from_le_bytes(*bytes.first_chunk()?))
 }
 
+/// The number in the first 8 bytes, little-endian. `None`: there are fewer.
 pub fn decode_u64(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(*bytes.first_chunk()?))
 }
@@ -101,22 +111,27 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// A decoder at the start of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Self {
         Reader { rest: bytes }
     }
 
+    /// The bytes left.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
+    /// True if no bytes are left.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
+    /// Number of bytes left.
     pub fn len(&self) -> usize {
         self.rest.len()
     }
 
+    /// The next `len` bytes. `Corruption` names `what` if there are fewer.
     pub fn bytes(&mut self, len: usize, what: &str) -> Result<&'a [u8]> {
         let Some((taken, rest)) = self.rest.split_at_checked(len) else {
             return Err(truncated(what));
@@ -125,24 +140,29 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
+    /// The next byte. Errors as of [`bytes`](Self::bytes).
     pub fn u8(&mut self, what: &str) -> Result<u8> {
         Ok(self.bytes(1, what)?.first().copied().unwrap_or_default())
     }
 
+    /// The next 4 bytes, little-endian. Errors as of [`bytes`](Self::bytes).
     pub fn u32(&mut self, what: &str) -> Result<u32> {
         decode_u32(self.bytes(4, what)?).ok_or_else(|| truncated(what))
     }
 
+    /// The next 8 bytes, little-endian. Errors as of [`bytes`](Self::bytes).
     pub fn u64(&mut self, what: &str) -> Result<u64> {
         decode_u64(self.bytes(8, what)?).ok_or_else(|| truncated(what))
     }
 
+    /// The next varint. `Corruption` names `what` if it is cut off or too large.
     pub fn varint32(&mut self, what: &str) -> Result<u32> {
         let (value, len) = decode_varint32(self.rest).ok_or_else(|| truncated(what))?;
         self.bytes(len, what)?;
         Ok(value)
     }
 
+    /// The next varint. `Corruption` names `what` if it is cut off or too large.
     pub fn varint64(&mut self, what: &str) -> Result<u64> {
         let (value, len) = decode_varint64(self.rest).ok_or_else(|| truncated(what))?;
         self.bytes(len, what)?;

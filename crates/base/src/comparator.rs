@@ -14,6 +14,7 @@ pub trait Comparator: Send + Sync {
     /// The name stored in the MANIFEST and in every table.
     fn name(&self) -> &str;
 
+    /// The order of two keys. It must be total: equal keys are one key.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
     /// Shortens `start` to some key in `[start, limit)`. Doing nothing is always right.
@@ -34,16 +35,22 @@ pub trait Comparator: Send + Sync {
 /// A family's order of user keys. The two common orders are variants: hot loops compare bytes without a virtual call.
 #[derive(Clone, Default)]
 pub enum UserOrder {
+    /// By bytes, ascending.
     #[default]
     Bytewise,
+    /// By bytes, descending.
     ReverseBytewise,
+    /// The order of a comparator.
     Custom(Arc<dyn Comparator>),
 }
 
 impl UserOrder {
+    /// The stored name of [`Bytewise`](UserOrder::Bytewise).
     pub const BYTEWISE_NAME: &'static str = "leveldb.BytewiseComparator";
+    /// The stored name of [`ReverseBytewise`](UserOrder::ReverseBytewise).
     pub const REVERSE_BYTEWISE_NAME: &'static str = "rocksdb.ReverseBytewiseComparator";
 
+    /// The stored name.
     pub fn name(&self) -> &str {
         match self {
             UserOrder::Bytewise => Self::BYTEWISE_NAME,
@@ -61,6 +68,7 @@ impl UserOrder {
         }
     }
 
+    /// The order of two user keys.
     #[inline]
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         match self {
@@ -70,6 +78,7 @@ impl UserOrder {
         }
     }
 
+    /// True if two user keys are one key.
     #[inline]
     pub fn equal(&self, a: &[u8], b: &[u8]) -> bool {
         match self {
@@ -88,6 +97,7 @@ impl UserOrder {
         }
     }
 
+    /// See [`Comparator::timestamp_bytes`].
     pub fn timestamp_bytes(&self) -> usize {
         match self {
             UserOrder::Bytewise | UserOrder::ReverseBytewise => 0,
@@ -101,10 +111,12 @@ impl UserOrder {
         user_key.get(..len).unwrap_or(user_key)
     }
 
+    /// See [`Comparator::equal_keys_can_differ`].
     pub fn equal_keys_can_differ(&self) -> bool {
         matches!(self, UserOrder::Custom(c) if c.equal_keys_can_differ())
     }
 
+    /// See [`Comparator::shorten_separator`].
     pub fn shorten_separator(&self, start: &mut Vec<u8>, limit: &[u8]) {
         match self {
             UserOrder::Bytewise => shorten_bytewise_separator(start, limit),
@@ -134,14 +146,17 @@ fn shorten_bytewise_separator(start: &mut Vec<u8>, limit: &[u8]) {
 /// The order of internal keys: user key ascending, then sequence number and kind descending.
 #[derive(Clone, Debug, Default)]
 pub struct InternalOrder {
+    /// The order of user keys.
     pub user: UserOrder,
 }
 
 impl InternalOrder {
+    /// The internal order over an order of user keys.
     pub fn new(user: UserOrder) -> Self {
         InternalOrder { user }
     }
 
+    /// The order of two internal keys.
     #[inline]
     pub fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
         let (Some((a_user, a_trailer)), Some((b_user, b_trailer))) = (key::split(a), key::split(b)) else {
@@ -150,6 +165,7 @@ impl InternalOrder {
         self.user.compare(a_user, b_user).then(b_trailer.cmp(&a_trailer))
     }
 
+    /// The order of two internal keys' user keys.
     #[inline]
     pub fn compare_user_keys(&self, a: &[u8], b: &[u8]) -> Ordering {
         self.user.compare(key::user_key(a), key::user_key(b))

@@ -8,10 +8,13 @@ use crate::error::Result;
 /// [`status`](Cursor::status) before taking `false` for the end. Deletions and all versions are ordinary entries; range
 /// tombstones are not included.
 pub trait Cursor: Send {
+    /// True on an entry.
     fn valid(&self) -> bool;
 
+    /// Moves to the first entry.
     fn seek_to_first(&mut self) -> bool;
 
+    /// Moves to the last entry.
     fn seek_to_last(&mut self) -> bool;
 
     /// Moves to the first entry at or after the internal key `target`.

@@ -5,10 +5,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// A result with Spillway's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Error kinds by remedy. Absence of a key is not an error.
+/// What a caller can do about an [`Error`]. Absence of a key is not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// The call itself is wrong; change it.
     InvalidArgument,
@@ -31,6 +33,16 @@ pub enum ErrorKind {
 }
 
 /// An error: kind, message and, if known, the file, the offset in it, and the cause.
+///
+/// [`kind`](Self::kind) is what a program decides by; the text is for people. `Display` prints all of it but the kind.
+/// A clone is an allocation; the type is one pointer wide.
+///
+/// ```
+/// # use spillway_db_base::{Error, ErrorKind};
+/// fn is_worth_another_try(error: &Error) -> bool {
+///     matches!(error.kind(), ErrorKind::Busy | ErrorKind::Conflict | ErrorKind::NoSpace)
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
@@ -44,36 +56,73 @@ struct Inner {
 }
 
 impl Error {
+    /// What the caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// What happened, without file, offset and cause. For people: it may change.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// The file or directory, if known.
+    pub fn path(&self) -> Option<&Path> {
+        self.0.path.as_deref()
+    }
+
+    /// The byte offset in the file, if known.
+    pub fn offset(&self) -> Option<u64> {
+        self.0.offset
+    }
+
+    /// True if the file system reported the file as not found.
+    pub fn is_not_found(&self) -> bool {
+        let source = self.0.source.as_ref().and_then(|s| s.downcast_ref::<std::io::Error>());
+        source.is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+    }
+
+    /// An error of a kind.
     #[cold]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error(Box::new(Inner { kind, message: message.into(), path: None, offset: None, source: None }))
     }
+}
 
+/// Making errors: for the engine.
+#[doc(hidden)]
+impl Error {
+    /// An error of kind `InvalidArgument`.
     #[cold]
     pub fn invalid_argument(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::InvalidArgument, message)
     }
 
+    /// An error of kind `Corruption`.
     #[cold]
     pub fn corruption(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Corruption, message)
     }
 
+    /// An error of kind `Busy`.
     #[cold]
     pub fn busy(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Busy, message)
     }
 
+    /// An error of kind `ReadOnly`.
     #[cold]
     pub fn read_only(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::ReadOnly, message)
     }
 
+    /// An error of kind `Closed`.
     #[cold]
     pub fn closed(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Closed, message)
     }
 
+    /// An error of kind `Unsupported`.
     #[cold]
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
@@ -90,6 +139,7 @@ impl Error {
         Self::new(kind, format!("cannot {doing}")).at_path(path).with_source(source)
     }
 
+    /// Adds the file, unless there is one already.
     #[cold]
     #[must_use]
     pub fn at_path(mut self, path: impl Into<PathBuf>) -> Self {
@@ -117,6 +167,7 @@ impl Error {
         }
     }
 
+    /// Adds the cause.
     #[cold]
     #[must_use]
     pub fn with_source(mut self, source: impl StdError + Send + Sync + 'static) -> Self {
@@ -138,28 +189,6 @@ impl Error {
     pub fn advise(mut self, advice: impl fmt::Display) -> Self {
         self.0.message = format!("{}; {advice}", self.0.message);
         self
-    }
-
-    pub fn kind(&self) -> ErrorKind {
-        self.0.kind
-    }
-
-    pub fn message(&self) -> &str {
-        &self.0.message
-    }
-
-    pub fn path(&self) -> Option<&Path> {
-        self.0.path.as_deref()
-    }
-
-    pub fn offset(&self) -> Option<u64> {
-        self.0.offset
-    }
-
-    /// True if the file system reported the file as not found.
-    pub fn is_not_found(&self) -> bool {
-        let source = self.0.source.as_ref().and_then(|s| s.downcast_ref::<std::io::Error>());
-        source.is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
     }
 }
 

@@ -31,9 +31,13 @@ pub trait MergeOperator: Send + Sync {
 
 /// A compaction filter's verdict on an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FilterDecision {
+    /// The entry stays as it is.
     Keep,
+    /// The entry is dropped, as by a deletion.
     Remove,
+    /// The entry gets this value.
     ChangeValue(Vec<u8>),
     /// Drops this and every entry up to, not including, the given user key.
     RemoveAndSkipUntil(Vec<u8>),
@@ -41,8 +45,10 @@ pub enum FilterDecision {
 
 /// Filters values during compactions. Entries visible to a snapshot bypass the filter.
 pub trait CompactionFilter: Send + Sync {
+    /// For the event log.
     fn name(&self) -> &str;
 
+    /// The verdict on a value. `level`: the level of the compaction's output.
     fn filter(&self, level: usize, key: &[u8], value: &[u8]) -> FilterDecision;
 
     /// Filters a merge operand; `ChangeValue` and `RemoveAndSkipUntil` count as `Keep`.
@@ -52,7 +58,8 @@ pub trait CompactionFilter: Send + Sync {
 }
 
 /// Properties of a compaction, known before it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CompactionFilterContext {
     /// The inputs are all tables of the family.
     pub is_full: bool,
@@ -62,6 +69,7 @@ pub struct CompactionFilterContext {
 
 /// Makes one filter per compaction, or per parallel subcompaction.
 pub trait CompactionFilterFactory: Send + Sync {
+    /// For the event log.
     fn name(&self) -> &str;
 
     /// The filter, or `None` for an unfiltered compaction.
@@ -79,8 +87,11 @@ pub trait PrefixExtractor: Send + Sync {
 
 /// `fixed:N` (exactly the first N bytes; shorter keys are out of domain) and `capped:N` (at most the first N bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BuiltinPrefix {
+    /// The first bytes, so many; shorter keys have no prefix.
     Fixed(usize),
+    /// The first bytes, at most so many.
     Capped(usize),
 }
 
@@ -114,6 +125,7 @@ impl PrefixExtractor for BuiltinPrefix {
 
 /// Flush method for the flushables of a family's queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum FlushWay {
     /// Entries are written to a table.
     Rewrite,
@@ -124,6 +136,7 @@ pub enum FlushWay {
 }
 
 impl FlushWay {
+    /// The name in messages and events.
     pub fn name(self) -> &'static str {
         match self {
             FlushWay::Rewrite => "rewrite",
@@ -137,68 +150,108 @@ impl FlushWay {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
+    /// A flush begins.
     FlushBegin {
+        /// Name of the family.
         family: String,
     },
+    /// A flush ended with a table.
     FlushEnd {
+        /// Name of the family.
         family: String,
+        /// Number of the table.
         table: FileNumber,
+        /// Bytes of the table.
         bytes: u64,
+        /// Time of the flush, in microseconds.
         duration_us: u64,
+        /// How the table was made.
         way: FlushWay,
     },
+    /// A compaction begins.
     CompactionBegin {
+        /// Name of the family.
         family: String,
+        /// Uppermost level of the inputs.
         level: usize,
+        /// Level of the new tables.
         output_level: usize,
+        /// Number of input tables.
         inputs: usize,
+        /// Bytes of the inputs.
         bytes: u64,
     },
+    /// A compaction ended.
     CompactionEnd {
+        /// Name of the family.
         family: String,
+        /// Level of the new tables.
         output_level: usize,
+        /// Number of new tables.
         outputs: usize,
+        /// Bytes of the new tables.
         bytes: u64,
+        /// Time of the compaction, in microseconds.
         duration_us: u64,
     },
     /// Ingested tables are now part of a family, in its queue.
     Ingested {
+        /// Name of the family.
         family: String,
+        /// Number of tables.
         tables: usize,
+        /// Bytes of the tables.
         bytes: u64,
     },
     /// An ingested table was assigned a level, or, if small and over a memtable, merged with it into a level-0 table.
     TablePlaced {
+        /// Name of the family.
         family: String,
+        /// Number of the table.
         table: FileNumber,
+        /// Its level; 0 for a merged one.
         level: usize,
+        /// Bytes of the table.
         bytes: u64,
     },
+    /// A table's file was finished.
     TableCreated {
+        /// The file.
         path: PathBuf,
+        /// Bytes of the file.
         bytes: u64,
     },
+    /// A file was deleted.
     FileDeleted {
+        /// The file.
         path: PathBuf,
     },
+    /// Writers of a family are slowed down or stopped, or no longer are.
     StallChanged {
+        /// Name of the family.
         family: String,
+        /// The cause's name: `memtable-limit`, `l0-file-count`, and so on.
         cause: &'static str,
+        /// Writers are slowed down.
         delayed: bool,
+        /// Writers are stopped.
         stopped: bool,
     },
     /// A job failed. [`RecoveryBegin`](Event::RecoveryBegin) follows `NoSpace`; after other errors the database refuses
     /// writes.
     BackgroundError {
+        /// The failure.
         error: Error,
     },
     /// Work failed for lack of disk space and is retried until there is room. Writes go on, unless the MANIFEST write
     /// failed.
     RecoveryBegin {
+        /// The failure.
         error: Error,
     },
     /// The retry succeeded or is no longer needed; `error` is the original failure.
     RecoveryEnd {
+        /// The original failure.
         error: Error,
     },
 }
@@ -213,6 +266,7 @@ pub enum Event {
 /// another thread. Writes with `no_slowdown` are fine: they fail instead of waiting. `Ingested` comes from the
 /// ingesting thread at the end of the ingest; the listener may write there.
 pub trait EventListener: Send + Sync {
+    /// Called for each event, in order of the events of one thread.
     fn on_event(&self, event: &Event);
 }
 
@@ -242,6 +296,7 @@ impl Logger for NoLog {
     fn log(&self, _level: InfoLogLevel, _line: &str) {}
 }
 
+/// Listeners, told in this order.
 pub type Listeners = Vec<Arc<dyn EventListener>>;
 
 #[cfg(test)]

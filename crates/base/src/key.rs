@@ -12,7 +12,9 @@ pub const TRAILER_BYTES: usize = 8;
 pub struct SeqNo(pub u64);
 
 impl SeqNo {
+    /// Before every write.
     pub const ZERO: SeqNo = SeqNo(0);
+    /// The largest: 2^56 - 1.
     pub const MAX: SeqNo = SeqNo((1 << 56) - 1);
 
     /// The number `count` later, or `None` past the end of the 56 bits.
@@ -43,6 +45,7 @@ impl fmt::Display for FileNumber {
 pub struct FamilyId(pub u32);
 
 impl FamilyId {
+    /// The family `default`.
     pub const DEFAULT: FamilyId = FamilyId(0);
 }
 
@@ -50,15 +53,20 @@ impl FamilyId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum ValueKind {
+    /// A deletion.
     Deletion = 0x0,
+    /// A value.
     Value = 0x1,
+    /// An operand of a merge.
     Merge = 0x2,
+    /// A single deletion.
     SingleDeletion = 0x7,
     /// The user key is the start of the range, the value its end (exclusive).
     RangeDeletion = 0xF,
 }
 
 impl ValueKind {
+    /// The kind of a stored byte. `None`: unknown.
     pub fn from_u8(byte: u8) -> Option<ValueKind> {
         Some(match byte {
             0x0 => ValueKind::Deletion,
@@ -75,6 +83,7 @@ impl ValueKind {
 /// sequence number. Never stored.
 pub const SEEK_KIND: u8 = 0xFF;
 
+/// Number and kind as the last 8 bytes of an internal key.
 #[inline]
 pub fn pack_trailer(seq: SeqNo, kind: u8) -> u64 {
     (seq.0 << 8) | u64::from(kind)
@@ -83,8 +92,11 @@ pub fn pack_trailer(seq: SeqNo, kind: u8) -> u64 {
 /// An internal key taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParsedKey<'a> {
+    /// The user's key.
     pub user_key: &'a [u8],
+    /// The sequence number.
     pub seq: SeqNo,
+    /// The kind of entry.
     pub kind: ValueKind,
 }
 
@@ -115,6 +127,7 @@ pub fn is_exclusive_end(internal_key: &[u8]) -> bool {
     split(internal_key).is_some_and(|(_, trailer)| trailer == pack_trailer(SeqNo::MAX, ValueKind::RangeDeletion as u8))
 }
 
+/// Appends an internal key.
 pub fn append(out: &mut Vec<u8>, user_key: &[u8], seq: SeqNo, kind: u8) {
     out.extend_from_slice(user_key);
     out.extend_from_slice(&pack_trailer(seq, kind).to_le_bytes());
@@ -134,6 +147,7 @@ pub struct LookupKey {
 }
 
 impl LookupKey {
+    /// The key to seek for what is visible at `seq`.
     pub fn new(user_key: &[u8], seq: SeqNo) -> Self {
         let mut key = LookupKey { bytes: Vec::with_capacity(user_key.len() + TRAILER_BYTES) };
         key.set(user_key, seq);
@@ -146,14 +160,17 @@ impl LookupKey {
         append(&mut self.bytes, user_key, seq, SEEK_KIND);
     }
 
+    /// The internal key.
     pub fn internal(&self) -> &[u8] {
         &self.bytes
     }
 
+    /// The user's key.
     pub fn user_key(&self) -> &[u8] {
         user_key(&self.bytes)
     }
 
+    /// The number at which it looks.
     pub fn seq(&self) -> SeqNo {
         split(&self.bytes).map_or(SeqNo::ZERO, |(_, trailer)| SeqNo(trailer >> 8))
     }

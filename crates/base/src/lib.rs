@@ -2,7 +2,10 @@
 //! and checksums, errors, the options table and metrics.
 //!
 //! Every other crate may import this one; it imports none of them.
+//!
+//! An internal part of the package `spillway-db`, published because that needs it. It may change in any release.
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 pub mod bytes;
 pub mod checksum;

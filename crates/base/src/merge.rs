@@ -46,6 +46,7 @@ fn is_delimiter(parameter: &str) -> bool {
 pub struct UInt64AddOperator;
 
 impl UInt64AddOperator {
+    /// The stored name.
     pub const NAME: &'static str = "UInt64AddOperator";
 }
 
@@ -76,9 +77,12 @@ pub struct StringAppendOperator {
 }
 
 impl StringAppendOperator {
+    /// The stored name.
     pub const NAME: &'static str = "StringAppendOperator";
+    /// The delimiter of [`StringAppendOperator::default`].
     pub const DELIMITER_DEFAULT: &'static str = ",";
 
+    /// An operator with this text between values.
     pub fn new(delimiter: impl Into<String>) -> Self {
         StringAppendOperator { delimiter: delimiter.into() }
     }
@@ -114,6 +118,7 @@ impl MergeOperator for StringAppendOperator {
 pub struct PutOperator;
 
 impl PutOperator {
+    /// The stored name.
     pub const NAME: &'static str = "PutOperator";
 }
 
@@ -136,6 +141,7 @@ impl MergeOperator for PutOperator {
 pub struct MaxOperator;
 
 impl MaxOperator {
+    /// The stored name.
     pub const NAME: &'static str = "MaxOperator";
 }
 

@@ -13,6 +13,7 @@ pub use crate::{note_error as error, note_info as info, note_warn as warn};
 
 /// Receives lines for the event log of a database.
 pub trait Sink: Send + Sync {
+    /// True if lines of this level are wanted.
     fn takes(&self, level: InfoLogLevel) -> bool;
 
     /// May be called under any lock, and must not wait.
@@ -95,6 +96,7 @@ macro_rules! note_parts {
     };
 }
 
+/// Logs an error.
 #[macro_export]
 macro_rules! note_error {
     ($($rest:tt)+) => {{
@@ -105,6 +107,7 @@ macro_rules! note_error {
     }};
 }
 
+/// Logs a warning.
 #[macro_export]
 macro_rules! note_warn {
     ($($rest:tt)+) => {{
@@ -115,6 +118,7 @@ macro_rules! note_warn {
     }};
 }
 
+/// Logs an event.
 #[macro_export]
 macro_rules! note_info {
     ($($rest:tt)+) => {{

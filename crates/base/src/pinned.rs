@@ -7,7 +7,10 @@ use std::sync::Arc;
 /// An owner of bytes, such as a cached block.
 pub type BytesOwner = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
-/// Bytes valid for the life of this object, regardless of the database's state.
+/// A key or a value: bytes that stay valid for the life of this object, whatever becomes of the database.
+///
+/// It derefs to `[u8]`. A value of a table is not copied: the object holds the block that it lies in, some KiB, so do not
+/// keep many for long; [`into_vec`](Self::into_vec) makes a copy to keep. A clone copies bytes that are not shared.
 #[derive(Clone)]
 pub struct Pinned(Repr);
 
@@ -19,11 +22,13 @@ enum Repr {
 
 impl Pinned {
     /// The bytes `range` of `owner`; empty if the owner has no such range.
+    #[doc(hidden)]
     pub fn shared(owner: BytesOwner, range: Range<usize>) -> Self {
         Pinned(Repr::Shared(owner, range))
     }
 
     /// The owner of the bytes and their offset in it; `None` if the bytes are not shared.
+    #[doc(hidden)]
     pub fn as_shared(&self) -> Option<(&BytesOwner, usize)> {
         match &self.0 {
             Repr::Owned(_) => None,
@@ -31,6 +36,7 @@ impl Pinned {
         }
     }
 
+    /// A copy of the bytes, or the bytes themselves if nothing else holds them.
     pub fn into_vec(self) -> Vec<u8> {
         match self.0 {
             Repr::Owned(bytes) => bytes,

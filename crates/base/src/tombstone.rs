@@ -11,15 +11,20 @@ use crate::key::SeqNo;
 /// "Everything in `[start, end)` older than `seq` is deleted."
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeTombstone {
+    /// The first deleted key.
     pub start: Vec<u8>,
+    /// The end, not deleted itself.
     pub end: Vec<u8>,
+    /// The number of the deletion.
     pub seq: SeqNo,
 }
 
 /// A key range with the same tombstones throughout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
+    /// The first key.
     pub start: Vec<u8>,
+    /// The end, not part of it.
     pub end: Vec<u8>,
     /// Newest first, no duplicates, never empty.
     pub seqs: Vec<SeqNo>,
@@ -63,14 +68,17 @@ impl FragmentedTombstones {
         FragmentedTombstones { order, fragments }
     }
 
+    /// True without tombstones.
     pub fn is_empty(&self) -> bool {
         self.fragments.is_empty()
     }
 
+    /// The fragments, in key order, without overlap.
     pub fn fragments(&self) -> &[Fragment] {
         &self.fragments
     }
 
+    /// The order of keys.
     pub fn order(&self) -> &UserOrder {
         &self.order
     }

@@ -12,13 +12,17 @@ use crate::pinned::Pinned;
 /// Position of a value in a WAL file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueRef {
+    /// The log's number.
     pub log: FileNumber,
+    /// The value's offset in the log, in bytes.
     pub offset: u64,
+    /// The value's length, in bytes.
     pub len: u32,
     /// crc32c of the value's bytes, unmasked.
     pub crc: u32,
 }
 
+/// Reads values that lie in logs.
 pub trait ValueSource: Send + Sync {
     /// # Errors
     /// `Corruption`: the bytes do not match the reference's checksum, or this source has no such WAL file.
@@ -63,7 +67,9 @@ const SHORT_LEN_MAX: u32 = (1 << 24) - 1;
 /// A decoded stored value: inline bytes or a reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoredValue<'a> {
+    /// The value itself.
     Here(&'a [u8]),
+    /// A value in a log.
     InLog(ValueRef),
 }
 

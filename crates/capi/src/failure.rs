@@ -16,11 +16,12 @@ fn status(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::InvalidArgument => "Invalid argument",
         ErrorKind::Corruption => "Corruption",
-        ErrorKind::Io | ErrorKind::ReadOnly => "IO error",
         ErrorKind::NoSpace => "IO error: No space left on device",
         ErrorKind::Conflict | ErrorKind::Busy => "Resource busy",
         ErrorKind::Closed => "Shutdown in progress",
         ErrorKind::Unsupported => "Not implemented",
+        // `Io`, `ReadOnly`.
+        _ => "IO error",
     }
 }
 

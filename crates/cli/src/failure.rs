@@ -91,6 +91,7 @@ fn explain(error: &Error) -> String {
             let _ = write!(text, ": {source}");
         }
     }
+    text.push_str(flags(&text));
     let in_database = error.path().is_none_or(is_in_database);
     let hint = match error.kind() {
         ErrorKind::Corruption if in_database && text.contains("spillway repair") => {
@@ -108,6 +109,17 @@ fn explain(error: &Error) -> String {
     };
     let _ = write!(text, "\nhint: {hint}");
     text
+}
+
+/// The flag for the option that a message advises.
+fn flags(message: &str) -> &'static str {
+    match message {
+        _ if message.contains("ignore_unsupported_options") => {
+            "\nhint: on the command line that is --ignore-unsupported-options"
+        }
+        _ if message.contains("adopt_rocksdb") => "\nhint: on the command line that is --adopt",
+        _ => "",
+    }
 }
 
 /// Whether the file is a database's: CURRENT is beside it, or it is named like a WAL. WALs can have their own

@@ -270,9 +270,6 @@ fn waits(report: &IngestReport) -> String {
     let time = human::short_time;
     let (committed, waited) = (report.committed_in, report.waited_for);
     match report.way {
-        IngestWay::Queued | IngestWay::Behind => {
-            format!("other writers kept waiting for {} at the most", time(report.held_up_for))
-        }
         IngestWay::FlushFirst if report.flushes > 0 => format!(
             "closed to all writers for {}, and for part of the {} of flushes before",
             time(committed.saturating_sub(waited)),
@@ -286,6 +283,9 @@ fn waits(report: &IngestReport) -> String {
             let closed = committed.saturating_sub(report.synced_in + report.placed_in);
             format!("closed to writers of these keys for {} at the most", time(closed))
         }
+        _ => {
+            format!("other writers kept waiting for {} at the most", time(report.held_up_for))
+        }
     }
 }
 
@@ -296,6 +296,7 @@ fn way_name(way: IngestWay) -> &'static str {
         IngestWay::FlushFirst => "flush-first",
         IngestWay::Direct => "direct",
         IngestWay::Behind => "behind",
+        _ => "other",
     }
 }
 

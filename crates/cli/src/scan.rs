@@ -140,7 +140,7 @@ fn tell_skipped(notation: Notation, unopened: Option<Error>, skipped: Vec<Passed
     if let Some(error) = unopened {
         eprintln!("skipped: damage in the logs, {error}");
     }
-    for PassedOver { error, from, through } in skipped {
+    for PassedOver { error, from, through, .. } in skipped {
         let edge =
             |key: Option<Vec<u8>>, unknown: &str| key.map_or_else(|| unknown.to_owned(), |key| notation.quoted(&key));
         let (from, through) = (edge(from, "the first key"), edge(through, "the last key"));

@@ -21,7 +21,8 @@ impl Backing {
         match choice {
             LogBacking::Pwrite => pwrite(),
             LogBacking::Mapped => vfs.create_mapped(path, capacity).map(Backing::Mapped),
-            LogBacking::Auto => match vfs.create_mapped(path, capacity) {
+            // `Auto`.
+            _ => match vfs.create_mapped(path, capacity) {
                 Ok(mapping) => Ok(Backing::Mapped(mapping)),
                 Err(error) if error.kind() == ErrorKind::Unsupported => pwrite(),
                 Err(error) => Err(error),

@@ -10,8 +10,10 @@ pub(crate) const DATABASE_ID_BYTES: usize = 40;
 pub struct DatabaseId(pub(crate) [u8; DATABASE_ID_BYTES]);
 
 impl DatabaseId {
+    /// No database: of a log of an early version.
     pub const UNKNOWN: DatabaseId = DatabaseId([0; DATABASE_ID_BYTES]);
 
+    /// The id as stored in a log's header.
     pub fn new(id: &str) -> Self {
         Self::from_bytes(id.as_bytes())
     }
@@ -22,6 +24,7 @@ impl DatabaseId {
         DatabaseId(bytes)
     }
 
+    /// True unless it is [`UNKNOWN`](Self::UNKNOWN).
     pub fn is_known(self) -> bool {
         self != Self::UNKNOWN
     }

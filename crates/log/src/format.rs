@@ -73,7 +73,9 @@ pub enum RecordKind {
     LargeBatch = 3,
     /// A transaction's batch. A later record commits or rolls it back.
     Prepare = 4,
+    /// Commits a prepared batch.
     Commit = 5,
+    /// Rolls a prepared batch back.
     Rollback = 6,
     /// Nothing to replay.
     Noop = 7,
@@ -84,6 +86,7 @@ pub enum RecordKind {
 }
 
 impl RecordKind {
+    /// The kind of a stored byte. `None`: unknown.
     pub fn from_u8(byte: u8) -> Option<Self> {
         Some(match byte {
             1 => RecordKind::Batch,
@@ -103,7 +106,9 @@ impl RecordKind {
 /// A position in the live WAL range. It covers everything before it, earlier WALs included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
+    /// The log.
     pub log: FileNumber,
+    /// Byte offset in the log.
     pub offset: u64,
 }
 

@@ -8,6 +8,9 @@
 //!
 //! Keeps C1 and C3 (reservations are ordered, and cost no I/O), C4 (space is allocated before it is reserved), D1 and
 //! D2 (recovery tells a torn tail from corruption, and ends without a hole), D4 (a failed sync is final), B1 and B2.
+//!
+//! An internal part of the package `spillway-db`, published because that needs it. It may change in any release.
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 
 pub mod framed;

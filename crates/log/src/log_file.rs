@@ -51,6 +51,7 @@ pub struct LogConfig {
     pub extent_bytes: u64,
     /// Longest later extent.
     pub extent_max_bytes: u64,
+    /// How the file is written.
     pub backing: LogBacking,
     /// Frontiers at creation, for the recovery of earlier WALs.
     pub earlier: Frontiers,
@@ -327,6 +328,7 @@ impl LogFile {
         self.published.fetch_max(end, Ordering::Release);
     }
 
+    /// Bytes published: a reader of the file may count on them.
     pub fn published(&self) -> u64 {
         self.published.load(Ordering::Acquire)
     }
@@ -357,6 +359,7 @@ impl LogFile {
         Ok(self.synced())
     }
 
+    /// Bytes synced.
     pub fn synced(&self) -> u64 {
         self.synced.load(Ordering::Acquire)
     }
@@ -390,18 +393,22 @@ impl LogFile {
         self.tail.load(Ordering::Relaxed) & !SEALED
     }
 
+    /// True once no more records are taken.
     pub fn is_sealed(&self) -> bool {
         self.tail.load(Ordering::Relaxed) & SEALED != 0
     }
 
+    /// Most bytes of the file.
     pub fn capacity(&self) -> u64 {
         self.capacity
     }
 
+    /// The log's number.
     pub fn number(&self) -> FileNumber {
         self.number
     }
 
+    /// The log's file.
     pub fn path(&self) -> &Path {
         &self.path
     }

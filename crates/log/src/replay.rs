@@ -25,7 +25,9 @@ const ZEROS_MAX_BYTES: u64 = 1 << 20;
 pub struct ReplayOptions {
     /// The number in the file's name.
     pub number: FileNumber,
+    /// What is made of damage.
     pub mode: WalRecoveryMode,
+    /// What is known of the log's end.
     pub known_end: Option<KnownEnd>,
     /// Offset to start from: the start of a record, or the WAL's end. Bytes before it are not read.
     pub from: Option<u64>,
@@ -40,6 +42,7 @@ pub struct ReplayOptions {
 /// are not part of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownEnd {
+    /// Byte offset of the end.
     pub offset: u64,
     /// The WAL was synced before the MANIFEST edit. If false, a power loss may have damaged whole records.
     pub on_disk: bool,
@@ -48,11 +51,13 @@ pub struct KnownEnd {
 /// A record passed to `visit`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayRecord<'a> {
+    /// The kind of record.
     pub kind: RecordKind,
     /// Where the record starts.
     pub offset: u64,
     /// Start of the payload, for value references.
     pub payload_offset: u64,
+    /// The record's bytes.
     pub payload: &'a [u8],
 }
 
@@ -69,13 +74,18 @@ pub enum EndReason {
     /// and counted in `skipped_bytes`.
     Blank,
     /// At an unfinished or unsynced record. `next` is the start of the next whole record, if any.
-    Unfinished { next: Option<u64> },
+    Unfinished {
+        /// Byte offset of the next whole record.
+        next: Option<u64>,
+    },
 }
 
+/// How a replay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayEnd {
     /// End of the last visited record. Recorded in the MANIFEST, it is the WAL's final end.
     pub end_offset: u64,
+    /// Why it ended there.
     pub reason: EndReason,
     /// Bytes of damage skipped, in modes allowing it.
     pub skipped_bytes: u64,
@@ -119,6 +129,7 @@ pub struct LogHead {
     pub frontiers: Frontiers,
     /// The previous WAL. It exists, unless it is no longer needed.
     pub predecessor: Option<FileNumber>,
+    /// The database that the log belongs to.
     pub database: DatabaseId,
 }
 

@@ -9,6 +9,7 @@ use crate::arguments::Arguments;
 /// How a flush treats a memtable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conversion {
+    /// How a memtable becomes a table.
     pub to_sst: ConvertToSst,
     /// How a memtable refers to values kept in the WAL, if the database option `memtable_as_log_index` is set.
     pub ref_log_format: RefLogFormat,
@@ -70,6 +71,7 @@ fn name_of<T: PartialEq>(names: &[(&str, T)], value: T) -> Value {
     Value::from(found.expect("every choice has a name").0)
 }
 
+/// How a memtable becomes a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConvertToSst {
     /// Entries are written to a table of the usual format.
@@ -88,6 +90,7 @@ impl ConvertToSst {
     ];
 }
 
+/// How a memtable refers to values in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefLogFormat {
     /// Values are in the memtable.

@@ -6,6 +6,9 @@
 //! - Entries may arrive with sequence numbers out of order.
 //! - No inserted entry moves or is freed while the memtable lives.
 //! - Memory is counted in full.
+//!
+//! An internal part of the package `spillway-db`, published because that needs it. It may change in any release.
+#![deny(missing_docs)]
 
 mod arena;
 mod arguments;
@@ -44,7 +47,9 @@ pub use stripe::Counts;
 /// Parameters of a new memtable.
 #[derive(Clone)]
 pub struct MemtableConfig {
+    /// The order of keys.
     pub order: InternalOrder,
+    /// The family.
     pub family: FamilyId,
     /// Bytes of arena: entries, nodes and slack. Fixed for the memtable's life. The trie takes its `mem_cap` if
     /// smaller.
@@ -80,7 +85,9 @@ impl MemtableConfig {
 /// A file to be created and mapped. Removed with the memtable, unless kept by [`SealedFile::keep`].
 #[derive(Clone)]
 pub struct ImageFile {
+    /// Where the file is.
     pub vfs: Arc<dyn Vfs>,
+    /// The file.
     pub path: PathBuf,
     /// True once the fallback to memory, when no file can be had, was logged: once for all files sharing this flag.
     pub told: Arc<AtomicBool>,
@@ -101,6 +108,7 @@ impl ImageFile {
 pub struct Background(Arc<dyn Fn(Task) + Send + Sync>);
 
 impl Background {
+    /// Runs tasks by this function.
     pub fn new(run: impl Fn(Task) + Send + Sync + 'static) -> Self {
         Background(Arc::new(run))
     }
@@ -110,6 +118,7 @@ impl Background {
         Background::new(|task| task())
     }
 
+    /// Runs a task.
     pub fn run(&self, task: Task) {
         (self.0)(task);
     }
@@ -118,8 +127,11 @@ impl Background {
 /// One entry to insert.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
+    /// The user's key.
     pub user_key: &'a [u8],
+    /// The sequence number.
     pub seq: SeqNo,
+    /// The kind of entry.
     pub kind: ValueKind,
     /// For `RangeDeletion`, the range's end; the user key is its start.
     pub value: &'a [u8],
@@ -238,6 +250,7 @@ pub trait Memtable: Send + Sync {
 
 /// Makes memtables of one representation, as named by an option string such as `skip_list` or `vector`.
 pub trait MemtableFactory: Send + Sync {
+    /// The name by which the registry knows it.
     fn name(&self) -> &'static str;
 
     /// Option string of this factory; parsing it yields the same factory.

@@ -41,13 +41,17 @@ pub(crate) struct Stripes<T> {
 /// Totals over a set of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
+    /// Number of entries.
     pub entries: u64,
     /// Of every kind, range deletions among them.
     pub deletions: u64,
     /// Of keys and values.
     pub payload_bytes: u64,
+    /// Bytes of keys.
     pub key_bytes: u64,
+    /// Number of merge operands.
     pub merge_operands: u64,
+    /// Number of range deletions.
     pub range_deletions: u64,
 }
 

@@ -1,9 +1,45 @@
-//! Spillway: an embedded LSM key-value store. A foreground write waits only for its own WAL record.
+//! An embedded key-value store: an LSM tree with column families, atomic batches, snapshots, merge operators and bulk
+//! loads. A write waits for its own log record: not for a flush, a compaction or a file. Tables, MANIFEST and options are
+//! RocksDB's: a directory of RocksDB 7.8 to 11.9 opens as it is, and [`Db::export`] leads back.
 //!
-//! The folders are organized by subject: `commit`, `wal`, `queue`, `read`, `flush`, `ingest`, `version`, `compaction`
-//! and more. `ARCHITECTURE.md` at the root of the repository describes the lives of a put, a get, a flush, a compaction
-//! and a recovery, and the lock order.
+//! # A first program
+//!
+#![doc = concat!("```no_run\n", include_str!("../examples/quickstart.rs"), "```")]
+//!
+//! # Where to go next
+//!
+//! | for | see |
+//! |---|---|
+//! | opening, families, snapshots, batches | [`Db`] |
+//! | reading and writing | [`Family`], [`Batch`], [`Snapshot`]; a `Db` has the same calls for its default family |
+//! | iterating | [`Iter`], an `Iterator` from both ends over a [`KeyRange`]; [`Cursor`], which moves freely and copies nothing |
+//! | options | [`Options`] of the database, [`FamilyOptions`], [`TableOptions`]; [`WriteOptions`] and [`ReadOptions`] of one call |
+//! | what survives a crash or a loss of power | [Durability](docs::durability) |
+//! | memory, compression, writers that wait, what to watch | [Tuning](docs::tuning) |
+//! | loading much at once | [Bulk loads](docs::bulk_loads), [`TableWriter`] |
+//! | merge operators, compaction filters, listeners | [`merge`], [`extend`]; all of them can be closures |
+//! | coming from RocksDB, going back | [Moving from RocksDB](docs::from_rocksdb) |
+//! | what can go wrong | [`Error`], [`ErrorKind`] |
+//!
+//! # Threads
+//!
+//! Every handle is `Send + Sync`, cheap to clone, and usable from any thread at a time. A directory is open once: a
+//! second open, in this process or another, fails with [`Busy`](ErrorKind::Busy). Calls block: a write for microseconds
+//! unless it syncs or [has to wait](docs::tuning), a read for its disk. Flushes and compactions run on threads that all
+//! databases of a process share ([`Env`]).
+//!
+//! # Features and platforms
+//!
+//! | feature | has | default |
+//! |---|---|---|
+//! | `snappy`, `lz4`, `zlib`, `zstd` | these compressions of tables | yes |
+//! | `config` | `Config`, databases from JSON and YAML documents | no |
+//! | `topling` | tables of ToplingDB's kinds ([`FamilyOptions::table_format`]) | no |
+//!
+//! A table in a compression that the build lacks is an error of the read, [`Unsupported`](ErrorKind::Unsupported), and
+//! the message names the feature. Linux is the platform that is tested.
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod api;
 mod background;
@@ -13,6 +49,8 @@ mod compaction;
 mod config;
 mod core;
 mod database;
+#[cfg(any(doc, doctest))]
+pub mod docs;
 mod flush;
 mod info_log;
 mod ingest;
@@ -29,12 +67,12 @@ mod wal;
 
 pub use api::*;
 pub use background::{Env, EnvOptions, RateLimiter};
-pub use base::metrics::{Histogram, Statistics, Ticker};
+pub use base::metrics::{Distribution, Histogram, Statistics, Ticker};
 pub use base::options::{
     ChecksumKind, CompressionKind, CpuPriority, DataBlockIndexType, IndexType, InfoLogLevel, LogBacking,
     WalRecoveryMode,
 };
-pub use base::{Comparator, Error, ErrorKind, Pinned, Result, extend, limits, merge};
+pub use base::{Comparator, Error, ErrorKind, FileNumber, Pinned, Result, SeqNo, extend, limits, merge};
 pub use commit::stall::StallCause;
 pub use compaction::BottommostLevelCompaction;
 pub use database::report::{LevelReport, LiveFile, StallReport};
@@ -45,6 +83,7 @@ pub use maintenance::check::{CheckReport, Problem};
 pub use maintenance::export::ExportSummary;
 pub use maintenance::repair::{LostTable, RepairReport, RepairedFamily};
 pub use read::damage::SkippedDamage;
+pub use table::PassedOver;
 
 /// Runs the examples in the user documentation.
 #[cfg(doctest)]
@@ -52,6 +91,7 @@ mod pages {
     #[doc = include_str!("../../../docs/guide.md")]
     struct Guide;
 
+    #[cfg(feature = "config")]
     #[doc = include_str!("../../../docs/configuration.md")]
     struct Configuration;
 

@@ -9,6 +9,7 @@ use base::Error;
 
 /// A part skipped by a read: a block, a value, or a whole table.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PassedOver {
     /// The damage; names the file and, for a block, the offset.
     pub error: Error,
@@ -18,7 +19,15 @@ pub struct PassedOver {
     pub through: Option<Vec<u8>>,
 }
 
+impl PassedOver {
+    /// A part with these bounds.
+    pub fn new(error: Error, from: Option<Vec<u8>>, through: Option<Vec<u8>>) -> PassedOver {
+        PassedOver { error, from, through }
+    }
+}
+
 /// Receives the parts skipped by reads. The same damage can be reported several times.
 pub trait DamageSink: Send + Sync + fmt::Debug {
+    /// Takes a skipped part.
     fn passed_over(&self, what: PassedOver);
 }

@@ -4,6 +4,8 @@
 //!
 //! Readers trust nothing in a file: every length and offset is checked before it is used (B1) and bounded before it is
 //! allocated (B2).
+//!
+//! An internal part of the package `spillway-db`, published because that needs it. It may change in any release.
 #![forbid(unsafe_code)]
 
 mod any;

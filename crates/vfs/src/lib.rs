@@ -3,6 +3,9 @@
 //!
 //! Three backings: [`real`] (the operating system), [`memory`] (in memory, with a clone of the state after a crash) and
 //! [`fault`] (a wrapper that fails selected calls).
+//!
+//! An internal part of the package `spillway-db`, published because that needs it. It may change in any release.
+#![deny(missing_docs)]
 
 pub mod fault;
 pub mod memory;
@@ -29,12 +32,19 @@ pub use real::{AnonymousMapping, HeapMemory, RealVfs};
 /// Purpose of a call: for statistics, rate limits and fault selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum IoClass {
+    /// The log.
     Log,
+    /// The MANIFEST and what stands beside it.
     Manifest,
+    /// A flush.
     Flush,
+    /// A compaction.
     Compaction,
+    /// An ingest.
     Ingest,
+    /// A caller's own reads and writes.
     Foreground,
+    /// Anything else.
     #[default]
     Other,
 }
@@ -44,6 +54,7 @@ pub enum IoClass {
 pub enum IfExists {
     /// An error of kind `InvalidArgument`.
     Fail,
+    /// The file is emptied.
     Truncate,
 }
 
@@ -53,8 +64,10 @@ pub trait RandomFile: Send + Sync {
     /// the operating system.
     fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize>;
 
+    /// Length in bytes.
     fn len(&self) -> Result<u64>;
 
+    /// True if the file is empty.
     fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
@@ -65,11 +78,13 @@ pub trait RandomFile: Send + Sync {
 
 /// An append-only file with one owner.
 pub trait AppendFile: Send {
+    /// Appends bytes.
     fn append(&mut self, bytes: &[u8], class: IoClass) -> Result<()>;
 
     /// Bytes appended so far, plus the file's length when opened.
     fn len(&self) -> u64;
 
+    /// True if nothing was appended.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -90,8 +105,10 @@ pub trait AppendFile: Send {
 
 /// A file written at positions by many threads concurrently, in disjoint ranges.
 pub trait SharedFile: Send + Sync {
+    /// Writes bytes at an offset.
     fn write_at(&self, offset: u64, bytes: &[u8], class: IoClass) -> Result<()>;
 
+    /// Reads from an offset; returns how many bytes there were.
     fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize>;
 
     /// As [`AppendFile::sync`]; covers every write that returned before the call.
@@ -101,12 +118,15 @@ pub trait SharedFile: Send + Sync {
     /// not at a later write.
     fn allocate(&self, offset: u64, len: u64, class: IoClass) -> Result<()>;
 
+    /// Length in bytes.
     fn len(&self) -> Result<u64>;
 
+    /// True if the file is empty.
     fn is_empty(&self) -> Result<bool> {
         Ok(self.len()? == 0)
     }
 
+    /// Cuts the file to this length.
     fn truncate(&self, len: u64) -> Result<()>;
 }
 
@@ -200,24 +220,31 @@ pub trait LockGuard: Send + Sync {}
 /// Type of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
+    /// A file.
     File,
+    /// A directory.
     Directory,
     /// A symbolic link, FIFO, socket or device. The engine reads none of them.
     Other,
 }
 
+/// What the file system knows of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metadata {
+    /// File or directory.
     pub kind: FileKind,
+    /// Length in bytes.
     pub len: u64,
     /// Microseconds since the epoch.
     pub modified_us: u64,
+    /// Which file it is, whatever its name.
     pub identity: FileIdentity,
 }
 
 /// Identity of a file, independent of its name: equal for all its links. Reused after the file is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileIdentity {
+    /// Number of the device.
     pub device: u64,
     /// The inode number.
     pub number: u64,
@@ -226,6 +253,7 @@ pub struct FileIdentity {
 /// Work of a thread; the spawner joins it.
 pub type Task = Box<dyn FnOnce() + Send>;
 
+/// A thread that was started.
 pub trait JoinHandle: Send {
     /// Waits for the thread's end, and resumes its panic, if any.
     fn join(self: Box<Self>);
@@ -234,8 +262,10 @@ pub trait JoinHandle: Send {
 /// Access to the system. Paths are absolute, unless the caller chooses a relative one. Files are created with mode
 /// 0600, directories with 0700.
 pub trait Vfs: Send + Sync {
+    /// Opens a file to read.
     fn open(&self, path: &Path) -> Result<Arc<dyn RandomFile>>;
 
+    /// Creates a file to append to.
     fn create(&self, path: &Path, if_exists: IfExists) -> Result<Box<dyn AppendFile>>;
 
     /// Opens an existing file for appending.
@@ -244,6 +274,7 @@ pub trait Vfs: Send + Sync {
     /// Creates a file for positional writes. Fails if the file exists.
     fn create_shared(&self, path: &Path) -> Result<Arc<dyn SharedFile>>;
 
+    /// Maps a file to read.
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>>;
 
     /// Creates a file, and maps `capacity` bytes of address space over it, none allocated yet. Fails if the file
@@ -251,8 +282,10 @@ pub trait Vfs: Send + Sync {
     /// file system must be known to keep allocated extents.
     fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>>;
 
+    /// What the file system knows of a file.
     fn metadata(&self, path: &Path) -> Result<Metadata>;
 
+    /// True if there is a file or directory.
     fn exists(&self, path: &Path) -> Result<bool> {
         match self.metadata(path) {
             Ok(_) => Ok(true),
@@ -270,6 +303,7 @@ pub trait Vfs: Send + Sync {
     /// Makes creations, renames and removals in the directory durable.
     fn sync_dir(&self, path: &Path) -> Result<()>;
 
+    /// Removes a file.
     fn remove_file(&self, path: &Path) -> Result<()>;
 
     /// Removes a file's name, and returns its space for the caller to free in steps. `None` if the space is freed
@@ -308,8 +342,10 @@ pub trait Vfs: Send + Sync {
     /// Microseconds since the epoch.
     fn unix_time_us(&self) -> u64;
 
+    /// Waits.
     fn sleep(&self, time: Duration);
 
+    /// A random number.
     fn random_u64(&self) -> u64;
 
     /// Starts a thread. Only if [`runs_inline`](Vfs::runs_inline) is false.

@@ -19,6 +19,7 @@ impl<const N: usize> Default for Counters<N> {
 }
 
 impl<const N: usize> Counters<N> {
+    /// Adds to each sum.
     #[inline]
     pub fn add(&self, amounts: [u64; N]) {
         if let Some(shard) = self.shards.get(this_threads_shard()) {

@@ -101,22 +101,27 @@ impl Default for Distribution {
 }
 
 impl Distribution {
+    /// Number of records.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
+    /// Sum of all records.
     pub fn sum(&self) -> u64 {
         self.sum
     }
 
+    /// The smallest record; 0 without records.
     pub fn min(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.min }
     }
 
+    /// The largest record; 0 without records.
     pub fn max(&self) -> u64 {
         self.max
     }
 
+    /// The mean; 0 without records.
     pub fn average(&self) -> f64 {
         match self.count() {
             0 => 0.0,

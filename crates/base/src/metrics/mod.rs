@@ -61,7 +61,9 @@ fn this_threads_shard() -> usize {
         .unwrap_or(0)
 }
 
-/// All metrics of a database.
+/// All metrics of a database, since it was opened or [`reset`](Self::reset). `Display` prints them in RocksDB's layout.
+///
+/// Reading sums 16 parts of each metric: some hundred nanoseconds a counter, microseconds a distribution.
 pub struct Statistics {
     shards: Box<[Shard]>,
 }
@@ -73,10 +75,14 @@ impl Default for Statistics {
 }
 
 impl Statistics {
+    /// Everything is zero.
+    #[doc(hidden)]
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Adds to a counter.
+    #[doc(hidden)]
     #[inline]
     pub fn add(&self, ticker: Ticker, amount: u64) {
         let shard = self.shards.get(this_threads_shard());
@@ -85,6 +91,8 @@ impl Statistics {
         }
     }
 
+    /// Adds a record to a distribution.
+    #[doc(hidden)]
     #[inline]
     pub fn record(&self, histogram: Histogram, value: u64) {
         let shard = self.shards.get(this_threads_shard());
@@ -93,11 +101,13 @@ impl Statistics {
         }
     }
 
+    /// The value of a counter.
     pub fn count(&self, ticker: Ticker) -> u64 {
         let counters = self.shards.iter().filter_map(|shard| shard.tickers.get(ticker as usize));
         counters.fold(0, |sum, counter| sum.wrapping_add(counter.load(Relaxed)))
     }
 
+    /// A copy of a distribution.
     pub fn distribution(&self, histogram: Histogram) -> Distribution {
         let mut total = Distribution::default();
         for buckets in self.shards.iter().filter_map(|shard| shard.histograms.get(histogram as usize)) {

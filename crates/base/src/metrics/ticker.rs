@@ -6,16 +6,21 @@ macro_rules! named_metrics {
         $(#[$about])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[repr(u8)]
-        pub enum $Enum { $( $(#[$variant_meta])* $Variant, )+ }
+        #[non_exhaustive]
+        pub enum $Enum { $( $(#[$variant_meta])* #[doc = concat!("\n\n`", $name, "`")] $Variant, )+ }
 
         impl $Enum {
+            /// All of them, in RocksDB's order.
             pub const ALL: &'static [$Enum] = &[$( $Enum::$Variant ),+];
+            /// How many there are.
             pub const COUNT: usize = Self::ALL.len();
 
+            /// RocksDB's name, or ours with `spillway.` in front.
             pub fn name(self) -> &'static str {
                 match self { $( $Enum::$Variant => $name, )+ }
             }
 
+            /// The metric called `name`.
             pub fn by_name(name: &str) -> Option<$Enum> {
                 Self::ALL.iter().copied().find(|metric| metric.name() == name)
             }

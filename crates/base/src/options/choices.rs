@@ -12,9 +12,13 @@ macro_rules! named_enum {
         $(#[$about])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
-        pub enum $Enum { $( $(#[$variant_meta])* $Variant = $number, )+ }
+        #[non_exhaustive]
+        pub enum $Enum {
+            $( $(#[$variant_meta])* #[doc = concat!("\n\nIn texts: `", $name, "`.")] $Variant = $number, )+
+        }
 
         impl $Enum {
+            /// All choices, refused ones included.
             pub const ALL: &'static [$Enum] = &[$( $Enum::$Variant ),+];
 
             const REFUSED: &'static [(&'static str, &'static str)] = &[$( ($refused, $reason) ),*];
@@ -38,6 +42,7 @@ macro_rules! named_enum {
                 self as u8
             }
 
+            /// The choice with RocksDB's number.
             pub fn from_number(number: u8) -> Option<$Enum> {
                 Self::ALL.iter().copied().find(|choice| choice.number() == number)
             }
@@ -63,6 +68,7 @@ macro_rules! named_enum {
             }
         }
 
+        #[doc(hidden)]
         impl $crate::options::row::Setting for $Enum {
             fn kind(&self) -> String {
                 Self::choosable()

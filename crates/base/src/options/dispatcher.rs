@@ -6,6 +6,7 @@ use crate::options::row::Load;
 use crate::options::table_kind::TableClass;
 use crate::options::tree::{Content, Node};
 
+/// The name as a table format.
 pub const NAME: &str = "DispatcherTable";
 
 /// All names of the class; ToplingDB's first documents misspell it.
@@ -13,9 +14,11 @@ pub const NAMES: [&str; 2] = [NAME, "DispatherTable"];
 
 /// The parameters as in the document: each value is a name or an object.
 pub struct DispatcherParams<'a> {
+    /// The format of levels without one.
     pub default: &'a Node,
     /// By class. The file itself tells its kind; a reader only supplies options.
     pub readers: &'a [Node],
+    /// The formats from level 0 on.
     pub level_writers: &'a [Node],
 }
 

@@ -13,12 +13,15 @@ const BITS_PER_KEY_MAX: f64 = 100.0;
 /// Filter of tables: none, or a bloom filter with a number of bits per key.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FilterPolicy {
+    /// Bits per key of a bloom filter; `None` for no filter.
     pub bits_per_key: Option<f64>,
 }
 
 impl FilterPolicy {
+    /// No filter.
     pub const NONE: FilterPolicy = FilterPolicy { bits_per_key: None };
 
+    /// A bloom filter.
     pub const fn bloom(bits_per_key: f64) -> FilterPolicy {
         FilterPolicy { bits_per_key: Some(bits_per_key) }
     }

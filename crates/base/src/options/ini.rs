@@ -25,6 +25,7 @@ const DEFAULT_FAMILY: &str = "default";
 /// The reader of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Audience {
+    /// For Spillway: every option.
     Spillway,
     /// RocksDB 7.8 and later: private options are left out.
     RocksDb,
@@ -37,6 +38,7 @@ pub type NewFamily<'a> = &'a dyn Fn(&str) -> FamilyOptions;
 /// The options of a database and its families.
 #[derive(Clone, Debug, Default)]
 pub struct OptionsFile {
+    /// Options of the database.
     pub db: DbOptions,
     /// By name, in the file's order.
     pub families: Vec<(String, FamilyOptions)>,
@@ -110,6 +112,7 @@ impl OptionsFile {
         Ok((file, load.warnings))
     }
 
+    /// Options of a family.
     pub fn family(&self, name: &str) -> Option<&FamilyOptions> {
         self.families.iter().find(|(known, _)| known == name).map(|(_, options)| options)
     }

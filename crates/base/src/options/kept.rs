@@ -14,22 +14,27 @@ use crate::options::string;
 pub struct Kept(BTreeMap<String, String>);
 
 impl Kept {
+    /// The text of an option.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
+    /// Keeps the text of an option.
     pub fn set(&mut self, name: &str, text: &str) {
         self.0.insert(name.to_owned(), text.to_owned());
     }
 
+    /// Forgets an option.
     pub fn remove(&mut self, name: &str) {
         self.0.remove(name);
     }
 
+    /// Forgets all options.
     pub fn clear(&mut self) {
         self.0.clear();
     }
 
+    /// Names and texts.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, text)| (name.as_str(), text.as_str()))
     }

@@ -9,10 +9,12 @@ use crate::options::tree::{Content, Node};
 /// A known option without effect.
 #[derive(Debug)]
 pub struct Unhonoured {
+    /// RocksDB's name.
     pub name: &'static str,
     /// RocksDB's defaults across versions. Empty if the value only matters with another option, warned about there, or
     /// if the default depends on the machine.
     pub defaults: &'static [&'static str],
+    /// What the option would change.
     pub changes: Changes,
 }
 
@@ -37,7 +39,7 @@ impl Unhonoured {
         let option = format!("option `{}={text}`", self.name);
         Error::unsupported(format!(
             "{option} cannot be honoured: {says}. Leave it out, or set {IGNORE_UNSUPPORTED} \
-             (--ignore-unsupported-options) to go on without it"
+             to go on without it"
         ))
     }
 

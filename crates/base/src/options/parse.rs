@@ -25,7 +25,9 @@ const TEXT_BYTES_MAX: usize = 16 << 10;
 /// The syntax of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
+    /// JSON.
     Json,
+    /// YAML.
     Yaml,
 }
 

@@ -27,14 +27,18 @@ pub enum Home {
 /// Whether a row can change while the database is open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
+    /// Only at an open.
     Fixed,
+    /// At any time.
     Mutable,
 }
 
 /// The range of accepted numbers, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
+    /// The smallest.
     pub min: f64,
+    /// The largest.
     pub max: f64,
 }
 
@@ -71,9 +75,13 @@ impl Bounds {
 pub struct Row {
     /// RocksDB's name, or ours if RocksDB has no such option.
     pub name: &'static str,
+    /// What it does.
     pub doc: &'static str,
+    /// The accepted numbers.
     pub bounds: Bounds,
+    /// Where it is stored.
     pub home: Home,
+    /// When it can change.
     pub change: Change,
 }
 
@@ -132,10 +140,12 @@ pub trait Setting {
         None
     }
 
+    /// The group that this value is, if it is one.
     fn group(&self) -> Option<&dyn OptionGroup> {
         None
     }
 
+    /// As [`group`](Self::group), to change it.
     fn group_mut(&mut self) -> Option<&mut dyn OptionGroup> {
         None
     }
@@ -149,6 +159,7 @@ pub trait OptionGroup {
     /// Every row with its value, in table order.
     fn settings(&self) -> Vec<(&'static Row, &dyn Setting)>;
 
+    /// The row called `name`, with its value.
     fn find_mut(&mut self, name: &str) -> Option<(&'static Row, &mut dyn Setting)>;
 
     /// RocksDB's names without effect in Spillway.
@@ -157,6 +168,7 @@ pub trait OptionGroup {
     /// Options set without effect, or with another meaning.
     fn kept(&self) -> &Kept;
 
+    /// As [`kept`](Self::kept), to change them.
     fn kept_mut(&mut self) -> &mut Kept;
 
     /// True if the caller supplied the object named by an unhonoured option.
@@ -168,12 +180,19 @@ pub trait OptionGroup {
 /// A row for documentation.
 #[derive(Clone, Debug)]
 pub struct Documented {
+    /// The option's name.
     pub name: &'static str,
+    /// Its type.
     pub kind: String,
+    /// Its default, as text.
     pub default: String,
+    /// Its bounds, as text; empty for none.
     pub bounds: String,
+    /// Where it is stored.
     pub home: Home,
+    /// True if it can change at run time.
     pub mutable: bool,
+    /// What it does.
     pub doc: &'static str,
 }
 
@@ -212,7 +231,7 @@ macro_rules! row_name {
 /// `as "name"` is only needed if the option's name is not the field's. Fields after `beside` are not options.
 ///
 /// `for_each: ($) name` also exports the macro `name!(callback, tokens)`, which calls `callback!` with the tokens and
-/// every row's documentation, field and type: builders are made from the same table.
+/// every row's documentation, mutability, default, field and type: builders are made from the same table.
 macro_rules! option_table {
     (
         for_each: ($dollar:tt) $for_each:ident;
@@ -228,7 +247,7 @@ macro_rules! option_table {
         #[macro_export]
         macro_rules! $for_each {
             ($dollar callback:ident, $dollar($dollar given:tt)*) => {
-                $dollar callback! { { $dollar($dollar given)* } $( { [$($doc)+] $field $type } )+ }
+                $dollar callback! { { $dollar($dollar given)* } $( { [$($doc)+] [$change $default] $field $type } )+ }
             };
         }
 

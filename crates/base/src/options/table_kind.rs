@@ -61,6 +61,7 @@ impl TableKind {
     /// The names of the writable kinds.
     pub const NAMES: [&str; 4] = ["BlockBasedTable", "SingleFastTable", "ToplingZipTable", "VecAutoSortTable"];
 
+    /// The format's name.
     pub fn name(&self) -> &'static str {
         match self {
             TableKind::BlockBased => "BlockBasedTable",
@@ -155,14 +156,17 @@ impl PartialEq for TableKind {
 /// A class of tables: writable, or only readable.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TableClass {
+    /// A format that can be written.
     Written(TableKind),
     /// A memtable converted to a table. Only flushes make such tables, from memtables with `convert_to_sst`.
     Converted,
 }
 
 impl TableClass {
+    /// The name of tables that were memtables.
     pub const CONVERTED: &str = "CSPPMemTabTable";
 
+    /// The format's name.
     pub fn name(&self) -> &'static str {
         match self {
             TableClass::Written(kind) => kind.name(),

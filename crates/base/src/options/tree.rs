@@ -14,6 +14,7 @@ pub use crate::options::parse::{DOCUMENT_BYTES_MAX, Syntax};
 /// A position in a document. Both count from 1; 0 if the value was not read from a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
+    /// The line, from 1.
     pub line: u64,
     /// In characters.
     pub column: u64,
@@ -58,13 +59,16 @@ pub struct Node {
     path: Arc<Path>,
     key_at: Place,
     at: Place,
+    /// What stands there.
     pub content: Content,
 }
 
+/// The content of a node.
 #[derive(Debug)]
 pub enum Content {
     /// Neither an array nor an object.
     Scalar(Value),
+    /// Items in order.
     List(Vec<Node>),
     /// In the document's order; names are unique.
     Map(Vec<Node>),
@@ -138,6 +142,7 @@ impl Node {
         }
     }
 
+    /// True for `null`.
     pub fn is_null(&self) -> bool {
         matches!(&self.content, Content::Scalar(Value::Null))
     }
@@ -156,6 +161,7 @@ impl Node {
         }
     }
 
+    /// As a JSON value, without places.
     pub fn to_value(&self) -> Value {
         match &self.content {
             Content::Scalar(value) => value.clone(),

@@ -56,7 +56,9 @@ impl NewFile {
     fn shown(&self) -> ShownFile {
         let name = self.name.as_bytes();
         let name = OsStr::from_bytes(name.strip_prefix(b"/").unwrap_or(name));
-        ShownFile::new(LiveFile { path: self.directory.join(name), ..self.file.clone() })
+        let mut file = self.file.clone();
+        file.path = self.directory.join(name);
+        ShownFile::new(file)
     }
 }
 

@@ -154,10 +154,11 @@ impl<'a> Output<'a> {
         if let Some(staging) = &staging {
             self.sync_before_names(staging)?;
         }
-        for table in tables {
+        for mut table in tables {
             let path = self.dir.join(table_name(self.name, named.tables.len() + 1));
             self.name(&table.path, &path)?;
-            named.tables.push(WrittenTable { path, ..table });
+            table.path = path;
+            named.tables.push(table);
         }
         self.vfs.sync_dir(self.dir)?;
         staging.iter().for_each(|staging| note_complete(&*self.vfs, staging));
@@ -288,6 +289,12 @@ mod tests {
 
     use super::*;
 
+    fn written(path: PathBuf) -> WrittenTable {
+        let mut table = WrittenTable::default();
+        table.path = path;
+        table
+    }
+
     /// What is there of three tables that are given their names under these faults.
     fn published(faults: &[Rule]) -> (bool, Vec<String>) {
         let vfs = FaultVfs::new(MemoryVfs::new(1));
@@ -295,8 +302,7 @@ mod tests {
         let output = Output::begin(vfs.clone(), out, "t").ok().unwrap();
         let made = ["/a", "/b", "/c"].map(|path| {
             vfs.create(Path::new(path), IfExists::Fail).unwrap();
-            let (path, key) = (PathBuf::from(path), Vec::new());
-            WrittenTable { path, file_bytes: 0, entries: 0, smallest: key.clone(), largest: key }
+            written(PathBuf::from(path))
         });
         for rule in faults {
             vfs.inject(rule.clone());
@@ -330,7 +336,7 @@ mod tests {
             let mut file = vfs.create(&path, IfExists::Fail).unwrap();
             file.append(b"whole", IoClass::Other).unwrap();
             file.sync(IoClass::Other).unwrap();
-            WrittenTable { path, file_bytes: 5, entries: 1, smallest: Vec::new(), largest: Vec::new() }
+            written(path)
         });
         output.publish(made.into()).map(drop)
     }

@@ -31,6 +31,7 @@ const RECYCLABLE_HEADER_BYTES: usize = 11;
 pub struct FramedRecord {
     /// Offset of its first fragment's header.
     pub offset: u64,
+    /// The record's bytes.
     pub payload: Vec<u8>,
 }
 
@@ -40,13 +41,25 @@ pub enum FramedEnd {
     /// The file ends with a whole record.
     Clean,
     /// The file ends inside the record starting at `offset`: the write was cut off.
-    Torn { offset: u64 },
+    Torn {
+        /// Byte offset in the file.
+        offset: u64,
+    },
     /// Only zeros from `offset` on: preallocated space.
-    Zeros { offset: u64 },
+    Zeros {
+        /// Byte offset in the file.
+        offset: u64,
+    },
     /// The bytes at `offset` belong to the previous log of a recycled file.
-    OtherLog { offset: u64 },
+    OtherLog {
+        /// Byte offset in the file.
+        offset: u64,
+    },
     /// Damage accepted as the end by the recovery mode. Only from [`replay`].
-    Damaged { offset: u64 },
+    Damaged {
+        /// Byte offset in the file.
+        offset: u64,
+    },
 }
 
 /// A fragment's position in its record. The numbers are the legacy types; the recyclable types are 4 higher.

@@ -167,6 +167,7 @@ impl FramedReader {
         self.recycled
     }
 
+    /// The log's file.
     pub fn path(&self) -> &Path {
         &self.path
     }

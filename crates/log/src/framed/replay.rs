@@ -33,7 +33,7 @@ pub fn replay(
             WalRecoveryMode::SkipAnyCorruptedRecords => reader.skip_damage()?,
             WalRecoveryMode::PointInTime => return Ok(damaged),
             WalRecoveryMode::TolerateCorruptedTailRecords if reader.is_recycled() => return Ok(damaged),
-            WalRecoveryMode::TolerateCorruptedTailRecords | WalRecoveryMode::AbsoluteConsistency => return Err(error),
+            _ => return Err(error),
         }
     }
     let end = reader.end().unwrap_or(FramedEnd::Clean);

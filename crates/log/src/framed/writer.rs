@@ -45,6 +45,7 @@ impl FramedWriter {
         self.file.len()
     }
 
+    /// True before the first record.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -66,6 +66,7 @@ pub struct SealedFile<'a> {
 }
 
 impl SealedFile<'_> {
+    /// The file that the region lies in.
     pub fn place(&self) -> &ImageFile {
         &self.file.place
     }

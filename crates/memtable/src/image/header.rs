@@ -48,10 +48,12 @@ pub const HEADER_BYTES: usize = IMAGE_HEADER_BYTES;
 /// How entries are arranged in an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Representation {
-    /// Shift from references to offsets, in bits.
+    /// A trie.
     Trie {
+        /// Shift from references to offsets, in bits.
         shift: u32,
     },
+    /// A skip list.
     SkipList,
 }
 
@@ -84,6 +86,7 @@ impl fmt::Display for Representation {
 /// An image's header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
+    /// The data structure.
     pub representation: Representation,
     /// The name of the order of user keys.
     pub order: String,
@@ -104,8 +107,11 @@ pub struct Header {
 pub struct Seal {
     /// Allocated bytes, from the file's start.
     pub allocated_bytes: u64,
+    /// Number of entries.
     pub entries: u64,
+    /// Deletions among them.
     pub deletions: u64,
+    /// Bytes of keys and values.
     pub payload_bytes: u64,
 }
 

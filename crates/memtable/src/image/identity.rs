@@ -15,7 +15,9 @@ pub(super) const IDENTITY_BYTES: usize = 72;
 pub struct ImageIdentity {
     /// Page cache over the file: the machine's boot and the mount. 0 if unknown, which equals no other.
     pub page_cache: u128,
+    /// The database.
     pub database: u128,
+    /// The family.
     pub family: FamilyId,
     /// No write at or below this number is in the memtable.
     pub created_at: SeqNo,

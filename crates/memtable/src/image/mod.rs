@@ -45,8 +45,11 @@ pub(crate) use self::watermark::{begin_after, mark, mark_foreign};
 /// Result of a check.
 #[derive(Debug)]
 pub struct Report {
+    /// The header.
     pub header: Header,
+    /// Counts of the entries.
     pub counts: Counts,
+    /// The largest sequence number.
     pub largest_seq: SeqNo,
     /// Nodes locked by writers. No meaning for readers.
     pub locked_nodes: u64,

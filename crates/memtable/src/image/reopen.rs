@@ -14,6 +14,7 @@ use crate::{Memtable, skiplist, trie};
 pub struct Reopened {
     /// Full and sealed: nothing can be reserved, and inserting panics.
     pub memtable: Arc<dyn Memtable>,
+    /// What the check found.
     pub report: Report,
 }
 

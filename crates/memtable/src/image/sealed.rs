@@ -8,6 +8,7 @@ use crate::stripe::Counts;
 pub struct SealedImage<'a> {
     /// The allocated bytes, header first. Immutable.
     pub bytes: &'a [u8],
+    /// Counts of the entries.
     pub totals: Counts,
     /// The memtable's file, if it was made in one.
     pub file: Option<SealedFile<'a>>,

@@ -41,7 +41,7 @@ impl Db {
 /// they have in common.
 ///
 /// ```
-/// # fn main() -> spillway::Result<()> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let dir = tempfile::tempdir()?;
 /// use spillway::{Backups, Db};
 ///

@@ -18,11 +18,15 @@ use crate::database::handle::{DEFAULT_FAMILY, Database};
 /// refer to each other, and databases are opened by name. `docs/configuration.md` is its manual.
 ///
 /// ```
-/// # fn main() -> spillway::Result<()> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let dir = tempfile::tempdir()?;
 /// use spillway::Config;
 ///
-/// let document = format!(r#"{{"databases": {{"events": {{"method": "DB::Open", "params": {{"path": {:?}}}}}}}}}"#, dir.path());
+/// let document = r#"{
+///     "DBOptions": { "small": { "create_if_missing": true, "max_open_files": 100 } },
+///     "databases": { "events": { "params": { "path": "DIR", "db_options": "small" } } }
+/// }"#;
+/// # let document = document.replace("DIR", &dir.path().to_string_lossy());
 /// let db = Config::from_json(&document)?.open("events")?;
 /// db.put("k", "v")?;
 /// # Ok(())

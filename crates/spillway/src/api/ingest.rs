@@ -28,7 +28,7 @@ impl Family {
     /// Makes tables part of the family: visible, whole and durable when the call returns. Writers do not wait for them.
     ///
     /// ```
-    /// # fn main() -> spillway::Result<()> {
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let dir = tempfile::tempdir()?;
     /// # let db = spillway::Db::open(dir.path().join("db"))?;
     /// let file = dir.path().join("new.sst");

@@ -35,12 +35,14 @@ pub struct EnvOptions {
 }
 
 impl EnvOptions {
+    /// Sets the most flush threads; 0 for the default.
     #[must_use]
     pub fn flush_threads(mut self, threads: usize) -> Self {
         self.flush_threads = threads;
         self
     }
 
+    /// Sets the most compaction threads; 0 for the default.
     #[must_use]
     pub fn compaction_threads(mut self, threads: usize) -> Self {
         self.compaction_threads = threads;
@@ -55,12 +57,12 @@ impl EnvOptions {
 /// makes a pool at least that large.
 ///
 /// ```
-/// use spillway::internal::{Env, EnvOptions, OpenOptions};
+/// use spillway::{Env, EnvOptions, Options};
 ///
 /// let env = Env::new(EnvOptions::default().flush_threads(2).compaction_threads(2));
-/// let options = OpenOptions { env: env.clone(), ..OpenOptions::create_if_missing() };
+/// let options = Options::new().env(env.clone()); // for each database that is to share them
 /// env.set_compaction_threads(8);
-/// # assert_eq!((options.env.flush_threads(), options.env.compaction_threads()), (2, 8));
+/// # assert_eq!((env.flush_threads(), env.compaction_threads()), (2, 8));
 /// ```
 #[derive(Clone)]
 pub struct Env(pub(super) Arc<Shared>);
@@ -91,6 +93,7 @@ impl Default for Env {
 }
 
 impl Env {
+    /// An Env of its own. No thread starts before there is work.
     pub fn new(options: EnvOptions) -> Env {
         Env::with(RealVfs::new(), options, IDLE_MAX)
     }

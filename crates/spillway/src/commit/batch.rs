@@ -82,6 +82,7 @@ impl Default for WriteBatch {
 }
 
 impl WriteBatch {
+    /// An empty batch.
     pub fn new() -> Self {
         Self::default()
     }
@@ -131,6 +132,7 @@ impl WriteBatch {
         self.bytes.len()
     }
 
+    /// Removes all changes and savepoints.
     pub fn clear(&mut self) {
         self.bytes.truncate(HEADER_BYTES);
         self.set_count(0);
@@ -138,14 +140,17 @@ impl WriteBatch {
         self.savepoints.clear();
     }
 
+    /// Sets the value of a key.
     pub fn put(&mut self, family: FamilyId, key: &[u8], value: &[u8]) {
         self.add(family, ValueKind::Value, key, Some(value));
     }
 
+    /// Adds an operand of a merge.
     pub fn merge(&mut self, family: FamilyId, key: &[u8], operand: &[u8]) {
         self.add(family, ValueKind::Merge, key, Some(operand));
     }
 
+    /// Deletes a key.
     pub fn delete(&mut self, family: FamilyId, key: &[u8]) {
         self.add(family, ValueKind::Deletion, key, None);
     }
@@ -197,6 +202,7 @@ impl WriteBatch {
         self.iter().all(|change| change.is_ok_and(|change| deletes(change.kind)))
     }
 
+    /// The changes, in order.
     pub fn iter(&self) -> BatchReader<'_> {
         BatchReader { rest: Reader::new(self.body()), seq: SeqNo::ZERO, count: self.count, failed: false }
     }
@@ -267,8 +273,11 @@ pub(crate) fn header(seq: SeqNo, count: u32) -> [u8; HEADER_BYTES] {
 /// One change of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchRecord<'a> {
+    /// The family.
     pub family: FamilyId,
+    /// The kind of change.
     pub kind: ValueKind,
+    /// The key; the start of a range deletion.
     pub key: &'a [u8],
     /// Empty for deletions; the end of the range for a range deletion.
     pub value: &'a [u8],
@@ -284,6 +293,7 @@ pub struct BatchReader<'a> {
 }
 
 impl<'a> BatchReader<'a> {
+    /// Reads a batch's bytes.
     pub fn new(bytes: &'a [u8]) -> Result<Self> {
         let short = || Error::corruption(format!("a write batch of {} bytes is shorter than its header", bytes.len()));
         let (head, body) = bytes.split_at_checked(HEADER_BYTES).ok_or_else(short)?;

@@ -19,6 +19,7 @@ pub struct WriteOptions {
 }
 
 impl WriteOptions {
+    /// Options of a synced write.
     pub fn synced() -> Self {
         WriteOptions { sync: true, ..Self::default() }
     }

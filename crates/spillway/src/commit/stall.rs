@@ -17,6 +17,7 @@ use crate::version::version::Version;
 /// Why a writer waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(usize)]
+#[non_exhaustive]
 pub enum StallCause {
     /// All write buffers are full and none is flushed yet.
     Memtables,
@@ -37,6 +38,7 @@ pub enum StallCause {
 }
 
 impl StallCause {
+    /// All causes, in the order of reports.
     pub const ALL: [StallCause; 8] = [
         StallCause::Memtables,
         StallCause::Memory,
@@ -48,6 +50,7 @@ impl StallCause {
         StallCause::Ingest,
     ];
 
+    /// The name in events, properties and messages.
     pub fn name(self) -> &'static str {
         match self {
             StallCause::Memtables => "memtable-limit",
@@ -77,11 +80,14 @@ impl StallCause {
 /// How far behind compactions are: 0 before the slow-down trigger, 1 at the stop trigger.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Debt {
+    /// From 0 to 1.
     pub level: f64,
+    /// The cause.
     pub cause: StallCause,
 }
 
 impl Debt {
+    /// No debt.
     pub const NONE: Debt = Debt { level: 0.0, cause: StallCause::Level0 };
 
     /// The debt of one family.
@@ -109,6 +115,7 @@ impl Debt {
         level0.max(pending)
     }
 
+    /// The larger debt.
     pub fn max(self, other: Debt) -> Debt {
         if other.level > self.level { other } else { self }
     }

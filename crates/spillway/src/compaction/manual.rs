@@ -15,6 +15,7 @@ use crate::version::span::Span;
 
 /// Treatment of files already in the range's deepest level.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BottommostLevelCompaction {
     /// Keeps them. Virtual files are rewritten under every setting.
     Skip,
@@ -36,6 +37,7 @@ pub struct CompactRangeOptions {
     pub change_level: bool,
     /// `None`: the uppermost level with room for them.
     pub target_level: Option<usize>,
+    /// What is done with tables already in the deepest level.
     pub bottommost_level_compaction: BottommostLevelCompaction,
     /// 0 takes the database's option.
     pub max_subcompactions: usize,

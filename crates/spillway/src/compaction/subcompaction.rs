@@ -91,8 +91,10 @@ fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -
 
 fn filter_context(work: &Work) -> CompactionFilterContext {
     let inputs = work.pick.rewritten().count();
-    let is_manual = work.pick.reason == Reason::Manual;
-    CompactionFilterContext { is_full: inputs == work.version.all_files().count(), is_manual }
+    let mut context = CompactionFilterContext::default();
+    context.is_full = inputs == work.version.all_files().count();
+    context.is_manual = work.pick.reason == Reason::Manual;
+    context
 }
 
 /// The inputs' range tombstones, each clipped to its file's bounds.

@@ -51,10 +51,13 @@ impl SharedCache {
 /// A database of a configuration.
 #[derive(Clone)]
 pub struct ConfiguredDb {
+    /// The name in the document.
     pub name: String,
     /// As written: relative to the process's directory. Defaults to the name.
     pub path: PathBuf,
+    /// Opened for reading only.
     pub read_only: bool,
+    /// Options of the database.
     pub db: DbOptions,
     /// By name, in the document's order.
     pub families: Vec<(String, FamilyOptions)>,

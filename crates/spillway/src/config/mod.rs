@@ -28,7 +28,9 @@ pub use databases::ConfiguredDb;
 /// listeners here. The document names them.
 #[derive(Clone, Debug, Default)]
 pub struct Start {
+    /// Options of each database before the document.
     pub db: DbOptions,
+    /// Options of each family before the document.
     pub family: FamilyOptions,
 }
 
@@ -87,6 +89,7 @@ impl Config {
         &self.warnings
     }
 
+    /// The databases, in the document's order.
     pub fn databases(&self) -> &[ConfiguredDb] {
         &self.databases
     }

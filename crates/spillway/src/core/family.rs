@@ -95,10 +95,12 @@ impl Family {
         })
     }
 
+    /// The family's number.
     pub fn id(&self) -> FamilyId {
         self.id
     }
 
+    /// The family's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -207,6 +209,7 @@ impl Family {
         self.mutable_id.store(memtable.id(), Ordering::Release);
     }
 
+    /// True once it was dropped.
     pub fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
     }

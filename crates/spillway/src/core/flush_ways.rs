@@ -32,7 +32,7 @@ impl FlushCounts {
         let (count, ticker) = match way {
             FlushWay::Rewrite => (&mut counts.rewritten, Ticker::FlushesRewritten),
             FlushWay::Convert => (&mut counts.converted, Ticker::FlushesConverted),
-            FlushWay::Link => (&mut counts.linked, Ticker::FlushesLinked),
+            _ => (&mut counts.linked, Ticker::FlushesLinked),
         };
         *count += 1;
         tick(statistics, ticker, 1);

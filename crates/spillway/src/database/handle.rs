@@ -37,7 +37,12 @@ pub enum OtherFamilies {
     OpenWith(Box<FamilyOptions>),
     /// They are opened with the options under their names, and the rest as by `OpenWith`. A name without a family is
     /// passed over.
-    OpenBy { named: Vec<(String, FamilyOptions)>, rest: Box<FamilyOptions> },
+    OpenBy {
+        /// Options by the family's name.
+        named: Vec<(String, FamilyOptions)>,
+        /// Options of all others.
+        rest: Box<FamilyOptions>,
+    },
 }
 
 impl OtherFamilies {
@@ -68,9 +73,11 @@ impl OtherFamilies {
 /// Options to open a database.
 #[derive(Clone)]
 pub struct OpenOptions {
+    /// Options of the database.
     pub db: DbOptions,
     /// Families by name, with their options. The default family may be left out: it gets the default options.
     pub families: Vec<(String, FamilyOptions)>,
+    /// What is done with families that are there and not named.
     pub other_families: OtherFamilies,
     /// Opens without writing anything; other processes may have the database open.
     pub read_only: bool,
@@ -79,6 +86,7 @@ pub struct OpenOptions {
     pub bear_damage: bool,
     /// Takes over a directory written by RocksDB. From then on RocksDB refuses it; `export` leads back.
     pub adopt_rocksdb: bool,
+    /// Where the files are.
     pub vfs: Arc<dyn Vfs>,
     /// Threads for flushes and compactions; by default the process's.
     pub env: Env,
@@ -197,10 +205,12 @@ impl Database {
         }
     }
 
+    /// The database's directory.
     pub fn path(&self) -> &Path {
         &self.engine.core.context.dir
     }
 
+    /// Options of the database.
     pub fn options(&self) -> &DbOptions {
         &self.engine.core.context.options
     }
@@ -270,6 +280,7 @@ impl Database {
         self.write_one(family, options, |batch| batch.put(family.id(), key, value))
     }
 
+    /// Deletes a key.
     pub fn delete(&self, family: &Family, key: &[u8], options: &WriteOptions) -> Result<()> {
         self.write_one(family, options, |batch| batch.delete(family.id(), key))
     }

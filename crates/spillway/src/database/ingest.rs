@@ -22,7 +22,7 @@ impl Database {
     /// let file = dir.path().join("new.sst");
     /// let db = Database::open(dir.path().join("db"), &OpenOptions::create_if_missing())?;
     /// let family = db.default_family();
-    /// let mut table = TableWriter::create(spillway::vfs::RealVfs::new(), &file, &family.options())?;
+    /// let mut table = TableWriter::create(spillway::internal::vfs::RealVfs::new(), &file, &family.options())?;
     /// table.put(b"apple", b"green")?;
     /// table.put(b"pear", b"yellow")?;
     /// table.finish()?;

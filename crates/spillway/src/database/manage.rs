@@ -86,6 +86,7 @@ impl Database {
         self.core().purge.hold();
     }
 
+    /// Undoes one `disable_file_deletions`.
     pub fn enable_file_deletions(&self) {
         self.core().purge.release();
         self.core().upkeep.raise();

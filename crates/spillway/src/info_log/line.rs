@@ -18,10 +18,10 @@ impl Line {
     pub fn print(&self, out: &mut String) {
         let level = match self.level {
             InfoLogLevel::Debug => "[DEBUG] ",
-            InfoLogLevel::Info | InfoLogLevel::Header => "",
             InfoLogLevel::Warn => "[WARN] ",
             InfoLogLevel::Error => "[ERROR] ",
             InfoLogLevel::Fatal => "[FATAL] ",
+            _ => "",
         };
         out.push_str(&format!("{} {} {level}{}\n", date_and_time(self.time_us), self.thread, self.text));
     }

@@ -10,6 +10,7 @@ use crate::core::family::Family;
 
 /// How an ingest is ordered against concurrent writes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum IngestMode {
     /// The tables join the family's queue: visible at once, given a level by a later flush. Writers do not wait.
     #[default]
@@ -28,6 +29,7 @@ pub enum IngestMode {
 /// The options of RocksDB's `IngestExternalFileOptions`, and the mode.
 #[derive(Clone, Debug)]
 pub struct IngestOptions {
+    /// How the ingest is ordered against writes beside it.
     pub mode: IngestMode,
     /// Links the files, and removes their old names once the ingest is committed.
     pub move_files: bool,
@@ -134,6 +136,7 @@ impl IngestOptions {
 /// Tables for one family.
 #[derive(Clone)]
 pub struct IngestRequest {
+    /// The family.
     pub family: Arc<Family>,
     /// If the keys of two files overlap, the later file is newer.
     pub files: Vec<PathBuf>,

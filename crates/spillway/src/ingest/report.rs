@@ -17,6 +17,7 @@ use crate::version::table_file::FileMeta;
 
 /// The way an ingest took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum IngestWay {
     /// Its tables joined the queues; flushes give them levels.
     #[default]
@@ -57,13 +58,17 @@ impl IngestWay {
 
 /// Result of an ingest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct IngestReport {
     /// First and last sequence number taken, the accompanying batch's included. Both zero if it took none.
     pub first: SeqNo,
+    /// See `first`.
     pub last: SeqNo,
     /// Tables added to the database.
     pub tables: usize,
+    /// Bytes of the tables.
     pub bytes: u64,
+    /// The way it took.
     pub way: IngestWay,
     /// Families without overlap in the mutable memtable: the tables went under it.
     pub under: usize,

@@ -58,9 +58,12 @@ pub struct TableWriter {
 }
 
 /// A finished table.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WrittenTable {
+    /// The table's file.
     pub path: PathBuf,
+    /// Bytes of the file.
     pub file_bytes: u64,
     /// Point entries and range deletions.
     pub entries: u64,

@@ -40,7 +40,7 @@ pub(super) fn copy_table(
     match (cursor.status(), skipped) {
         (Err(error), Some(skipped)) => {
             let through = Some(meta.largest_user_key().to_vec());
-            skipped.passed_over(PassedOver { error, from: last, through });
+            skipped.passed_over(PassedOver::new(error, last, through));
         }
         (status, _) => status?,
     }

@@ -20,7 +20,7 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) ->
     }
     if !options.adopt_rocksdb {
         let what = "RocksDB wrote this database; opening it for writing takes it over, and RocksDB will refuse it until \
-                    it is exported again. Say that this is wanted (adopt_rocksdb, --adopt)";
+                    it is exported again. Set adopt_rocksdb if this is wanted";
         return Err(Error::invalid_argument(what).at_path(dir));
     }
     let Some((name, text)) = options_file::newest(&*options.vfs, dir)? else { return Ok(()) };
@@ -44,14 +44,14 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) ->
         Err(error) if error.kind() == ErrorKind::Unsupported => {
             let remedy = match error.message().contains(IGNORE_UNSUPPORTED) {
                 true => "",
-                false => " (ignore_unsupported_options, --ignore-unsupported-options, goes on without them)",
+                false => " (ignore_unsupported_options goes on without them)",
             };
             let what = format!("RocksDB ran with options that cannot be honoured{remedy}");
             Err(error.context(what).at_path(dir.join(name)))
         }
         Err(error) if !options.db.ignore_unsupported_options => {
             let what = "what RocksDB's options said of this database is not known, and so not what would be done otherwise; \
-                        mend the file, or set ignore_unsupported_options (--ignore-unsupported-options) to go on without it";
+                        mend the file, or set ignore_unsupported_options to go on without it";
             Err(Error::unsupported(format!("{what}: {}", error.message())).at_path(dir.join(name)))
         }
         Err(error) => {

@@ -208,7 +208,7 @@ fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard
             create_durable_dir(&*options.vfs, &dir)?;
         }
     } else if !options.vfs.exists(dir)? {
-        let what = "there is no database here; set create_if_missing (--create) to make one";
+        let what = "there is no database here; set create_if_missing to make one";
         return Err(Error::invalid_argument(what).at_path(dir));
     }
     options.vfs.lock(&lock_path(dir))

@@ -34,7 +34,7 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions) -> Result<Reco
         Err(e) if e.is_not_found() => {
             check_nothing_is_left(vfs, dir, &logs)?;
             if !options.db.create_if_missing || options.read_only {
-                let what = "there is no database here; set create_if_missing (--create) to make one";
+                let what = "there is no database here; set create_if_missing to make one";
                 return Err(Error::invalid_argument(what).at_path(dir).with_source(e));
             }
             let mut new = empty_database();

@@ -18,6 +18,7 @@ pub struct SkippedDamage(Mutex<BTreeMap<Damaged, PassedOver>>);
 type Damaged = (PathBuf, Option<u64>, String);
 
 impl SkippedDamage {
+    /// An empty list.
     pub fn new() -> Arc<Self> {
         Arc::default()
     }
@@ -27,6 +28,7 @@ impl SkippedDamage {
         self.0.lock().values().cloned().collect()
     }
 
+    /// True if nothing was passed over.
     pub fn is_empty(&self) -> bool {
         self.0.lock().is_empty()
     }
@@ -75,7 +77,7 @@ impl DamageBearing {
     /// Reports the whole table as passed over: the part read before the damage is not known here.
     fn tell(&self, error: Error) {
         let (from, through) = (self.file.smallest_user_key().to_vec(), self.file.largest_user_key().to_vec());
-        self.damage.passed_over(PassedOver { error, from: Some(from), through: Some(through) });
+        self.damage.passed_over(PassedOver::new(error, Some(from), Some(through)));
     }
 
     fn moved(&mut self, go: impl FnOnce(&mut dyn Cursor) -> bool) -> bool {

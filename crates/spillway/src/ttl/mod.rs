@@ -32,6 +32,7 @@ pub struct Stamps {
 }
 
 impl Stamps {
+    /// Stamps by this clock.
     pub fn new(clock: Arc<dyn Vfs>) -> Stamps {
         Stamps { clock }
     }
@@ -64,6 +65,7 @@ impl Stamps {
         i64::try_from(self.clock.unix_time_us() / 1_000_000).unwrap_or(i64::MAX)
     }
 
+    /// The value with a stamp of now behind it.
     pub fn stamped(&self, value: &[u8]) -> Vec<u8> {
         let mut stamped = Vec::with_capacity(value.len() + STAMP_BYTES);
         stamped.extend_from_slice(value);

@@ -13,6 +13,7 @@ pub(crate) const LOG_DIR_OF_COPY: &str = ".";
 /// crash finds the same history (D2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEnd {
+    /// The log.
     pub log: FileNumber,
     /// Valid bytes of the WAL.
     pub end_offset: u64,
@@ -57,6 +58,7 @@ impl LogRow {
 /// log directory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VersionEdit {
+    /// The family that the edit is about.
     pub family: FamilyId,
     /// The name of the family's comparator.
     pub comparator: Option<String>,
@@ -64,17 +66,25 @@ pub struct VersionEdit {
     pub log_number: Option<FileNumber>,
     /// LevelDB's second WAL; RocksDB always writes 0.
     pub prev_log: Option<FileNumber>,
+    /// The next number of a file.
     pub next_file: Option<FileNumber>,
+    /// The last sequence number.
     pub last_seq: Option<SeqNo>,
+    /// The oldest log still needed.
     pub min_log_to_keep: Option<FileNumber>,
+    /// The largest number of a family.
     pub max_family: Option<u32>,
     /// Level and internal key of the next round-robin compaction; read, never written by us.
     pub compact_cursors: Vec<(usize, Vec<u8>)>,
+    /// Tables that go: level and number.
     pub deleted: Vec<(usize, FileNumber)>,
+    /// Tables that come, with their levels.
     pub added: Vec<(usize, FileMeta)>,
     /// Creates the family under this name.
     pub add_family: Option<String>,
+    /// The family is dropped.
     pub drop_family: bool,
+    /// The database's id.
     pub db_id: Option<String>,
     /// RocksDB: number of later edits in the same atomic group. A group holds as a whole or not at all. Our own groups
     /// are one record instead.
@@ -83,7 +93,9 @@ pub struct VersionEdit {
     pub fence: Option<u32>,
     /// T: every write to the family at or below this number is in tables (F2).
     pub flushed_through: Option<SeqNo>,
+    /// Ends of logs.
     pub log_ends: Vec<LogEnd>,
+    /// The logs still needed.
     pub log_row: Option<LogRow>,
     /// The option `wal_dir`, empty for the database's own directory; `LOG_DIR_OF_COPY` in a checkpoint.
     pub log_dir: Option<String>,
@@ -93,6 +105,7 @@ pub struct VersionEdit {
 }
 
 impl VersionEdit {
+    /// An edit without changes.
     pub fn new(family: FamilyId) -> Self {
         VersionEdit { family, ..VersionEdit::default() }
     }

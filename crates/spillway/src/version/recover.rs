@@ -38,11 +38,13 @@ pub struct Recovered {
     pub max_family: u32,
     /// RocksDB's WALs below this number are not needed.
     pub min_log_to_keep: FileNumber,
+    /// Ends of logs.
     pub log_ends: Vec<LogEnd>,
     /// `None` if the MANIFEST records none: RocksDB wrote it, or there is no WAL.
     pub log_row: Option<LogRow>,
     /// The option `wal_dir` at the last open for writing.
     pub log_dir: Option<String>,
+    /// The database's id.
     pub db_id: Option<String>,
     /// Written by us for our own use; false for RocksDB's MANIFESTs and our exports.
     pub fenced: bool,
@@ -83,6 +85,7 @@ impl Recovered {
         Some(self.family(family)?.flushed_through.unwrap_or_default())
     }
 
+    /// The family of a number.
     pub fn family(&self, id: FamilyId) -> Option<&RecoveredFamily> {
         self.families.iter().find(|family| family.id == id)
     }

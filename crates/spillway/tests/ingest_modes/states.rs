@@ -77,7 +77,7 @@ fn check(mut world: World, ingest: IngestMode, state: State) {
         IngestMode::Flushable => IngestWay::Queued,
         IngestMode::Blocking => IngestWay::Blocking,
         IngestMode::FlushFirst => IngestWay::FlushFirst,
-        IngestMode::Direct => IngestWay::Direct,
+        _ => IngestWay::Direct,
     };
     assert_eq!((report.way, report.tables), (expected, 1), "{said}");
     assert!(report.first > last && world.db.latest_sequence_number() == report.last, "{said}: numbers grow");

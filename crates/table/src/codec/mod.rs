@@ -77,7 +77,7 @@ pub(crate) fn ratio_max(kind: CompressionKind) -> usize {
         CompressionKind::Lz4 | CompressionKind::Lz4hc => 256,
         CompressionKind::Zlib => 1100,
         CompressionKind::Zstd => 64 << 10,
-        CompressionKind::None | CompressionKind::Bzip2 | CompressionKind::Disable => 1,
+        _ => 1,
     }
 }
 

@@ -156,13 +156,13 @@ impl BlockBasedTableBuilder {
 /// The compression's name in the properties.
 fn property_name(kind: CompressionKind) -> &'static str {
     match kind {
-        CompressionKind::None | CompressionKind::Disable => "NoCompression",
         CompressionKind::Snappy => "Snappy",
         CompressionKind::Zlib => "Zlib",
         CompressionKind::Bzip2 => "BZip2",
         CompressionKind::Lz4 => "LZ4",
         CompressionKind::Lz4hc => "LZ4HC",
         CompressionKind::Zstd => "ZSTD",
+        _ => "NoCompression",
     }
 }
 

@@ -11,34 +11,52 @@ use crate::IoClass;
 /// The kind of a call, on any handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
+    /// Opening a file to read.
     Open,
     /// `create`, `create_shared`.
     Create,
+    /// Opening a file to append.
     OpenAppend,
+    /// A read.
     Read,
     /// `append`, `write_at`.
     Write,
+    /// A sync of a file.
     Sync,
     /// `allocate`, and `ensure` on a mapping.
     Allocate,
+    /// A truncation.
     Truncate,
     /// `map_read`.
     MapRead,
+    /// Creating a mapped file.
     CreateMapped,
+    /// A look at a file's metadata.
     Metadata,
+    /// Reading a directory.
     ReadDir,
+    /// Creating a directory.
     CreateDir,
+    /// A sync of a directory.
     SyncDir,
+    /// Removing a file.
     RemoveFile,
+    /// Removing a directory.
     RemoveDir,
+    /// A rename.
     Rename,
+    /// A hard link.
     Link,
+    /// Resolving a path.
     Canonicalize,
+    /// Locking a file.
     Lock,
+    /// Starting a thread.
     Spawn,
 }
 
 impl Operation {
+    /// All operations.
     pub const ALL: [Operation; 21] = [
         Operation::Open,
         Operation::Create,
@@ -140,10 +158,12 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// A rule for every operation.
     pub fn new(fault: Fault) -> Self {
         Rule { fault, operation: None, class: None, path_part: None, nth: 1, sticky: false }
     }
 
+    /// For this operation only.
     #[must_use]
     pub fn on(mut self, operation: Operation) -> Self {
         self.operation = Some(operation);

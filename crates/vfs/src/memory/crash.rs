@@ -31,6 +31,7 @@ pub enum CrashPolicy {
 }
 
 impl CrashPolicy {
+    /// All policies.
     pub const ALL: [CrashPolicy; 6] = [
         CrashPolicy::NothingUnsyncedKept,
         CrashPolicy::AllKept,

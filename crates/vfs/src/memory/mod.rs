@@ -158,6 +158,7 @@ impl MemoryVfs {
         files_of(&self.disk.state.lock().tree.current).into_iter().map(|(path, _)| path).collect()
     }
 
+    /// The bytes of a file.
     pub fn read_file(&self, path: &Path) -> Result<Vec<u8>> {
         let node = self.disk.state.lock().tree.file("read", path)?;
         let bytes = node.current().bytes().to_vec();

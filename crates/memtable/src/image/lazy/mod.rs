@@ -154,10 +154,12 @@ impl LazyImage {
         self.tombstones.clone()
     }
 
+    /// The number through which entries count.
     pub fn cut(&self) -> SeqNo {
         self.cut
     }
 
+    /// The image's file.
     pub fn path(&self) -> &Path {
         &self.path
     }

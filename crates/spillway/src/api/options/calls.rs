@@ -39,6 +39,7 @@ macro_rules! call_options {
             )+
         }
 
+        #[doc(hidden)]
         impl From<$Engine> for $Options {
             fn from(options: $Engine) -> Self {
                 $Options(options)

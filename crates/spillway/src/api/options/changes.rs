@@ -45,32 +45,33 @@ impl<G: 'static> Changes<G> {
 /// Defines a builder's setters from the rows of an options table. Rows that are listed first get none: their setters are
 /// written by hand.
 macro_rules! setters {
-    ({ $Builder:ident $changes:ident $Group:ty } $( { [$($doc:literal)+] $field:ident $type:ty } )+) => {
+    ({ $Builder:ident $changes:ident $Group:ty } $( { [$($doc:literal)+] [$change:ident $default:expr] $field:ident $type:ty } )+) => {
         impl $Builder {
-            $( $crate::api::options::changes::setter! { $changes $Group, [$($doc)+] $field $type } )+
+            $( $crate::api::options::changes::setter! { $changes $Group, [$($doc)+] [$change $default] $field $type } )+
         }
     };
 }
 
 macro_rules! setter {
     // Objects, texts and nested groups: by hand.
-    ($changes:ident $Group:ty, [$($doc:literal)+] order $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] merge_operator $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] prefix_extractor $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] memtable_factory $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] table_factory $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] table $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] compression_per_level $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] compression_opts $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] compaction_style $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] filter_policy $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] wal_dir $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] db_log_dir $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] value_ttl_s $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt order $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt merge_operator $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt prefix_extractor $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt memtable_factory $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt table_factory $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt table $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt compression_per_level $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt compression_opts $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt compaction_style $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt filter_policy $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt wal_dir $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt db_log_dir $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt value_ttl_s $type:ty) => {};
     // Every open has its own: see `Options`.
-    ($changes:ident $Group:ty, [$($doc:literal)+] create_missing_column_families $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] $field:ident $type:ty) => {
+    ($changes:ident $Group:ty, $about:tt $row:tt create_missing_column_families $type:ty) => {};
+    ($changes:ident $Group:ty, [$($doc:literal)+] [$change:ident $default:expr] $field:ident $type:ty) => {
         $(#[doc = $doc])+
+        #[doc = concat!("\n\nDefault: `", stringify!($default), "`.", $crate::api::options::changes::when!($change))]
         pub fn $field(mut self, value: $type) -> Self {
             self.$changes.set(value, |group: &mut $Group, value| group.$field = value);
             self
@@ -78,4 +79,14 @@ macro_rules! setter {
     };
 }
 
-pub(super) use {setter, setters};
+/// When an option can change, for its documentation.
+macro_rules! when {
+    (Fixed) => {
+        ""
+    };
+    (Mutable) => {
+        " Can change while the database is open ([`Family::set_options`](crate::Family::set_options))."
+    };
+}
+
+pub(super) use {setter, setters, when};

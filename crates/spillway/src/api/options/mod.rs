@@ -48,7 +48,7 @@ pub use family::{CompressionOptions, FamilyOptions, TableOptions};
 ///   [`default_family`](Self::default_family). Other families: [`family`](Self::family).
 ///
 /// ```
-/// # fn main() -> spillway::Result<()> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let dir = tempfile::tempdir()?;
 /// use spillway::{Db, FamilyOptions, Options};
 ///

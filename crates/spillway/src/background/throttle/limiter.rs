@@ -54,6 +54,7 @@ impl RateLimiter {
         self.0.bytes_per_s.load(Ordering::Relaxed)
     }
 
+    /// Changes the limit, for what is written from now on.
     pub fn set_bytes_per_second(&self, bytes_per_second: u64) {
         self.0.bytes_per_s.store(bytes_per_second, Ordering::Relaxed);
     }

@@ -343,7 +343,6 @@ impl<C: Cursor> EntryStream<C> {
 
     fn obey(&mut self, decision: FilterDecision, seq: SeqNo) -> Step {
         match decision {
-            FilterDecision::Keep => self.show_value(seq),
             FilterDecision::ChangeValue(value) if !limits::is_storable(&self.user_key, &value) => {
                 let (key, bytes) = (limits::shown(&self.user_key), value.len());
                 note::warn!(key, bytes, "a compaction filter's value is too large for a table; the old one stays");
@@ -371,6 +370,8 @@ impl<C: Cursor> EntryStream<C> {
                 self.skip_until = Some(until);
                 Step::Pass
             }
+            // `Keep`.
+            _ => self.show_value(seq),
         }
     }
 

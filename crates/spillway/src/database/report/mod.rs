@@ -30,9 +30,13 @@ pub(crate) use self::stats::Told;
 
 /// One level of a family.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LevelReport {
+    /// The level's number.
     pub level: usize,
+    /// Number of tables.
     pub files: usize,
+    /// Bytes of the tables.
     pub bytes: u64,
     /// Size above which the level is compacted. `None` for level 0, scored by its number of files, and for levels meant
     /// to stay empty.
@@ -43,12 +47,15 @@ pub struct LevelReport {
 
 /// A table of the current version, or an ingested one without a level yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LiveFile {
+    /// Name of the family.
     pub family: String,
     /// 0 for a table without a level.
     pub level: usize,
     /// The table was ingested, and has no level until the next flush.
     pub is_queued: bool,
+    /// The table's number.
     pub number: FileNumber,
     /// The table's file.
     pub path: PathBuf,
@@ -56,21 +63,29 @@ pub struct LiveFile {
     pub bytes: u64,
     /// Entries and, among them, deletions, by the file's properties; 0 if they could not be read.
     pub entries: u64,
+    /// Deletions among the entries.
     pub deletions: u64,
     /// The table is a part of the file, between the keys below; the file can hold several tables.
     pub is_virtual: bool,
     /// User keys, both inclusive, save for a range tombstone's end.
     pub smallest: Vec<u8>,
+    /// The last key.
     pub largest: Vec<u8>,
+    /// The smallest sequence number of an entry.
     pub smallest_seq: SeqNo,
+    /// The largest sequence number of an entry.
     pub largest_seq: SeqNo,
 }
 
 /// Stalls of writers since the database was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StallReport {
+    /// What writers waited for.
     pub cause: StallCause,
+    /// Number of waits.
     pub waits: u64,
+    /// Microseconds waited, all writers together.
     pub micros: u64,
 }
 

@@ -70,6 +70,7 @@ impl Default for BackupOptions {
 /// A backup's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupInfo {
+    /// The backup's number.
     pub id: BackupId,
     /// Seconds since the epoch.
     pub timestamp_s: u64,
@@ -77,12 +78,14 @@ pub struct BackupInfo {
     pub last_seq: SeqNo,
     /// Total size of its files, shared ones included.
     pub bytes: u64,
+    /// Number of files.
     pub files: usize,
 }
 
 /// A backup that cannot be restored.
 #[derive(Clone, Debug)]
 pub struct DamagedBackup {
+    /// The backup's number.
     pub id: BackupId,
     /// The damage; names the file.
     pub error: Error,
@@ -118,6 +121,7 @@ impl BackupEngine {
         Ok(engine)
     }
 
+    /// The directory of the backups.
     pub fn dir(&self) -> &Path {
         &self.store.dir
     }

@@ -23,6 +23,7 @@ const PROBLEMS_MAX: usize = 1000;
 /// Options of a check.
 #[derive(Clone)]
 pub struct CheckOptions {
+    /// Where the files are.
     pub vfs: Arc<dyn Vfs>,
     /// Key orders that are not built in.
     pub orders: Vec<UserOrder>,
@@ -41,7 +42,9 @@ impl Default for CheckOptions {
 pub struct CheckStep<'a> {
     /// The file to read next.
     pub path: &'a Path,
+    /// Bytes read so far.
     pub bytes_done: u64,
+    /// Bytes to read.
     pub bytes_total: u64,
 }
 
@@ -74,13 +77,19 @@ pub struct CheckReport {
     pub manifest: FileNumber,
     /// RocksDB wrote the MANIFEST, or an export did.
     pub is_rocksdbs: bool,
+    /// Number of families.
     pub families: usize,
+    /// Number of tables.
     pub tables: u64,
+    /// Bytes of the tables.
     pub table_bytes: u64,
     /// Point entries and range tombstones in tables.
     pub table_entries: u64,
+    /// Number of logs.
     pub logs: u64,
+    /// Bytes of the logs.
     pub log_bytes: u64,
+    /// Batches in the logs.
     pub log_batches: u64,
     /// Changes in the logs' batches.
     pub log_changes: u64,
@@ -100,6 +109,7 @@ pub struct CheckReport {
 }
 
 impl CheckReport {
+    /// True if nothing is damaged.
     pub fn is_whole(&self) -> bool {
         self.problems.is_empty()
     }

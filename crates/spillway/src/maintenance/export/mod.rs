@@ -32,9 +32,13 @@ pub struct ExportOptions {
 
 /// Totals of an export.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ExportSummary {
+    /// Number of families.
     pub families: usize,
+    /// Number of tables.
     pub tables: usize,
+    /// Bytes of the tables.
     pub bytes: u64,
 }
 

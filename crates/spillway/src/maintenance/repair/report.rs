@@ -27,10 +27,13 @@ pub struct RepairReport {
 /// A family after a repair.
 #[derive(Clone, Debug)]
 pub struct RepairedFamily {
+    /// The family's number.
     pub id: FamilyId,
+    /// The family's name.
     pub name: String,
     /// Number of tables before log replay.
     pub tables: usize,
+    /// Bytes of the tables.
     pub bytes: u64,
     /// The first and the last user key in its tables.
     pub keys: Option<(Vec<u8>, Vec<u8>)>,
@@ -48,6 +51,7 @@ pub struct LostTable {
     /// User key range of lost writes, if known. Within it an older value may replace a lost one, or a deleted key may
     /// reappear.
     pub keys: Option<(Vec<u8>, Vec<u8>)>,
+    /// Why it is lost.
     pub why: String,
 }
 

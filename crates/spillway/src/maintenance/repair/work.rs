@@ -554,8 +554,8 @@ fn check_owner(dir: &Path, log_dir: &Path, old: &OldManifest, options: &OpenOpti
         None => numbers_in(vfs, log_dir, FileType::Log)?.is_empty() && rocksdb_logs(),
     };
     if is_rocksdbs && !options.adopt_rocksdb {
-        let what = "RocksDB wrote this database; a repair takes it over, and RocksDB refuses it from then on. Say that this is \
-                    wanted (adopt_rocksdb, --adopt), or use RocksDB's own repair (ldb repair)";
+        let what = "RocksDB wrote this database; a repair takes it over, and RocksDB refuses it from then on. Set adopt_rocksdb \
+                    if this is wanted, or use RocksDB's own repair (ldb repair)";
         return Err(Error::invalid_argument(what).at_path(dir));
     }
     let is_empty = old.recovered.is_none()

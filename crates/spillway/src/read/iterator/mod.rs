@@ -106,6 +106,7 @@ impl DbIterator {
         })
     }
 
+    /// True on an entry.
     #[inline]
     pub fn valid(&self) -> bool {
         self.position != Position::Nowhere
