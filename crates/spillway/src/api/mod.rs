@@ -1,13 +1,15 @@
 //! The public API: handles that carry their database, options made by builders, iteration by `Iterator`. A thin layer
 //! over [`Database`](crate::database::handle::Database): no state of the engine lives here.
 
+// First: documentation shows the calls of a type in the order of these modules.
+mod db;
+mod family;
+
 mod batch;
 mod care;
 #[cfg(feature = "config")]
 mod config;
 mod cursor;
-mod db;
-mod family;
 mod ingest;
 mod iter;
 mod manage;
