@@ -28,14 +28,14 @@ option_table! {
     /// Table files kept open; -1 keeps all of them open.
     max_open_files: i32 = -1, at_least(-1.0), RocksDb, Fixed;
     /// Threads for flushes and compactions together.
-    max_background_jobs: usize = 2, within(1.0, 1024.0), RocksDb, Fixed;
+    max_background_jobs: usize = 2, within(1.0, 1024.0), RocksDb, Mutable;
     /// Threads that one compaction can be split over.
-    max_subcompactions: usize = 1, within(1.0, 1024.0), RocksDb, Fixed;
+    max_subcompactions: usize = 1, within(1.0, 1024.0), RocksDb, Mutable;
     /// Whether compactions give way to all other threads, writers among them, where processors are short
     /// (RocksDB's `Env::LowerThreadPoolCPUPriority`).
     compaction_cpu_priority: CpuPriority = CpuPriority::Normal, ANY, Spillway, Fixed;
     /// Bytes of log at which the families that hold the oldest log are flushed; 0 is four times the memtables' budget.
-    max_total_wal_size: u64 = 0, ANY, RocksDb, Fixed;
+    max_total_wal_size: u64 = 0, ANY, RocksDb, Mutable;
     /// The folder of the log files; empty for the database's own.
     wal_dir: String = String::new(), ANY, RocksDb, Fixed;
     /// What recovery makes of a damaged log.
@@ -48,7 +48,7 @@ option_table! {
     /// (`convert_to_sst=kFileMmap`).
     memtable_crash_safe_recover: bool = true, ANY, Spillway, Fixed;
     /// Bytes of a table after which the disk is to have begun with it and to have ended with those before; 0 is 512 KiB.
-    bytes_per_sync: u64 = 0, ANY, RocksDb, Fixed;
+    bytes_per_sync: u64 = 0, ANY, RocksDb, Mutable;
     /// Most bytes per second written by flushes and compactions; jobs with a waiting caller have no limit. 0: while callers
     /// sync the log, only as fast as needed to keep up; otherwise without a limit. (RocksDB reads it and never writes it: to RocksDB 0 is a limit.)
     rate_limiter_bytes_per_sec: u64 = 0, ANY, Spillway, Fixed;
@@ -58,17 +58,17 @@ option_table! {
     /// argument of RocksDB's WriteBufferManager, but true if not said otherwise: the limit is one.
     allow_stall: bool = true, ANY, Spillway, Fixed;
     /// Bytes per second that writers are held to while compactions are behind; 0 is 16 MiB.
-    delayed_write_rate: u64 = 0, ANY, RocksDb, Fixed;
+    delayed_write_rate: u64 = 0, ANY, RocksDb, Mutable;
     /// Bytes at which a new MANIFEST is begun.
     max_manifest_file_size: u64 = GIB, at_least(1024.0), RocksDb, Fixed;
     /// Closes without flushing what only memtables hold and the log does not (writes with `disableWAL` are lost).
-    avoid_flush_during_shutdown: bool = false, ANY, RocksDb, Fixed;
+    avoid_flush_during_shutdown: bool = false, ANY, RocksDb, Mutable;
     /// Lets writers insert into a memtable at the same time, where its representation allows it.
     allow_concurrent_memtable_write: bool = true, ANY, RocksDb, Fixed;
     /// `cf_allow_ingest_behind` of every family.
     allow_ingest_behind: bool = false, ANY, RocksDb, Fixed;
     /// Seconds between dumps of statistics to the event log; 0 for never.
-    stats_dump_period_sec: u32 = 600, ANY, RocksDb, Fixed;
+    stats_dump_period_sec: u32 = 600, ANY, RocksDb, Mutable;
     /// Bytes of one log file.
     log_file_bytes: u64 = 64 * MIB, within(65536.0, 17179869184.0), Spillway, Fixed;
     /// How log files are written.

@@ -44,9 +44,10 @@ impl Database {
         }
     }
 
+    /// Sets options of a family; of the database for `None`.
     fn set_options(
         &self,
-        family: &Family,
+        family: Option<&Family>,
         count: Count,
         names: Array<*const c_char>,
         values: Array<*const c_char>,
@@ -58,7 +59,11 @@ impl Database {
         for (name, value) in names.texts(count).zip(values.texts(count)) {
             pairs.push((utf8(name)?, utf8(value)?));
         }
-        self.db.set_options(family, &pairs).map_err(|error| self.refused(error))
+        let set = match family {
+            Some(family) => self.db.set_options(family, &pairs),
+            None => self.db.set_db_options(&pairs),
+        };
+        set.map_err(|error| self.refused(error))
     }
 
     /// A hint: the range's tables are compacted in the background, soon.
@@ -120,7 +125,7 @@ fallible! {
         names: Array<*const c_char>,
         values: Array<*const c_char>,
     ) {
-        database.set_options(database.default_family(), count.into(), names, values)
+        database.set_options(Some(database.default_family()), count.into(), names, values)
     }
 
     fn rocksdb_set_options_cf(
@@ -130,7 +135,16 @@ fallible! {
         names: Array<*const c_char>,
         values: Array<*const c_char>,
     ) {
-        database.set_options(&family.0, count.into(), names, values)
+        database.set_options(Some(&family.0), count.into(), names, values)
+    }
+
+    fn rocksdb_set_db_options(
+        database: &Database,
+        count: IntCount,
+        names: Array<*const c_char>,
+        values: Array<*const c_char>,
+    ) {
+        database.set_options(None, count.into(), names, values)
     }
 
     /// As in RocksDB 11, each call is undone by one of `rocksdb_enable_file_deletions`.

@@ -67,6 +67,14 @@ static void test_set_options(const char* dir) {
     CHECK_ERROR(error, "Invalid argument: empty input");
     rocksdb_set_options(db, 1, names, values, &error);
     CHECK_ERROR(error, "Invalid argument: ");
+    rocksdb_set_db_options(db, 1, names, values, &error);
+    CHECK_ERROR(error, "Invalid argument: ");
+    names[0] = "max_open_files";
+    rocksdb_set_db_options(db, 1, names, values, &error);
+    CHECK_ERROR(error, "Invalid argument: ");
+    names[0] = "max_background_jobs";
+    rocksdb_set_db_options(db, 1, names, values, &error);
+    CHECK_OK(error);
     rocksdb_merge(db, write, LIT("m"), LIT("x"), &error);
     CHECK_ERROR(error, "Not implemented: Provide a merge_operator when opening DB");
     rocksdb_close(db);

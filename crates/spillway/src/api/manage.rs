@@ -117,6 +117,23 @@ impl Db {
         self.shared().database.sync_log()
     }
 
+    /// Changes options of the database, by RocksDB's names, and stores them. All are changed, or none. These can change:
+    /// `max_background_jobs`, `max_subcompactions`, `max_total_wal_size`, `bytes_per_sync`, `delayed_write_rate`,
+    /// `avoid_flush_during_shutdown`, `stats_dump_period_sec`. Those of families: [`Family::set_options`].
+    ///
+    /// # Errors
+    /// `InvalidArgument`: an unknown name, a value out of bounds, or an option that is fixed while the database is open.
+    /// `Closed`.
+    pub fn set_options<'a>(&self, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<()> {
+        let options: Vec<(&str, &str)> = options.into_iter().collect();
+        self.shared().database.set_db_options(&options)
+    }
+
+    /// The options of the database in force, as a text that [`Options::text`] takes.
+    pub fn options_text(&self) -> String {
+        base::options::string::print(&*self.shared().database.options())
+    }
+
     /// [`Family::compact`] of the default family.
     ///
     /// # Errors

@@ -39,7 +39,7 @@ pub(crate) struct Registration {
     pub(super) id: u64,
     env: Arc<Shared>,
     client: Weak<dyn Client>,
-    limits: Limits,
+    compaction_lane: Lane,
     pub(super) upkeep: Arc<Signal>,
     lanes: Mutex<Lanes>,
     /// Notified when no job runs any more.
@@ -47,6 +47,7 @@ pub(crate) struct Registration {
 }
 
 struct Lanes {
+    limits: Limits,
     of: PerLane<LaneState>,
     is_ended: bool,
 }
@@ -89,8 +90,10 @@ impl Registration {
     ) -> Arc<Registration> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let lanes = Mutex::new(Lanes { of: PerLane::new(|_| LaneState::default()), is_ended: false });
-        let registration = Arc::new(Registration { id, env, client, limits, upkeep, lanes, idle: Condvar::new() });
+        let compaction_lane = limits.compaction_lane;
+        let lanes = Mutex::new(Lanes { limits, of: PerLane::new(|_| LaneState::default()), is_ended: false });
+        let registration = Registration { id, env, client, compaction_lane, upkeep, lanes, idle: Condvar::new() };
+        let registration = Arc::new(registration);
         registration.upkeep.wakes(&registration);
         registration
     }
@@ -98,7 +101,15 @@ impl Registration {
     /// Signals possible flushes and compactions.
     pub fn signal_jobs(self: &Arc<Self>) {
         self.signal(Lane::Flush);
-        self.signal(self.limits.compaction_lane);
+        self.signal(self.compaction_lane);
+    }
+
+    /// Changes the limits. Running jobs above them go on.
+    pub fn set_limits(self: &Arc<Self>, limits: Limits) {
+        self.lanes.lock().limits = limits;
+        self.env.pool(Lane::Flush).need(limits.flushes);
+        self.env.pool(limits.compaction_lane).need(limits.compactions);
+        self.signal_jobs();
     }
 
     /// Signals possible work of a lane.
@@ -107,11 +118,12 @@ impl Registration {
         if lanes.is_ended {
             return;
         }
+        let limit = lanes.limits.of(lane);
         let state = lanes.of.get_mut(lane);
         if state.is_queued {
             return;
         }
-        if state.running - state.away >= self.limits.of(lane) {
+        if state.running - state.away >= limit {
             state.again = true;
             return;
         }
@@ -127,7 +139,7 @@ impl Registration {
 
     /// Helper threads for parts of a compaction.
     pub fn compaction_helpers(&self, count: usize) -> Helpers {
-        Helpers::new(self.env.pool(self.limits.compaction_lane), count)
+        Helpers::new(self.env.pool(self.compaction_lane), count)
     }
 
     fn begin_turn(&self, lane: Lane) -> bool {

@@ -168,8 +168,8 @@ pub(crate) struct Stall {
     /// Debt of the family furthest behind, in millionths, `STOPPED` at the stop trigger; and the bit `SCARCE`.
     debt: AtomicU32,
     cause: AtomicU32,
-    /// Bytes per second at the slow-down trigger.
-    rate: f64,
+    /// Bytes per second at the slow-down trigger; 0 for the default.
+    rate: AtomicU64,
     /// When the next delayed write may go, in microseconds of the vfs's clock. Each delayed writer advances it by its
     /// own bytes, so all writers together keep the rate.
     next_us: AtomicU64,
@@ -186,13 +186,12 @@ const SCARCE: u32 = 1 << 31;
 
 impl Stall {
     pub fn new(vfs: Arc<dyn Vfs>, statistics: Option<Arc<Statistics>>, delayed_write_rate: u64) -> Self {
-        let rate = if delayed_write_rate == 0 { DELAYED_BYTES_PER_SECOND } else { delayed_write_rate as f64 };
         Stall {
             vfs,
             statistics,
             debt: AtomicU32::new(0),
             cause: AtomicU32::new(0),
-            rate,
+            rate: AtomicU64::new(delayed_write_rate),
             next_us: AtomicU64::new(0),
             counters: Default::default(),
             ended: AtomicBool::new(false),
@@ -244,8 +243,17 @@ impl Stall {
         (level > 0.0 && !self.is_stopped()).then(|| self.rate_at(level) as u64)
     }
 
+    /// Changes `delayed_write_rate`.
+    pub fn set_rate(&self, delayed_write_rate: u64) {
+        self.rate.store(delayed_write_rate, Ordering::Relaxed);
+    }
+
     fn rate_at(&self, debt: f64) -> f64 {
-        self.rate * (1.0 - debt).max(RATE_LEFT_MIN)
+        let rate = match self.rate.load(Ordering::Relaxed) {
+            0 => DELAYED_BYTES_PER_SECOND,
+            rate => rate as f64,
+        };
+        rate * (1.0 - debt).max(RATE_LEFT_MIN)
     }
 
     /// Releases every waiting writer: the database closes or became read-only.

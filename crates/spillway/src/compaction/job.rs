@@ -42,7 +42,7 @@ impl Compactor {
                 &family.version,
                 &options,
                 &family.compactions,
-                self.core.context.options.max_subcompactions,
+                self.core.context.options_now.load().max_subcompactions,
             );
             let urgency = picker.urgency();
             if most_urgent.as_ref().is_none_or(|(most, ..)| urgency > *most)

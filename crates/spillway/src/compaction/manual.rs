@@ -220,7 +220,7 @@ impl Call<'_> {
         self.family.check_live()?;
         let family = self.core.family_state(state, self.family.id())?;
         let subcompactions_max = match self.options.max_subcompactions {
-            0 => self.core.context.options.max_subcompactions,
+            0 => self.core.context.options_now.load().max_subcompactions,
             max => max,
         };
         let options = family.family.options();

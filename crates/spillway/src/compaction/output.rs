@@ -206,7 +206,7 @@ impl<'a> Outputs<'a> {
     /// WAL sync, instead of as a whole at its end.
     fn bytes_per_sync(&self) -> u64 {
         const PIECE_BYTES: u64 = 512 << 10;
-        match self.context.options.bytes_per_sync {
+        match self.context.options_now.load().bytes_per_sync {
             0 => PIECE_BYTES,
             bytes => bytes,
         }

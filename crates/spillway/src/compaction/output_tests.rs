@@ -32,6 +32,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         dir: DIR.into(),
         own_dirs: Vec::new(),
         options: DbOptions::default(),
+        options_now: Default::default(),
         numbers: Arc::new(FileNumbers::starting_at(FileNumber(100))),
         memtable_ids: AtomicU64::new(0),
         memtables: MemtableMaking::inline(),

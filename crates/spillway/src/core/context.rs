@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use arc_swap::ArcSwap;
 use base::extend::{Event, Listeners};
 use base::metrics::Statistics;
 use base::note;
@@ -48,7 +49,10 @@ pub struct Context {
     pub dir: PathBuf,
     /// Identities of the database's directories, independent of their paths.
     pub own_dirs: Vec<FileIdentity>,
+    /// As opened: for options fixed while the database is open.
     pub options: DbOptions,
+    /// With what was changed since: for options that can change.
+    pub options_now: ArcSwap<DbOptions>,
     pub numbers: Arc<FileNumbers>,
     pub memtable_ids: AtomicU64,
     pub memtables: MemtableMaking,

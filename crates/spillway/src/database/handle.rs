@@ -210,9 +210,9 @@ impl Database {
         &self.engine.core.context.dir
     }
 
-    /// Options of the database.
-    pub fn options(&self) -> &DbOptions {
-        &self.engine.core.context.options
+    /// The options as they are now; some can change while the database is open.
+    pub fn options(&self) -> Arc<DbOptions> {
+        self.engine.core.context.options_now.load_full()
     }
 
     /// The id in IDENTITY and in the tables' properties.

@@ -113,6 +113,21 @@ impl Database {
         Ok(())
     }
 
+    /// Changes mutable options of the database, by RocksDB's names.
+    ///
+    /// # Errors
+    /// As of [`set_options`](Self::set_options).
+    pub fn set_db_options(&self, options: &[(&str, &str)]) -> Result<()> {
+        self.core().check_open()?;
+        let _noting = self.core().context.noting();
+        self.engine().catalog().set_db_options(options)?;
+        self.engine().jobs.follow_options();
+        if !self.core().read_only {
+            self.engine().options_file.write_options_file();
+        }
+        Ok(())
+    }
+
     /// Compacts the user keys from `start` through `end`; `None` is the end of the key space. Afterwards every earlier
     /// write to them is in one level. Tables ingested behind (`allow_ingest_behind`) stay in the last one. Flushes the
     /// family first.

@@ -80,10 +80,20 @@ impl Jobs {
         if self.core.context.vfs.runs_inline() {
             return Ok(());
         }
-        let options = &self.core.context.options;
-        // As in RocksDB: a quarter of the jobs flush, the rest compact, at least one of each.
+        self.core.context.info_log.written_by(self.core.upkeep.clone());
+        let client: Weak<Jobs> = Arc::downgrade(self);
+        let registration = env.register(client, self.limits(), self.core.upkeep.clone())?;
+        self.core.context.tasks.run_by(registration.clone());
+        self.core.state_changed.run_jobs_by(registration);
+        self.core.state_changed.notify_all();
+        Ok(())
+    }
+
+    /// As in RocksDB: a quarter of the jobs flush, the rest compact, at least one of each.
+    fn limits(&self) -> Limits {
+        let options = self.core.context.options_now.load();
         let flushes = (options.max_background_jobs / 4).max(1);
-        let limits = Limits {
+        Limits {
             flushes,
             compactions: options.max_background_jobs.saturating_sub(flushes).max(1),
             tasks: tasks::at_once(options.max_background_jobs),
@@ -91,14 +101,14 @@ impl Jobs {
                 CpuPriority::Low => Lane::LowCompaction,
                 _ => Lane::Compaction,
             },
-        };
-        self.core.context.info_log.written_by(self.core.upkeep.clone());
-        let client: Weak<Jobs> = Arc::downgrade(self);
-        let registration = env.register(client, limits, self.core.upkeep.clone())?;
-        self.core.context.tasks.run_by(registration.clone());
-        self.core.state_changed.run_jobs_by(registration);
-        self.core.state_changed.notify_all();
-        Ok(())
+        }
+    }
+
+    /// Follows a change of `max_background_jobs`.
+    pub fn follow_options(&self) {
+        if let Some(registration) = self.core.state_changed.registration() {
+            registration.set_limits(self.limits());
+        }
     }
 
     fn pick(&self, needs: Needs, state: &mut State) -> Option<Job> {

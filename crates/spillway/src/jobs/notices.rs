@@ -103,8 +103,11 @@ impl Jobs {
     }
 
     fn dump_period(&self) -> Duration {
-        let period_s =
-            if self.core.context.statistics.is_some() { self.core.context.options.stats_dump_period_sec } else { 0 };
+        let period_s = if self.core.context.statistics.is_some() {
+            self.core.context.options_now.load().stats_dump_period_sec
+        } else {
+            0
+        };
         Duration::from_secs(period_s.into())
     }
 

@@ -92,6 +92,20 @@ impl Catalog<'_> {
         self.core.families.store(Arc::new(FamilySet::new(families)));
     }
 
+    /// Changes options of the database. All are changed, or none.
+    pub fn set_db_options(&self, changes: &[(&str, &str)]) -> Result<()> {
+        let context = &self.core.context;
+        let _one_at_a_time = self.core.state.lock();
+        let mut options = (**context.options_now.load()).clone();
+        for remark in base::options::set_at_runtime(&mut options, changes)? {
+            note::warn!("{remark}");
+        }
+        options.validate()?;
+        self.core.stall.set_rate(options.delayed_write_rate);
+        context.options_now.store(Arc::new(options));
+        Ok(())
+    }
+
     pub fn set_family_options(&self, family: &Family, changes: &[(&str, &str)]) -> Result<()> {
         self.core.check_family(family)?;
         family.change_options(|options| {

@@ -57,7 +57,7 @@ fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
             None => staging.link_or_copy(&path)?,
         }
     }
-    let options = describe_options(&context.options, &found.families, ini::Audience::Spillway);
+    let options = describe_options(&context.options_now.load(), &found.families, ini::Audience::Spillway);
     staging.write(&file_name::format(FileType::Options, found.manifest), options.as_bytes())?;
     let identity = found.snapshot.db_id.as_deref().unwrap_or_default();
     staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
@@ -267,7 +267,7 @@ impl Copier<'_> {
 
     /// The OPTIONS text of a copy, with its logs in its own directory.
     pub(crate) fn describe_options(&self, families: &[Arc<Family>], audience: ini::Audience) -> String {
-        describe_options(&self.core.context.options, families, audience)
+        describe_options(&self.core.context.options_now.load(), families, audience)
     }
 }
 

@@ -113,7 +113,10 @@ impl Engine {
     /// # Errors
     /// The failure of the flush; the unlogged writes are lost with their memtables.
     pub(crate) fn flush_unlogged(&self) -> Result<()> {
-        if self.core.read_only || self.core.context.options.avoid_flush_during_shutdown || self.core.is_closing() {
+        if self.core.read_only
+            || self.core.context.options_now.load().avoid_flush_during_shutdown
+            || self.core.is_closing()
+        {
             return Ok(());
         }
         let families: Vec<Arc<Family>> =

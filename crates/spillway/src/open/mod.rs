@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
+use arc_swap::ArcSwap;
 use base::metrics::Statistics;
 use base::note;
 use base::options::{FamilyOptions, InfoLogLevel, kept};
@@ -249,6 +250,7 @@ impl<'a> Opening<'a> {
             dir: dir.to_owned(),
             own_dirs: own_dirs(&*vfs, dir, &options.db)?,
             options: options.db.clone(),
+            options_now: ArcSwap::from_pointee(options.db.clone()),
             numbers: numbers.clone(),
             memtable_ids: AtomicU64::new(0),
             memtables: MemtableMaking {

@@ -49,7 +49,7 @@ impl OptionsFile {
     fn try_write_options_file(&self) -> Result<()> {
         let families: Vec<_> = self.core.families.load().iter().map(|f| (f.name().to_owned(), f.options())).collect();
         let borrowed: Vec<_> = families.iter().map(|(name, options)| (name.as_str(), &**options)).collect();
-        let text = ini::write(&self.core.context.options, &borrowed, ini::Audience::Spillway);
+        let text = ini::write(&self.core.context.options_now.load(), &borrowed, ini::Audience::Spillway);
         let (vfs, dir) = (&*self.core.context.vfs, &self.core.context.dir);
         let number = self.core.context.numbers.take();
         let temp = dir.join(file_name::format(FileType::Temp, number));

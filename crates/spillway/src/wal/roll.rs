@@ -57,8 +57,9 @@ impl Wal {
 
     /// `max_total_wal_size`, or four times the limit on all memtables.
     fn log_limit_bytes(&self) -> u64 {
-        if self.core.context.options.max_total_wal_size > 0 {
-            return self.core.context.options.max_total_wal_size;
+        let limit_bytes = self.core.context.options_now.load().max_total_wal_size;
+        if limit_bytes > 0 {
+            return limit_bytes;
         }
         let families = self.core.families.load();
         let memtables: usize = families

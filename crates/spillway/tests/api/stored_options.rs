@@ -99,3 +99,24 @@ fn writes_are_synced_where_the_options_say_so() {
     batch.commit().unwrap();
     assert_eq!(syncs(), before + 2);
 }
+
+#[test]
+fn options_of_the_database_change_while_it_is_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    db.set_options([("max_background_jobs", "6"), ("delayed_write_rate", "1M"), ("stats_dump_period_sec", "0")])
+        .unwrap();
+    for wrong in [("max_background_jobs", "0"), ("max_background_jops", "3"), ("max_open_files", "10")] {
+        let error = db.set_options([("max_subcompactions", "3"), wrong]).unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("max_"), "{error}");
+    }
+    let text = db.options_text();
+    assert!(text.contains("max_background_jobs=6") && text.contains("max_subcompactions=1;"), "all or none: {text}");
+    db.put("k", "v").unwrap();
+    db.compact(..).unwrap();
+    drop(db);
+    let db = Db::open(dir.path()).unwrap();
+    assert!(
+        db.options_text().contains("max_background_jobs=6") && db.options_text().contains("delayed_write_rate=1048576")
+    );
+}

@@ -199,6 +199,8 @@ ROCKSDB_LIBRARY_API void rocksdb_set_options(rocksdb_t* database, int count, con
     const char* const* values, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_set_options_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
     int count, const char* const* names, const char* const* values, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_set_db_options(rocksdb_t* database, int count, const char* const* names,
+    const char* const* values, char** errptr);
 /* As in RocksDB 11, each call is undone by one of rocksdb_enable_file_deletions. */
 ROCKSDB_LIBRARY_API void rocksdb_disable_file_deletions(rocksdb_t* database, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_enable_file_deletions(rocksdb_t* database, char** errptr);
