@@ -18,6 +18,8 @@
 //! | memory, compression, writers that wait, what to watch | [Tuning](docs::tuning) |
 //! | loading much at once | [Bulk loads](docs::bulk_loads), [`TableWriter`] |
 //! | merge operators, compaction filters, listeners | [`merge`], [`extend`]; all of them can be closures |
+//! | programs on tokio | `AsyncDb`, with the feature `tokio` |
+//! | programs to start from | `crates/spillway/examples`: a time series, a queue, an inverted index, a bulk load, a web service |
 //! | coming from RocksDB, going back | [Moving from RocksDB](docs::from_rocksdb) |
 //! | what can go wrong | [`Error`], [`ErrorKind`] |
 //!
@@ -34,6 +36,7 @@
 //! |---|---|---|
 //! | `snappy`, `lz4`, `zlib`, `zstd` | these compressions of tables | yes |
 //! | `config` | `Config`, databases from JSON and YAML documents | no |
+//! | `tokio` | `AsyncDb`, whose calls do not block the runtime | no |
 //! | `topling` | tables of ToplingDB's kinds ([`FamilyOptions::table_format`]) | no |
 //!
 //! A table in a compression that the build lacks is an error of the read, [`Unsupported`](ErrorKind::Unsupported), and

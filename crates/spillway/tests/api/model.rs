@@ -43,7 +43,8 @@ fn from_both_ends(mut walk: Iter, random: &mut Random) -> Vec<(Vec<u8>, Vec<u8>)
 }
 
 fn options(random: &mut Random) -> Options {
-    let memtable = ["skip_list", "trie", "sorted_hash", "vector"][random.below(4) as usize];
+    let memtables = ["skip_list", "trie", "sorted_hash", "vector"];
+    let memtable = memtables.into_iter().nth(random.below(4) as usize).unwrap();
     let small = || FamilyOptions::new().memtable(memtable).write_buffer_size(64 << 10);
     Options::new().default_family(small()).family("other", small())
 }
