@@ -18,6 +18,8 @@
 //! | memory, compression, writers that wait, what to watch | [Tuning](docs::tuning) |
 //! | loading much at once | [Bulk loads](docs::bulk_loads), [`TableWriter`] |
 //! | merge operators, compaction filters, listeners | [`merge`], [`extend`]; all of them can be closures |
+//! | copies, backups, checks, repairs | [`Db::checkpoint`], [`Backups`], [`Db::check`], [`Db::repair`] |
+//! | databases from JSON and YAML documents | `Config`, with the feature `config` |
 //! | programs on tokio | `AsyncDb`, with the feature `tokio` |
 //! | programs to start from | `crates/spillway/examples`: a time series, a queue, an inverted index, a bulk load, a web service |
 //! | coming from RocksDB, going back | [Moving from RocksDB](docs::from_rocksdb) |
@@ -25,7 +27,8 @@
 //!
 //! # Threads
 //!
-//! Every handle is `Send + Sync`, cheap to clone, and usable from any thread at a time. A directory is open once: a
+//! [`Db`], [`Family`] and [`Snapshot`] are `Send + Sync`, cheap to clone, and usable from any number of threads at a
+//! time. Batches, iterators and cursors can be sent to another thread. A directory is open once: a
 //! second open, in this process or another, fails with [`Busy`](ErrorKind::Busy). Calls block: a write for microseconds
 //! unless it syncs or [has to wait](docs::tuning), a read for its disk. Flushes and compactions run on threads that all
 //! databases of a process share ([`Env`]).
@@ -40,7 +43,7 @@
 //! | `topling` | tables of ToplingDB's kinds ([`FamilyOptions::table_format`]) | no |
 //!
 //! A table in a compression that the build lacks is an error of the read, [`Unsupported`](ErrorKind::Unsupported), and
-//! the message names the feature. Linux is the platform that is tested.
+//! the message names the feature. Linux is the platform that is tested; the library builds for macOS and Windows.
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
 

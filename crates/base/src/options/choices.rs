@@ -98,8 +98,10 @@ named_enum! {
         None = 0 => "kNoCompression",
         Snappy = 1 => "kSnappyCompression",
         Zlib = 2 => "kZlibCompression",
+        /// Known by its number; neither read nor written.
         Bzip2 = 3 => "kBZip2Compression",
         Lz4 = 4 => "kLZ4Compression",
+        /// LZ4's format, written as `Lz4` writes it.
         Lz4hc = 5 => "kLZ4HCCompression",
         Zstd = 7 => "kZSTD",
         /// `bottommost_compression` only: the last level is compressed like the others.

@@ -42,12 +42,13 @@ impl<G: 'static> Changes<G> {
     }
 }
 
-/// Defines a builder's setters from the rows of an options table. Rows that are listed first get none: their setters are
-/// written by hand.
+/// Defines a builder's setters from the rows of an options table. `Handle` changes these options at run time. The rows
+/// listed first in `setter` get none: their setters are written by hand.
 macro_rules! setters {
-    ({ $Builder:ident $changes:ident $Group:ty } $( { [$($doc:literal)+] [$change:ident $default:expr] $field:ident $type:ty } )+) => {
+    ({ $Builder:ident $changes:ident $Group:ty, $Handle:tt } $( { [$($doc:literal)+] [$change:ident $default:expr] $field:ident $type:ty } )+) => {
+        /// Options by RocksDB's names, and ours.
         impl $Builder {
-            $( $crate::api::options::changes::setter! { $changes $Group, [$($doc)+] [$change $default] $field $type } )+
+            $( $crate::api::options::changes::setter! { $changes $Group, [$($doc)+] [$change $Handle $default] $field $type } )+
         }
     };
 }
@@ -68,10 +69,11 @@ macro_rules! setter {
     ($changes:ident $Group:ty, $about:tt $row:tt db_log_dir $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt value_ttl_s $type:ty) => {};
     // Every open has its own: see `Options`.
+    ($changes:ident $Group:ty, $about:tt $row:tt create_if_missing $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt create_missing_column_families $type:ty) => {};
-    ($changes:ident $Group:ty, [$($doc:literal)+] [$change:ident $default:expr] $field:ident $type:ty) => {
+    ($changes:ident $Group:ty, [$($doc:literal)+] [$change:ident $Handle:tt $default:expr] $field:ident $type:ty) => {
         $(#[doc = $doc])+
-        #[doc = concat!("\n\nDefault: `", stringify!($default), "`.", $crate::api::options::changes::when!($change))]
+        #[doc = concat!("\n\nDefault: `", stringify!($default), "`.", $crate::api::options::changes::when!($change $Handle))]
         pub fn $field(mut self, value: $type) -> Self {
             self.$changes.set(value, |group: &mut $Group, value| group.$field = value);
             self
@@ -81,11 +83,17 @@ macro_rules! setter {
 
 /// When an option can change, for its documentation.
 macro_rules! when {
-    (Fixed) => {
+    (Fixed $Handle:tt) => {
         ""
     };
-    (Mutable) => {
-        " Can change while the database is open ([`Family::set_options`](crate::Family::set_options))."
+    (Mutable $Handle:tt) => {
+        concat!(
+            " Can change while the database is open ([`",
+            stringify!($Handle),
+            "::set_options`](crate::",
+            stringify!($Handle),
+            "::set_options))."
+        )
     };
 }
 

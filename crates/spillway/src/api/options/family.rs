@@ -33,8 +33,6 @@ pub struct FamilyOptions {
     changes: Changes<EngineFamilyOptions>,
 }
 
-for_each_family_option! { setters, FamilyOptions changes EngineFamilyOptions }
-
 impl FamilyOptions {
     /// No options given.
     pub fn new() -> Self {
@@ -218,14 +216,14 @@ impl FamilyOptions {
     }
 }
 
+for_each_family_option! { setters, FamilyOptions changes EngineFamilyOptions, Family }
+
 /// Options of block-based tables: [`FamilyOptions::table`].
 #[derive(Clone, Default)]
 #[must_use = "options do nothing until they are given to a family's options"]
 pub struct TableOptions {
     changes: Changes<EngineTableOptions>,
 }
-
-for_each_table_option! { setters, TableOptions changes EngineTableOptions }
 
 impl TableOptions {
     /// No options given.
@@ -246,6 +244,8 @@ impl TableOptions {
     }
 }
 
+for_each_table_option! { setters, TableOptions changes EngineTableOptions, Family }
+
 /// How hard to compress: [`FamilyOptions::compression_options`].
 #[derive(Clone, Default)]
 #[must_use = "options do nothing until they are given to a family's options"]
@@ -253,14 +253,14 @@ pub struct CompressionOptions {
     changes: Changes<base::options::CompressionOptions>,
 }
 
-for_each_compression_option! { setters, CompressionOptions changes base::options::CompressionOptions }
-
 impl CompressionOptions {
     /// No options given.
     pub fn new() -> Self {
         CompressionOptions::default()
     }
 }
+
+for_each_compression_option! { setters, CompressionOptions changes base::options::CompressionOptions, Family }
 
 macro_rules! debug_as_changed {
     ($( $Builder:ident of $Group:ty; )+) => { $(

@@ -109,6 +109,13 @@ impl Options {
         Options { vfs: MemoryVfs::new(1), ..Options::default() }
     }
 
+    /// Creates the database where there is none; true by default. If false, opening such a directory is an error,
+    /// `InvalidArgument`.
+    pub fn create_if_missing(mut self, create: bool) -> Self {
+        self.database.set(create, |database, create| database.create_if_missing = create);
+        self
+    }
+
     /// Opens for reading only. Takes no lock and writes nothing: another process may have the database open, and is not
     /// disturbed. Shows the database as it is now, and does not follow.
     pub fn read_only(mut self, read_only: bool) -> Self {
@@ -201,7 +208,7 @@ impl Options {
     }
 }
 
-for_each_db_option! { setters, Options database DbOptions }
+for_each_db_option! { setters, Options database DbOptions, Db }
 
 /// Options of the database that take objects or paths.
 impl Options {
