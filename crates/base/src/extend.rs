@@ -1,5 +1,4 @@
-//! Extension traits: merge operators, compaction filters, prefix extractors, listeners and loggers. Comparators have
-//! their own file.
+//! Extension traits: merge operators, compaction filters, prefix extractors, listeners and loggers.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -26,6 +25,24 @@ pub trait MergeOperator: Send + Sync {
     /// Combines `older` and `newer` into one equivalent operand. `None` keeps both.
     fn partial_merge(&self, _key: &[u8], _older: &[u8], _newer: &[u8]) -> Option<Vec<u8>> {
         None
+    }
+}
+
+impl<T: MergeOperator + ?Sized> MergeOperator for Arc<T> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn option_string(&self) -> String {
+        (**self).option_string()
+    }
+
+    fn full_merge(&self, key: &[u8], existing: Option<&[u8]>, operands: &[&[u8]]) -> Option<Vec<u8>> {
+        (**self).full_merge(key, existing, operands)
+    }
+
+    fn partial_merge(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
+        (**self).partial_merge(key, older, newer)
     }
 }
 

@@ -1,6 +1,9 @@
 //! Values returned without a copy: a byte range and its owner.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
@@ -68,10 +71,62 @@ impl AsRef<[u8]> for Pinned {
     }
 }
 
-impl PartialEq<[u8]> for Pinned {
-    fn eq(&self, other: &[u8]) -> bool {
-        **self == *other
+impl From<Pinned> for Vec<u8> {
+    fn from(pinned: Pinned) -> Self {
+        pinned.into_vec()
     }
+}
+
+/// Equal, ordered and hashed as the bytes.
+impl PartialEq for Pinned {
+    fn eq(&self, other: &Pinned) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for Pinned {}
+
+impl PartialOrd for Pinned {
+    fn partial_cmp(&self, other: &Pinned) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Pinned {
+    fn cmp(&self, other: &Pinned) -> Ordering {
+        (**self).cmp(&**other)
+    }
+}
+
+impl Hash for Pinned {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (**self).hash(state);
+    }
+}
+
+impl Borrow<[u8]> for Pinned {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
+
+macro_rules! equal_to_bytes {
+    ($( [$($generics:tt)*] $Bytes:ty; )+) => { $(
+        impl<$($generics)*> PartialEq<$Bytes> for Pinned {
+            fn eq(&self, other: &$Bytes) -> bool {
+                let bytes: &[u8] = other.as_ref();
+                **self == *bytes
+            }
+        }
+    )+ };
+}
+
+equal_to_bytes! {
+    [] [u8];
+    [] &[u8];
+    [] Vec<u8>;
+    [const N: usize] [u8; N];
+    [const N: usize] &[u8; N];
 }
 
 impl fmt::Debug for Pinned {

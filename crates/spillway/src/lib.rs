@@ -30,7 +30,8 @@
 //! [`Db`], [`Family`] and [`Snapshot`] are `Send + Sync`, cheap to clone, and usable from any number of threads at a
 //! time. Batches, iterators and cursors can be sent to another thread. A directory is open once: a
 //! second open, in this process or another, fails with [`Busy`](ErrorKind::Busy). Calls block: a write for microseconds
-//! unless it syncs or [has to wait](docs::tuning), a read for its disk. Flushes and compactions run on threads that all
+//! unless it syncs or [has to wait](docs::tuning), a read for its disk. There are no transactions: to change what was read,
+//! hold a lock of the program's around both, or use merge operators. Flushes and compactions run on threads that all
 //! databases of a process share ([`Env`]).
 //!
 //! # Features and platforms

@@ -16,7 +16,8 @@ use crate::database::handle::Database;
 /// Changes of any families of one database, committed together: all of them or none, whatever happens.
 ///
 /// Adding a change does not fail. A wrong one (too large, of a dropped family, of another database) is kept as the
-/// batch's error: [`commit`](Self::commit) returns it, and writes nothing. Families are given as `&Family`, or as
+/// batch's error: [`commit`](Self::commit) returns it, and writes nothing. A batch does not look at what the program has
+/// read: to change what was read, hold a lock of the program's around both, or use [`merge`](Self::merge). Families are given as `&Family`, or as
 /// `&AsyncFamily` (feature `tokio`).
 ///
 /// ```

@@ -41,12 +41,14 @@ impl Db {
         Db::open_with(dir, &Options::new())
     }
 
-    /// As [`open`](Self::open), with options: those given count, all others are as stored ([`Options`]).
+    /// As [`open`](Self::open), with options: those given count, all others are as stored ([`Options`]). Creates the
+    /// database where there is none, unless [`Options::create_if_missing`] says otherwise.
     ///
     /// # Errors
     /// `InvalidArgument`: an option is out of bounds, or does not fit the database. `Busy`: it is open already, here or
-    /// in another process. `Corruption`: a file is damaged or missing, and the error names it. `Unsupported`: RocksDB
-    /// stored options that cannot be honoured. `Io`, `NoSpace`.
+    /// in another process. `Corruption`: a file is damaged or missing, and the error names it. `Unsupported`: a family
+    /// has a merge operator or a prefix extractor of the program's own, and it was not given; or RocksDB stored options
+    /// that cannot be honoured. `Io`, `NoSpace`. The path of an error is the file's that it concerns, such as `LOCK`.
     pub fn open_with(dir: impl AsRef<Path>, options: &Options) -> Result<Db> {
         let (open, write) = options.resolve(dir.as_ref())?;
         let database = Database::open(dir, &open)?;

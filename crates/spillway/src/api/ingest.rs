@@ -25,7 +25,8 @@ impl Family {
         Ok(TableWriter { inner, stamps: self.ttl.as_ref().map(|ttl| ttl.stamps.clone()) })
     }
 
-    /// Makes tables part of the family: visible, whole and durable when the call returns. Writers do not wait for them.
+    /// Makes tables part of the family: visible, whole and durable when the call returns. Writers do not wait for them. If
+    /// the family's values expire, its own [`table_writer`](Self::table_writer) has to have written the tables.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

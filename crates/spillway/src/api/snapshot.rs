@@ -14,7 +14,7 @@ use crate::read::options::ReadOptions as EngineReadOptions;
 use crate::read::snapshot::Snapshot as EngineSnapshot;
 
 /// The state of all families at one instant. It stays readable until the last clone is dropped; flushes and compactions
-/// keep what it shows.
+/// keep what it shows. Reads with options take it by [`ReadOptions::snapshot`](crate::ReadOptions::snapshot).
 ///
 /// # Errors
 /// Of reads: `InvalidArgument`: the family is of another database; else as of [`Family`].

@@ -83,3 +83,19 @@ fn a_ttl_is_for_the_life_of_the_family() {
     let back = Options::new().family("sessions", FamilyOptions::new().option("value_ttl_s", "0"));
     assert_eq!(Db::open_with(dir.path(), &back).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
+
+#[test]
+fn what_says_how_values_are_stored_is_not_ignored() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open(dir.path()).unwrap();
+    let sessions = db.family_with("sessions", &FamilyOptions::new().ttl(HOUR)).unwrap();
+    let counts = db.family_with("counts", &FamilyOptions::new().merge_operator(merge::UInt64AddOperator)).unwrap();
+    sessions.put("k", "v").unwrap();
+    counts.merge("k", 1u64.to_le_bytes()).unwrap();
+    drop((sessions, counts, db));
+    for options in [Options::new().ignore_stored_options(true), Options::new()] {
+        let db = Db::open_with(dir.path(), &options).unwrap();
+        assert_eq!(text(db.family("sessions").unwrap().get("k").unwrap()), Some("v".to_owned()));
+        assert_eq!(db.family("counts").unwrap().get("k").unwrap().unwrap(), 1u64.to_le_bytes());
+    }
+}

@@ -69,7 +69,8 @@ fn objects_are_given_at_each_open_and_found_again_by_name() {
     assert_eq!(db.family("words").unwrap().get("animal").unwrap().as_deref(), Some(b"antelope".as_slice()));
     drop(db);
     let error = Db::open(dir.path()).unwrap_err();
-    assert!(error.to_string().contains("merge operator `longest`"), "what is missing is named: {error}");
+    let told = error.to_string();
+    assert!(told.contains("merge operator `longest`") && told.contains("Options::family(\"words\""), "{told}");
     let error = Db::open_with(dir.path(), &Options::new().family("words", longest())).unwrap_err();
     assert!(error.to_string().contains("by-length"), "what is missing is named: {error}");
 }

@@ -69,8 +69,8 @@ macro_rules! setter {
     ($changes:ident $Group:ty, $about:tt $row:tt db_log_dir $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt value_ttl_s $type:ty) => {};
     // Every open has its own: see `Options`.
-    ($changes:ident $Group:ty, $about:tt $row:tt create_if_missing $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt create_missing_column_families $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt create_if_missing $type:ty) => {};
     ($changes:ident $Group:ty, [$($doc:literal)+] [$change:ident $Handle:tt $default:expr] $field:ident $type:ty) => {
         $(#[doc = $doc])+
         #[doc = concat!("\n\nDefault: `", stringify!($default), "`.", $crate::api::options::changes::when!($change $Handle))]

@@ -76,7 +76,7 @@ impl FamilyOptions {
     /// Combines operands of `merge` with the value of their key. The operator's name is stored.
     ///
     /// The built-in ones ([`merge`](crate::merge)) are found by their stored names; any other has to be given at every
-    /// open that reads merged keys.
+    /// open: without it the open fails with `Unsupported`.
     pub fn merge_operator(mut self, operator: impl MergeOperator + 'static) -> Self {
         let operator: Arc<dyn MergeOperator> = Arc::new(operator);
         self.changes.set(operator, |family, operator| family.merge_operator = Some(operator));
@@ -151,9 +151,12 @@ impl FamilyOptions {
 
     /// Values expire after this time, in whole seconds, at least one: reads no longer show them, and compactions drop them.
     /// A merge's result is as young as its last operand. Given when the family is created: values then carry the second
-    /// of their write, in RocksDB's form (`DBWithTTL`), four bytes each. The time can be changed at every open.
+    /// of their write, in RocksDB's form (`DBWithTTL`), four bytes each. A value
+    /// lives as long as said, and up to a second more. The ttl is stored (as the option `value_ttl_s`) and holds at every
+    /// open; another time can be given at each.
     ///
-    /// Tables to ingest are written by [`Family::table_writer`](crate::Family::table_writer) of the family.
+    /// Tables to ingest have to be written by [`Family::table_writer`](crate::Family::table_writer) of the same family:
+    /// others have no times, and reads of them fail with `Corruption`.
     pub fn ttl(mut self, ttl: Duration) -> Self {
         let seconds = u32::try_from(ttl.as_secs().max(1)).unwrap_or(u32::MAX);
         self.changes.set(seconds, |family, seconds| family.value_ttl_s = seconds);

@@ -13,11 +13,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::extend::{EventListener, Logger};
-use base::for_each_db_option;
 use base::options::{
     CompressionKind, CpuPriority, DbOptions, FamilyOptions as EngineFamilyOptions, InfoLogLevel, LogBacking,
-    OptionGroup, WalRecoveryMode, apply_string, string,
+    OptionGroup, WalRecoveryMode, apply_string, nearest, rows, string,
 };
+use base::{Error, for_each_db_option};
 use vfs::{MemoryVfs, RealVfs, Vfs};
 
 use crate::api::options::changes::{Changes, setters};
@@ -136,7 +136,9 @@ impl Options {
         self
     }
 
-    /// Opens with the defaults instead of the stored options, for when those cannot be read.
+    /// Opens with the defaults instead of the stored options, for when those cannot be read. What says how values are
+    /// stored counts all the same: the ttl and the merge operator of a family. If the file is too damaged to tell, give
+    /// them by [`family`](Self::family): values would else show with their times, and merges fail.
     pub fn ignore_stored_options(mut self, ignore: bool) -> Self {
         self.ignores_stored = ignore;
         self
@@ -196,8 +198,11 @@ impl Options {
         };
         let mut known = DbOptions::default();
         for (name, value) in pairs {
-            let is_of_db = known.find_mut(name).is_some() || known.unhonoured().iter().any(|row| row.name == name);
-            if is_of_db {
+            let is_of_db = knows(&mut known, name);
+            if !is_of_db && !knows(&mut EngineFamilyOptions::default(), name) {
+                let error = unknown(name);
+                self.database.add(move |_| Err(error.clone()));
+            } else if is_of_db {
                 let pair = format!("{name}={{{value}}}");
                 self.database.add(move |database| apply_string(database, &pair));
             } else {
@@ -299,6 +304,18 @@ impl Options {
     pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
         &self.vfs
     }
+}
+
+fn knows(group: &mut dyn OptionGroup, name: &str) -> bool {
+    group.find_mut(name).is_some() || group.unhonoured().iter().any(|row| row.name == name)
+}
+
+#[cold]
+fn unknown(name: &str) -> Error {
+    let (database, family) = (rows::<DbOptions>(), rows::<EngineFamilyOptions>());
+    let near = nearest(name, database.iter().chain(&family).map(|row| row.name));
+    let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    Error::invalid_argument(format!("neither databases nor families have an option `{name}`{near}"))
 }
 
 fn text_of(path: &Path) -> String {

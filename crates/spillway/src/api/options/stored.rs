@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::options::{DbOptions, FamilyOptions as EngineFamilyOptions, OptionsFile};
-use base::{Error, Result};
+use base::{Error, ErrorKind, Result};
 use vfs::Vfs;
 
 use crate::api::options::{FamilyOptions, Options};
@@ -61,14 +61,13 @@ impl Options {
 
     /// As [`resolve`](Self::resolve), without the stored options.
     pub(crate) fn resolve_given(&self) -> Result<OpenOptions> {
-        let alone = Options { ignores_stored: true, ..self.clone() };
-        alone.resolve(Path::new("")).map(|(options, _)| options)
+        self.resolve(Path::new("")).map(|(options, _)| options) // where nothing is stored
     }
 
     /// The newest stored options, over the objects given: the file only names them. The defaults if none are stored.
     fn stored(&self, dir: &Path) -> Result<OptionsFile> {
         let vfs = &*self.vfs;
-        if self.ignores_stored || !vfs.exists(dir)? {
+        if !vfs.exists(dir)? {
             return Ok(OptionsFile::default());
         }
         let Some((name, text)) = options_file::newest(vfs, dir)? else { return Ok(OptionsFile::default()) };
@@ -87,14 +86,40 @@ impl Options {
             }
         };
         let text = String::from_utf8_lossy(&text);
-        let read = OptionsFile::read_keeping(&text, DbOptions::default(), &objects, true);
-        read.map(|(file, _)| file).map_err(|error: Error| {
-            error
-                .context("the stored options cannot be read")
-                .advise("Options::ignore_stored_options opens with the defaults instead")
-                .at_path(dir.join(name))
-        })
+        match OptionsFile::read_keeping(&text, DbOptions::default(), &objects, true) {
+            Ok((file, _)) if self.ignores_stored => Ok(of_values(file)),
+            Ok((file, _)) => Ok(file),
+            Err(error) if self.ignores_stored && error.kind() != ErrorKind::Unsupported => Ok(OptionsFile::default()),
+            Err(error) => Err(told(error, &text).at_path(dir.join(name))),
+        }
     }
+}
+
+/// Of stored options, those that say what values are: they count even where the rest is ignored.
+fn of_values(file: OptionsFile) -> OptionsFile {
+    let kept = |options: EngineFamilyOptions| EngineFamilyOptions {
+        order: options.order,
+        merge_operator: options.merge_operator,
+        value_ttl_s: options.value_ttl_s,
+        ..EngineFamilyOptions::default()
+    };
+    let families = file.families.into_iter().map(|(name, options)| (name, kept(options))).collect();
+    OptionsFile { db: DbOptions::default(), families }
+}
+
+/// An error of the stored options, with the family that it concerns and the remedy.
+fn told(error: Error, text: &str) -> Error {
+    let line = error.message().strip_prefix("line ").and_then(|rest| rest.split(':').next()?.parse().ok());
+    let sections = text.lines().take(line.unwrap_or(0)).filter(|line| line.starts_with("[CFOptions"));
+    let family = sections.last().and_then(|section| section.split('"').nth(1)).unwrap_or(DEFAULT_FAMILY);
+    if error.kind() == ErrorKind::Unsupported {
+        let what =
+            format!("the stored options of column family \"{family}\" name what the program has to give at each open");
+        return error.context(what).advise(format!("give it by Options::family(\"{family}\", ...)"));
+    }
+    error
+        .context("the stored options cannot be read")
+        .advise("Options::ignore_stored_options opens with the defaults, and with what else is given")
 }
 
 /// # Errors
