@@ -60,8 +60,11 @@ run_platforms() {
             --target-dir target/platforms --quiet -- -D warnings || return
     done
 }
-# Builds each package as the registry would.
-run_publish() { cargo publish --workspace --dry-run; }
+# Builds each package as the registry would. Cargo keeps what it unpacks by version, and would build the last run's sources.
+run_publish() {
+    rm -rf "${CARGO_HOME:-$HOME/.cargo}"/registry/{src,cache}/-*/spillway-db*
+    cargo publish --workspace --dry-run
+}
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
