@@ -18,8 +18,11 @@ use crate::{FastTable, ZipTable};
 pub enum TableFormat {
     /// Also of a file without a known magic.
     BlockBased,
+    /// A memtable's image.
     Converted,
+    /// A mapped table with an index to every entry.
     Fast,
+    /// Values compressed one by one.
     Zip,
 }
 
@@ -46,10 +49,14 @@ impl TableFormat {
 /// An open table of some kind.
 #[derive(Clone)]
 pub enum AnyTable {
+    /// RocksDB's format.
     BlockBased(Arc<BlockBasedTable>),
+    /// A memtable's image.
     Converted(Arc<ConvertedTable>),
+    /// A mapped table.
     #[cfg(feature = "topling")]
     Fast(Arc<FastTable>),
+    /// Values compressed one by one.
     #[cfg(feature = "topling")]
     Zip(Arc<ZipTable>),
 }
@@ -67,6 +74,7 @@ impl AnyTable {
         }
     }
 
+    /// The table, whatever its kind.
     pub fn table(&self) -> &dyn Table {
         match self {
             AnyTable::BlockBased(table) => &**table,

@@ -27,19 +27,23 @@ pub enum BlockRole {
 #[derive(Debug, Default)]
 pub struct CachedBlock {
     role: BlockRole,
+    /// The block's entries.
     pub entries: Block,
     index: IndexBlock,
 }
 
 impl CachedBlock {
+    /// A block of entries.
     pub fn entries(entries: Block) -> Self {
         CachedBlock { entries, ..Self::default() }
     }
 
+    /// A block of an index.
     pub fn index(index: IndexBlock) -> Self {
         CachedBlock { role: BlockRole::Index, index, ..Self::default() }
     }
 
+    /// A block of a filter.
     pub fn filter(bytes: Vec<u8>) -> Self {
         CachedBlock { role: BlockRole::Filter, entries: Block::opaque(bytes), ..Self::default() }
     }
@@ -71,6 +75,7 @@ impl CachedBlock {
 /// Blocks of one role.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RoleContents {
+    /// Number of blocks.
     pub entries: u64,
     /// As charged to the cache.
     pub bytes: u64,
@@ -79,8 +84,11 @@ pub struct RoleContents {
 /// Contents of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheContents {
+    /// Data blocks.
     pub data: RoleContents,
+    /// Index blocks.
     pub index: RoleContents,
+    /// Filter blocks.
     pub filter: RoleContents,
 }
 

@@ -20,12 +20,14 @@ use crate::{FastTable, ZipTable};
 pub enum DumpPart {
     /// Footer and metaindex, or the description of an image.
     Layout,
+    /// The properties.
     Properties,
     /// Every data block: separator, first key if indexed, position. The groups of a fast or zip table. A converted
     /// table has none.
     Index,
     /// Every entry.
     Entries,
+    /// The range tombstones.
     Tombstones,
 }
 

@@ -7,6 +7,7 @@
 //!
 //! An internal part of the package `spillway-db`, published because that needs it. It may change in any release.
 #![forbid(unsafe_code)]
+#![deny(missing_docs)]
 
 mod any;
 #[cfg(feature = "topling")]
@@ -69,6 +70,7 @@ use vfs::IoClass;
 /// How a read treats a table.
 #[derive(Clone, Debug)]
 pub struct TableReadOptions {
+    /// Verifies checksums of blocks read from the file.
     pub verify_checksums: bool,
     /// Whether blocks read from the file enter the block cache.
     pub fill_cache: bool,
@@ -78,6 +80,7 @@ pub struct TableReadOptions {
     pub total_order_seek: bool,
     /// Whether [`Cursor::seek_in_prefix`] may consult prefix filters.
     pub prefix_same_as_start: bool,
+    /// The purpose of the reads.
     pub class: IoClass,
     /// Cursors skip damaged blocks and values, and report each to it.
     pub skip_damaged: Option<Arc<dyn DamageSink>>,
@@ -100,6 +103,7 @@ impl Default for TableReadOptions {
 /// A value inside a table, borrowed, or pinned without a copy.
 #[derive(Clone, Copy)]
 pub struct TableValue<'a> {
+    /// The bytes.
     pub bytes: &'a [u8],
     /// Owner of the bytes, and the offset of `bytes` in it; `None` if pinning must copy.
     pub owner: Option<(&'a dyn ShareBytes, usize)>,
@@ -107,6 +111,7 @@ pub struct TableValue<'a> {
 
 /// A reference-counted owner of bytes. Shared only when a value is pinned: most values are only looked at.
 pub trait ShareBytes {
+    /// The owner of the bytes.
     fn share(&self) -> BytesOwner;
 }
 
@@ -138,6 +143,7 @@ impl<'a> TableValue<'a> {
         TableValue { bytes, owner: (bytes.len() >= SHARED_BYTES_MIN).then(|| (owner, start())) }
     }
 
+    /// The value, with what keeps it in memory.
     pub fn pin(&self) -> Pinned {
         match self.owner {
             Some((owner, start)) => Pinned::shared(owner.share(), start..start + self.bytes.len()),
@@ -173,6 +179,7 @@ pub trait Table: Send + Sync {
     /// The table's range tombstones; `None` if it has none. Read and fragmented once.
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>>;
 
+    /// The table's properties.
     fn properties(&self) -> &Properties;
 
     /// Approximate file offset of `internal_key`, for size estimates.
@@ -192,12 +199,15 @@ pub trait Table: Send + Sync {
 /// A finished table, as the MANIFEST needs it.
 #[derive(Clone, Debug, Default)]
 pub struct TableSummary {
+    /// Bytes of the file.
     pub file_bytes: u64,
     /// First and last internal key of the point entries; `None` if the table has none.
     pub point_bounds: Option<(Vec<u8>, Vec<u8>)>,
     /// Over point entries and tombstones.
     pub smallest_seq: SeqNo,
+    /// The largest sequence number.
     pub largest_seq: SeqNo,
+    /// The properties written.
     pub properties: Properties,
 }
 

@@ -33,6 +33,7 @@ pub struct ValuesOfFile {
 }
 
 impl ValuesOfFile {
+    /// Values of a file's references, read from `source`.
     pub fn new(source: Arc<dyn ValueSource>, file: PathBuf) -> Self {
         ValuesOfFile { source, file }
     }
@@ -58,6 +59,7 @@ pub struct Following<'a> {
 }
 
 impl<'a> Following<'a> {
+    /// Values read from `source`.
     pub fn new(source: &'a dyn ValueSource) -> Self {
         Following { source, failure: None }
     }
@@ -110,6 +112,7 @@ pub struct FollowingCursor {
 }
 
 impl FollowingCursor {
+    /// A cursor with values read from `source`.
     pub fn new(inner: Box<dyn Cursor>, source: Arc<dyn ValueSource>) -> Box<Self> {
         Box::new(FollowingCursor { inner, source, elsewhere: None, skipped: 0, damage: None, failure: None })
     }

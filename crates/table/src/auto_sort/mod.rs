@@ -30,6 +30,7 @@ const BLOCK_BYTES: std::ops::RangeInclusive<usize> = 4 << 10..=256 << 10;
 /// How a table's entries are sorted.
 #[derive(Clone)]
 pub struct AutoSortSettings {
+    /// Where temporary files are.
     pub vfs: Arc<dyn Vfs>,
     /// Directory of the runs. Their files are unlinked at creation.
     pub spill_dir: PathBuf,

@@ -23,6 +23,7 @@ use self::shard::{Newcomer, Room, Shard};
 
 /// Charged for each entry beside its own bytes: 48 for the map at its usual load, 40 for the queues, 16 for the `Arc`.
 pub const ENTRY_OVERHEAD_BYTES: usize = 104;
+/// Most shards of a cache.
 pub const SHARDS_MAX: usize = 64;
 /// Smaller shards could not keep an unpartitioned filter or index block: a value larger than its shard is not kept.
 const SHARD_BYTES_MIN: usize = 2 << 20;
@@ -30,22 +31,29 @@ const SHARD_BYTES_MIN: usize = 2 << 20;
 /// Table (by `Cache::new_id`) and offset of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockKey {
+    /// Number of the file.
     pub id: u64,
+    /// Byte offset in the file.
     pub offset: u64,
 }
 
+/// What is evicted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
     /// Index and filter blocks: evicted last, as long as they fill at most half of a shard.
     High,
+    /// Evicted first.
     Low,
 }
 
 /// Counts since the cache was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
+    /// Lookups that found their block.
     pub hits: u64,
+    /// Lookups that did not.
     pub misses: u64,
+    /// Blocks put in.
     pub inserts: u64,
 }
 
@@ -62,6 +70,7 @@ pub struct Cache<V> {
 struct Cell<V>(Mutex<Shard<V>>);
 
 impl<V> Cache<V> {
+    /// A cache of so many bytes.
     pub fn new(capacity_bytes: usize) -> Self {
         let shards = (capacity_bytes / SHARD_BYTES_MIN).clamp(1, SHARDS_MAX);
         Cache::with_shards(capacity_bytes, shards)
@@ -82,6 +91,7 @@ impl<V> Cache<V> {
         self.next_id.fetch_add(1, Relaxed)
     }
 
+    /// The block of a key, if it is there.
     #[inline]
     pub fn get(&self, key: BlockKey) -> Option<Arc<V>> {
         self.shard(key).lock().get(key)
@@ -100,6 +110,7 @@ impl<V> Cache<V> {
         kept
     }
 
+    /// Bytes that the cache may hold.
     pub fn capacity(&self) -> usize {
         self.capacity_bytes.load(Relaxed)
     }
@@ -130,6 +141,7 @@ impl<V> Cache<V> {
         self.shards.iter().for_each(|cell| cell.0.lock().for_each(&mut visit));
     }
 
+    /// Counts since the cache was made.
     pub fn stats(&self) -> CacheStats {
         let mut sum = CacheStats::default();
         for cell in &self.shards {

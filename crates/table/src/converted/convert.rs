@@ -22,12 +22,15 @@ const ZEROS: [u8; PAGE_BYTES as usize] = [0; PAGE_BYTES as usize];
 /// Metadata of the table, and how to write it.
 #[derive(Clone)]
 pub struct ConvertConfig {
+    /// The order of keys.
     pub order: InternalOrder,
     /// The family's merge operator, by name; empty for none.
     pub merge_operator: String,
+    /// What the properties say of the table's origin.
     pub origin: TableOrigin,
     /// Bounds of the entries' sequence numbers, as far as the caller knows.
     pub smallest_seq: SeqNo,
+    /// The largest sequence number.
     pub largest_seq: SeqNo,
     /// Whether values may be references to the WAL.
     pub leaves_values: bool,
@@ -35,6 +38,7 @@ pub struct ConvertConfig {
     pub sync: bool,
     /// For error messages.
     pub path: PathBuf,
+    /// The purpose of the writes.
     pub class: IoClass,
 }
 

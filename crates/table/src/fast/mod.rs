@@ -69,6 +69,7 @@ impl FastTable {
         Ok(FastTable { file, heads })
     }
 
+    /// The table's file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }

@@ -20,41 +20,73 @@ const TIMESTAMPED: &str = ".u64ts";
 /// A table's properties. Sizes are bytes, times seconds since the epoch. A name is empty if the table has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Properties {
+    /// Bytes of data blocks.
     pub data_bytes: u64,
+    /// Bytes of index blocks.
     pub index_bytes: u64,
+    /// Number of partitions of the index.
     pub index_partitions: u64,
+    /// Bytes of the index over the partitions.
     pub top_level_index_bytes: u64,
+    /// The kind of index.
     pub index_type: IndexType,
+    /// Index keys are user keys.
     pub index_key_is_user_key: bool,
+    /// Index values are differences.
     pub index_value_is_delta: bool,
+    /// Bytes of the filter.
     pub filter_bytes: u64,
+    /// Keys and prefixes in the filter.
     pub filter_entries: u64,
+    /// The filter has whole keys.
     pub whole_key_filtering: bool,
+    /// The filter has prefixes.
     pub prefix_filtering: bool,
+    /// Bytes of keys, uncompressed.
     pub raw_key_bytes: u64,
+    /// Bytes of values, uncompressed.
     pub raw_value_bytes: u64,
+    /// Number of data blocks.
     pub data_blocks: u64,
     /// Point entries and range tombstones.
     pub entries: u64,
     /// Deletions of every kind, range tombstones included.
     pub deletions: u64,
+    /// Number of merge operands.
     pub merge_operands: u64,
+    /// Number of range deletions.
     pub range_deletions: u64,
+    /// Version of the format.
     pub format_version: u64,
+    /// Number of the family.
     pub family_id: Option<u32>,
+    /// Name of the family.
     pub family_name: String,
+    /// Name of the order of keys.
     pub comparator: String,
+    /// Name of the merge operator.
     pub merge_operator: String,
+    /// Name of the prefix extractor.
     pub prefix_extractor: String,
+    /// Name of the filter's policy.
     pub filter_policy: String,
+    /// Name of the compression.
     pub compression: String,
+    /// Options of the compression, as text.
     pub compression_options: String,
+    /// When the table's data was first written, in seconds since 1970.
     pub creation_time_s: u64,
+    /// When the oldest key was written, in seconds since 1970.
     pub oldest_key_time_s: u64,
+    /// When the file was made, in seconds since 1970.
     pub file_creation_time_s: u64,
+    /// Id of the database.
     pub db_id: String,
+    /// Id of the database's open.
     pub session_id: String,
+    /// Name of the host.
     pub host_id: String,
+    /// Number of the file when it was made.
     pub original_file_number: u64,
     /// Set in tables made for ingestion.
     pub external: Option<ExternalFile>,
@@ -65,6 +97,7 @@ pub struct Properties {
 /// Properties of a table made for ingestion.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExternalFile {
+    /// Version of the properties of an ingested table.
     pub version: u32,
     /// The number patched into the file; 0 if none.
     pub global_seqno: u64,

@@ -37,6 +37,7 @@ use crate::{Table, TableReadOptions, TableValue, Visit, tombstones};
 /// Context for opening a table.
 #[derive(Clone, Default)]
 pub struct TableContext {
+    /// The order of keys.
     pub order: InternalOrder,
     /// `None` reads every block from the file.
     pub cache: Option<Arc<BlockCache>>,
@@ -51,6 +52,7 @@ pub struct TableContext {
     pub largest_seq: Option<SeqNo>,
     /// Source of the values referenced by a converted table.
     pub values: Option<Arc<dyn ValueSource>>,
+    /// The purpose of the reads.
     pub class: IoClass,
     /// Keeps the file's tail, read at open, while the table is open. For tables opened briefly.
     pub keep_tail: bool,

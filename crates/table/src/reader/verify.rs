@@ -15,6 +15,7 @@ pub trait VerifyWatch {
     /// Called after each data block; `stored_bytes` excludes the trailer.
     fn block(&mut self, stored_bytes: u64) -> Result<()>;
 
+    /// Takes the next entry, in order.
     fn entry(&mut self, key: &ParsedKey<'_>) -> Result<()>;
 }
 

@@ -87,6 +87,7 @@ impl Buffer {
         self.slots.len()
     }
 
+    /// True without records.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -103,6 +104,7 @@ impl Buffer {
         Some((key_of(&self.bytes, slot), self.bytes.get(start..start + slot.value_len as usize)?))
     }
 
+    /// Keys and values, in order of their indexes.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         (0..self.len()).map_while(|at| self.get(at))
     }

@@ -136,6 +136,7 @@ impl<O: RecordOrder> Merge<O> {
         &self.key
     }
 
+    /// The value under the cursor.
     pub fn value(&self) -> &[u8] {
         self.winner().map_or(&[], |winner| winner.reader.value())
     }

@@ -19,6 +19,7 @@ pub use self::spill::{Run, RunReader, RunShape, RunWriter, Sample, Spill};
 
 /// Sort order of records. Of records with equal keys, the one added last stays.
 pub trait RecordOrder {
+    /// The order of two keys.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering;
 
     /// A number ordered like the keys, as far as it reaches: if two differ, so do the keys.
@@ -58,7 +59,9 @@ impl RecordOrder for VersionOrder {
 /// Sorted records, in memory or on disk. Cheap to clone.
 #[derive(Clone)]
 pub enum Sequence {
+    /// In memory.
     Memory(Arc<Buffer>),
+    /// In a temporary file.
     Spilled(Arc<Run>),
 }
 
@@ -71,6 +74,7 @@ impl Sequence {
         }
     }
 
+    /// Number of records.
     pub fn records(&self) -> u64 {
         match self {
             Sequence::Memory(buffer) => buffer.len() as u64,

@@ -74,11 +74,13 @@ pub struct Run {
 
 /// A key and the offset of its block.
 pub struct Sample {
+    /// A key.
     pub key: Vec<u8>,
     offset: u64,
 }
 
 impl Run {
+    /// Number of records.
     pub fn records(&self) -> u64 {
         self.records
     }
@@ -274,10 +276,12 @@ impl RunReader {
             .at_offset(self.next)
     }
 
+    /// The key under the cursor.
     pub fn key(&self) -> &[u8] {
         self.block.get(self.key.clone()).unwrap_or_default()
     }
 
+    /// The value under the cursor.
     pub fn value(&self) -> &[u8] {
         self.block.get(self.value.clone()).unwrap_or_default()
     }

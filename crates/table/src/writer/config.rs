@@ -18,24 +18,32 @@ use crate::properties::{ExternalFile, Properties};
 /// Inputs of a table builder.
 #[derive(Clone, Default)]
 pub struct TableBuilderConfig {
+    /// The order of keys.
     pub order: InternalOrder,
+    /// Options of the table.
     pub options: TableOptions,
+    /// The compression of blocks.
     pub compression: CompressionKind,
+    /// How hard to compress.
     pub compression_options: CompressionOptions,
+    /// The part of keys that filters go by.
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     /// The family's merge operator, by name; empty for none.
     pub merge_operator: String,
+    /// What the properties say of the table's origin.
     pub origin: TableOrigin,
     /// The table is made for ingestion: all keys have sequence number 0. The ingesting database assigns their number.
     pub ingestable: bool,
     /// For error messages.
     pub path: PathBuf,
+    /// The purpose of the writes.
     pub class: IoClass,
     /// Starts write-back after every so many bytes written; 0 never.
     pub bytes_per_sync: u64,
 }
 
 impl TableBuilderConfig {
+    /// The defaults, for a table of this name.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         TableBuilderConfig { path: path.into(), ..TableBuilderConfig::default() }
     }
@@ -152,15 +160,22 @@ impl TableBuilderConfig {
 /// values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableOrigin {
+    /// Number of the family.
     pub family: Option<FamilyId>,
+    /// Name of the family.
     pub family_name: String,
+    /// Id of the database.
     pub db_id: String,
     /// 20 base-36 characters: with `db_id` and `file_number` the table's unique id.
     pub session_id: String,
+    /// Name of the host.
     pub host_id: String,
+    /// Number of the file.
     pub file_number: FileNumber,
     /// Seconds since the epoch.
     pub creation_time_s: u64,
+    /// When the oldest key was written, in seconds since 1970.
     pub oldest_key_time_s: u64,
+    /// When the file was made, in seconds since 1970.
     pub file_creation_time_s: u64,
 }

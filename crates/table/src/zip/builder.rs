@@ -25,6 +25,7 @@ const TAIL_BYTES: u64 = 2500;
 /// Settings of zip tables only.
 #[derive(Clone)]
 pub struct ZipSettings {
+    /// Where temporary files are.
     pub vfs: Arc<dyn Vfs>,
     /// Folder of the spill file, for entries beyond `memory_bytes`. The file is unlinked as soon as it is created.
     pub spill_dir: PathBuf,

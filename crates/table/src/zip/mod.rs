@@ -55,6 +55,7 @@ pub struct ZipTable {
 }
 
 impl ZipTable {
+    /// The table's file.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
