@@ -69,6 +69,7 @@ impl Default for BackupOptions {
 
 /// A backup's description.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BackupInfo {
     /// The backup's number.
     pub id: BackupId,
@@ -84,6 +85,7 @@ pub struct BackupInfo {
 
 /// A backup that cannot be restored.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DamagedBackup {
     /// The backup's number.
     pub id: BackupId,

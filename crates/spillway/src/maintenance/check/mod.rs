@@ -72,6 +72,7 @@ impl fmt::Display for Problem {
 
 /// Result of a check.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct CheckReport {
     /// 0 if none could be read.
     pub manifest: FileNumber,

@@ -7,6 +7,7 @@ use base::{FamilyId, SeqNo};
 
 /// Result of a repair.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct RepairReport {
     /// Damage to CURRENT or the MANIFEST; `None` if both were whole.
     pub manifest: Option<String>,
@@ -26,6 +27,7 @@ pub struct RepairReport {
 
 /// A family after a repair.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RepairedFamily {
     /// The family's number.
     pub id: FamilyId,
@@ -41,6 +43,7 @@ pub struct RepairedFamily {
 
 /// A table removed from the database.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LostTable {
     /// The file's path now; `None` if it was missing.
     pub path: Option<PathBuf>,
