@@ -83,6 +83,7 @@ impl Drop for HeapMemory {
 /// The rest of a mapping's interface, for Miri and Windows. The heap replaces mappings there.
 #[cfg(any(miri, windows))]
 impl HeapMemory {
+    /// Does nothing.
     pub fn use_huge_pages(&self, _offset: usize) {}
 }
 

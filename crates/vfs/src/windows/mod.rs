@@ -34,6 +34,7 @@ pub struct RealVfs {
 }
 
 impl RealVfs {
+    /// The operating system's files.
     #[expect(clippy::new_ret_no_self, reason = "the engine only ever holds a Vfs behind its trait")]
     pub fn new() -> Arc<dyn Vfs> {
         Arc::new(RealVfs { start: Instant::now() })
