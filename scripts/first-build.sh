@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a program of one put and one get takes to build with this library, and with others: packages compiled, and seconds of a
 # clean debug build, of the machine and of its processors. Wants a quiet machine and the network; RocksDB is given up after a
-# quarter of an hour.
+# quarter of an hour; its bindings want libclang-dev.
 #
 #     scripts/first-build.sh [spillway] [redb] [fjall] [rust-rocksdb]      all where none is named
 set -euo pipefail
@@ -69,6 +69,7 @@ for name in ${*:-spillway redb fjall rust-rocksdb}; do
         awk -v name="$name" -v packages="$packages" '{ printf "| %s | %d | %.0f | %.0f |\n", name, packages, $1, $2 + $3 }' <<<"$taken"
         ./target/debug/hello
     else
-        echo "| $name | $packages | no build in 900 s: $(tail -1 build.log) | |"
+        echo "| $name | $packages | not built: 900 s were over, or build.log says why | |"
+        grep -m3 -E '^error|panicked|Unable' build.log >&2 || true
     fi
 done
