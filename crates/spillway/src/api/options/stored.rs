@@ -1,4 +1,4 @@
-//! Options given at an open, over those that the database has stored.
+//! Options of an open: the given ones over the stored ones.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl Options {
             return Ok(OptionsFile::default());
         }
         let Some((name, text)) = options_file::newest(vfs, dir)? else { return Ok(OptionsFile::default()) };
-        // The file names objects. They are those given, which are applied again, with all else, over what is read.
+        // The file holds only names of objects: the given ones stand in. All given options are applied after the read.
         let objects = |name: &str| {
             let of_name = self.families.iter().find(|(given, _)| given == name).map(|(_, options)| options);
             let given = if name == DEFAULT_FAMILY { Some(&self.default_family) } else { of_name };
@@ -95,7 +95,7 @@ impl Options {
     }
 }
 
-/// Of stored options, those that say what values are: they count even where the rest is ignored.
+/// The stored options that describe the form of values. They count even with `ignore_stored_options`.
 fn of_values(file: OptionsFile) -> OptionsFile {
     let kept = |options: EngineFamilyOptions| EngineFamilyOptions {
         order: options.order,
@@ -107,7 +107,7 @@ fn of_values(file: OptionsFile) -> OptionsFile {
     OptionsFile { db: DbOptions::default(), families }
 }
 
-/// An error of the stored options, with the family that it concerns and the remedy.
+/// Adds the family and the remedy to an error of the stored options.
 fn told(error: Error, text: &str) -> Error {
     let line = error.message().strip_prefix("line ").and_then(|rest| rest.split(':').next()?.parse().ok());
     let sections = text.lines().take(line.unwrap_or(0)).filter(|line| line.starts_with("[CFOptions"));
@@ -143,8 +143,7 @@ pub(in crate::api) fn stamp(vfs: &Arc<dyn Vfs>, options: &mut EngineFamilyOption
     }
 }
 
-/// Resets what was stored and concerns a single open. The database is created if it is missing, as are families that are
-/// named.
+/// Resets stored options of a single open. A missing database is created, and so are missing named families.
 fn for_this_open(db: &mut DbOptions) {
     let default = DbOptions::default();
     db.create_if_missing = true;
