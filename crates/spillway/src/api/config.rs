@@ -10,7 +10,7 @@ use vfs::RealVfs;
 
 use crate::api::Shared;
 use crate::api::db::Db;
-use crate::api::options::Options;
+use crate::api::options::{Options, stamp};
 use crate::config::{Config as EngineConfig, Start};
 use crate::database::handle::{DEFAULT_FAMILY, Database};
 
@@ -85,7 +85,7 @@ impl Config {
     /// # Errors
     /// `InvalidArgument`: the document has no such database. Else as of [`Db::open_with`].
     pub fn open(&self, name: &str) -> Result<Db> {
-        Config::opened(self.0.open(Some(name))?)
+        self.open_by(Some(name))
     }
 
     /// Opens the database that the document's section `open` names, or the only one.
@@ -93,10 +93,15 @@ impl Config {
     /// # Errors
     /// As of [`open`](Self::open). `InvalidArgument`: there are several, and none is named.
     pub fn open_default(&self) -> Result<Db> {
-        Config::opened(self.0.open(None)?)
+        self.open_by(None)
     }
 
-    fn opened(database: Database) -> Result<Db> {
+    fn open_by(&self, name: Option<&str>) -> Result<Db> {
+        let described = self.0.database(name)?;
+        let mut options = described.open_options(RealVfs::new());
+        let vfs = options.vfs.clone();
+        options.families.iter_mut().for_each(|(_, family)| stamp(&vfs, family));
+        let database = Database::open(&described.path, &options)?;
         Ok(Db::of(Arc::new(Shared { database, write: Default::default() })))
     }
 }

@@ -99,3 +99,20 @@ fn what_says_how_values_are_stored_is_not_ignored() {
         assert_eq!(db.family("counts").unwrap().get("k").unwrap().unwrap(), 1u64.to_le_bytes());
     }
 }
+
+#[test]
+fn a_document_gives_a_ttl_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let document = format!(
+        r#"{{"CFOptions": {{"short": {{"value_ttl_s": 1}}}}, "databases": {{"sessions": {{"method": "DB::Open", "params":
+            {{"path": {:?}, "db_options": {{"create_if_missing": true}}, "cf_options": "$short"}}}}}}}}"#,
+        dir.path()
+    );
+    let db = spillway::Config::from_json(&document).unwrap().open_default().unwrap();
+    db.put("k", "v").unwrap();
+    assert_eq!(text(db.get("k").unwrap()), Some("v".to_owned()));
+    std::thread::sleep(Duration::from_millis(2100));
+    assert!(db.get("k").unwrap().is_none());
+    db.compact(..).unwrap();
+    assert_eq!(db.int_property("rocksdb.estimate-num-keys"), Some(0), "dropped, not only hidden");
+}
