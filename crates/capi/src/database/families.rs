@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
+use spillway::internal::FamilyOptions;
 use spillway::internal::ttl::MergeName;
 
 use super::Database;
@@ -24,10 +25,21 @@ impl Database {
         let mut options = options.within_bounds();
         if let Some(stamps) = self.stamps() {
             stamps.wrap(&mut options, ttl_s, MergeName::RocksDb);
+        } else {
+            check_unstamped(&name.to_string_lossy(), &options)?;
         }
         let created = self.db.create_family(utf8(name)?, options);
         Ok(Box::new(FamilyHandle(created.map_err(|error| self.refused(error))?)))
     }
+}
+
+/// Values written without stamps would be damaged ones to whoever removes stamps.
+pub fn check_unstamped(family: &str, options: &FamilyOptions) -> Result<(), Failure> {
+    if options.value_ttl_s == 0 {
+        return Ok(());
+    }
+    let what = "value_ttl_s: its values carry times; open it by rocksdb_open_with_ttl, or for reading only";
+    Err(Failure::invalid_argument(format!("column family \"{family}\", {what}")))
 }
 
 fallible! {

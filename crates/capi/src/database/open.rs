@@ -10,6 +10,7 @@ use spillway::internal::options::{CpuPriority, apply_string};
 use spillway::internal::{DEFAULT_FAMILY, Database as Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
 
 use super::Database;
+use super::families::check_unstamped;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, IntCount, OutArray};
 use crate::boundary::reply::{FreedArray, Given, free_texts};
@@ -173,6 +174,8 @@ impl Mode<'_> {
                 with.wrap(family, ttl_s, MergeName::RocksDb);
             }
             stamps = Some(with);
+        } else if !open.read_only {
+            open.families.iter().try_for_each(|(name, family)| check_unstamped(name, family))?;
         }
         let mut database = Database::open(path, options, &open)?;
         database.stamps = stamps;

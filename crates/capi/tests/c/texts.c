@@ -78,6 +78,12 @@ static void test_set_options(const char* dir) {
     rocksdb_merge(db, write, LIT("m"), LIT("x"), &error);
     CHECK_ERROR(error, "Not implemented: Provide a merge_operator when opening DB");
     rocksdb_close(db);
+    /* Values with times are for rocksdb_open_with_ttl. */
+    rocksdb_get_options_from_string(options, "value_ttl_s=60", options, &error);
+    CHECK_OK(error);
+    db = rocksdb_open(options, dir, &error);
+    CHECK(db == NULL && error != NULL && strstr(error, "rocksdb_open_with_ttl") != NULL);
+    CHECK_ERROR(error, "Invalid argument: column family \"default\", value_ttl_s");
     rocksdb_options_destroy(options);
 }
 
