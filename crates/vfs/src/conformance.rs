@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use base::ErrorKind;
 
-use crate::{FaultVfs, FileKind, IfExists, IoClass, MemoryVfs, RealVfs, Vfs, read_all};
+use crate::{
+    FaultVfs, FileKind, IfExists, IoClass, MemoryVfs, RandomFile, ReadRequest, RealVfs, Vfs, read_all, read_many,
+};
 
 const CLASS: IoClass = IoClass::Other;
 
@@ -56,6 +58,49 @@ fn what_is_appended_is_read_back() {
 
         vfs.create(&path, IfExists::Truncate).unwrap();
         assert!(vfs.open(&path).unwrap().is_empty().unwrap());
+    });
+}
+
+/// Reads one batch of `len` bytes at each offset of each file, and compares it with single reads.
+fn assert_batch_is_single_reads(files: &[Arc<dyn RandomFile>], offsets: &[u64], len: usize) {
+    let wanted: Vec<(&dyn RandomFile, u64)> =
+        offsets.iter().flat_map(|&at| files.iter().map(move |file| (&**file, at))).collect();
+    let mut bufs = vec![vec![0; len]; wanted.len()];
+    let requests = wanted.iter().zip(&mut bufs);
+    let mut reads: Vec<_> = requests.map(|((file, at), buf)| ReadRequest::new(*file, *at, buf)).collect();
+    read_many(&mut reads, CLASS);
+    let read: Vec<usize> = reads.into_iter().map(|read| read.read.unwrap()).collect();
+    for (i, (file, at)) in wanted.into_iter().enumerate() {
+        let mut alone = vec![0; len];
+        assert_eq!(file.read_at(at, &mut alone, CLASS).unwrap(), read[i]);
+        assert_eq!(alone, bufs[i], "{len} bytes at {at}");
+    }
+}
+
+#[test]
+fn a_batch_of_reads_is_as_many_single_reads() {
+    everywhere(|vfs, dir| {
+        let [a, b] = ["a", "b"].map(|name| {
+            let bytes: Vec<u8> = (0..100_000_u32).flat_map(|i| (i * 7).to_le_bytes()).collect();
+            let path = dir.join(name);
+            crate::write_all(vfs, &path, IfExists::Fail, &bytes, CLASS).unwrap();
+            path
+        });
+        let files = [&a, &b].map(|path| vfs.open(path).unwrap());
+        let offsets = [0, 8, 4095, 300_001, 4095, 399_990, 400_000, 500_000, 130_000];
+        for len in [0, 10, 5000] {
+            assert_batch_is_single_reads(&files, &offsets, len);
+            assert_batch_is_single_reads(&files[..1], &offsets[..1], len);
+            assert_batch_is_single_reads(&files, &[], len);
+        }
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (files, offsets) = (&files, [thread * 90_000, thread * 1000, 399_000]);
+                scope.spawn(move || assert_batch_is_single_reads(files, &offsets, 3000));
+            }
+        });
+        vfs.create(&a, IfExists::Truncate).unwrap();
+        assert_batch_is_single_reads(&files, &offsets, 100);
     });
 }
 

@@ -16,6 +16,7 @@ pub mod real;
 mod conformance;
 mod mapped_memory;
 mod page;
+mod read_many;
 mod std_calls;
 
 use std::path::{Path, PathBuf};
@@ -27,6 +28,7 @@ use base::Result;
 pub use fault::{Fault, FaultCode, FaultVfs, Operation, Rule, RuleId};
 pub use mapped_memory::MappedMemory;
 pub use memory::{CrashPolicy, MemoryVfs};
+pub use read_many::{ReadRequest, read_many};
 pub use real::{AnonymousMapping, HeapMemory, RealVfs};
 
 /// Purpose of a call: for statistics, rate limits and fault selection.
@@ -74,6 +76,12 @@ pub trait RandomFile: Send + Sync {
 
     /// Hints at an upcoming read of a range. May do nothing.
     fn prefetch(&self, _offset: u64, _len: u64) {}
+
+    /// Reads as [`read_at`](RandomFile::read_at) without waiting for a device: only bytes in the page cache, up to the
+    /// first that is not there. May return fewer, even none.
+    fn read_cached(&self, _offset: u64, _buf: &mut [u8], _class: IoClass) -> usize {
+        0
+    }
 }
 
 /// An append-only file with one owner.

@@ -87,4 +87,14 @@ impl RandomFile for MeteredFile {
     fn prefetch(&self, offset: u64, len: u64) {
         self.file.prefetch(offset, len);
     }
+
+    /// Timed if it is the whole read: else [`read_at`](RandomFile::read_at) of the rest is.
+    fn read_cached(&self, offset: u64, buf: &mut [u8], class: IoClass) -> usize {
+        let start = self.meter.now();
+        let read = self.file.read_cached(offset, buf, class);
+        if read == buf.len() {
+            self.meter.record_since(Histogram::SstRead, start);
+        }
+        read
+    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use base::{ErrorKind, Result};
 
 use super::{Fault, FaultCode, FaultVfs, Operation, Rule};
-use crate::{CrashPolicy, IfExists, IoClass, MemoryVfs, Vfs};
+use crate::{CrashPolicy, IfExists, IoClass, MemoryVfs, ReadRequest, Vfs, read_many};
 
 fn wrapped() -> (Arc<MemoryVfs>, Arc<FaultVfs>) {
     let memory = MemoryVfs::new(3);
@@ -133,4 +133,26 @@ fn a_latency_passes_on_the_clock_underneath() {
     let before = vfs.now();
     vfs.sync_dir(Path::new("/")).unwrap();
     assert!(vfs.now() - before >= Duration::from_secs(5));
+}
+
+#[test]
+fn each_read_of_a_batch_is_counted_and_fails_alone() {
+    let (memory, faulty) = wrapped();
+    let path = Path::new("/a");
+    crate::write_all(&*memory, path, IfExists::Fail, &[7; 100], IoClass::Other).unwrap();
+    let file = faulty.open(path).unwrap();
+    let batch = || {
+        let mut bufs = [[0; 10]; 4];
+        let mut reads = bufs.each_mut().map(|buf| ReadRequest::new(&*file, 0, buf));
+        read_many(&mut reads, IoClass::Foreground);
+        reads.map(|read| read.read.ok())
+    };
+    assert_eq!((batch(), faulty.calls(Operation::Read)), ([Some(10); 4], 4));
+    let reads = |fault| Rule::new(fault).on(Operation::Read).class(IoClass::Foreground);
+    faulty.inject(reads(Fault::Error(FaultCode::Io)).nth(2));
+    faulty.inject(reads(Fault::ShortRead).nth(3));
+    assert_eq!(batch(), [Some(10), None, Some(5), Some(10)]);
+    faulty.clear();
+    faulty.inject(reads(Fault::ErrorAfter(FaultCode::Io)).sticky());
+    assert_eq!(batch(), [None; 4]);
 }

@@ -65,6 +65,10 @@ impl RandomFile for RealFile {
             os::prefetch(&self.fd, offset, len);
         }
     }
+
+    fn read_cached(&self, offset: u64, buf: &mut [u8], _class: IoClass) -> usize {
+        os::read_cached(&self.fd, offset, buf)
+    }
 }
 
 impl SharedFile for RealFile {

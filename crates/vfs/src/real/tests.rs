@@ -7,7 +7,9 @@ use base::ErrorKind;
 use rustix::fs::{CWD, FlockOperation, Mode, OFlags};
 
 use super::{RealVfs, open_fd};
-use crate::{FileKind, IfExists};
+use crate::{FileKind, IfExists, IoClass, ReadRequest, read_many};
+
+const CLASS: IoClass = IoClass::Other;
 
 fn mode_of(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -97,4 +99,37 @@ fn a_panic_in_a_thread_reaches_whoever_joins_it() {
     let vfs = RealVfs::new();
     let thread = vfs.spawn("doomed", Box::new(|| panic!("on purpose"))).unwrap();
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| thread.join())).is_err());
+}
+
+/// Makes the file cold: its pages leave the page cache.
+#[cfg(target_os = "linux")]
+fn drop_pages(path: &Path) {
+    let fd = open_fd("open", path, OFlags::RDONLY).unwrap();
+    rustix::fs::fadvise(&fd, 0, None, rustix::fs::Advice::DontNeed).unwrap();
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_cold_batch_reads_what_a_warm_one_does() {
+    const BLOCK: usize = 4100;
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("f");
+    let bytes: Vec<u8> = (0..1_u32 << 18).flat_map(|i| (i * 7).to_le_bytes()).collect();
+    crate::write_all(&*RealVfs::new(), &path, IfExists::Fail, &bytes, CLASS).unwrap();
+    let file = RealVfs::new().open(&path).unwrap();
+    let offsets = [0, 4100, 8200, 40_000, 700_000, 1_000_000, 1 << 20];
+    for is_cold in [true, false] {
+        if is_cold {
+            drop_pages(&path);
+        }
+        let mut bufs = vec![[0; BLOCK]; offsets.len()];
+        let requests = offsets.iter().zip(&mut bufs);
+        let mut reads: Vec<_> = requests.map(|(&at, buf)| ReadRequest::new(&*file, at, buf)).collect();
+        read_many(&mut reads, CLASS);
+        let read: Vec<usize> = reads.into_iter().map(|read| read.read.unwrap()).collect();
+        for (i, at) in offsets.into_iter().enumerate() {
+            let wanted = &bytes[at as usize..][..read[i]];
+            assert!(bufs[i][..read[i]] == *wanted && (read[i] == BLOCK || at == 1 << 20), "at {at}");
+        }
+    }
 }

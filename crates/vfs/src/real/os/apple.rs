@@ -46,6 +46,11 @@ pub(crate) fn prefetch(fd: &OwnedFd, offset: u64, len: NonZeroU64) {
     let _ = rustix::fs::fcntl_rdadvise(fd, offset, len.get());
 }
 
+/// No call tells the page cache from the disk.
+pub(crate) fn read_cached(_fd: &OwnedFd, _offset: u64, _buf: &mut [u8]) -> usize {
+    0
+}
+
 /// The system has no such call.
 pub(crate) fn write_back(_fd: &OwnedFd, _offset: i64, _len: i64, _what: WriteBack) -> Result<(), Errno> {
     Ok(())

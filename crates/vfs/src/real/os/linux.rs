@@ -1,5 +1,6 @@
 //! Linux.
 
+use std::io::IoSliceMut;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::OnceLock;
@@ -7,7 +8,7 @@ use std::sync::OnceLock;
 use base::{Error, ErrorKind, Result};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FallocateFlags, StatxFlags};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, ReadWriteFlags, retry_on_intr};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::{Advice, WriteBack};
@@ -29,6 +30,13 @@ pub(crate) fn allocate(fd: &OwnedFd, offset: u64, len: u64) -> Result<(), Errno>
 /// A hint.
 pub(crate) fn prefetch(fd: &OwnedFd, offset: u64, len: NonZeroU64) {
     let _ = rustix::fs::fadvise(fd, offset, Some(len), rustix::fs::Advice::WillNeed);
+}
+
+/// Reads what is in the page cache. None where the file system or the kernel cannot tell: an error comes again, of a
+/// read that waits.
+pub(crate) fn read_cached(fd: &OwnedFd, offset: u64, buf: &mut [u8]) -> usize {
+    let mut bufs = [IoSliceMut::new(buf)];
+    rustix::io::preadv2(fd, &mut bufs, offset, ReadWriteFlags::NOWAIT).unwrap_or(0)
 }
 
 /// Not a sync. `len` is not zero: that would mean the whole rest of the file.
