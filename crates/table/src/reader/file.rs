@@ -49,11 +49,16 @@ impl From<&TableReadOptions> for Fetch {
 /// `Corruption`: the file ends before. Errors of reading.
 pub(crate) fn read_exactly(file: &dyn RandomFile, at: u64, len: usize, class: IoClass) -> Result<Vec<u8>> {
     let mut bytes = vec![0; len];
-    let read = file.read_at(at, &mut bytes, class)?;
+    check_whole(file.read_at(at, &mut bytes, class)?, len, at)?;
+    Ok(bytes)
+}
+
+/// Checks that a read at `at` got all of its `len` bytes.
+pub(super) fn check_whole(read: usize, len: usize, at: u64) -> Result<()> {
     if read < len {
         return Err(Error::corruption(format!("the file ends {} bytes early", len - read)).at_offset(at));
     }
-    Ok(bytes)
+    Ok(())
 }
 
 /// An open file and the context to decode its blocks.
@@ -109,7 +114,7 @@ impl TableFile {
         self.bytes.saturating_sub(FOOTER_BYTES as u64)
     }
 
-    fn locate(&self, error: Error, handle: BlockHandle) -> Error {
+    pub(super) fn locate(&self, error: Error, handle: BlockHandle) -> Error {
         error.at_path(&self.path).at_offset(handle.offset)
     }
 
@@ -122,13 +127,18 @@ impl TableFile {
 
     /// A block's stored bytes with their trailer.
     fn read(&self, handle: BlockHandle, fetch: Fetch) -> Result<Vec<u8>> {
+        read_exactly(&*self.file, handle.offset, self.stored_len(handle)?, fetch.class)
+    }
+
+    /// Bytes of a block and its trailer in the file.
+    pub(super) fn stored_len(&self, handle: BlockHandle) -> Result<usize> {
         handle.check_within(self.blocks_end())?;
         let len = usize::try_from(handle.size).map_err(|_| Error::corruption("a block larger than memory"))?;
-        read_exactly(&*self.file, handle.offset, len + TRAILER, fetch.class)
+        Ok(len + TRAILER)
     }
 
     /// Checks a block's stored bytes and decompresses them if needed.
-    fn open(
+    pub(super) fn open(
         &self,
         handle: BlockHandle,
         mut raw: Vec<u8>,
@@ -239,15 +249,30 @@ impl TableFile {
         fetch: Fetch,
         load: impl FnOnce() -> Result<CachedBlock>,
     ) -> Result<BlockRef> {
-        let key = BlockKey { id: self.id, offset: handle.offset };
-        if let Some(found) = self.cache.as_ref().filter(|_| fetch.ask_cache).and_then(|cache| cache.get(key)) {
-            found.check(role).map_err(|e| self.locate(e, handle))?;
-            if let Some(statistics) = &self.statistics {
-                counts::hit(statistics, role, &found);
-            }
-            return Ok(found);
+        match self.in_cache(handle, role, fetch) {
+            Some(found) => found,
+            None => Ok(self.keep(handle, role, fetch, load().map_err(|e| self.locate(e, handle))?)),
         }
-        let block = Arc::new(load().map_err(|e| self.locate(e, handle))?);
+    }
+
+    /// The block if the cache has it and may be asked.
+    #[inline]
+    pub(super) fn in_cache(&self, handle: BlockHandle, role: BlockRole, fetch: Fetch) -> Option<Result<BlockRef>> {
+        let key = BlockKey { id: self.id, offset: handle.offset };
+        let found = self.cache.as_ref().filter(|_| fetch.ask_cache)?.get(key)?;
+        if let Err(error) = found.check(role) {
+            return Some(Err(self.locate(error, handle)));
+        }
+        if let Some(statistics) = &self.statistics {
+            counts::hit(statistics, role, &found);
+        }
+        Some(Ok(found))
+    }
+
+    /// Shares a block read from the file, through the cache if that is wanted.
+    pub(super) fn keep(&self, handle: BlockHandle, role: BlockRole, fetch: Fetch, block: CachedBlock) -> BlockRef {
+        let key = BlockKey { id: self.id, offset: handle.offset };
+        let block = Arc::new(block);
         let mut kept = None;
         if let Some(cache) = self.cache.as_ref().filter(|_| fetch.fill_cache) {
             let priority = if role == BlockRole::Entries { Priority::Low } else { Priority::High };
@@ -256,6 +281,6 @@ impl TableFile {
         if let Some(statistics) = self.statistics.as_ref().filter(|_| self.cache.is_some() && fetch.ask_cache) {
             counts::miss(statistics, role, &block, kept);
         }
-        Ok(block)
+        block
     }
 }
