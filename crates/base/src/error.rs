@@ -30,6 +30,8 @@ pub enum ErrorKind {
     Closed,
     /// Well-formed, but not supported by this version.
     Unsupported,
+    /// The answer needs a file, and the call was limited to memory; repeat it without that limit.
+    Incomplete,
 }
 
 /// An error: kind, message and, if known, the file, the offset in it, and the cause.
@@ -126,6 +128,12 @@ impl Error {
     #[cold]
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// An error of kind `Incomplete`.
+    #[cold]
+    pub fn incomplete(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Incomplete, message)
     }
 
     /// A file system error; `doing` names the attempt ("write", "sync", "open for reading").

@@ -11,6 +11,9 @@ pub struct Failure {
     message: String,
 }
 
+/// Status of what the caller's own limits stopped.
+const INCOMPLETE: &str = "Result incomplete";
+
 /// RocksDB's status of an error, the start of its texts.
 fn status(kind: ErrorKind) -> &'static str {
     match kind {
@@ -20,6 +23,7 @@ fn status(kind: ErrorKind) -> &'static str {
         ErrorKind::Conflict | ErrorKind::Busy => "Resource busy",
         ErrorKind::Closed => "Shutdown in progress",
         ErrorKind::Unsupported => "Not implemented",
+        ErrorKind::Incomplete => INCOMPLETE,
         // `Io`, `ReadOnly`.
         _ => "IO error",
     }
@@ -53,7 +57,7 @@ impl Failure {
 
     /// The caller forbade waiting, or its limit was reached.
     pub fn incomplete(message: impl Into<String>) -> Failure {
-        Failure::new("Result incomplete", message)
+        Failure::new(INCOMPLETE, message)
     }
 
     /// A different process or handle has the database open.

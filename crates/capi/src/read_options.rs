@@ -33,6 +33,7 @@ settings! { ReadSettings, "rocksdb_readoptions_";
     readahead_size: usize => options.readahead_size;
     max_skippable_internal_keys: u64 => options.max_skippable_internal_keys;
     tailing: c_uchar => tailing;
+    read_tier: c_int => options.read_tier;
 
     async_io: c_uchar = 0;
     background_purge_on_iterator_cleanup: c_uchar = 0;
@@ -41,11 +42,7 @@ settings! { ReadSettings, "rocksdb_readoptions_";
     ignore_range_deletions: c_uchar = 0;
     io_timeout: u64 = 0;
     pin_data: c_uchar = 0;
-    read_tier: c_int = 0;
 }
-
-/// `kBlockCacheTier`: RocksDB finds the same or nothing. Higher tiers leave out part of the writes.
-const BLOCK_CACHE_TIER: c_int = 1;
 
 impl ReadSettings {
     /// True if no field outside `options` is set.
@@ -61,10 +58,10 @@ impl ReadSettings {
         if self.has_timestamp {
             return Err(refused_timestamp());
         }
-        let tier = self.kept("read_tier").map_or(0, c_int::of);
-        if ignores_unsupported || tier <= BLOCK_CACHE_TIER {
+        // Tiers that were taken are not kept.
+        let Some(tier) = self.kept("read_tier").filter(|_| !ignores_unsupported).map(c_int::of) else {
             return Ok(());
-        }
+        };
         Err(Error::unsupported(format!(
             "read option `read_tier={tier}` cannot be honoured: reads find all that was written. Leave it out, or open the \
              database with spillway_options_set_ignore_unsupported_options to go on without it"

@@ -23,7 +23,7 @@ pub use crate::maintenance::repair::{LostTable, RepairReport, RepairedFamily, re
 pub use crate::maintenance::{backup, check, checkpoint, dump, export};
 pub use crate::read::damage::SkippedDamage;
 pub use crate::read::iterator::DbIterator;
-pub use crate::read::options::ReadOptions;
+pub use crate::read::options::{ReadOptions, ReadTier};
 pub use crate::read::snapshot::Snapshot;
 
 pub mod commit {

@@ -90,6 +90,7 @@ pub use maintenance::check::{CheckReport, Problem};
 pub use maintenance::export::ExportSummary;
 pub use maintenance::repair::{LostTable, RepairReport, RepairedFamily};
 pub use read::damage::SkippedDamage;
+pub use read::options::ReadTier;
 pub use table::PassedOver;
 
 /// Runs the examples in the user documentation.

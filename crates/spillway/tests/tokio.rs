@@ -351,3 +351,32 @@ fn a_runtime_that_ended_gives_closed_or_the_value() {
     drop(second);
     drop(db); // outside a runtime: at once
 }
+
+#[tokio::test]
+async fn lookups_that_memory_answers_need_no_thread() {
+    let (db, gate) = gated(1).await;
+    db.put("quick", "1").await.unwrap();
+    let slow = tokio::spawn({
+        let db = db.clone();
+        async move { db.get("slow0").await }
+    });
+    until(|| gate.inside() == 1).await; // the one thread is taken
+    let found = |value: Option<spillway::Pinned>| value.map(|value| value.to_vec());
+    let Poll::Ready(quick) = poll(pin!(db.get("quick"))) else { panic!("it is in the memtable") };
+    assert_eq!(found(quick.unwrap()), Some(b"1".to_vec()));
+    assert!(poll(pin!(db.contains_key("absent"))).is_ready());
+    assert!(poll(pin!(db.multi_get(["quick", "absent"]))).is_ready());
+    assert!(poll(pin!(db.multi_get(["quick", "slow1"]))).is_pending(), "merge operators are the user's code");
+    assert!(poll(pin!(db.multi_get(vec!["quick"; 1000]))).is_pending(), "this takes long");
+    let in_memory = ReadOptions::new().read_tier(spillway::ReadTier::BlockCache);
+    assert!(poll(pin!(db.default_family().get_with("quick", &in_memory))).is_ready());
+
+    gate.open();
+    slow.await.unwrap().unwrap();
+    db.flush().await.unwrap();
+    assert_eq!(db.default_family().get_with("quick", &in_memory).await.unwrap_err().kind(), ErrorKind::Incomplete);
+    let mut read = pin!(db.get("quick"));
+    assert!(poll(read.as_mut()).is_pending(), "a file must be read");
+    assert_eq!(found(read.await.unwrap()), Some(b"1".to_vec()));
+    assert!(poll(pin!(db.get("quick"))).is_ready(), "its block is cached");
+}

@@ -147,6 +147,10 @@ impl Table for BoundedTable {
         Box::new(BoundedCursor { whole, bounds: self.bounds.clone(), valid: false })
     }
 
+    fn is_mapped(&self) -> bool {
+        self.whole.is_mapped()
+    }
+
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {
         self.tombstones.clone()
     }

@@ -133,7 +133,8 @@ fn properties(table: &dyn Table, line: &mut dyn FnMut(&str) -> bool) {
 }
 
 fn index(table: &BlockBasedTable, line: &mut dyn FnMut(&str) -> bool) -> Result<()> {
-    let fetch = Fetch { verify_checksums: true, ask_cache: true, fill_cache: false, class: IoClass::Other };
+    let fetch =
+        Fetch { verify_checksums: true, ask_cache: true, fill_cache: false, memory_only: false, class: IoClass::Other };
     table.for_each_index_entry(fetch, |block, slot| {
         let separator =
             if block.has_user_keys() { readable(slot.separator) } else { readable_internal(slot.separator) };

@@ -80,6 +80,8 @@ pub struct TableReadOptions {
     pub total_order_seek: bool,
     /// Whether [`Cursor::seek_in_prefix`] may consult prefix filters.
     pub prefix_same_as_start: bool,
+    /// Fail with `Incomplete` instead of reading a file. A mapped table is a file.
+    pub memory_only: bool,
     /// The purpose of the reads.
     pub class: IoClass,
     /// Cursors skip damaged blocks and values, and report each to it.
@@ -94,9 +96,21 @@ impl Default for TableReadOptions {
             readahead_bytes: 0,
             total_order_seek: false,
             prefix_same_as_start: false,
+            memory_only: false,
             class: IoClass::Foreground,
             skip_damaged: None,
         }
+    }
+}
+
+impl TableReadOptions {
+    /// Called before a file is read.
+    ///
+    /// # Errors
+    /// `Incomplete`: these reads are limited to memory.
+    #[inline]
+    pub fn check_may_read_file(&self) -> Result<()> {
+        if self.memory_only { Err(reader::not_in_memory()) } else { Ok(()) }
     }
 }
 
@@ -175,6 +189,11 @@ pub trait Table: Send + Sync {
 
     /// A cursor over point entries; it keeps the table alive.
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor>;
+
+    /// Whether entries are read from a mapping, so that any access may wait for the disk.
+    fn is_mapped(&self) -> bool {
+        false
+    }
 
     /// The table's range tombstones; `None` if it has none. Read and fragmented once.
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>>;

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_double, c_int, c_uchar};
 
+use spillway::internal::ReadTier;
 use spillway::internal::options::row::{Load, Setting};
 use spillway::internal::options::{
     ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, InfoLogLevel, WalRecoveryMode,
@@ -142,6 +143,21 @@ impl Field for f64 {
     fn take(&mut self, number: Number) -> bool {
         *self = number.real();
         true
+    }
+}
+
+/// Tiers that leave out part of the writes are refused.
+impl Field for ReadTier {
+    fn number(&self) -> Number {
+        Number::Integer(*self as i128)
+    }
+
+    fn take(&mut self, number: Number) -> bool {
+        *self = match number.integer() {
+            1 => ReadTier::BlockCache,
+            _ => ReadTier::ReadAll,
+        };
+        matches!(number.integer(), 0 | 1)
     }
 }
 

@@ -1,4 +1,4 @@
-/* Whether a key may exist: what RocksDB's callers make of the answer. */
+/* Whether a key may exist, and what is in memory: what RocksDB's callers make of the answers. */
 
 #include "check.h"
 
@@ -26,6 +26,34 @@ static void test_keys(void) {
     test_key("a", 1, "value");
     test_key("empty", 1, "");
     test_key("none", 0, "");
+}
+
+/* A tier of 1 leaves files alone. */
+static void test_tier(void) {
+    size_t len;
+    unsigned char found = 9;
+    rocksdb_iterator_t* iterator;
+    rocksdb_readoptions_t* in_memory = rocksdb_readoptions_create();
+    rocksdb_readoptions_t* anywhere = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_read_tier(in_memory, 1);
+    CHECK(rocksdb_readoptions_get_read_tier(in_memory) == 1);
+    CHECK(rocksdb_get(db, in_memory, LIT("a"), &len, &error) == NULL);
+    CHECK_ERROR(error, "Result incomplete: ");
+    CHECK(rocksdb_key_may_exist(db, in_memory, LIT("a"), NULL, NULL, NULL, 0, &found) == 1 && found == 0);
+    iterator = rocksdb_create_iterator(db, in_memory);
+    rocksdb_iter_seek_to_first(iterator);
+    CHECK(!rocksdb_iter_valid(iterator));
+    rocksdb_iter_get_error(iterator, &error);
+    CHECK_ERROR(error, "Result incomplete: ");
+    CHECK_GIVEN(rocksdb_get(db, anywhere, LIT("a"), &len, &error), len, "value");
+    CHECK_OK(error);
+    CHECK_GIVEN(rocksdb_get(db, in_memory, LIT("a"), &len, &error), len, "value");
+    CHECK_OK(error);
+    rocksdb_iter_seek_to_first(iterator);
+    CHECK(rocksdb_iter_valid(iterator));
+    rocksdb_iter_destroy(iterator);
+    rocksdb_readoptions_destroy(anywhere);
+    rocksdb_readoptions_destroy(in_memory);
 }
 
 int main(int argc, char** argv) {
@@ -57,6 +85,10 @@ int main(int argc, char** argv) {
     CHECK(rocksdb_key_may_exist(db, read, LIT("a"), &value, &len, NULL, 0, &found) == 1 && found == 0);
     CHECK(value == untouched);
     rocksdb_column_family_handle_destroy(family);
+    rocksdb_close(db);
+    db = rocksdb_open(options, path_in(argv, "db"), &error);
+    CHECK_OK(error);
+    test_tier();
     rocksdb_close(db);
     rocksdb_flushoptions_destroy(flush);
     rocksdb_writeoptions_destroy(write);

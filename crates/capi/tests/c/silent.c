@@ -176,7 +176,6 @@ static void test_calls(void) {
         rocksdb_flush(db, flush, &error);
         CHECK_OK(error);
         rocksdb_readoptions_set_deadline(read, 7);
-        rocksdb_readoptions_set_read_tier(read, 1);
         CHECK(read_by(db, read) == NULL);
         rocksdb_readoptions_set_read_tier(read, 2);
         said = read_by(db, read);

@@ -78,8 +78,8 @@ impl Coverage {
 
     /// Whether a queue entry holds a key in a span. May read tables or build a memtable's index: not under a lock.
     pub fn meets_entry(&self, entry: &Arc<dyn Flushable>) -> Result<bool> {
-        let tombstones = entry.tombstones()?;
         let options = TableReadOptions { class: IoClass::Ingest, ..TableReadOptions::default() };
+        let tombstones = entry.tombstones(&options)?;
         let mut cursor = entry.clone().cursor(&options)?;
         for span in &self.spans {
             if self.meets(span, tombstones.as_deref(), &mut *cursor) {

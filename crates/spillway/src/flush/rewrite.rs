@@ -30,7 +30,7 @@ pub(crate) fn run(plan: &FlushPlan, context: &Context, captured: &CapturedSnapsh
         young_first.map(|entry| entry.clone().cursor(&options)).collect::<Result<Vec<Box<dyn Cursor>>>>()?;
     let mut tombstones = Vec::new();
     for entry in &plan.entries {
-        tombstones.extend(entry.tombstones()?);
+        tombstones.extend(entry.tombstones(&options)?);
     }
     match cursors.len() {
         // One memtable passes through without a heap.

@@ -40,7 +40,8 @@ pub trait Flushable: Send + Sync {
     /// A cursor over point entries; it keeps the entry alive.
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Result<Box<dyn Cursor>>;
 
-    fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>>;
+    /// The range tombstones. An ingest's may have to be read first.
+    fn tombstones(&self, options: &TableReadOptions) -> Result<Option<Arc<FragmentedTombstones>>>;
 
     /// Every write in the entry is above this number.
     fn created_at(&self) -> SeqNo;
@@ -284,7 +285,7 @@ impl Flushable for QueuedMemtable {
         }
     }
 
-    fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+    fn tombstones(&self, _options: &TableReadOptions) -> Result<Option<Arc<FragmentedTombstones>>> {
         Ok(self.memtable().tombstones())
     }
 

@@ -146,11 +146,11 @@ impl QueuedIngest {
         Some(RangeTombstone { start, end, seq: SeqNo(self.given().before.0 + 1) })
     }
 
-    fn collect_tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+    fn collect_tombstones(&self, options: &TableReadOptions) -> Result<Option<Arc<FragmentedTombstones>>> {
         let mut all: Vec<RangeTombstone> = self.excise().into_iter().collect();
         for (tables, files) in self.share.layers.iter().zip(self.layers()) {
             for (_, file) in tables.iter().zip(files).filter(|(table, _)| table.has_range_deletions) {
-                let Some(found) = file.open()?.tombstones() else { continue };
+                let Some(found) = file.open_by(options)?.tombstones() else { continue };
                 for fragment in file.meta.tombstones_inside(&found).fragments() {
                     let (start, end) = (&fragment.start, &fragment.end);
                     let piece = |&seq| RangeTombstone { start: start.clone(), end: end.clone(), seq };
@@ -175,7 +175,7 @@ impl Flushable for QueuedIngest {
             let at = files.partition_point(|file| ends_before(order, &file.meta, user_key));
             let holds = |file: &&Arc<TableFile>| order.compare(file.smallest_user_key(), user_key).is_le();
             let Some(file) = files.get(at).filter(holds) else { continue };
-            file.with(|table| {
+            file.read_by(options, |table| {
                 table.get(key, options, &mut |seq, kind, value: TableValue<'_>| {
                     more = visit(seq, kind, value);
                     more
@@ -196,11 +196,11 @@ impl Flushable for QueuedIngest {
         })
     }
 
-    fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+    fn tombstones(&self, options: &TableReadOptions) -> Result<Option<Arc<FragmentedTombstones>>> {
         if let Some(known) = self.tombstones.get() {
             return Ok(known.clone());
         }
-        let collected = self.collect_tombstones()?;
+        let collected = self.collect_tombstones(options)?;
         Ok(self.tombstones.get_or_init(|| collected).clone())
     }
 

@@ -67,7 +67,7 @@ impl Flushable for RebasedMemtable {
         Ok(Box::new(RebasedCursor { inner, base: self.base(), key: Vec::new(), target: Vec::new() }))
     }
 
-    fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+    fn tombstones(&self, _options: &TableReadOptions) -> Result<Option<Arc<FragmentedTombstones>>> {
         Ok(self.tombstones.get_or_init(|| self.raised_tombstones()).clone())
     }
 
@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(seen(102), [(101, b"1".to_vec())]);
         assert_eq!(seen(100), []);
         assert_eq!(seen(7), []);
-        let tombstones = batch.tombstones().expect("readable").expect("one");
+        let tombstones = batch.tombstones(&TableReadOptions::default()).expect("readable").expect("one");
         assert_eq!(tombstones.covering(b"c", SeqNo(200)), Some(SeqNo(104)));
         let mut cursor = batch.cursor(&options).expect("cursor");
         assert!(cursor.seek(LookupKey::new(b"a", SeqNo(102)).internal()));

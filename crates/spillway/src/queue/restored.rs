@@ -80,7 +80,7 @@ impl Flushable for RestoredMemtable {
         }
     }
 
-    fn tombstones(&self) -> Result<Option<Arc<FragmentedTombstones>>> {
+    fn tombstones(&self, _options: &TableReadOptions) -> Result<Option<Arc<FragmentedTombstones>>> {
         Ok(self.image.tombstones())
     }
 

@@ -34,7 +34,8 @@ pub fn get(
     // An ending thread may have destroyed its thread local.
     let mut key = LOOKUP.try_with(Cell::take).unwrap_or_default();
     key.set(user_key, seq);
-    let mut lookup = Lookup { key: &key, options: options.for_tables(), search: Search::new(context, user_key, seq) };
+    let search = Search::new(context, user_key, seq).merging(options.merges);
+    let mut lookup = Lookup { key: &key, options: options.for_tables(), search };
     let walked = lookup.walk(view);
     let found = walked.and_then(|()| lookup.search.finish());
     let _ = LOOKUP.try_with(|kept| kept.set(key));
@@ -86,14 +87,14 @@ impl Lookup<'_> {
 
     /// Searches a flushable. True if older sources cannot matter.
     fn in_flushable(&mut self, flushable: &dyn Flushable) -> Result<bool> {
-        self.search.cover(flushable.tombstones()?.as_deref());
+        self.search.cover(flushable.tombstones(&self.options)?.as_deref());
         flushable.get(self.key, &self.options, &mut |seq, kind, value| self.search.entry(seq, kind, value))?;
         Ok(self.search.decided_by(Source::Queue))
     }
 
     fn in_table(&mut self, file: &TableFile, level: usize) -> Result<bool> {
         let Lookup { key, options, search } = self;
-        file.with(|table| {
+        file.read_by(options, |table| {
             search.cover(table.tombstones().as_deref());
             table.get(key, options, &mut |seq, kind, value| search.entry(seq, kind, value))
         })?;

@@ -194,11 +194,14 @@ pub(crate) fn open_cursor(
     options: &TableReadOptions,
     note_tombstones: impl FnOnce(Arc<FragmentedTombstones>),
 ) -> Result<Box<dyn Cursor>> {
-    let opened = file.open().map(|table| {
+    let opened = file.open_by(options).and_then(|table| {
+        if table.is_mapped() {
+            options.check_may_read_file()?;
+        }
         if let Some(tombstones) = table.tombstones() {
             note_tombstones(tombstones);
         }
-        table.cursor(options)
+        Ok(table.cursor(options))
     });
     match &options.skip_damaged {
         None => opened,

@@ -28,7 +28,7 @@ pub fn multi_get(
     let lookups: Vec<LookupKey> = sorted.iter().map(|&i| LookupKey::new(key_at(i), seq)).collect();
     let mut batch = Batch {
         lookups: &lookups,
-        searches: sorted.iter().map(|&i| Search::new(context, key_at(i), seq)).collect(),
+        searches: sorted.iter().map(|&i| Search::new(context, key_at(i), seq).merging(options.merges)).collect(),
         pending: (0..keys.len()).collect(),
         options: options.for_tables(),
     };
@@ -94,7 +94,7 @@ impl<'a> Batch<'a> {
     }
 
     fn show_flushable(&mut self, flushable: &dyn Flushable, asked: &[usize]) -> Result<()> {
-        if let Some(tombstones) = flushable.tombstones()? {
+        if let Some(tombstones) = flushable.tombstones(&self.options)? {
             asked.iter().for_each(|&i| self.search(i).cover(Some(&tombstones)));
         }
         let keys: Vec<&LookupKey> = asked.iter().map(|&i| self.key(i)).collect();
@@ -140,7 +140,7 @@ impl<'a> Batch<'a> {
         }
         let keys: Vec<&LookupKey> = asked.iter().map(|&i| self.key(i)).collect();
         let options = self.options.clone();
-        let shown = file.with(|table| {
+        let shown = file.read_by(&options, |table| {
             if let Some(tombstones) = table.tombstones() {
                 asked.iter().for_each(|&i| self.search(i).cover(Some(&tombstones)));
             }

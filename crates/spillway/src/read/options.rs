@@ -8,11 +8,28 @@ use vfs::IoClass;
 use super::damage::SkippedDamage;
 use super::snapshot::Snapshot;
 
+/// Where a read may look. Numbered as RocksDB's `ReadTier`; its other tiers leave out part of the writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadTier {
+    /// Everywhere.
+    #[default]
+    ReadAll,
+    /// In memory: memtables and the block cache. A read that needs a file fails with
+    /// [`Incomplete`](base::ErrorKind::Incomplete); an open file, the page cache and a mapping count as files. The
+    /// values that memtables leave in the log do not.
+    BlockCache,
+}
+
 /// Options of a lookup or an iterator.
 #[derive(Clone)]
 pub struct ReadOptions {
     /// The state of the database to read; `None`: the state at the start of the read.
     pub snapshot: Option<Snapshot>,
+    /// Where to look.
+    pub read_tier: ReadTier,
+    /// Merge operands. If false, lookups of keys that have some fail with `Incomplete`: the operator is the user's code,
+    /// and may take long.
+    pub merges: bool,
     /// Verify the checksum of every block read from a file.
     pub verify_checksums: bool,
     /// Put blocks read from files into the block cache.
@@ -38,6 +55,8 @@ impl Default for ReadOptions {
     fn default() -> Self {
         ReadOptions {
             snapshot: None,
+            read_tier: ReadTier::ReadAll,
+            merges: true,
             verify_checksums: true,
             fill_cache: true,
             iterate_lower_bound: None,
@@ -60,6 +79,7 @@ impl ReadOptions {
             readahead_bytes: self.readahead_size,
             total_order_seek: self.total_order_seek,
             prefix_same_as_start: self.prefix_same_as_start,
+            memory_only: self.read_tier == ReadTier::BlockCache,
             class: IoClass::Foreground,
             skip_damaged: self.skip_damaged.clone().map(|damage| damage as _),
         }

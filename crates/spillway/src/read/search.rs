@@ -55,13 +55,30 @@ pub struct Search<'a> {
     covered: SeqNo,
     /// Merge operands, newest first.
     operands: Vec<Pinned>,
+    merges: bool,
     outcome: Option<Outcome>,
     source: Option<Source>,
 }
 
 impl<'a> Search<'a> {
     pub fn new(context: &'a ReadContext, user_key: &'a [u8], seq: SeqNo) -> Self {
-        Search { context, user_key, seq, covered: SeqNo::ZERO, operands: Vec::new(), outcome: None, source: None }
+        Search {
+            context,
+            user_key,
+            seq,
+            covered: SeqNo::ZERO,
+            operands: Vec::new(),
+            merges: true,
+            outcome: None,
+            source: None,
+        }
+    }
+
+    /// Whether operands are merged; else the lookup of a key that has some fails with `Incomplete`.
+    #[must_use]
+    pub fn merging(mut self, merges: bool) -> Self {
+        self.merges = merges;
+        self
     }
 
     /// Adds the range tombstones of the next source.
@@ -81,6 +98,9 @@ impl<'a> Search<'a> {
             return false;
         }
         match kind {
+            ValueKind::Merge if !self.merges => {
+                self.outcome = Some(Outcome::Failed(Error::incomplete("the key has merge operands")));
+            }
             ValueKind::Merge => {
                 self.operands.push(value.pin());
                 return true;

@@ -11,7 +11,7 @@ use base::key::{self, is_exclusive_end};
 use base::tombstone::FragmentedTombstones;
 use base::{FileNumber, Result, SeqNo};
 use parking_lot::Mutex;
-use table::{Table, TablePart};
+use table::{Table, TablePart, TableReadOptions};
 
 use super::log_life::ValueLog;
 use super::table_life::TableLife;
@@ -184,11 +184,19 @@ impl TableFile {
     /// # Errors
     /// Errors of opening the file, naming it.
     pub fn open(&self) -> Result<Arc<dyn Table>> {
+        self.open_by(&TableReadOptions::default())
+    }
+
+    /// As [`open`](Self::open).
+    ///
+    /// # Errors
+    /// `Incomplete` too: the table is not open, and `options` allow no file.
+    pub fn open_by(&self, options: &TableReadOptions) -> Result<Arc<dyn Table>> {
         if let Some(open) = &*self.open.load() {
             self.touch();
             return Ok(open.0.clone());
         }
-        Ok(self.open_slow()?.0.clone())
+        Ok(self.open_slow(options)?.0.clone())
     }
 
     /// Calls `read` with the open table, without touching its reference count.
@@ -196,15 +204,24 @@ impl TableFile {
     /// # Errors
     /// As [`open`](Self::open), and errors of `read`.
     pub fn with<R>(&self, read: impl FnOnce(&dyn Table) -> Result<R>) -> Result<R> {
+        self.read_by(&TableReadOptions::default(), read)
+    }
+
+    /// As [`with`](Self::with).
+    ///
+    /// # Errors
+    /// As [`open_by`](Self::open_by), and errors of `read`.
+    pub fn read_by<R>(&self, options: &TableReadOptions, read: impl FnOnce(&dyn Table) -> Result<R>) -> Result<R> {
         if let Some(open) = &*self.open.load() {
             self.touch();
             return read(&*open.0);
         }
-        read(&*self.open_slow()?.0)
+        read(&*self.open_slow(options)?.0)
     }
 
     #[cold]
-    fn open_slow(&self) -> Result<Arc<OpenTable>> {
+    fn open_slow(&self, options: &TableReadOptions) -> Result<Arc<OpenTable>> {
+        options.check_may_read_file()?;
         let _opening = self.opening.lock();
         if let Some(open) = self.open.load_full() {
             return Ok(open);

@@ -152,7 +152,8 @@ fn point_bounds(memtable: &Arc<dyn Memtable>) -> Option<(Vec<u8>, Vec<u8>)> {
 }
 
 impl Table for ConvertedTable {
-    fn get(&self, key: &LookupKey, _options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
+    fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
+        options.check_may_read_file()?;
         let Some(values) = &self.values else {
             self.memtable.get(key, &mut |seq, kind, value| visit(seq, kind, self.value(value)));
             return Ok(());
@@ -166,9 +167,10 @@ impl Table for ConvertedTable {
     fn multi_get(
         &self,
         keys: &[&LookupKey],
-        _options: &TableReadOptions,
+        options: &TableReadOptions,
         visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
     ) -> Result<()> {
+        options.check_may_read_file()?;
         let Some(values) = &self.values else {
             self.memtable.multi_get(keys, &mut |nth, seq, kind, value| visit(nth, seq, kind, self.value(value)));
             return Ok(());
@@ -187,6 +189,10 @@ impl Table for ConvertedTable {
             None => cursor,
             Some(values) => FollowingCursor::new(cursor, values.clone()).passing_over(options.skip_damaged.as_ref()),
         }
+    }
+
+    fn is_mapped(&self) -> bool {
+        true
     }
 
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {

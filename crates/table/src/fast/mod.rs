@@ -82,6 +82,7 @@ impl FastTable {
 
 impl Table for FastTable {
     fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
+        options.check_may_read_file()?;
         self.reading(options.verify_checksums).get(key, visit)
     }
 
@@ -91,11 +92,16 @@ impl Table for FastTable {
         options: &TableReadOptions,
         visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
     ) -> Result<()> {
+        options.check_may_read_file()?;
         self.reading(options.verify_checksums).get_many(keys, visit)
     }
 
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor> {
         Box::new(FastCursor::new(self, options))
+    }
+
+    fn is_mapped(&self) -> bool {
+        true
     }
 
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {

@@ -4,6 +4,7 @@ use base::Result;
 use vfs::{ReadRequest, read_many};
 
 use super::file::{Fetch, TableFile, check_whole};
+use super::not_in_memory;
 use crate::block::Block;
 use crate::cached::{BlockRef, BlockRole, CachedBlock};
 use crate::handle::BlockHandle;
@@ -45,6 +46,10 @@ impl<'a> WantedBlock<'a> {
 /// offset, each once.
 pub fn read_missing(wanted: &mut [WantedBlock<'_>], fetch: Fetch) {
     let mut rest: Vec<&mut WantedBlock<'_>> = wanted.iter_mut().filter(|wanted| wanted.is_missing()).collect();
+    if fetch.memory_only {
+        rest.into_iter().for_each(|wanted| wanted.block = Some(Err(not_in_memory())));
+        return;
+    }
     while !rest.is_empty() {
         let mut bytes = 0;
         let fits = |wanted: &&&mut WantedBlock<'_>| {

@@ -8,7 +8,13 @@ use crate::index::{IndexBlock, IndexSlot};
 
 impl BlockBasedTable {
     fn estimate_fetch(&self) -> Fetch {
-        Fetch { verify_checksums: true, ask_cache: true, fill_cache: true, class: vfs::IoClass::Other }
+        Fetch {
+            verify_checksums: true,
+            ask_cache: true,
+            fill_cache: true,
+            memory_only: false,
+            class: vfs::IoClass::Other,
+        }
     }
 
     /// Offset of the block for `internal_key`; the end of the data past the last key.

@@ -9,7 +9,7 @@ use base::{Error, Result};
 use vfs::{IoClass, RandomFile};
 
 use super::readahead::Readahead;
-use super::{TableContext, counts};
+use super::{TableContext, counts, not_in_memory};
 use crate::TableReadOptions;
 use crate::block::Block;
 use crate::cache::{BlockKey, Priority};
@@ -29,6 +29,8 @@ pub struct Fetch {
     /// If false, reads the file even if the cache has the block.
     pub ask_cache: bool,
     pub fill_cache: bool,
+    /// As [`TableReadOptions::memory_only`].
+    pub memory_only: bool,
     pub class: IoClass,
 }
 
@@ -38,6 +40,7 @@ impl From<&TableReadOptions> for Fetch {
             verify_checksums: options.verify_checksums,
             ask_cache: true,
             fill_cache: options.fill_cache,
+            memory_only: options.memory_only,
             class: options.class,
         }
     }
@@ -251,6 +254,7 @@ impl TableFile {
     ) -> Result<BlockRef> {
         match self.in_cache(handle, role, fetch) {
             Some(found) => found,
+            None if fetch.memory_only => Err(not_in_memory()),
             None => Ok(self.keep(handle, role, fetch, load().map_err(|e| self.locate(e, handle))?)),
         }
     }

@@ -135,6 +135,12 @@ impl Table for BlockBasedTable {
     }
 }
 
+/// The error of a read limited to memory.
+#[cold]
+pub(crate) fn not_in_memory() -> Error {
+    Error::incomplete("a file would have to be read, and the read is limited to memory (read_tier)")
+}
+
 /// The error for an entry of a kind this version does not read.
 pub(crate) fn unknown_kind(internal_key: &[u8]) -> Error {
     match key::split(internal_key).map(|(_, trailer)| trailer as u8) {

@@ -95,7 +95,13 @@ impl BlockBasedTable {
         let tail = Tail::read(file.clone(), file_bytes, context.class)?;
         let footer = Footer::decode(&tail.bytes, file_bytes)?;
         let tail: Arc<dyn RandomFile> = Arc::new(tail);
-        let fetch = Fetch { verify_checksums: true, ask_cache: true, fill_cache: true, class: context.class };
+        let fetch = Fetch {
+            verify_checksums: true,
+            ask_cache: true,
+            fill_cache: true,
+            memory_only: false,
+            class: context.class,
+        };
         let through_tail = TableFile::new(tail.clone(), path.into(), file_bytes, footer, context);
         let mut opening = Opening { context, file: through_tail, fetch };
 
@@ -133,7 +139,13 @@ impl BlockBasedTable {
     /// Errors of reading the properties again.
     pub fn global_seqno_offset(&self) -> Result<Option<u64>> {
         let Some(handle) = self.metaindex.get(properties::BLOCK_NAME) else { return Ok(None) };
-        let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, class: IoClass::Ingest };
+        let fetch = Fetch {
+            verify_checksums: true,
+            ask_cache: false,
+            fill_cache: false,
+            memory_only: false,
+            class: IoClass::Ingest,
+        };
         let (stored, compression) = self.file.stored(handle, fetch)?;
         if compression != 0 {
             return Ok(None);

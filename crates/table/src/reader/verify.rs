@@ -65,7 +65,7 @@ impl BlockBasedTable {
     /// `Corruption`: the file is damaged. Errors of `watch`.
     pub fn verify_watched<W: VerifyWatch>(&self, class: IoClass, watch: &mut W) -> Result<()> {
         // Bypasses the cache: verifies the file's bytes.
-        let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, class };
+        let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, memory_only: false, class };
         self.verify_meta_blocks(fetch)?;
         let (entries, lookup) = (EntryCheck::new(&self.order, None), LookupKey::default());
         let mut pass = Pass { table: self, watch, fetch, entries, lookup };

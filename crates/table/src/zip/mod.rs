@@ -113,6 +113,7 @@ impl ZipTable {
 
 impl Table for ZipTable {
     fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
+        options.check_may_read_file()?;
         self.get_many(&[key], options, &mut |_, seq, kind, value| visit(seq, kind, value))
     }
 
@@ -122,11 +123,16 @@ impl Table for ZipTable {
         options: &TableReadOptions,
         visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
     ) -> Result<()> {
+        options.check_may_read_file()?;
         self.get_many(keys, options, visit)
     }
 
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor> {
         Box::new(ZipCursor::new(self, options))
+    }
+
+    fn is_mapped(&self) -> bool {
+        true
     }
 
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {

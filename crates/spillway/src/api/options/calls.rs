@@ -10,7 +10,7 @@ use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::ingest::{IngestMode, IngestOptions as EngineIngestOptions};
 use crate::maintenance::backup::BackupOptions as EngineBackupOptions;
 use crate::read::damage::SkippedDamage;
-use crate::read::options::ReadOptions as EngineReadOptions;
+use crate::read::options::{ReadOptions as EngineReadOptions, ReadTier};
 
 /// Defines the options of a call: a type around the engine's, with a setter per field.
 macro_rules! call_options {
@@ -70,6 +70,8 @@ call_options! {
     /// Options of a read.
     struct ReadOptions(EngineReadOptions);
 
+    /// Where to look: everywhere, by default, or in memory only.
+    read_tier: ReadTier;
     /// Verifies the checksum of every block read from a file; true by default.
     verify_checksums: bool;
     /// Puts blocks read from files into the block cache; true by default. False spares the cache a long scan.

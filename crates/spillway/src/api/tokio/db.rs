@@ -25,9 +25,10 @@ use crate::api::tokio::pool::{Lane, not_run};
 ///
 /// # Where calls run
 /// A write takes microseconds and runs on the caller. It moves to a blocking thread if it would have to wait for
-/// flushes, compactions or an ingest; so does a synced or flushed one, and a batch of over 64 changes or 64 KiB. All
-/// else runs on blocking threads: reads, which may need the disk, and what may take long. A hop there costs 10 to 20
-/// microseconds: prefer [`multi_get`](Self::multi_get) to many gets, and [`run`](Self::run) for several steps in one.
+/// flushes, compactions or an ingest; so does a synced or flushed one, and a batch of over 64 changes or 64 KiB. A lookup
+/// of at most 64 keys runs on the caller if memtables and block cache have the answer, and moves if a file must be read
+/// or a merge operator run.
+/// All else runs on blocking threads: iterators, and what may take long. A hop there costs 10 to 20 microseconds: prefer [`multi_get`](Self::multi_get) to many gets, and [`run`](Self::run) for several steps in one.
 ///
 /// A database takes a bounded number of blocking threads, [`AsyncBuilder::blocking_calls`]; more calls wait for their
 /// turn.

@@ -30,7 +30,7 @@ impl Children {
         let mut cover = CoverIndex::new(order.user.clone(), seq);
         let mut cursors: Vec<Box<dyn Cursor>> = Vec::new();
         for flushable in view.flushables() {
-            if let Some(tombstones) = flushable.tombstones()? {
+            if let Some(tombstones) = flushable.tombstones(&options)? {
                 cover.add(cursors.len(), tombstones);
             }
             cursors.push(flushable.cursor(&options)?);
