@@ -21,8 +21,12 @@ static void check(void) {
     }
 }
 
+/* Sixteen digits, spread at random; without snprintf, which would be a tenth of a get. */
 static size_t key_of(uint64_t number, char* key) {
-    return (size_t)snprintf(key, 32, "%016llu", (unsigned long long)(number * UINT64_C(2654435761) % UINT64_C(1000000007)));
+    uint64_t left = number * UINT64_C(2654435761) % UINT64_C(1000000007);
+    int at;
+    for (at = 15; at >= 0; --at, left /= 10) key[at] = (char)('0' + left % 10);
+    return 16;
 }
 
 static void put_all(rocksdb_t* db, uint64_t count) {

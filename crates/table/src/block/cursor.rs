@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 use std::ops::Range;
 
 use base::key::{self, TRAILER_BYTES};
-use base::{Error, InternalOrder, Result, SeqNo};
+use base::{Error, InternalOrder, Result, SeqNo, UserOrder};
 
 use super::entry::{Entry, parse_entry};
+use super::search::{self, Found, Scan};
 use super::{Block, Bucket, hash_of};
 use crate::cached::BlockRef;
 
@@ -293,6 +294,9 @@ impl BlockCursor {
 
     /// The last restart point whose key is before `target`, or the first; `None` if the block is malformed.
     fn search_restarts(&self, target: &[u8], order: &InternalOrder) -> Option<usize> {
+        if matches!(order.user, UserOrder::Bytewise) {
+            return search::restart_before(self.entries(), target, self.global);
+        }
         let (mut low, mut high) = (0, self.entries().restarts());
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -311,6 +315,14 @@ impl BlockCursor {
     }
 
     fn scan_from(&mut self, restart: usize, target: &[u8], order: &InternalOrder) -> bool {
+        if matches!(order.user, UserOrder::Bytewise) {
+            match search::scan(self.entries(), restart, target, self.global) {
+                Some(Scan::Found(found)) => return self.stand_on(&found, target),
+                Some(Scan::Behind) => return self.invalidate(),
+                Some(Scan::NeedsKeys) => {}
+                None => return self.fail(),
+            }
+        }
         if !self.stand_on_restart(restart) {
             return false;
         }
@@ -322,6 +334,21 @@ impl BlockCursor {
                 return false;
             }
         }
+        self.finish_move()
+    }
+
+    /// Moves to an entry found for `target`.
+    fn stand_on(&mut self, found: &Found, target: &[u8]) -> bool {
+        let entry = found.entry;
+        self.key_in_block = entry.shared == 0;
+        if !self.key_in_block {
+            let bytes = self.block.as_ref().map_or(&[][..], |block| block.entries.bytes());
+            self.key.clear();
+            self.key.extend_from_slice(target.get(..entry.shared).unwrap_or_default());
+            self.key.extend_from_slice(bytes.get(entry.key_start..entry.key_end).unwrap_or_default());
+        }
+        self.at = found.at;
+        self.entry = entry;
         self.finish_move()
     }
 

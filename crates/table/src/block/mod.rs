@@ -8,16 +8,18 @@ mod builder;
 mod cursor;
 mod entry;
 mod hash_index;
+mod search;
 mod walk;
 
 pub use builder::BlockBuilder;
 pub use cursor::{BlockCursor, GlobalSeq};
 pub use entry::{Entry, parse_entry, parse_index_entry};
 pub use hash_index::{Bucket, hash_of};
+pub use search::Scan;
 pub use walk::walk;
 
 use base::coding::decode_u32;
-use base::{Error, Result};
+use base::{Error, LookupKey, Result};
 
 /// Bits of a block's last word: number of restart points, and flags.
 const RESTART_COUNT_MASK: u32 = (1 << 28) - 1;
@@ -114,6 +116,21 @@ impl Block {
         let start = self.entries_end + self.restarts * 4;
         let index = hash() as usize % self.buckets;
         self.bytes.get(start + index).map(|&byte| Bucket::from_byte(byte))
+    }
+
+    /// Searches in byte order, by the hash index if there is one, for the newest entry of a lookup's user key at or below
+    /// its number. `None`: the block is malformed.
+    #[inline]
+    pub fn find(&self, key: &LookupKey, global: GlobalSeq) -> Option<Scan> {
+        if self.entries_end == 0 {
+            return Some(Scan::Behind);
+        }
+        let restart = match self.bucket(|| hash_of(key.user_key())) {
+            None | Some(Bucket::Collision) => search::restart_before(self, key.internal(), global)?,
+            Some(Bucket::Empty) => return Some(Scan::Behind),
+            Some(Bucket::Restart(restart)) => restart,
+        };
+        search::scan(self, restart, key.internal(), global)
     }
 
     /// Bound on the total size of the block's expanded keys: shared prefixes let a small block claim any size (B2).

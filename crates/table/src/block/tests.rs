@@ -167,3 +167,35 @@ fn shared_prefixes_claim_no_memory() {
     assert_eq!(count, 101, "a backward walk forgets and passes again");
     assert!(cursor.passed_bytes() < 2 * PASSED_KEYS_MAX);
 }
+
+/// Short keys over two letters: many end inside each other, share bytes with trailers, or have several versions.
+#[test]
+fn seeks_agree_with_a_sorted_list() {
+    let order = InternalOrder::default();
+    let mut state = 1u64;
+    let mut random = |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    for round in 0..200 {
+        let mut key = |seqs: u64| {
+            let user: Vec<u8> = (0..random(6)).map(|_| [0x01, b'a', b'b'][random(3) as usize]).collect();
+            encode(&user, SeqNo(random(seqs) << (8 * random(3))), ValueKind::Value)
+        };
+        let mut keys: Vec<Vec<u8>> = (0..60).map(|_| key(4)).collect();
+        keys.sort_by(|a, b| order.compare(a, b));
+        keys.dedup();
+        let all: Vec<Entry> = keys.iter().map(|key| (key.clone(), vec![7])).collect();
+        let mut cursor = cursor(build(&all, [1, 3, 16, 100][round % 4], false));
+        for _ in 0..60 {
+            let target = key(5);
+            let expected = keys.iter().find(|key| order.compare(key, &target).is_ge());
+            assert_eq!(cursor.seek(&target, &order).then(|| cursor.key().to_vec()), expected.cloned(), "{target:?}");
+            if cursor.valid() {
+                let at = keys.iter().position(|key| key == cursor.key()).expect("there");
+                assert_eq!(cursor.next().then(|| cursor.key().to_vec()), keys.get(at + 1).cloned());
+            }
+            cursor.status().expect("no damage");
+        }
+    }
+}

@@ -2,10 +2,12 @@
 //! entry (B1).
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
+use base::bytes::{leading_u64, shared_prefix};
 use base::coding::Reader;
 use base::key;
-use base::{Error, InternalOrder, Result};
+use base::{Error, InternalOrder, Result, UserOrder};
 
 use crate::block::{Block, Entry, parse_entry, parse_index_entry};
 use crate::handle::BlockHandle;
@@ -45,6 +47,11 @@ pub struct IndexBlock {
     user_keys: bool,
     keys: Vec<u8>,
     slots: Vec<Slot>,
+    /// Bytes that all separators' user keys begin with.
+    shared: usize,
+    /// The next eight bytes of each separator's user key, as a number of the same order: a search in byte order compares
+    /// these, and whole keys only where they are equal.
+    heads: Vec<u64>,
 }
 
 impl IndexBlock {
@@ -53,7 +60,7 @@ impl IndexBlock {
     /// # Errors
     /// `Corruption`: a malformed entry.
     pub fn parse(block: &Block, format: IndexFormat, limit: u64) -> Result<IndexBlock> {
-        let mut index = IndexBlock { user_keys: format.user_keys, keys: Vec::new(), slots: Vec::new() };
+        let mut index = IndexBlock { user_keys: format.user_keys, ..IndexBlock::default() };
         let mut at = 0;
         let mut before = 0..0;
         let mut handle = BlockHandle::default();
@@ -83,7 +90,16 @@ impl IndexBlock {
         }
         index.keys.shrink_to_fit();
         index.slots.shrink_to_fit();
+        index.find_heads();
         Ok(index)
+    }
+
+    fn find_heads(&mut self) {
+        let separators = (0..self.len()).filter_map(|at| self.get(at)).map(|slot| self.separator_user_key(&slot));
+        let first = separators.clone().next().unwrap_or_default();
+        let shared = separators.clone().map(|key| shared_prefix(first, key)).min().unwrap_or(0);
+        let heads = separators.map(|key| leading_u64(key.get(shared..).unwrap_or_default())).collect();
+        (self.shared, self.heads) = (shared, heads);
     }
 
     /// Decodes an entry's value, appends the slot, and returns the offset of the next entry.
@@ -149,8 +165,30 @@ impl IndexBlock {
     /// The first entry with a separator at or after the internal key `target`: the first candidate block. `len()` if
     /// there is none.
     pub fn seek(&self, target: &[u8], order: &InternalOrder) -> usize {
+        let candidates = match order.user {
+            UserOrder::Bytewise => self.around(key::user_key(target)),
+            _ => 0..self.len(),
+        };
+        if candidates.is_empty() { candidates.start } else { self.seek_among(candidates, target, order) }
+    }
+
+    /// The entries whose place beside a target with this user key, in byte order, only whole keys tell.
+    #[inline]
+    fn around(&self, user_key: &[u8]) -> Range<usize> {
+        let prefix = self.keys.get(..self.shared).unwrap_or_default();
+        let Some(rest) = user_key.strip_prefix(prefix) else {
+            let at = if user_key < prefix { 0 } else { self.len() };
+            return at..at;
+        };
+        let head = leading_u64(rest);
+        let start = self.heads.partition_point(|&other| other < head);
+        let equal = self.heads.get(start..).unwrap_or_default().partition_point(|&other| other == head);
+        start..start + equal
+    }
+
+    fn seek_among(&self, among: Range<usize>, target: &[u8], order: &InternalOrder) -> usize {
         let target_user = key::user_key(target);
-        let (mut low, mut high) = (0, self.slots.len());
+        let (mut low, mut high) = (among.start, among.end);
         while low < high {
             let middle = low + (high - low) / 2;
             let Some(slot) = self.get(middle) else { break };
@@ -175,7 +213,7 @@ impl IndexBlock {
     }
 
     pub fn memory_bytes(&self) -> usize {
-        self.keys.capacity() + self.slots.capacity() * size_of::<Slot>()
+        self.keys.capacity() + self.slots.capacity() * size_of::<Slot>() + self.heads.capacity() * size_of::<u64>()
     }
 }
 

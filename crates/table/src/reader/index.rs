@@ -29,7 +29,7 @@ impl Meta {
 }
 
 impl TableIndex {
-    fn top(&self, file: &TableFile, fetch: Fetch) -> Result<BlockRef> {
+    pub fn top(&self, file: &TableFile, fetch: Fetch) -> Result<BlockRef> {
         match &self.top {
             Meta::Held(block) => Ok(block.clone()),
             Meta::Cached(handle) => file.index_block(*handle, self.top_format(file), fetch),
