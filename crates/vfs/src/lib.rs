@@ -16,6 +16,7 @@ pub mod real;
 mod conformance;
 mod mapped_memory;
 mod page;
+mod prefetch;
 mod read_many;
 mod std_calls;
 
@@ -28,6 +29,7 @@ use base::Result;
 pub use fault::{Fault, FaultCode, FaultVfs, Operation, Rule, RuleId};
 pub use mapped_memory::MappedMemory;
 pub use memory::{CrashPolicy, MemoryVfs};
+pub use prefetch::prefetch;
 pub use read_many::{ReadRequest, read_many};
 pub use real::{AnonymousMapping, HeapMemory, RealVfs};
 

@@ -64,6 +64,9 @@ pub fn restart_before(block: &Block, target: &[u8], global: GlobalSeq) -> Option
 pub fn scan(block: &Block, restart: usize, target: &[u8], global: GlobalSeq) -> Option<Scan> {
     let (user, trailer) = key::split(target)?;
     let (entries, mut at) = (block.entries(), block.restart(restart).ok()?);
+    // A scan reads each entry's head to find the next: one cache miss after the other, without this.
+    let end = if restart + 1 < block.restarts() { block.restart(restart + 1).ok()? } else { entries.len() };
+    vfs::prefetch(entries, at, end);
     // Bytes of `user` that the last key matched. It was smaller by the next byte, unless `by_length`.
     let (mut matched, mut by_length) = (0, false);
     let mut entry = parse_entry(entries, at)?;
