@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use smallvec::SmallVec;
+
 /// Bytes of an internal key behind the user key.
 pub const TRAILER_BYTES: usize = 8;
 
@@ -140,24 +142,30 @@ pub fn encode(user_key: &[u8], seq: SeqNo, kind: ValueKind) -> Vec<u8> {
     out
 }
 
+/// Bytes of an internal key that a lookup holds without an allocation.
+const LOOKUP_BYTES_INLINE: usize = 64;
+
 /// Seek target for the newest entry of a user key at or below a sequence number.
 #[derive(Clone, Debug, Default)]
 pub struct LookupKey {
-    bytes: Vec<u8>,
+    bytes: SmallVec<[u8; LOOKUP_BYTES_INLINE]>,
 }
 
 impl LookupKey {
     /// The key to seek for what is visible at `seq`.
+    #[inline]
     pub fn new(user_key: &[u8], seq: SeqNo) -> Self {
-        let mut key = LookupKey { bytes: Vec::with_capacity(user_key.len() + TRAILER_BYTES) };
+        let mut key = LookupKey::default();
         key.set(user_key, seq);
         key
     }
 
     /// Resets the target to another key and reuses the memory.
+    #[inline]
     pub fn set(&mut self, user_key: &[u8], seq: SeqNo) {
         self.bytes.clear();
-        append(&mut self.bytes, user_key, seq, SEEK_KIND);
+        self.bytes.extend_from_slice(user_key);
+        self.bytes.extend_from_slice(&pack_trailer(seq, SEEK_KIND).to_le_bytes());
     }
 
     /// The internal key.

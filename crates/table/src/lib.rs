@@ -36,6 +36,7 @@ mod private;
 mod properties;
 mod reader;
 pub mod sort;
+mod together;
 mod tombstones;
 pub mod values;
 mod verify;
@@ -56,6 +57,7 @@ pub use factory::{new_builder, new_sorting_builder};
 pub use fast::{FastTable, FastTableBuilder};
 pub use properties::{ExternalFile, Properties};
 pub use reader::{BlockBasedTable, TableContext, VerifyWatch};
+pub use together::{Lane, look_up_together};
 pub use writer::{BlockBasedTableBuilder, TableBuilderConfig, TableOrigin};
 #[cfg(feature = "topling")]
 pub use zip::{ZipSettings, ZipTable, ZipTableBuilder};
@@ -185,6 +187,11 @@ pub trait Table: Send + Sync {
             self.get(key, options, &mut |seq, kind, value| visit(i, seq, kind, value))?;
         }
         Ok(())
+    }
+
+    /// The table, if it is a whole one of RocksDB's format: its lookups can be interleaved with those of others.
+    fn as_block_based(&self) -> Option<&BlockBasedTable> {
+        None
     }
 
     /// A cursor over point entries; it keeps the table alive.

@@ -1,7 +1,6 @@
 //! Point lookups: the mutable memtable, the queue, level 0 from newest to oldest, then one table of every level below.
 //! Keeps Q1, V1.
 
-use std::cell::Cell;
 use std::sync::Arc;
 
 use base::{LookupKey, Result, SeqNo};
@@ -15,11 +14,6 @@ use crate::queue::view::ReadView;
 use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
 
-thread_local! {
-    /// The lookup key's memory, reused by every lookup of a thread.
-    static LOOKUP: Cell<LookupKey> = Cell::default();
-}
-
 /// Looks up `user_key` as of `seq`.
 ///
 /// # Errors
@@ -31,15 +25,11 @@ pub fn get(
     seq: SeqNo,
     options: &ReadOptions,
 ) -> Result<Found> {
-    // An ending thread may have destroyed its thread local.
-    let mut key = LOOKUP.try_with(Cell::take).unwrap_or_default();
-    key.set(user_key, seq);
+    let key = LookupKey::new(user_key, seq);
     let search = Search::new(context, user_key, seq).merging(options.merges);
     let mut lookup = Lookup { key: &key, options: options.for_tables(), search };
-    let walked = lookup.walk(view);
-    let found = walked.and_then(|()| lookup.search.finish());
-    let _ = LOOKUP.try_with(|kept| kept.set(key));
-    found
+    lookup.walk(view)?;
+    lookup.search.finish()
 }
 
 struct Lookup<'a> {

@@ -1,10 +1,10 @@
-//! Many point lookups in one walk over the view. Each memtable and table is searched once for all its candidate keys,
-//! in key order. Keeps Q1, V1.
+//! Many point lookups in one walk over the view. A memtable is searched for all keys together, and so are the tables of
+//! a level. Keeps Q1, V1.
 
 use std::sync::Arc;
 
 use base::{LookupKey, Result, SeqNo};
-use table::TableReadOptions;
+use table::{Lane, Table, TableReadOptions, TableValue, look_up_together};
 
 use super::ReadContext;
 use super::options::ReadOptions;
@@ -22,31 +22,31 @@ pub fn multi_get(
     seq: SeqNo,
     options: &ReadOptions,
 ) -> Vec<Result<Found>> {
-    let mut sorted: Vec<usize> = (0..keys.len()).collect();
+    let mut pending: Vec<usize> = (0..keys.len()).collect();
     let key_at = |i: usize| keys.get(i).copied().unwrap_or_default();
-    sorted.sort_by(|&a, &b| context.order.user.compare(key_at(a), key_at(b)));
-    let lookups: Vec<LookupKey> = sorted.iter().map(|&i| LookupKey::new(key_at(i), seq)).collect();
+    pending.sort_by(|&a, &b| context.order.user.compare(key_at(a), key_at(b)));
+    let lookups: Vec<LookupKey> = keys.iter().map(|key| LookupKey::new(key, seq)).collect();
     let mut batch = Batch {
         lookups: &lookups,
-        searches: sorted.iter().map(|&i| Search::new(context, key_at(i), seq).merging(options.merges)).collect(),
-        pending: (0..keys.len()).collect(),
+        searches: keys.iter().map(|key| Search::new(context, key, seq).merging(options.merges)).collect(),
+        pending,
         options: options.for_tables(),
     };
     batch.walk(view);
-    let mut results: Vec<(usize, Result<Found>)> =
-        sorted.into_iter().zip(batch.searches.into_iter().map(Search::finish)).collect();
-    results.sort_unstable_by_key(|(i, _)| *i);
-    results.into_iter().map(|(_, result)| result).collect()
+    batch.searches.into_iter().map(Search::finish).collect()
 }
 
-/// The lookups by ascending key. Indices below refer to this order.
+/// The lookups, as they were asked for.
 struct Batch<'a> {
     lookups: &'a [LookupKey],
     searches: Vec<Search<'a>>,
-    /// Undecided lookups, ascending.
+    /// Undecided lookups, by ascending key.
     pending: Vec<usize>,
     options: TableReadOptions,
 }
+
+/// A table and the lookup to ask it for.
+type Asked<'a> = (usize, &'a Arc<TableFile>);
 
 impl<'a> Batch<'a> {
     fn walk(&mut self, view: &ReadView) {
@@ -60,15 +60,17 @@ impl<'a> Batch<'a> {
                 let user_key = self.key(*i).user_key();
                 overlaps(order, &file.meta, Some(user_key), Some(user_key))
             };
-            let asked: Vec<usize> = self.pending.iter().copied().filter(spanned).collect();
-            self.in_table(file, 0, &asked);
+            let asked: Vec<Asked<'_>> = self.pending.iter().copied().filter(spanned).map(|i| (i, file)).collect();
+            self.in_tables(&asked, 0);
             self.retain_pending();
         }
         for level in 1..view.version.num_levels() {
             if self.pending.is_empty() {
                 return;
             }
-            self.in_level(view, level);
+            if !view.version.level(level).is_empty() {
+                self.in_level(view, level);
+            }
         }
     }
 
@@ -104,27 +106,18 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Searches each table of a sorted level for the keys it spans.
+    /// Searches the tables of a sorted level, each for the keys it spans.
     fn in_level(&mut self, view: &ReadView, level: usize) {
         // A key spans a second table only if RocksDB split its versions. Later tables are searched in later rounds.
         for round in 0.. {
-            let mut group: Vec<usize> = Vec::new();
-            let mut current: Option<&Arc<TableFile>> = None;
             let mut more = false;
-            for i in self.pending.clone() {
+            let mut asked: Vec<Asked<'_>> = Vec::with_capacity(self.pending.len());
+            for &i in &self.pending {
                 let files = view.version.candidates(level, self.key(i).user_key());
                 more |= files.len() > round + 1;
-                let Some(file) = files.get(round) else { continue };
-                if let Some(before) = current.filter(|before| before.number() != file.number()) {
-                    self.in_table(before, level, &group);
-                    group.clear();
-                }
-                current = Some(file);
-                group.push(i);
+                asked.extend(files.get(round).map(|file| (i, file)));
             }
-            if let Some(last) = current {
-                self.in_table(last, level, &group);
-            }
+            self.in_tables(&asked, level);
             // A key decided by a tombstone alone stays pending: its next table may hold newer versions.
             self.retain(|search| !search.is_answered());
             if !more {
@@ -134,21 +127,57 @@ impl<'a> Batch<'a> {
         self.retain_pending();
     }
 
-    fn in_table(&mut self, file: &TableFile, level: usize, asked: &[usize]) {
-        if asked.is_empty() {
-            return;
-        }
-        let keys: Vec<&LookupKey> = asked.iter().map(|&i| self.key(i)).collect();
-        let options = self.options.clone();
-        let shown = file.read_by(&options, |table| {
-            if let Some(tombstones) = table.tombstones() {
-                asked.iter().for_each(|&i| self.search(i).cover(Some(&tombstones)));
+    /// Searches tables of one level, none of which holds entries of the others' keys, side by side. `asked` is ascending
+    /// by table.
+    fn in_tables(&mut self, asked: &[Asked<'_>], level: usize) {
+        let mut opened: Vec<(&[Asked<'_>], Arc<dyn Table>)> = Vec::with_capacity(asked.len());
+        for of_table in asked.chunk_by(|a, b| Arc::ptr_eq(a.1, b.1)) {
+            let Some((_, file)) = of_table.first() else { continue };
+            match file.open_by(&self.options) {
+                Ok(table) => opened.push((of_table, table)),
+                Err(error) => of_table.iter().for_each(|&(i, _)| self.search(i).fail_unless_found(&error)),
             }
-            table.multi_get(&keys, &options, &mut |nth, seq, kind, value| {
-                asked.get(nth).is_some_and(|&i| self.search(i).entry(seq, kind, value))
-            })
+        }
+        let mut lanes: Vec<Lane<'_>> = Vec::with_capacity(asked.len());
+        let mut lane_of: Vec<usize> = Vec::with_capacity(asked.len());
+        for (of_table, table) in &opened {
+            if let Some(tombstones) = table.tombstones() {
+                of_table.iter().for_each(|&(i, _)| self.search(i).cover(Some(&tombstones)));
+            }
+            match table.as_block_based() {
+                Some(table) => {
+                    lanes.extend(of_table.iter().map(|&(i, _)| Lane { table, key: self.key(i) }));
+                    lane_of.extend(of_table.iter().map(|&(i, _)| i));
+                }
+                None => self.in_table(&**table, of_table),
+            }
+        }
+        let mut failed = Vec::new();
+        let options = self.options.clone();
+        let mut visit = |nth: usize, seq, kind, value: TableValue<'_>| {
+            lane_of.get(nth).is_some_and(|&i| self.search(i).entry(seq, kind, value))
+        };
+        look_up_together(&lanes, &options, &mut visit, &mut |nth, error| failed.push((nth, error)));
+        for (nth, error) in failed {
+            if let Some(&i) = lane_of.get(nth) {
+                self.search(i).fail_unless_found(&error);
+            }
+        }
+        for &(i, _) in asked {
+            self.search(i).decided_by(Source::Level(level));
+        }
+    }
+
+    /// Searches a table of another format for its keys.
+    fn in_table(&mut self, table: &dyn Table, asked: &[Asked<'_>]) {
+        let keys: Vec<&LookupKey> = asked.iter().map(|&(i, _)| self.key(i)).collect();
+        let options = self.options.clone();
+        let shown = table.multi_get(&keys, &options, &mut |nth, seq, kind, value| {
+            asked.get(nth).is_some_and(|&(i, _)| self.search(i).entry(seq, kind, value))
         });
-        self.end_source(shown, Source::Level(level), asked);
+        if let Err(error) = shown {
+            asked.iter().for_each(|&(i, _)| self.search(i).fail_unless_found(&error));
+        }
     }
 
     /// Ends a source for the keys in `asked`. An error of the source fails every key without an answer.

@@ -95,13 +95,9 @@ impl BlockCursor {
         self.damaged = false;
     }
 
-    pub fn block(&self) -> Option<&BlockRef> {
-        self.block.as_ref()
-    }
-
     #[inline]
     fn entries(&self) -> &Block {
-        static NONE: Block = Block { bytes: Vec::new(), entries_end: 0, restarts: 0, buckets: 0 };
+        static NONE: Block = Block::EMPTY;
         self.block.as_ref().map_or(&NONE, |block| &block.entries)
     }
 
@@ -191,7 +187,7 @@ impl BlockCursor {
         if order.user.equal_keys_can_differ() || order.user.timestamp_bytes() > 0 {
             return Some(self.seek(target, order)); // the hash goes by bytes
         }
-        match self.entries().bucket(|| hash_of(key::user_key(target))) {
+        match self.entries().view().bucket(|| hash_of(key::user_key(target))) {
             None | Some(Bucket::Collision) => Some(self.seek(target, order)),
             Some(Bucket::Empty) => {
                 self.invalidate();
@@ -295,7 +291,7 @@ impl BlockCursor {
     /// The last restart point whose key is before `target`, or the first; `None` if the block is malformed.
     fn search_restarts(&self, target: &[u8], order: &InternalOrder) -> Option<usize> {
         if matches!(order.user, UserOrder::Bytewise) {
-            return search::restart_before(self.entries(), target, self.global);
+            return search::restart_before(self.entries().view(), target, self.global);
         }
         let (mut low, mut high) = (0, self.entries().restarts());
         while high - low > 1 {
@@ -316,7 +312,8 @@ impl BlockCursor {
 
     fn scan_from(&mut self, restart: usize, target: &[u8], order: &InternalOrder) -> bool {
         if matches!(order.user, UserOrder::Bytewise) {
-            match search::scan(self.entries(), restart, target, self.global) {
+            let view = self.entries().view();
+            match view.foresee_scan(restart).and_then(|()| search::scan(view, restart, target, self.global)) {
                 Some(Scan::Found(found)) => return self.stand_on(&found, target),
                 Some(Scan::Behind) => return self.invalidate(),
                 Some(Scan::NeedsKeys) => {}

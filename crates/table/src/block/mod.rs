@@ -15,11 +15,11 @@ pub use builder::BlockBuilder;
 pub use cursor::{BlockCursor, GlobalSeq};
 pub use entry::{Entry, parse_entry, parse_index_entry};
 pub use hash_index::{Bucket, hash_of};
-pub use search::Scan;
+pub use search::{Place, Scan};
 pub use walk::walk;
 
 use base::coding::decode_u32;
-use base::{Error, LookupKey, Result};
+use base::{Error, Result};
 
 /// Bits of a block's last word: number of restart points, and flags.
 const RESTART_COUNT_MASK: u32 = (1 << 28) - 1;
@@ -37,6 +37,19 @@ const EXPANDED_KEYS_FREE: usize = 16 << 20;
 #[derive(Debug, Default)]
 pub struct Block {
     bytes: Vec<u8>,
+    layout: Layout,
+}
+
+/// The same, borrowed.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockView<'a> {
+    bytes: &'a [u8],
+    layout: Layout,
+}
+
+/// Places in a block, from its footer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Layout {
     /// End of the entries and start of the restart array.
     entries_end: usize,
     restarts: usize,
@@ -44,12 +57,9 @@ pub struct Block {
     buckets: usize,
 }
 
-impl Block {
-    /// Takes a block's contents and checks its footer.
-    ///
-    /// # Errors
-    /// `Corruption`: counts that do not fit the block. `Unsupported`: a layout newer than this reader.
-    pub fn parse(bytes: Vec<u8>) -> Result<Block> {
+impl Layout {
+    #[inline]
+    fn parse(bytes: &[u8]) -> Result<Layout> {
         let (body, footer) = bytes.split_last_chunk::<4>().ok_or_else(|| bad("a block shorter than its footer"))?;
         let footer = u32::from_le_bytes(*footer);
         if footer & SEPARATED_VALUES != 0 {
@@ -70,12 +80,31 @@ impl Block {
             return Err(bad("a block with entries has no restart points"));
         }
         u32::try_from(bytes.len()).map_err(|_| bad("a block of more than 4 GiB"))?;
-        Ok(Block { bytes, entries_end, restarts, buckets })
+        Ok(Layout { entries_end, restarts, buckets })
+    }
+}
+
+impl Block {
+    /// A block without entries.
+    pub const EMPTY: Block = Block { bytes: Vec::new(), layout: Layout { entries_end: 0, restarts: 0, buckets: 0 } };
+
+    /// Takes a block's contents and checks its footer.
+    ///
+    /// # Errors
+    /// `Corruption`: counts that do not fit the block. `Unsupported`: a layout newer than this reader.
+    pub fn parse(bytes: Vec<u8>) -> Result<Block> {
+        let layout = Layout::parse(&bytes)?;
+        Ok(Block { bytes, layout })
     }
 
     /// Opaque bytes without entries: a filter.
     pub fn opaque(bytes: Vec<u8>) -> Block {
         Block { bytes, ..Block::default() }
+    }
+
+    #[inline]
+    pub fn view(&self) -> BlockView<'_> {
+        BlockView { bytes: &self.bytes, layout: self.layout }
     }
 
     pub fn bytes(&self) -> &[u8] {
@@ -85,52 +114,22 @@ impl Block {
     /// The entries alone, without restart array and footer.
     #[inline]
     pub fn entries(&self) -> &[u8] {
-        self.bytes.get(..self.entries_end).unwrap_or_default()
+        self.view().entries()
     }
 
     #[inline]
     pub fn entries_end(&self) -> usize {
-        self.entries_end
+        self.layout.entries_end
     }
 
     pub fn restarts(&self) -> usize {
-        self.restarts
+        self.layout.restarts
     }
 
     /// The offset of restart point `index`, within the entries.
     #[inline]
     pub fn restart(&self, index: usize) -> Result<usize> {
-        let at = self.entries_end + index * 4;
-        match self.bytes.get(at..).and_then(decode_u32) {
-            Some(offset) if index < self.restarts && (offset as usize) < self.entries_end => Ok(offset as usize),
-            _ => Err(bad("a restart point lies outside the block's entries")),
-        }
-    }
-
-    /// The hash index's bucket for a user key's hash; `None` if the block has no hash index.
-    #[inline]
-    pub fn bucket(&self, hash: impl FnOnce() -> u32) -> Option<Bucket> {
-        if self.buckets == 0 {
-            return None;
-        }
-        let start = self.entries_end + self.restarts * 4;
-        let index = hash() as usize % self.buckets;
-        self.bytes.get(start + index).map(|&byte| Bucket::from_byte(byte))
-    }
-
-    /// Searches in byte order, by the hash index if there is one, for the newest entry of a lookup's user key at or below
-    /// its number. `None`: the block is malformed.
-    #[inline]
-    pub fn find(&self, key: &LookupKey, global: GlobalSeq) -> Option<Scan> {
-        if self.entries_end == 0 {
-            return Some(Scan::Behind);
-        }
-        let restart = match self.bucket(|| hash_of(key.user_key())) {
-            None | Some(Bucket::Collision) => search::restart_before(self, key.internal(), global)?,
-            Some(Bucket::Empty) => return Some(Scan::Behind),
-            Some(Bucket::Restart(restart)) => restart,
-        };
-        search::scan(self, restart, key.internal(), global)
+        self.view().restart(index)
     }
 
     /// Bound on the total size of the block's expanded keys: shared prefixes let a small block claim any size (B2).
@@ -141,6 +140,51 @@ impl Block {
     /// Heap bytes, charged to the block cache.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.capacity()
+    }
+}
+
+impl<'a> BlockView<'a> {
+    /// As [`Block::parse`].
+    #[inline]
+    pub fn parse(bytes: &'a [u8]) -> Result<Self> {
+        Ok(BlockView { bytes, layout: Layout::parse(bytes)? })
+    }
+
+    #[inline]
+    pub fn bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    #[inline]
+    pub fn entries(self) -> &'a [u8] {
+        self.bytes.get(..self.layout.entries_end).unwrap_or_default()
+    }
+
+    #[inline]
+    pub fn restarts(self) -> usize {
+        self.layout.restarts
+    }
+
+    #[inline]
+    pub fn restart(self, index: usize) -> Result<usize> {
+        let at = self.layout.entries_end + index * 4;
+        match self.bytes.get(at..).and_then(decode_u32) {
+            Some(offset) if index < self.layout.restarts && (offset as usize) < self.layout.entries_end => {
+                Ok(offset as usize)
+            }
+            _ => Err(bad("a restart point lies outside the block's entries")),
+        }
+    }
+
+    /// The hash index's bucket for a user key's hash; `None` if the block has no hash index.
+    #[inline]
+    pub fn bucket(self, hash: impl FnOnce() -> u32) -> Option<Bucket> {
+        let Layout { entries_end, restarts, buckets } = self.layout;
+        if buckets == 0 {
+            return None;
+        }
+        let index = hash() as usize % buckets;
+        self.bytes.get(entries_end + restarts * 4 + index).map(|&byte| Bucket::from_byte(byte))
     }
 }
 

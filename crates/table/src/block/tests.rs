@@ -81,7 +81,7 @@ fn the_hash_index_finds_what_is_there_and_denies_most_of_the_rest() {
     let all = entries(60);
     for interval in [1, 4, 16] {
         let block = build(&all, interval, true);
-        assert!(block.buckets != 0);
+        assert!(block.layout.buckets != 0);
         let mut cursor = cursor(block);
         for (key, _) in &all {
             let target = LookupKey::new(base::key::user_key(key), SeqNo::MAX);
@@ -116,8 +116,8 @@ fn the_global_sequence_number_stands_in_every_key() {
 #[test]
 fn too_many_intervals_for_a_byte_give_no_hash_index() {
     let all = entries(200);
-    assert_eq!(build(&all, 1, true).buckets, 0);
-    assert!(build(&all, 2, true).buckets != 0);
+    assert_eq!(build(&all, 1, true).layout.buckets, 0);
+    assert!(build(&all, 2, true).layout.buckets != 0);
 }
 
 #[test]

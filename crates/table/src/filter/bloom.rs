@@ -91,6 +91,12 @@ impl Bloom {
     }
 
     #[inline]
+    pub(super) fn foresee(self, filter: &[u8], hash: u64) {
+        let start = line_of(hash, self.lines) * LINE_BYTES;
+        vfs::prefetch(filter, start, start + 1);
+    }
+
+    #[inline]
     pub(super) fn may_match(self, filter: &[u8], hash: u64) -> bool {
         let line = filter.as_chunks().0.get(line_of(hash, self.lines));
         line.is_none_or(|line| has_bits(line, (hash >> 32) as u32, self.probes))

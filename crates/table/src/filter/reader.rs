@@ -53,6 +53,14 @@ impl<B: AsRef<[u8]>> FilterReader<B> {
         }
     }
 
+    /// Asks for the memory that [`may_match`](Self::may_match) reads, if it is one cache line.
+    #[inline]
+    pub fn foresee(&self, key: &[u8]) {
+        if let Kind::Bloom(bloom) = self.kind {
+            bloom.foresee(self.bytes(), xxph3_64(key));
+        }
+    }
+
     /// The same by the key's hash; true for a legacy filter, which has another hash.
     #[inline]
     pub fn may_match_hash(&self, hash: u64) -> bool {

@@ -42,6 +42,14 @@ pub struct IndexSlot<'a> {
     pub handle: BlockHandle,
 }
 
+/// Result of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    pub at: usize,
+    /// The separator's user key is certainly past the target's: no later block holds the target's.
+    pub is_last: bool,
+}
+
 #[derive(Debug, Default)]
 pub struct IndexBlock {
     user_keys: bool,
@@ -165,11 +173,39 @@ impl IndexBlock {
     /// The first entry with a separator at or after the internal key `target`: the first candidate block. `len()` if
     /// there is none.
     pub fn seek(&self, target: &[u8], order: &InternalOrder) -> usize {
-        let candidates = match order.user {
+        self.seek_first(target, order).at
+    }
+
+    /// As [`seek`](Self::seek), and what is known of the separator found.
+    #[inline]
+    pub fn seek_first(&self, target: &[u8], order: &InternalOrder) -> Candidate {
+        let among = match order.user {
             UserOrder::Bytewise => self.around(key::user_key(target)),
             _ => 0..self.len(),
         };
-        if candidates.is_empty() { candidates.start } else { self.seek_among(candidates, target, order) }
+        if among.is_empty() {
+            return Candidate { at: among.start, is_last: true };
+        }
+        Candidate { at: self.seek_among(among, target, order), is_last: false }
+    }
+
+    /// The handle of entry `at`.
+    #[inline]
+    pub fn handle(&self, at: usize) -> Option<BlockHandle> {
+        self.slots.get(at).map(|slot| BlockHandle { offset: slot.offset, size: u64::from(slot.size) })
+    }
+
+    /// False if the block of entry `at` holds no entry of `user_key` by its first key; true if the index has none.
+    #[inline]
+    pub fn may_begin_by(&self, at: usize, user_key: &[u8], order: &InternalOrder) -> bool {
+        self.slots.get(at).is_some_and(|slot| slot.key_end == slot.first_key_end)
+            || self.get(at).is_some_and(|slot| order.user.compare(key::user_key(slot.first_key), user_key).is_le())
+    }
+
+    /// Whether the block behind entry `at` can hold `user_key` too: only if the separator is a version of the key.
+    #[inline]
+    pub fn goes_on_behind(&self, at: usize, user_key: &[u8], order: &InternalOrder) -> bool {
+        self.get(at).is_some_and(|slot| order.user.compare(self.separator_user_key(&slot), user_key).is_le())
     }
 
     /// The entries whose place beside a target with this user key, in byte order, only whole keys tell.

@@ -6,7 +6,7 @@ mod builder;
 mod hash;
 mod log;
 
-pub use block::{IndexBlock, IndexFormat, IndexSlot};
+pub use block::{Candidate, IndexBlock, IndexFormat, IndexSlot};
 pub use builder::{IndexBlockBuilder, IndexEntry};
 pub use hash::{METADATA_NAME, PREFIXES_NAME, PrefixBlocks};
 pub use log::IndexLog;

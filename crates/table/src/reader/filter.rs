@@ -36,6 +36,17 @@ impl TableFilter {
         self.question.may_hold_prefix(key::user_key(target), &order.user, file.statistics(), ask)
     }
 
+    /// Asks for the memory that [`may_hold_key`](Self::may_hold_key) reads, if the filter is held whole.
+    #[inline]
+    pub fn foresee(&self, user_key: &[u8]) {
+        if let Meta::Held(block) = &self.block
+            && !self.partitioned
+            && self.question.by_whole_keys()
+        {
+            FilterReader::new(block.entries.bytes()).foresee(user_key);
+        }
+    }
+
     /// Handles of the partitions; empty for a whole filter.
     pub fn partitions(&self, file: &TableFile, fetch: Fetch) -> Result<Vec<BlockHandle>> {
         let block = match &self.block {

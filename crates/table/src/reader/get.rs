@@ -3,14 +3,14 @@
 use std::cell::Cell;
 
 use base::metrics::{Ticker, tick};
-use base::{LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
+use base::{Error, LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
 
 use super::index::Meta;
 use super::{BlockBasedTable, Fetch, unknown_kind};
-use crate::block::{BlockCursor, Scan};
+use crate::block::{BlockCursor, Place, Scan};
 use crate::cached::BlockRef;
 use crate::handle::BlockHandle;
-use crate::index::IndexBlock;
+use crate::index::{Candidate, IndexBlock};
 use crate::{TableReadOptions, TableValue, Visit};
 
 /// Larger key buffers are freed: one huge key must not pin memory.
@@ -33,10 +33,36 @@ enum Walk {
 struct Lookup<'a> {
     key: &'a LookupKey,
     fetch: Fetch,
-    /// The data block read last: the next lookup of a batch may need it too.
-    block: Option<(BlockHandle, BlockRef)>,
     /// No entry was passed yet; the first is counted.
     awaits_first: bool,
+}
+
+impl<'a> Lookup<'a> {
+    fn new(key: &'a LookupKey, fetch: Fetch) -> Self {
+        Lookup { key, fetch, awaits_first: true }
+    }
+}
+
+/// How far an interleaved lookup has come.
+pub struct Located(Step);
+
+enum Step {
+    /// The table does not hold the key.
+    Nowhere,
+    /// Rare cases: several blocks, or an order other than by bytes. The last step does all.
+    Anywhere,
+    /// One block can hold the key.
+    Block { handle: BlockHandle, block: BlockRef, place: Option<Place> },
+}
+
+impl Located {
+    /// Third step. Asks for the memory of [`BlockBasedTable::narrow`].
+    #[inline]
+    pub fn foresee(&self) {
+        if let Step::Block { block, .. } = &self.0 {
+            block.entries.view().foresee_restarts();
+        }
+    }
 }
 
 impl BlockBasedTable {
@@ -45,25 +71,7 @@ impl BlockBasedTable {
         if !self.filter_allows(key, fetch)? {
             return Ok(());
         }
-        self.look_up(&mut Lookup { key, fetch, block: None, awaits_first: true }, visit)
-    }
-
-    pub(super) fn get_many(
-        &self,
-        keys: &[&LookupKey],
-        options: &TableReadOptions,
-        visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
-    ) -> Result<()> {
-        let fetch = Fetch::from(options);
-        let mut block = None;
-        for (i, key) in keys.iter().enumerate() {
-            if self.filter_allows(key, fetch)? {
-                let mut lookup = Lookup { key, fetch, block, awaits_first: true };
-                self.look_up(&mut lookup, &mut |seq, kind, value| visit(i, seq, kind, value))?;
-                block = lookup.block;
-            }
-        }
-        Ok(())
+        self.look_up(&mut Lookup::new(key, fetch), visit)
     }
 
     fn filter_allows(&self, key: &LookupKey, fetch: Fetch) -> Result<bool> {
@@ -71,6 +79,68 @@ impl BlockBasedTable {
             Some(filter) => filter.may_hold_key(key.internal(), &self.order, &self.file, fetch),
             None => Ok(true),
         }
+    }
+
+    /// First step of an interleaved lookup. Asks for the memory of [`locate`](Self::locate).
+    #[inline]
+    pub(crate) fn foresee(&self, key: &LookupKey) {
+        if let Some(filter) = &self.filter {
+            filter.foresee(key.user_key());
+        }
+    }
+
+    /// Second step: filter, index and block cache. Asks for the memory of [`Located::foresee`].
+    pub(crate) fn locate(&self, key: &LookupKey, options: &TableReadOptions) -> Result<Located> {
+        let fetch = Fetch::from(options);
+        if !matches!(self.order.user, UserOrder::Bytewise) || self.index.partitioned {
+            return Ok(Located(Step::Anywhere));
+        }
+        if !self.filter_allows(key, fetch)? {
+            return Ok(Located(Step::Nowhere));
+        }
+        let top = self.index.top(&self.file, fetch)?;
+        let index = top.as_index();
+        let Candidate { at, is_last } = index.seek_first(key.internal(), &self.order);
+        let Some(handle) = index.handle(at).filter(|_| index.may_begin_by(at, key.user_key(), &self.order)) else {
+            return Ok(Located(Step::Nowhere));
+        };
+        if !is_last && index.goes_on_behind(at, key.user_key(), &self.order) {
+            return Ok(Located(Step::Anywhere));
+        }
+        let block = self.file.data_block(handle, fetch, None)?;
+        block.entries.view().foresee();
+        Ok(Located(Step::Block { handle, block, place: None }))
+    }
+
+    /// Fourth step: the part of the block. Asks for the memory of [`show_located`](Self::show_located).
+    #[inline]
+    pub(crate) fn narrow(&self, key: &LookupKey, located: &mut Located) {
+        if let Step::Block { block, place, .. } = &mut located.0 {
+            *place = block.entries.view().place_of(key, self.global);
+        }
+    }
+
+    /// Last step.
+    pub(crate) fn show_located(
+        &self,
+        key: &LookupKey,
+        located: Located,
+        options: &TableReadOptions,
+        visit: Visit<'_>,
+    ) -> Result<()> {
+        match located.0 {
+            Step::Nowhere => Ok(()),
+            Step::Anywhere => self.get_entries(key, options, visit),
+            Step::Block { handle, block, place } => {
+                let mut lookup = Lookup::new(key, Fetch::from(options));
+                self.show_first(&block, place, &mut lookup, visit).map(drop).map_err(|e| self.in_block(e, handle))
+            }
+        }
+    }
+
+    #[cold]
+    fn in_block(&self, error: Error, handle: BlockHandle) -> Error {
+        error.at_path(self.file.path()).at_offset(handle.offset)
     }
 
     fn look_up(&self, lookup: &mut Lookup<'_>, visit: Visit<'_>) -> Result<()> {
@@ -88,8 +158,8 @@ impl BlockBasedTable {
             return Ok(());
         }
         for at in top.seek(lookup.key.internal(), &self.order)..top.len() {
-            let Some(slot) = top.get(at) else { break };
-            let part = self.file.index_block(slot.handle, self.file.index_format, lookup.fetch)?;
+            let Some(handle) = top.handle(at) else { break };
+            let part = self.file.index_block(handle, self.file.index_format, lookup.fetch)?;
             if matches!(self.look_up_in(part.as_index(), lookup, visit)?, Walk::Done) {
                 break;
             }
@@ -100,41 +170,45 @@ impl BlockBasedTable {
     /// Searches the data blocks of an index block.
     fn look_up_in(&self, index: &IndexBlock, lookup: &mut Lookup<'_>, visit: Visit<'_>) -> Result<Walk> {
         let user_key = lookup.key.user_key();
-        for at in index.seek(lookup.key.internal(), &self.order)..index.len() {
-            let Some(slot) = index.get(at) else { break };
-            let before_block =
-                !slot.first_key.is_empty() && self.order.user.compare(user_key, key::user_key(slot.first_key)).is_lt();
-            if before_block {
+        let Candidate { mut at, mut is_last } = index.seek_first(lookup.key.internal(), &self.order);
+        while let Some(handle) = index.handle(at) {
+            if !index.may_begin_by(at, user_key, &self.order) {
                 return Ok(Walk::Done);
             }
-            // Another block can hold the key only if this block's separator is a version of the key.
-            let may_go_on = self.order.user.compare(index.separator_user_key(&slot), user_key).is_le();
-            let walked = self.walk_block(slot.handle, lookup, visit)?;
-            if matches!(walked, Walk::Done) || !may_go_on {
+            is_last = is_last || !index.goes_on_behind(at, user_key, &self.order);
+            let walked = self.walk_block(handle, lookup, visit)?;
+            if matches!(walked, Walk::Done) || is_last {
                 return Ok(Walk::Done);
             }
+            at += 1;
         }
         Ok(Walk::BlockEnded)
     }
 
     /// Passes a block's entries of the key to `visit`.
     fn walk_block(&self, handle: BlockHandle, lookup: &mut Lookup<'_>, visit: Visit<'_>) -> Result<Walk> {
-        let block = match lookup.block.take().filter(|(at, _)| *at == handle) {
-            Some((_, block)) => block,
-            None => self.file.data_block(handle, lookup.fetch, None)?,
-        };
+        let block = self.file.data_block(handle, lookup.fetch, None)?;
         let walked = match self.order.user {
-            UserOrder::Bytewise => self.show_first(&block, lookup, visit),
+            UserOrder::Bytewise => {
+                let place = block.entries.view().place_of(lookup.key, self.global);
+                self.show_first(&block, place, lookup, visit)
+            }
             _ => self.show_all(&block, lookup, false, visit),
         };
-        lookup.block = Some((handle, block));
-        walked.map_err(|e| e.at_path(self.file.path()).at_offset(handle.offset))
+        walked.map_err(|e| self.in_block(e, handle))
     }
 
-    /// The same in byte order: the newest entry, found without rebuilding keys, is most often all that is asked for.
-    fn show_first(&self, block: &BlockRef, lookup: &mut Lookup<'_>, visit: Visit<'_>) -> Result<Walk> {
-        let entries = &block.entries;
-        let found = match entries.find(lookup.key, self.global) {
+    /// As [`show_all`](Self::show_all) in byte order: the newest entry is found without rebuilding keys, and is most
+    /// often all that is asked for. Without a `place` the block is malformed, or read as a whole.
+    fn show_first(
+        &self,
+        block: &BlockRef,
+        place: Option<Place>,
+        lookup: &mut Lookup<'_>,
+        visit: Visit<'_>,
+    ) -> Result<Walk> {
+        let view = block.entries.view();
+        let found = match place.and_then(|place| view.find(place, lookup.key, self.global)) {
             Some(Scan::Found(found)) => found,
             Some(Scan::Behind) => return Ok(Walk::BlockEnded),
             Some(Scan::NeedsKeys) | None => return self.show_all(block, lookup, false, visit),
@@ -146,8 +220,7 @@ impl BlockBasedTable {
             return Err(unknown_kind(&found.trailer.to_le_bytes()));
         };
         let (start, end) = (found.entry.key_end, found.entry.value_end);
-        let value =
-            TableValue { bytes: entries.bytes().get(start..end).unwrap_or_default(), owner: Some((block, start)) };
+        let value = TableValue { bytes: view.bytes().get(start..end).unwrap_or_default(), owner: Some((block, start)) };
         if self.show(lookup, SeqNo(found.trailer >> 8), kind, value, visit) {
             return self.show_all(block, lookup, true, visit);
         }

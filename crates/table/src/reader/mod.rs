@@ -26,6 +26,7 @@ use vfs::IoClass;
 
 pub(crate) use self::file::{Fetch, TableFile, read_exactly};
 use self::filter::TableFilter;
+pub(crate) use self::get::Located;
 use self::index::TableIndex;
 pub(crate) use self::open::global_seq;
 pub use self::verify::VerifyWatch;
@@ -34,6 +35,7 @@ use crate::cached::BlockCache;
 use crate::codec::Dictionary;
 use crate::metaindex::Metaindex;
 use crate::properties::Properties;
+use crate::together::{Lane, look_up_together};
 use crate::{Table, TableReadOptions, TableValue, Visit, tombstones};
 
 /// Context for opening a table.
@@ -100,7 +102,14 @@ impl Table for BlockBasedTable {
         options: &TableReadOptions,
         visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
     ) -> Result<()> {
-        self.get_many(keys, options, visit)
+        let lanes: Vec<Lane<'_>> = keys.iter().map(|key| Lane { table: self, key }).collect();
+        let mut error = None;
+        look_up_together(&lanes, options, visit, &mut |_, of_one| error = error.take().or(Some(of_one)));
+        error.map_or(Ok(()), Err)
+    }
+
+    fn as_block_based(&self) -> Option<&BlockBasedTable> {
+        Some(self)
     }
 
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor> {
