@@ -1,9 +1,9 @@
 //! Many lookups at once, interleaved: each goes a step and asks for the memory of its next step, then the next lookup
 //! goes. The cache misses of all run side by side.
 
-use base::{LookupKey, Result, SeqNo, ValueKind};
+use base::{Error, LookupKey, Result, SeqNo, ValueKind};
 
-use crate::reader::Located;
+use crate::reader::{Fetch, Located, read_missing};
 use crate::{BlockBasedTable, TableReadOptions, TableValue};
 
 /// Lookups that are on their way at a time: about as many as the processor has misses in flight.
@@ -24,12 +24,16 @@ pub fn look_up_together(
     lanes: &[Lane<'_>],
     options: &TableReadOptions,
     visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
-    failed: &mut dyn FnMut(usize, base::Error),
+    failed: &mut dyn FnMut(usize, Error),
 ) {
-    let mut located: Vec<Result<Located>> = Vec::with_capacity(lanes.len().min(LANES_MAX));
+    let mut located: Vec<Result<Located<'_>>> = Vec::with_capacity(lanes.len().min(LANES_MAX));
     for (nth_group, group) in lanes.chunks(LANES_MAX).enumerate() {
         group.iter().for_each(|lane| lane.table.foresee(lane.key));
         located.extend(group.iter().map(|lane| lane.table.locate(lane.key, options)));
+        if located.iter().flatten().any(Located::is_missing) {
+            let wanted = located.iter_mut().flatten().filter_map(Located::wanted);
+            read_missing(wanted, Fetch::from(options));
+        }
         located.iter().flatten().for_each(Located::foresee);
         for (lane, located) in group.iter().zip(&mut located) {
             if let Ok(located) = located {

@@ -26,8 +26,12 @@ impl<'a> WantedBlock<'a> {
         WantedBlock { file, handle, block: file.in_cache(handle, BlockRole::Entries, fetch) }
     }
 
-    fn is_missing(&self) -> bool {
+    pub fn is_missing(&self) -> bool {
         self.block.is_none()
+    }
+
+    fn is_of(&self, file: &TableFile, handle: BlockHandle) -> bool {
+        std::ptr::eq(self.file, file) && self.handle == handle
     }
 
     /// Checks, decompresses and shares the block with these stored bytes.
@@ -43,13 +47,21 @@ impl<'a> WantedBlock<'a> {
 }
 
 /// Reads the blocks that the cache lacked, each with its own error. Blocks of one file are best given by ascending
-/// offset, each once.
-pub fn read_missing(wanted: &mut [WantedBlock<'_>], fetch: Fetch) {
-    let mut rest: Vec<&mut WantedBlock<'_>> = wanted.iter_mut().filter(|wanted| wanted.is_missing()).collect();
+/// offset. A block wanted twice in a row is read once.
+pub fn read_missing<'a, 'f: 'a>(wanted: impl Iterator<Item = &'a mut WantedBlock<'f>>, fetch: Fetch) {
     if fetch.memory_only {
-        rest.into_iter().for_each(|wanted| wanted.block = Some(Err(not_in_memory())));
+        wanted.filter(|wanted| wanted.is_missing()).for_each(|wanted| wanted.block = Some(Err(not_in_memory())));
         return;
     }
+    let mut unread: Vec<&mut WantedBlock<'_>> = Vec::new();
+    let mut repeats = Vec::new();
+    for wanted in wanted.filter(|wanted| wanted.is_missing()) {
+        match unread.last() {
+            Some(last) if last.is_of(wanted.file, wanted.handle) => repeats.push((unread.len() - 1, wanted)),
+            _ => unread.push(wanted),
+        }
+    }
+    let mut rest = &mut unread[..];
     while !rest.is_empty() {
         let mut bytes = 0;
         let fits = |wanted: &&&mut WantedBlock<'_>| {
@@ -57,11 +69,16 @@ pub fn read_missing(wanted: &mut [WantedBlock<'_>], fetch: Fetch) {
             bytes <= TOGETHER_BYTES_MAX
         };
         let count = rest.iter().take_while(fits).count().max(1);
-        read_together(rest.drain(..count).collect(), fetch);
+        let (now, later) = rest.split_at_mut(count);
+        read_together(now, fetch);
+        rest = later;
+    }
+    for (first, repeat) in repeats {
+        repeat.block = unread.get(first).and_then(|first| first.block.clone());
     }
 }
 
-fn read_together(mut wanted: Vec<&mut WantedBlock<'_>>, fetch: Fetch) {
+fn read_together(wanted: &mut [&mut WantedBlock<'_>], fetch: Fetch) {
     let room = |wanted: &&mut WantedBlock<'_>| Ok(vec![0; wanted.file.stored_len(wanted.handle)?]);
     let mut stored: Vec<Result<Vec<u8>>> = wanted.iter().map(room).collect();
     let mut reads = Vec::with_capacity(wanted.len());

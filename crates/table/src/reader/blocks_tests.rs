@@ -78,22 +78,22 @@ fn blocks_of_several_tables_are_those_read_alone() {
     let world = world(None);
     let mut wanted = world.wanted(3);
     let before = world.reads();
-    read_missing(&mut wanted, world.fetch);
+    read_missing(wanted.iter_mut(), world.fetch);
     assert!(wanted.len() > 10);
     assert_eq!(world.reads() - before, wanted.len() as u64);
     wanted.iter().for_each(|wanted| world.assert_right(wanted));
-    read_missing(&mut [], world.fetch);
+    read_missing([].iter_mut(), world.fetch);
 }
 
 #[test]
 fn what_the_cache_has_is_not_read_and_what_was_read_is_cached() {
     let world = world(Some(Arc::new(Cache::new(1 << 20))));
-    read_missing(&mut world.wanted(6), world.fetch);
+    read_missing(world.wanted(6).iter_mut(), world.fetch);
     let mut wanted = world.wanted(3);
     let missing = wanted.iter().filter(|wanted| wanted.is_missing()).count();
     assert!(missing > 0 && missing < wanted.len());
     let before = world.reads();
-    read_missing(&mut wanted, world.fetch);
+    read_missing(wanted.iter_mut(), world.fetch);
     assert_eq!(world.reads() - before, missing as u64);
     wanted.iter().for_each(|wanted| world.assert_right(wanted));
     assert!(world.wanted(3).iter().all(|wanted| !wanted.is_missing()));
@@ -109,7 +109,7 @@ fn each_block_has_its_own_error() {
     damaged(Fault::ShortRead, 4);
     wanted[2].handle.size += 1;
     wanted[4].handle.offset = u64::MAX;
-    read_missing(&mut wanted, world.fetch);
+    read_missing(wanted.iter_mut(), world.fetch);
     let kinds: Vec<_> = wanted.iter().map(|wanted| wanted.block.as_ref().unwrap().as_ref().err()).collect();
     let kind = |at: usize| kinds[at].map(|error| (error.kind(), error.message().to_owned()));
     assert_eq!(kind(1).unwrap().0, ErrorKind::Io);

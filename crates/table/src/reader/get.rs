@@ -5,6 +5,7 @@ use std::cell::Cell;
 use base::metrics::{Ticker, tick};
 use base::{Error, LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
 
+use super::blocks::WantedBlock;
 use super::index::Meta;
 use super::{BlockBasedTable, Fetch, unknown_kind};
 use crate::block::{BlockCursor, Place, Scan};
@@ -44,22 +45,36 @@ impl<'a> Lookup<'a> {
 }
 
 /// How far an interleaved lookup has come.
-pub struct Located(Step);
+pub struct Located<'a>(Step<'a>);
 
-enum Step {
+enum Step<'a> {
     /// The table does not hold the key.
     Nowhere,
     /// Rare cases: several blocks, or an order other than by bytes. The last step does all.
     Anywhere,
     /// One block can hold the key.
-    Block { handle: BlockHandle, block: BlockRef, place: Option<Place> },
+    Block { wanted: WantedBlock<'a>, place: Option<Place> },
 }
 
-impl Located {
+impl<'a> Located<'a> {
+    /// The lookup waits for a block that the cache lacks.
+    #[inline]
+    pub fn is_missing(&self) -> bool {
+        matches!(&self.0, Step::Block { wanted, .. } if wanted.is_missing())
+    }
+
+    /// The block that the lookup waits for.
+    pub fn wanted(&mut self) -> Option<&mut WantedBlock<'a>> {
+        match &mut self.0 {
+            Step::Block { wanted, .. } => Some(wanted),
+            Step::Nowhere | Step::Anywhere => None,
+        }
+    }
+
     /// Third step. Asks for the memory of [`BlockBasedTable::narrow`].
     #[inline]
     pub fn foresee(&self) {
-        if let Step::Block { block, .. } = &self.0 {
+        if let Step::Block { wanted: WantedBlock { block: Some(Ok(block)), .. }, .. } = &self.0 {
             block.entries.view().foresee_restarts();
         }
     }
@@ -90,7 +105,7 @@ impl BlockBasedTable {
     }
 
     /// Second step: filter, index and block cache. Asks for the memory of [`Located::foresee`].
-    pub(crate) fn locate(&self, key: &LookupKey, options: &TableReadOptions) -> Result<Located> {
+    pub(crate) fn locate(&self, key: &LookupKey, options: &TableReadOptions) -> Result<Located<'_>> {
         let fetch = Fetch::from(options);
         if !matches!(self.order.user, UserOrder::Bytewise) || self.index.partitioned {
             return Ok(Located(Step::Anywhere));
@@ -107,15 +122,17 @@ impl BlockBasedTable {
         if !is_last && index.goes_on_behind(at, key.user_key(), &self.order) {
             return Ok(Located(Step::Anywhere));
         }
-        let block = self.file.data_block(handle, fetch, None)?;
-        block.entries.view().foresee();
-        Ok(Located(Step::Block { handle, block, place: None }))
+        let wanted = WantedBlock::new(&self.file, handle, fetch);
+        if let Some(Ok(block)) = &wanted.block {
+            block.entries.view().foresee();
+        }
+        Ok(Located(Step::Block { wanted, place: None }))
     }
 
     /// Fourth step: the part of the block. Asks for the memory of [`show_located`](Self::show_located).
     #[inline]
-    pub(crate) fn narrow(&self, key: &LookupKey, located: &mut Located) {
-        if let Step::Block { block, place, .. } = &mut located.0 {
+    pub(crate) fn narrow(&self, key: &LookupKey, located: &mut Located<'_>) {
+        if let Step::Block { wanted: WantedBlock { block: Some(Ok(block)), .. }, place } = &mut located.0 {
             *place = block.entries.view().place_of(key, self.global);
         }
     }
@@ -124,16 +141,18 @@ impl BlockBasedTable {
     pub(crate) fn show_located(
         &self,
         key: &LookupKey,
-        located: Located,
+        located: Located<'_>,
         options: &TableReadOptions,
         visit: Visit<'_>,
     ) -> Result<()> {
         match located.0 {
             Step::Nowhere => Ok(()),
             Step::Anywhere => self.get_entries(key, options, visit),
-            Step::Block { handle, block, place } => {
-                let mut lookup = Lookup::new(key, Fetch::from(options));
-                self.show_first(&block, place, &mut lookup, visit).map(drop).map_err(|e| self.in_block(e, handle))
+            Step::Block { wanted: WantedBlock { block, handle, .. }, place } => {
+                let fetch = Fetch::from(options);
+                let block = block.unwrap_or_else(|| self.file.data_block(handle, fetch, None))?;
+                let shown = self.show_first(&block, place, &mut Lookup::new(key, fetch), visit);
+                shown.map(drop).map_err(|e| self.in_block(e, handle))
             }
         }
     }

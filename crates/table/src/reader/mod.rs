@@ -24,6 +24,7 @@ use base::value_source::ValueSource;
 use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind, key};
 use vfs::IoClass;
 
+pub(crate) use self::blocks::read_missing;
 pub(crate) use self::file::{Fetch, TableFile, read_exactly};
 use self::filter::TableFilter;
 pub(crate) use self::get::Located;
