@@ -9,8 +9,8 @@ use std::time::Duration;
 use base::Result;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::{
-    AppendFile, IfExists, IoClass, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile,
-    Task, Vfs,
+    AppendFile, GuardedMapping, IfExists, IoClass, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping,
+    SharedFile, Task, Vfs,
 };
 
 /// Selects calls to hold. WAL stores are separate.
@@ -262,6 +262,11 @@ impl Vfs for GateVfs {
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>> {
         self.gate.call(None);
         self.inner.map_read(path)
+    }
+
+    fn map_guarded(&self, path: &Path) -> Result<Arc<dyn GuardedMapping>> {
+        self.gate.call(None);
+        self.inner.map_guarded(path)
     }
 
     fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>> {

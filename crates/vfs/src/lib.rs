@@ -144,6 +144,19 @@ pub trait SharedFile: Send + Sync {
 /// defend against SIGBUS. Only complete files are mapped.
 pub trait ReadMapping: Send + Sync + AsRef<[u8]> {}
 
+/// A read-only mapping of a whole file. An access to a page that cannot be read, or that a shortened file no longer has,
+/// raises no signal: it finds zeros, and [`check`](Self::check) fails from then on.
+///
+/// Read the bytes, copy what is needed, check, then use the copy: pages are read again whenever the system has dropped
+/// them, so a check says nothing of later reads.
+pub trait GuardedMapping: Send + Sync + AsRef<[u8]> {
+    /// Whether everything read so far was the file's.
+    ///
+    /// # Errors
+    /// `Io`: a page failed since the file was mapped.
+    fn check(&self) -> Result<()>;
+}
+
 /// A file mapped for reading and writing at one fixed address, up to a capacity set at creation.
 ///
 /// Stores are relaxed atomic 8-byte words, so writers of disjoint ranges and readers of published bytes need no lock.
@@ -286,6 +299,16 @@ pub trait Vfs: Send + Sync {
 
     /// Maps a file to read.
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>>;
+
+    /// Maps a file to read, guarded against pages that cannot be read. The first one installs a handler for SIGBUS, which
+    /// passes on all signals but those of guarded mappings.
+    ///
+    /// # Errors
+    /// `Unsupported`: the system cannot guard mappings.
+    fn map_guarded(&self, path: &Path) -> Result<Arc<dyn GuardedMapping>> {
+        let message = "mapped reads (allow_mmap_reads): this system cannot turn a page that fails into an error";
+        Err(base::Error::unsupported(message).at_path(path))
+    }
 
     /// Creates a file, and maps `capacity` bytes of address space over it, none allocated yet. Fails if the file
     /// exists. `Unsupported` unless stores to allocated extents cannot fail: a trial allocation must succeed, and the

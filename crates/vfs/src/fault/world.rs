@@ -9,7 +9,8 @@ use base::Result;
 use super::handle::FaultHandle;
 use super::{FaultVfs, Operation};
 use crate::{
-    AppendFile, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping, SharedFile, Task, Vfs,
+    AppendFile, GuardedMapping, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping,
+    SharedFile, Task, Vfs,
 };
 
 impl FaultVfs {
@@ -57,6 +58,10 @@ impl Vfs for FaultVfs {
 
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>> {
         self.call(Operation::MapRead, path, || self.inner.map_read(path))
+    }
+
+    fn map_guarded(&self, path: &Path) -> Result<Arc<dyn GuardedMapping>> {
+        self.call(Operation::MapRead, path, || self.inner.map_guarded(path))
     }
 
     fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>> {

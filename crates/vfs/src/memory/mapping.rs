@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::handle::MemoryFile;
 use super::window::Window;
 use crate::page::PAGE_BYTES;
-use crate::{AnonymousMapping, IoClass, MappedMemory, ReadMapping, RwMapping};
+use crate::{AnonymousMapping, GuardedMapping, IoClass, MappedMemory, ReadMapping, RwMapping};
 
 /// A copy of the file, page-aligned like a mapping of the operating system.
 pub(super) struct MemoryReadMapping {
@@ -41,6 +41,12 @@ impl AsRef<[u8]> for MemoryReadMapping {
 }
 
 impl ReadMapping for MemoryReadMapping {}
+
+impl GuardedMapping for MemoryReadMapping {
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+}
 
 pub(super) struct MemoryRwMapping {
     file: MemoryFile,

@@ -13,8 +13,8 @@ use super::mapping::{MemoryReadMapping, MemoryRwMapping};
 use super::tree::{DirectoryId, Entry, ROOT, Tree, names_of, not_a_directory, not_found};
 use super::{Disk, MemoryVfs, random};
 use crate::{
-    AppendFile, FileIdentity, FileKind, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping,
-    SharedFile, Task, Vfs,
+    AppendFile, FileIdentity, FileKind, GuardedMapping, IfExists, JoinHandle, LockGuard, Metadata, RandomFile,
+    ReadMapping, RwMapping, SharedFile, Task, Vfs,
 };
 
 /// The clock's start, in microseconds since the epoch: 2020-01-01.
@@ -76,6 +76,10 @@ impl Vfs for MemoryVfs {
     }
 
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>> {
+        Ok(Arc::new(MemoryReadMapping::of(&self.read_file(path)?)?))
+    }
+
+    fn map_guarded(&self, path: &Path) -> Result<Arc<dyn GuardedMapping>> {
         Ok(Arc::new(MemoryReadMapping::of(&self.read_file(path)?)?))
     }
 

@@ -44,6 +44,12 @@ impl Region {
     }
 }
 
+impl Region {
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
+
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: M3 ends here: mapped by `map` with this length, and unmapped once.

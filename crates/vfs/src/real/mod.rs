@@ -8,6 +8,7 @@ pub(crate) mod advice;
 mod anonymous;
 mod directory;
 mod file;
+mod guarded;
 mod heap;
 mod lock;
 pub(crate) mod mapping;
@@ -33,8 +34,8 @@ pub use heap::HeapMemory;
 pub use heap::HeapMemory as AnonymousMapping;
 
 use crate::{
-    AppendFile, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, Remains, RwMapping, SharedFile,
-    Task, Vfs, std_calls,
+    AppendFile, GuardedMapping, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, Remains, RwMapping,
+    SharedFile, Task, Vfs, std_calls,
 };
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -79,6 +80,10 @@ impl Vfs for RealVfs {
 
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>> {
         Ok(Arc::new(mapping::RealReadMapping::open(path)?))
+    }
+
+    fn map_guarded(&self, path: &Path) -> Result<Arc<dyn GuardedMapping>> {
+        Ok(Arc::new(guarded::RealGuardedMapping::open(path)?))
     }
 
     fn create_mapped(&self, path: &Path, capacity: u64) -> Result<Arc<dyn RwMapping>> {
