@@ -23,7 +23,7 @@ use super::cutter::Cutter;
 use super::entries::EntryStream;
 use crate::core::context::Context;
 use crate::core::family::Family;
-use crate::version::table_file::FileMeta;
+use crate::version::table_file::{FileMeta, has_mostly_deletions};
 
 /// Settings for writing a family's tables.
 #[derive(Clone)]
@@ -229,6 +229,7 @@ impl<'a> Outputs<'a> {
             epoch_number: self.rules.epoch_number,
             oldest_ancestor_time: self.rules.oldest_ancestor_time,
             file_creation_time: table.creation_time,
+            mostly_deletions: has_mostly_deletions(&summary.properties),
             ..FileMeta::default()
         };
         let ticker =

@@ -29,6 +29,8 @@ pub enum Reason {
     ValueLog,
     /// An excise left little of a file.
     Excised,
+    /// A table holds mostly deletions.
+    Deletions,
     /// A manual compaction.
     Manual,
 }
@@ -43,6 +45,7 @@ impl Reason {
             Reason::Marked => "marked",
             Reason::ValueLog => "value log",
             Reason::Excised => "excised",
+            Reason::Deletions => "deletions",
             Reason::Manual => "manual",
         }
     }

@@ -26,7 +26,7 @@ use crate::core::context::Context;
 use crate::flush::build::BuiltTable;
 use crate::flush::job::FlushPlan;
 use crate::queue::images;
-use crate::version::table_file::FileMeta;
+use crate::version::table_file::{FileMeta, has_mostly_deletions};
 use crate::wal::value_logs::ValueLogs;
 
 /// Makes a table of the plan's only memtable, not empty and with all writers done.
@@ -158,6 +158,7 @@ impl<'a> Job<'a> {
             oldest_ancestor_time: self.now_s,
             file_creation_time: self.now_s,
             value_logs: self.value_logs().map(|logs| logs.shares()).unwrap_or_default(),
+            mostly_deletions: has_mostly_deletions(&summary.properties),
             ..FileMeta::default()
         })
     }

@@ -11,7 +11,7 @@ use base::key::{self, is_exclusive_end};
 use base::tombstone::FragmentedTombstones;
 use base::{FileNumber, Result, SeqNo};
 use parking_lot::Mutex;
-use table::{Table, TablePart, TableReadOptions};
+use table::{Properties, Table, TablePart, TableReadOptions};
 
 use super::log_life::ValueLog;
 use super::table_life::TableLife;
@@ -51,6 +51,17 @@ pub struct FileMeta {
     pub file_checksum_func: String,
     /// RocksDB's internal unique id. If present, it is checked against the table's properties.
     pub unique_id: Option<(u64, u64)>,
+    /// See [`has_mostly_deletions`]. Not in the MANIFEST: set for tables written by this process.
+    pub mostly_deletions: bool,
+}
+
+/// Fewer deletions are not worth a compaction of their own.
+const DELETIONS_MIN: u64 = 4096;
+
+/// Whether more than half of a table's entries are deletions, and they are many.
+pub fn has_mostly_deletions(properties: &Properties) -> bool {
+    let Properties { entries, deletions, .. } = *properties;
+    deletions >= DELETIONS_MIN && deletions > entries / 2
 }
 
 /// Backing file of a virtual table. The table is the part of the file between its bounds. The file was once an ordinary
@@ -131,6 +142,8 @@ pub struct TableFile {
     touched: AtomicBool,
     /// See [`keep_above`](Self::keep_above).
     kept_above: AtomicBool,
+    /// Found in the properties when the table was opened.
+    mostly_deletions: AtomicBool,
     /// Held during an open, so the file is opened once.
     opening: Mutex<()>,
     life: Arc<TableLife>,
@@ -145,6 +158,7 @@ impl TableFile {
             open: ArcSwapOption::empty(),
             touched: AtomicBool::new(false),
             kept_above: AtomicBool::new(false),
+            mostly_deletions: AtomicBool::new(false),
             opening: Mutex::new(()),
             life,
             store,
@@ -231,6 +245,9 @@ impl TableFile {
 
     /// Stores an open table until its slot is reclaimed.
     pub(super) fn take_open(&self, table: Arc<dyn Table>) -> Arc<OpenTable> {
+        if has_mostly_deletions(table.properties()) {
+            self.mostly_deletions.store(true, Ordering::Relaxed);
+        }
         let open = Arc::new(OpenTable(table));
         self.touch();
         self.open.store(Some(open.clone()));
@@ -273,6 +290,12 @@ impl TableFile {
 
     pub fn is_kept_above(&self) -> bool {
         self.kept_above.load(Ordering::Relaxed)
+    }
+
+    /// Whether the table is known to hold [mostly deletions](has_mostly_deletions). An earlier process's table is known once
+    /// it was opened.
+    pub fn has_mostly_deletions(&self) -> bool {
+        self.meta.mostly_deletions || self.mostly_deletions.load(Ordering::Relaxed)
     }
 
     /// Whether rewriting the table would free a mostly dead WAL.

@@ -82,7 +82,10 @@ impl<'a> Picker<'a> {
                 return Some(pick);
             }
         }
-        self.marked().or_else(|| self.releasing_log()).or_else(|| self.mostly_excised())
+        self.marked()
+            .or_else(|| self.releasing_log())
+            .or_else(|| self.mostly_excised())
+            .or_else(|| self.mostly_deleted())
     }
 
     fn order(&self) -> &UserOrder {

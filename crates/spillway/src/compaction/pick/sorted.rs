@@ -12,8 +12,13 @@ use crate::version::table_file::TableFile;
 /// Files of one trivial move, at most: each costs a few hundred bytes of the edit.
 const MOVED_FILES_MAX: usize = 64;
 
+/// Bytes rewritten below for each byte of a table with mostly deletions, at most. Deletions are small beside what they
+/// delete.
+const DELETIONS_TIMES_MAX: u64 = 16;
+
 impl Picker<'_> {
-    /// Compacts down the idle file with the fewest overlapped bytes for its size.
+    /// Compacts down an idle file: one with mostly deletions if there is any, and of these the one with the fewest
+    /// overlapped bytes for its size.
     pub(super) fn least_overlapping(&self, level: usize) -> Option<Pick> {
         let places = self.by_overlap(level);
         places.into_iter().find_map(|place| self.down(level, place..place + 1, Reason::LevelSize, true))
@@ -44,11 +49,37 @@ impl Picker<'_> {
         keeping.find_map(|file| self.rewritten_from_level0(file, Reason::ValueLog))
     }
 
-    /// Indexes of a level's idle files, by ascending overlapped bytes below for their size.
+    /// Rewrites a table with mostly deletions into the next level, if that is cheap.
+    ///
+    /// Bounded work: files of the deepest used level stay, and every pick brings its deletions one level down. So
+    /// deletions kept for a snapshot are rewritten at most once for each level.
+    pub(super) fn mostly_deleted(&self) -> Option<Pick> {
+        let version = self.version;
+        let deepest = (0..self.levels()).rev().find(|&level| !version.level(level).is_empty())?;
+        (0..deepest.max(1)).find_map(|level| {
+            let files = version.level(level).iter().enumerate();
+            let mut dense = files.filter(|(_, file)| file.has_mostly_deletions());
+            dense.find_map(|(place, file)| self.deletions_down(level, place, file))
+        })
+    }
+
+    fn deletions_down(&self, level: usize, place: usize, file: &Arc<TableFile>) -> Option<Pick> {
+        let pick = match level {
+            0 if self.targets.base_level == 0 => None,
+            0 => self.rewritten_from_level0(file, Reason::Deletions),
+            level => self.down(level, place..place + 1, Reason::Deletions, false),
+        }?;
+        let below = pick.inputs.iter().filter(|inputs| inputs.level > level).map(|inputs| bytes_of(&inputs.files));
+        let taken = pick.input_bytes() - below.clone().sum::<u64>();
+        (below.sum::<u64>() <= taken.saturating_mul(DELETIONS_TIMES_MAX)).then_some(pick)
+    }
+
+    /// Indexes of a level's idle files, in the order to compact them: by ascending overlapped bytes below for their size,
+    /// after those with mostly deletions.
     fn by_overlap(&self, level: usize) -> Vec<usize> {
         let (files, below) = (self.version.level(level), self.version.level(level + 1));
         let mut first = 0;
-        let mut ratios: Vec<(u64, usize)> = Vec::with_capacity(files.len());
+        let mut ratios: Vec<(bool, u64, usize)> = Vec::with_capacity(files.len());
         for (place, file) in files.iter().enumerate() {
             // Both levels ascend: continue at the previous file's first overlap.
             let rest = below.get(first..).unwrap_or(&[]);
@@ -59,11 +90,12 @@ impl Picker<'_> {
             let overlapped = bytes_of(rest.take_while(|f| span.overlaps_file(self.order(), &f.meta)));
             if !self.running.is_busy(file.number()) {
                 // In 1/1024, so integers tell ratios apart.
-                ratios.push((overlapped.saturating_mul(1024) / file.meta.file_bytes.max(1), place));
+                let ratio = overlapped.saturating_mul(1024) / file.meta.file_bytes.max(1);
+                ratios.push((!file.has_mostly_deletions(), ratio, place));
             }
         }
         ratios.sort_unstable();
-        ratios.into_iter().map(|(_, place)| place).collect()
+        ratios.into_iter().map(|(.., place)| place).collect()
     }
 
     /// Compacts a run of a level's files into the level below, with further files that must or may go along. `None` if

@@ -6,7 +6,7 @@
 //! - `NAME=VALUE ...`: options of the family, from here on;
 //! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
 //!   tombstone; `BYTES@SEQ` gives all entries the number SEQ, otherwise some have 1 and some 2; `!` behind it marks the
-//!   file for compaction, `~` makes it virtual, `~FILE/BYTES` virtual in a file of so many bytes; level-0 files are
+//!   file for compaction, `^` makes it mostly deletions, `~` makes it virtual, `~FILE/BYTES` virtual in a file of so many bytes; level-0 files are
 //!   older than files of earlier lines, or newer if the level is written `+0`;
 //! - `run`: picks a compaction by itself and notes it as running; `end ID`: it is over, the files stand as they were;
 //! - `range LEVEL FIRST LAST [move] [before NUMBER]`: the next step of a compaction by hand (`*` is an end of the key
@@ -64,6 +64,7 @@ impl World {
         }
         let level: usize = level.parse().unwrap();
         for text in files.split_whitespace() {
+            let (text, mostly_deletions) = text.strip_suffix('^').map_or((text, false), |text| (text, true));
             let (text, marked) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
             let (text, backing) = text.split_once('~').map_or((text, None), |(text, file)| (text, Some(backing(file))));
             let parts: Vec<&str> = text.split(':').collect();
@@ -90,6 +91,7 @@ impl World {
                     largest_seq: SeqNo(largest_seq),
                     epoch_number: self.epoch,
                     marked_for_compaction: marked,
+                    mostly_deletions,
                     backing,
                     ..FileMeta::default()
                 },
@@ -262,4 +264,9 @@ fn what_excises_left() {
 #[test]
 fn ingests_from_behind() {
     check("behind.txt");
+}
+
+#[test]
+fn tables_with_mostly_deletions() {
+    check("deletions.txt");
 }

@@ -47,6 +47,7 @@ pub(super) fn random_meta(random: &mut Random) -> FileMeta {
         file_checksum: if has_checksum { text(random).into_bytes() } else { Vec::new() },
         file_checksum_func: if has_checksum { "c".to_string() + &text(random) } else { String::new() },
         unique_id: random.chance(2).then(|| (wide(random), wide(random))),
+        mostly_deletions: false, // not stored
     }
 }
 
