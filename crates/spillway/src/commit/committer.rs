@@ -310,6 +310,7 @@ impl Committer {
         if let Some(entries) = &commit.entries {
             entries.insert(&given, space.as_ref());
         }
+        commit.flushables.iter().for_each(|flushable| flushable.cut_gaps(&given));
         unfinished.finish();
         let mut under = 0;
         if !commit.staged.is_empty() {

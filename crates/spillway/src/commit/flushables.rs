@@ -14,6 +14,7 @@ use crate::core::family::Family;
 use crate::core::{FamilyState, State};
 use crate::queue::flushable::{Flushable, QueuedMemtable};
 use crate::queue::staged::Staged;
+use crate::read::gaps::Cut;
 use crate::version::span::Span;
 
 /// A queue entry numbered when it is enqueued.
@@ -53,6 +54,16 @@ impl NewFlushable {
         let (family, order) = (self.family.id(), &self.family.order().user);
         let covered = self.coverage.as_ref().map_or(&[][..], Coverage::spans);
         self.touched.iter().chain(covered).map(move |span| KeyRange::of(family, order, span))
+    }
+
+    /// Cuts the touched keys out of the family's gaps, before their numbers are published (G1).
+    pub fn cut_gaps(&self, given: &Given) {
+        if self.brings_ingest() {
+            self.family.gaps().learn_from(given.last);
+        }
+        for KeyRange { start, end, end_is_exclusive, .. } in self.keys() {
+            self.family.gaps().cut(&Cut { start, end, end_is_open: end_is_exclusive });
+        }
     }
 
     pub fn brings_ingest(&self) -> bool {

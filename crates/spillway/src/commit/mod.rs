@@ -18,7 +18,7 @@ pub(crate) mod sync;
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::{Error, Result, SeqNo};
+use base::{Error, Result, SeqNo, ValueKind};
 use log::{RecordKind, Reservation};
 use memtable::Entry;
 use smallvec::SmallVec;
@@ -294,9 +294,15 @@ impl Entries<'_> {
         });
         let first = SeqNo(given.before.0 + 1);
         for part in parts {
-            let mut entries =
-                entries_of(batch.iter(), first).filter(|(family, _)| *family == part.family.id()).map(|e| e.1);
-            part.memtable().insert_all(&mut entries, logged);
+            let of_part = || {
+                let entries = entries_of(batch.iter(), first);
+                entries.filter(|(family, _)| *family == part.family.id()).map(|(_, entry)| entry)
+            };
+            if part.family.gaps().are_known() {
+                let makes_live = |entry: &Entry<'_>| matches!(entry.kind, ValueKind::Value | ValueKind::Merge);
+                part.family.gaps().cut_keys(of_part().filter(makes_live).map(|entry| entry.user_key));
+            }
+            part.memtable().insert_all(&mut of_part(), logged);
         }
     }
 }

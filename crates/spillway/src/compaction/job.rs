@@ -95,10 +95,10 @@ impl Compactor {
         let entries_read = entries_read(pick);
         let made = self.tables_of_compaction(plan)?;
         let installed = match &made {
-            Some(made) => self.install_compaction(plan, &made.added)?,
+            Some(made) => self.install_compaction(plan, made)?,
             None => false,
         };
-        let Made { added, dropped: entries_dropped } = made.unwrap_or_default();
+        let Made { added, dropped: entries_dropped, .. } = made.unwrap_or_default();
         let duration_us = self.core.context.vfs.now().saturating_sub(start).as_micros() as u64;
         if installed {
             let work = LevelWork { micros: duration_us, entries_read, entries_dropped, ..work_of(pick, &added) };
@@ -134,7 +134,7 @@ impl Compactor {
         let pick = &plan.pick;
         if pick.trivial_move {
             let added = pick.files().map(|(_, file)| (pick.output_level, file.meta.clone())).collect();
-            return Ok(Some(Made { added, dropped: 0 }));
+            return Ok(Some(Made { added, ..Made::default() }));
         }
         let ran = match self.run_compaction(plan) {
             Err(error) if pick.sinking().is_some_and(|file| file.is_kept_above()) => {
@@ -145,7 +145,7 @@ impl Compactor {
         };
         let written = ran.files.into_iter().map(|file| (pick.written_level(), file));
         let sunk = pick.sinking().map(|file| (pick.output_level, file.meta.clone()));
-        Ok(Some(Made { added: written.chain(sunk).collect(), dropped: ran.dropped }))
+        Ok(Some(Made { added: written.chain(sunk).collect(), dropped: ran.dropped, uncovers: ran.skipped }))
     }
 
     fn run_compaction(&self, plan: &CompactionPlan) -> Result<Ran> {
@@ -160,20 +160,27 @@ impl Compactor {
     }
 
     /// False if an input no longer stands; the outputs are deleted then (V2).
-    fn install_compaction(&self, plan: &CompactionPlan, added: &[(usize, FileMeta)]) -> Result<bool> {
+    fn install_compaction(&self, plan: &CompactionPlan, made: &Made) -> Result<bool> {
         let pick = &plan.pick;
         let inputs = pick.input_numbers();
         let mut edit = VersionEdit::new(plan.family.id());
-        edit.added = added.to_vec();
+        edit.added.clone_from(&made.added);
         edit.deleted = inputs.clone();
-        let change = Change { edit, inputs: &inputs, compaction: Some(plan.id), flushed: &[], adopted: &[] };
+        let change = Change {
+            edit,
+            inputs: &inputs,
+            compaction: Some(plan.id),
+            flushed: &[],
+            adopted: &[],
+            uncovers: made.uncovers,
+        };
         let installed = self.installer.install(change);
         // `Closed`: the MANIFEST was closed before the edit, so it names no output. After other errors it may.
         let is_refused =
             installed.as_ref().map_or_else(|error| error.kind() == ErrorKind::Closed, |installed| !installed);
         if is_refused {
             let is_new = |file: &&FileMeta| !inputs.iter().any(|(_, input)| *input == file.number);
-            self.core.context.discard_tables(added.iter().map(|(_, file)| file).filter(is_new));
+            self.core.context.discard_tables(made.added.iter().map(|(_, file)| file).filter(is_new));
         }
         installed
     }
@@ -186,6 +193,8 @@ struct Made {
     added: Vec<(usize, FileMeta)>,
     /// Input entries left out of the outputs.
     dropped: u64,
+    /// See [`Change::uncovers`].
+    uncovers: bool,
 }
 
 /// Entries of the rewritten tables; an unreadable table counts 0.

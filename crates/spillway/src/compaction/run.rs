@@ -38,6 +38,8 @@ pub(crate) struct Ran {
     pub files: Vec<FileMeta>,
     /// Input entries left out of the outputs.
     pub dropped: u64,
+    /// A compaction filter skipped entries (G1).
+    pub skipped: bool,
 }
 
 /// Runs a compaction and returns its output tables in order, synced to disk. The caller installs them or deletes them
@@ -58,7 +60,8 @@ pub(crate) fn run(work: &Arc<Work>, stop: &dyn Fn() -> bool) -> Result<Ran> {
     tick(&context.statistics, Ticker::CompactReadBytes, bytes_read);
     parts.iter().for_each(|part| count_drops(part.drops, &context.statistics));
     let dropped = parts.iter().map(|part| part.drops.sum()).sum();
-    Ok(Ran { files: parts.into_iter().flat_map(|part| part.files).collect(), dropped })
+    let skipped = parts.iter().any(|part| part.drops.skipped > 0);
+    Ok(Ran { files: parts.into_iter().flat_map(|part| part.files).collect(), dropped, skipped })
 }
 
 fn count_drops(drops: DropCounts, statistics: &Option<Arc<base::metrics::Statistics>>) {

@@ -15,6 +15,7 @@ use crate::core::context::Context;
 use crate::queue::flushable::{HeldMemtable, MemtableMaking, QueuedMemtable};
 use crate::queue::view::ReadView;
 use crate::read::ReadContext;
+use crate::read::gaps::Gaps;
 use crate::version::table_store::TableStore;
 use crate::version::version::Version;
 use crate::version::work::FamilyWork;
@@ -139,6 +140,11 @@ impl Family {
 
     pub(crate) fn read_context(&self) -> &ReadContext {
         &self.read
+    }
+
+    #[inline]
+    pub(crate) fn gaps(&self) -> &Gaps {
+        &self.read.gaps
     }
 
     /// The family at this instant (V1).

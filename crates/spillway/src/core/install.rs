@@ -33,6 +33,8 @@ pub(crate) struct Change<'a> {
     pub flushed: &'a [Arc<dyn Flushable>],
     /// Existing handles of tables added by the edit.
     pub adopted: &'a [Arc<TableFile>],
+    /// Hidden entries may show again at older numbers, as when tables with deletions are dropped (G1).
+    pub uncovers: bool,
 }
 
 /// A change with its inputs in place, and its base version.
@@ -48,6 +50,7 @@ struct Ended<'a> {
     /// Queue entries now in tables.
     entries: &'a [Arc<dyn Flushable>],
     unneeded: Unneeded,
+    uncovers: bool,
 }
 
 /// Makes table changes durable, and then visible. Owns the MANIFEST; its lock comes before the state lock.
@@ -109,12 +112,14 @@ impl Installer {
         let log_row = self.core.logs.row_after(self.needed_once_installed(&standing));
         let mut edits = Vec::with_capacity(standing.len());
         let mut built = Vec::with_capacity(standing.len());
-        for Standing { change: Change { mut edit, compaction, flushed, adopted, .. }, base, tables } in standing {
+        for Standing { change: Change { mut edit, compaction, flushed, adopted, uncovers, .. }, base, tables } in
+            standing
+        {
             edit.next_file = Some(self.core.context.numbers.peek());
             edit.last_seq = Some(self.core.pipeline.visible());
             let mut builder = VersionBuilder::new(&base, &tables).adopting(adopted);
             builder.apply(&edit)?;
-            let ended = Ended { compaction, entries: flushed, unneeded: Unneeded::of(&edit) };
+            let ended = Ended { compaction, entries: flushed, unneeded: Unneeded::of(&edit), uncovers };
             built.push((edit.family, builder.build()?, ended));
             edits.push(edit);
         }
@@ -131,7 +136,7 @@ impl Installer {
         let mut state = self.core.state.lock();
         for (id, built, ended) in built {
             let old_view = state.families.get_mut(&id).map(|family| {
-                family.version = Arc::new(built.version);
+                family.install_version(built.version, ended.uncovers);
                 if let Some(id) = ended.compaction {
                     family.compactions.end(id);
                 }

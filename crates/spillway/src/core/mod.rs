@@ -142,6 +142,12 @@ impl Core {
         }
     }
 
+    /// Lets iterators over the family remember gaps.
+    pub fn learn_gaps_of(self: &Arc<Self>, family: &Family) {
+        let core = Arc::downgrade(self);
+        family.gaps().learn_with(Box::new(move || Some(core.upgrade()?.commit.lock().last_seq)));
+    }
+
     /// Lower bound for the position of the next WAL record. Before the first log of this process it lies in no log;
     /// recovery then begins with the first log it finds.
     pub fn next_record(&self, commit: &CommitState) -> Position {

@@ -106,6 +106,15 @@ impl FamilyState {
         !self.mutable.is_unused() || !self.queue.is_empty()
     }
 
+    /// Makes `version` the family's. The caller publishes the view. `uncovers`: hidden entries may show in it again; an
+    /// iterator over an older version adds no gap from here on (G1).
+    pub fn install_version(&mut self, version: Version, uncovers: bool) {
+        self.version = Arc::new(if uncovers { version.in_next_era() } else { version });
+        if uncovers {
+            self.family.gaps().begin_era(self.version.era());
+        }
+    }
+
     /// Installs a view of the present state. Returns the views before, to be dropped off the lock.
     #[must_use = "dropping a view can free memtables: do it off the locks"]
     pub fn publish_view(&mut self) -> OldViews {

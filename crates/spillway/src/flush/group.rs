@@ -245,6 +245,7 @@ fn change_of(Written { plan, tables }: &Written) -> Change<'_> {
         compaction: None,
         flushed: &plan.entries,
         adopted: adopted.map_or(&[], std::slice::from_ref),
+        uncovers: false,
     }
 }
 

@@ -105,7 +105,7 @@ fn change_of<'a>(family: &Arc<Family>, share: &FamilyIngest) -> Change<'a> {
     let mut edit = VersionEdit::new(family.id());
     let metas = share.layers.iter().flatten().map(|table| numbered(table.meta.clone(), SeqNo::ZERO));
     edit.added.extend(metas.map(|meta| (last, FileMeta { epoch_number: EPOCH_BEHIND, ..meta })));
-    Change { edit, inputs: NO_INPUTS, compaction: None, flushed: &[], adopted: &[] }
+    Change { edit, inputs: NO_INPUTS, compaction: None, flushed: &[], adopted: &[], uncovers: true }
 }
 
 #[cfg(test)]

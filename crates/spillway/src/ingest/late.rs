@@ -74,8 +74,14 @@ impl Linker {
         let inputs = plan.deleted.clone();
         let mut edit = VersionEdit::new(family.id());
         plan.add_to(&mut edit);
-        let done =
-            self.installer.install(Change { edit, inputs: &inputs, compaction: None, flushed: &[], adopted: &[] })?;
+        let done = self.installer.install(Change {
+            edit,
+            inputs: &inputs,
+            compaction: None,
+            flushed: &[],
+            adopted: &[],
+            uncovers: false,
+        })?;
         if done {
             self.forget_excise(family, late.table);
         }

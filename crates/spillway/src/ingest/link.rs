@@ -100,6 +100,7 @@ impl Linker {
                 compaction: None,
                 flushed: &plan.entries,
                 adopted: &handles,
+                uncovers: false,
             };
             let installed = self.installer.install(change);
             self.end_reservation(plan, reservation);

@@ -13,6 +13,7 @@ use crate::core::family::{Family, FamilyParts, MemtableMaker};
 use crate::core::tables::Opener;
 use crate::queue::view::ReadView;
 use crate::read::ReadContext;
+use crate::read::gaps::Gaps;
 use crate::version::purge::PurgeQueue;
 use crate::version::table_store::{OpenSlots, TableStore};
 use crate::version::version::Version;
@@ -80,6 +81,7 @@ pub(super) fn build_family(
         merge_operator: options.merge_operator.clone(),
         prefix_extractor: options.prefix_extractor(),
         max_sequential_skip: options.max_sequential_skip_in_iterations,
+        gaps: Gaps::new(options.order.clone()),
         meter: context.meter(),
     };
     let memtable = maker.make(&options, 0, maker.conversion(&options))?;

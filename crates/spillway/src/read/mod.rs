@@ -2,9 +2,11 @@
 //!
 //! A read holds a [`ReadView`](crate::queue::view::ReadView) and a sequence number (V1) and searches the view's sources
 //! from young to old (Q1). [`get`] searches them for one key. [`iterator`] merges their cursors ([`merging`],
-//! [`level`]) and hides entries invisible at the number. [`tombstones`] holds the range deletions for iterators.
+//! [`level`]) and hides entries invisible at the number. [`tombstones`] holds the range deletions for iterators, [`gaps`] the runs of
+//! dead entries found.
 
 pub mod damage;
+pub mod gaps;
 pub mod get;
 pub mod iterator;
 pub mod level;
@@ -25,6 +27,7 @@ use base::extend::{MergeOperator, PrefixExtractor};
 use base::metrics::Ticker;
 use base::{Error, InternalOrder, Result};
 
+use crate::read::gaps::Gaps;
 use crate::read::meter::Meter;
 
 /// Settings of a family for reads. Cheap to clone.
@@ -35,6 +38,7 @@ pub struct ReadContext {
     pub prefix_extractor: Option<Arc<dyn PrefixExtractor>>,
     /// Hidden entries an iterator steps over one by one before it seeks past the rest of their run.
     pub max_sequential_skip: u64,
+    pub gaps: Arc<Gaps>,
     /// `None` without statistics.
     pub meter: Option<Arc<Meter>>,
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base::extend::MergeOperator;
 use base::key::{encode, split};
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
-use base::{Cursor, Error, FamilyId, FileNumber, InternalOrder, LookupKey, Result, SeqNo, ValueKind};
+use base::{Cursor, Error, FamilyId, FileNumber, InternalOrder, LookupKey, Result, SeqNo, UserOrder, ValueKind};
 use memtable::{Entry, Memtable, MemtableConfig};
 use parking_lot::Mutex;
 use table::{Properties, Table, TableReadOptions, TableValue, Visit};
@@ -16,6 +16,7 @@ use super::ReadContext;
 use crate::queue::flushable::{Flushable, QueuedMemtable};
 use crate::queue::flushable::{HeldMemtable, MemtableMaking};
 use crate::queue::view::ReadView;
+use crate::read::gaps::Gaps;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;
 use crate::version::purge::PurgeQueue;
@@ -65,6 +66,7 @@ pub fn context() -> ReadContext {
         merge_operator: Some(Arc::new(Join)),
         prefix_extractor: Some(Arc::new(base::extend::BuiltinPrefix::Capped(1))),
         max_sequential_skip: 3,
+        gaps: Gaps::new(UserOrder::Bytewise),
         meter: None,
     }
 }

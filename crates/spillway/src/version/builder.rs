@@ -196,7 +196,7 @@ impl<'a> VersionBuilder<'a> {
                 _ => Arc::new(build_sorted_level(order, number, base, change)?),
             });
         }
-        Ok(BuiltVersion { version: Version::from_levels(order.clone(), levels), removed })
+        Ok(BuiltVersion { version: self.base.followed_by(levels), removed })
     }
 }
 

@@ -32,6 +32,8 @@ impl SharedFile {
 pub struct Version {
     order: InternalOrder,
     levels: Vec<Arc<Level>>,
+    /// Number of versions so far in which hidden entries may show again. See [`gaps`](crate::read::gaps).
+    era: u64,
 }
 
 impl Version {
@@ -39,11 +41,22 @@ impl Version {
     pub fn empty(order: InternalOrder, num_levels: usize) -> Self {
         assert!((1..=LEVELS_MAX).contains(&num_levels), "{num_levels} levels");
         let empty = Arc::new(Level::default());
-        Version { order, levels: vec![empty; num_levels] }
+        Version { order, levels: vec![empty; num_levels], era: 0 }
     }
 
-    pub(super) fn from_levels(order: InternalOrder, levels: Vec<Arc<Level>>) -> Self {
-        Version { order, levels }
+    /// The next version, with these levels.
+    pub(super) fn followed_by(&self, levels: Vec<Arc<Level>>) -> Self {
+        Version { order: self.order.clone(), levels, era: self.era }
+    }
+
+    /// The same tables in a new era.
+    #[must_use]
+    pub fn in_next_era(self) -> Self {
+        Version { era: self.era + 1, ..self }
+    }
+
+    pub fn era(&self) -> u64 {
+        self.era
     }
 
     /// The same tables with `changed` metadata; bounds and numbers stay.
@@ -56,7 +69,7 @@ impl Version {
             }
             Arc::new(copy)
         };
-        Version { order: self.order.clone(), levels: self.levels.iter().map(level).collect() }
+        self.followed_by(self.levels.iter().map(level).collect())
     }
 
     pub fn order(&self) -> &InternalOrder {

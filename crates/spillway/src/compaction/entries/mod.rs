@@ -87,6 +87,8 @@ pub struct DropCounts {
     pub single_deletions: u64,
     /// Removed by the compaction filter.
     pub filtered: u64,
+    /// Of `filtered`: removed by a skip, without a deletion. Older entries may show again (G1).
+    pub skipped: u64,
     /// Merged into another entry.
     pub merged: u64,
 }
@@ -296,6 +298,7 @@ impl<C: Cursor> EntryStream<C> {
         }
         if self.skip_until.is_some() && self.skips(stripe) {
             self.drops.filtered += 1;
+            self.drops.skipped += 1;
             return Ok(Step::Pass);
         }
         match kind {
@@ -367,6 +370,7 @@ impl<C: Cursor> EntryStream<C> {
                     return self.show_value(seq);
                 }
                 self.drops.filtered += 1;
+                self.drops.skipped += 1;
                 self.skip_until = Some(until);
                 Step::Pass
             }

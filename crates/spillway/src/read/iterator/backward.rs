@@ -18,6 +18,15 @@ enum Latest {
 impl DbIterator {
     /// Moves to the last existing key at or before the cursor.
     pub(super) fn settle_backward(&mut self) -> bool {
+        let found = self.walk_backward();
+        if !self.dead.is_empty() {
+            self.dead.end(&self.context, false, &self.dead_key);
+        }
+        debug_assert!(!found || !self.dead.is_in_gap(&self.context, self.key()), "an entry in a gap (G1)");
+        found
+    }
+
+    fn walk_backward(&mut self) -> bool {
         let mut covered_run = 0;
         self.hidden = 0;
         while self.cursor.valid() {
@@ -34,7 +43,12 @@ impl DbIterator {
                     self.position = Position::Before;
                     return true;
                 }
-                Ok(false) => {}
+                Ok(false) => {
+                    if self.dead.pass_back_over(&self.context, &self.key, &mut self.cursor) {
+                        self.count_reseek();
+                    }
+                    std::mem::swap(&mut self.key, &mut self.dead_key);
+                }
                 Err(error) => return self.fail(error),
             }
             if self.hidden > self.skippable_max {

@@ -20,7 +20,17 @@ enum Hidden {
 
 impl DbIterator {
     /// Moves to the first visible entry from the cursor on. `hide_key`: entries of `key` are hidden.
-    pub(super) fn settle_forward(&mut self, mut hide_key: bool) -> bool {
+    #[inline]
+    pub(super) fn settle_forward(&mut self, hide_key: bool) -> bool {
+        let found = self.walk_forward(hide_key);
+        if !self.dead.is_empty() {
+            self.dead.end(&self.context, true, &self.key);
+        }
+        debug_assert!(!found || !self.dead.is_in_gap(&self.context, self.key()), "an entry in a gap (G1)");
+        found
+    }
+
+    fn walk_forward(&mut self, mut hide_key: bool) -> bool {
         let mut run = 0;
         let mut run_of = Hidden::Deleted;
         self.hidden = 0;
@@ -44,7 +54,10 @@ impl DbIterator {
                         self.position = Position::OnEntry;
                         return true;
                     }
-                    ValueKind::Merge => return self.show_merged(),
+                    ValueKind::Merge => {
+                        self.dead.end(&self.context, true, &self.key); // before `key` changes
+                        return self.show_merged();
+                    }
                     ValueKind::Deletion | ValueKind::SingleDeletion => Hidden::Deleted,
                     ValueKind::RangeDeletion => return self.fail(bad_entry(internal_key)),
                 }
@@ -56,6 +69,11 @@ impl DbIterator {
             if hidden == Hidden::Deleted {
                 self.save_key();
                 hide_key = true;
+                if self.dead.pass_over(&self.context, &self.key, &mut self.cursor) {
+                    self.count_reseek();
+                    run = 0;
+                    continue;
+                }
             }
             run = if hidden == run_of { run + 1 } else { 1 };
             run_of = hidden;

@@ -6,6 +6,7 @@
 
 mod backward;
 mod children;
+mod dead_run;
 mod forward;
 mod operands;
 mod tally;
@@ -16,6 +17,7 @@ use base::key::{SEEK_KIND, append, user_key};
 use base::{Cursor, Error, ErrorKind, Result, SeqNo};
 
 use self::children::Children;
+use self::dead_run::DeadRun;
 use self::operands::Operands;
 use self::tally::{Move, Tally};
 use super::ReadContext;
@@ -62,6 +64,9 @@ pub struct DbIterator {
     skippable_max: u64,
     /// Hidden entries passed by the present call.
     hidden: u64,
+    dead: DeadRun,
+    /// The last dead key of a backward walk.
+    dead_key: Vec<u8>,
     /// `None` without statistics.
     tally: Option<Box<Tally>>,
     error: Option<Error>,
@@ -99,6 +104,8 @@ impl DbIterator {
                 max => max,
             },
             hidden: 0,
+            dead: DeadRun::new(seq, view.version.era(), options.skip_damaged.is_none()),
+            dead_key: Vec::new(),
             tally: context.meter.as_ref().map(Tally::new),
             error: None,
             _view: view,
@@ -246,6 +253,7 @@ impl DbIterator {
         self.error = None;
         self.hidden = 0;
         self.position = Position::Nowhere;
+        self.dead.refresh(&self.context);
         self.prefix = None;
         if self.prefix_same_as_start {
             self.prefix = target.and_then(|target| self.prefix_of(target)).map(<[u8]>::to_vec);
