@@ -83,6 +83,11 @@ impl<'a> Tally<'a> {
         }
     }
 
+    /// Called after work that belongs to no operation, so that it is not timed with the next one.
+    pub fn resume(&mut self) {
+        self.mark = self.vfs.now();
+    }
+
     /// Called right after an operation on `keys` keys.
     #[inline]
     pub fn finish(&mut self, operation: Operation, keys: u64) -> Result<()> {

@@ -126,6 +126,7 @@ impl Run<'_> {
             Task::Ingest => tasks::ingest::beside_writers(self)?,
             Task::Overlap => tasks::ingest::over_memtables(self)?,
             Task::Flush => tasks::restart::flush(self)?,
+            Task::Queue => tasks::queue::run(self)?,
             Task::Load => tasks::load::run(self)?,
             Task::Restart => tasks::restart::run(self)?,
             Task::Space => tasks::space(self)?,

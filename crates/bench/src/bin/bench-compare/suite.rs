@@ -26,6 +26,7 @@ pub enum Task {
     Overlap,
     Flush,
     Load,
+    Queue,
     Restart,
     Space,
 }
@@ -99,6 +100,17 @@ pub const WORKLOADS: &[Workload] = &[
         modes: &["1", "2", "4", "8"],
         options: "write_buffer_size=262144;min_write_buffer_number_to_merge=12;max_write_buffer_number=24;disable_auto_compactions=true",
         ..task("overlap", "ingests a table over 1 to 8 memtables with keys in its range", Task::Overlap, Start::Empty)
+    },
+    Workload {
+        modes: &["clean", "dead", "clean-back", "dead-back"],
+        options: "min_tombstones_for_range_conversion=64",
+        ..task(
+            "queue",
+            "scans ten entries from the front of a queue: with none deleted before, or with as many as --num; backward with \
+            -back",
+            Task::Queue,
+            Start::Empty,
+        )
     },
     task("flush", "flushes a full memtable", Task::Flush, Start::Empty),
     task(

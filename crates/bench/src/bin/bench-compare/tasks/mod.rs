@@ -2,6 +2,7 @@
 
 pub mod ingest;
 pub mod load;
+pub mod queue;
 pub mod restart;
 
 use base::Result;
