@@ -25,8 +25,8 @@ use super::*;
 use crate::core::{FamilyState, State};
 use crate::flush::job::FlushPlan;
 use crate::internal::{
-    Database, Family, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, Snapshot, TableWriter,
-    WriteBatch, WriteOptions,
+    Database, ErrorKind, Family, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, ReadTier,
+    Snapshot, TableWriter, WriteBatch, WriteOptions,
 };
 use crate::queue::due::SmallIngests;
 
@@ -288,4 +288,21 @@ fn only_so_many_ingests_are_linked_at_once() {
     }
     assert_eq!([(); 2].map(|()| world.flush(|state, _| state.pick_flush()).matches('(').count()), [64, 6]);
     assert_eq!(world.flush(|state, _| state.pick_flush()), "nothing\n");
+}
+
+#[test]
+fn a_read_limited_to_memory_opens_no_queued_table() {
+    let mut world = World::new();
+    world.ingest(&["a,c~e", "x"]);
+    let memory_only = ReadOptions { read_tier: ReadTier::BlockCache, ..ReadOptions::default() };
+    let kind = |key: &str, options: &ReadOptions| {
+        let found = world.db().get(&world.family(), key.as_bytes(), options);
+        found.map(|value| value.is_some()).map_err(|error| error.kind())
+    };
+    for key in ["a", "d", "x"] {
+        assert_eq!(kind(key, &memory_only), Err(ErrorKind::Incomplete), "{key}");
+    }
+    assert_eq!(kind("a", &ReadOptions::default()), Ok(true));
+    assert_eq!((kind("a", &memory_only), kind("d", &memory_only)), (Ok(true), Ok(false)), "open, and cached");
+    assert_eq!(kind("x", &memory_only), Err(ErrorKind::Incomplete));
 }
