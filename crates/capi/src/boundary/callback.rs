@@ -91,6 +91,18 @@ impl<C: Handle, F: Handle> FromC for CreateFilter<C, F> {
     }
 }
 
+/// Takes the results of a lookup: state, their number, values and errors, at most one of them for each key.
+pub struct TakeFound<V>(TakeFoundFn<V>);
+
+impl<V: Handle> FromC for TakeFound<V> {
+    type Parameter = TakeFoundFn<V>;
+    type Raw = TakeFoundFn<V>;
+
+    unsafe fn from_c(raw: TakeFoundFn<V>, _place: Place) -> TakeFound<V> {
+        TakeFound(raw)
+    }
+}
+
 /// A function never called, of any type.
 pub struct Uncalled;
 
@@ -144,6 +156,8 @@ type FilterFn = unsafe extern "C" fn(
 
 /// State and context.
 type CreateFilterFn<C, F> = Option<unsafe extern "C" fn(*mut c_void, *mut C) -> *mut F>;
+
+type TakeFoundFn<V> = Option<unsafe extern "C" fn(*mut c_void, usize, *mut *mut V, *mut *mut c_char)>;
 
 fn raw(bytes: &[u8]) -> *const c_char {
     bytes.as_ptr().cast()
@@ -282,6 +296,19 @@ impl<C: Handle, F: Handle> CreateFilter<C, F> {
             let filter = self.0?(state.state, context);
             (!filter.is_null()).then(|| Box::from_raw(filter))
         }
+    }
+}
+
+impl<V: Handle> TakeFound<V> {
+    /// Gives values and errors to the function. Without a function they are freed.
+    pub fn call(&self, state: &State, values: Vec<Option<Box<V>>>, errors: Vec<reply::Given<c_char>>) {
+        let Some(take) = self.0 else { return };
+        let count = values.len().min(errors.len());
+        let mut values: Vec<*mut V> =
+            values.into_iter().map(|value| value.map_or(ptr::null_mut(), Box::into_raw)).collect();
+        let mut errors: Vec<*mut c_char> = errors.into_iter().map(reply::Given::into_raw).collect();
+        // SAFETY: K6; both arrays have `count` elements and outlive the call.
+        unsafe { take(state.state, count, values.as_mut_ptr(), errors.as_mut_ptr()) }
     }
 }
 

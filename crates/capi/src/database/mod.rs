@@ -5,6 +5,7 @@ mod manage;
 mod open;
 mod properties;
 pub mod read;
+mod read_async;
 mod snapshots;
 mod write;
 

@@ -28,7 +28,7 @@ impl PinnedValue {
 
 pub type Found = Result<Option<Pinned>, Error>;
 
-fn unstamp_found(found: Found) -> Found {
+pub fn unstamp_found(found: Found) -> Found {
     found?.map(unstamp).transpose()
 }
 
@@ -170,7 +170,7 @@ impl Results {
 }
 
 /// A key's value and its error, at most one of them set.
-fn apart(found: Found) -> (Option<Pinned>, Given<c_char>) {
+pub fn apart(found: Found) -> (Option<Pinned>, Given<c_char>) {
     match found {
         Ok(value) => (value, Given::NONE),
         Err(error) => (None, Given::text(Failure::from(error).to_string())),

@@ -4,10 +4,11 @@ use std::sync::{Arc, LazyLock, Weak};
 use std::time::Duration;
 
 use base::Result;
+use parking_lot::Mutex;
 use vfs::{RealVfs, Vfs};
 
 use super::parts::Helpers;
-use super::pool::Pool;
+use super::pool::{Pool, Turn};
 use super::registration::{Limits, Registration};
 use super::signal::Signal;
 use super::timer::Timer;
@@ -20,6 +21,9 @@ const JOB_THREADS_MIN: usize = 4;
 /// Threads for short tasks and for upkeep. Their work is short; more threads would only take processors from writers.
 const TASK_THREADS: usize = 4;
 const UPKEEP_THREADS: usize = 3;
+
+/// Threads for reads of callers that do not wait: each waits for a disk most of its time.
+const READ_THREADS: usize = 16;
 
 /// Idle time after which a thread ends.
 const IDLE_MAX: Duration = Duration::from_secs(5);
@@ -107,6 +111,7 @@ impl Env {
             Lane::Compaction | Lane::LowCompaction => or_default(options.compaction_threads),
             Lane::Tasks => TASK_THREADS,
             Lane::Parts => by_processors,
+            Lane::Reads => READ_THREADS,
             Lane::Upkeep => UPKEEP_THREADS,
         };
         let timer = Timer::new(vfs, idle_max);
@@ -143,6 +148,17 @@ impl Env {
         Helpers::new(pool, count)
     }
 
+    /// Runs a read, which may wait for the disk, on a thread of the Env; on the caller if none can be started.
+    #[doc(hidden)]
+    pub fn run_read(&self, read: Box<dyn FnOnce() + Send>) {
+        let pool = self.0.pool(Lane::Reads);
+        let turn = Arc::new(Read(Mutex::new(Some(read))));
+        pool.push(turn.clone());
+        if !pool.start_threads() {
+            turn.turn(Lane::Reads);
+        }
+    }
+
     /// Present number of threads, including the timer's.
     pub fn threads(&self) -> usize {
         let pooled: usize = self.0.pools.all().iter().map(|pool| pool.threads()).sum();
@@ -164,6 +180,18 @@ impl Env {
         self.0.pool(Lane::Flush).need(limits.flushes);
         self.0.pool(limits.compaction_lane).need(limits.compactions);
         Ok(registration)
+    }
+}
+
+/// A read in the queue of a pool; `None` once it runs.
+struct Read(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl Turn for Read {
+    fn turn(self: Arc<Self>, _: Lane) {
+        let read = self.0.lock().take();
+        if let Some(read) = read {
+            read();
+        }
     }
 }
 

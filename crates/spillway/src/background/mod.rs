@@ -49,6 +49,8 @@ pub(crate) enum Lane {
     Tasks,
     /// Parallel parts of callers' work. Parts of compactions run on compaction threads.
     Parts,
+    /// Reads of callers that do not wait.
+    Reads,
     Upkeep,
 }
 
@@ -59,6 +61,7 @@ struct PerLane<T> {
     low_compaction: T,
     tasks: T,
     parts: T,
+    reads: T,
     upkeep: T,
 }
 
@@ -70,6 +73,7 @@ impl<T> PerLane<T> {
             low_compaction: make(Lane::LowCompaction),
             tasks: make(Lane::Tasks),
             parts: make(Lane::Parts),
+            reads: make(Lane::Reads),
             upkeep: make(Lane::Upkeep),
         }
     }
@@ -81,6 +85,7 @@ impl<T> PerLane<T> {
             Lane::LowCompaction => &self.low_compaction,
             Lane::Tasks => &self.tasks,
             Lane::Parts => &self.parts,
+            Lane::Reads => &self.reads,
             Lane::Upkeep => &self.upkeep,
         }
     }
@@ -92,18 +97,19 @@ impl<T> PerLane<T> {
             Lane::LowCompaction => &mut self.low_compaction,
             Lane::Tasks => &mut self.tasks,
             Lane::Parts => &mut self.parts,
+            Lane::Reads => &mut self.reads,
             Lane::Upkeep => &mut self.upkeep,
         }
     }
 
-    fn all(&self) -> [&T; 6] {
-        [&self.flush, &self.compaction, &self.low_compaction, &self.tasks, &self.parts, &self.upkeep]
+    fn all(&self) -> [&T; 7] {
+        [&self.flush, &self.compaction, &self.low_compaction, &self.tasks, &self.parts, &self.reads, &self.upkeep]
     }
 }
 
 /// A database, as an Env knows it. Called on threads of the Env. Must not panic.
 pub(crate) trait Client: Send + Sync {
-    /// Does one job of a lane, except `Parts` and `Upkeep`. Calls `found` between picking the job and running it:
+    /// Does one job of a lane, except `Parts`, `Reads` and `Upkeep`. Calls `found` between picking the job and running it:
     /// another thread then looks for a second job. False if there was no job.
     fn work(&self, lane: Lane, found: &dyn Fn()) -> bool;
 

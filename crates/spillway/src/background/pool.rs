@@ -199,6 +199,7 @@ impl Lane {
             Lane::Compaction | Lane::LowCompaction => "spillway-comp",
             Lane::Tasks => "spillway-tasks",
             Lane::Parts => "spillway-parts",
+            Lane::Reads => "spillway-reads",
             Lane::Upkeep => "spillway-upkeep",
         }
     }

@@ -30,7 +30,7 @@ impl Limits {
             Lane::Flush => self.flushes,
             Lane::Compaction | Lane::LowCompaction => self.compactions,
             Lane::Tasks => self.tasks,
-            Lane::Parts | Lane::Upkeep => 1,
+            Lane::Parts | Lane::Reads | Lane::Upkeep => 1,
         }
     }
 }

@@ -367,3 +367,25 @@ fn a_database_without_a_timer_is_refused() {
     assert_eq!(refused.map_err(|error| error.kind()), Err(base::ErrorKind::Io));
     Database::new(&env, 1).registration.end();
 }
+
+#[test]
+fn reads_run_on_threads_of_their_own_or_on_the_caller() {
+    let faulty = FaultVfs::new(RealVfs::new());
+    let env = Env::with(faulty.clone(), EnvOptions::default(), LIMIT);
+    faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Spawn));
+    let (sender, receiver) = std::sync::mpsc::channel();
+    for i in 0..50 {
+        let sender = sender.clone();
+        env.run_read(Box::new(move || sender.send((i, std::thread::current().id())).unwrap()));
+    }
+    let mut ran: Vec<_> = (0..50).map(|_| receiver.recv_timeout(LIMIT).unwrap()).collect();
+    ran.sort_unstable_by_key(|(i, _)| *i);
+    assert!(ran.iter().map(|(i, _)| *i).eq(0..50), "each once");
+    let caller = std::thread::current().id();
+    assert_eq!(
+        ran.iter().filter(|(_, thread)| *thread == caller).count(),
+        1,
+        "no thread could be started for the first"
+    );
+    assert!(env.threads() <= 16);
+}

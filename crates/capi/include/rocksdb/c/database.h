@@ -118,6 +118,13 @@ ROCKSDB_LIBRARY_API void rocksdb_batched_multi_get_cf(rocksdb_t* database, const
 ROCKSDB_LIBRARY_API void rocksdb_batched_multi_get_cf_slice(rocksdb_t* database, const rocksdb_readoptions_t* options,
     rocksdb_column_family_handle_t* family, size_t count, const rocksdb_slice_t* keys,
     rocksdb_pinnableslice_t** values, char** errors, bool sorted_input);
+/* Spillway's own: looks up keys without waiting for a disk. done is called once, with a value, an error or neither for each
+ * key: before the call returns if memory has all answers, else on a thread of the library. It owns values and errors, and
+ * should be brief: to wake an event loop it writes to an event file descriptor or a pipe. Keys are copied. A close in
+ * between makes errors of lookups that have not begun. */
+ROCKSDB_LIBRARY_API void spillway_multi_get_async(rocksdb_t* database, const rocksdb_readoptions_t* options,
+    rocksdb_column_family_handle_t* family, size_t count, const char* const* keys, const size_t* key_lens, void* state,
+    void (*done)(void* state, size_t count, rocksdb_pinnableslice_t** values, char** errors));
 /* False means that the key does not exist. The answer is exact here; in RocksDB it may be a false yes. Where value_found is
  * given, 1 says that the answer is sure, and *value then is to be freed: an empty value of an absent key. */
 ROCKSDB_LIBRARY_API unsigned char rocksdb_key_may_exist(rocksdb_t* database, const rocksdb_readoptions_t* options,
