@@ -14,7 +14,7 @@ part() {
 }
 
 run_loom() {
-    RUSTFLAGS="--cfg loom" cargo test -p spillway-db --lib loom_ --target-dir target/loom &&
+    RUSTFLAGS="--cfg loom" cargo test -p spillway-db -p spillway-db-table --lib loom_ --target-dir target/loom &&
         RUSTFLAGS="--cfg loom" cargo test -p spillway-db-memtable --release loom_ --target-dir target/loom
 }
 run_miri() { MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p spillway-db-memtable; }

@@ -26,6 +26,12 @@ pub trait MergeOperator: Send + Sync {
     fn partial_merge(&self, _key: &[u8], _older: &[u8], _newer: &[u8]) -> Option<Vec<u8>> {
         None
     }
+
+    /// Whether a result depends on the arguments alone, not for example on the time of day. Only then reads keep
+    /// results in the cache.
+    fn is_pure(&self) -> bool {
+        false
+    }
 }
 
 impl<T: MergeOperator + ?Sized> MergeOperator for Arc<T> {
@@ -43,6 +49,10 @@ impl<T: MergeOperator + ?Sized> MergeOperator for Arc<T> {
 
     fn partial_merge(&self, key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
         (**self).partial_merge(key, older, newer)
+    }
+
+    fn is_pure(&self) -> bool {
+        (**self).is_pure()
     }
 }
 

@@ -68,6 +68,10 @@ impl MergeOperator for UInt64AddOperator {
     fn partial_merge(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
         Some(as_u64(older).wrapping_add(as_u64(newer)).to_le_bytes().to_vec())
     }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
 }
 
 /// Joins values with a delimiter between them.
@@ -111,6 +115,10 @@ impl MergeOperator for StringAppendOperator {
     fn partial_merge(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
         Some([older, newer].join(self.delimiter.as_bytes()))
     }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
 }
 
 /// The newest operand wins.
@@ -134,6 +142,10 @@ impl MergeOperator for PutOperator {
     fn partial_merge(&self, _key: &[u8], _older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
         Some(newer.to_vec())
     }
+
+    fn is_pure(&self) -> bool {
+        true
+    }
 }
 
 /// The largest, byte by byte, wins.
@@ -156,6 +168,10 @@ impl MergeOperator for MaxOperator {
 
     fn partial_merge(&self, _key: &[u8], older: &[u8], newer: &[u8]) -> Option<Vec<u8>> {
         Some(older.max(newer).to_vec())
+    }
+
+    fn is_pure(&self) -> bool {
+        true
     }
 }
 

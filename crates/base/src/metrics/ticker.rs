@@ -99,6 +99,10 @@ named_metrics! {
         CompactWriteBytes => "rocksdb.compact.write.bytes",
         FlushWriteBytes => "rocksdb.flush.write.bytes",
         NumberBlockDecompressed => "rocksdb.number.block.decompressed",
+        /// Lookups answered before the tables.
+        RowCacheHit => "rocksdb.row.cache.hit",
+        /// Lookups that asked tables, with a cache of answers.
+        RowCacheMiss => "rocksdb.row.cache.miss",
         FilesDeletedImmediately => "rocksdb.files.deleted.immediately",
         BackgroundErrors => "rocksdb.error.handler.bg.error.count",
         BlockChecksumComputed => "rocksdb.block.checksum.compute.count",

@@ -143,6 +143,11 @@ impl FamilyOptions {
         self.compaction_filter.clone().or_else(made)
     }
 
+    /// Whether a compaction may have a filter.
+    pub fn filters_compactions(&self) -> bool {
+        self.compaction_filter.is_some() || self.compaction_filter_factory.is_some()
+    }
+
     /// The compression of `level`'s tables; `bottommost` if no deeper level holds tables.
     pub fn compression_at(&self, level: usize, bottommost: bool) -> CompressionKind {
         if bottommost && self.bottommost_compression != CompressionKind::Disable {

@@ -48,6 +48,8 @@ option_table! {
     no_block_cache: bool = false, ANY, RocksDb, Fixed;
     /// Bytes of the block cache, where the caller gives none to share.
     block_cache: usize = 32 << 20, ANY, Spillway, Fixed;
+    /// Keeps values of keys looked up often in the block cache, in front of the tables. Not asked with a `row_cache`.
+    cache_answers: bool = true, ANY, Spillway, Fixed;
     /// Decompresses every block right after compressing it, and compares.
     verify_compression: bool = false, ANY, RocksDb, Fixed;
 }

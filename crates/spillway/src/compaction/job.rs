@@ -173,6 +173,7 @@ impl Compactor {
             flushed: &[],
             adopted: &[],
             uncovers: made.uncovers,
+            keeps_content: pick.trivial_move || !plan.family.options().filters_compactions(),
         };
         let installed = self.installer.install(change);
         // `Closed`: the MANIFEST was closed before the edit, so it names no output. After other errors it may.

@@ -31,7 +31,7 @@ const WITHOUT_EFFECT: &[(&str, &str)] = &[
     ("listeners", "listeners are supplied in code"),
     ("max_level1_subcompactions", "max_subcompactions counts for every level"),
     ("rate_limiter", "set rate_limiter_bytes_per_sec"),
-    ("row_cache", "only the block cache is there"),
+    ("row_cache", "values of hot keys are kept in the block cache"),
     ("sst_file_manager", "files are deleted at once"),
     ("table_properties_collector_factories", "tables have RocksDB's properties only"),
 ];

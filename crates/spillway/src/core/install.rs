@@ -35,6 +35,8 @@ pub(crate) struct Change<'a> {
     pub adopted: &'a [Arc<TableFile>],
     /// Hidden entries may show again at older numbers, as when tables with deletions are dropped (G1).
     pub uncovers: bool,
+    /// Every reader finds the same in the tables as before: a merge of tables that leaves out only hidden entries.
+    pub keeps_content: bool,
 }
 
 /// A change with its inputs in place, and its base version.
@@ -112,15 +114,18 @@ impl Installer {
         let log_row = self.core.logs.row_after(self.needed_once_installed(&standing));
         let mut edits = Vec::with_capacity(standing.len());
         let mut built = Vec::with_capacity(standing.len());
-        for Standing { change: Change { mut edit, compaction, flushed, adopted, uncovers, .. }, base, tables } in
-            standing
-        {
+        for Standing { change, base, tables } in standing {
+            let Change { mut edit, compaction, flushed, adopted, uncovers, keeps_content, .. } = change;
             edit.next_file = Some(self.core.context.numbers.peek());
             edit.last_seq = Some(self.core.pipeline.visible());
             let mut builder = VersionBuilder::new(&base, &tables).adopting(adopted);
             builder.apply(&edit)?;
+            let mut version = builder.build()?;
+            if keeps_content {
+                version.version.keep_content_of(&base);
+            }
             let ended = Ended { compaction, entries: flushed, unneeded: Unneeded::of(&edit), uncovers };
-            built.push((edit.family, builder.build()?, ended));
+            built.push((edit.family, version, ended));
             edits.push(edit);
         }
         if let Some(edit) = edits.first_mut() {

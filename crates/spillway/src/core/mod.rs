@@ -60,6 +60,7 @@ pub(crate) struct Core {
     pub removals: Removals,
     pub slots: Arc<OpenSlots>,
     pub block_cache: Arc<table::BlockCache>,
+    pub row_cache: Option<Arc<table::BlockCache>>,
     background_error: ArcSwapOption<Error>,
     pub space: Space,
     pub reserve: Reserve,
@@ -97,12 +98,13 @@ pub(crate) struct CoreParts {
     pub purge: Arc<PurgeQueue>,
     pub slots: Arc<OpenSlots>,
     pub block_cache: Arc<table::BlockCache>,
+    pub row_cache: Option<Arc<table::BlockCache>>,
 }
 
 impl Core {
     pub fn new(parts: CoreParts) -> Self {
         let CoreParts { context, read_only, last_seq, first_own_file, restored_memtables, .. } = parts;
-        let CoreParts { max_family, purge, slots, block_cache, .. } = parts;
+        let CoreParts { max_family, purge, slots, block_cache, row_cache, .. } = parts;
         let (vfs, options) = (context.vfs.clone(), &context.options);
         let reserve = Reserve::find(&vfs, &context.dir);
         let stall = Stall::new(vfs, context.statistics.clone(), options.delayed_write_rate);
@@ -132,6 +134,7 @@ impl Core {
             removals: Removals::new(context.vfs.clone(), context.throttle.clone()),
             slots,
             block_cache,
+            row_cache,
             background_error: ArcSwapOption::empty(),
             space: Space::default(),
             reserve,

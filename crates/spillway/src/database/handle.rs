@@ -95,6 +95,9 @@ pub struct OpenOptions {
     pub rate_limiter: Option<RateLimiter>,
     /// Databases given the same cache share it. `None`: made from each family's options.
     pub block_cache: Option<Arc<table::BlockCache>>,
+    /// Cache for answers of keys looked up often (RocksDB's `row_cache`). Databases given the same one share it. `None`: they
+    /// share the block cache, unless `cache_answers` is off.
+    pub row_cache: Option<Arc<table::BlockCache>>,
     /// Lines for the event log, written once at the open: see [`remark_on`](OpenOptions::remark_on).
     pub remarks: Vec<String>,
 }
@@ -112,6 +115,7 @@ impl Default for OpenOptions {
             env: Env::default(),
             rate_limiter: None,
             block_cache: None,
+            row_cache: None,
             remarks: Vec::new(),
         }
     }

@@ -246,6 +246,7 @@ fn change_of(Written { plan, tables }: &Written) -> Change<'_> {
         flushed: &plan.entries,
         adopted: adopted.map_or(&[], std::slice::from_ref),
         uncovers: false,
+        keeps_content: false,
     }
 }
 

@@ -105,7 +105,15 @@ fn change_of<'a>(family: &Arc<Family>, share: &FamilyIngest) -> Change<'a> {
     let mut edit = VersionEdit::new(family.id());
     let metas = share.layers.iter().flatten().map(|table| numbered(table.meta.clone(), SeqNo::ZERO));
     edit.added.extend(metas.map(|meta| (last, FileMeta { epoch_number: EPOCH_BEHIND, ..meta })));
-    Change { edit, inputs: NO_INPUTS, compaction: None, flushed: &[], adopted: &[], uncovers: true }
+    Change {
+        edit,
+        inputs: NO_INPUTS,
+        compaction: None,
+        flushed: &[],
+        adopted: &[],
+        uncovers: true,
+        keeps_content: false,
+    }
 }
 
 #[cfg(test)]

@@ -81,6 +81,7 @@ impl Linker {
             flushed: &[],
             adopted: &[],
             uncovers: false,
+            keeps_content: false,
         })?;
         if done {
             self.forget_excise(family, late.table);

@@ -101,6 +101,7 @@ impl Linker {
                 flushed: &plan.entries,
                 adopted: &handles,
                 uncovers: false,
+                keeps_content: false,
             };
             let installed = self.installer.install(change);
             self.end_reservation(plan, reservation);

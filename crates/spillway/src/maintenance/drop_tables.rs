@@ -55,8 +55,15 @@ impl Copier<'_> {
             let dropped = range.tables_in(core, family);
             let mut edit = VersionEdit::new(family.id());
             edit.deleted.clone_from(&dropped);
-            let change =
-                Change { edit, inputs: &dropped, compaction: None, flushed: &[], adopted: &[], uncovers: true };
+            let change = Change {
+                edit,
+                inputs: &dropped,
+                compaction: None,
+                flushed: &[],
+                adopted: &[],
+                uncovers: true,
+                keeps_content: false,
+            };
             if dropped.is_empty() || self.installer.install(change)? {
                 core.drive_if_inline();
                 return Ok(dropped.len());

@@ -12,8 +12,8 @@ use crate::core::context::Context;
 use crate::core::family::{Family, FamilyParts, MemtableMaker};
 use crate::core::tables::Opener;
 use crate::queue::view::ReadView;
-use crate::read::ReadContext;
 use crate::read::gaps::Gaps;
+use crate::read::{ReadContext, answers};
 use crate::version::purge::PurgeQueue;
 use crate::version::table_store::{OpenSlots, TableStore};
 use crate::version::version::Version;
@@ -24,12 +24,21 @@ pub(crate) struct Shared {
     pub slots: Arc<OpenSlots>,
     pub purge: Arc<PurgeQueue>,
     pub block_cache: Arc<BlockCache>,
+    /// For answers of hot keys alone; `None`: they share the block cache.
+    pub row_cache: Option<Arc<BlockCache>>,
 }
 
 impl Shared {
     pub fn table_store(&self, context: &Arc<Context>, options: &FamilyOptions) -> Arc<TableStore> {
         let opener = Opener::new(context.clone(), self.block_cache.clone(), options);
         TableStore::new(Box::new(opener), self.slots.clone(), context.logs.clone())
+    }
+
+    /// The cache with answers of a family with these options.
+    fn answers(&self, options: &FamilyOptions) -> Option<Arc<BlockCache>> {
+        let shares_blocks = options.table.cache_answers && !options.table.no_block_cache;
+        let blocks = Some(self.block_cache.clone()).filter(|_| shares_blocks);
+        answers::cache_of(self.row_cache.clone(), blocks, &options.order)
     }
 }
 
@@ -64,6 +73,7 @@ pub(super) struct FamilyStart<'a> {
 
 pub(super) fn build_family(
     context: &Arc<Context>,
+    shared: &Shared,
     tables: Arc<TableStore>,
     start: FamilyStart<'_>,
 ) -> Result<Arc<Family>> {
@@ -83,6 +93,7 @@ pub(super) fn build_family(
         max_sequential_skip: options.max_sequential_skip_in_iterations,
         gaps: Gaps::new(options.order.clone()),
         meter: context.meter(),
+        answers: shared.answers(&options),
     };
     let memtable = maker.make(&options, 0, maker.conversion(&options))?;
     let (asked_for, made) = (maker.asked_for(), memtable.memtable().name());
@@ -99,7 +110,12 @@ pub(super) fn build_family(
 impl Shared {
     /// The shared parts of an open database.
     pub fn of(core: &Core) -> Self {
-        Shared { slots: core.slots.clone(), purge: core.purge.clone(), block_cache: core.block_cache.clone() }
+        Shared {
+            slots: core.slots.clone(),
+            purge: core.purge.clone(),
+            block_cache: core.block_cache.clone(),
+            row_cache: core.row_cache.clone(),
+        }
     }
 
     /// Makes a family for an open database. Nothing above `last_seq` was written to it.
@@ -114,6 +130,6 @@ impl Shared {
         options.validate()?;
         let version = Arc::new(Version::empty(InternalOrder::new(options.order.clone()), options.num_levels));
         let tables = self.table_store(context, &options);
-        build_family(context, tables, FamilyStart { id, name, options, version, through: last_seq })
+        build_family(context, self, tables, FamilyStart { id, name, options, version, through: last_seq })
     }
 }

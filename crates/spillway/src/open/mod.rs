@@ -283,6 +283,7 @@ impl<'a> Opening<'a> {
             slots: OpenSlots::new(options.db.max_open_files),
             purge: context.logs.purge().clone(),
             block_cache: options.block_cache.clone().unwrap_or_else(|| BlockCache::new(capacity).into()),
+            row_cache: options.row_cache.clone(),
         };
         Ok(Opening { options, recovered, context, shared, families: BTreeMap::new(), restored: Restored::default() })
     }
@@ -334,6 +335,7 @@ impl<'a> Opening<'a> {
             purge: self.shared.purge.clone(),
             slots: self.shared.slots.clone(),
             block_cache: self.shared.block_cache.clone(),
+            row_cache: self.shared.row_cache.clone(),
         }));
         let core = &engine.core;
         let mut families = std::mem::take(&mut self.families);
@@ -399,7 +401,7 @@ impl<'a> Opening<'a> {
         }
         let through = stored.flushed_through.unwrap_or(SeqNo::ZERO);
         let start = FamilyStart { id: stored.id, name: &stored.name, options, version, through };
-        let family = build_family(&self.context, tables, start)?;
+        let family = build_family(&self.context, &self.shared, tables, start)?;
         let view = family.view_full();
         let mut state = FamilyState::new(family, &view, through);
         state.linked_ingests.extend(&stored.linked_ingests);

@@ -1,5 +1,5 @@
-//! Point lookups: the mutable memtable, the queue, level 0 from newest to oldest, then one table of every level below.
-//! Keeps Q1, V1.
+//! Point lookups: the mutable memtable, the queue, the kept answers, level 0 from newest to oldest, then one table of every
+//! level below. Keeps Q1, V1.
 
 use std::sync::Arc;
 
@@ -49,6 +49,9 @@ impl Lookup<'_> {
             }
         }
         let version = &*view.version;
+        if self.search.ask(version, self.options.fill_cache) {
+            return Ok(());
+        }
         let (order, user_key) = (&version.order().user, self.key.user_key());
         for file in version.level(0) {
             if overlaps(order, &file.meta, Some(user_key), Some(user_key)) && self.in_table(file, 0)? {

@@ -1,10 +1,11 @@
 //! Reads: views, point lookups, iterators, snapshots.
 //!
 //! A read holds a [`ReadView`](crate::queue::view::ReadView) and a sequence number (V1) and searches the view's sources
-//! from young to old (Q1). [`get`] searches them for one key. [`iterator`] merges their cursors ([`merging`],
-//! [`level`]) and hides entries invisible at the number. [`tombstones`] holds the range deletions for iterators, [`gaps`] the runs of
-//! dead entries found.
+//! from young to old (Q1). [`get`] searches them for one key; [`answers`] spares hot keys the tables. [`iterator`] merges
+//! their cursors ([`merging`], [`level`]) and hides entries invisible at the number. [`tombstones`] holds the range
+//! deletions for iterators, [`gaps`] the runs of dead entries found.
 
+pub mod answers;
 pub mod damage;
 pub mod gaps;
 pub mod get;
@@ -26,6 +27,7 @@ use std::sync::Arc;
 use base::extend::{MergeOperator, PrefixExtractor};
 use base::metrics::Ticker;
 use base::{Error, InternalOrder, Result};
+use table::BlockCache;
 
 use crate::read::gaps::Gaps;
 use crate::read::meter::Meter;
@@ -41,9 +43,16 @@ pub struct ReadContext {
     pub gaps: Arc<Gaps>,
     /// `None` without statistics.
     pub meter: Option<Arc<Meter>>,
+    /// The cache with answers of hot keys, if they are kept.
+    pub answers: Option<Arc<BlockCache>>,
 }
 
 impl ReadContext {
+    /// Whether merging the same operands again gives the same result.
+    pub fn merges_are_pure(&self) -> bool {
+        self.merge_operator.as_ref().is_some_and(|operator| operator.is_pure())
+    }
+
     /// Applies merge operands, oldest first, to the value below them.
     ///
     /// # Errors

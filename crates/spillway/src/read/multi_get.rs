@@ -13,6 +13,7 @@ use crate::queue::flushable::Flushable;
 use crate::queue::view::ReadView;
 use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
+use crate::version::version::Version;
 
 /// Looks up all `keys` as of `seq`. Results have the order of `keys`, each with its own error.
 pub fn multi_get(
@@ -54,6 +55,7 @@ impl<'a> Batch<'a> {
         for flushable in &view.queue {
             self.in_flushable(&**flushable);
         }
+        self.ask(&view.version);
         let order = &view.version.order().user;
         for file in view.version.level(0) {
             let spanned = |i: &usize| {
@@ -82,6 +84,16 @@ impl<'a> Batch<'a> {
     #[expect(clippy::indexing_slicing, reason = "places come from 0..keys.len(), the length of both lists")]
     fn search(&mut self, i: usize) -> &mut Search<'a> {
         &mut self.searches[i]
+    }
+
+    /// Asks the kept answers.
+    fn ask(&mut self, version: &Version) {
+        let (asked, fill_cache) = (std::mem::take(&mut self.pending), self.options.fill_cache);
+        for &i in &asked {
+            self.search(i).ask(version, fill_cache);
+        }
+        self.pending = asked;
+        self.retain_pending();
     }
 
     fn in_flushable(&mut self, flushable: &dyn Flushable) {

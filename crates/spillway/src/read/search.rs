@@ -4,14 +4,18 @@ use base::metrics::{Histogram, Statistics, Ticker};
 use base::tombstone::FragmentedTombstones;
 use base::{Error, Pinned, Result, SeqNo, ValueKind};
 use table::TableValue;
+use table::cache::{Answer, KeyHash, Question, Reply};
 
 use super::ReadContext;
+use crate::version::version::{ContentNumber, Version};
 
 /// The source that decided a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The mutable memtable or another entry of the queue.
     Queue,
+    /// A kept answer of the tables.
+    Answer,
     Level(usize),
 }
 
@@ -46,6 +50,12 @@ enum Outcome {
     Failed(Error),
 }
 
+/// A hot key without a kept answer.
+struct Wanted {
+    hash: KeyHash,
+    content: ContentNumber,
+}
+
 /// The state of one key's lookup. Sources are visited from newest to oldest (Q1), the tombstones of a source first.
 pub struct Search<'a> {
     context: &'a ReadContext,
@@ -56,8 +66,12 @@ pub struct Search<'a> {
     /// Merge operands, newest first.
     operands: Vec<Pinned>,
     merges: bool,
+    /// Number of the first entry met, the newest one.
+    newest: SeqNo,
     outcome: Option<Outcome>,
     source: Option<Source>,
+    /// The answer of the tables is to be kept.
+    wanted: Option<Wanted>,
 }
 
 impl<'a> Search<'a> {
@@ -69,8 +83,10 @@ impl<'a> Search<'a> {
             covered: SeqNo::ZERO,
             operands: Vec::new(),
             merges: true,
+            newest: SeqNo::ZERO,
             outcome: None,
             source: None,
+            wanted: None,
         }
     }
 
@@ -79,6 +95,33 @@ impl<'a> Search<'a> {
     pub fn merging(mut self, merges: bool) -> Self {
         self.merges = merges;
         self
+    }
+
+    /// Asks the kept answers, after the queue and before the tables of `version`. True if one decides the lookup.
+    /// [`finish`](Self::finish) keeps the answer of the tables, if it is wanted and `fill_cache` is set.
+    #[inline]
+    pub fn ask(&mut self, version: &Version, fill_cache: bool) -> bool {
+        let Some(answers) = self.context.answers.as_ref().filter(|_| self.operands.is_empty()) else { return false };
+        let reply = answers.ask(&self.question(version.content()));
+        if let Some(meter) = &self.context.meter {
+            let ticker = if matches!(reply, Reply::Known(_)) { Ticker::RowCacheHit } else { Ticker::RowCacheMiss };
+            meter.statistics.add(ticker, 1);
+        }
+        match reply {
+            Reply::Unknown => return false,
+            Reply::Wanted(hash) => {
+                let wanted = Wanted { hash, content: version.content() };
+                self.wanted = Some(wanted).filter(|_| fill_cache && self.seq >= version.largest_seq());
+                return false;
+            }
+            Reply::Known(value) => self.outcome = Some(value.map_or(Outcome::Deleted, Outcome::Value)),
+        }
+        self.source = Some(Source::Answer);
+        true
+    }
+
+    fn question(&self, content: ContentNumber) -> Question<'a> {
+        Question { content: content.0, user_key: self.user_key, seq: self.seq }
     }
 
     /// Adds the range tombstones of the next source.
@@ -93,6 +136,7 @@ impl<'a> Search<'a> {
         if self.outcome.is_some() {
             return false;
         }
+        self.newest = self.newest.max(seq);
         if seq < self.covered {
             self.outcome = Some(Outcome::Deleted);
             return false;
@@ -140,7 +184,18 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the answer with operands merged.
-    pub fn finish(self) -> Result<Found> {
+    pub fn finish(mut self) -> Result<Found> {
+        let Some(Wanted { hash, content }) = self.wanted.take() else { return self.merged() };
+        let (context, question, decided_at) = (self.context, self.question(content), self.newest.max(self.covered));
+        let is_lasting = self.operands.is_empty() || context.merges_are_pure();
+        let found = self.merged()?;
+        if let Some(answers) = context.answers.as_ref().filter(|_| is_lasting) {
+            answers.keep(hash, &question, &Answer { decided_at, value: found.value.as_deref() });
+        }
+        Ok(found)
+    }
+
+    fn merged(self) -> Result<Found> {
         let base = match self.outcome {
             Some(Outcome::Failed(error)) => return Err(error),
             Some(Outcome::Value(value)) => Some(value),

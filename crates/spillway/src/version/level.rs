@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use base::UserOrder;
+use base::{SeqNo, UserOrder};
 
 use super::table_file::{FileMeta, TableFile};
 
@@ -15,6 +15,7 @@ pub struct Level {
     ranks: Vec<u64>,
     bytes: u64,
     max_epoch: u64,
+    largest_seq: SeqNo,
 }
 
 impl Level {
@@ -38,6 +39,7 @@ impl Level {
     fn push_ranked(&mut self, file: Arc<TableFile>, rank: u64) {
         self.bytes = self.bytes.saturating_add(file.meta.file_bytes);
         self.max_epoch = self.max_epoch.max(file.meta.epoch_number);
+        self.largest_seq = self.largest_seq.max(file.meta.largest_seq);
         self.files.push(file);
         self.ranks.push(rank);
     }
@@ -52,6 +54,11 @@ impl Level {
 
     pub fn max_epoch(&self) -> u64 {
         self.max_epoch
+    }
+
+    /// The largest number in any of the tables.
+    pub fn largest_seq(&self) -> SeqNo {
+        self.largest_seq
     }
 
     /// Sorted level: tables with keys in `start..=end`.

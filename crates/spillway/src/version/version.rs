@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::{FileNumber, InternalOrder};
+use base::{FileNumber, InternalOrder, SeqNo};
 
 use super::level::Level;
 use super::table_file::{FileMeta, TableFile};
@@ -27,6 +28,20 @@ impl SharedFile {
     }
 }
 
+/// Names the answers of a version's tables. Unique in the process.
+///
+/// Two versions of one number give every reader the same answer to a lookup of their tables. So an answer kept under
+/// the number holds for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentNumber(pub u64);
+
+impl ContentNumber {
+    fn new() -> Self {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        ContentNumber(1 + LAST.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
 /// The levels of a family. Cheap to clone: levels are shared.
 #[derive(Clone)]
 pub struct Version {
@@ -34,6 +49,7 @@ pub struct Version {
     levels: Vec<Arc<Level>>,
     /// Number of versions so far in which hidden entries may show again. See [`gaps`](crate::read::gaps).
     era: u64,
+    content: ContentNumber,
 }
 
 impl Version {
@@ -41,12 +57,12 @@ impl Version {
     pub fn empty(order: InternalOrder, num_levels: usize) -> Self {
         assert!((1..=LEVELS_MAX).contains(&num_levels), "{num_levels} levels");
         let empty = Arc::new(Level::default());
-        Version { order, levels: vec![empty; num_levels], era: 0 }
+        Version { order, levels: vec![empty; num_levels], era: 0, content: ContentNumber::new() }
     }
 
-    /// The next version, with these levels.
+    /// The next version, with these levels and a content of its own.
     pub(super) fn followed_by(&self, levels: Vec<Arc<Level>>) -> Self {
-        Version { order: self.order.clone(), levels, era: self.era }
+        Version { order: self.order.clone(), levels, era: self.era, content: ContentNumber::new() }
     }
 
     /// The same tables in a new era.
@@ -57,6 +73,20 @@ impl Version {
 
     pub fn era(&self) -> u64 {
         self.era
+    }
+
+    /// Takes over the content number of `base`: this version came from it by a step that changes no reader's answer.
+    pub fn keep_content_of(&mut self, base: &Version) {
+        self.content = base.content;
+    }
+
+    pub fn content(&self) -> ContentNumber {
+        self.content
+    }
+
+    /// The largest number in any of the tables.
+    pub fn largest_seq(&self) -> SeqNo {
+        self.levels.iter().map(|level| level.largest_seq()).max().unwrap_or(SeqNo::ZERO)
     }
 
     /// The same tables with `changed` metadata; bounds and numbers stay.
@@ -164,7 +194,7 @@ impl Version {
 
     /// Whether a level above `last` may hold entries with sequence number 0, the number of tables ingested behind.
     pub fn has_zeros_above(&self, last: usize) -> bool {
-        (0..last).flat_map(|level| self.level(level)).any(|file| file.meta.smallest_seq == base::SeqNo::ZERO)
+        (0..last).flat_map(|level| self.level(level)).any(|file| file.meta.smallest_seq == SeqNo::ZERO)
     }
 
     /// Opens the level-0 tables, written last: crash damage would show there.

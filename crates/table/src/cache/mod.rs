@@ -1,4 +1,4 @@
-//! The block cache: blocks of tables by (table, offset), up to a number of bytes.
+//! The block cache: blocks of tables by (table, offset), and [`answers`] of hot keys, up to a number of bytes.
 //!
 //! *Thread safety*: sharded by key, with a short lock per shard. Under the lock, a hit counts its visit and clones an
 //! `Arc`; it allocates and moves nothing. (A plain lock measured faster than shared locks and atomic counters: it
@@ -8,17 +8,20 @@
 //! *Invariants*: entries stay within the capacity, shard by shard. An evicted value lives until its last `Arc` is
 //! dropped, uncharged.
 
+mod answers;
 mod ghost;
 mod shard;
 mod slab;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
+use self::answers::Answers;
+pub use self::answers::{Answer, KeyHash, Question, Reply};
 use self::shard::{Newcomer, Room, Shard};
 
 /// Charged for each entry beside its own bytes: 48 for the map at its usual load, 40 for the queues, 16 for the `Arc`.
@@ -27,6 +30,8 @@ pub const ENTRY_OVERHEAD_BYTES: usize = 104;
 pub const SHARDS_MAX: usize = 64;
 /// Smaller shards could not keep an unpartitioned filter or index block: a value larger than its shard is not kept.
 const SHARD_BYTES_MIN: usize = 2 << 20;
+/// Answers have one in so many bytes of a block cache.
+const ANSWERS_SHARE: usize = 16;
 
 /// Table (by `Cache::new_id`) and offset of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +68,10 @@ pub struct Cache<V> {
     shards: Box<[Cell<V>]>,
     capacity_bytes: AtomicUsize,
     next_id: AtomicU64,
+    /// Made by the first question, by the capacity of then.
+    answers: OnceLock<Answers>,
+    /// The share of answers is one in this many bytes.
+    answers_share: AtomicUsize,
 }
 
 /// A shard on cache lines of its own.
@@ -83,6 +92,8 @@ impl<V> Cache<V> {
             shards: (0..shards).map(|_| Cell(Mutex::default())).collect(),
             capacity_bytes: AtomicUsize::new(capacity_bytes),
             next_id: AtomicU64::new(1),
+            answers: OnceLock::new(),
+            answers_share: AtomicUsize::new(ANSWERS_SHARE),
         }
     }
 
@@ -110,14 +121,41 @@ impl<V> Cache<V> {
         kept
     }
 
+    /// Gives the whole cache to answers, not only a share. Without effect after the first question.
+    pub fn dedicate_to_answers(&self) {
+        self.answers_share.store(1, Relaxed);
+    }
+
+    /// The answer to a lookup, if it is kept.
+    #[inline]
+    pub fn ask(&self, question: &Question<'_>) -> Reply {
+        let bytes = || self.capacity() / self.answers_share.load(Relaxed);
+        self.answers.get_or_init(|| Answers::within(bytes())).ask(question)
+    }
+
+    /// Keeps the answer to a wanted question, unless it is long.
+    pub fn keep(&self, hash: KeyHash, question: &Question<'_>, answer: &Answer<'_>) {
+        if self.answers.get().is_some_and(|answers| answers.keep(hash, question, answer)) {
+            self.trim();
+        }
+    }
+
+    fn answer_bytes(&self) -> usize {
+        self.answers.get().map_or(0, Answers::memory_bytes)
+    }
+
     /// Bytes that the cache may hold.
     pub fn capacity(&self) -> usize {
         self.capacity_bytes.load(Relaxed)
     }
 
-    /// Takes effect at once: evicts entries over the new capacity.
+    /// Takes effect at once: evicts entries over the new capacity. Memory of answers stays as it is.
     pub fn set_capacity(&self, capacity_bytes: usize) {
         self.capacity_bytes.store(capacity_bytes, Relaxed);
+        self.trim();
+    }
+
+    fn trim(&self) {
         for cell in &self.shards {
             let mut dropped = Vec::new();
             let mut shard = cell.0.lock();
@@ -126,9 +164,9 @@ impl<V> Cache<V> {
         }
     }
 
-    /// Bytes of entries, overhead included. Summed shard by shard: not a snapshot.
+    /// Bytes of entries, overhead included, and of answers. Summed shard by shard: not a snapshot.
     pub fn usage(&self) -> usize {
-        self.shards.iter().map(|cell| cell.0.lock().used_bytes()).sum()
+        self.answer_bytes() + self.shards.iter().map(|cell| cell.0.lock().used_bytes()).sum::<usize>()
     }
 
     /// Bytes of entries referenced outside the cache. Walks all entries.
@@ -154,7 +192,7 @@ impl<V> Cache<V> {
     }
 
     fn shard_bytes(&self) -> usize {
-        self.capacity() / self.shards.len()
+        self.capacity().saturating_sub(self.answer_bytes()) / self.shards.len()
     }
 
     #[inline]

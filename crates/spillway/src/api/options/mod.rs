@@ -76,6 +76,7 @@ pub struct Options {
     env: Env,
     rate_limiter: Option<RateLimiter>,
     block_cache: Option<BlockCache>,
+    row_cache: Option<BlockCache>,
 }
 
 impl Default for Options {
@@ -93,6 +94,7 @@ impl Default for Options {
             env: Env::default(),
             rate_limiter: None,
             block_cache: None,
+            row_cache: None,
         }
     }
 }
@@ -177,6 +179,14 @@ impl Options {
     /// Keeps blocks of tables in this cache, together with every other database of this cache.
     pub fn shared_block_cache(mut self, cache: BlockCache) -> Self {
         self.block_cache = Some(cache);
+        self
+    }
+
+    /// Keeps the values of keys looked up often in this cache, in front of the tables (RocksDB's `row_cache`). A cache given
+    /// to several databases is shared. Without one, they share the block cache; the option `cache_answers` of a family
+    /// ends that.
+    pub fn row_cache(mut self, cache: BlockCache) -> Self {
+        self.row_cache = Some(cache);
         self
     }
 

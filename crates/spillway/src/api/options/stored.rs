@@ -49,6 +49,7 @@ impl Options {
             env: self.env.clone(),
             rate_limiter: self.rate_limiter.clone(),
             block_cache: self.block_cache.as_ref().map(|cache| cache.0.clone()),
+            row_cache: self.row_cache.as_ref().map(|cache| cache.0.clone()),
             remarks,
         };
         Ok((options, self.write))

@@ -106,7 +106,15 @@ impl World {
         let (is_empty, inputs) = (plan.deleted.is_empty(), plan.deleted.clone());
         let mut edit = VersionEdit::new(family.id());
         plan.add_to(&mut edit);
-        let change = Change { edit, inputs: &inputs, compaction: None, flushed: &[], adopted: &[], uncovers: false };
+        let change = Change {
+            edit,
+            inputs: &inputs,
+            compaction: None,
+            flushed: &[],
+            adopted: &[],
+            uncovers: false,
+            keeps_content: false,
+        };
         assert!(self.db.engine().installer.install(change).unwrap());
         self.model.retain(|key, _| *key < start || *key >= end);
         !is_empty
