@@ -108,7 +108,11 @@ pub fn open_any(
         TableFormat::Fast => AnyTable::Fast(FastTable::open(vfs.map_read(path)?, path, file_bytes, context)?),
         #[cfg(feature = "topling")]
         TableFormat::Zip => AnyTable::Zip(ZipTable::open(vfs.map_read(path)?, path, file_bytes, context)?),
-        TableFormat::BlockBased => AnyTable::BlockBased(BlockBasedTable::open(file, path, file_bytes, context)?),
+        TableFormat::BlockBased => {
+            let mapping = if context.maps_reads { Some(vfs.map_guarded(path)?) } else { None };
+            let context = TableContext { mapping, ..context.clone() };
+            AnyTable::BlockBased(BlockBasedTable::open(file, path, file_bytes, &context)?)
+        }
         #[cfg(not(feature = "topling"))]
         TableFormat::Fast => return Err(features::missing(FAST.name, features::TOPLING).at_path(path)),
         #[cfg(not(feature = "topling"))]

@@ -108,7 +108,9 @@ fn every_combination_reads_back() {
                         config.options.index_block_restart_interval = restart;
                         let table = write(config.clone(), &all).expect("writes");
                         let cached = written % 2 == 0;
-                        let opened = open(&table.bytes, &context(&config, cached.then(|| cache.clone())));
+                        let mut context = context(&config, cached.then(|| cache.clone()));
+                        context.mapping = (written % 3 == 1).then(|| common::mapping_of(&table.bytes) as _);
+                        let opened = open(&table.bytes, &context);
                         let opened = opened.unwrap_or_else(|e| panic!("{config:?}: {e}", config = config.options));
                         if written % 7 == 0 {
                             check_reads(&opened, &all);

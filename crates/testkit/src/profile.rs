@@ -53,6 +53,14 @@ pub const ALL: [Profile; 10] = [
         ..PLAIN
     },
     Profile {
+        name: "mapped",
+        db: "log_file_bytes=64K;allow_mmap_reads=true;max_open_files=8",
+        family: "write_buffer_size=64K;target_file_size_base=16K;max_bytes_for_level_base=32K;\
+                 max_bytes_for_level_multiplier=3;level0_file_num_compaction_trigger=2;compression_per_level=\
+                 kNoCompression:kLZ4Compression:kNoCompression",
+        ..PLAIN
+    },
+    Profile {
         name: "vector",
         db: "log_file_bytes=64K;log_backing=pwrite;max_manifest_file_size=1024",
         family: "write_buffer_size=64K;memtable_factory=vector;target_file_size_base=8K;max_bytes_for_level_base=16K;\

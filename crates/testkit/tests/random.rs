@@ -116,6 +116,11 @@ fn tiny() {
 }
 
 #[test]
+fn mapped() {
+    run_seeds("mapped");
+}
+
+#[test]
 fn vector() {
     run_seeds("vector");
 }

@@ -65,6 +65,9 @@ option_table! {
     avoid_flush_during_shutdown: bool = false, ANY, RocksDb, Mutable;
     /// Lets writers insert into a memtable at the same time, where its representation allows it.
     allow_concurrent_memtable_write: bool = true, ANY, RocksDb, Fixed;
+    /// Maps tables into memory: blocks that are not compressed are read without a call, a copy or the block cache. For
+    /// data that fits in memory. A page that the disk cannot read is an error. Linux and macOS.
+    allow_mmap_reads: bool = false, ANY, RocksDb, Fixed;
     /// `cf_allow_ingest_behind` of every family.
     allow_ingest_behind: bool = false, ANY, RocksDb, Fixed;
     /// Seconds between dumps of statistics to the event log; 0 for never.

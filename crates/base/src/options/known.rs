@@ -117,7 +117,6 @@ pub static DB: &[Unhonoured] = &[
     how("allow_2pc", &["false"]),
     how("allow_data_in_errors", &["false"]),
     how("allow_fallocate", &["true"]),
-    how("allow_mmap_reads", &["false"]),
     how("allow_mmap_writes", &["false"]),
     how("async_wal_precreate", &["false"]),
     what(

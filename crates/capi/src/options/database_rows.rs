@@ -21,6 +21,7 @@ settings! { Options, "rocksdb_options_";
     avoid_flush_during_shutdown: c_uchar => db.avoid_flush_during_shutdown;
     allow_concurrent_memtable_write: c_uchar => db.allow_concurrent_memtable_write;
     allow_ingest_behind: c_uchar => db.allow_ingest_behind;
+    allow_mmap_reads: c_uchar => db.allow_mmap_reads;
     stats_dump_period_sec: c_uint => db.stats_dump_period_sec;
     delayed_write_rate: u64 => db.delayed_write_rate;
     max_log_file_size: usize => db.max_log_file_size;
@@ -29,7 +30,6 @@ settings! { Options, "rocksdb_options_";
     info_log_level: c_int => db.info_log_level;
 
     advise_random_on_open: c_uchar = 1;
-    allow_mmap_reads: c_uchar = 0;
     allow_mmap_writes: c_uchar = 0;
     atomic_flush: c_uchar = 0;
     avoid_unnecessary_blocking_io: c_uchar = 0;

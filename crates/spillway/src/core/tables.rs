@@ -72,6 +72,8 @@ impl Opener {
             values: self.values_of(meta),
             class: IoClass::Foreground,
             keep_tail: false,
+            maps_reads: self.context.options.allow_mmap_reads,
+            mapping: None,
             statistics: self.context.statistics.clone(),
         };
         let whole = open_any(&*self.context.vfs, file, path, meta.physical_bytes(), &context)?;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use base::{LookupKey, Result, SeqNo};
+use base::{ErrorKind, LookupKey, Result, SeqNo};
 use table::{Lane, Table, TableReadOptions, TableValue, look_up_together};
 
 use super::ReadContext;
@@ -172,7 +172,7 @@ impl<'a> Batch<'a> {
         look_up_together(&lanes, &options, &mut visit, &mut |nth, error| failed.push((nth, error)));
         for (nth, error) in failed {
             if let Some(&i) = lane_of.get(nth) {
-                self.search(i).fail_unless_found(&error);
+                self.search(i).fail(error);
             }
         }
         for &(i, _) in asked {
@@ -188,7 +188,13 @@ impl<'a> Batch<'a> {
             asked.get(nth).is_some_and(|&(i, _)| self.search(i).entry(seq, kind, value))
         });
         if let Err(error) = shown {
-            asked.iter().for_each(|&(i, _)| self.search(i).fail_unless_found(&error));
+            for &(i, _) in asked {
+                // After a page of a mapping failed, answers may be wrong.
+                match error.kind() {
+                    ErrorKind::Io => self.search(i).fail(error.clone()),
+                    _ => self.search(i).fail_unless_found(&error),
+                }
+            }
         }
     }
 

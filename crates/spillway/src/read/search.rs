@@ -164,6 +164,11 @@ impl<'a> Search<'a> {
         self.outcome.get_or_insert_with(|| Outcome::Failed(error.clone()));
     }
 
+    /// Notes an error that leaves nothing certain.
+    pub fn fail(&mut self, error: Error) {
+        self.outcome = Some(Outcome::Failed(error));
+    }
+
     /// Ends a source. True if older sources cannot matter: a tombstone covers all their entries.
     pub fn decided_by(&mut self, source: Source) -> bool {
         if self.is_decided() {

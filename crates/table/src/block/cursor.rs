@@ -47,11 +47,32 @@ struct Passed {
     entry: Entry,
 }
 
+/// A cursor's block.
+#[derive(Debug, Default)]
+enum Held {
+    #[default]
+    Nothing,
+    Shared(BlockRef),
+    /// A copy of the cursor's own.
+    Own(Block),
+}
+
+impl Held {
+    #[inline]
+    fn entries(&self) -> &Block {
+        static NONE: Block = Block::EMPTY;
+        match self {
+            Held::Nothing => &NONE,
+            Held::Shared(block) => &block.entries,
+            Held::Own(block) => block,
+        }
+    }
+}
+
 /// A position in a block. Its buffers are reused from block to block.
 #[derive(Debug, Default)]
 pub struct BlockCursor {
-    /// `None` before the first block: an empty block would cost an allocation.
-    block: Option<BlockRef>,
+    block: Held,
     global: GlobalSeq,
     valid: bool,
     damaged: bool,
@@ -85,20 +106,35 @@ impl BlockCursor {
     /// Moves to a block, on no entry.
     pub fn set_block(&mut self, block: BlockRef) {
         self.leave_block();
-        self.block = Some(block);
+        self.block = Held::Shared(block);
+    }
+
+    /// Moves to a copy of a block with these contents, on no entry. Memory of an earlier copy is reused.
+    ///
+    /// # Errors
+    /// As [`Block::parse`].
+    pub fn set_copy(&mut self, contents: &[u8]) -> Result<()> {
+        let mut bytes = match std::mem::take(&mut self.block) {
+            Held::Own(block) => block.into_bytes(),
+            Held::Nothing | Held::Shared(_) => Vec::new(),
+        };
+        self.leave_block();
+        bytes.clear();
+        bytes.extend_from_slice(contents);
+        self.block = Held::Own(Block::parse(bytes)?);
+        Ok(())
     }
 
     /// Releases the block. The cursor is then on no entry.
     pub fn leave_block(&mut self) {
-        self.block = None;
+        self.block = Held::Nothing;
         self.invalidate();
         self.damaged = false;
     }
 
     #[inline]
     fn entries(&self) -> &Block {
-        static NONE: Block = Block::EMPTY;
-        self.block.as_ref().map_or(&NONE, |block| &block.entries)
+        self.block.entries()
     }
 
     #[inline]
@@ -339,7 +375,7 @@ impl BlockCursor {
         let entry = found.entry;
         self.key_in_block = entry.shared == 0;
         if !self.key_in_block {
-            let bytes = self.block.as_ref().map_or(&[][..], |block| block.entries.bytes());
+            let bytes = self.block.entries().bytes();
             self.key.clear();
             self.key.extend_from_slice(target.get(..entry.shared).unwrap_or_default());
             self.key.extend_from_slice(bytes.get(entry.key_start..entry.key_end).unwrap_or_default());
@@ -371,7 +407,7 @@ impl BlockCursor {
         let Some(entry) = parse_entry(self.entries().entries(), at) else {
             return self.fail();
         };
-        let bytes = self.block.as_ref().map_or(&[][..], |block| block.entries.bytes());
+        let bytes = self.block.entries().bytes();
         if entry.shared == 0 {
             self.key_in_block = true;
         } else {

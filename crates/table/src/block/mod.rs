@@ -102,6 +102,10 @@ impl Block {
         Block { bytes, ..Block::default() }
     }
 
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     #[inline]
     pub fn view(&self) -> BlockView<'_> {
         BlockView { bytes: &self.bytes, layout: self.layout }

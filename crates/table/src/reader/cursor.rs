@@ -105,7 +105,15 @@ impl TableCursor {
     /// Positions in a data block by `enter`; false if no entry matches.
     fn enter(&mut self, enter: Enter<'_>, handle: BlockHandle) -> Result<bool> {
         let table = &self.table;
-        self.data.set_block(table.file.data_block(handle, self.fetch, Some(&mut self.readahead))?);
+        match table.file.mapped_block(handle, self.fetch)? {
+            Some(view) => {
+                // Copied: what the caller gets to see must not turn into zeros before the next move.
+                self.readahead.hint(&table.file, handle);
+                self.data.set_copy(view.bytes())?;
+                table.file.check_intact()?;
+            }
+            None => self.data.set_block(table.file.data_block(handle, self.fetch, Some(&mut self.readahead))?),
+        }
         let valid = match enter {
             Enter::First => self.data.seek_to_first(),
             Enter::Last => self.data.seek_to_last(),

@@ -8,10 +8,11 @@ use base::options::ChecksumKind;
 use base::{Error, Result};
 use vfs::{IoClass, RandomFile};
 
+use super::mapped::MappedFile;
 use super::readahead::Readahead;
 use super::{TableContext, counts, not_in_memory};
 use crate::TableReadOptions;
-use crate::block::Block;
+use crate::block::{Block, BlockView};
 use crate::cache::{BlockKey, Priority};
 use crate::cached::{BlockCache, BlockRef, BlockRole, CachedBlock};
 use crate::codec::Dictionary;
@@ -20,7 +21,7 @@ use crate::footer::{FOOTER_BYTES, Footer};
 use crate::handle::{BLOCK_TRAILER_BYTES, BlockHandle};
 use crate::index::{IndexBlock, IndexFormat};
 
-const TRAILER: usize = BLOCK_TRAILER_BYTES as usize;
+pub(super) const TRAILER: usize = BLOCK_TRAILER_BYTES as usize;
 
 /// How one block is to be fetched.
 #[derive(Clone, Copy, Debug)]
@@ -77,6 +78,8 @@ pub struct TableFile {
     id: u64,
     pub index_format: IndexFormat,
     statistics: Option<Arc<Statistics>>,
+    /// `None`: blocks are read by calls.
+    pub(super) mapped: Option<MappedFile>,
 }
 
 impl TableFile {
@@ -84,7 +87,8 @@ impl TableFile {
         let (cache, statistics) = (context.cache.clone(), context.statistics.clone());
         let id = cache.as_ref().map_or(0, |cache| cache.new_id());
         let index_format = IndexFormat::default();
-        TableFile { file, path, bytes, footer, dictionary: None, cache, id, index_format, statistics }
+        let mapped = context.mapping.clone().map(MappedFile::new);
+        TableFile { file, path, bytes, footer, dictionary: None, cache, id, index_format, statistics, mapped }
     }
 
     /// The same table read through `file` from now on.
@@ -230,6 +234,46 @@ impl TableFile {
             };
             Ok(CachedBlock::entries(Block::parse(contents)?))
         })
+    }
+
+    /// A data block in the mapped file, its checksum compared once. `None`: the file is not mapped, or the block is
+    /// compressed. Entries read from it count only once [`check_intact`](Self::check_intact) passes after the read.
+    ///
+    /// # Errors
+    /// `Corruption`. `Incomplete`: a mapping is a file, and the read is limited to memory.
+    #[inline]
+    pub fn mapped_block(&self, handle: BlockHandle, fetch: Fetch) -> Result<Option<BlockView<'_>>> {
+        let Some(mapped) = &self.mapped else { return Ok(None) };
+        self.block_of(mapped, handle, fetch).map_err(|e| self.locate(e, handle))
+    }
+
+    #[inline]
+    fn block_of<'a>(&self, mapped: &'a MappedFile, handle: BlockHandle, fetch: Fetch) -> Result<Option<BlockView<'a>>> {
+        if fetch.memory_only {
+            return Err(not_in_memory());
+        }
+        handle.check_within(self.blocks_end())?;
+        let stored = mapped.stored(handle).ok_or_else(|| Error::corruption("the file ends before a block"))?;
+        let Some((contents, &[kind, a, b, c, d])) = stored.split_last_chunk::<TRAILER>() else { return Ok(None) };
+        if kind != 0 {
+            return Ok(None);
+        }
+        if fetch.verify_checksums && !mapped.is_checked(handle) {
+            let compared = self.check(handle, contents, kind, u32::from_le_bytes([a, b, c, d]));
+            mapped.check_intact()?; // a page that failed explains a wrong checksum better
+            compared?;
+            mapped.set_checked(handle);
+        }
+        BlockView::parse(contents).map(Some)
+    }
+
+    /// Whether all bytes read from the mapping so far were the file's; true if the file is not mapped.
+    ///
+    /// # Errors
+    /// `Io`.
+    #[inline]
+    pub fn check_intact(&self) -> Result<()> {
+        self.mapped.as_ref().map_or(Ok(()), MappedFile::check_intact)
     }
 
     /// An index block, from the cache if present. `format` is the data index's or the filter index's.

@@ -1,6 +1,7 @@
 //! Point lookups.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use base::metrics::{Ticker, tick};
 use base::{Error, LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
@@ -8,11 +9,11 @@ use base::{Error, LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
 use super::blocks::WantedBlock;
 use super::index::Meta;
 use super::{BlockBasedTable, Fetch, unknown_kind};
-use crate::block::{BlockCursor, Place, Scan};
-use crate::cached::BlockRef;
+use crate::block::{Block, BlockCursor, BlockView, Place, Scan};
+use crate::cached::{BlockRef, CachedBlock};
 use crate::handle::BlockHandle;
 use crate::index::{Candidate, IndexBlock};
-use crate::{TableReadOptions, TableValue, Visit};
+use crate::{ShareBytes, TableReadOptions, TableValue, Visit};
 
 /// Larger key buffers are freed: one huge key must not pin memory.
 const KEY_BUFFER_KEPT_MAX: usize = 64 << 10;
@@ -54,6 +55,42 @@ enum Step<'a> {
     Anywhere,
     /// One block can hold the key.
     Block { wanted: WantedBlock<'a>, place: Option<Place> },
+    /// The same, in the mapped file.
+    Mapped { handle: BlockHandle, view: BlockView<'a>, place: Option<Place> },
+}
+
+/// A data block in hand.
+enum DataBlock<'a> {
+    Held(BlockRef),
+    /// In the mapped file: see [`TableFile::mapped_block`](super::TableFile::mapped_block).
+    Mapped(BlockView<'a>),
+}
+
+impl DataBlock<'_> {
+    #[inline]
+    fn view(&self) -> BlockView<'_> {
+        match self {
+            DataBlock::Held(block) => block.entries.view(),
+            DataBlock::Mapped(view) => *view,
+        }
+    }
+
+    /// Owner of the bytes at `start`; `None` if they must be copied.
+    #[inline]
+    fn owner(&self, start: usize) -> Option<(&dyn ShareBytes, usize)> {
+        match self {
+            DataBlock::Held(block) => Some((block, start)),
+            DataBlock::Mapped(_) => None,
+        }
+    }
+
+    /// The block, to walk through. A copy if it is mapped.
+    fn to_held(&self) -> Result<BlockRef> {
+        match self {
+            DataBlock::Held(block) => Ok(block.clone()),
+            DataBlock::Mapped(view) => Ok(Arc::new(CachedBlock::entries(Block::parse(view.bytes().to_vec())?))),
+        }
+    }
 }
 
 impl<'a> Located<'a> {
@@ -67,15 +104,19 @@ impl<'a> Located<'a> {
     pub fn wanted(&mut self) -> Option<&mut WantedBlock<'a>> {
         match &mut self.0 {
             Step::Block { wanted, .. } => Some(wanted),
-            Step::Nowhere | Step::Anywhere => None,
+            Step::Nowhere | Step::Anywhere | Step::Mapped { .. } => None,
         }
     }
 
     /// Third step. Asks for the memory of [`BlockBasedTable::narrow`].
     #[inline]
     pub fn foresee(&self) {
-        if let Step::Block { wanted: WantedBlock { block: Some(Ok(block)), .. }, .. } = &self.0 {
-            block.entries.view().foresee_restarts();
+        match &self.0 {
+            Step::Block { wanted: WantedBlock { block: Some(Ok(block)), .. }, .. } => {
+                block.entries.view().foresee_restarts();
+            }
+            Step::Mapped { view, .. } => view.foresee_restarts(),
+            _ => {}
         }
     }
 }
@@ -122,6 +163,10 @@ impl BlockBasedTable {
         if !is_last && index.goes_on_behind(at, key.user_key(), &self.order) {
             return Ok(Located(Step::Anywhere));
         }
+        if let Some(view) = self.file.mapped_block(handle, fetch)? {
+            view.foresee();
+            return Ok(Located(Step::Mapped { handle, view, place: None }));
+        }
         let wanted = WantedBlock::new(&self.file, handle, fetch);
         if let Some(Ok(block)) = &wanted.block {
             block.entries.view().foresee();
@@ -132,8 +177,12 @@ impl BlockBasedTable {
     /// Fourth step: the part of the block. Asks for the memory of [`show_located`](Self::show_located).
     #[inline]
     pub(crate) fn narrow(&self, key: &LookupKey, located: &mut Located<'_>) {
-        if let Step::Block { wanted: WantedBlock { block: Some(Ok(block)), .. }, place } = &mut located.0 {
-            *place = block.entries.view().place_of(key, self.global);
+        match &mut located.0 {
+            Step::Block { wanted: WantedBlock { block: Some(Ok(block)), .. }, place } => {
+                *place = block.entries.view().place_of(key, self.global);
+            }
+            Step::Mapped { view, place, .. } => *place = view.place_of(key, self.global),
+            _ => {}
         }
     }
 
@@ -151,8 +200,13 @@ impl BlockBasedTable {
             Step::Block { wanted: WantedBlock { block, handle, .. }, place } => {
                 let fetch = Fetch::from(options);
                 let block = block.unwrap_or_else(|| self.file.data_block(handle, fetch, None))?;
-                let shown = self.show_first(&block, place, &mut Lookup::new(key, fetch), visit);
+                let shown = self.show_first(&DataBlock::Held(block), place, &mut Lookup::new(key, fetch), visit);
                 shown.map(drop).map_err(|e| self.in_block(e, handle))
+            }
+            Step::Mapped { handle, view, place } => {
+                let lookup = &mut Lookup::new(key, Fetch::from(options));
+                let shown = self.show_first(&DataBlock::Mapped(view), place, lookup, visit);
+                shown.and_then(|_| self.file.check_intact()).map_err(|e| self.in_block(e, handle))
             }
         }
     }
@@ -206,14 +260,18 @@ impl BlockBasedTable {
 
     /// Passes a block's entries of the key to `visit`.
     fn walk_block(&self, handle: BlockHandle, lookup: &mut Lookup<'_>, visit: Visit<'_>) -> Result<Walk> {
-        let block = self.file.data_block(handle, lookup.fetch, None)?;
+        let block = match self.file.mapped_block(handle, lookup.fetch)? {
+            Some(view) => DataBlock::Mapped(view),
+            None => DataBlock::Held(self.file.data_block(handle, lookup.fetch, None)?),
+        };
         let walked = match self.order.user {
             UserOrder::Bytewise => {
-                let place = block.entries.view().place_of(lookup.key, self.global);
+                let place = block.view().place_of(lookup.key, self.global);
                 self.show_first(&block, place, lookup, visit)
             }
             _ => self.show_all(&block, lookup, false, visit),
         };
+        self.file.check_intact()?;
         walked.map_err(|e| self.in_block(e, handle))
     }
 
@@ -221,12 +279,12 @@ impl BlockBasedTable {
     /// often all that is asked for. Without a `place` the block is malformed, or read as a whole.
     fn show_first(
         &self,
-        block: &BlockRef,
+        block: &DataBlock<'_>,
         place: Option<Place>,
         lookup: &mut Lookup<'_>,
         visit: Visit<'_>,
     ) -> Result<Walk> {
-        let view = block.entries.view();
+        let view = block.view();
         let found = match place.and_then(|place| view.find(place, lookup.key, self.global)) {
             Some(Scan::Found(found)) => found,
             Some(Scan::Behind) => return Ok(Walk::BlockEnded),
@@ -239,7 +297,7 @@ impl BlockBasedTable {
             return Err(unknown_kind(&found.trailer.to_le_bytes()));
         };
         let (start, end) = (found.entry.key_end, found.entry.value_end);
-        let value = TableValue { bytes: view.bytes().get(start..end).unwrap_or_default(), owner: Some((block, start)) };
+        let value = TableValue { bytes: view.bytes().get(start..end).unwrap_or_default(), owner: block.owner(start) };
         if self.show(lookup, SeqNo(found.trailer >> 8), kind, value, visit) {
             return self.show_all(block, lookup, true, visit);
         }
@@ -247,8 +305,15 @@ impl BlockBasedTable {
     }
 
     /// Passes the block's entries of the key to `visit`, without the first if it was `passed` already.
-    fn show_all(&self, block: &BlockRef, lookup: &mut Lookup<'_>, mut passed: bool, visit: Visit<'_>) -> Result<Walk> {
+    fn show_all(
+        &self,
+        block: &DataBlock<'_>,
+        lookup: &mut Lookup<'_>,
+        mut passed: bool,
+        visit: Visit<'_>,
+    ) -> Result<Walk> {
         let mut data = BlockCursor::with_buffer(self.global, KEY_BUFFER.take());
+        let block = &block.to_held()?;
         data.set_block(block.clone());
         let mut valid = data.seek_for_get(lookup.key.internal(), &self.order) == Some(true);
         let mut walked = Walk::BlockEnded;

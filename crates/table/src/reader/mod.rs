@@ -11,6 +11,7 @@ mod file;
 mod filter;
 mod get;
 mod index;
+mod mapped;
 mod open;
 mod readahead;
 mod verify;
@@ -22,13 +23,14 @@ use base::metrics::Statistics;
 use base::tombstone::FragmentedTombstones;
 use base::value_source::ValueSource;
 use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind, key};
-use vfs::IoClass;
+use vfs::{GuardedMapping, IoClass};
 
 pub(crate) use self::blocks::read_missing;
 pub(crate) use self::file::{Fetch, TableFile, read_exactly};
 use self::filter::TableFilter;
 pub(crate) use self::get::Located;
 use self::index::TableIndex;
+use self::mapped::MappedFile;
 pub(crate) use self::open::global_seq;
 pub use self::verify::VerifyWatch;
 use crate::block::GlobalSeq;
@@ -61,6 +63,10 @@ pub struct TableContext {
     pub class: IoClass,
     /// Keeps the file's tail, read at open, while the table is open. For tables opened briefly.
     pub keep_tail: bool,
+    /// Maps block-based tables instead of reading them by calls ([`Vfs::map_guarded`](vfs::Vfs::map_guarded)).
+    pub maps_reads: bool,
+    /// The mapped file, set by [`open_any`](crate::open_any).
+    pub mapping: Option<Arc<dyn GuardedMapping>>,
     /// Counts reads; `None` counts nothing.
     pub statistics: Option<Arc<Statistics>>,
 }
@@ -113,6 +119,10 @@ impl Table for BlockBasedTable {
         Some(self)
     }
 
+    fn is_mapped(&self) -> bool {
+        self.file.mapped.is_some()
+    }
+
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor> {
         Box::new(cursor::TableCursor::new(self, options))
     }
@@ -141,7 +151,8 @@ impl Table for BlockBasedTable {
         let filter = self.filter.as_ref().map_or(0, |filter| filter.block.memory_bytes());
         let dictionary = self.file.dictionary.as_ref().map_or(0, Dictionary::memory_bytes);
         let tombstones = self.tombstones.as_deref().map_or(0, tombstones::memory_bytes);
-        size_of::<Self>() + self.index.top.memory_bytes() + filter + dictionary + tombstones
+        let mapped = self.file.mapped.as_ref().map_or(0, MappedFile::memory_bytes);
+        size_of::<Self>() + self.index.top.memory_bytes() + filter + dictionary + tombstones + mapped
     }
 }
 

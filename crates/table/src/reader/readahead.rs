@@ -23,6 +23,8 @@ pub struct Readahead {
     /// Offset of the next block in a sequential walk.
     expected: u64,
     sequential: u32,
+    /// End of the stretch that the last hint covers well.
+    hinted_to: u64,
     buffer: Vec<u8>,
     /// File offset of the buffer.
     start: u64,
@@ -35,6 +37,7 @@ impl Readahead {
             window_bytes: WINDOW_BYTES_MIN,
             expected: u64::MAX,
             sequential: 0,
+            hinted_to: 0,
             buffer: Vec::new(),
             start: 0,
         }
@@ -55,6 +58,17 @@ impl Readahead {
         Ok(self.range(handle).and_then(|range| self.buffer.get(range)))
     }
 
+    /// For a file read otherwise: asks the operating system for the next window of a sequential walk.
+    pub fn hint(&mut self, file: &TableFile, handle: BlockHandle) {
+        self.note(handle);
+        let reads_ahead = self.asked_bytes > 0 || self.sequential >= SEQUENTIAL_READS_MIN;
+        if reads_ahead && (handle.end() >= self.hinted_to || self.sequential == 0) {
+            let window = self.next_window() as u64;
+            file.random_file().prefetch(handle.end(), window);
+            self.hinted_to = handle.end() + window / 2; // so that the walk does not catch up
+        }
+    }
+
     fn note(&mut self, handle: BlockHandle) {
         if handle.offset == self.expected {
             self.sequential = self.sequential.saturating_add(1);
@@ -72,14 +86,17 @@ impl Readahead {
         (end <= self.buffer.len()).then_some(start..end)
     }
 
+    fn next_window(&mut self) -> usize {
+        if self.asked_bytes > 0 {
+            return self.asked_bytes;
+        }
+        let window = self.window_bytes;
+        self.window_bytes = (window * 2).min(WINDOW_BYTES_MAX);
+        window
+    }
+
     fn fill(&mut self, file: &TableFile, handle: BlockHandle, class: IoClass) -> Result<()> {
-        let window = if self.asked_bytes > 0 {
-            self.asked_bytes
-        } else {
-            let window = self.window_bytes;
-            self.window_bytes = (window * 2).min(WINDOW_BYTES_MAX);
-            window
-        };
+        let window = self.next_window();
         let wanted = ((handle.end() - handle.offset) as usize).max(window) as u64;
         let len = wanted.min(file.blocks_end() - handle.offset) as usize;
         self.start = handle.offset;

@@ -9,12 +9,13 @@ pub mod formats;
 pub mod zip;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use base::{Cursor, LookupKey, ParsedKey, Result, SeqNo, ValueKind};
+use base::{Cursor, Error, ErrorKind, LookupKey, ParsedKey, Result, SeqNo, ValueKind};
 use table::{BlockBasedTable, BlockBasedTableBuilder, Table, TableBuilder, TableBuilderConfig, TableContext};
 use table::{TableReadOptions, TableSummary};
-use vfs::{AppendFile, IoClass, RandomFile};
+use vfs::{AppendFile, GuardedMapping, IoClass, RandomFile};
 
 /// The bytes of a file.
 pub struct Bytes(pub Vec<u8>);
@@ -89,6 +90,29 @@ pub fn write_with(
 
 pub fn open(bytes: &[u8], context: &TableContext) -> Result<Arc<BlockBasedTable>> {
     BlockBasedTable::open(Arc::new(Bytes(bytes.to_vec())), Path::new("t.sst"), bytes.len() as u64, context)
+}
+
+/// A mapping in memory. Its pages fail as soon as `failed` says so.
+#[derive(Default)]
+pub struct Mapping {
+    pub bytes: Vec<u8>,
+    pub failed: AtomicBool,
+}
+
+impl AsRef<[u8]> for Mapping {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl GuardedMapping for Mapping {
+    fn check(&self) -> Result<()> {
+        if self.failed.load(Ordering::Relaxed) { Err(Error::new(ErrorKind::Io, "a page failed")) } else { Ok(()) }
+    }
+}
+
+pub fn mapping_of(bytes: &[u8]) -> Arc<Mapping> {
+    Arc::new(Mapping { bytes: bytes.to_vec(), ..Mapping::default() })
 }
 
 /// All entries from front to back.
