@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # What one operation takes of the thread that asks for it, Spillway beside RocksDB, both through RocksDB's C
-# interface with RocksDB's defaults: instructions (callgrind), calls of the allocator, system calls. Counts, not times, so that
-# the machine may be busy: what 30,000 operations more take, by the operation. Prints a table, and with --json FILE appends a
-# line for each row to FILE.
+# interface with RocksDB's defaults: instructions, cache misses and mispredicted branches (callgrind's simulation: 48 KiB of first
+# level, and 2 MiB, beyond which a miss counts; prefetched or not), calls of the allocator, system calls. Counts, not times, so that
+# the machine may be busy: what 8,000 operations more take, by the operation (a key, in multiget). Prints a table, and with --json
+# FILE appends a line for each row to FILE. Takes 20 minutes.
 #
-#     scripts/op-cost.sh [--json FILE] [put|batch|get|tableget|missing|seek ...]
+#     scripts/op-cost.sh [--json FILE] [put|batch|get|missing|[page|map](tableget|multiget|seek) ...]
 #
 # ROCKSDB_LIB is RocksDB's library: its release (make compare fetches it), or else Debian's.
 set -euo pipefail
@@ -12,7 +13,8 @@ cd "$(dirname "$0")/.."
 
 json=
 if [ "${1:-}" = --json ]; then json=$2 && shift 2; fi
-more=30000
+more=8000
+few=2000
 built=${CARGO_TARGET_DIR:-target}/release
 rocksdb=${ROCKSDB_LIB:-$(ls /usr/lib/*/librocksdb.so.7.8 2>/dev/null | head -1)}
 [ -e "$rocksdb" ] || { echo "no RocksDB to compare with: apt-get install librocksdb7.8, or ROCKSDB_LIB=PATH" >&2; exit 1; }
@@ -29,15 +31,17 @@ ln -s "$(realpath "$built/librocksdb.so")" "$work/spillway/librocksdb.so.11"
 # fresh LIB OPERATION: the folder of a database to run on.
 fresh() {
     rm -rf "$work/db"
-    case $2 in tableget | seek | missing) cp -r "$work/$1.filled" "$work/db" ;; esac
+    case $2 in *tableget | *multiget | *seek | missing) cp -r "$work/$1.filled" "$work/db" ;; esac
     echo "$work/db"
 }
 
-# instructions|allocations|calls LIB OPERATION COUNT: of the first thread.
-instructions() {
-    LD_LIBRARY_PATH=$work/$1 valgrind --tool=callgrind --callgrind-out-file="$work/out" --separate-threads=yes \
+# simulated|allocations|calls LIB OPERATION COUNT: of the first thread. simulated gives instructions, misses, mispredictions.
+simulated() {
+    LD_LIBRARY_PATH=$work/$1 valgrind --tool=callgrind --callgrind-out-file="$work/out" --separate-threads=yes --cache-sim=yes \
+        --branch-sim=yes --I1=32768,8,64 --D1=49152,12,64 --LL=2097152,16,64 \
         "$work/op" "$(fresh "$1" "$2")" "$2" "$3" >/dev/null 2>"$work/said" || { cat "$work/said" >&2 && exit 1; }
-    sed -n 's/^\(summary\|totals\): //p' "$work/out-01" | head -1
+    # Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Bc Bcm Bi Bim
+    sed -n 's/^\(summary\|totals\): //p' "$work/out-01" | head -1 | awk '{ print $1, $7 + $8 + $9, $11 + $13 }'
 }
 allocations() {
     LD_LIBRARY_PATH=$work/$1 LD_PRELOAD=$work/count.so "$work/op" "$(fresh "$1" "$2")" "$2" "$3" 2>&1 >/dev/null |
@@ -51,18 +55,22 @@ calls() {
 for lib in rocksdb spillway; do
     LD_LIBRARY_PATH=$work/$lib "$work/op" "$work/$lib.filled" fill 0 >/dev/null
 done
-printf '| operation | library | instructions | allocations | system calls |\n|---|---|---|---|---|\n'
-for operation in ${*:-put batch get tableget missing seek}; do
+printf '| operation | library | instructions | cache misses | mispredicted | allocations | system calls |\n|---|---|---|---|---|---|---|\n'
+reads='tableget multiget seek'
+for operation in ${*:-put batch get missing $reads page${reads// / page} map${reads// / map}}; do
     for lib in rocksdb spillway; do
         row=()
-        for what in instructions allocations calls; do
-            few=$("$what" "$lib" "$operation" 10000)
-            many=$("$what" "$lib" "$operation" $((10000 + more)))
-            row+=("$(awk "BEGIN { printf \"%.2f\", ($many - $few) / $more }")")
+        for what in simulated allocations calls; do
+            read -r -a before <<<"$("$what" "$lib" "$operation" $few)"
+            read -r -a after <<<"$("$what" "$lib" "$operation" $((few + more)))"
+            for i in "${!after[@]}"; do
+                row+=("$(awk "BEGIN { printf \"%.2f\", (${after[i]} - ${before[i]}) / $more }")")
+            done
         done
-        printf '| %s | %s | %.0f | %s | %s |\n' "$operation" "$lib" "${row[@]}"
+        printf '| %s | %s | %.0f | %.1f | %.1f | %s | %s |\n' "$operation" "$lib" "${row[@]}"
         if [ -n "$json" ]; then
-            printf '{"kind":"opcost","operation":"%s","lib":"%s","instructions":%s,"allocations":%s,"system_calls":%s,"commit":"%s"}\n' \
+            counts='"instructions":%s,"cache_misses":%s,"mispredicted":%s,"allocations":%s,"system_calls":%s'
+            printf "{\"kind\":\"opcost\",\"operation\":\"%s\",\"lib\":\"%s\",$counts,\"commit\":\"%s\"}\n" \
                 "$operation" "$lib" "${row[@]}" "$(git rev-parse --short=12 HEAD)" >>"$json"
         fi
     done

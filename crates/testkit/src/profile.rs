@@ -44,7 +44,7 @@ const PLAIN: Profile =
     Profile { name: "", db: "", family: "", order: KeyOrder::Bytewise, behind: false, memtable: None };
 
 /// All profiles; try the first one first.
-pub const ALL: [Profile; 10] = [
+pub const ALL: [Profile; 11] = [
     Profile {
         name: "tiny",
         db: "log_file_bytes=64K;max_manifest_file_size=2048",
