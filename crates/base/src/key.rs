@@ -4,8 +4,6 @@
 
 use std::fmt;
 
-use smallvec::SmallVec;
-
 /// Bytes of an internal key behind the user key.
 pub const TRAILER_BYTES: usize = 8;
 
@@ -146,9 +144,12 @@ pub fn encode(user_key: &[u8], seq: SeqNo, kind: ValueKind) -> Vec<u8> {
 const LOOKUP_BYTES_INLINE: usize = 64;
 
 /// Seek target for the newest entry of a user key at or below a sequence number.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LookupKey {
-    bytes: SmallVec<[u8; LOOKUP_BYTES_INLINE]>,
+    inline: [u8; LOOKUP_BYTES_INLINE],
+    len: usize,
+    /// The internal key if it is longer than `inline`.
+    long: Vec<u8>,
 }
 
 impl LookupKey {
@@ -163,30 +164,64 @@ impl LookupKey {
     /// Resets the target to another key and reuses the memory.
     #[inline]
     pub fn set(&mut self, user_key: &[u8], seq: SeqNo) {
-        self.bytes.clear();
-        self.bytes.extend_from_slice(user_key);
-        self.bytes.extend_from_slice(&pack_trailer(seq, SEEK_KIND).to_le_bytes());
+        self.len = user_key.len() + TRAILER_BYTES;
+        let Some(room) = self.inline.get_mut(..self.len) else { return self.set_long(user_key, seq) };
+        let (front, trailer) = room.split_at_mut(user_key.len());
+        front.copy_from_slice(user_key);
+        trailer.copy_from_slice(&pack_trailer(seq, SEEK_KIND).to_le_bytes());
+    }
+
+    #[cold]
+    fn set_long(&mut self, user_key: &[u8], seq: SeqNo) {
+        self.long.clear();
+        append(&mut self.long, user_key, seq, SEEK_KIND);
     }
 
     /// The internal key.
+    #[inline]
     pub fn internal(&self) -> &[u8] {
-        &self.bytes
+        self.inline.get(..self.len).unwrap_or(&self.long)
     }
 
     /// The user's key.
+    #[inline]
     pub fn user_key(&self) -> &[u8] {
-        user_key(&self.bytes)
+        user_key(self.internal())
     }
 
     /// The number at which it looks.
     pub fn seq(&self) -> SeqNo {
-        split(&self.bytes).map_or(SeqNo::ZERO, |(_, trailer)| SeqNo(trailer >> 8))
+        split(self.internal()).map_or(SeqNo::ZERO, |(_, trailer)| SeqNo(trailer >> 8))
+    }
+}
+
+impl Default for LookupKey {
+    fn default() -> Self {
+        LookupKey { inline: [0; LOOKUP_BYTES_INLINE], len: 0, long: Vec::new() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lookup_keys_of_every_length_are_the_internal_keys() {
+        let mut reused = LookupKey::default();
+        assert_eq!(reused.internal(), b"");
+        for len in [3, 56, 57, 200, 0, 55] {
+            let user_key = vec![b'k'; len];
+            let expected = {
+                let mut key = user_key.clone();
+                key.extend_from_slice(&pack_trailer(SeqNo(5), SEEK_KIND).to_le_bytes());
+                key
+            };
+            reused.set(&user_key, SeqNo(5));
+            assert_eq!(reused.internal(), expected);
+            assert_eq!(LookupKey::new(&user_key, SeqNo(5)).internal(), expected);
+            assert_eq!((reused.user_key(), reused.seq()), (&user_key[..], SeqNo(5)));
+        }
+    }
 
     #[test]
     fn an_internal_key_round_trips() {

@@ -251,6 +251,10 @@ impl QueuedMemtable {
 
 impl Flushable for QueuedMemtable {
     fn get(&self, key: &LookupKey, _options: &TableReadOptions, visit: Visit<'_>) -> Result<()> {
+        // No room, no entry: room is reserved before a number is allocated (C4). A read-mostly family's memtable is empty.
+        if self.is_unused() {
+            return Ok(());
+        }
         let Some(logs) = &self.value_logs else {
             self.memtable().get(key, &mut |seq, kind, bytes| visit(seq, kind, in_place(bytes)));
             return Ok(());
@@ -266,6 +270,9 @@ impl Flushable for QueuedMemtable {
         _options: &TableReadOptions,
         visit: &mut dyn FnMut(usize, SeqNo, ValueKind, TableValue<'_>) -> bool,
     ) -> Result<()> {
+        if self.is_unused() {
+            return Ok(());
+        }
         let Some(logs) = &self.value_logs else {
             self.memtable().multi_get(keys, &mut |nth, seq, kind, bytes| visit(nth, seq, kind, in_place(bytes)));
             return Ok(());

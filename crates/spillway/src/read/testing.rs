@@ -297,12 +297,14 @@ pub fn memtable_of(writes: &[Write]) -> Arc<QueuedMemtable> {
     let factory = memtable::factory_from_option_string("skip_list").unwrap();
     let config = MemtableConfig::new(order(), FamilyId::DEFAULT, 1 << 20);
     let memtable: Arc<dyn Memtable> = factory.create(&config).unwrap();
+    let held = HeldMemtable::new(memtable.clone(), 1 << 20, &MemtableMaking::inline());
+    let queued = QueuedMemtable::new(1, held, true, None);
     for write in writes {
         let payload = write.key.len() + write.value.len();
         assert!(memtable.try_reserve(memtable.worst_case_bytes(1, payload)));
         memtable.insert(Entry { user_key: &write.key, seq: write.seq, kind: write.kind, value: &write.value });
     }
-    QueuedMemtable::new(1, HeldMemtable::new(memtable, 1 << 20, &MemtableMaking::inline()), true, None)
+    queued
 }
 
 /// A view that holds the history in layers, the older the deeper.

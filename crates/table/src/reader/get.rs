@@ -154,7 +154,14 @@ impl BlockBasedTable {
         if !self.filter_allows(key, fetch)? {
             return Ok(Located(Step::Nowhere));
         }
-        let top = self.index.top(&self.file, fetch)?;
+        let loaded;
+        let top = match &self.index.top {
+            Meta::Held(block) => block,
+            Meta::Cached(_) => {
+                loaded = self.index.top(&self.file, fetch)?;
+                &loaded
+            }
+        };
         let index = top.as_index();
         let Candidate { at, is_last } = index.seek_first(key.internal(), &self.order);
         let Some(handle) = index.handle(at).filter(|_| index.may_begin_by(at, key.user_key(), &self.order)) else {
