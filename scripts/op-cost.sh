@@ -48,8 +48,8 @@ allocations() {
         sed -n 's/^allocations //p' | tail -1
 }
 calls() {
-    LD_LIBRARY_PATH=$work/$1 strace -c -o "$work/strace" "$work/op" "$(fresh "$1" "$2")" "$2" "$3" >/dev/null
-    awk '$NF == "total" { print $(NF-2) ~ /^[0-9]+$/ && NF == 5 ? $(NF-2) : $3 }' "$work/strace"
+    LD_LIBRARY_PATH=$work/$1 strace -qq -o "$work/strace" "$work/op" "$(fresh "$1" "$2")" "$2" "$3" >/dev/null
+    wc -l <"$work/strace"
 }
 
 for lib in rocksdb spillway; do
