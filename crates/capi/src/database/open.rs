@@ -50,7 +50,7 @@ impl Options {
     /// The engine's options to open a database for writing with these families.
     fn to_open<'a>(&self, families: impl Iterator<Item = (String, &'a Options)>) -> OpenOptions {
         let mut open = OpenOptions { db: self.db.clone(), ..OpenOptions::default() };
-        open.block_cache = self.block_cache.clone();
+        (open.block_cache, open.row_cache) = (self.block_cache.clone(), self.row_cache.clone());
         open.rate_limiter = self.rate_limiter.clone();
         if let Some((limit_bytes, allow_stall)) = self.write_buffer_manager.as_ref().map(|manager| manager.limit()) {
             (open.db.db_write_buffer_size, open.db.allow_stall) = (limit_bytes, allow_stall);

@@ -32,6 +32,7 @@ pub struct Options {
     /// Options known to C only.
     numbers: Kept,
     pub block_cache: Option<Arc<BlockCache>>,
+    pub row_cache: Option<Arc<BlockCache>>,
     pub env: Option<Env>,
     pub write_buffer_manager: Option<WriteBufferManager>,
     pub rate_limiter: Option<spillway::internal::RateLimiter>,

@@ -95,7 +95,7 @@ export! {
     }
 
     fn rocksdb_options_set_row_cache(options: &mut Options, cache: Option<&Cache>) {
-        keep_if(&mut options.db.kept, "row_cache", cache.map(|_| "LRUCache".to_owned()));
+        options.row_cache = cache.map(Cache::shared);
     }
 
     fn rocksdb_options_set_blob_cache(options: &mut Options, cache: Option<&Cache>) {

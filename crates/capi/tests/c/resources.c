@@ -28,6 +28,7 @@ static void check_counted_once(rocksdb_cache_t* cache) {
 
 static void test_caches(char** argv) {
     size_t len;
+    int i;
     rocksdb_lru_cache_options_t* lru = rocksdb_lru_cache_options_create();
     rocksdb_hyper_clock_cache_options_t* clock = rocksdb_hyper_clock_cache_options_create(1 << 20, 4096);
     rocksdb_cache_t *cache, *other;
@@ -53,9 +54,10 @@ static void test_caches(char** argv) {
     rocksdb_cache_destroy(rocksdb_cache_create_lru_with_strict_capacity_limit(1 << 20));
     other = rocksdb_cache_create_lru(0);
     rocksdb_cache_disown_data(other);
-    rocksdb_options_set_row_cache(options, other);
     rocksdb_options_set_blob_cache(options, other);
     rocksdb_cache_destroy(other);
+    other = rocksdb_cache_create_lru(1 << 20);
+    rocksdb_options_set_row_cache(options, other);
 
     /* A database reads through the cache that it was given, also after the handle is gone. */
     rocksdb_options_set_create_if_missing(options, 1);
@@ -70,6 +72,13 @@ static void test_caches(char** argv) {
     CHECK(rocksdb_cache_get_pinned_usage(cache) <= rocksdb_cache_get_usage(cache));
     check_counted_once(cache);
     rocksdb_cache_destroy(cache);
+
+    /* A key looked up often is kept in the row cache. */
+    for (i = 0; i < 8; ++i) {
+        CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), 1, "v");
+    }
+    CHECK(rocksdb_cache_get_usage(other) > 1 << 19 && rocksdb_cache_get_usage(other) <= 1 << 20);
+    rocksdb_cache_destroy(other);
     CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), 1, "v");
     rocksdb_close(db);
     rocksdb_lru_cache_options_destroy(lru);
