@@ -1,5 +1,9 @@
 //! Tables read through a mapping: as read by calls, and never a wrong answer once a page fails.
-#![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the real file system as other programs do"
+)]
 #![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
 extern crate spillway_db_table as table;

@@ -1,5 +1,11 @@
 //! Guarded mappings of real files: what happens when pages cannot be read.
 #![cfg(unix)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "tests use the real file system as other programs do"
+)]
+#![allow(clippy::indexing_slicing, reason = "in a test, a bad index is a failure")]
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::process::ExitStatusExt;
