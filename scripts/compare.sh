@@ -2,10 +2,10 @@
 # Spillway beside RocksDB's release library, both through RocksDB's C API, on one machine and by turns: what docs/benchmarks.md has of
 # the two. Draws the page.
 #
-#     scripts/compare.sh [rocksdb|mechanisms|operations|memtables|writers|builds ...]      rocksdb where none is named
+#     scripts/compare.sh [rocksdb|reads|mechanisms|operations|memtables|writers|builds ...]      rocksdb where none is named
 #
 # builds sets another build of Spillway (BEFORE=its librocksdb.so) beside this one and RocksDB; it prints a page and keeps nothing.
-# rocksdb takes 5 minutes, mechanisms 3, operations 5, memtables 8, writers 2, builds 10. NUM, ROUNDS: how much and how often. FLAGS: more flags of
+# rocksdb takes 5 minutes, reads 10, mechanisms 3, operations 5, memtables 8, writers 2, builds 10. NUM, ROUNDS: how much and how often. FLAGS: more flags of
 # bench-compare. ROCKSDB_LIB: another library than RocksDB's release. WORK: a folder on the file system to be measured. RESULTS is
 # another folder than bench/results, of which nothing is drawn. On a machine that does other things too, only ratios mean something.
 set -euo pipefail
@@ -31,6 +31,19 @@ run_rocksdb() {
     local workloads=fillseq,fillrandom,fillbatch,fillsync,overwrite,readrandom,readmissing,multireadrandom,readseq,seekrandom
     compare rocksdb.jsonl --write_buffer_size $((16 << 20)) --ingest_seconds 3 --ingest_interval_ms 300 \
         --workloads $workloads,readwhilewriting,readrandomwriterandom,compact,ingest,load,restart,space
+}
+
+# Reads, by calls and of mapped tables: all in the block cache (memory, of which one in two may be mapped instead), and with a block
+# cache of a fifth. Filters, and hash indexes in blocks of four keys between restart points, for both libraries.
+run_reads() {
+    local options='all=block_based_table_factory={data_block_index_type=kDataBlockBinaryAndHash;block_restart_interval=4}'
+    local reads=readrandom,readhot,multireadrandom,seekrandom,readseq,readwhilewriting,seekrandomwhilewriting
+    local mapped=(--lib "rocksdb-mapped=$rocksdb" --lib "spillway-mapped=$built/librocksdb.so" --options
+        rocksdb-mapped=allow_mmap_reads=true --options spillway-mapped=allow_mmap_reads=true)
+    rm -f "$results/reads.jsonl" "$results/reads-fifth.jsonl"
+    num=$((num * 2)) compare reads.jsonl "${mapped[@]}" --options "$options" --workloads $reads --reads $((num * 2))
+    num=$((num * 10)) rounds=3 compare reads-fifth.jsonl "${mapped[@]}" --options "$options" \
+        --workloads readrandom,multireadrandom,seekrandom --reads $((num * 2)) --cache_bytes $((num * 10 * 116 / 5))
 }
 
 # What the page calls trie, image and log.

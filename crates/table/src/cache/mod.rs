@@ -1,4 +1,4 @@
-//! The block cache: blocks of tables by (table, offset), and [`answers`] of hot keys, up to a number of bytes.
+//! The block cache: blocks of tables by (table, offset), and answers of hot keys, up to a number of bytes.
 //!
 //! *Thread safety*: sharded by key, with a short lock per shard. Under the lock, a hit counts its visit and clones an
 //! `Arc`; it allocates and moves nothing. (A plain lock measured faster than shared locks and atomic counters: it

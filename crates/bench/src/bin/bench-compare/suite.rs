@@ -64,6 +64,7 @@ pub const WORKLOADS: &[Workload] = &[
     of("fillsync", Start::Empty),
     of("overwrite", Start::Copy),
     of("readrandom", Start::Filled),
+    of("readhot", Start::Filled),
     of("readmissing", Start::Filled),
     Workload { flags: "--batch_size=32", ..of("multireadrandom", Start::Filled) },
     // Without timing each step: clock readings would be a large part of the time.
@@ -71,6 +72,10 @@ pub const WORKLOADS: &[Workload] = &[
     Workload { flags: "--seek_nexts=10", ..of("seekrandom", Start::Filled) },
     // With a writer at full speed, the library with faster writes would have slower reads.
     Workload { flags: "--benchmark_write_rate_limit=10485760", ..of("readwhilewriting", Start::Copy) },
+    Workload {
+        flags: "--benchmark_write_rate_limit=10485760 --seek_nexts=10",
+        ..of("seekrandomwhilewriting", Start::Copy)
+    },
     of("readrandomwriterandom", Start::Copy),
     Workload {
         options: "disable_auto_compactions=true",

@@ -48,7 +48,7 @@ pub struct Question<'a> {
 pub enum Reply {
     /// Nothing.
     Unknown,
-    /// Nothing, and the answer is [wanted](Answers::keep), as the key is hot.
+    /// Nothing, and the answer is wanted, as the key is hot.
     Wanted(KeyHash),
     /// The value; `None`: the key does not exist.
     Known(Option<Pinned>),
