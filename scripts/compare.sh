@@ -42,6 +42,8 @@ run_reads() {
         rocksdb-mapped=allow_mmap_reads=true --options spillway-mapped=allow_mmap_reads=true)
     rm -f "$results/reads.jsonl" "$results/reads-fifth.jsonl"
     num=$((num * 2)) compare reads.jsonl "${mapped[@]}" --options "$options" --workloads $reads --reads $((num * 2))
+    rm -f "$results/queue.jsonl"
+    compare queue.jsonl --options rocksdb=min_tombstones_for_range_conversion=64 --workloads queue --reads 300
     num=$((num * 10)) rounds=3 compare reads-fifth.jsonl "${mapped[@]}" --options "$options" \
         --workloads readrandom,multireadrandom,seekrandom --reads $((num * 2)) --cache_bytes $((num * 10 * 116 / 5))
 }

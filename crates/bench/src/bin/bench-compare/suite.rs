@@ -108,7 +108,6 @@ pub const WORKLOADS: &[Workload] = &[
     },
     Workload {
         modes: &["clean", "dead", "clean-back", "dead-back"],
-        options: "min_tombstones_for_range_conversion=64",
         ..task(
             "queue",
             "scans ten entries from the front of a queue: with none deleted before, or with as many as --num; backward with \
