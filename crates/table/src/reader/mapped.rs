@@ -1,7 +1,7 @@
 //! A table's file mapped for reading: blocks without a system call, a copy, or the block cache.
 //!
-//! Bytes of the mapping can turn into zeros if the disk fails ([`GuardedMapping`]). So whatever leaves this crate is
-//! copied first, and the mapping is checked after the copy.
+//! Bytes of the mapping turn into zeros if the disk fails ([`GuardedMapping`]). So values and blocks are copied before
+//! they leave this crate, and the mapping is checked after the copy.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

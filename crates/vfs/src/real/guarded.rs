@@ -1,9 +1,9 @@
 //! Mappings for reading that survive pages that cannot be read.
 //!
-//! The kernel answers an access to a page that it cannot read, or that lies behind the end of a shortened file, by
-//! SIGBUS, which ends the process. The handler installed here looks the address up among the guarded mappings. If one
-//! has it, the handler marks the mapping, puts a page of zeros in place, and lets the access go on: the reader learns of
-//! it by [`GuardedMapping::check`]. Other addresses are the business of the handler that was there before.
+//! The kernel raises SIGBUS for a page it cannot read, and for a page behind the end of a shortened file. Without a
+//! handler, the process ends. The handler here finds the guarded mapping of the address, marks it, puts a page of zeros
+//! in place, and lets the access go on. The reader learns of the mark by [`GuardedMapping::check`]. Signals for other
+//! addresses go to the handler installed before.
 //!
 //! Invariants, cited by the `unsafe` blocks, beside M3 of `mapping.rs`:
 //! - **M6** A slot names a mapping from before its first read until it is unmapped. Slots are never freed.
