@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 
-use spillway::internal::{Error, Family, Pinned};
+use spillway::internal::{Error, Family, Pinned, ReadOptions};
 
 use super::Database;
 use crate::boundary::argument::Out;
@@ -99,25 +99,29 @@ impl Database {
         Ok(true)
     }
 
-    /// Looks up several keys, all of a family at once.
+    /// Looks up several keys of a family together.
     fn multi_get(&self, family: &Family, keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
-        match self.honour(options).and_then(|()| self.db.multi_get(family, keys, &options.options)) {
-            Ok(found) if self.stamps.is_some() => found.into_iter().map(unstamp_found).collect(),
-            Ok(found) => found,
-            Err(error) => keys.iter().map(|_| Err(error.clone())).collect(),
-        }
+        self.together(keys.len(), options, |options| self.db.multi_get(family, keys, options))
     }
 
-    /// The same of several families: runs of one family go together.
+    /// The same of several families, as of one instant.
     fn multi_get_of(&self, families: &[&FamilyHandle], keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
-        let mut found = Vec::with_capacity(keys.len());
-        let mut rest = keys;
-        for run in families.chunk_by(|a, b| a.0.id() == b.0.id()) {
-            let (Some(family), Some((now, later))) = (run.first(), rest.split_at_checked(run.len())) else { break };
-            found.extend(self.multi_get(&family.0, now, options));
-            rest = later;
+        let asked: Vec<(&Family, &[u8])> = families.iter().zip(keys).map(|(handle, &key)| (&*handle.0, key)).collect();
+        self.together(keys.len(), options, |options| self.db.multi_get_across(&asked, options))
+    }
+
+    /// Runs lookups of `count` keys. An error of all is each one's.
+    fn together(
+        &self,
+        count: usize,
+        options: &ReadSettings,
+        look_up: impl FnOnce(&ReadOptions) -> Result<Vec<Found>, Error>,
+    ) -> Vec<Found> {
+        match self.honour(options).and_then(|()| look_up(&options.options)) {
+            Ok(found) if self.stamps.is_some() => found.into_iter().map(unstamp_found).collect(),
+            Ok(found) => found,
+            Err(error) => vec![Err(error); count],
         }
-        found
     }
 
     /// Whether a key exists. As in RocksDB, `found` means a sure answer, and only then is there a value: an empty one

@@ -179,22 +179,9 @@ impl Db {
     ) -> Result<Vec<Option<Pinned>>> {
         let database = &self.shared().database;
         let keys: Vec<(&Family, K)> = keys.into_iter().collect();
-        let options = EngineReadOptions { snapshot: Some(database.snapshot()), ..EngineReadOptions::default() };
-        let mut values: Vec<Option<Pinned>> = vec![None; keys.len()];
-        let mut rest: Vec<usize> = (0..keys.len()).collect();
-        while let Some((family, _)) = rest.first().and_then(|at| keys.get(*at)) {
-            let is_of_family = |at: &usize| keys.get(*at).is_some_and(|(other, _)| other == family);
-            let (of_family, others): (Vec<usize>, _) = rest.iter().partition(|at| is_of_family(at));
-            let asked: Vec<&[u8]> = of_family.iter().filter_map(|at| Some(keys.get(*at)?.1.as_ref())).collect();
-            let found = database.multi_get(&family.inner, &asked, &options)?;
-            for (at, value) in of_family.into_iter().zip(found) {
-                if let Some(slot) = values.get_mut(at) {
-                    *slot = family.shown(value?)?;
-                }
-            }
-            rest = others;
-        }
-        Ok(values)
+        let asked: Vec<_> = keys.iter().map(|(family, key)| (&*family.inner, key.as_ref())).collect();
+        let found = database.multi_get_across(&asked, &EngineReadOptions::default())?;
+        keys.iter().zip(found).map(|((family, _), value)| family.shown(value?)).collect()
     }
 }
 

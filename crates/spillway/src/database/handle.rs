@@ -18,10 +18,11 @@ use crate::core::family::Family;
 use crate::open::engine::{DirectoryLock, Engine};
 use crate::open::{self, Opened};
 use crate::queue::view::ReadView;
+use crate::read::get;
 use crate::read::iterator::DbIterator;
+use crate::read::multi_get::{self, Asked};
 use crate::read::options::ReadOptions;
 use crate::read::snapshot::Snapshot;
-use crate::read::{get, multi_get};
 use base::UserOrder;
 
 /// Name of the family present in every database.
@@ -355,12 +356,29 @@ impl Database {
         self.check_readable(family, options)?;
         let (view, seq) = self.point_in_time(family, options);
         let context = family.read_context();
-        let look_up = || multi_get::multi_get(&view, context, keys, seq, options);
-        let results = match &context.meter {
-            Some(meter) => meter.multi_get(look_up),
-            None => look_up(),
-        };
-        Ok(results.into_iter().map(|result| result.map(|found| found.value)).collect())
+        let asked: Vec<Asked<'_>> = keys.iter().map(|user_key| Asked { view: &view, context, user_key }).collect();
+        Ok(look_up_together(&asked, seq, options))
+    }
+
+    /// The values of keys of several families, all as of one instant, in the order asked for.
+    pub fn multi_get_across<'a>(
+        &self,
+        keys: &[(&'a Family, &'a [u8])],
+        options: &ReadOptions,
+    ) -> Result<Vec<Result<Option<Pinned>>>> {
+        let mut families: Vec<&Family> = keys.iter().map(|&(family, _)| family).collect();
+        families.sort_by_key(|family| family.id());
+        families.dedup_by_key(|family| family.id());
+        for family in &families {
+            self.check_readable(family, options)?;
+        }
+        let (views, seq) = self.point_in_time_across(&families, options);
+        let mut asked = Vec::with_capacity(keys.len());
+        for &(family, user_key) in keys {
+            let at = families.partition_point(|other| other.id() < family.id());
+            asked.extend(views.get(at).map(|view| Asked { view, context: family.read_context(), user_key }));
+        }
+        Ok(look_up_together(&asked, seq, options))
     }
 
     /// An iterator over a family, as of now or of the options' snapshot. It owns its view, and can outlive the handle.
@@ -393,6 +411,20 @@ impl Database {
             let seq = self.engine.core.pipeline.visible();
             if Arc::ptr_eq(&view, &family.view()) {
                 return (view, seq);
+            }
+        }
+    }
+
+    /// The same of several families: no view may have changed when the number is known.
+    fn point_in_time_across(&self, families: &[&Family], options: &ReadOptions) -> (Vec<Guard<Arc<ReadView>>>, SeqNo) {
+        loop {
+            let views: Vec<_> = families.iter().map(|family| family.view()).collect();
+            if let Some(snapshot) = &options.snapshot {
+                return (views, snapshot.seq());
+            }
+            let seq = self.engine.core.pipeline.visible();
+            if families.iter().zip(&views).all(|(family, view)| Arc::ptr_eq(view, &family.view())) {
+                return (views, seq);
             }
         }
     }
@@ -457,4 +489,14 @@ impl Drop for Database {
 /// The path of a database's lock file.
 pub(crate) fn lock_path(dir: &Path) -> PathBuf {
     dir.join("LOCK")
+}
+
+/// Runs the lookups, and counts them in the database's statistics.
+fn look_up_together(asked: &[Asked<'_>], seq: SeqNo, options: &ReadOptions) -> Vec<Result<Option<Pinned>>> {
+    let look_up = || multi_get::multi_get(asked, seq, options);
+    let results = match asked.first().and_then(|asked| asked.context.meter.as_ref()) {
+        Some(meter) => meter.multi_get(look_up),
+        None => look_up(),
+    };
+    results.into_iter().map(|result| result.map(|found| found.value)).collect()
 }

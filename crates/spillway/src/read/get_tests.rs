@@ -4,11 +4,18 @@ use base::key::encode;
 use base::{ErrorKind, ValueKind};
 
 use super::*;
-use crate::read::multi_get::multi_get;
+use crate::read::multi_get::{Asked, multi_get};
+use crate::read::search::Found;
 use crate::read::testing::{
     FakeTable, KEYS, Random, VersionMaker, Write, context, fragmented, history, key_name, memtable_of, model,
     range_tombstones, view_of,
 };
+
+fn get_all(view: &ReadView, keys: &[&[u8]], seq: SeqNo, options: &ReadOptions) -> Vec<Result<Found>> {
+    let context = &context();
+    let asked: Vec<Asked<'_>> = keys.iter().map(|user_key| Asked { view, context, user_key }).collect();
+    multi_get(&asked, seq, options)
+}
 
 #[test]
 fn lookups_agree_with_the_model() {
@@ -30,7 +37,7 @@ fn lookups_agree_with_the_model() {
                 );
             }
             let keys: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
-            let many = multi_get(&view, &context(), &keys, seq, &options);
+            let many = get_all(&view, &keys, seq, &options);
             assert_eq!(many.len(), keys.len());
             for (key, found) in keys.iter().zip(many) {
                 let found = found.unwrap().value;
@@ -76,6 +83,29 @@ fn a_lookup_tells_which_part_answered() {
     assert_eq!(counts.map(|ticker| statistics.count(ticker)), [2, 3, 1, 0, 1]);
 }
 
+/// Keys of several families in one call, in any order.
+#[test]
+fn families_are_looked_up_together() {
+    let options = ReadOptions::default();
+    for seed in 0..100 {
+        let mut random = Random::new(seed);
+        let histories: Vec<Vec<Write>> = (0..3).map(|_| history(&mut random, 100)).collect();
+        let views: Vec<_> = histories.iter().map(|writes| view_of(&mut random, writes)).collect();
+        let (context, seq) = (context(), SeqNo(random.below(102)));
+        let models: Vec<_> = histories.iter().map(|writes| model(writes, seq)).collect();
+        let names: Vec<(usize, Vec<u8>)> =
+            (0..40).map(|_| (random.below(3) as usize, key_name(random.below(KEYS + 1)))).collect();
+        let mut asked = Vec::new();
+        for (part, name) in &names {
+            asked.push(Asked { view: &views[*part], context: &context, user_key: name });
+        }
+        for ((part, name), found) in names.iter().zip(multi_get(&asked, seq, &options)) {
+            let expected = models[*part].get(name).map(Vec::as_slice);
+            assert_eq!(found.unwrap().value.as_deref(), expected, "seed {seed} at {seq}: {name:?} of {part}");
+        }
+    }
+}
+
 /// An unreadable table fails only lookups reading it.
 #[test]
 fn errors_reach_the_keys_that_they_concern() {
@@ -87,7 +117,7 @@ fn errors_reach_the_keys_that_they_concern() {
     maker.lose(lost);
     let view = ReadView::new(memtable_of(&[]), Vec::new(), Arc::new(maker.build()));
     let keys: [&[u8]; 3] = [b"good", b"bad", b"other"];
-    let found = multi_get(&view, &context(), &keys, SeqNo(9), &ReadOptions::default());
+    let found = get_all(&view, &keys, SeqNo(9), &ReadOptions::default());
     assert_eq!(found[0].as_ref().unwrap().value.as_deref(), Some(&b"v"[..]));
     assert_eq!(found[1].as_ref().unwrap_err().kind(), ErrorKind::Corruption);
     assert!(found[2].as_ref().unwrap().value.is_none());
@@ -114,7 +144,7 @@ fn a_tombstone_in_both_halves_of_a_key_hides_neither() {
     for (seq, merged) in [(20, Some(&b"base,operand"[..])), (9, Some(b"base")), (4, None), (2, Some(b"v"))] {
         let (seq, options) = (SeqNo(seq), ReadOptions::default());
         let expected = [(seq < SeqNo(3)).then_some(&b"v"[..]), merged, None];
-        for (found, value) in multi_get(&view, &context(), &keys, seq, &options).into_iter().zip(expected) {
+        for (found, value) in get_all(&view, &keys, seq, &options).into_iter().zip(expected) {
             assert_eq!(found.unwrap().value.as_deref(), value, "multi_get at {seq}");
         }
         for (key, value) in keys.into_iter().zip(expected) {

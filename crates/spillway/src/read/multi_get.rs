@@ -1,6 +1,7 @@
-//! Many point lookups in one walk over the view. A memtable is searched for all keys together, and so are the tables of
-//! a level. Keeps Q1, V1.
+//! Many point lookups in one walk over the views of their families. A memtable is searched for all its keys together, the
+//! tables of a level for the keys of all families. Keeps Q1, V1.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use base::{ErrorKind, LookupKey, Result, SeqNo};
@@ -15,80 +16,110 @@ use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 
-/// Looks up all `keys` as of `seq`. Results have the order of `keys`, each with its own error.
-pub fn multi_get(
-    view: &ReadView,
-    context: &ReadContext,
-    keys: &[&[u8]],
-    seq: SeqNo,
-    options: &ReadOptions,
-) -> Vec<Result<Found>> {
-    let mut pending: Vec<usize> = (0..keys.len()).collect();
-    let key_at = |i: usize| keys.get(i).copied().unwrap_or_default();
-    pending.sort_by(|&a, &b| context.order.user.compare(key_at(a), key_at(b)));
-    let lookups: Vec<LookupKey> = keys.iter().map(|key| LookupKey::new(key, seq)).collect();
+/// A key, and its family's state.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub view: &'a ReadView,
+    pub context: &'a ReadContext,
+    pub user_key: &'a [u8],
+}
+
+impl Asked<'_> {
+    fn is_of_family(&self, other: &Self) -> bool {
+        std::ptr::eq(self.view, other.view)
+    }
+
+    /// Keys of a family stand together, ascending. The order of families has no meaning.
+    fn compare(&self, other: &Self) -> Ordering {
+        match self.is_of_family(other) {
+            true => self.context.order.user.compare(self.user_key, other.user_key),
+            false => std::ptr::from_ref(self.view).cmp(&std::ptr::from_ref(other.view)),
+        }
+    }
+}
+
+/// Looks up all keys as of `seq`. Results have the order of `asked`, each with its own error.
+pub fn multi_get<'a>(asked: &'a [Asked<'a>], seq: SeqNo, options: &ReadOptions) -> Vec<Result<Found>> {
+    let lookups: Vec<LookupKey> = asked.iter().map(|asked| LookupKey::new(asked.user_key, seq)).collect();
+    let search = |asked: &Asked<'a>| Search::new(asked.context, asked.user_key, seq).merging(options.merges);
     let mut batch = Batch {
+        asked,
         lookups: &lookups,
-        searches: keys.iter().map(|key| Search::new(context, key, seq).merging(options.merges)).collect(),
-        pending,
+        searches: asked.iter().map(search).collect(),
+        pending: Vec::new(),
         options: options.for_tables(),
     };
-    batch.walk(view);
+    batch.walk();
     batch.searches.into_iter().map(Search::finish).collect()
 }
 
 /// The lookups, as they were asked for.
 struct Batch<'a> {
+    asked: &'a [Asked<'a>],
     lookups: &'a [LookupKey],
     searches: Vec<Search<'a>>,
-    /// Undecided lookups, by ascending key.
+    /// Undecided lookups, in the order of [`Asked::compare`].
     pending: Vec<usize>,
     options: TableReadOptions,
 }
 
 /// A table and the lookup to ask it for.
-type Asked<'a> = (usize, &'a Arc<TableFile>);
+type ToTable<'a> = (usize, &'a Arc<TableFile>);
 
 impl<'a> Batch<'a> {
-    fn walk(&mut self, view: &ReadView) {
+    fn walk(&mut self) {
+        let mut all: Vec<(usize, &Asked<'_>)> = self.asked.iter().enumerate().collect();
+        all.sort_by(|(_, a), (_, b)| a.compare(b));
+        let mut versions: Vec<&Version> = Vec::new();
+        let mut undecided = Vec::with_capacity(all.len());
+        for of_family in all.chunk_by(|(_, a), (_, b)| a.is_of_family(b)) {
+            let Some((_, first)) = of_family.first() else { continue };
+            self.pending.extend(of_family.iter().map(|&(i, _)| i));
+            self.in_memory(first.view);
+            undecided.append(&mut self.pending);
+            versions.push(&first.view.version);
+        }
+        self.pending = undecided;
+        self.in_level_0(&versions);
+        let levels = versions.iter().map(|version| version.num_levels()).max().unwrap_or(0);
+        for level in 1..levels {
+            if self.pending.is_empty() {
+                return;
+            }
+            if versions.iter().any(|version| !version.level(level).is_empty()) {
+                self.in_level(level);
+            }
+        }
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "places come from 0..asked.len(), the length of all lists")]
+    fn version(&self, i: usize) -> &'a Version {
+        &self.asked[i].view.version
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "places come from 0..asked.len(), the length of all lists")]
+    fn key(&self, i: usize) -> &'a LookupKey {
+        &self.lookups[i]
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "places come from 0..asked.len(), the length of all lists")]
+    fn search(&mut self, i: usize) -> &mut Search<'a> {
+        &mut self.searches[i]
+    }
+
+    /// Searches the queue and the kept answers of one family, whose lookups are pending.
+    fn in_memory(&mut self, view: &ReadView) {
         self.in_flushable(&*view.mutable);
         for flushable in &view.queue {
             self.in_flushable(&**flushable);
         }
         self.ask(&view.version);
-        let order = &view.version.order().user;
-        for file in view.version.level(0) {
-            let spanned = |i: &usize| {
-                let user_key = self.key(*i).user_key();
-                overlaps(order, &file.meta, Some(user_key), Some(user_key))
-            };
-            let asked: Vec<Asked<'_>> = self.pending.iter().copied().filter(spanned).map(|i| (i, file)).collect();
-            self.in_tables(&asked, 0);
-            self.retain_pending();
-        }
-        for level in 1..view.version.num_levels() {
-            if self.pending.is_empty() {
-                return;
-            }
-            if !view.version.level(level).is_empty() {
-                self.in_level(view, level);
-            }
-        }
-    }
-
-    #[expect(clippy::indexing_slicing, reason = "places come from 0..keys.len(), the length of both lists")]
-    fn key(&self, i: usize) -> &'a LookupKey {
-        &self.lookups[i]
-    }
-
-    #[expect(clippy::indexing_slicing, reason = "places come from 0..keys.len(), the length of both lists")]
-    fn search(&mut self, i: usize) -> &mut Search<'a> {
-        &mut self.searches[i]
     }
 
     /// Asks the kept answers.
     fn ask(&mut self, version: &Version) {
         let (asked, fill_cache) = (std::mem::take(&mut self.pending), self.options.fill_cache);
+        asked.iter().for_each(|&i| self.search(i).foresee_answer());
         for &i in &asked {
             self.search(i).ask(version, fill_cache);
         }
@@ -118,14 +149,28 @@ impl<'a> Batch<'a> {
         })
     }
 
+    /// Searches the tables of level 0, from the newest on: the nth of each family together.
+    fn in_level_0(&mut self, versions: &[&Version]) {
+        let tables = versions.iter().map(|version| version.level(0).len()).max().unwrap_or(0);
+        for nth in 0..tables {
+            let nth_table = |&i: &usize| {
+                let (file, user_key) = (self.version(i).level(0).get(nth)?, Some(self.key(i).user_key()));
+                overlaps(&self.version(i).order().user, &file.meta, user_key, user_key).then_some((i, file))
+            };
+            let asked: Vec<ToTable<'_>> = self.pending.iter().filter_map(nth_table).collect();
+            self.in_tables(&asked, 0);
+            self.retain_pending();
+        }
+    }
+
     /// Searches the tables of a sorted level, each for the keys it spans.
-    fn in_level(&mut self, view: &ReadView, level: usize) {
+    fn in_level(&mut self, level: usize) {
         // A key spans a second table only if RocksDB split its versions. Later tables are searched in later rounds.
         for round in 0.. {
             let mut more = false;
-            let mut asked: Vec<Asked<'_>> = Vec::with_capacity(self.pending.len());
+            let mut asked: Vec<ToTable<'_>> = Vec::with_capacity(self.pending.len());
             for &i in &self.pending {
-                let files = view.version.candidates(level, self.key(i).user_key());
+                let files = self.version(i).candidates(level, self.key(i).user_key());
                 more |= files.len() > round + 1;
                 asked.extend(files.get(round).map(|file| (i, file)));
             }
@@ -141,8 +186,11 @@ impl<'a> Batch<'a> {
 
     /// Searches tables of one level, none of which holds entries of the others' keys, side by side. `asked` is ascending
     /// by table.
-    fn in_tables(&mut self, asked: &[Asked<'_>], level: usize) {
-        let mut opened: Vec<(&[Asked<'_>], Arc<dyn Table>)> = Vec::with_capacity(asked.len());
+    fn in_tables(&mut self, asked: &[ToTable<'_>], level: usize) {
+        if asked.is_empty() {
+            return;
+        }
+        let mut opened: Vec<(&[ToTable<'_>], Arc<dyn Table>)> = Vec::with_capacity(asked.len());
         for of_table in asked.chunk_by(|a, b| Arc::ptr_eq(a.1, b.1)) {
             let Some((_, file)) = of_table.first() else { continue };
             match file.open_by(&self.options) {
@@ -181,7 +229,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Searches a table of another format for its keys.
-    fn in_table(&mut self, table: &dyn Table, asked: &[Asked<'_>]) {
+    fn in_table(&mut self, table: &dyn Table, asked: &[ToTable<'_>]) {
         let keys: Vec<&LookupKey> = asked.iter().map(|&(i, _)| self.key(i)).collect();
         let options = self.options.clone();
         let shown = table.multi_get(&keys, &options, &mut |nth, seq, kind, value| {

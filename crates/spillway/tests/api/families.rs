@@ -80,3 +80,38 @@ fn many_keys_are_read_at_one_instant_over_families() {
     assert_eq!(values, [Some(101), Some(2), None, Some(1), Some(102)]);
     assert!(db.multi_get(std::iter::empty::<&str>()).unwrap().is_empty());
 }
+
+/// A batch writes one number to all families. Memtables are replaced all the time, in one family after the other.
+#[test]
+fn one_instant_holds_beside_a_writer_and_flushes() {
+    const ROUNDS: usize = 1500;
+    let db = in_memory();
+    let families: Vec<_> = (0..12).map(|i| db.family(format!("family {i}")).unwrap()).collect();
+    let write = |number: usize| {
+        let mut batch = db.batch();
+        for family in &families {
+            batch.put(family, "k", number.to_le_bytes());
+        }
+        batch.commit().unwrap();
+    };
+    write(0);
+    let done = std::sync::atomic::AtomicBool::new(false);
+    let relaxed = std::sync::atomic::Ordering::Relaxed;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in 1..ROUNDS {
+                families[number % families.len()].flush().unwrap();
+                write(number);
+            }
+            done.store(true, relaxed);
+        });
+        while !done.load(relaxed) {
+            let found = db.multi_get_across(families.iter().map(|family| (family, "k"))).unwrap();
+            let differs = found.iter().any(|value| value.is_none() || value != &found[0]);
+            if differs {
+                done.store(true, relaxed);
+            }
+            assert!(!differs, "{found:?}");
+        }
+    });
+}

@@ -218,8 +218,10 @@ impl IndexBlock {
         };
         let head = leading_u64(rest);
         let start = self.heads.partition_point(|&other| other < head);
-        let equal = self.heads.get(start..).unwrap_or_default().partition_point(|&other| other == head);
-        start..start + equal
+        match self.heads.get(start..) {
+            Some(rest) if rest.first() == Some(&head) => start..start + rest.partition_point(|&other| other == head),
+            _ => start..start, // most often
+        }
     }
 
     fn seek_among(&self, among: Range<usize>, target: &[u8], order: &InternalOrder) -> usize {
