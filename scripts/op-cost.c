@@ -1,11 +1,11 @@
 /* Operations through RocksDB's C interface, for scripts/op-cost.sh to count what each takes.
 
-       op-cost DIRECTORY fill|put|get|missing|batch|[page|map](tableget|multiget|seek) COUNT
+       op-cost DIRECTORY fill|runsfill|put|get|missing|batch|[page|map][runs](tableget|multiget|seek|find|fresh|walk) COUNT
 
-   fill makes 200,000 entries and a table of them. put, get and missing work on a fresh memtable, tableget, multiget (16 keys
-   at a time) and seek (and ten steps) on the table, read once before so that its blocks are cached: by the block cache, or
-   with "page" (a block cache of 1 MiB) by the system, or with "map" by the system, mapped. The loop runs COUNT times; a script
-   subtracts two counts. */
+   fill makes 200,000 entries and a table of them, runsfill of the same a level and four tables of level 0. put, get and missing
+   work on a fresh memtable, tableget, multiget (16 keys at a time), find (a seek), seek (and ten steps), fresh (the same, of a new iterator) and walk (a step) on the
+   tables, read once before so that their blocks are cached: by the block cache, or with "page" (a block cache of 1 MiB) by the
+   system, or with "map" by the system, mapped. The loop runs COUNT times; a script subtracts two counts. */
 #include <rocksdb/c.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,18 +31,20 @@ static size_t key_of(uint64_t number, char* key) {
     return 16;
 }
 
-static void put_all(rocksdb_t* db, uint64_t count) {
+static void put_from(rocksdb_t* db, uint64_t number, uint64_t count) {
     rocksdb_writeoptions_t* write = rocksdb_writeoptions_create();
     char key[32], value[100];
-    uint64_t number;
+    uint64_t end = number + count;
     memset(value, 'v', sizeof value);
-    for (number = 0; number < count; ++number) {
+    for (; number < end; ++number) {
         size_t len = key_of(number, key);
         rocksdb_put(db, write, key, len, value, sizeof value, &failed);
         check();
     }
     rocksdb_writeoptions_destroy(write);
 }
+
+static void put_all(rocksdb_t* db, uint64_t count) { put_from(db, 0, count); }
 
 static void write_batches(rocksdb_t* db, uint64_t count) {
     rocksdb_writeoptions_t* write = rocksdb_writeoptions_create();
@@ -106,7 +108,7 @@ static uint64_t multi_get_all(rocksdb_t* db, uint64_t first, uint64_t count) {
     return bytes;
 }
 
-static uint64_t seek_all(rocksdb_t* db, uint64_t count) {
+static uint64_t seek_all(rocksdb_t* db, uint64_t count, int steps) {
     rocksdb_readoptions_t* read = rocksdb_readoptions_create();
     rocksdb_iterator_t* iterator = rocksdb_create_iterator(db, read);
     uint64_t number, bytes = 0;
@@ -115,11 +117,48 @@ static uint64_t seek_all(rocksdb_t* db, uint64_t count) {
         int step;
         size_t found, len = key_of(number % ENTRIES, key);
         rocksdb_iter_seek(iterator, key, len);
+        for (step = 0; step <= steps && rocksdb_iter_valid(iterator); ++step) {
+            rocksdb_iter_value(iterator, &found);
+            bytes += found;
+            if (step < steps) rocksdb_iter_next(iterator);
+        }
+    }
+    rocksdb_iter_destroy(iterator);
+    rocksdb_readoptions_destroy(read);
+    return bytes;
+}
+
+static uint64_t seek_afresh(rocksdb_t* db, uint64_t count) {
+    rocksdb_readoptions_t* read = rocksdb_readoptions_create();
+    uint64_t number, bytes = 0;
+    char key[32];
+    for (number = 0; number < count; ++number) {
+        rocksdb_iterator_t* iterator = rocksdb_create_iterator(db, read);
+        int step;
+        size_t found, len = key_of(number % ENTRIES, key);
+        rocksdb_iter_seek(iterator, key, len);
         for (step = 0; step < 10 && rocksdb_iter_valid(iterator); ++step) {
             rocksdb_iter_value(iterator, &found);
             bytes += found;
             rocksdb_iter_next(iterator);
         }
+        rocksdb_iter_destroy(iterator);
+    }
+    rocksdb_readoptions_destroy(read);
+    return bytes;
+}
+
+static uint64_t step_all(rocksdb_t* db, uint64_t count) {
+    rocksdb_readoptions_t* read = rocksdb_readoptions_create();
+    rocksdb_iterator_t* iterator = rocksdb_create_iterator(db, read);
+    uint64_t bytes = 0;
+    rocksdb_iter_seek_to_first(iterator);
+    for (; count > 0 && rocksdb_iter_valid(iterator); --count) {
+        size_t key, value;
+        rocksdb_iter_key(iterator, &key);
+        rocksdb_iter_value(iterator, &value);
+        bytes += key + value;
+        rocksdb_iter_next(iterator);
     }
     rocksdb_iter_destroy(iterator);
     rocksdb_readoptions_destroy(read);
@@ -137,11 +176,34 @@ static uint64_t walk_all(rocksdb_t* db) {
     return bytes;
 }
 
+static void flush_now(rocksdb_t* db) {
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_flush(db, flush, &failed);
+    check();
+    rocksdb_flushoptions_destroy(flush);
+}
+
+static void fill(rocksdb_t* db, uint64_t compacted) {
+    put_all(db, compacted);
+    flush_now(db);
+    rocksdb_compact_range(db, NULL, 0, NULL, 0);
+}
+
+static void fill_runs(rocksdb_t* db) {
+    uint64_t number;
+    fill(db, ENTRIES / 5 * 3);
+    for (number = ENTRIES / 5 * 3; number < ENTRIES; number += ENTRIES / 10) {
+        put_from(db, number, ENTRIES / 10);
+        flush_now(db);
+    }
+}
+
 static rocksdb_t* open_at(const char* path, size_t cache_bytes, unsigned char maps) {
     rocksdb_options_t* options = rocksdb_options_create();
     rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
     rocksdb_t* db;
     rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_options_set_disable_auto_compactions(options, 1);
     rocksdb_options_set_compression(options, rocksdb_no_compression);
     rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_bloom_full(10));
     rocksdb_block_based_options_set_block_cache(table, rocksdb_cache_create_lru(cache_bytes));
@@ -170,13 +232,11 @@ int main(int argc, char** argv) {
         what += 3;
     }
     db = open_at(argv[1], cache_bytes, maps);
+    if (strncmp(what, "runs", 4) == 0 && strcmp(what, "runsfill") != 0) what += 4;
     if (strcmp(what, "fill") == 0) {
-        rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
-        put_all(db, ENTRIES);
-        rocksdb_flush(db, flush, &failed);
-        check();
-        rocksdb_compact_range(db, NULL, 0, NULL, 0);
-        rocksdb_flushoptions_destroy(flush);
+        fill(db, ENTRIES);
+    } else if (strcmp(what, "runsfill") == 0) {
+        fill_runs(db);
     } else if (strcmp(what, "put") == 0) {
         put_all(db, count);
     } else if (strcmp(what, "batch") == 0) {
@@ -196,7 +256,16 @@ int main(int argc, char** argv) {
         bytes += multi_get_all(db, 0, count);
     } else if (strcmp(what, "seek") == 0) {
         bytes = walk_all(db);
-        bytes += seek_all(db, count);
+        bytes += seek_all(db, count, 10);
+    } else if (strcmp(what, "find") == 0) {
+        bytes = walk_all(db);
+        bytes += seek_all(db, count, 0);
+    } else if (strcmp(what, "fresh") == 0) {
+        bytes = walk_all(db);
+        bytes += seek_afresh(db, count);
+    } else if (strcmp(what, "walk") == 0) {
+        bytes = walk_all(db);
+        bytes += step_all(db, count);
     } else {
         return 2;
     }

@@ -2,10 +2,10 @@
 # What one operation takes of the thread that asks for it, Spillway beside RocksDB, both through RocksDB's C
 # interface with RocksDB's defaults: instructions, cache misses and mispredicted branches (callgrind's simulation: 48 KiB of first
 # level, and 2 MiB, beyond which a miss counts; prefetched or not), calls of the allocator, system calls. Counts, not times, so that
-# the machine may be busy: what 8,000 operations more take, by the operation (a key, in multiget). Prints a table, and with --json
-# FILE appends a line for each row to FILE. Takes 20 minutes.
+# the machine may be busy: what 8,000 operations more take, by the operation (a key, in multiget; a step, in walk). Prints a table, and
+# with --json FILE appends a line for each row to FILE. Takes 25 minutes.
 #
-#     scripts/op-cost.sh [--json FILE] [put|batch|get|missing|[page|map](tableget|multiget|seek) ...]
+#     scripts/op-cost.sh [--json FILE] [put|batch|get|missing|[page|map][runs](tableget|multiget|seek|find|fresh|walk) ...]
 #
 # ROCKSDB_LIB is RocksDB's library: its release (make compare fetches it), or else Debian's.
 set -euo pipefail
@@ -31,7 +31,10 @@ ln -s "$(realpath "$built/librocksdb.so")" "$work/spillway/librocksdb.so.11"
 # fresh LIB OPERATION: the folder of a database to run on.
 fresh() {
     rm -rf "$work/db"
-    case $2 in *tableget | *multiget | *seek | missing) cp -r "$work/$1.filled" "$work/db" ;; esac
+    case $2 in
+        *runs*) cp -r "$work/$1.runs" "$work/db" ;;
+        *tableget | *multiget | *seek | *find | *fresh | *walk | missing) cp -r "$work/$1.filled" "$work/db" ;;
+    esac
     echo "$work/db"
 }
 
@@ -54,10 +57,11 @@ calls() {
 
 for lib in rocksdb spillway; do
     LD_LIBRARY_PATH=$work/$lib "$work/op" "$work/$lib.filled" fill 0 >/dev/null
+    LD_LIBRARY_PATH=$work/$lib "$work/op" "$work/$lib.runs" runsfill 0 >/dev/null
 done
 printf '| operation | library | instructions | cache misses | mispredicted | allocations | system calls |\n|---|---|---|---|---|---|---|\n'
 reads='tableget multiget seek'
-for operation in ${*:-put batch get missing $reads page${reads// / page} map${reads// / map}}; do
+for operation in ${*:-put batch get missing $reads page${reads// / page} map${reads// / map} walk fresh runswalk runsfresh}; do
     for lib in rocksdb spillway; do
         row=()
         for what in simulated allocations calls; do

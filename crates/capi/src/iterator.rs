@@ -225,13 +225,15 @@ export! {
 
     /// Valid until the iterator moves.
     fn rocksdb_iter_key(iterator: &Iterator, len: Out<usize>) -> Lent {
-        len.set(iterator.key().len());
-        Lent::of(iterator.key())
+        let key = iterator.key();
+        len.set(key.len());
+        Lent::of(key)
     }
 
     fn rocksdb_iter_value(iterator: &Iterator, len: Out<usize>) -> Lent {
-        len.set(iterator.value().len());
-        Lent::of(iterator.value())
+        let value = iterator.value();
+        len.set(value.len());
+        Lent::of(value)
     }
 
     fn rocksdb_iter_key_slice(iterator: &Iterator) -> CSlice {

@@ -10,6 +10,7 @@
 #![deny(missing_docs)]
 
 mod any;
+mod any_cursor;
 #[cfg(feature = "topling")]
 mod auto_sort;
 mod block;
@@ -45,6 +46,7 @@ mod writer;
 mod zip;
 
 pub use any::{AnyTable, TableFormat, open_any};
+pub use any_cursor::AnyCursor;
 #[cfg(feature = "topling")]
 pub use auto_sort::{AutoSortSettings, AutoSortTableBuilder};
 pub use bounded::{BoundedTable, TablePart};
@@ -196,6 +198,11 @@ pub trait Table: Send + Sync {
 
     /// A cursor over point entries; it keeps the table alive.
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor>;
+
+    /// The same cursor, named if the kind of table has a named one.
+    fn any_cursor(self: Arc<Self>, options: &TableReadOptions) -> AnyCursor {
+        AnyCursor::Other(self.cursor(options))
+    }
 
     /// Whether entries are read from a mapping, so that any access may wait for the disk.
     fn is_mapped(&self) -> bool {

@@ -14,7 +14,7 @@ use super::entries::{Beneath, DropCounts, EntryRules, EntryStream};
 use super::output::{OutputRules, Outputs};
 use super::plan::Reason;
 use super::run::Work;
-use crate::read::level::{LevelCursor, LevelFiles, UserBounds};
+use crate::read::level::{LevelContext, LevelCursor, LevelFiles, UserBounds};
 use crate::read::merging::MergingCursor;
 use crate::version::table_file::{FileMeta, TableFile};
 
@@ -41,9 +41,8 @@ pub(super) fn run(work: &Work, range: &UserBounds, stop: &dyn Fn() -> bool) -> R
         ..TableReadOptions::default()
     };
     let order = &work.family.order;
-    let cursor = |files: Vec<Arc<TableFile>>| {
-        LevelCursor::new(order.clone(), LevelFiles::Listed(files), options.clone()).within(range.clone())
-    };
+    let context = Arc::new(LevelContext::new(order.clone(), options).within(range.clone()));
+    let cursor = |files: Vec<Arc<TableFile>>| LevelCursor::new(context.clone(), 0, LevelFiles::Listed(files));
     let mut cursors = Vec::new();
     for inputs in &work.pick.inputs {
         match inputs.level {

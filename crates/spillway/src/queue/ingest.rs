@@ -187,7 +187,7 @@ impl Flushable for QueuedIngest {
 
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Result<Box<dyn Cursor>> {
         let layer = |files: &Vec<Arc<TableFile>>| -> Box<dyn Cursor> {
-            Box::new(LevelCursor::new(self.order.clone(), LevelFiles::Listed(files.clone()), options.clone()))
+            Box::new(LevelCursor::over(self.order.clone(), LevelFiles::Listed(files.clone()), options.clone()))
         };
         let mut layers: Vec<Box<dyn Cursor>> = self.layers().iter().rev().map(layer).collect();
         Ok(match layers.len() {

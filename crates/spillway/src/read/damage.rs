@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::{Cursor, Error, ErrorKind, Result};
 use parking_lot::Mutex;
-use table::{DamageSink, PassedOver};
+use table::{AnyCursor, DamageSink, PassedOver};
 
 use crate::version::table_file::TableFile;
 
@@ -50,7 +50,7 @@ pub(crate) fn is_damage(error: &Error) -> bool {
 /// A cursor over one table. If the rest of the table cannot be read, the cursor ends without an error and reports the
 /// damage.
 pub(crate) struct DamageBearing {
-    inner: Option<Box<dyn Cursor>>,
+    inner: Option<AnyCursor>,
     file: Arc<TableFile>,
     damage: Arc<dyn DamageSink>,
 }
@@ -61,7 +61,7 @@ impl DamageBearing {
     /// # Errors
     /// Errors of `opened` other than damage.
     pub fn over(
-        opened: Result<Box<dyn Cursor>>,
+        opened: Result<AnyCursor>,
         file: &Arc<TableFile>,
         damage: &Arc<dyn DamageSink>,
     ) -> Result<Box<dyn Cursor>> {
@@ -80,8 +80,8 @@ impl DamageBearing {
         self.damage.passed_over(PassedOver::new(error, Some(from), Some(through)));
     }
 
-    fn moved(&mut self, go: impl FnOnce(&mut dyn Cursor) -> bool) -> bool {
-        self.inner.as_mut().is_some_and(|inner| go(&mut **inner))
+    fn moved(&mut self, go: impl FnOnce(&mut AnyCursor) -> bool) -> bool {
+        self.inner.as_mut().is_some_and(go)
     }
 }
 

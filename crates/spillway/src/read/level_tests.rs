@@ -4,6 +4,7 @@ use base::key::encode;
 use base::{SeqNo, ValueKind};
 
 use super::*;
+use crate::read::merging::MergingCursor;
 use crate::read::testing::{FakeTable, Random, VecCursor, VersionMaker, order};
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
@@ -25,7 +26,14 @@ fn level(tables: u64) -> (VersionMaker, Entries) {
 
 fn cursor(maker: &VersionMaker, bounds: UserBounds) -> LevelCursor {
     let files = LevelFiles::OfVersion(Arc::new(maker.build()), 1);
-    LevelCursor::new(order(), files, TableReadOptions::default()).within(bounds)
+    let context = LevelContext::new(order(), TableReadOptions::default()).within(bounds);
+    LevelCursor::new(Arc::new(context), 0, files)
+}
+
+fn waiting(maker: &VersionMaker, bounds: UserBounds, level: usize) -> LevelCursor {
+    let files = LevelFiles::OfVersion(Arc::new(maker.build()), level);
+    let context = LevelContext::new(order(), TableReadOptions::default()).within(bounds).waiting();
+    LevelCursor::new(Arc::new(context), 0, files)
 }
 
 #[test]
@@ -75,4 +83,86 @@ fn a_table_that_cannot_be_opened_is_no_end() {
     assert_eq!(level.status().unwrap_err().message(), "no such table");
     assert!(level.seek(&entry(16).0), "the third table is whole");
     assert!(level.status().is_ok());
+}
+
+#[test]
+fn a_waiting_cursor_reads_a_table_once_the_merge_reaches_it() {
+    let (maker, _) = level(3);
+    let mut level = waiting(&maker, UserBounds::default(), 1);
+    assert!(level.seek(&entry(7).0) && level.is_ahead());
+    assert_eq!((level.key(), level.value()), (entry(8).0.as_slice(), &[][..]));
+    assert_eq!(maker.shelf.opened.load(Ordering::Relaxed), 0);
+    assert!(level.arrive() && !level.is_ahead());
+    assert_eq!((level.key(), level.value()), (entry(8).0.as_slice(), entry(8).1.as_slice()));
+    assert!(level.seek(&entry(6).0) && !level.is_ahead(), "within a table");
+    assert!(!level.seek(&entry(23).0), "behind all tables");
+}
+
+#[test]
+fn a_waiting_cursor_does_not_pass_the_bounds() {
+    let (maker, _) = level(3);
+    let bounds = UserBounds { lower: None, upper: Some(b"0008".to_vec()) };
+    let mut level = waiting(&maker, bounds, 1);
+    assert!(!level.seek(&entry(7).0) && level.status().is_ok());
+    assert_eq!(maker.shelf.opened.load(Ordering::Relaxed), 0);
+}
+
+/// Runs of tables of up to three entries, each run with a part of the entries at random.
+fn runs(random: &mut Random, count: usize) -> (VersionMaker, Entries) {
+    let all: Entries = (0..60).map(entry).collect();
+    let mut maker = VersionMaker::default();
+    let mut parts = vec![Entries::new(); count];
+    for entry in &all {
+        parts[random.below(count as u64) as usize].push(entry.clone());
+    }
+    for (level, part) in parts.iter().enumerate() {
+        for entries in part.chunks(3) {
+            // Bounds may be wider than the entries, as range tombstones make them.
+            let smallest = match random.below(3) {
+                0 => encode(&entries[0].0[..4], SeqNo(9), ValueKind::RangeDeletion),
+                _ => entries[0].0.clone(),
+            };
+            maker.add(
+                level + 1,
+                (smallest, entries[entries.len() - 1].0.clone()),
+                FakeTable::new(entries.to_vec(), None),
+            );
+        }
+    }
+    (maker, all)
+}
+
+/// Random walks over merged runs which wait agree with a walk over one sorted list.
+#[test]
+fn a_merge_of_waiting_runs_is_a_walk_over_one() {
+    for seed in 0..40 {
+        let mut random = Random::new(seed);
+        let count = 1 + random.below(3) as usize;
+        let (maker, all) = runs(&mut random, count);
+        let run = |level| waiting(&maker, UserBounds::default(), level);
+        let mut merged = MergingCursor::new(order(), (1..=count).map(run).collect());
+        let mut expected = VecCursor::new(order(), all);
+        for _ in 0..400 {
+            let target = entry(random.below(62)).0;
+            match random.below(9) {
+                0 => assert_eq!(merged.seek_to_first(), expected.seek_to_first()),
+                1 => assert_eq!(merged.seek_to_last(), expected.seek_to_last()),
+                2 => assert_eq!(merged.seek(&target), expected.seek(&target)),
+                3 => assert_eq!(merged.seek_for_prev(&target), expected.seek_for_prev(&target)),
+                4 if expected.valid() => {
+                    assert_eq!(merged.next(), expected.next());
+                    if merged.valid() {
+                        merged.skip_from(0, &target);
+                        if order().compare(expected.key(), &target).is_lt() {
+                            expected.seek(&target);
+                        }
+                    }
+                }
+                5 | 6 if expected.valid() => assert_eq!(merged.next(), expected.next()),
+                7 | 8 if expected.valid() => assert_eq!(merged.prev(), expected.prev()),
+                _ => {}
+            }
+            assert_eq!((merged.key(), merged.value()), (expected.key(), expected.value()), "seed {seed}");
+        }
+    }
 }

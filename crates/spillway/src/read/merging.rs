@@ -14,6 +14,21 @@ use base::{Cursor, Error, InternalOrder, Result, UserOrder};
 /// Key bytes cached in a heap item.
 const HEAD_BYTES: usize = 16;
 
+/// A child of a merge.
+pub trait MergeChild: Cursor {
+    /// Whether the key is a lower bound of the next entry, and the entry not read yet. Only after seeks forward.
+    fn is_ahead(&self) -> bool {
+        false
+    }
+
+    /// Moves on to the entry ahead. False if there is none, or after an error.
+    fn arrive(&mut self) -> bool {
+        self.valid()
+    }
+}
+
+impl MergeChild for Box<dyn Cursor> {}
+
 /// A child with the head of its current key: the first bytes after the shared prefix, complemented if necessary so the
 /// smaller number comes first in the walk's direction. Equal heads decide nothing.
 #[derive(Clone, Copy)]
@@ -25,7 +40,7 @@ struct Rank {
 /// A cursor over the union of its children. If two children hold the same internal key, the younger comes first.
 ///
 /// An error of any child ends the walk at once: its lost entries may hide entries of the other children.
-pub struct MergingCursor<C: Cursor = Box<dyn Cursor>> {
+pub struct MergingCursor<C: MergeChild = Box<dyn Cursor>> {
     order: InternalOrder,
     /// Youngest first.
     children: Vec<C>,
@@ -40,7 +55,7 @@ pub struct MergingCursor<C: Cursor = Box<dyn Cursor>> {
     turn_key: Vec<u8>,
 }
 
-impl<C: Cursor> MergingCursor<C> {
+impl<C: MergeChild> MergingCursor<C> {
     /// `children` are ordered youngest first and share one key order.
     pub fn new(order: InternalOrder, children: Vec<C>) -> Self {
         let heap = Vec::with_capacity(children.len());
@@ -138,22 +153,53 @@ impl<C: Cursor> MergingCursor<C> {
         let Some(cursor) = self.children.get_mut(child) else { return false };
         let alive = if self.forward { cursor.next() } else { cursor.prev() };
         if !alive {
-            return if self.note_error(child) { false } else { self.take_root() };
+            return self.drop_top(child);
         }
+        self.place_top(child)
+    }
+
+    /// Places the current child, which has moved, among the others.
+    #[inline]
+    fn place_top(&mut self, child: usize) -> bool {
         let Some(&root) = self.heap.first() else { return true };
         let Some(cursor) = self.children.get(child) else { return false };
         let Some(head) = self.head(cursor.key()) else { return self.shorten_shared(child) };
         let rank = Rank { head, child };
         if self.before(rank, root) {
             self.top = Some(rank);
-        } else {
-            self.top = Some(root);
-            if let Some(slot) = self.heap.first_mut() {
-                *slot = rank;
-            }
-            self.sift_down(0);
+            return true;
         }
-        true
+        self.replace_root(rank, root)
+    }
+
+    /// Makes `root` the current child, and puts `rank` into the heap instead.
+    fn replace_root(&mut self, rank: Rank, root: Rank) -> bool {
+        self.top = Some(root);
+        if let Some(slot) = self.heap.first_mut() {
+            *slot = rank;
+        }
+        self.sift_down(0);
+        self.arrive()
+    }
+
+    /// Lets the current child read the entry it is ahead of, which may turn out to be another child's turn.
+    #[inline]
+    fn arrive(&mut self) -> bool {
+        match self.top {
+            Some(Rank { child, .. }) if self.children.get(child).is_some_and(C::is_ahead) => self.arrive_at(child),
+            _ => true,
+        }
+    }
+
+    #[cold]
+    fn arrive_at(&mut self, child: usize) -> bool {
+        let alive = self.children.get_mut(child).is_some_and(C::arrive);
+        if alive { self.place_top(child) } else { self.drop_top(child) }
+    }
+
+    /// The current child ended.
+    fn drop_top(&mut self, child: usize) -> bool {
+        if self.note_error(child) { false } else { self.take_root() }
     }
 
     /// Shortens the shared prefix to its common part with the child's key.
@@ -172,7 +218,7 @@ impl<C: Cursor> MergingCursor<C> {
         }
         self.top = Some(self.heap.swap_remove(0));
         self.sift_down(0);
-        true
+        self.arrive()
     }
 
     /// Whether the child ended with an error. The error becomes this cursor's.
@@ -271,7 +317,7 @@ fn head_of(internal_key: &[u8]) -> u128 {
     if user_bytes >= HEAD_BYTES { head } else { head & !(u128::MAX >> (8 * user_bytes)) }
 }
 
-impl<C: Cursor> Cursor for MergingCursor<C> {
+impl<C: MergeChild> Cursor for MergingCursor<C> {
     #[inline]
     fn valid(&self) -> bool {
         self.top.is_some()

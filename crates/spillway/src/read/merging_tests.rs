@@ -3,6 +3,8 @@ use base::key::{SeqNo, ValueKind, encode};
 use super::*;
 use crate::read::testing::{Random, VecCursor, order};
 
+impl MergeChild for VecCursor {}
+
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
 fn split_at_random(random: &mut Random, children: usize, keys: u64) -> (Entries, Vec<VecCursor>) {

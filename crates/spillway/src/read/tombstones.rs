@@ -22,10 +22,8 @@ struct Source {
     at: usize,
 }
 
-/// Collects tombstones of tables opened during the walk. Clones of one rank share the list.
-#[derive(Clone)]
+/// Collects tombstones of tables opened during the walk.
 pub struct CoverFeed {
-    rank: usize,
     shared: Arc<Feed>,
 }
 
@@ -43,12 +41,12 @@ struct FeedList {
 }
 
 impl CoverFeed {
-    /// Adds the tombstones of a table, once.
-    pub fn add(&self, file: &TableFile, tombstones: Arc<FragmentedTombstones>) {
+    /// Adds the tombstones of a table of the child with this rank, once.
+    pub fn add(&self, rank: usize, file: &TableFile, tombstones: Arc<FragmentedTombstones>) {
         let mut list = self.shared.list.lock();
         if list.known.insert(file.number()) {
             let tombstones = file.meta.tombstones_inside(&tombstones);
-            list.waiting.push(Source { rank: self.rank, tombstones, at: 0 });
+            list.waiting.push(Source { rank, tombstones, at: 0 });
             self.shared.added.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -108,14 +106,9 @@ impl CoverIndex {
         self.insert(Source { rank, tombstones, at: 0 });
     }
 
-    /// Adds the tombstones of a table, cut to its bounds.
-    pub fn add_table(&mut self, rank: usize, file: &TableFile, tombstones: Arc<FragmentedTombstones>) {
-        self.add(rank, file.meta.tombstones_inside(&tombstones));
-    }
-
-    /// Returns a feed for a child discovering tables with tombstones during the walk.
-    pub fn feed(&self, rank: usize) -> CoverFeed {
-        CoverFeed { rank, shared: self.feed.clone() }
+    /// Returns a feed for children discovering tables with tombstones during the walk.
+    pub fn feed(&self) -> CoverFeed {
+        CoverFeed { shared: self.feed.clone() }
     }
 
     fn insert(&mut self, source: Source) {
@@ -128,12 +121,12 @@ impl CoverIndex {
     #[inline]
     pub fn newest_over(&mut self, user_key: &[u8]) -> SeqNo {
         // Only this walk's cursors feed, on the calling thread: no ordering is needed.
-        if self.feed.added.load(Ordering::Relaxed) != self.taken {
-            self.take_fed();
-        }
-        if self.sources.is_empty() {
-            return SeqNo::ZERO;
-        }
+        let has_all = self.feed.added.load(Ordering::Relaxed) == self.taken;
+        if has_all && self.sources.is_empty() { SeqNo::ZERO } else { self.find_newest_over(user_key) }
+    }
+
+    fn find_newest_over(&mut self, user_key: &[u8]) -> SeqNo {
+        self.take_fed();
         if !self.span_holds(user_key) {
             self.find_span(user_key);
         }
@@ -152,8 +145,10 @@ impl CoverIndex {
         })
     }
 
-    #[cold]
     fn take_fed(&mut self) {
+        if self.feed.added.load(Ordering::Relaxed) == self.taken {
+            return;
+        }
         let fed = std::mem::take(&mut self.feed.list.lock().waiting);
         self.taken += fed.len();
         for source in fed {

@@ -375,10 +375,11 @@ impl BlockCursor {
         let entry = found.entry;
         self.key_in_block = entry.shared == 0;
         if !self.key_in_block {
-            let bytes = self.block.entries().bytes();
+            let rest = self.block.entries().bytes().get(entry.key_start..entry.key_end).unwrap_or_default();
             self.key.clear();
+            self.key.reserve(entry.shared + rest.len());
             self.key.extend_from_slice(target.get(..entry.shared).unwrap_or_default());
-            self.key.extend_from_slice(bytes.get(entry.key_start..entry.key_end).unwrap_or_default());
+            self.key.extend_from_slice(rest);
         }
         self.at = found.at;
         self.entry = entry;

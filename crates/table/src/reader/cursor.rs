@@ -71,18 +71,17 @@ impl TableCursor {
         enter: Enter<'_>,
         go: impl FnOnce(&mut IndexCursor, &BlockBasedTable, Fetch) -> Result<bool>,
     ) -> Result<bool> {
-        let table = self.table.clone();
         let mut index = match self.index.take() {
             Some(index) => index,
-            None => table.index.cursor(&table.file, self.fetch)?,
+            None => self.table.index.cursor(&self.table.file, self.fetch)?,
         };
-        let found = self.stand(enter, go(&mut index, &table, self.fetch)?, &mut index);
+        let found = go(&mut index, &self.table, self.fetch)?;
+        let found = self.stand(enter, found, &mut index);
         self.index = Some(index);
         found
     }
 
     fn stand(&mut self, enter: Enter<'_>, mut found: bool, index: &mut IndexCursor) -> Result<bool> {
-        let table = self.table.clone();
         while found {
             let Some(slot) = index.slot() else { break };
             let handle = slot.handle;
@@ -94,8 +93,8 @@ impl TableCursor {
                 self.pass_over(index, error)?;
             }
             found = match enter {
-                Enter::First | Enter::At(_) => index.next(&table.file, self.fetch)?,
-                Enter::Last => index.prev(&table.file, self.fetch)?,
+                Enter::First | Enter::At(_) => index.next(&self.table.file, self.fetch)?,
+                Enter::Last => index.prev(&self.table.file, self.fetch)?,
             };
         }
         self.data.leave_block();

@@ -26,6 +26,7 @@ use base::{Cursor, Error, InternalOrder, LookupKey, Result, SeqNo, ValueKind, ke
 use vfs::{GuardedMapping, IoClass};
 
 pub(crate) use self::blocks::read_missing;
+pub use self::cursor::TableCursor;
 pub(crate) use self::file::{Fetch, TableFile, read_exactly};
 use self::filter::TableFilter;
 pub(crate) use self::get::Located;
@@ -39,7 +40,7 @@ use crate::codec::Dictionary;
 use crate::metaindex::Metaindex;
 use crate::properties::Properties;
 use crate::together::{Lane, look_up_together};
-use crate::{Table, TableReadOptions, TableValue, Visit, tombstones};
+use crate::{AnyCursor, Table, TableReadOptions, TableValue, Visit, tombstones};
 
 /// Context for opening a table.
 #[derive(Clone, Default)]
@@ -124,7 +125,11 @@ impl Table for BlockBasedTable {
     }
 
     fn cursor(self: Arc<Self>, options: &TableReadOptions) -> Box<dyn Cursor> {
-        Box::new(cursor::TableCursor::new(self, options))
+        Box::new(TableCursor::new(self, options))
+    }
+
+    fn any_cursor(self: Arc<Self>, options: &TableReadOptions) -> AnyCursor {
+        AnyCursor::BlockBased(Box::new(TableCursor::new(self, options)))
     }
 
     fn tombstones(&self) -> Option<Arc<FragmentedTombstones>> {

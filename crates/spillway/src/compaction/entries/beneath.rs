@@ -50,7 +50,7 @@ impl Beneath {
             class: IoClass::Compaction,
             ..TableReadOptions::default()
         };
-        let cursor = LevelCursor::new(order.clone(), LevelFiles::Listed(vec![file.clone()]), options);
+        let cursor = LevelCursor::over(order.clone(), LevelFiles::One(file.clone()), options);
         let beneath = Beneath {
             file: file.clone(),
             order: order.clone(),

@@ -77,7 +77,7 @@ impl DbIterator {
                 break;
             }
             if steps > self.steps_max {
-                return self.resolve_by_seek(covered);
+                return self.resolve_by_seek();
             }
             latest = self.take_version(entry.kind, entry.seq < covered, latest)?;
             if latest == Latest::Absent && self.operands.is_empty() {
@@ -140,11 +140,11 @@ impl DbIterator {
     /// Does the work of [`resolve_backward`](Self::resolve_backward) for a key with many versions, from the newest
     /// visible one.
     #[cold]
-    fn resolve_by_seek(&mut self, covered: SeqNo) -> Result<bool> {
+    fn resolve_by_seek(&mut self) -> Result<bool> {
         self.count_reseek();
         set(&mut self.target, &self.key, self.seq, SEEK_KIND);
         self.cursor.seek(&self.target);
-        let exists = self.resolve_forward(covered)?;
+        let exists = self.resolve_forward()?;
         self.cursor.status()?;
         self.seek_before_key();
         Ok(exists)

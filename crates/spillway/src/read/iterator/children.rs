@@ -6,13 +6,20 @@ use base::{Cursor, Result, SeqNo};
 
 use crate::queue::view::ReadView;
 use crate::read::ReadContext;
-use crate::read::level::{LevelCursor, LevelFiles, UserBounds, open_cursor};
+use crate::read::level::{LevelContext, LevelCursor, LevelFiles, UserBounds};
+use crate::read::merging::MergeChild;
 use crate::read::options::ReadOptions;
 use crate::read::tombstones::CoverIndex;
 
+/// A child: tables, or one of the flushables. A walk over tables alone needs no virtual call.
+pub(super) enum Child {
+    Tables(LevelCursor),
+    Flushable(Box<dyn Cursor>),
+}
+
 /// Cursors over all sources of a view, youngest first. A rank in `cover` is an index into `cursors`.
 pub(super) struct Children {
-    pub cursors: Vec<Box<dyn Cursor>>,
+    pub cursors: Vec<Child>,
     pub cover: CoverIndex,
 }
 
@@ -27,25 +34,98 @@ impl Children {
         let options = options.for_tables();
         let order = &context.order;
         let version = &view.version;
+        let level0 = version.level(0);
         let mut cover = CoverIndex::new(order.user.clone(), seq);
-        let mut cursors: Vec<Box<dyn Cursor>> = Vec::new();
+        let levels = || (1..version.num_levels()).filter(|&level| !version.level(level).is_empty());
+        let mut cursors = Vec::with_capacity(view.flushables().size_hint().0 + level0.len() + levels().count());
         for flushable in view.flushables() {
             if let Some(tombstones) = flushable.tombstones(&options)? {
                 cover.add(cursors.len(), tombstones);
             }
-            cursors.push(flushable.cursor(&options)?);
+            cursors.push(Child::Flushable(flushable.cursor(&options)?));
         }
-        for file in version.level(0).iter().filter(|file| !bounds.exclude(order, file)) {
-            let place = cursors.len();
-            cursors.push(open_cursor(file, &options, |tombstones| cover.add_table(place, file, tombstones))?);
-        }
-        for level in (1..version.num_levels()).filter(|&level| !version.level(level).is_empty()) {
-            let files = LevelFiles::OfVersion(Arc::clone(version), level);
-            let cursor = LevelCursor::new(order.clone(), files, options.clone())
-                .within(bounds.clone())
-                .feeding(cover.feed(cursors.len()));
-            cursors.push(Box::new(cursor));
+        let level0 = level0.iter().filter(|file| !bounds.exclude(order, file)).cloned().map(LevelFiles::One);
+        let levels = levels().map(|level| LevelFiles::OfVersion(Arc::clone(version), level));
+        let context = LevelContext::new(order.clone(), options).within(bounds.clone()).waiting().feeding(cover.feed());
+        let context = Arc::new(context);
+        for files in level0.chain(levels) {
+            cursors.push(Child::Tables(LevelCursor::new(context.clone(), cursors.len(), files)));
         }
         Ok(Children { cursors, cover })
+    }
+}
+
+/// Calls a method of the child.
+macro_rules! of_either {
+    ($child:expr, $cursor:ident => $call:expr) => {
+        match $child {
+            Child::Tables($cursor) => $call,
+            Child::Flushable($cursor) => $call,
+        }
+    };
+}
+
+impl Cursor for Child {
+    #[inline]
+    fn valid(&self) -> bool {
+        of_either!(self, cursor => cursor.valid())
+    }
+
+    fn seek_to_first(&mut self) -> bool {
+        of_either!(self, cursor => cursor.seek_to_first())
+    }
+
+    fn seek_to_last(&mut self) -> bool {
+        of_either!(self, cursor => cursor.seek_to_last())
+    }
+
+    fn seek(&mut self, target: &[u8]) -> bool {
+        of_either!(self, cursor => cursor.seek(target))
+    }
+
+    fn seek_in_prefix(&mut self, target: &[u8]) -> bool {
+        of_either!(self, cursor => cursor.seek_in_prefix(target))
+    }
+
+    fn seek_for_prev(&mut self, target: &[u8]) -> bool {
+        of_either!(self, cursor => cursor.seek_for_prev(target))
+    }
+
+    #[inline]
+    fn next(&mut self) -> bool {
+        of_either!(self, cursor => cursor.next())
+    }
+
+    #[inline]
+    fn prev(&mut self) -> bool {
+        of_either!(self, cursor => cursor.prev())
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        of_either!(self, cursor => cursor.key())
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        of_either!(self, cursor => cursor.value())
+    }
+
+    fn status(&self) -> Result<()> {
+        of_either!(self, cursor => cursor.status())
+    }
+}
+
+impl MergeChild for Child {
+    #[inline]
+    fn is_ahead(&self) -> bool {
+        matches!(self, Child::Tables(tables) if tables.is_ahead())
+    }
+
+    fn arrive(&mut self) -> bool {
+        match self {
+            Child::Tables(tables) => tables.arrive(),
+            Child::Flushable(cursor) => cursor.valid(),
+        }
     }
 }

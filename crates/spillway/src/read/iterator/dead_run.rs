@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::key::SEEK_KIND;
 use base::{Cursor, SeqNo};
 
+use super::children::Child;
 use super::set;
 use crate::read::ReadContext;
 use crate::read::gaps::{EXTENSION_MIN, Edge, Gap, Known, RUN_MIN};
@@ -68,7 +69,7 @@ impl DeadRun {
     /// Adds a key to the run of a forward walk. True if a gap over it was passed. The cursor stands on an entry of the
     /// key.
     #[inline]
-    pub fn pass_over(&mut self, context: &ReadContext, key: &[u8], cursor: &mut MergingCursor) -> bool {
+    pub fn pass_over(&mut self, context: &ReadContext, key: &[u8], cursor: &mut MergingCursor<Child>) -> bool {
         let Some(gap) = self.lengthen(context, key) else { return false };
         match gap.end.is_open {
             true => set(&mut self.target, &gap.end.key, SeqNo::MAX, SEEK_KIND),
@@ -79,7 +80,7 @@ impl DeadRun {
     }
 
     /// As [`pass_over`](Self::pass_over), for a backward walk. The cursor stands before all entries of the key.
-    pub fn pass_back_over(&mut self, context: &ReadContext, key: &[u8], cursor: &mut MergingCursor) -> bool {
+    pub fn pass_back_over(&mut self, context: &ReadContext, key: &[u8], cursor: &mut MergingCursor<Child>) -> bool {
         let Some(gap) = self.lengthen(context, key).filter(|_| cursor.valid()) else { return false };
         match gap.start.is_open {
             true => set(&mut self.target, &gap.start.key, SeqNo::ZERO, 0),
@@ -105,7 +106,7 @@ impl DeadRun {
 
     /// Moves all children to `target`, beyond the gap.
     #[cold]
-    fn pass(&mut self, gap: Arc<Gap>, cursor: &mut MergingCursor) {
+    fn pass(&mut self, gap: Arc<Gap>, cursor: &mut MergingCursor<Child>) {
         cursor.skip_from(0, &self.target);
         gap.note_use();
         self.spared += gap.dead;

@@ -51,6 +51,11 @@ impl DbIterator {
             } else {
                 match kind {
                     ValueKind::Value => {
+                        if !self.dead.is_empty() {
+                            self.dead.end(&self.context, true, &self.key); // before `key` changes
+                        }
+                        self.key.clear();
+                        self.key.extend_from_slice(user_key);
                         self.position = Position::OnEntry;
                         return true;
                     }
@@ -112,8 +117,7 @@ impl DbIterator {
     /// Merges the current key. The cursor stands on its newest visible entry, a merge operand.
     fn show_merged(&mut self) -> bool {
         self.save_key();
-        let covered = self.cover.newest_over(&self.key);
-        match self.resolve_forward(covered) {
+        match self.resolve_forward() {
             Ok(_) if self.cursor.status().is_err() => self.cursor_ended(),
             Ok(exists) => {
                 debug_assert!(exists, "a merge operand makes the key exist");
@@ -125,12 +129,14 @@ impl DbIterator {
     }
 
     /// Computes the value of `key`. The cursor stands on its newest visible entry and walks forward over older entries.
-    /// False if the key is deleted. Entries older than `covered` are deleted. Does not check the cursor's status.
-    pub(super) fn resolve_forward(&mut self, covered: SeqNo) -> Result<bool> {
+    /// False if the key is deleted. Does not check the cursor's status.
+    pub(super) fn resolve_forward(&mut self) -> Result<bool> {
         self.operands.clear();
         while self.cursor.valid() {
             let internal_key = self.cursor.key();
             let Some(entry) = ParsedKey::parse(internal_key) else { return Err(bad_entry(internal_key)) };
+            // Asked at every entry: the step to it may have opened a table with a tombstone that begins at this key.
+            let covered = self.cover.newest_over(&self.key);
             if entry.seq < covered || !self.context.order.user.equal(entry.user_key, &self.key) {
                 break;
             }

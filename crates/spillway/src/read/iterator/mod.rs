@@ -16,7 +16,7 @@ use std::sync::Arc;
 use base::key::{SEEK_KIND, append, user_key};
 use base::{Cursor, Error, ErrorKind, Result, SeqNo};
 
-use self::children::Children;
+use self::children::{Child, Children};
 use self::dead_run::DeadRun;
 use self::operands::Operands;
 use self::tally::{Move, Tally};
@@ -33,7 +33,7 @@ use crate::queue::view::ReadView;
 enum Position {
     /// No current entry.
     Nowhere,
-    /// The cursor stands on the current entry.
+    /// The cursor stands on the current entry; its key is in `key` too.
     OnEntry,
     /// The entry is in `key` and `value`; the cursor stands behind the merged entries.
     Behind,
@@ -43,7 +43,7 @@ enum Position {
 
 /// An iterator. It owns all its resources and stays usable at its sequence number, whatever happens to the database.
 pub struct DbIterator {
-    cursor: MergingCursor,
+    cursor: MergingCursor<Child>,
     cover: CoverIndex,
     seq: SeqNo,
     position: Position,
@@ -79,10 +79,10 @@ impl DbIterator {
     /// An iterator over `view` as of `seq`, not positioned.
     ///
     /// # Errors
-    /// Errors of opening level 0 tables and of the flushables.
+    /// Errors of the flushables. Tables are opened by the moves that reach them.
     pub fn new(view: Arc<ReadView>, seq: SeqNo, context: &ReadContext, options: &ReadOptions) -> Result<Self> {
-        let bounds =
-            UserBounds { lower: options.iterate_lower_bound.clone(), upper: options.iterate_upper_bound.clone() };
+        let (lower, upper) = (options.iterate_lower_bound.clone(), options.iterate_upper_bound.clone());
+        let bounds = UserBounds { lower, upper };
         let Children { cursors, cover } = Children::of(&view, context, &bounds, seq, options)?;
         Ok(DbIterator {
             cursor: MergingCursor::new(context.order.clone(), cursors),
@@ -123,8 +123,7 @@ impl DbIterator {
     #[inline]
     pub fn key(&self) -> &[u8] {
         match self.position {
-            Position::OnEntry => user_key(self.cursor.key()),
-            Position::Behind | Position::Before => &self.key,
+            Position::OnEntry | Position::Behind | Position::Before => &self.key,
             Position::Nowhere => &[],
         }
     }
@@ -222,7 +221,6 @@ impl DbIterator {
     pub fn next(&mut self) -> bool {
         match self.position {
             Position::OnEntry => {
-                self.save_key();
                 self.cursor.next();
             }
             Position::Behind => {}
@@ -237,11 +235,7 @@ impl DbIterator {
     pub fn prev(&mut self) -> bool {
         match self.position {
             Position::Before => {}
-            Position::OnEntry => {
-                self.save_key();
-                self.seek_before_key();
-            }
-            Position::Behind => self.seek_before_key(),
+            Position::OnEntry | Position::Behind => self.seek_before_key(),
             Position::Nowhere => return false,
         }
         let found = self.settle_backward();

@@ -212,3 +212,38 @@ fn an_iterator_can_be_sent_to_another_thread() {
     fn check<T: Send + 'static>() {}
     check::<DbIterator>();
 }
+
+#[test]
+fn tables_are_opened_when_the_walk_reaches_them() {
+    let mut maker = VersionMaker::default();
+    let put = |key: u64| Write { key: key_name(key), seq: SeqNo(1), kind: ValueKind::Value, value: b"v".to_vec() };
+    maker.add_cut(0, &[put(1), put(3)], &[]);
+    maker.add_cut(0, &[put(5), put(7)], &[]);
+    maker.add_cut(1, &[put(9), put(11), put(12)], &[key_name(11)]);
+    let opened = maker.shelf.clone();
+    let opened = || opened.opened.load(std::sync::atomic::Ordering::Relaxed);
+    let view = Arc::new(ReadView::new(memtable_of(&[]), Vec::new(), Arc::new(maker.build())));
+    let upper = |key| ReadOptions { iterate_upper_bound: Some(key_name(key)), ..ReadOptions::default() };
+    let mut bounded = DbIterator::new(view.clone(), SeqNo(1), &context(), &upper(4)).unwrap();
+    assert!(!bounded.seek(&key_name(4)));
+    assert_eq!(opened(), 0);
+    let mut iterator = DbIterator::new(view, SeqNo(1), &context(), &ReadOptions::default()).unwrap();
+    for (key, tables) in [(3, 1), (5, 2), (7, 2), (9, 3), (11, 4)] {
+        assert!(if key == 3 { iterator.seek(&key_name(2)) } else { iterator.next() });
+        assert_eq!((iterator.key(), opened()), (key_name(key).as_slice(), tables));
+    }
+}
+
+/// The tombstone's table is opened by the step from the operand, after the walk asked what covers the key.
+#[test]
+fn a_tombstone_that_begins_at_an_operands_key_hides_the_value_below() {
+    let mut maker = VersionMaker::default();
+    let write = |seq, kind, value: &[u8]| Write { key: key_name(5), seq: SeqNo(seq), kind, value: value.to_vec() };
+    maker.add_cut(3, &[write(1, ValueKind::Value, b"old")], &[]);
+    maker.add_cut(1, &[write(2, ValueKind::RangeDeletion, &key_name(6))], &[]);
+    let mutable = memtable_of(&[write(3, ValueKind::Merge, b"new")]);
+    let view = Arc::new(ReadView::new(mutable, Vec::new(), Arc::new(maker.build())));
+    let mut iterator = DbIterator::new(view, SeqNo(3), &context(), &ReadOptions::default()).unwrap();
+    assert!(iterator.seek(&key_name(5)));
+    assert_eq!(iterator.value(), b"new");
+}
