@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use base::Result;
-use vfs::{IfExists, IoClass, Vfs};
+use vfs::{FileKind, IfExists, IoClass, Vfs};
 
 /// Suffix of files a database never changes after finishing them: a copy may hard-link them.
 const SHARED: &str = ".sst";
@@ -11,9 +11,14 @@ const SHARED: &str = ".sst";
 /// Limit of a copied file: logs of a closed database hold next to nothing.
 const COPIED_BYTES_MAX: u64 = 1 << 30;
 
-/// Bytes of all files.
+/// Bytes of all files, those of folders within included.
 pub fn bytes(vfs: &dyn Vfs, dir: &Path) -> Result<u64> {
-    vfs.read_dir(dir)?.iter().map(|name| Ok(vfs.metadata(&dir.join(name))?.len)).sum()
+    let of = |name: &String| {
+        let path = dir.join(name);
+        let metadata = vfs.metadata(&path)?;
+        if metadata.kind == FileKind::Directory { bytes(vfs, &path) } else { Ok(metadata.len) }
+    };
+    vfs.read_dir(dir)?.iter().map(of).sum()
 }
 
 /// Copies the database in `from`, which must be closed, to `to`.
@@ -34,13 +39,17 @@ pub fn copy(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Deletes a folder and the files in it, if it exists. It may not hold folders.
+/// Deletes a folder with everything in it, if it exists.
 pub fn remove(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     if !vfs.exists(dir)? {
         return Ok(());
     }
     for name in vfs.read_dir(dir)? {
-        vfs.remove_file(&dir.join(name))?;
+        let path = dir.join(name);
+        match vfs.metadata(&path)?.kind {
+            FileKind::Directory => remove(vfs, &path)?,
+            FileKind::File | FileKind::Other => vfs.remove_file(&path)?,
+        }
     }
     vfs.remove_dir(dir)
 }

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod beside;
+pub mod child;
 pub mod cli;
 pub mod flags;
 pub mod folder;
@@ -15,6 +16,7 @@ pub mod latency;
 pub mod machine;
 pub mod medians;
 mod memtable;
+pub mod meter;
 mod options;
 pub mod outcome;
 pub mod report;

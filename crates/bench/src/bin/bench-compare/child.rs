@@ -10,16 +10,12 @@ use bench::sides::SideRecord;
 use bench::work::threads::{base_of, run_threads};
 use bench::work::{BENCHMARKS, Benchmark, Ground};
 use serde::Serialize;
-use vfs::{IoClass, Vfs};
+use vfs::Vfs;
 
-use crate::library::{Database, Functions, Habits, Options};
-use crate::measure::wait_until_idle;
+use crate::library::{Database, Functions, Habits, Options, version, wait_until_idle};
 use crate::spec::{Role, Spec};
 use crate::suite::{Task, WORKLOADS};
 use crate::tasks;
-
-/// Limit of the option file written by RocksDB beside a database.
-const OPTIONS_FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A run, with its library.
 pub struct Run<'a> {
@@ -75,29 +71,11 @@ impl Run<'_> {
         Database::open(options, &self.spec.db, habits)
     }
 
-    /// The library's version.
+    /// The library's name and version.
     fn probe(&self) -> Result<String> {
         let options = self.options()?;
         let database = self.open(&options, &self.flags)?;
-        let says = database.property("spillway.version")?;
-        let spillway = says.is_some() || database.property("spillway.log-bytes")?.is_some();
-        drop(database);
-        let version = match says {
-            Some(version) => format!("Spillway {version}"),
-            None if spillway => "Spillway".to_owned(),
-            None => format!("RocksDB {}", self.version_in_options_file()?.unwrap_or_default()),
-        };
-        Ok(version.trim().to_owned())
-    }
-
-    /// The version in the option file written by RocksDB beside a database.
-    fn version_in_options_file(&self) -> Result<Option<String>> {
-        let vfs = self.vfs.as_ref();
-        let names = vfs.read_dir(&self.spec.db)?;
-        let Some(name) = names.iter().find(|name| name.starts_with("OPTIONS-")) else { return Ok(None) };
-        let bytes = vfs::read_all(vfs, &self.spec.db.join(name), OPTIONS_FILE_BYTES_MAX, IoClass::Other)?;
-        let text = String::from_utf8_lossy(&bytes);
-        Ok(text.lines().find_map(|line| line.trim().strip_prefix("rocksdb_version=")).map(str::to_owned))
+        version(self.vfs.as_ref(), &database, &self.spec.db)
     }
 
     /// Writes all entries under random keys, flushes, and waits until the database is idle. Returns the number of entries written.

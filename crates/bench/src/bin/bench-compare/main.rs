@@ -3,8 +3,9 @@
 
 mod child;
 mod flags;
+#[path = "../library/mod.rs"]
+#[allow(dead_code, reason = "each program has use for a part")]
 mod library;
-mod measure;
 mod parent;
 mod profile;
 mod spec;
@@ -19,7 +20,7 @@ fn main() -> ExitCode {
     let vfs = vfs::RealVfs::new();
     let given: Vec<String> = std::env::args().skip(1).collect();
     let ended = match given.as_slice() {
-        [first, spec] if first == spec::CHILD => child::run(spec, &vfs),
+        [first, spec] if first == bench::child::CHILD => child::run(spec, &vfs),
         _ => parent::run(&flags::Flags::parse(), &vfs),
     };
     match ended {

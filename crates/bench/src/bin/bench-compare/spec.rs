@@ -1,16 +1,13 @@
-//! The task of a child process, passed as its one argument, and the start of the process. Each run has a process of its own: it
-//! begins with an empty heap, loads one library only, and the kernel's counts belong to the run.
+//! The task of a child process, and the start of the process.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use base::{Error, ErrorKind, Result};
 use bench::beside::Plan;
+use bench::child;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-
-/// The argument before a [`Spec`]: makes this program a child.
-pub const CHILD: &str = "child";
 
 /// The task of a child.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -51,11 +48,7 @@ impl Spec {
     /// # Errors
     /// `Io`: the path of this program is unknown.
     pub fn command(&self) -> Result<Command> {
-        let program = std::env::current_exe().map_err(|e| Error::io("find", Path::new("/proc/self/exe"), e))?;
-        let mut command = Command::new(program);
-        let spec = serde_json::to_string(self).map_err(|e| Error::invalid_argument(e.to_string()))?;
-        command.arg(CHILD).arg(spec).stdout(Stdio::piped());
-        Ok(command)
+        child::command(self)
     }
 
     /// Runs this in a process of its own, and parses the last line of its output.

@@ -6,13 +6,13 @@ use base::{Error, ErrorKind, Result};
 use bench::beside::Plan;
 use bench::folder;
 use bench::medians::median;
+use bench::meter::Meter;
 use bench::sides::SideRecord;
 use bench::store::Store;
 use bench::workload::{EntryBuffer, Rng};
 
 use crate::child::Run;
-use crate::library::{Database, Options, TableFile};
-use crate::measure::Meter;
+use crate::library::{Database, Options, TableFile, wait_until_idle};
 
 /// Entries of an ingested table, spread over all keys.
 const TABLE_ENTRIES: u64 = 1000;
@@ -64,7 +64,8 @@ pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
         latency: [("write".to_owned(), done.writes.distribution())].into(),
         ..SideRecord::default()
     };
-    meter.finish(record, used, Some(&database))
+    let waited = wait_until_idle(run.vfs.as_ref(), &database)?;
+    Ok(meter.finish(record, used, Some(waited)))
 }
 
 /// A table of keys scattered over the whole range.
@@ -126,7 +127,7 @@ pub fn over_memtables(run: &Run<'_>) -> Result<SideRecord> {
         ops: OVERLAPS as u64,
         ..SideRecord::default()
     };
-    meter.finish(record, meter.read(), None)
+    Ok(meter.finish(record, meter.read(), None))
 }
 
 /// Writes over the whole range until there are so many memtables, each with keys in it.

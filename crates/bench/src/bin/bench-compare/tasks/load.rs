@@ -4,13 +4,13 @@
 use std::path::PathBuf;
 
 use base::{Error, Result};
+use bench::meter::Meter;
 use bench::sides::SideRecord;
 use bench::store::{Cursor, Store};
 use bench::workload::{EntryBuffer, Rng};
 
 use crate::child::Run;
-use crate::library::{Database, Options, TableFile};
-use crate::measure::Meter;
+use crate::library::{Database, Options, TableFile, wait_until_idle};
 
 /// Bytes of keys and values in a table.
 const TABLE_BYTES: u64 = 64 << 20;
@@ -57,7 +57,8 @@ pub fn run(run: &Run<'_>) -> Result<SideRecord> {
         user_bytes: ops * run.entry_bytes(),
         ..SideRecord::default()
     };
-    let record = meter.finish(record, used, Some(&database))?;
+    let waited = wait_until_idle(run.vfs.as_ref(), &database)?;
+    let record = meter.finish(record, used, Some(waited));
     check(&database, ops)?;
     Ok(record)
 }

@@ -7,12 +7,13 @@ pub mod restart;
 
 use base::Result;
 use bench::folder;
+use bench::meter::{Meter, Used, record_of};
 use bench::sides::SideRecord;
 use bench::work::threads::{base_of, run_threads};
 use bench::work::{Benchmark, Ground};
 
 use crate::child::Run;
-use crate::measure::{Meter, Used, record_of, wait_until_idle};
+use crate::library::wait_until_idle;
 use crate::suite::Start;
 
 /// One of db_bench's.
@@ -41,7 +42,8 @@ pub fn benchmark(run: &Run<'_>, benchmark: &Benchmark, start: Start) -> Result<S
         ..record_of(&tally, flags.threads)
     };
     let settles = start != Start::Filled;
-    meter.finish(record, Used { wall, ..used }, settles.then_some(&database))
+    let waited = settles.then(|| wait_until_idle(vfs, &database)).transpose()?;
+    Ok(meter.finish(record, Used { wall, ..used }, waited))
 }
 
 /// Compacts a database after as many random overwrites as it has entries. An operation is an entry.
@@ -55,7 +57,8 @@ pub fn compact(run: &Run<'_>) -> Result<SideRecord> {
     database.compact();
     let used = meter.read();
     let figure = ops as f64 / used.wall.as_secs_f64();
-    meter.finish(SideRecord { figure, unit: "rows/s".to_owned(), threads: 1, ops, ..SideRecord::default() }, used, None)
+    let record = SideRecord { figure, unit: "rows/s".to_owned(), threads: 1, ops, ..SideRecord::default() };
+    Ok(meter.finish(record, used, None))
 }
 
 /// Fills and overwrites at random. The figure is the size of all files after a full compaction and a close.
@@ -68,7 +71,8 @@ pub fn space(run: &Run<'_>) -> Result<SideRecord> {
     let used = meter.read();
     let user_bytes = ops * run.entry_bytes();
     let record = SideRecord { threads: run.flags.threads, ops, user_bytes, ..SideRecord::default() };
-    let record = meter.finish(record, used, Some(&database))?;
+    let waited = wait_until_idle(run.vfs.as_ref(), &database)?;
+    let record = meter.finish(record, used, Some(waited));
     database.flush()?;
     database.compact();
     wait_until_idle(vfs, &database)?;

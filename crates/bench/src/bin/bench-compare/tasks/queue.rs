@@ -4,14 +4,14 @@
 use std::time::Duration;
 
 use base::{Error, Result};
+use bench::meter::{Meter, Used, record_of};
 use bench::sides::SideRecord;
 use bench::store::{Cursor, Store};
 use bench::tally::{Operation, Tally};
 use bench::workload::{EntryBuffer, Rng};
 
 use crate::child::Run;
-use crate::library::Database;
-use crate::measure::{Meter, Used, record_of, wait_until_idle};
+use crate::library::{Database, wait_until_idle};
 
 /// Entries in the queue.
 const LENGTH: u64 = 1000;
@@ -104,5 +104,5 @@ pub fn run(run: &Run<'_>) -> Result<SideRecord> {
     }
     let figure = tally.done as f64 / spent.as_secs_f64().max(f64::MIN_POSITIVE);
     let record = SideRecord { figure, unit: "scans/s".to_owned(), ..record_of(&tally, 1) };
-    meter.finish(record, Used { wall: spent, ..meter.read() }, None)
+    Ok(meter.finish(record, Used { wall: spent, ..meter.read() }, None))
 }

@@ -6,13 +6,13 @@ use std::process::Stdio;
 
 use base::{Error, ErrorKind, Result};
 use bench::folder;
+use bench::meter::Meter;
 use bench::sides::SideRecord;
 use bench::store::Store;
 use bench::workload::{EntryBuffer, Rng};
 
 use crate::child::Run;
-use crate::library::Database;
-use crate::measure::{Meter, wait_until_idle};
+use crate::library::{Database, wait_until_idle};
 use crate::spec::{Role, Spec};
 
 /// Upper bound of an entry's room in a memtable of any kind, apart from key and value.
@@ -62,7 +62,7 @@ pub fn flush(run: &Run<'_>) -> Result<SideRecord> {
     let figure = used.wall.as_secs_f64() * 1e3;
     let record =
         SideRecord { figure, unit: "ms to flush".to_owned(), threads: 1, ops, user_bytes, ..SideRecord::default() };
-    meter.finish(record, used, None)
+    Ok(meter.finish(record, used, None))
 }
 
 /// Fills a database in a child process, kills it, times the open, and looks up a sample of the entries.
@@ -81,7 +81,8 @@ pub fn run(run: &Run<'_>) -> Result<SideRecord> {
         disk_bytes: Some(log_bytes),
         ..SideRecord::default()
     };
-    let record = meter.finish(record, used, Some(&database))?;
+    let waited = wait_until_idle(run.vfs.as_ref(), &database)?;
+    let record = meter.finish(record, used, Some(waited));
     let mut entries = EntryBuffer::new(&run.flags, &mut Rng::new(run.flags.seed));
     for nth in 0..written {
         let (key, value) = entries.next(scattered(nth));

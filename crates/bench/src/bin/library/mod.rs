@@ -1,15 +1,19 @@
-//! A library with RocksDB's C API, loaded at run time, behind safe types. The only module here with `unsafe`. Its premises: the
+//! A library with RocksDB's C API, loaded at run time, behind safe types. Shared by the programs beside this folder. Its premises: the
 //! library keeps the contract of RocksDB's `c.h`; every pointer passed was made by the same library; the types below borrow from
 //! each other as handles depend on each other.
 
 mod call;
 mod cursor;
 mod database;
+mod idle;
 mod options;
 mod table;
 mod tables;
+mod version;
 
 pub use database::{Database, Habits};
+pub use idle::wait_until_idle;
 pub use options::Options;
 pub use table::Functions;
 pub use tables::TableFile;
+pub use version::version;

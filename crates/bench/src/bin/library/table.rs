@@ -87,6 +87,7 @@ functions! {
     ingestexternalfileoptions_create() -> *mut Handle;
     ingestexternalfileoptions_destroy(*mut Handle);
     ingestexternalfileoptions_set_allow_blocking_flush(*mut Handle, Flag);
+    ingestexternalfileoptions_set_move_files(*mut Handle, Flag);
     ingest_external_file(*mut Handle, *const Text, usize, *const Handle, Failure);
     envoptions_create() -> *mut Handle;
     envoptions_destroy(*mut Handle);

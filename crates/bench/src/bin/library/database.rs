@@ -115,8 +115,23 @@ impl Database {
         Ok((unknown == 0).then_some(number))
     }
 
+    /// Whether writes wait for the disk from now on.
+    pub fn set_sync(&mut self, sync: bool) {
+        // SAFETY: a live handle, used by no other thread (`&mut self`).
+        unsafe { (self.functions.writeoptions_set_sync)(self.writes.get_mut(), sync.into()) };
+    }
+
     /// Makes table files part of the database. Without `may_flush` it fails if a memtable would have to be flushed first.
     pub fn ingest(&self, files: &[&Path], may_flush: bool) -> Result<()> {
+        self.ingest_files(files, may_flush, false)
+    }
+
+    /// As [`ingest`](Self::ingest), by links instead of copies: the files are gone afterwards.
+    pub fn ingest_moved(&self, files: &[&Path]) -> Result<()> {
+        self.ingest_files(files, true, true)
+    }
+
+    fn ingest_files(&self, files: &[&Path], may_flush: bool, moved: bool) -> Result<()> {
         let functions = self.functions;
         // SAFETY: a create function without arguments, and its destroy function.
         let mut options = unsafe {
@@ -125,6 +140,7 @@ impl Database {
         // SAFETY: a live handle, not used elsewhere.
         unsafe {
             (functions.ingestexternalfileoptions_set_allow_blocking_flush)(options.get_mut(), may_flush.into());
+            (functions.ingestexternalfileoptions_set_move_files)(options.get_mut(), moved.into());
         }
         let names = files.iter().map(|path| c_path(path)).collect::<Result<Vec<CString>>>()?;
         let names: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();
