@@ -1,11 +1,11 @@
-//! The results of `bench-compare`: libraries with RocksDB's C API, one line of JSON for each run.
+//! The results of `bench-compare` and `bench-peers`: one line of JSON for each run of a library.
 
 use serde::{Deserialize, Serialize};
 
 use crate::latency::Distributions;
 use crate::machine::Setting;
 
-/// The value of `kind` in these lines.
+/// The value of `kind` in the lines of `bench-compare`.
 pub const KIND: &str = "sides";
 
 /// A line of JSON. Fields may be added; existing ones keep their meaning.
@@ -35,6 +35,9 @@ pub struct SideRecord {
     /// By operation: `read`, `write`, `seek`. Empty if single operations were not timed.
     pub latency: Distributions,
     pub found: Option<u64>,
+    /// Sum of what was read, equal for every engine; `None` if not taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<u64>,
     pub background_writes: Option<u64>,
     /// Of all keys and values written.
     pub user_bytes: u64,
