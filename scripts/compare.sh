@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Spillway beside RocksDB's release library, both through RocksDB's C API, on one machine and by turns: what docs/benchmarks.md has of
-# the two. Draws the page.
+# Spillway beside RocksDB's release library, both through RocksDB's C API, on one machine and by turns, and beside engines of other
+# kinds: what docs/benchmarks.md has of them. Draws the page.
 #
-#     scripts/compare.sh [rocksdb|reads|mechanisms|operations|memtables|writers|builds ...]      rocksdb where none is named
+#     scripts/compare.sh [rocksdb|reads|mechanisms|operations|memtables|writers|peers|ycsb|builds ...]      rocksdb where none is named
 #
 # builds sets another build of Spillway (BEFORE=its librocksdb.so) beside this one and RocksDB; it prints a page and keeps nothing.
-# rocksdb takes 5 minutes, reads 10, mechanisms 3, operations 5, memtables 8, writers 2, builds 10. NUM, ROUNDS: how much and how often. FLAGS: more flags of
-# bench-compare. ROCKSDB_LIB: another library than RocksDB's release. WORK: a folder on the file system to be measured. RESULTS is
+# peers and ycsb set LMDB, redb and fjall beside both, each in a memory group of MEMORY_MIB (1024): run them as root. They compile those
+# engines. ycsb takes 15 GB of the disk.
+# rocksdb takes 5 minutes, reads 10, mechanisms 3, operations 5, memtables 8, writers 2, peers 15, ycsb 40, builds 10. NUM, ROUNDS: how much and how often
+# (peers: a million entries, 3 rounds; ycsb: 10 million, 1 round). FLAGS: more flags of bench-compare or bench-peers. ROCKSDB_LIB: another library than RocksDB's release. WORK: a folder on the file system to be measured. RESULTS is
 # another folder than bench/results, of which nothing is drawn. On a machine that does other things too, only ratios mean something.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -101,6 +103,25 @@ run_builds() {
     cat "$work/builds.md"
 }
 
+# peers FILE FLAGS...
+peers() {
+    "$built/bench-peers" --rocksdb "$rocksdb" --memory_mib "${MEMORY_MIB:-1024}" --db "$work/peers" --json "$1" "${@:2}" "${more[@]}"
+}
+
+# The workloads of redb's benchmark; all data in memory.
+run_peers() {
+    peers "$results/peers.jsonl" --num "${NUM:-1000000}" --rounds "${ROUNDS:-3}"
+}
+
+# YCSB with values of 64 bytes, in memory, and of 1,024, of which a tenth is. Each size has a file, or the second would replace the first.
+run_ycsb() {
+    local size
+    for size in 64 1024; do
+        peers "$work/ycsb-$size.jsonl" --set ycsb --num "${NUM:-10000000}" --rounds "${ROUNDS:-1}" --value_size $size
+    done
+    cat "$work"/ycsb-{64,1024}.jsonl >"$results/ycsb.jsonl"
+}
+
 marker() { printf '<!-- drawn by `spillway bench report`: {%s} -->\n<!-- end -->\n' "$1"; }
 
 if [ -z "${ROCKSDB_LIB:-}" ]; then
@@ -110,6 +131,9 @@ fi
 rocksdb=$ROCKSDB_LIB
 say "building (release; the first time takes some minutes)"
 cargo build --release --package spillway-db-capi --package spillway-db-bench --package spillway-db-cli
+case " $* " in
+    *" peers "* | *" ycsb "*) cargo build --release --package spillway-db-bench --features peers --bin bench-peers ;;
+esac
 mkdir -p "$results"
 for part in ${*:-rocksdb}; do
     say "$part"

@@ -31,6 +31,11 @@ run_mutations() {
         SPILLWAY_FUZZ_SECONDS=600 cargo test --release -p spillway-db-memtable random_damage
 }
 run_clients() { ./scripts/clients.sh; }
+# The comparison with other engines, in small: no ordinary build compiles them.
+run_peers() {
+    cargo clippy --package spillway-db-bench --features peers --all-targets --quiet -- -D warnings &&
+        cargo test --release --package spillway-db-bench --features peers --bin bench-peers --test peers
+}
 # Each feature alone, and what a build without features says.
 run_features() {
     local feature
@@ -68,7 +73,7 @@ run_publish() {
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
-for name in ${*:-loom miri asan capi-asan kills effort seeds mutations clients features msrv platforms publish deny}; do
+for name in ${*:-loom miri asan capi-asan kills effort seeds mutations clients peers features msrv platforms publish deny}; do
     part "$name" "run_$name"
 done
 if [ ${#failed[@]} -gt 0 ]; then

@@ -2,7 +2,7 @@
 //!
 //! `db` runs them in this process; `memtable` runs the benchmarks of `memtablerep_bench` on memtables alone; `ingest` measures
 //! writers beside ingests; `report` draws the tables of `docs/benchmarks.md`. The program `bench-compare` runs benchmarks on any
-//! libraries with RocksDB's C API, by turns.
+//! libraries with RocksDB's C API, by turns; `bench-peers` (feature `peers`) runs workloads on engines of other kinds beside both.
 #![forbid(unsafe_code)]
 
 pub mod beside;

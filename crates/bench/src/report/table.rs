@@ -29,6 +29,8 @@ pub struct Spec {
     pub better: Better,
     /// Rows with a column behind the base come first.
     pub behind_first: bool,
+    /// Rows with a column ahead of the base come first: the base's losses.
+    pub ahead_first: bool,
     /// The file of a picture of the ratios, seen from the document.
     pub picture: Option<String>,
     /// Title of the picture.
@@ -136,7 +138,17 @@ impl<'a> Table<'a> {
             rows.sort_by(|one, other| table.worst(spec, one).total_cmp(&table.worst(spec, other)));
             table.rows = rows;
         }
+        if spec.ahead_first {
+            let mut rows = std::mem::take(&mut table.rows);
+            rows.sort_by(|one, other| table.best(spec, other).total_cmp(&table.best(spec, one)));
+            table.rows = rows;
+        }
         table
+    }
+
+    /// The ratio furthest ahead of the base; 1 if no column is ahead.
+    fn best(&self, spec: &Spec, row: &Row<'_>) -> f64 {
+        self.beside_base().filter_map(|(at, _)| self.ratio(spec, row, at)).fold(1.0, f64::max)
     }
 
     /// The ratio furthest behind the base; 1 if all columns are ahead.
@@ -323,6 +335,21 @@ mod tests {
         assert_eq!(lines[3], "| get | ops/s | 200.0 | 7 | 250.0 | 7 | **1.25** (1.00 - 2.00) |");
         assert_eq!(lines[4], "| put | ops/s | 5.0 | 7 | - | - | - |");
         assert_eq!(lines[6], "2026-11-24; Spillway at c0ffee; medians of 2 rounds; `--x=1`.");
+    }
+
+    #[test]
+    fn what_the_base_loses_stands_first() {
+        let records = [
+            record("get", "a", 0, 100.0),
+            record("get", "b", 0, 50.0),
+            record("put", "a", 0, 100.0),
+            record("put", "b", 0, 101.0),
+            record("scan", "a", 0, 100.0),
+            record("scan", "b", 0, 300.0),
+        ];
+        let text = drawn(&Spec { behind_first: false, ahead_first: true, ..spec() }, &records).unwrap();
+        let names: Vec<&str> = text.lines().skip(2).take(3).map(|line| line.split(' ').nth(1).unwrap()).collect();
+        assert_eq!(names, ["scan", "put", "get"]);
     }
 
     #[test]

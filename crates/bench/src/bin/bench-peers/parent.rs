@@ -132,7 +132,8 @@ impl Comparison<'_> {
     /// Runs a child, and keeps its records as they come. Its standard error is ours.
     fn follow(&mut self, spec: &Spec, round: u32) -> Result<()> {
         let program = Path::new("/proc/self/exe");
-        let mut child = bench::child::command(spec)?.spawn().map_err(|e| Error::io("start", program, e))?;
+        let mut command = bench::child::command(spec)?;
+        let mut child = command.envs(spec.peer.environment()).spawn().map_err(|e| Error::io("start", program, e))?;
         let told = self.listen(&mut child, spec.peer, round);
         let status = child.wait().map_err(|e| Error::io("wait for", program, e))?;
         told?;

@@ -65,11 +65,41 @@ struct Ycsb<'a, P> {
     mode: String,
 }
 
-pub fn run<P: Peer>(run: &Run<'_>, peer: P) -> Result<()> {
+fn mode(run: &Run<'_>) -> String {
     let durable = if run.spec.durable { ", durable" } else { "" };
-    let mode = format!("{} B{durable}", run.spec.value_bytes);
-    let mut ycsb = Ycsb { run, peer, zipf: Zipf::new(run.spec.num), mode };
-    ycsb.load()?;
+    format!("{} B{durable}", run.spec.value_bytes)
+}
+
+/// Loads all entries in the order of their keys.
+pub fn load<P: Peer>(run: &Run<'_>, mut peer: P) -> Result<()> {
+    let (num, mode) = (run.spec.num, mode(run));
+    let mut numbers: Vec<u64> = (0..num).map(scattered).collect();
+    numbers.sort_unstable();
+    let mut entries = Entries::new(run.spec.seed, run.spec.value_bytes);
+    let progress = Progress::new(run.vfs, "ycsb-load", num);
+    let (meter, mut tally) = (run.meter(), Tally::new(run.vfs, true));
+    let scattered = numbers.into_iter().enumerate().map(|(nth, number)| {
+        if nth % 1024 == 1023 {
+            progress.add(1024);
+        }
+        number
+    });
+    peer.set_durable(false)?;
+    peer.load(&mut Puts { entries: &mut entries, scattered })?;
+    // As much as the engines have to do before everything is on the disk.
+    peer.settle()?;
+    tally.finish(Operation::Write, num)?;
+    tally.end();
+    let (used, user_bytes) = (meter.read(), num * run.entry_bytes());
+    let step =
+        Step { workload: "ycsb-load", mode: &mode, unit: "entries/s", threads: 1, user_bytes, ..Step::default() };
+    let record = run.rate(step, &tally, &meter, used);
+    run.keep(bench::sides::SideRecord { disk_bytes: Some(run.disk_bytes()?), ..record })
+}
+
+/// The workloads on a loaded database.
+pub fn run<P: Peer>(run: &Run<'_>, peer: P) -> Result<()> {
+    let mut ycsb = Ycsb { run, peer, zipf: Zipf::new(run.spec.num), mode: mode(run) };
     ycsb.peer.set_durable(run.spec.durable)?;
     ycsb.warm()?;
     for (nth, mix) in MIXES.iter().enumerate() {
@@ -83,39 +113,6 @@ pub fn run<P: Peer>(run: &Run<'_>, peer: P) -> Result<()> {
 struct Sum(AtomicU64);
 
 impl<'a, P: Peer> Ycsb<'a, P> {
-    /// Loads all entries in the order of their keys.
-    fn load(&mut self) -> Result<()> {
-        let (run, num) = (self.run, self.run.spec.num);
-        let mut numbers: Vec<u64> = (0..num).map(scattered).collect();
-        numbers.sort_unstable();
-        let mut entries = Entries::new(run.spec.seed, run.spec.value_bytes);
-        let progress = Progress::new(run.vfs, "ycsb-load", num);
-        let (meter, mut tally) = (run.meter(), Tally::new(run.vfs, true));
-        let scattered = numbers.into_iter().enumerate().map(|(nth, number)| {
-            if nth % 1024 == 1023 {
-                progress.add(1024);
-            }
-            number
-        });
-        self.peer.set_durable(false)?;
-        self.peer.load(&mut Puts { entries: &mut entries, scattered })?;
-        // As much as the engines have to do before everything is on the disk.
-        self.peer.settle()?;
-        tally.finish(Operation::Write, num)?;
-        tally.end();
-        let (used, user_bytes) = (meter.read(), num * run.entry_bytes());
-        let step = Step {
-            workload: "ycsb-load",
-            mode: &self.mode,
-            unit: "entries/s",
-            threads: 1,
-            user_bytes,
-            ..Step::default()
-        };
-        let record = run.rate(step, &tally, &meter, used);
-        run.keep(bench::sides::SideRecord { disk_bytes: Some(run.disk_bytes()?), ..record })
-    }
-
     /// Reads half as many entries as a workload does, unmeasured.
     fn warm(&self) -> Result<()> {
         let mix = mix("warm", 0, Write::None);

@@ -42,6 +42,13 @@ impl Kind {
     pub fn is_mapped(self) -> bool {
         matches!(self, Kind::SpillwayMapped | Kind::RocksdbMapped)
     }
+
+    /// Variables of the environment of the engine's processes.
+    pub fn environment(self) -> Option<(&'static str, &'static str)> {
+        // redb's cache is pages on the heap, freed by other threads than allocated them: in glibc's arenas of each thread it takes
+        // twice its size, and outgrows the memory group. In one arena it keeps to its size, and is faster with more data than memory.
+        (self == Kind::Redb).then_some(("MALLOC_ARENA_MAX", "1"))
+    }
 }
 
 /// The conditions of an open.

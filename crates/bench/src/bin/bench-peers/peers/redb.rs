@@ -10,7 +10,7 @@ const ENTRIES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("entries
 
 const FILE: &str = "entries.redb";
 
-/// A loaded database is more than its data, so a cache of half the memory leaves room for the pages of a transaction.
+/// Half of the memory: the rest is for the heap around the cache and for the system's cache of the file.
 fn cache_bytes(setup: &Setup<'_>) -> usize {
     (setup.memory_bytes / 2) as usize
 }
@@ -75,7 +75,7 @@ impl Peer for Redb {
         Ok(Described {
             version: format!("redb {}", super::super::versions::REDB),
             options: format!(
-                "cache_size={}; Durability::None where not durable; loaded in order in durable transactions of {} MiB",
+                "cache_size={}, MALLOC_ARENA_MAX=1; Durability::None where not durable; loaded in order in durable transactions of {} MiB",
                 cache_bytes(setup),
                 LOAD_BYTES >> 20
             ),
