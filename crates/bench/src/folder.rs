@@ -11,12 +11,17 @@ const SHARED: &str = ".sst";
 /// Limit of a copied file: logs of a closed database hold next to nothing.
 const COPIED_BYTES_MAX: u64 = 1 << 30;
 
-/// Bytes of all files, those of folders within included.
+/// Bytes of all files, those of folders within included. The database may be open.
 pub fn bytes(vfs: &dyn Vfs, dir: &Path) -> Result<u64> {
     let of = |name: &String| {
         let path = dir.join(name);
-        let metadata = vfs.metadata(&path)?;
-        if metadata.kind == FileKind::Directory { bytes(vfs, &path) } else { Ok(metadata.len) }
+        match vfs.metadata(&path) {
+            Ok(metadata) if metadata.kind == FileKind::Directory => bytes(vfs, &path),
+            Ok(metadata) => Ok(metadata.len),
+            // Deleted since the folder was read.
+            Err(_) if !vfs.exists(&path)? => Ok(0),
+            Err(error) => Err(error),
+        }
     };
     vfs.read_dir(dir)?.iter().map(of).sum()
 }

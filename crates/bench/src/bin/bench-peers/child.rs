@@ -17,6 +17,15 @@ use crate::peers::{Fjall, Kind, Lmdb, Peer, Redb, Rocks, Setup, Spillway};
 use crate::spec::{Line, Set, Spec};
 use crate::{group, suite, ycsb};
 
+/// Time between two looks at the size of the files.
+const SIZE_LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Successive looks at one size before it counts.
+const SIZE_LOOKS: u32 = 8;
+
+/// Limit of the wait for one size.
+const SIZE_TIME_MAX: Duration = Duration::from_secs(20);
+
 /// Shared by the steps of a run.
 pub struct Run<'a> {
     pub spec: &'a Spec,
@@ -94,8 +103,16 @@ impl<'a> Run<'a> {
         Ok(self.vfs.now().saturating_sub(asked))
     }
 
+    /// Bytes of the database's files, once they stop changing: some engines delete old files after the call that replaced them.
     pub fn disk_bytes(&self) -> Result<u64> {
-        folder::bytes(self.vfs, &self.spec.db)
+        let (mut bytes, mut looks, begun) = (folder::bytes(self.vfs, &self.spec.db)?, 0, self.vfs.now());
+        while looks < SIZE_LOOKS && self.vfs.now().saturating_sub(begun) < SIZE_TIME_MAX {
+            self.vfs.sleep(SIZE_LOOK_EVERY);
+            let now = folder::bytes(self.vfs, &self.spec.db)?;
+            looks = if now == bytes { looks + 1 } else { 0 };
+            bytes = now;
+        }
+        Ok(bytes)
     }
 
     /// The record of a rate of operations. `waited`: as of [`Meter::finish`].
