@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::{Error, Result};
+use bench::meter::Meter;
 use bench::sides::SideRecord;
 use bench::tally::{Operation, Tally};
 use bench::work::threads::join;
@@ -256,28 +257,31 @@ impl<P: Peer> Suite<'_, P> {
         run.keep(run.rate(step, &tally, &meter, used))
     }
 
-    /// The size of the files, as they are and compacted.
-    fn sizes(&mut self) -> Result<()> {
-        for mode in ["", "compacted"] {
-            let (run, meter) = (self.run, self.run.meter());
-            if mode == "compacted" {
-                self.peer.compact()?;
-            }
-            let (used, bytes) = (meter.read(), run.disk_bytes()?);
-            let record = SideRecord {
-                workload: "size".to_owned(),
-                mode: mode.to_owned(),
-                figure: bytes as f64 / 1e6,
-                unit: "MB on disk".to_owned(),
-                threads: 1,
-                ops: 1,
-                disk_bytes: Some(bytes),
-                ..SideRecord::default()
-            };
-            run.keep(meter.finish(record, used, None))?;
-        }
-        Ok(())
+    /// The size of the files, as they are, and compacted and closed: an open engine may hold on to old ones.
+    fn sizes(mut self) -> Result<()> {
+        let run = self.run;
+        size(run, "", run.meter())?;
+        let meter = run.meter();
+        self.peer.compact()?;
+        drop(self);
+        size(run, "compacted", meter)
     }
+}
+
+/// Records the size of the files.
+fn size(run: &Run<'_>, mode: &str, meter: Meter<'_>) -> Result<()> {
+    let (used, bytes) = (meter.read(), run.disk_bytes()?);
+    let record = SideRecord {
+        workload: "size".to_owned(),
+        mode: mode.to_owned(),
+        figure: bytes as f64 / 1e6,
+        unit: "MB on disk".to_owned(),
+        threads: 1,
+        ops: 1,
+        disk_bytes: Some(bytes),
+        ..SideRecord::default()
+    };
+    run.keep(meter.finish(record, used, None))
 }
 
 /// Runs threads by number, and adds up their counts.
