@@ -89,6 +89,9 @@ option_table! {
     max_bytes_for_level_multiplier: f64 = 10.0, within(1.0, 1000.0), RocksDb, Mutable;
     /// Derives the levels' sizes from the last level's, and fills levels from the last one up.
     level_compaction_dynamic_level_bytes: bool = true, ANY, RocksDb, Fixed;
+    /// Reads for each byte of a table after which it is compacted one level down, if nothing is more urgent: lookups that it
+    /// did not answer, and seeks, in samples. 0 for never. Tables of the deepest level stay. A name of newer RocksDBs.
+    read_triggered_compaction_threshold: f64 = 0.0, within(0.0, 1e6), Spillway, Mutable;
     /// Bytes that one compaction takes in at most; 0 is 25 times `target_file_size_base`.
     max_compaction_bytes: u64 = 0, ANY, RocksDb, Mutable;
     /// Bytes that compactions are behind at which writers are slowed down; 0 for never.

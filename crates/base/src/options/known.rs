@@ -287,7 +287,6 @@ pub static FAMILY: &[Unhonoured] = &[
     what("preserve_internal_time_seconds", &["0"], "the times of writes are not stored"),
     how("purge_redundant_kvs_while_flush", &["true"]),
     how("rate_limit_delay_max_milliseconds", &["100"]),
-    how("read_triggered_compaction_threshold", &["0.000000"]),
     how("report_bg_io_stats", &["false"]),
     how("sample_for_compression", &["0"]),
     how("snap_refresh_nanos", &["0"]),

@@ -24,6 +24,7 @@ settings! { Options, "rocksdb_options_";
     max_bytes_for_level_base: u64 => family.max_bytes_for_level_base;
     max_bytes_for_level_multiplier: c_double => family.max_bytes_for_level_multiplier;
     level_compaction_dynamic_level_bytes: c_uchar => family.level_compaction_dynamic_level_bytes;
+    read_triggered_compaction_threshold: c_double => family.read_triggered_compaction_threshold;
     max_compaction_bytes: u64 => family.max_compaction_bytes;
     soft_pending_compaction_bytes_limit: usize => family.soft_pending_compaction_bytes_limit;
     hard_pending_compaction_bytes_limit: usize => family.hard_pending_compaction_bytes_limit;

@@ -110,6 +110,23 @@ impl Compactor {
         Ok(())
     }
 
+    /// Suggests the tables that became hot by reads for automatic compaction, one level down.
+    pub(crate) fn suggest_hot_tables(&self) {
+        for family in self.core.families.load().iter() {
+            let hot = family.tables().hot_reads().take();
+            if hot.is_empty() {
+                continue;
+            }
+            let mut state = self.core.state.lock();
+            let Ok(FamilyState { version, compactions, .. }) = self.core.family_state(&mut state, family.id()) else {
+                continue; // dropped meanwhile
+            };
+            compactions.suggest(hot, |file| version.file(file).is_some());
+            drop(state);
+            self.core.state_changed.notify_all();
+        }
+    }
+
     /// Compacts a range of a family. The caller flushes first.
     pub(crate) fn compact_range(
         &self,

@@ -74,6 +74,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
 impl Family {
     pub(crate) fn new(parts: FamilyParts) -> Arc<Family> {
         let versions = Mutex::new(vec![Arc::downgrade(&parts.view.version)]);
+        parts.tables.hot_reads().set_threshold(parts.options.read_triggered_compaction_threshold);
         Arc::new(Family {
             id: parts.id,
             name: parts.name,
@@ -120,6 +121,7 @@ impl Family {
         let mut options = (*self.options()).clone();
         change(&mut options)?;
         self.eager_flush.store(options.eager_flush, Ordering::Relaxed);
+        self.tables.hot_reads().set_threshold(options.read_triggered_compaction_threshold);
         self.options.store(Arc::new(options));
         Ok(())
     }

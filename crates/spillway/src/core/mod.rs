@@ -145,8 +145,10 @@ impl Core {
         }
     }
 
-    /// Lets iterators over the family remember gaps.
-    pub fn learn_gaps_of(self: &Arc<Self>, family: &Family) {
+    /// Lets iterators over the family remember gaps, and reads of its tables tell which are hot.
+    pub fn learn_from_reads_of(self: &Arc<Self>, family: &Family) {
+        let upkeep = self.upkeep.clone();
+        family.tables().hot_reads().listen(Box::new(move || upkeep.raise()));
         let core = Arc::downgrade(self);
         family.gaps().learn_with(Box::new(move || Some(core.upgrade()?.commit.lock().last_seq)));
     }

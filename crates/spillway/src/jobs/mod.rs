@@ -179,6 +179,7 @@ impl Jobs {
             note::warn!(error = %e, "cannot note the logs in the MANIFEST");
         }
         self.linker.excise_what_waited();
+        self.compactor.suggest_hot_tables();
         self.purge_obsolete();
         if self.core.reserve.is_spent() {
             self.core.removals.give_back_all_space();

@@ -38,7 +38,7 @@ impl Catalog<'_> {
         let last_seq = self.core.commit.lock().last_seq;
         let shared = Shared::of(self.core);
         let family = shared.make_family(&self.core.context, last_seq, id, name, options)?;
-        self.core.learn_gaps_of(&family);
+        self.core.learn_from_reads_of(&family);
         let last_seq = family.view_full().mutable.created_at();
         let edit = VersionEdit {
             comparator: Some(family.order().user.name().to_owned()),

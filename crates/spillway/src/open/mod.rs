@@ -345,7 +345,7 @@ impl<'a> Opening<'a> {
         core.families.store(Arc::new(FamilySet::new(families.values().map(|f| f.family.clone()).collect())));
         for family in families.values_mut() {
             family.family.set_mutable(&family.mutable);
-            core.learn_gaps_of(&family.family);
+            core.learn_from_reads_of(&family.family);
             drop(family.publish_view());
         }
         core.state.lock().families = families;

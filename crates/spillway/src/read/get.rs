@@ -91,7 +91,11 @@ impl Lookup<'_> {
             search.cover(table.tombstones().as_deref());
             table.get(key, options, &mut |seq, kind, value| search.entry(seq, kind, value))
         })?;
-        Ok(search.decided_by(Source::Level(level)))
+        let is_decided = search.decided_by(Source::Level(level));
+        if !is_decided {
+            file.count_read();
+        }
+        Ok(is_decided)
     }
 }
 

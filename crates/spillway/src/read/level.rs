@@ -213,6 +213,7 @@ impl LevelCursor {
         if self.context.waits && order.compare(target, &file.meta.smallest).is_lt() {
             return self.before_table(index);
         }
+        file.count_read();
         if self.enter(index).is_some_and(seek) {
             return self.on_entry();
         }
@@ -311,6 +312,7 @@ impl Cursor for LevelCursor {
         if self.context.bounds.exclude_below(&self.context.order, file) {
             return self.end();
         }
+        file.count_read();
         if self.enter(index).is_some_and(|table| table.seek_for_prev(target)) {
             return self.on_entry();
         }

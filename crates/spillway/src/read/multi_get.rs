@@ -223,8 +223,10 @@ impl<'a> Batch<'a> {
                 self.search(i).fail(error);
             }
         }
-        for &(i, _) in asked {
-            self.search(i).decided_by(Source::Level(level));
+        for &(i, file) in asked {
+            if !self.search(i).decided_by(Source::Level(level)) {
+                file.count_read();
+            }
         }
     }
 

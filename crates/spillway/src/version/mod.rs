@@ -12,6 +12,7 @@ pub mod edit_codec;
 pub mod excise;
 pub mod file_meta_codec;
 pub mod file_name;
+pub mod hot_reads;
 pub mod level;
 pub mod log_life;
 pub mod manifest;

@@ -13,6 +13,7 @@ use base::{FileNumber, Result, SeqNo};
 use parking_lot::Mutex;
 use table::{Properties, Table, TablePart, TableReadOptions};
 
+use super::hot_reads::ReadCount;
 use super::log_life::ValueLog;
 use super::table_life::TableLife;
 use super::table_store::TableStore;
@@ -144,6 +145,7 @@ pub struct TableFile {
     kept_above: AtomicBool,
     /// Found in the properties when the table was opened.
     mostly_deletions: AtomicBool,
+    reads: ReadCount,
     /// Held during an open, so the file is opened once.
     opening: Mutex<()>,
     life: Arc<TableLife>,
@@ -159,6 +161,7 @@ impl TableFile {
             touched: AtomicBool::new(false),
             kept_above: AtomicBool::new(false),
             mostly_deletions: AtomicBool::new(false),
+            reads: ReadCount::default(),
             opening: Mutex::new(()),
             life,
             store,
@@ -231,6 +234,15 @@ impl TableFile {
             return read(&*open.0);
         }
         read(&*self.open_slow(options)?.0)
+    }
+
+    /// Counts a read that goes on to older tables, if the family's reads are counted.
+    #[inline]
+    pub fn count_read(&self) {
+        let of_family = self.store.hot_reads();
+        if of_family.is_counting() {
+            self.reads.add(of_family, self.number(), self.meta.file_bytes);
+        }
     }
 
     #[cold]

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use table::Table;
 
 use super::file_name::FileType;
+use super::hot_reads::HotReads;
 use super::log_life::{LogLife, LogLives};
 use super::purge::ObsoleteFile;
 use super::table_file::{FileMeta, TableFile};
@@ -25,12 +26,13 @@ pub struct TableStore {
     opener: Box<dyn TableOpener>,
     slots: Arc<OpenSlots>,
     logs: Arc<LogLives>,
+    hot_reads: HotReads,
 }
 
 impl TableStore {
     /// Tables may refer to values in `logs`.
     pub fn new(opener: Box<dyn TableOpener>, slots: Arc<OpenSlots>, logs: Arc<LogLives>) -> Arc<Self> {
-        Arc::new(TableStore { opener, slots, logs })
+        Arc::new(TableStore { opener, slots, logs, hot_reads: HotReads::default() })
     }
 
     /// A handle for a table new to this process, in a file without tables in any of its versions.
@@ -61,6 +63,11 @@ impl TableStore {
 
     pub(super) fn open(&self, meta: &FileMeta) -> Result<Arc<dyn Table>> {
         self.opener.open(meta)
+    }
+
+    /// Counts of reads, over the family's tables.
+    pub fn hot_reads(&self) -> &HotReads {
+        &self.hot_reads
     }
 
     pub(super) fn slots(&self) -> &OpenSlots {

@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use spillway::{Backups, Config, Db, ErrorKind, Options};
 
 #[test]
@@ -56,4 +58,42 @@ fn documents_describe_databases() {
     assert_eq!(config.open("events").unwrap_err().kind(), ErrorKind::Busy);
     let error = config.open("evens").unwrap_err();
     assert!(error.to_string().contains("events"), "{error}");
+}
+
+/// Two tables in level 0, too few for a compaction, over one below.
+#[test]
+fn reads_that_tables_do_not_answer_have_them_compacted() {
+    const KEYS: u32 = 2000;
+    // Kept answers would spare the tables the same reads.
+    let options = Options::new().text("block_based_table_factory={cache_answers=false}");
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open_with(dir.path(), &options).unwrap();
+    for step in [1, 10, 20] {
+        for n in (0..KEYS).step_by(step) {
+            db.put(n.to_be_bytes(), vec![step as u8; 20]).unwrap();
+        }
+        match step {
+            1 => db.compact(..).unwrap(),
+            _ => db.flush().unwrap(),
+        }
+    }
+    let newer_tables = || db.default_family().levels()[0].files;
+    let read_all = || {
+        for n in 0..KEYS {
+            let expected = [20, 10, 1].into_iter().find(|step| n % step == 0).unwrap();
+            assert_eq!(db.get(n.to_be_bytes()).unwrap().unwrap()[..], [expected as u8; 20]);
+        }
+    };
+    assert_eq!(newer_tables(), 2);
+    (0..20).for_each(|_| read_all());
+    db.wait_for_compaction().unwrap();
+    assert_eq!(newer_tables(), 2, "reads are not counted by default");
+
+    db.default_family().set_options([("read_triggered_compaction_threshold", "0.1")]).unwrap();
+    let start = Instant::now();
+    while newer_tables() > 0 {
+        assert!(start.elapsed() < Duration::from_secs(60), "still {} tables", newer_tables());
+        read_all();
+    }
+    read_all();
 }
