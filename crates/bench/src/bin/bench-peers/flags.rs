@@ -9,9 +9,9 @@ use crate::spec::Set;
 
 const EXAMPLES: &str = "\
 Examples:
-  redb's workloads on all engines, three rounds (some 20 minutes):
+  redb's workloads on all engines, three rounds (some 10 minutes):
     bench-peers --rocksdb target/rocksdb-11.8.1/librocksdbjni-linux64.so --db /path/on/the/disk --json peers.jsonl
-  YCSB on 10 million entries with values of 1,024 bytes and 1 GiB of memory (some 40 minutes; 15 GB on the disk at a time):
+  YCSB on 10 million entries with values of 1,024 bytes and 1 GiB of memory (some 8 minutes; 15 GB on the disk at a time):
     bench-peers --set ycsb --num 10000000 --value_size 1024 --rounds 1 --rocksdb LIB --db /path/on/the/disk --json ycsb.jsonl
   LMDB and Spillway only, small:
     bench-peers --peers spillway,lmdb --num 100000 --rounds 1
