@@ -1,7 +1,7 @@
-//! Tables that reads often ask in vain, for compactions triggered by reads (`read_triggered_compaction_threshold`).
+//! Counts of reads by table, for compactions triggered by reads (`read_triggered_compaction_threshold`).
 //!
-//! A lookup that a table does not answer goes on to an older one, and a seek asks all. A compaction of the table spares
-//! the next ones. Reads are sampled: the counts are for a decision, not for a report.
+//! Counted are lookups without an answer in the table, and seeks: a compaction of the table spares later ones this work.
+//! The counts are samples.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ const READS_PER_SAMPLE: u64 = 256;
 /// Of a family's tables.
 #[derive(Default)]
 pub struct HotReads {
-    /// Reads per byte of a table that make it hot, as the bits of an `f64`. 0: nothing is counted.
+    /// Reads per byte of a hot table, as the bits of an `f64`. 0: no counting.
     threshold: AtomicU64,
     /// Hot tables not taken yet. A leaf lock.
     hot: Mutex<Vec<FileNumber>>,
@@ -60,7 +60,7 @@ pub(super) struct ReadCount {
 }
 
 impl ReadCount {
-    /// Counts a read of a table of `bytes`, which may become hot by it: once.
+    /// Counts a read of a table of `bytes`. Reports the table when it becomes hot, once.
     #[cold]
     pub fn add(&self, of_family: &HotReads, file: FileNumber, bytes: u64) {
         if !is_sampled() {
