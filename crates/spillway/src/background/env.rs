@@ -25,8 +25,9 @@ const UPKEEP_THREADS: usize = 3;
 /// Threads for reads of callers that do not wait: each waits for a disk most of its time.
 const READ_THREADS: usize = 16;
 
-/// Idle time after which a thread ends.
-const IDLE_MAX: Duration = Duration::from_secs(5);
+/// Idle time after which a thread ends. Long: `malloc` hands the arenas of ended threads to new ones, and a pool's thread that
+/// starts between two of the program's keeps an arena full of freed blocks from them.
+const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// Sizes of an Env's pools.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
