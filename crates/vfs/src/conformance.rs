@@ -47,6 +47,7 @@ fn what_is_appended_is_read_back() {
         assert_eq!(more.len(), 11);
         more.append(b"!", CLASS).unwrap();
         let read = vfs.open(&path).unwrap();
+        read.expect_random();
         read.prefetch(0, 12);
         let mut buf = [0; 100];
         assert_eq!(read.read_at(6, &mut buf, CLASS).unwrap(), 6);

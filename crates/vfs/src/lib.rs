@@ -79,6 +79,10 @@ pub trait RandomFile: Send + Sync {
     /// Hints at an upcoming read of a range. May do nothing.
     fn prefetch(&self, _offset: u64, _len: u64) {}
 
+    /// Hints that reads come in no order: the system then reads what it is asked for, or [hinted](RandomFile::prefetch),
+    /// and nothing more. May do nothing.
+    fn expect_random(&self) {}
+
     /// Reads as [`read_at`](RandomFile::read_at) without waiting for a device: only bytes in the page cache, up to the
     /// first that is not there. May return fewer, even none.
     fn read_cached(&self, _offset: u64, _buf: &mut [u8], _class: IoClass) -> usize {

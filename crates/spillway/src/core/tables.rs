@@ -62,6 +62,8 @@ impl Opener {
 
     fn open_at(&self, path: &Path, meta: &FileMeta) -> Result<Arc<dyn Table>> {
         let file = self.context.open_metered(path)?;
+        // Walks read ahead by themselves; the system's own readahead, of up to megabytes, would follow two blocks in a row.
+        file.expect_random();
         let context = TableContext {
             order: self.order.clone(),
             cache: self.cache.clone(),

@@ -88,6 +88,10 @@ impl RandomFile for MeteredFile {
         self.file.prefetch(offset, len);
     }
 
+    fn expect_random(&self) {
+        self.file.expect_random();
+    }
+
     /// Timed if it is the whole read: else [`read_at`](RandomFile::read_at) of the rest is.
     fn read_cached(&self, offset: u64, buf: &mut [u8], class: IoClass) -> usize {
         let start = self.meter.now();

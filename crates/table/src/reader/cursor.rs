@@ -104,10 +104,12 @@ impl TableCursor {
     /// Positions in a data block by `enter`; false if no entry matches.
     fn enter(&mut self, enter: Enter<'_>, handle: BlockHandle) -> Result<bool> {
         let table = &self.table;
+        if table.file.is_mapped() && !self.fetch.memory_only {
+            self.readahead.hint(&table.file, handle);
+        }
         match table.file.mapped_block(handle, self.fetch)? {
             Some(view) => {
                 // Copied: what the caller gets to see must not turn into zeros before the next move.
-                self.readahead.hint(&table.file, handle);
                 self.data.set_copy(view.bytes())?;
                 table.file.check_intact()?;
             }

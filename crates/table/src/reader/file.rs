@@ -220,20 +220,27 @@ impl TableFile {
     /// A data block, from the cache if present. `readahead` is the cursor's; `None` outside cursors.
     pub fn data_block(&self, handle: BlockHandle, fetch: Fetch, readahead: Option<&mut Readahead>) -> Result<BlockRef> {
         self.cached(handle, BlockRole::Entries, fetch, || {
-            let dictionary = self.dictionary.as_ref();
-            let ahead = match readahead {
-                Some(readahead) => readahead.block(self, handle, fetch.class)?,
-                None => None,
-            };
-            let contents = match ahead {
-                Some(raw) => match self.open_slice(handle, raw, fetch, dictionary)? {
-                    Some(contents) => contents,
-                    None => raw.get(..raw.len() - TRAILER).unwrap_or_default().to_vec(),
-                },
-                None => self.contents(handle, fetch, dictionary)?,
-            };
-            Ok(CachedBlock::entries(Block::parse(contents)?))
+            Ok(CachedBlock::entries(Block::parse(self.data_contents(handle, fetch, readahead)?)?))
         })
+    }
+
+    /// A data block's contents, decompressed.
+    pub fn data_contents(
+        &self,
+        handle: BlockHandle,
+        fetch: Fetch,
+        readahead: Option<&mut Readahead>,
+    ) -> Result<Vec<u8>> {
+        let dictionary = self.dictionary.as_ref();
+        let ahead = match readahead {
+            Some(readahead) => readahead.block(self, handle, fetch.class)?,
+            None => None,
+        };
+        let Some(raw) = ahead else { return self.contents(handle, fetch, dictionary) };
+        match self.open_slice(handle, raw, fetch, dictionary)? {
+            Some(contents) => Ok(contents),
+            None => Ok(raw.get(..raw.len() - TRAILER).unwrap_or_default().to_vec()),
+        }
     }
 
     /// A data block in the mapped file, its checksum compared once. `None`: the file is not mapped, or the block is
@@ -245,6 +252,11 @@ impl TableFile {
     pub fn mapped_block(&self, handle: BlockHandle, fetch: Fetch) -> Result<Option<BlockView<'_>>> {
         let Some(mapped) = &self.mapped else { return Ok(None) };
         self.block_of(mapped, handle, fetch).map_err(|e| self.locate(e, handle))
+    }
+
+    #[inline]
+    pub fn is_mapped(&self) -> bool {
+        self.mapped.is_some()
     }
 
     /// Asks for the memory of [`mapped_block`](Self::mapped_block). False if the file is not mapped.

@@ -4,6 +4,7 @@
 use base::{Error, InternalOrder, LookupKey, ParsedKey, Result, key};
 use vfs::IoClass;
 
+use super::readahead::Readahead;
 use super::{BlockBasedTable, Fetch};
 use crate::block::{Block, BlockCursor};
 use crate::cached::CachedBlock;
@@ -49,11 +50,15 @@ impl Separator<'_> {
     }
 }
 
+/// Bytes per read, while the system prefetches the next.
+const READAHEAD_BYTES: usize = 256 << 10;
+
 /// One pass over the data blocks.
 struct Pass<'a, W: VerifyWatch> {
     table: &'a BlockBasedTable,
     watch: &'a mut W,
     fetch: Fetch,
+    readahead: Readahead,
     entries: EntryCheck<'a>,
     lookup: LookupKey,
 }
@@ -68,7 +73,8 @@ impl BlockBasedTable {
         let fetch = Fetch { verify_checksums: true, ask_cache: false, fill_cache: false, memory_only: false, class };
         self.verify_meta_blocks(fetch)?;
         let (entries, lookup) = (EntryCheck::new(&self.order, None), LookupKey::default());
-        let mut pass = Pass { table: self, watch, fetch, entries, lookup };
+        let readahead = Readahead::new(READAHEAD_BYTES);
+        let mut pass = Pass { table: self, watch, fetch, readahead, entries, lookup };
         let passed = pass.run().and_then(|()| pass.entries.end(&self.properties));
         passed.map_err(|e| e.at_path(self.file.path()))
     }
@@ -114,7 +120,7 @@ impl<W: VerifyWatch> Pass<'_, W> {
 
     fn check_block(&mut self, handle: BlockHandle, separator: &Separator<'_>, first_key: &[u8]) -> Result<()> {
         let file = &self.table.file;
-        let block = Block::parse(file.contents(handle, self.fetch, file.dictionary.as_ref())?)?;
+        let block = Block::parse(file.data_contents(handle, self.fetch, Some(&mut self.readahead))?)?;
         let mut cursor = BlockCursor::new(self.table.global);
         cursor.set_block(std::sync::Arc::new(CachedBlock::entries(block)));
         let mut valid = cursor.seek_to_first();

@@ -36,6 +36,10 @@ impl RandomFile for FaultHandle<Arc<dyn RandomFile>> {
     fn prefetch(&self, offset: u64, len: u64) {
         self.inner.prefetch(offset, len);
     }
+
+    fn expect_random(&self) {
+        self.inner.expect_random();
+    }
 }
 
 impl AppendFile for FaultHandle<Box<dyn AppendFile>> {

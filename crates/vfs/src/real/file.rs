@@ -66,6 +66,10 @@ impl RandomFile for RealFile {
         }
     }
 
+    fn expect_random(&self) {
+        os::expect_random(&self.fd);
+    }
+
     fn read_cached(&self, offset: u64, buf: &mut [u8], _class: IoClass) -> usize {
         os::read_cached(&self.fd, offset, buf)
     }

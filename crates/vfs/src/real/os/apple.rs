@@ -46,6 +46,9 @@ pub(crate) fn prefetch(fd: &OwnedFd, offset: u64, len: NonZeroU64) {
     let _ = rustix::fs::fcntl_rdadvise(fd, offset, len.get());
 }
 
+/// No such hint.
+pub(crate) fn expect_random(_fd: &OwnedFd) {}
+
 /// No call tells the page cache from the disk.
 pub(crate) fn read_cached(_fd: &OwnedFd, _offset: u64, _buf: &mut [u8]) -> usize {
     0

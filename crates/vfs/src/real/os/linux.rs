@@ -32,6 +32,11 @@ pub(crate) fn prefetch(fd: &OwnedFd, offset: u64, len: NonZeroU64) {
     let _ = rustix::fs::fadvise(fd, offset, Some(len), rustix::fs::Advice::WillNeed);
 }
 
+/// A hint.
+pub(crate) fn expect_random(fd: &OwnedFd) {
+    let _ = rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::Random);
+}
+
 /// Reads what is in the page cache. None where the file system or the kernel cannot tell: an error comes again, of a
 /// read that waits.
 pub(crate) fn read_cached(fd: &OwnedFd, offset: u64, buf: &mut [u8]) -> usize {
