@@ -30,13 +30,6 @@ pub fn look_up_together(
     for (nth_group, group) in lanes.chunks(LANES_MAX).enumerate() {
         group.iter().for_each(|lane| lane.table.foresee(lane.key));
         located.extend(group.iter().map(|lane| lane.table.locate(lane.key, options)));
-        for (lane, located) in group.iter().zip(&mut located) {
-            if let Ok(found) = located
-                && let Err(error) = lane.table.open_mapped(found, options)
-            {
-                *located = Err(error);
-            }
-        }
         if located.iter().flatten().any(Located::is_missing) {
             let wanted = located.iter_mut().flatten().filter_map(Located::wanted);
             read_missing(wanted, Fetch::from(options));

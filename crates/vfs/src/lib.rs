@@ -29,7 +29,7 @@ use base::Result;
 pub use fault::{Fault, FaultCode, FaultVfs, Operation, Rule, RuleId};
 pub use mapped_memory::MappedMemory;
 pub use memory::{CrashPolicy, MemoryVfs};
-pub use prefetch::{prefetch, prefetch_line};
+pub use prefetch::prefetch;
 pub use read_many::{ReadRequest, read_many};
 pub use real::{AnonymousMapping, HeapMemory, RealVfs};
 

@@ -1,18 +1,5 @@
 //! Hints to the processor's caches.
 
-/// Asks for the cache line in which `value` begins, and does not wait. A hint.
-#[inline]
-pub fn prefetch_line<T>(value: &T) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: prefetching has no effect but on caches, at any address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
-}
-
 /// Asks for the cache lines of `bytes[start..end]`, as far as they exist, and does not wait. A hint.
 #[inline]
 pub fn prefetch(bytes: &[u8], start: usize, end: usize) {

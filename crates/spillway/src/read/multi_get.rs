@@ -119,7 +119,6 @@ impl<'a> Batch<'a> {
     /// Asks the kept answers.
     fn ask(&mut self, version: &Version) {
         let (asked, fill_cache) = (std::mem::take(&mut self.pending), self.options.fill_cache);
-        asked.iter().for_each(|&i| self.search(i).foresee_answer());
         for &i in &asked {
             self.search(i).ask(version, fill_cache);
         }

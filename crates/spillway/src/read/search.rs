@@ -97,14 +97,6 @@ impl<'a> Search<'a> {
         self
     }
 
-    /// Asks for the memory of [`ask`](Self::ask).
-    #[inline]
-    pub fn foresee_answer(&self) {
-        if let Some(answers) = &self.context.answers {
-            answers.foresee_answer(self.user_key);
-        }
-    }
-
     /// Asks the kept answers, after the queue and before the tables of `version`. True if one decides the lookup.
     /// [`finish`](Self::finish) keeps the answer of the tables, if it is wanted and `fill_cache` is set.
     #[inline]

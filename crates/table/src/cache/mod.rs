@@ -126,14 +126,6 @@ impl<V> Cache<V> {
         self.answers_share.store(1, Relaxed);
     }
 
-    /// Asks for the memory of [`ask`](Self::ask).
-    #[inline]
-    pub fn foresee_answer(&self, user_key: &[u8]) {
-        if let Some(answers) = self.answers.get() {
-            answers.foresee(user_key);
-        }
-    }
-
     /// The answer to a lookup, if it is kept.
     #[inline]
     pub fn ask(&self, question: &Question<'_>) -> Reply {

@@ -259,12 +259,6 @@ impl TableFile {
         self.mapped.is_some()
     }
 
-    /// Asks for the memory of [`mapped_block`](Self::mapped_block). False if the file is not mapped.
-    #[inline]
-    pub fn foresee_mapped(&self, handle: BlockHandle) -> bool {
-        self.mapped.as_ref().map(|mapped| mapped.foresee(handle)).is_some()
-    }
-
     #[inline]
     fn block_of<'a>(&self, mapped: &'a MappedFile, handle: BlockHandle, fetch: Fetch) -> Result<Option<BlockView<'a>>> {
         if fetch.memory_only {

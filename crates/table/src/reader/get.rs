@@ -55,8 +55,6 @@ enum Step<'a> {
     Anywhere,
     /// One block can hold the key.
     Block { wanted: WantedBlock<'a>, place: Option<Place> },
-    /// The same, in the mapped file, not looked at yet.
-    Unopened { handle: BlockHandle },
     /// The same, in the mapped file.
     Mapped { handle: BlockHandle, view: BlockView<'a>, place: Option<Place> },
 }
@@ -106,11 +104,11 @@ impl<'a> Located<'a> {
     pub fn wanted(&mut self) -> Option<&mut WantedBlock<'a>> {
         match &mut self.0 {
             Step::Block { wanted, .. } => Some(wanted),
-            _ => None,
+            Step::Nowhere | Step::Anywhere | Step::Mapped { .. } => None,
         }
     }
 
-    /// Fourth step. Asks for the memory of [`BlockBasedTable::narrow`].
+    /// Third step. Asks for the memory of [`BlockBasedTable::narrow`].
     #[inline]
     pub fn foresee(&self) {
         match &self.0 {
@@ -147,8 +145,7 @@ impl BlockBasedTable {
         }
     }
 
-    /// Second step: filter, index and block cache. Asks for the memory of [`open_mapped`](Self::open_mapped) or
-    /// [`Located::foresee`].
+    /// Second step: filter, index and block cache. Asks for the memory of [`Located::foresee`].
     pub(crate) fn locate(&self, key: &LookupKey, options: &TableReadOptions) -> Result<Located<'_>> {
         let fetch = Fetch::from(options);
         if !matches!(self.order.user, UserOrder::Bytewise) || self.index.partitioned {
@@ -173,35 +170,18 @@ impl BlockBasedTable {
         if !is_last && index.goes_on_behind(at, key.user_key(), &self.order) {
             return Ok(Located(Step::Anywhere));
         }
-        if self.file.foresee_mapped(handle) {
-            return Ok(Located(Step::Unopened { handle }));
+        if let Some(view) = self.file.mapped_block(handle, fetch)? {
+            view.foresee();
+            return Ok(Located(Step::Mapped { handle, view, place: None }));
         }
-        Ok(Located(self.ask_cache(handle, fetch)))
-    }
-
-    #[inline]
-    fn ask_cache(&self, handle: BlockHandle, fetch: Fetch) -> Step<'_> {
         let wanted = WantedBlock::new(&self.file, handle, fetch);
         if let Some(Ok(block)) = &wanted.block {
             block.entries.view().foresee();
         }
-        Step::Block { wanted, place: None }
+        Ok(Located(Step::Block { wanted, place: None }))
     }
 
-    /// Third step: the block in a mapped file, or in the block cache if it is compressed.
-    #[inline]
-    pub(crate) fn open_mapped<'a>(&'a self, located: &mut Located<'a>, options: &TableReadOptions) -> Result<()> {
-        if let Step::Unopened { handle } = located.0 {
-            let fetch = Fetch::from(options);
-            located.0 = match self.file.mapped_block(handle, fetch)? {
-                Some(view) => Step::Mapped { handle, view, place: None },
-                None => self.ask_cache(handle, fetch),
-            };
-        }
-        Ok(())
-    }
-
-    /// Fifth step: the part of the block. Asks for the memory of [`show_located`](Self::show_located).
+    /// Fourth step: the part of the block. Asks for the memory of [`show_located`](Self::show_located).
     #[inline]
     pub(crate) fn narrow(&self, key: &LookupKey, located: &mut Located<'_>) {
         match &mut located.0 {
@@ -223,7 +203,7 @@ impl BlockBasedTable {
     ) -> Result<()> {
         match located.0 {
             Step::Nowhere => Ok(()),
-            Step::Anywhere | Step::Unopened { .. } => self.get_entries(key, options, visit),
+            Step::Anywhere => self.get_entries(key, options, visit),
             Step::Block { wanted: WantedBlock { block, handle, .. }, place } => {
                 let fetch = Fetch::from(options);
                 let block = block.unwrap_or_else(|| self.file.data_block(handle, fetch, None))?;

@@ -15,9 +15,6 @@ use crate::handle::BlockHandle;
 /// Blocks that begin in one stretch of so many bytes share a bit. Shorter blocks are checked at every read.
 const STRETCH_BYTES: u64 = 256;
 
-/// At the end of a block: its restart points and hash index, by which a search begins.
-const FORESEEN_BYTES: usize = 128;
-
 /// The mapping, and the blocks whose checksums were compared since the table was opened.
 pub struct MappedFile {
     mapping: Arc<dyn GuardedMapping>,
@@ -37,17 +34,6 @@ impl MappedFile {
         let start = usize::try_from(handle.offset).ok()?;
         let end = start.checked_add(usize::try_from(handle.size).ok()?)?.checked_add(TRAILER)?;
         (*self.mapping).as_ref().get(start..end)
-    }
-
-    /// Asks for the memory by which a search of the block begins.
-    #[inline]
-    pub fn foresee(&self, handle: BlockHandle) {
-        if let Some(stored) = self.stored(handle) {
-            vfs::prefetch(stored, stored.len().saturating_sub(FORESEEN_BYTES), stored.len());
-        }
-        if let Some((word, _)) = self.bit_of(handle) {
-            vfs::prefetch_line(word);
-        }
     }
 
     /// # Errors

@@ -93,12 +93,6 @@ impl Answers {
         size_of_val(&*self.buckets) + self.log.get().map_or(0, |_| self.log_bytes)
     }
 
-    /// Asks for the memory of [`ask`](Self::ask).
-    #[inline]
-    pub(super) fn foresee(&self, user_key: &[u8]) {
-        self.bucket(KeyHash(xxh3_64(user_key))).map(vfs::prefetch_line);
-    }
-
     /// The answer, if it is kept. Counts the lookup.
     #[inline]
     pub(super) fn ask(&self, question: &Question<'_>) -> Reply {
