@@ -100,7 +100,7 @@ impl Peer for Rocks {
     }
 
     fn reader(&self) -> Result<RocksReader<'_>> {
-        Ok(RocksReader(&self.db))
+        Ok(RocksReader { db: &self.db, cursor: None })
     }
 
     /// By a walk: it keeps no exact count.
@@ -125,17 +125,24 @@ impl Peer for Rocks {
     }
 }
 
-pub struct RocksReader<'a>(&'a Database);
+pub struct RocksReader<'a> {
+    db: &'a Database,
+    /// Kept from the first scan on.
+    cursor: Option<<Database as Store>::Cursor<'a>>,
+}
 
 impl Reader for RocksReader<'_> {
     fn get(&mut self, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
         let mut seen = Ok(());
-        let found = self.0.get(key, |value| seen = see(value))?;
+        let found = self.db.get(key, |value| seen = see(value))?;
         seen.map(|()| found)
     }
 
     fn scan(&mut self, from: &[u8], count: u64, see: &mut See<'_>) -> Result<u64> {
-        let mut cursor = self.0.cursor()?;
+        let cursor = match &mut self.cursor {
+            Some(cursor) => cursor,
+            none => none.insert(self.db.cursor()?),
+        };
         let (mut valid, mut seen) = (cursor.seek(from), 0);
         while valid {
             see(cursor.key(), cursor.value())?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ::spillway::{Db, IngestOptions, Options, WriteOptions};
+use ::spillway::{Cursor, Db, IngestOptions, Options, WriteOptions};
 use base::Result;
 use vfs::Vfs;
 
@@ -81,7 +81,7 @@ impl Peer for Spillway {
     }
 
     fn reader(&self) -> Result<SpillwayReader<'_>> {
-        Ok(SpillwayReader(&self.db))
+        Ok(SpillwayReader { db: &self.db, cursor: None })
     }
 
     /// By a walk: it keeps no exact count.
@@ -106,18 +106,25 @@ impl Peer for Spillway {
     }
 }
 
-pub struct SpillwayReader<'a>(&'a Db);
+pub struct SpillwayReader<'a> {
+    db: &'a Db,
+    /// Kept from the first scan on.
+    cursor: Option<Cursor>,
+}
 
 impl Reader for SpillwayReader<'_> {
     fn get(&mut self, key: &[u8], see: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<bool> {
-        match self.0.get(key)? {
+        match self.db.get(key)? {
             Some(value) => see(&value).map(|()| true),
             None => Ok(false),
         }
     }
 
     fn scan(&mut self, from: &[u8], count: u64, see: &mut See<'_>) -> Result<u64> {
-        let mut cursor = self.0.cursor(..)?;
+        let cursor = match &mut self.cursor {
+            Some(cursor) => cursor,
+            none => none.insert(self.db.cursor(..)?),
+        };
         let (mut valid, mut seen) = (cursor.seek(from)?, 0);
         while valid {
             see(cursor.key(), cursor.value())?;
