@@ -40,7 +40,7 @@ pub struct Flags {
     #[arg(long, default_value_t = 500_000)]
     pub ops: u64,
     /// Durable single writes of the suite.
-    #[arg(long, default_value_t = 1000)]
+    #[arg(long, default_value_t = 10_000)]
     pub writes: u64,
     /// Threads of YCSB.
     #[arg(long, default_value_t = 2)]
