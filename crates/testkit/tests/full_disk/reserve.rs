@@ -45,8 +45,15 @@ fn is_there(db: &Db, number: u64) -> bool {
 
 /// Space is given back in the background.
 fn has_room<T>(what: &str, call: impl Fn() -> testkit::engine::Result<T>) {
+    let mut nth = 0;
     wait_for(what, || match call() {
-        Err(error) if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Busy) => false,
+        Err(error) if matches!(error.kind(), ErrorKind::NoSpace | ErrorKind::Busy) => {
+            nth += 1;
+            if nth % 1000 == 0 {
+                println!("{what} still fails after {nth} tries: {error}");
+            }
+            false
+        }
         called => called.map(|_| true).unwrap(),
     });
 }
@@ -121,13 +128,16 @@ fn check_after_crashes(memory: &MemoryVfs, write_buffer_bytes: usize, written: u
     }
 }
 
+/// The memtables together are smaller than the reserve, or one holds everything: flushes that the background is late with
+/// must fit the reserve once the disk is full.
 #[test]
 fn deletions_make_room_on_a_full_disk() {
     within(LIMIT, || {
-        for (write_buffer_bytes, is_ext4) in [(256 << 10, false), (64 << 20, false), (1 << 20, true)] {
+        for (write_buffer_bytes, is_ext4) in [(64 << 10, false), (64 << 20, false), (64 << 10, true)] {
             let dir = tempfile::tempdir().unwrap();
             let at = dir.path().join("mounted");
             std::fs::create_dir(&at).unwrap();
+            println!("buffers of {write_buffer_bytes} bytes, ext4: {is_ext4}");
             let mounted =
                 if is_ext4 { Mount::ext4(&at, &dir.path().join("image")) } else { Mount::tmpfs(&at, SMALL_MIB) };
             match &mounted {
