@@ -1,7 +1,7 @@
 //! Databases share the threads of an Env, and may be closed on those threads.
 #![allow(clippy::disallowed_methods, reason = "a test of threads needs threads")]
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use testkit::engine::extend::{Event, EventListener};
@@ -10,12 +10,6 @@ use testkit::threads::{start, wait_for, within};
 use vfs::MemoryVfs;
 
 const LIMIT: Duration = Duration::from_secs(120);
-
-/// Serializes the tests of this file, as they count threads.
-fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 fn options(env: &Env) -> OpenOptions {
     let vfs = MemoryVfs::new(1);
@@ -35,41 +29,6 @@ fn unlogged() -> WriteOptions {
 
 fn has(db: &Db, key: &[u8]) -> bool {
     db.get(&db.default_family(), key, &ReadOptions::default()).expect("readable").is_some()
-}
-
-/// Spillway's threads in this process, counted by name.
-fn spillway_threads() -> usize {
-    let tasks = std::fs::read_dir("/proc/self/task").expect("Linux has it").flatten();
-    let names = tasks.map(|task| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default()); // or it has ended
-    names.filter(|name| name.starts_with("spillway-")).count()
-}
-
-#[test]
-fn a_thousand_idle_databases_have_sixteen_threads_at_most() {
-    let _alone = alone();
-    within(LIMIT, || {
-        let env = Env::new(EnvOptions::default().flush_threads(4).compaction_threads(4));
-        wait_for("threads of other tests", || spillway_threads() == 0);
-        let options = options(&env);
-        let mut databases = Vec::new();
-        for number in 0..1000 {
-            let db = Db::open(format!("/db{number}"), &options).expect("opened");
-            put(&db, b"key", &WriteOptions::default());
-            databases.push(db);
-            if [1, 50, 1000].contains(&databases.len()) {
-                wait_for("threads are the Env's", || spillway_threads() == env.threads());
-                assert!(env.threads() <= 16, "{} databases: {} threads", databases.len(), env.threads());
-            }
-        }
-        for db in &databases {
-            put(db, b"another", &unlogged());
-        }
-        databases.iter().for_each(|db| db.flush(&[&db.default_family()]).expect("flushed"));
-        assert!(spillway_threads() <= 16, "{} threads", spillway_threads());
-        drop(databases);
-        let again = Db::open("/db999", &options).expect("opened");
-        assert!(has(&again, b"key") && has(&again, b"another"));
-    });
 }
 
 type Action = Box<dyn FnMut(&Event) + Send>;
@@ -152,7 +111,6 @@ fn close_in_a_listener(options: &OpenOptions, is_it: fn(&Event) -> bool) {
 
 #[test]
 fn a_close_in_a_listener_is_done_when_the_job_is() {
-    let _alone = alone();
     within(LIMIT, || {
         let small = Env::new(EnvOptions::default().flush_threads(1).compaction_threads(1));
         for env in [&small, &Env::default()] {
@@ -167,7 +125,6 @@ fn a_close_in_a_listener_is_done_when_the_job_is() {
 /// The last handle may be dropped on any thread.
 #[test]
 fn a_handle_may_be_dropped_in_a_listener() {
-    let _alone = alone();
     within(LIMIT, || {
         let options = options(&Env::new(EnvOptions::default().flush_threads(1)));
         let (db, listener) = open_heard("/db", &options);
@@ -192,7 +149,6 @@ fn a_handle_may_be_dropped_in_a_listener() {
 /// With one thread per kind of job: the flush thread is in the listener, and the database it waits for needs one.
 #[test]
 fn a_listener_may_wait_for_another_database() {
-    let _alone = alone();
     within(LIMIT, || {
         let options = options(&Env::new(EnvOptions::default().flush_threads(1).compaction_threads(1)));
         let (first, listener) = open_heard("/first", &options);
@@ -219,7 +175,6 @@ fn a_listener_may_wait_for_another_database() {
 /// Many threads open, write, flush and close databases at once.
 #[test]
 fn many_come_and_go() {
-    let _alone = alone();
     within(LIMIT, || {
         let options = options(&Env::new(EnvOptions::default().flush_threads(2).compaction_threads(1)));
         let threads: Vec<_> = (0..6)
