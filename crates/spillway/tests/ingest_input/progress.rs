@@ -12,7 +12,7 @@ use crate::common::{Place, default, verifying};
 fn slow(dir: &Path) -> Place {
     let vfs = FaultVfs::new(RealVfs::new());
     let place = Place::on(vfs.clone(), dir);
-    for (operation, micros) in [(Operation::Read, 200), (Operation::Sync, 20_000)] {
+    for (operation, micros) in [(Operation::Read, 2_000), (Operation::Sync, 20_000)] {
         vfs.inject(
             Rule::new(Fault::Latency(Duration::from_micros(micros))).on(operation).class(IoClass::Ingest).sticky(),
         );
