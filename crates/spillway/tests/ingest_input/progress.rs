@@ -8,11 +8,11 @@ use testkit::engine::{ErrorKind, IngestOptions, IngestProgress, IngestRequest};
 
 use crate::common::{Place, default, verifying};
 
-/// A disk so slow that another thread sees what is going on.
-fn slow(dir: &Path) -> Place {
+/// A disk so slow that another thread sees what is going on: a table has a few reads.
+fn slow(dir: &Path, read_micros: u64) -> Place {
     let vfs = FaultVfs::new(RealVfs::new());
     let place = Place::on(vfs.clone(), dir);
-    for (operation, micros) in [(Operation::Read, 2_000), (Operation::Sync, 20_000)] {
+    for (operation, micros) in [(Operation::Read, read_micros), (Operation::Sync, 20_000)] {
         vfs.inject(
             Rule::new(Fault::Latency(Duration::from_micros(micros))).on(operation).class(IoClass::Ingest).sticky(),
         );
@@ -20,12 +20,12 @@ fn slow(dir: &Path) -> Place {
     place
 }
 
-/// A hundred blocks, about.
+/// Four times the readahead of a verification, about.
 fn large(place: &Place, name: &str, first: u32) -> PathBuf {
     let value =
         |key: u32| -> String { (0..25).map(|i| format!("{:08x}", (key ^ i).wrapping_mul(0x9e37_79b9))).collect() };
     place.table_of(name, |table| {
-        (first..first + 3_000)
+        (first..first + 10_000)
             .for_each(|key| table.put(format!("k{key:08}").as_bytes(), value(key).as_bytes()).unwrap());
     })
 }
@@ -37,7 +37,7 @@ fn requests(place: &Place, files: &[PathBuf]) -> [IngestRequest; 1] {
 #[test]
 fn progress_grows_within_files_and_ends_at_their_sizes() {
     let dir = tempfile::tempdir().unwrap();
-    let place = slow(dir.path());
+    let place = slow(dir.path(), 20_000);
     let files: Vec<PathBuf> = (0..5).map(|i| large(&place, &format!("{i}.sst"), i * 100_000)).collect();
     let sizes: u64 = files.iter().map(|file| std::fs::metadata(file).unwrap().len()).sum();
     for options in [default(), verifying(), IngestOptions { link_files: true, ..verifying() }] {
@@ -62,7 +62,7 @@ fn progress_grows_within_files_and_ends_at_their_sizes() {
 #[test]
 fn a_prepare_can_be_cancelled_at_any_moment() {
     let dir = tempfile::tempdir().unwrap();
-    let place = slow(dir.path());
+    let place = slow(dir.path(), 2_000);
     let files: Vec<PathBuf> = (0..4).map(|i| large(&place, &format!("{i}.sst"), i * 100_000)).collect();
     let sizes: u64 = files.iter().map(|file| std::fs::metadata(file).unwrap().len()).sum();
     let (before, listing) = (place.contents(), place.listing());
