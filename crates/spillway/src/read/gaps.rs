@@ -72,7 +72,8 @@ pub struct Gap {
     pub start: Edge,
     pub end: Edge,
     pub from: SeqNo,
-    /// Dead keys counted when it was found: what it spares.
+    /// Dead keys counted when it was found: what it spares. A weight, too high for the parts of a run that was divided:
+    /// each has the whole count, and a run over both adds them up. So sums saturate.
     pub dead: u64,
     /// Passed since the last look for a gap to forget.
     used: AtomicBool,

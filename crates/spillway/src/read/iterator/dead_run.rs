@@ -109,7 +109,7 @@ impl DeadRun {
     fn pass(&mut self, gap: Arc<Gap>, cursor: &mut MergingCursor<Child>) {
         cursor.skip_from(0, &self.target);
         gap.note_use();
-        self.spared += gap.dead;
+        self.spared = self.spared.saturating_add(gap.dead);
         self.last = Some(gap);
     }
 
@@ -127,6 +127,6 @@ impl DeadRun {
             true => (first, gap.map_or_else(last, |gap| gap.end.clone())),
             false => (gap.map_or_else(last, |gap| gap.start.clone()), first),
         };
-        context.gaps.learn(Gap::new(start, end, self.seq, steps + spared), self.era);
+        context.gaps.learn(Gap::new(start, end, self.seq, steps.saturating_add(spared)), self.era);
     }
 }
