@@ -25,6 +25,7 @@ pub use crate::read::damage::SkippedDamage;
 pub use crate::read::iterator::DbIterator;
 pub use crate::read::options::{ReadOptions, ReadTier};
 pub use crate::read::snapshot::Snapshot;
+pub use crate::transaction::{Change, Counts, Track, Transaction};
 
 pub mod commit {
     pub use crate::commit::{batch, stall};
@@ -37,6 +38,12 @@ pub mod compaction {
 #[cfg(feature = "config")]
 pub mod config {
     pub use crate::config::{Config, ConfiguredDb, Start};
+}
+
+pub mod indexed {
+    pub use crate::transaction::indexed::{
+        Below, IndexedBatch, Move, Operator, OverBase, SharedBatch, merged, operator_of,
+    };
 }
 
 pub mod version {

@@ -68,6 +68,7 @@ mod maintenance;
 mod open;
 mod queue;
 mod read;
+mod transaction;
 mod ttl;
 mod version;
 mod wal;

@@ -58,6 +58,14 @@ impl<'a> Part<'a> {
         KeyRange { family, order, start: self.smallest, end: self.largest, end_is_exclusive: false }
     }
 
+    /// The keys touched by one of the part's changes.
+    pub fn keys_of<'k>(&'k self, record: &BatchRecord<'k>) -> KeyRange<'k> {
+        let is_range = record.kind == base::ValueKind::RangeDeletion;
+        let (start, end) = (record.key, if is_range { record.value } else { record.key });
+        let (family, order) = (self.family.id(), &self.family.order().user);
+        KeyRange { family, order, start, end, end_is_exclusive: is_range }
+    }
+
     /// True while the reserved memtable is the mutable one. Called under the commit lock.
     pub fn is_current(&self) -> bool {
         self.family.mutable_id() == self.reserved_in

@@ -68,6 +68,14 @@ enum LeftOut {
     TooManyChanges,
 }
 
+/// The place of a change's key and value in the encoded batch.
+pub(crate) struct Placed {
+    pub key_at: usize,
+    pub key_len: usize,
+    pub value_at: usize,
+    pub value_len: usize,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Savepoint {
     len: usize,
@@ -142,27 +150,27 @@ impl WriteBatch {
 
     /// Sets the value of a key.
     pub fn put(&mut self, family: FamilyId, key: &[u8], value: &[u8]) {
-        self.add(family, ValueKind::Value, key, Some(value));
+        self.add(family, ValueKind::Value, key, value);
     }
 
     /// Adds an operand of a merge.
     pub fn merge(&mut self, family: FamilyId, key: &[u8], operand: &[u8]) {
-        self.add(family, ValueKind::Merge, key, Some(operand));
+        self.add(family, ValueKind::Merge, key, operand);
     }
 
     /// Deletes a key.
     pub fn delete(&mut self, family: FamilyId, key: &[u8]) {
-        self.add(family, ValueKind::Deletion, key, None);
+        self.add(family, ValueKind::Deletion, key, &[]);
     }
 
     /// Deletes a key put at most once since its last deletion. Otherwise the result is undefined, as in RocksDB.
     pub fn single_delete(&mut self, family: FamilyId, key: &[u8]) {
-        self.add(family, ValueKind::SingleDeletion, key, None);
+        self.add(family, ValueKind::SingleDeletion, key, &[]);
     }
 
     /// Deletes `[start, end)`.
     pub fn delete_range(&mut self, family: FamilyId, start: &[u8], end: &[u8]) {
-        self.add(family, ValueKind::RangeDeletion, start, Some(end));
+        self.add(family, ValueKind::RangeDeletion, start, end);
     }
 
     /// Adds a blob to the WAL record only; the database does not change. Without changes in the batch it is not logged.
@@ -231,14 +239,17 @@ impl WriteBatch {
         Err(Error::invalid_argument(what))
     }
 
-    fn add(&mut self, family: FamilyId, kind: ValueKind, key: &[u8], value: Option<&[u8]>) {
-        if limits::check_change(kind, key, value.unwrap_or_default()).is_err() {
+    /// Adds a change of any kind. Returns its place; `None` if it was left out. A deletion has no value; a range
+    /// deletion's is its end.
+    #[inline]
+    pub(crate) fn add(&mut self, family: FamilyId, kind: ValueKind, key: &[u8], value: &[u8]) -> Option<Placed> {
+        if limits::check_change(kind, key, value).is_err() {
             self.left_out = Some(LeftOut::TooLarge);
-            return;
+            return None;
         }
         if self.count == u32::MAX {
             self.left_out = Some(LeftOut::TooManyChanges);
-            return;
+            return None;
         }
         if family == FamilyId::DEFAULT {
             self.bytes.push(kind as u8);
@@ -247,10 +258,13 @@ impl WriteBatch {
             put_varint32(&mut self.bytes, family.0);
         }
         put_prefixed(&mut self.bytes, key);
-        if let Some(value) = value {
+        let key_end = self.bytes.len();
+        if !matches!(kind, ValueKind::Deletion | ValueKind::SingleDeletion) {
             put_prefixed(&mut self.bytes, value);
         }
         self.set_count(self.count + 1);
+        let (key_len, value_len, end) = (key.len(), value.len(), self.bytes.len());
+        Some(Placed { key_at: key_end - key_len, key_len, value_at: end - value_len, value_len })
     }
 
     fn set_count(&mut self, count: u32) {

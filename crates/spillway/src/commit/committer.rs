@@ -59,9 +59,14 @@ impl Committer {
     }
 
     /// [`write`](Self::write), counted; timed if statistics are kept.
-    pub(crate) fn write_counted(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<Written> {
+    pub(crate) fn write_counted(
+        &self,
+        batch: &WriteBatch,
+        options: &WriteOptions,
+        conflicts: Option<&dyn ConflictCheck>,
+    ) -> Result<Written> {
         let start = self.counts.start(&self.core.context);
-        let written = self.write(batch, options)?;
+        let written = self.write(batch, options, conflicts)?;
         self.counts.add(batch, options, start.map(|start| self.core.context.vfs.now().saturating_sub(start)));
         Ok(written)
     }
@@ -72,7 +77,13 @@ impl Committer {
     /// # Errors
     /// `InvalidArgument`, `Closed`: nothing was written. `Busy`: the write would have to wait. `ReadOnly`: the database
     /// takes no writes. `Io`, `NoSpace`: the write failed. If it had reached the WAL, a reopen may or may not find it.
-    pub(crate) fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<Written> {
+    /// `Conflict`: of `conflicts`; nothing was written.
+    pub(crate) fn write(
+        &self,
+        batch: &WriteBatch,
+        options: &WriteOptions,
+        conflicts: Option<&dyn ConflictCheck>,
+    ) -> Result<Written> {
         self.core.check_writable().or_else(|refused| self.core.check_after_refusal(refused))?;
         if options.sync && options.disable_wal {
             return Err(Error::invalid_argument(
@@ -82,13 +93,16 @@ impl Committer {
         batch.check_size()?;
         let set = self.core.families.load();
         if batch.is_empty() {
+            // All that was read still stands at the number visible now.
+            conflicts.map_or(Ok(()), ConflictCheck::check)?;
             return self.write_nothing(&set, options);
         }
         self.wait_for_debt(batch.len(), options, || batch.only_deletes())?;
         if self.is_large(batch) {
-            return self.write_large(batch, &set, options);
+            return self.write_large(batch, &set, options, conflicts);
         }
         let mut commit = Commit::of_batch(batch, options);
+        commit.conflicts = conflicts;
         commit.take_apart(&set)?;
         let numbered = self.number(&mut commit)?;
         let Committed { given, log, .. } = self.apply(&mut commit, numbered)?;
@@ -125,7 +139,8 @@ impl Committer {
     /// them to the spares.
     pub(crate) fn number<'a>(&'a self, commit: &mut Commit<'a>) -> Result<Numbered<'a>> {
         if let Some(check) = commit.conflicts {
-            self.latch_and_check(commit, check)?;
+            commit.checked_at = Some(self.core.pipeline.visible());
+            check.check()?;
         }
         if !commit.flushables.is_empty() {
             self.make_successors(commit)?;
@@ -145,9 +160,19 @@ impl Committer {
     /// Provides the missing resource, or waits for it.
     #[cold]
     fn provide<'a>(&'a self, missing: Missing, commit: &mut Commit<'a>, backoff: &Backoff) -> Result<()> {
+        match (missing, commit.conflicts) {
+            (Missing::Check, None) => {}
+            (Missing::Check | Missing::Latch, Some(check)) => self.latch_and_check(commit, check)?,
+            (missing, _) => self.provide_unchecked(missing, commit, backoff)?,
+        }
+        self.core.check_writable()
+    }
+
+    /// The same, of what has nothing to do with conflicts.
+    fn provide_unchecked<'a>(&'a self, missing: Missing, commit: &mut Commit<'a>, backoff: &Backoff) -> Result<()> {
         match missing {
             Missing::Failed(error) => return Err(error),
-            Missing::Memtable => {}
+            Missing::Memtable | Missing::Check => {}
             Missing::Successor(at) => {
                 commit.flushables.get_mut(at).map_or(Ok(()), |flushable| self.make_successor(flushable))?;
             }
@@ -168,18 +193,19 @@ impl Committer {
                 self.core.stall.count_since(StallCause::Pipeline, start);
             }
         }
-        self.core.check_writable()
+        Ok(())
     }
 
-    /// Latches the touched keys, waits until older writes are visible, and checks conflicts.
-    #[cold]
+    /// Latches the touched keys, waits until older writes are visible, and checks conflicts again.
     fn latch_and_check<'a>(&'a self, commit: &mut Commit<'a>, check: &dyn ConflictCheck) -> Result<()> {
         // A latched commit is not compared with memtables, and here nothing was flushed first.
         let may_go_under = commit.flushables.iter().any(|flushable| flushable.coverage.is_some());
         assert!(!may_go_under, "conflicts are not checked for what may go under a memtable (Q1)");
         self.hold_nothing(commit); // as in any wait
-        commit.latch = Some(self.latch_keys(commit.keys().into_iter(), commit.waiter)?);
-        commit.is_latched = true;
+        let reach = commit.checked_keys(check);
+        commit.latch =
+            Some(self.latch(reach, commit.waiter.no_slowdown, "it would have to wait for another commit")?);
+        (commit.is_latched, commit.checked_at) = (true, None);
         let numbered = self.core.commit.lock().last_seq;
         self.core.pipeline.wait_visible(numbered)?;
         check.check()
@@ -217,6 +243,9 @@ impl Committer {
     /// Checks every precondition, then takes numbers, WAL space and a slot. Called under the commit lock:
     /// O(families); an ingest also looks at unfinished writes and at memtables (C3).
     fn take(&self, commit: &mut Commit<'_>, end: &mut CommitState) -> Result<Taken, Missing> {
+        if commit.checked_at.is_some_and(|checked_at| checked_at != end.last_seq) {
+            return Err(Missing::Check);
+        }
         if !commit.is_latched && !self.core.latches.lets_pass(&commit.clearance) {
             return Err(Missing::Latch);
         }

@@ -15,7 +15,7 @@ use crate::commit::batch::{self, WriteBatch};
 use crate::commit::committer::Committer;
 use crate::commit::flushables::NewFlushable;
 use crate::commit::options::WriteOptions;
-use crate::commit::{Commit, Committed, MadeRecord, Record, Written, entries_of};
+use crate::commit::{Commit, Committed, ConflictCheck, MadeRecord, Record, Written, entries_of};
 use crate::core::family::FamilySet;
 use crate::queue::flushable::HeldMemtable;
 use crate::queue::rebased::RebasedMemtable;
@@ -49,7 +49,13 @@ impl Drop for OwnLog {
 
 impl Committer {
     /// Applies a large batch; as [`write`](Self::write).
-    pub(crate) fn write_large(&self, batch: &WriteBatch, set: &FamilySet, options: &WriteOptions) -> Result<Written> {
+    pub(crate) fn write_large(
+        &self,
+        batch: &WriteBatch,
+        set: &FamilySet,
+        options: &WriteOptions,
+        conflicts: Option<&dyn ConflictCheck>,
+    ) -> Result<Written> {
         let (parts, memtables) = self.take_apart(batch, set, options)?;
         if options.disable_wal {
             parts.iter().for_each(|part| part.family.note_unlogged());
@@ -62,6 +68,7 @@ impl Committer {
         let mut commit = Commit::of_flushables(record, u64::from(batch.count()), flushables, waiter);
         commit.bounds = parts.iter().map(Part::bounds).collect();
         commit.own_log = own_log.as_ref();
+        commit.conflicts = conflicts;
         let numbered = self.number(&mut commit)?;
         let Committed { given, .. } = self.apply(&mut commit, numbered)?;
         let last = given.last;

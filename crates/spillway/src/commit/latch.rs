@@ -3,16 +3,16 @@
 //! everything. Without a latch a write pays one atomic load.
 //!
 //! # Waits and deadlock freedom
-//! An ingest in mode `direct` holds a *latch* over all its spans; so does a commit with a conflict check. Every other
-//! commit only looks for overlapping latches. If it finds one, it waits for a *pass*. A pass blocks
+//! An ingest in mode `direct` holds a *latch* over all its spans. So does a commit whose conflict check met other
+//! commits, over each key. Every other commit only looks for overlapping latches. If it finds one, it waits for a *pass*. A pass blocks
 //! overlapping latches until the commit has numbers.
 //!
 //! Latches and passes share one queue, in request order. An entry is granted once no earlier entry conflicts with it,
 //! granted or not. All spans of one call are one entry, and entries wait for earlier entries only. So there is no
 //! deadlock and no starvation.
 //!
-//! An ingest requests its latch after admission; a commit with a conflict check requests it before it reserves memtable
-//! room. A pass is given back before any wait, except for the commit lock, whose holder never waits. Jobs take
+//! An ingest requests its latch after admission; a commit with a conflict check requests it with no memtable in hand. A
+//! pass is given back before any wait, except for the commit lock, whose holder never waits. Jobs take
 //! neither (V2 protects them).
 //!
 //! # Why no overlapping write takes a number under a latch

@@ -27,7 +27,7 @@ use crate::commit::admission::{Part, Parts, Waiter};
 use crate::commit::batch::{BatchReader, WriteBatch};
 use crate::commit::flushables::NewFlushable;
 use crate::commit::large::OwnLog;
-use crate::commit::latch::{Clearance, KeyRange, LatchGuard};
+use crate::commit::latch::{Clearance, KeyRange, LatchGuard, LatchSpan, Reach};
 use crate::commit::options::WriteOptions;
 use crate::commit::pipeline::{KeyBounds, LogPosition};
 use crate::core::family::{Family, FamilySet};
@@ -50,8 +50,10 @@ pub(crate) struct Commit<'a> {
     /// The log of a large batch; `record` names it.
     pub own_log: Option<&'a OwnLog>,
     pub waiter: Waiter,
-    /// Checked before numbers are taken, with every touched key latched.
+    /// Checked before numbers are taken.
     pub conflicts: Option<&'a dyn ConflictCheck>,
+    /// The last number when conflicts were checked without a latch. The check holds while it is the last.
+    checked_at: Option<SeqNo>,
     /// A latch over every touched key is held, here or by the caller. Overlapping commits wait for it.
     /// With flushables: nothing in memory overlaps them, and they are not compared with memtables any more.
     pub is_latched: bool,
@@ -68,12 +70,15 @@ pub(crate) struct Commit<'a> {
 
 /// Validation of a commit, for transactions.
 pub(crate) trait ConflictCheck {
-    /// Called off every lock. Every touched key is latched until the commit is finished in the pipeline. Older writes
-    /// to these keys are visible.
+    /// Called off every lock. All numbered so far is visible, or the check is repeated under a latch: then each key of
+    /// [`spans`](Self::spans) and of the batch is latched until the commit is finished in the pipeline.
     ///
     /// # Errors
     /// `Conflict`: a dependency of the commit has changed.
     fn check(&self) -> Result<()>;
+
+    /// The keys that the check looks at, each a span of its own.
+    fn spans(&self) -> Vec<LatchSpan>;
 }
 
 /// A batch and its parts by family. The parts pin the memtables with the reserved room.
@@ -136,6 +141,8 @@ pub(super) enum Missing {
     Slot,
     /// Latches are granted, and the clearance does not cover them.
     Latch,
+    /// A check of conflicts: numbers were taken since the last one.
+    Check,
     /// A successor memtable for the flushable at this index.
     Successor(usize),
     Failed(Error),
@@ -198,6 +205,7 @@ impl<'a> Commit<'a> {
             own_log: None,
             waiter,
             conflicts: None,
+            checked_at: None,
             is_latched: false,
             clearance: Clearance::default(),
             latch: None,
@@ -210,6 +218,21 @@ impl<'a> Commit<'a> {
     /// Whether the commit only deletes. An excise does not count: everything below it must be flushed before.
     fn frees_space(&self) -> bool {
         self.flushables.is_empty() && self.entries.as_ref().is_some_and(|entries| entries.batch.only_deletes())
+    }
+
+    /// Each key of a commit with a conflict check: those checked, and those of its batch. So commits wait for each other
+    /// by key, not by the range around their keys.
+    fn checked_keys(&self, check: &dyn ConflictCheck) -> Reach {
+        let mut spans = check.spans();
+        let Some(Entries { batch, parts, .. }) = &self.entries else {
+            spans.extend(self.keys().iter().map(LatchSpan::of));
+            return Reach::of(spans);
+        };
+        for record in batch.iter().map_while(Result::ok) {
+            let part = parts.iter().find(|part| part.family.id() == record.family);
+            spans.extend(part.map(|part| LatchSpan::of(&part.keys_of(&record))));
+        }
+        Reach::of(spans)
     }
 
     fn record_bytes(&self) -> Option<usize> {

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use vfs::Vfs;
 
 use crate::background::{Env, RateLimiter};
+use crate::commit::ConflictCheck;
 use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
 use crate::core::Core;
@@ -260,6 +261,13 @@ impl Database {
         self.engine.core.families.load().by_name(name).cloned()
     }
 
+    /// # Errors
+    /// `InvalidArgument`: there is no open family of this number.
+    pub(crate) fn family_by_id(&self, id: base::FamilyId) -> Result<Arc<Family>> {
+        let unknown = || Error::invalid_argument(format!("column family {} is not open", id.0));
+        self.engine.core.families.load().get(id).cloned().ok_or_else(unknown)
+    }
+
     /// All open families, by id.
     pub fn families(&self) -> Vec<Arc<Family>> {
         self.engine.core.families.load().iter().cloned().collect()
@@ -272,7 +280,20 @@ impl Database {
     /// it. `ReadOnly`: the database does not take writes; the message says why. `Io`: the WAL failed; the database
     /// takes no more writes.
     pub fn write(&self, batch: &WriteBatch, options: &WriteOptions) -> Result<SeqNo> {
-        let written = self.engine.committer.write_counted(batch, options)?;
+        self.write_checked(batch, options, None)
+    }
+
+    /// As [`write`](Self::write), if no conflict is found.
+    ///
+    /// # Errors
+    /// `Conflict`: of `conflicts`; nothing was written.
+    pub(crate) fn write_checked(
+        &self,
+        batch: &WriteBatch,
+        options: &WriteOptions,
+        conflicts: Option<&dyn ConflictCheck>,
+    ) -> Result<SeqNo> {
+        let written = self.engine.committer.write_counted(batch, options, conflicts)?;
         if !written.to_flush.is_empty() {
             self.engine.flusher.flush_written(&written)?;
         }

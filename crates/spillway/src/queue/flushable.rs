@@ -24,6 +24,16 @@ pub trait Flushable: Send + Sync {
     /// Shows the point entries of the lookup's user key at or below its sequence number, newest first.
     fn get(&self, key: &LookupKey, options: &TableReadOptions, visit: Visit<'_>) -> Result<()>;
 
+    /// The number of the key's newest point entry at or below the lookup's. Reads no value from a log.
+    fn newest(&self, key: &LookupKey, options: &TableReadOptions) -> Result<Option<SeqNo>> {
+        let mut newest = None;
+        self.get(key, options, &mut |seq, _, _| {
+            newest = Some(seq);
+            false
+        })?;
+        Ok(newest)
+    }
+
     /// Looks up many keys. `visit` gets the key's index first.
     fn multi_get(
         &self,
@@ -262,6 +272,17 @@ impl Flushable for QueuedMemtable {
         let mut following = Following::new(&**logs);
         self.memtable().get(key, &mut |seq, kind, stored| following.show(seq, kind, stored, in_place, visit));
         following.end()
+    }
+
+    fn newest(&self, key: &LookupKey, _options: &TableReadOptions) -> Result<Option<SeqNo>> {
+        let mut newest = None;
+        if !self.is_unused() {
+            self.memtable().get(key, &mut |seq, _, _| {
+                newest = Some(seq);
+                false
+            });
+        }
+        Ok(newest)
     }
 
     fn multi_get(

@@ -1,11 +1,12 @@
 //! Reads: views, point lookups, iterators, snapshots.
 //!
 //! A read holds a [`ReadView`](crate::queue::view::ReadView) and a sequence number (V1) and searches the view's sources
-//! from young to old (Q1). [`get`] searches them for one key; [`answers`] spares hot keys the tables. [`iterator`] merges
+//! from young to old (Q1). [`get`] searches them for one key, [`changed`] for its newest number; [`answers`] spares hot keys the tables. [`iterator`] merges
 //! their cursors ([`merging`], [`level`]) and hides entries invisible at the number. [`tombstones`] holds the range
 //! deletions for iterators, [`gaps`] the runs of dead entries found.
 
 pub mod answers;
+pub mod changed;
 pub mod damage;
 pub mod gaps;
 pub mod get;

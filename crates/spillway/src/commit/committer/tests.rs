@@ -4,6 +4,7 @@ use base::ErrorKind;
 use vfs::MemoryVfs;
 
 use super::*;
+use crate::commit::latch::LatchSpan;
 use crate::internal::{Database, OpenOptions, ReadOptions};
 
 /// Holds as long as the counter is what was read.
@@ -16,6 +17,10 @@ impl ConflictCheck for Unchanged<'_> {
     fn check(&self) -> Result<()> {
         let unchanged = read(self.db) == self.counter;
         if unchanged { Ok(()) } else { Err(Error::new(ErrorKind::Conflict, "the counter has changed")) }
+    }
+
+    fn spans(&self) -> Vec<LatchSpan> {
+        Vec::new() // the batch has the counter
     }
 }
 

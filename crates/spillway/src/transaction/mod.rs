@@ -1,0 +1,392 @@
+//! Transactions: changes that are kept in a batch until the commit, and keys that must not change meanwhile.
+//!
+//! A transaction *tracks* a key when it writes it, or reads it for an update. An optimistic transaction remembers the
+//! number at that time, and checks at the commit that the key has not changed since: [`ConflictCheck`] on the ordinary
+//! commit path. A snapshot at the oldest number keeps the history which that check reads.
+//!
+//! [`ConflictCheck`]: crate::commit::ConflictCheck
+
+pub mod indexed;
+mod tracked;
+mod validate;
+
+use std::sync::Arc;
+
+use base::{Error, Pinned, Result, SeqNo, ValueKind};
+
+use self::indexed::{Operator, OverBase, SharedBatch};
+use self::tracked::Tracked;
+use self::validate::Unchanged;
+use crate::commit::batch::WriteBatch;
+use crate::commit::options::WriteOptions;
+use crate::core::family::Family;
+use crate::database::handle::Database;
+use crate::read::iterator::DbIterator;
+use crate::read::options::ReadOptions;
+use crate::read::snapshot::Snapshot;
+
+/// How a transaction keeps other writes from its keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Concurrency {
+    /// Not at all: the commit fails if a key has changed.
+    #[default]
+    Optimistic,
+}
+
+/// Whether others may change a key that a transaction writes or reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Track {
+    /// The commit fails if they did.
+    Tracked,
+    /// They may.
+    Untracked,
+}
+
+/// A change of a key. A deletion has no value; a merge's is the operand.
+#[derive(Clone, Copy, Debug)]
+pub struct Change<'a> {
+    /// A value, a deletion or a merge.
+    pub kind: ValueKind,
+    /// The key.
+    pub key: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+}
+
+/// Changes by kind, merges and deletions apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Puts.
+    pub puts: u64,
+    /// Deletions, single ones too.
+    pub deletes: u64,
+    /// Merges.
+    pub merges: u64,
+}
+
+/// A transaction of one database; every call gets it. Reusable: after a commit or a rollback it is as new.
+#[derive(Default)]
+pub struct Transaction {
+    concurrency: Concurrency,
+    batch: SharedBatch,
+    tracked: Tracked,
+    /// At or below every tracked number: keeps the history above.
+    pin: Option<Snapshot>,
+    shows: Shows,
+    counts: Counts,
+    savepoints: Vec<Savepoint>,
+    /// Changes go to the batch only.
+    is_unindexed: bool,
+    name: String,
+}
+
+/// The state that a transaction depends on.
+#[derive(Clone, Default)]
+struct Shows {
+    /// Tracked keys must not have changed since; `None`: since they were tracked.
+    snapshot: Option<Snapshot>,
+    /// The next tracked operation takes a snapshot.
+    is_due: bool,
+}
+
+struct Savepoint {
+    tracked: usize,
+    shows: Shows,
+    counts: Counts,
+}
+
+/// Snapshots and savepoints.
+impl Transaction {
+    /// Begins anew: all but the name's absence is as at first.
+    pub fn begin(&mut self) {
+        self.reset();
+        self.is_unindexed = false;
+        self.name.clear();
+    }
+
+    /// Forgets changes, keys, savepoints and the snapshot.
+    fn reset(&mut self) {
+        // Iterators may still show the batch of before.
+        match Arc::get_mut(&mut self.batch) {
+            Some(batch) => batch.get_mut().clear(),
+            None => self.batch.write().clear(),
+        }
+        self.tracked.clear();
+        (self.pin, self.shows) = (None, Shows::default());
+        self.counts = Counts::default();
+        self.savepoints.clear();
+    }
+
+    /// From now on tracked keys must not have changed since now.
+    pub fn set_snapshot(&mut self, db: &Database) {
+        self.shows = Shows { snapshot: Some(db.snapshot()), is_due: false };
+    }
+
+    /// As [`set_snapshot`](Self::set_snapshot), before the next operation that tracks a key.
+    pub fn set_snapshot_on_next_operation(&mut self) {
+        self.shows = Shows { snapshot: None, is_due: true };
+    }
+
+    /// Tracked keys must not have changed since they were tracked.
+    pub fn clear_snapshot(&mut self) {
+        self.shows = Shows::default();
+    }
+
+    /// The snapshot, if one was set.
+    pub fn snapshot(&self) -> Option<&Snapshot> {
+        self.shows.snapshot.as_ref()
+    }
+
+    /// Sets a savepoint. Savepoints nest.
+    pub fn set_savepoint(&mut self) {
+        self.batch.write().set_savepoint();
+        let (tracked, shows, counts) = (self.tracked.len(), self.shows.clone(), self.counts);
+        self.savepoints.push(Savepoint { tracked, shows, counts });
+    }
+
+    /// Takes everything back since the last savepoint, and removes it: changes, tracked keys, the snapshot. False if there
+    /// is none.
+    pub fn rollback_to_savepoint(&mut self) -> bool {
+        let Some(Savepoint { tracked, shows, counts }) = self.savepoints.pop() else { return false };
+        self.batch.write().rollback_to_savepoint();
+        self.tracked.truncate(tracked);
+        (self.shows, self.counts) = (shows, counts);
+        true
+    }
+
+    /// Removes the last savepoint, but keeps everything done since. False if there is none.
+    pub fn pop_savepoint(&mut self) -> bool {
+        self.savepoints.pop().is_some() && self.batch.write().pop_savepoint()
+    }
+
+    /// The name; empty if it was not given.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Gives a name.
+    pub fn set_name(&mut self, name: &str) {
+        name.clone_into(&mut self.name);
+    }
+
+    /// Whether changes are shown to the transaction's reads; they are at first.
+    pub fn set_indexing(&mut self, is_on: bool) {
+        self.is_unindexed = !is_on;
+    }
+}
+
+/// Changes.
+impl Transaction {
+    /// Adds a change of a key: a value, a deletion or an operand.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the family is of another database. `Closed`: it was dropped.
+    pub fn write(&mut self, db: &Database, family: &Arc<Family>, change: Change<'_>, track: Track) -> Result<()> {
+        let Change { kind, key, value } = change;
+        db.check_family(family)?;
+        if track == Track::Tracked {
+            self.track(db, family, key, None);
+        }
+        let count = match kind {
+            ValueKind::Merge => &mut self.counts.merges,
+            ValueKind::Deletion | ValueKind::SingleDeletion => &mut self.counts.deletes,
+            _ => &mut self.counts.puts,
+        };
+        *count += 1;
+        let mut batch = self.batch.write();
+        if self.is_unindexed {
+            batch.add_unindexed(family.id(), kind, key, value);
+        } else {
+            batch.add(family.id(), || family.order().user.clone(), kind, key, value);
+        }
+        Ok(())
+    }
+
+    /// See [`WriteBatch::put_log_data`].
+    pub fn put_log_data(&mut self, blob: &[u8]) {
+        self.batch.write().put_log_data(blob);
+    }
+
+    /// Adds the changes of a batch, as tracked ones.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a family is not open; or a range deletion, which nothing tracks.
+    pub fn rebuild_from(&mut self, db: &Database, batch: &WriteBatch) -> Result<()> {
+        for record in batch.iter() {
+            let record = record?;
+            if record.kind == ValueKind::RangeDeletion {
+                return Err(Error::invalid_argument("a transaction does not delete ranges"));
+            }
+            let family = db.family_by_id(record.family)?;
+            let change = Change { kind: record.kind, key: record.key, value: record.value };
+            self.write(db, &family, change, Track::Tracked)?;
+        }
+        Ok(())
+    }
+
+    /// The commit will fail if the key changes from now on, or since the snapshot, or since `read_at`.
+    fn track(&mut self, db: &Database, family: &Arc<Family>, key: &[u8], read_at: Option<&Snapshot>) {
+        match self.concurrency {
+            Concurrency::Optimistic => self.remember(db, family, key, read_at),
+        }
+    }
+
+    fn remember(&mut self, db: &Database, family: &Arc<Family>, key: &[u8], read_at: Option<&Snapshot>) {
+        if self.shows.is_due {
+            self.set_snapshot(db);
+        }
+        let oldest = [self.shows.snapshot.as_ref(), read_at].into_iter().flatten().min_by_key(|given| given.seq());
+        if let Some(given) = oldest {
+            if self.pin.as_ref().is_none_or(|pin| given.seq() < pin.seq()) {
+                self.pin = Some(given.clone());
+            }
+            return self.tracked.add(family, key, given.seq());
+        }
+        let now = match self.pin {
+            Some(_) => db.latest_sequence_number(),
+            None => self.pin.insert(db.snapshot()).seq(),
+        };
+        self.tracked.add(family, key, now);
+    }
+
+    /// The changes are forgotten; others may write the keys.
+    pub fn rollback(&mut self) {
+        self.reset();
+    }
+
+    /// Writes the changes if no tracked key has changed. The transaction is as new then; after an error it is as before.
+    ///
+    /// # Errors
+    /// `Conflict`: a tracked key has changed; nothing was written. Else as of [`Database::write`].
+    pub fn commit(&mut self, db: &Database, options: &WriteOptions) -> Result<()> {
+        let written = {
+            let batch = self.batch.read();
+            let check = Unchanged(&self.tracked);
+            let has_keys = self.tracked.len() > 0;
+            db.write_checked(batch.batch(), options, has_keys.then_some(&check as _))
+        };
+        written.map(|_| self.reset())
+    }
+}
+
+/// Reads.
+impl Transaction {
+    /// The value of a key after the transaction's changes.
+    ///
+    /// # Errors
+    /// As of [`Database::get`]; `InvalidArgument`: operands without a merge operator.
+    pub fn get(
+        &self,
+        db: &Database,
+        family: &Arc<Family>,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<Pinned>> {
+        let batch = self.batch.read();
+        if batch.batch().count() == 0 {
+            return db.get(family, key, options);
+        }
+        batch.get_over(family.id(), key, operator(family), || db.get(family, key, options))
+    }
+
+    /// As [`get`](Self::get), and tracks the key: the commit fails if it has changed.
+    ///
+    /// # Errors
+    /// As of [`get`](Self::get).
+    pub fn get_for_update(
+        &mut self,
+        db: &Database,
+        family: &Arc<Family>,
+        key: &[u8],
+        options: &ReadOptions,
+    ) -> Result<Option<Pinned>> {
+        db.check_family(family)?;
+        // Before the read: a write between both is a conflict, though the read saw it.
+        self.track(db, family, key, options.snapshot.as_ref());
+        self.get(db, family, key, options)
+    }
+
+    /// The values of many keys, as of one instant below the transaction's changes, in the order asked for.
+    ///
+    /// # Errors
+    /// As of [`Database::multi_get_across`].
+    pub fn multi_get(
+        &self,
+        db: &Database,
+        keys: &[(&Arc<Family>, &[u8])],
+        options: &ReadOptions,
+    ) -> Result<Vec<Result<Option<Pinned>>>> {
+        let batch = self.batch.read();
+        let needs_below = |family: &Family, key: &[u8]| -> bool {
+            let said = batch.get(family.id(), key);
+            said.is_none_or(|said| said.needs_below())
+        };
+        let asked: Vec<(&Family, &[u8])> = keys
+            .iter()
+            .map(|&(family, key)| (&**family, key))
+            .filter(|&(family, key)| needs_below(family, key))
+            .collect();
+        let mut found = db.multi_get_across(&asked, options)?.into_iter();
+        let value = |&(family, key): &(&Arc<Family>, &[u8])| {
+            let mut below = if needs_below(family, key) { found.next() } else { None };
+            batch.get_over(family.id(), key, operator(family), || below.take().unwrap_or(Ok(None)))
+        };
+        Ok(keys.iter().map(value).collect())
+    }
+
+    /// As [`multi_get`](Self::multi_get), and tracks the keys.
+    ///
+    /// # Errors
+    /// As of [`multi_get`](Self::multi_get).
+    pub fn multi_get_for_update(
+        &mut self,
+        db: &Database,
+        keys: &[(&Arc<Family>, &[u8])],
+        options: &ReadOptions,
+    ) -> Result<Vec<Result<Option<Pinned>>>> {
+        keys.iter().try_for_each(|(family, _)| db.check_family(family))?;
+        keys.iter().for_each(|(family, key)| self.track(db, family, key, options.snapshot.as_ref()));
+        self.multi_get(db, keys, options)
+    }
+
+    /// An iterator over a family after the transaction's changes. Each move shows the present ones.
+    ///
+    /// # Errors
+    /// As of [`Database::iter`].
+    pub fn iter(&self, db: &Database, family: &Arc<Family>, options: &ReadOptions) -> Result<OverBase<DbIterator>> {
+        Ok(self.over(db.iter(family, options)?, family, options))
+    }
+
+    /// The transaction's changes over an iterator of their family.
+    pub fn over<B: indexed::Below>(&self, below: B, family: &Family, options: &ReadOptions) -> OverBase<B> {
+        OverBase::new(below, &self.batch, family.id(), &family.order().user, operator(family).clone(), options)
+    }
+
+    /// The changes, shared with iterators.
+    pub fn batch(&self) -> &SharedBatch {
+        &self.batch
+    }
+
+    /// Number of changes by kind, untracked ones too.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Number of tracked keys.
+    pub fn num_keys(&self) -> usize {
+        self.tracked.len()
+    }
+
+    /// The number since which a key must not have changed; `None` if it is not tracked.
+    pub fn tracked_since(&self, family: &Family, key: &[u8]) -> Option<SeqNo> {
+        self.tracked.since(family.id(), key)
+    }
+}
+
+/// The operator of the family's stored values, stamped ones too.
+fn operator(family: &Family) -> &Operator {
+    &family.read_context().merge_operator
+}
+
+#[cfg(test)]
+mod tests;
