@@ -20,7 +20,7 @@ pub enum ErrorKind {
     Io,
     /// The disk, or a quota, is full; free space and go on.
     NoSpace,
-    /// A concurrent write came first; try again. No call returns it yet: it is for transactions.
+    /// A concurrent write came first: run the transaction again.
     Conflict,
     /// Something is in use (a lock, a file); try again when it is free.
     Busy,

@@ -11,7 +11,7 @@
 //! | for | see |
 //! |---|---|
 //! | opening, families, snapshots, batches | [`Db`] |
-//! | reading and writing | [`Family`], [`Batch`], [`Snapshot`]; a `Db` has the same calls for its default family |
+//! | reading and writing | [`Family`], [`Batch`], [`Snapshot`], [`Transaction`]; a `Db` has the same calls for its default family |
 //! | iterating | [`Iter`], an `Iterator` from both ends over a [`KeyRange`]; [`Cursor`], which moves freely and copies nothing |
 //! | options | [`Options`] of the database, [`FamilyOptions`], [`TableOptions`]; [`WriteOptions`] and [`ReadOptions`] of one call |
 //! | what survives a crash or a loss of power | [Durability](docs::durability) |
@@ -28,10 +28,10 @@
 //! # Threads
 //!
 //! [`Db`], [`Family`] and [`Snapshot`] are `Send + Sync`, cheap to clone, and usable from any number of threads at a
-//! time. Batches, iterators and cursors can be sent to another thread. A directory is open once: a
+//! time. Batches, transactions, iterators and cursors can be sent to another thread. A directory is open once: a
 //! second open, in this process or another, fails with [`Busy`](ErrorKind::Busy). Calls block: a write for microseconds
-//! unless it syncs or [has to wait](docs::tuning), a read for its disk. There are no transactions: to change what was read,
-//! hold a lock of the program's around both, or use merge operators. Flushes and compactions run on threads that all
+//! unless it syncs or [has to wait](docs::tuning), a read for its disk. To change what was read, use a
+//! [`Transaction`], or merge operators. Flushes and compactions run on threads that all
 //! databases of a process share ([`Env`]).
 //!
 //! # Features and platforms

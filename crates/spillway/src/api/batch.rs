@@ -17,7 +17,7 @@ use crate::database::handle::Database;
 ///
 /// Adding a change does not fail. A wrong one (too large, of a dropped family, of another database) is kept as the
 /// batch's error: [`commit`](Self::commit) returns it, and writes nothing. A batch does not look at what the program has
-/// read: to change what was read, hold a lock of the program's around both, or use [`merge`](Self::merge). Families are given as `&Family`, or as
+/// read: to change what was read, use a [`Transaction`](crate::Transaction), or [`merge`](Self::merge). Families are given as `&Family`, or as
 /// `&AsyncFamily` (feature `tokio`).
 ///
 /// ```

@@ -12,9 +12,10 @@ use crate::api::batch::Batch;
 use crate::api::cursor::Cursor;
 use crate::api::family::Family;
 use crate::api::iter::Iter;
-use crate::api::options::{FamilyOptions, Options, ReadOptions, WriteOptions, stamp};
+use crate::api::options::{FamilyOptions, Options, ReadOptions, TransactionOptions, WriteOptions, stamp};
 use crate::api::range::KeyRange;
 use crate::api::snapshot::Snapshot;
+use crate::api::transaction::Transaction;
 use crate::database::handle::Database;
 use crate::read::options::ReadOptions as EngineReadOptions;
 
@@ -22,8 +23,8 @@ use crate::read::options::ReadOptions as EngineReadOptions;
 ///
 /// The calls without a family are those of the default family, [`default_family`](Self::default_family).
 ///
-/// The database closes when the last of its handles is dropped: `Db`, [`Family`], [`Snapshot`], [`Batch`], [`Iter`] and
-/// [`Cursor`] each are one. [`close`](Self::close) does so at once, and tells of errors. Either way nothing
+/// The database closes when the last of its handles is dropped: `Db`, [`Family`], [`Snapshot`], [`Batch`], [`Transaction`],
+/// [`Iter`] and [`Cursor`] each are one. [`close`](Self::close) does so at once, and tells of errors. Either way nothing
 /// acknowledged is lost, nor when the process is killed.
 #[derive(Clone)]
 pub struct Db {
@@ -162,6 +163,16 @@ impl Db {
     /// A batch of changes, committed together.
     pub fn batch(&self) -> Batch {
         Batch::new(self.shared().clone())
+    }
+
+    /// Begins a transaction: changes that are committed together, if what it read has not changed meanwhile.
+    pub fn transaction(&self) -> Transaction {
+        self.transaction_with(&TransactionOptions::new())
+    }
+
+    /// As [`transaction`](Self::transaction), with options.
+    pub fn transaction_with(&self, options: &TransactionOptions) -> Transaction {
+        Transaction::new(self.shared().clone(), options)
     }
 
     /// A snapshot of the present state of all families.

@@ -9,6 +9,7 @@ use crate::api::family::Family;
 use crate::api::range::{KeyRange, behind_prefix};
 use crate::api::walk::{Start, Walk};
 use crate::read::options::ReadOptions;
+use crate::transaction::indexed::SharedBatch;
 
 /// Entries of a family in key order, as of the call that made the iterator; backwards with `rev` and `next_back`.
 ///
@@ -59,6 +60,14 @@ impl Iter {
     pub(super) fn new(family: &Family, range: impl KeyRange, options: ReadOptions) -> Iter {
         Iter(match Start::new(family, range, options) {
             Ok(start) => State::Running(Box::new(Ends { front: None, back: None, start })),
+            Err(error) => State::Failed(error),
+        })
+    }
+
+    /// An iterator over a state with a transaction's changes.
+    pub(super) fn over(start: Result<Start>, changes: &SharedBatch) -> Iter {
+        Iter(match start {
+            Ok(start) => State::Running(Box::new(Ends { front: None, back: None, start: start.with(changes) })),
             Err(error) => State::Failed(error),
         })
     }

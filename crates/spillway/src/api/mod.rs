@@ -18,6 +18,7 @@ mod range;
 mod snapshot;
 #[cfg(feature = "tokio")]
 mod tokio;
+mod transaction;
 mod walk;
 
 #[cfg(feature = "tokio")]
@@ -33,10 +34,11 @@ pub use ingest::{IngestFiles, PreparedIngest, TableWriter};
 pub use iter::Iter;
 pub use options::{
     BackupOptions, BlockCache, CompactOptions, CompressionOptions, FamilyOptions, IngestOptions, Options, ReadOptions,
-    TableOptions, WriteOptions,
+    TableOptions, TransactionOptions, WriteOptions,
 };
 pub use range::KeyRange;
 pub use snapshot::Snapshot;
+pub use transaction::Transaction;
 
 use crate::database::handle::Database;
 

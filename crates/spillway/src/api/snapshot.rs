@@ -30,6 +30,10 @@ impl Snapshot {
         Snapshot { inner: shared.database.snapshot(), shared }
     }
 
+    pub(super) fn of(inner: EngineSnapshot, shared: Arc<Shared>) -> Snapshot {
+        Snapshot { inner, shared }
+    }
+
     fn options(&self) -> EngineReadOptions {
         EngineReadOptions { snapshot: Some(self.inner.clone()), ..EngineReadOptions::default() }
     }

@@ -10,6 +10,7 @@ use crate::api::range::{KeyRange, Limits};
 use crate::queue::view::ReadView;
 use crate::read::iterator::DbIterator;
 use crate::read::options::ReadOptions;
+use crate::transaction::indexed::{Below, Move, OverBase, SharedBatch};
 use crate::ttl::unstamped;
 
 /// A state of a family, and a range to walk over it.
@@ -18,6 +19,8 @@ pub(super) struct Start {
     seq: SeqNo,
     options: ReadOptions,
     limits: Limits,
+    /// A transaction's changes, shown over the state.
+    changes: Option<SharedBatch>,
     /// Last: dropping it may close the database.
     family: Family,
 }
@@ -29,14 +32,28 @@ impl Start {
     pub fn new(family: &Family, range: impl KeyRange, mut options: ReadOptions) -> Result<Start> {
         let (view, seq) = family.shared.database.read_state(&family.inner, &options)?;
         let limits = Limits::set(&mut options, family.order(), range);
-        Ok(Start { view, seq, options, limits, family: family.clone() })
+        Ok(Start { view, seq, options, limits, changes: None, family: family.clone() })
+    }
+
+    /// Shows these changes, too.
+    pub fn with(mut self, changes: &SharedBatch) -> Start {
+        self.changes = Some(changes.clone());
+        self
     }
 
     /// A walk, not positioned yet.
     pub fn walk(&self) -> Result<Walk> {
-        let context = self.family.inner.read_context();
+        let (context, id) = (self.family.inner.read_context(), self.family.inner.id());
+        let state = DbIterator::new(self.view.clone(), self.seq, context, &self.options)?;
+        let over = |state, changes| {
+            let operator = context.merge_operator.clone();
+            Box::new(OverBase::new(state, changes, id, self.family.order(), operator, &self.options))
+        };
         Ok(Walk {
-            iterator: DbIterator::new(self.view.clone(), self.seq, context, &self.options)?,
+            iterator: match &self.changes {
+                None => Shown::State(state),
+                Some(changes) => Shown::WithChanges(over(state, changes)),
+            },
             on_entry: false,
             limits: self.limits.clone(),
             order: self.family.order().clone(),
@@ -55,13 +72,63 @@ impl Start {
 /// # Errors
 /// Of moves: `Closed`, `Corruption`, `Io`; the walk then stands on no entry.
 pub(super) struct Walk {
-    iterator: DbIterator,
+    iterator: Shown,
     on_entry: bool,
     limits: Limits,
     order: UserOrder,
     ttl: Option<Ttl>,
     /// Last: dropping it may close the database.
     shared: Arc<Shared>,
+}
+
+/// What a walk goes over.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "walks without a transaction are the common ones, and pay no indirection"
+)]
+enum Shown {
+    State(DbIterator),
+    /// With a transaction's changes.
+    WithChanges(Box<OverBase<DbIterator>>),
+}
+
+impl Shown {
+    #[inline(always)]
+    fn go(&mut self, to: Move<'_>) -> bool {
+        match self {
+            Shown::State(state) => {
+                Below::go(state, to);
+                state.valid()
+            }
+            Shown::WithChanges(both) => {
+                both.go(to);
+                both.valid()
+            }
+        }
+    }
+
+    #[inline]
+    fn key(&self) -> &[u8] {
+        match self {
+            Shown::State(state) => state.key(),
+            Shown::WithChanges(both) => both.key(),
+        }
+    }
+
+    #[inline]
+    fn value(&self) -> &[u8] {
+        match self {
+            Shown::State(state) => state.value(),
+            Shown::WithChanges(both) => both.value(),
+        }
+    }
+
+    fn status(&self) -> Result<()> {
+        match self {
+            Shown::State(state) => state.status(),
+            Shown::WithChanges(both) => both.status(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -90,26 +157,26 @@ impl Walk {
     }
 
     pub fn first(&mut self) -> Result<bool> {
-        self.move_by(Toward::End, DbIterator::seek_to_first)
+        self.move_by(Toward::End, Move::First)
     }
 
     pub fn last(&mut self) -> Result<bool> {
         match self.limits.through.clone() {
-            Some(through) => self.move_by(Toward::Start, |iterator| iterator.seek_for_prev(&through)),
-            None => self.move_by(Toward::Start, DbIterator::seek_to_last),
+            Some(through) => self.move_by(Toward::Start, Move::ToOrBefore(&through)),
+            None => self.move_by(Toward::Start, Move::Last),
         }
     }
 
     /// The first entry at or after `key`.
     pub fn seek(&mut self, key: &[u8]) -> Result<bool> {
-        self.move_by(Toward::End, |iterator| iterator.seek(key))
+        self.move_by(Toward::End, Move::To(key))
     }
 
     /// The last entry at or before `key`.
     pub fn seek_back(&mut self, key: &[u8]) -> Result<bool> {
         match &self.limits.through {
             Some(through) if self.order.compare(key, through).is_gt() => self.last(),
-            _ => self.move_by(Toward::Start, |iterator| iterator.seek_for_prev(key)),
+            _ => self.move_by(Toward::Start, Move::ToOrBefore(key)),
         }
     }
 
@@ -117,27 +184,28 @@ impl Walk {
         if !self.on_entry {
             return Ok(false);
         }
-        self.move_by(Toward::End, DbIterator::next)
+        self.move_by(Toward::End, Move::Next)
     }
 
     pub fn prev(&mut self) -> Result<bool> {
         if !self.on_entry {
             return Ok(false);
         }
-        self.move_by(Toward::Start, DbIterator::prev)
+        self.move_by(Toward::Start, Move::Prev)
     }
 
-    fn move_by(&mut self, toward: Toward, go: impl FnOnce(&mut DbIterator) -> bool) -> Result<bool> {
+    #[inline(always)]
+    fn move_by(&mut self, toward: Toward, to: Move<'_>) -> Result<bool> {
         self.on_entry = false;
         self.shared.database.check_open()?;
-        let mut found = go(&mut self.iterator);
+        let mut found = self.iterator.go(to);
         if found && toward == Toward::End && self.is_behind_range_start() {
-            found = self.iterator.next();
+            found = self.iterator.go(Move::Next);
         }
         while found && self.is_expired() {
             found = match toward {
-                Toward::End => self.iterator.next(),
-                Toward::Start => self.iterator.prev(),
+                Toward::End => self.iterator.go(Move::Next),
+                Toward::Start => self.iterator.go(Move::Prev),
             };
         }
         if !found {

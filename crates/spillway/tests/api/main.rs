@@ -12,6 +12,7 @@ mod iteration;
 mod loading;
 mod model;
 mod stored_options;
+mod transactions;
 
 use spillway::{Db, Options};
 

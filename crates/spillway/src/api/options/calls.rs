@@ -103,6 +103,35 @@ impl ReadOptions {
     }
 }
 
+/// Options of a transaction.
+#[derive(Clone, Default)]
+#[must_use = "options do nothing until they are given to a call"]
+pub struct TransactionOptions {
+    pub(in crate::api) snapshot: bool,
+    pub(in crate::api) write: Option<EngineWriteOptions>,
+}
+
+impl TransactionOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        TransactionOptions::default()
+    }
+
+    /// Takes a snapshot at the begin: reads show that state, and the commit fails if a key that was written, or read for
+    /// an update, has changed since. Without it reads show the present state, and keys must not change from their first
+    /// use on.
+    pub fn snapshot(mut self, snapshot: bool) -> Self {
+        self.snapshot = snapshot;
+        self
+    }
+
+    /// Options of the commit's write; those of the database by default.
+    pub fn write_options(mut self, options: &WriteOptions) -> Self {
+        self.write = Some(options.0);
+        self
+    }
+}
+
 call_options! {
     /// Options of an ingest.
     struct IngestOptions(EngineIngestOptions);

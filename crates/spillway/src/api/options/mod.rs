@@ -28,7 +28,7 @@ use crate::database::handle::DEFAULT_FAMILY;
 pub(super) use stored::stamp;
 
 pub use caches::BlockCache;
-pub use calls::{BackupOptions, CompactOptions, IngestOptions, ReadOptions, WriteOptions};
+pub use calls::{BackupOptions, CompactOptions, IngestOptions, ReadOptions, TransactionOptions, WriteOptions};
 pub use family::{CompressionOptions, FamilyOptions, TableOptions};
 
 /// Options to open a database: of the database, and of its default family.
