@@ -6,7 +6,7 @@
 //!   history.
 //! - [`run`]: runs a script on engine and model and compares them. [`crash`]: crashes at every operation of a script.
 //!   [`faults`]: scripts on a failing file system.
-//! - [`engine`]: the engine under test.
+//! - [`engine`]: the engine under test. [`history`]: a checker of transactions.
 //! - [`gate`], [`threads`], [`concurrent`]: tests with real threads. [`kill`]: processes killed by SIGKILL. [`tables`]:
 //!   tables to ingest.
 #![forbid(unsafe_code)]
@@ -17,6 +17,7 @@ pub mod engine;
 pub mod faults;
 pub mod gate;
 pub mod generate;
+pub mod history;
 pub mod ingest;
 mod iterate;
 pub mod kill;
