@@ -15,6 +15,10 @@ pub struct Checkpoint(Arc<Db>);
 handles!(Checkpoint);
 
 impl Checkpoint {
+    pub fn of(database: &Database) -> Box<Checkpoint> {
+        Box::new(Checkpoint(database.db.clone()))
+    }
+
     pub fn db(&self) -> &Db {
         &self.0
     }
@@ -28,7 +32,7 @@ export! {
 
 fallible! {
     fn rocksdb_checkpoint_object_create(database: &Database) -> Box<Checkpoint> {
-        Ok(Box::new(Checkpoint(database.db.clone())))
+        Ok(Checkpoint::of(database))
     }
 
     /// A checkpoint needs no flush, however long the WAL is: the WAL is copied.

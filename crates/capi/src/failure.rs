@@ -46,10 +46,6 @@ impl Failure {
         Failure::new("NotFound", message)
     }
 
-    pub fn corruption(message: impl Into<String>) -> Failure {
-        Failure::new(status(ErrorKind::Corruption), message)
-    }
-
     /// A key's value cannot be told from the batch alone.
     pub fn merge_in_progress(message: impl Into<String>) -> Failure {
         Failure::new("Merge in progress", message)

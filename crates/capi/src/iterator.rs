@@ -14,8 +14,9 @@ use crate::boundary::{export, fallible, handles};
 use crate::database::Database;
 use crate::failure::Failure;
 use crate::family::FamilyHandle;
-use crate::indexed_batch::BatchOverBase;
+use crate::indexed_batch::{BatchOverBase, Below};
 use crate::read_options::ReadSettings;
+use spillway::internal::indexed::Move;
 use spillway::internal::ttl::unstamped;
 
 /// An iterator. It stays usable at its number, even if the database is closed; a tailing one shows new writes.
@@ -45,17 +46,6 @@ struct Source {
     refused: Option<Error>,
 }
 
-/// A move of an iterator.
-#[derive(Clone, Copy)]
-pub enum Move<'k> {
-    First,
-    Last,
-    To(&'k [u8]),
-    ToOrBefore(&'k [u8]),
-    Next,
-    Prev,
-}
-
 handles!(Iterator);
 
 impl Source {
@@ -71,7 +61,7 @@ impl Source {
 }
 
 impl Iterator {
-    fn new(database: &Database, family: &Arc<Family>, settings: &ReadSettings) -> Box<Iterator> {
+    pub fn new(database: &Database, family: &Arc<Family>, settings: &ReadSettings) -> Box<Iterator> {
         let mut source = Source {
             db: database.db.clone(),
             family: family.clone(),
@@ -158,19 +148,24 @@ impl Iterator {
     pub fn refresh(&mut self) {
         self.source.options.snapshot = None;
         match &mut self.shown {
-            Shown::WithBatch(both) => both.refresh(),
+            Shown::WithBatch(both) => both.renew(Below::refresh),
             _ if self.tail.is_some() => self.look_again(Place::First),
             shown => *shown = self.source.look(),
         }
     }
 
-    pub fn status(&self) -> Result<(), Failure> {
-        let status = match &self.shown {
+    /// # Errors
+    /// The engine's, of the last move.
+    pub fn engine_status(&self) -> Result<(), Error> {
+        match &self.shown {
             Shown::Entries(entries) => entries.status(),
-            Shown::WithBatch(both) => return both.status(),
+            Shown::WithBatch(both) => both.status(),
             Shown::Nothing(error) => Err(error.clone()),
-        };
-        status.map_err(|error| match error.kind() {
+        }
+    }
+
+    pub fn status(&self) -> Result<(), Failure> {
+        self.engine_status().map_err(|error| match error.kind() {
             // The limit of entries passed by one step.
             ErrorKind::Busy => Failure::incomplete(error.to_string()),
             _ => error.into(),

@@ -86,7 +86,7 @@ export! {
 
     /// NULL for the state when the read begins.
     fn rocksdb_readoptions_set_snapshot(options: &mut ReadSettings, snapshot: Option<&SnapshotHandle>) {
-        options.options.snapshot = snapshot.map(|snapshot| snapshot.0.clone());
+        options.options.snapshot = snapshot.map(SnapshotHandle::snapshot);
     }
 
     /// NULL for no bound.

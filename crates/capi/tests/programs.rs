@@ -145,6 +145,11 @@ fn texts() {
 }
 
 #[test]
+fn transactions() {
+    passes("transactions");
+}
+
+#[test]
 fn ttl() {
     passes("ttl");
 }

@@ -34,6 +34,7 @@
 #include "c/settings.h"
 #include "c/extend.h"
 #include "c/files.h"
+#include "c/transactions.h"
 #include "c/absent.h"
 
 #endif

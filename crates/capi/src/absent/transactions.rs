@@ -1,4 +1,4 @@
-//! Transactions, pessimistic and optimistic. Opening a database for them is refused; their options are kept.
+//! Pessimistic transactions. Opening a database for them is refused; their options are kept.
 
 use std::ffi::{CStr, c_char, c_uchar};
 
@@ -10,13 +10,10 @@ use crate::family::FamilyHandle;
 use crate::kept::{Kept, keeps_numbers};
 use crate::options::Options;
 
-const TRANSACTIONS: Absent = Absent("transactions");
+const TRANSACTIONS: Absent = Absent("pessimistic transactions");
 
 /// `rocksdb_transactiondb_t`, never made.
 pub enum TransactionDb {}
-
-/// `rocksdb_optimistictransactiondb_t`, never made.
-pub enum OptimisticDb {}
 
 /// `rocksdb_transactiondb_options_t`.
 #[derive(Default)]
@@ -30,15 +27,9 @@ pub struct TransactionSettings {
     kept: Kept,
 }
 
-/// `rocksdb_optimistictransaction_options_t`.
-#[derive(Default)]
-pub struct OptimisticSettings {
-    kept: Kept,
-}
+handles!(TransactionDb, DbSettings, TransactionSettings);
 
-handles!(TransactionDb, OptimisticDb, DbSettings, TransactionSettings, OptimisticSettings);
-
-keeps_numbers!(DbSettings, TransactionSettings, OptimisticSettings);
+keeps_numbers!(DbSettings, TransactionSettings);
 
 settings! { DbSettings, "rocksdb_transactiondb_options_";
     default_lock_timeout: i64 = 1000;
@@ -57,10 +48,6 @@ settings! { TransactionSettings, "rocksdb_transaction_options_";
     skip_prepare: c_uchar = 1;
 }
 
-settings! { OptimisticSettings, "rocksdb_optimistictransaction_options_";
-    set_snapshot: c_uchar = 0;
-}
-
 export! {
     fn rocksdb_transactiondb_options_create() -> Box<DbSettings> {
         Box::default()
@@ -75,14 +62,6 @@ export! {
     }
 
     fn rocksdb_transaction_options_destroy(options: Option<Box<TransactionSettings>>) {
-        drop(options);
-    }
-
-    fn rocksdb_optimistictransaction_options_create() -> Box<OptimisticSettings> {
-        Box::default()
-    }
-
-    fn rocksdb_optimistictransaction_options_destroy(options: Option<Box<OptimisticSettings>>) {
         drop(options);
     }
 }
@@ -107,68 +86,15 @@ fallible! {
     ) -> Option<Box<TransactionDb>> {
         TRANSACTIONS.refuse()
     }
-
-    fn rocksdb_optimistictransactiondb_open(_options: &Options, _name: &CStr) -> Option<Box<OptimisticDb>> {
-        TRANSACTIONS.refuse()
-    }
-
-    fn rocksdb_optimistictransactiondb_open_column_families(
-        _options: &Options,
-        _name: &CStr,
-        _count: IntCount,
-        _names: Array<*const c_char>,
-        _family_options: Array<*const Options>,
-        _handles: OutArray<*mut FamilyHandle>,
-    ) -> Option<Box<OptimisticDb>> {
-        TRANSACTIONS.refuse()
-    }
 }
 
-of_nothing! { "transactions";
+of_nothing! { "pessimistic transactions";
     destroy {
-        rocksdb_optimistictransactiondb_close
-        rocksdb_optimistictransactiondb_close_base_db
-        rocksdb_transaction_destroy
         rocksdb_transactiondb_close
         rocksdb_transactiondb_close_base_db
     }
     use {
-        rocksdb_optimistictransaction_begin
-        rocksdb_optimistictransactiondb_checkpoint_object_create
-        rocksdb_optimistictransactiondb_get_base_db
-        rocksdb_optimistictransactiondb_write
         rocksdb_transaction_begin
-        rocksdb_transaction_commit
-        rocksdb_transaction_create_iterator
-        rocksdb_transaction_create_iterator_cf
-        rocksdb_transaction_delete
-        rocksdb_transaction_delete_cf
-        rocksdb_transaction_get
-        rocksdb_transaction_get_cf
-        rocksdb_transaction_get_for_update
-        rocksdb_transaction_get_for_update_cf
-        rocksdb_transaction_get_name
-        rocksdb_transaction_get_pinned
-        rocksdb_transaction_get_pinned_cf
-        rocksdb_transaction_get_pinned_for_update
-        rocksdb_transaction_get_pinned_for_update_cf
-        rocksdb_transaction_get_snapshot
-        rocksdb_transaction_get_writebatch_wi
-        rocksdb_transaction_merge
-        rocksdb_transaction_merge_cf
-        rocksdb_transaction_multi_get
-        rocksdb_transaction_multi_get_cf
-        rocksdb_transaction_prepare
-        rocksdb_transaction_put
-        rocksdb_transaction_put_cf
-        rocksdb_transaction_rebuild_from_writebatch
-        rocksdb_transaction_rebuild_from_writebatch_wi
-        rocksdb_transaction_rollback
-        rocksdb_transaction_rollback_to_savepoint
-        rocksdb_transaction_set_commit_timestamp
-        rocksdb_transaction_set_name
-        rocksdb_transaction_set_read_timestamp_for_validation
-        rocksdb_transaction_set_savepoint
         rocksdb_transactiondb_checkpoint_object_create
         rocksdb_transactiondb_create_column_family
         rocksdb_transactiondb_create_iterator

@@ -2,7 +2,7 @@
 
 pub mod families;
 mod manage;
-mod open;
+pub mod open;
 mod properties;
 pub mod read;
 mod read_async;

@@ -111,8 +111,21 @@ impl Database {
         Ok(Box::new(database))
     }
 
+    /// Another handle of the database, with its own count of disable calls.
+    pub fn twin(&self) -> Box<Database> {
+        Box::new(Database {
+            db: self.db.clone(),
+            default: self.default.clone(),
+            read_only: self.read_only,
+            stamps: self.stamps.clone(),
+            times_disabled: RwLock::default(),
+            ignores_unsupported: self.ignores_unsupported,
+            told: RwLock::default(),
+        })
+    }
+
     /// Opens a database with only the default family.
-    fn open_default(options: &Options, name: &CStr, mode: Mode<'_>) -> Result<Box<Database>, Failure> {
+    pub fn open_default(options: &Options, name: &CStr, mode: Mode<'_>) -> Result<Box<Database>, Failure> {
         let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
         if matches!(mode, Mode::ReadOnly) {
             // RocksDB opens the default family alone then.
@@ -121,7 +134,7 @@ impl Database {
         mode.open(path(name), options, open)
     }
 
-    fn open_families(
+    pub fn open_families(
         options: &Options,
         name: &CStr,
         families: Families,
@@ -157,7 +170,7 @@ fn locked_out(error: Error) -> Failure {
 }
 
 /// Mode of an open.
-enum Mode<'a> {
+pub enum Mode<'a> {
     Write,
     ReadOnly,
     /// For writing, with each family's time to live in seconds, in the order of the families.
@@ -184,11 +197,11 @@ impl Mode<'_> {
 }
 
 /// The families named by a call, and destinations of their handles.
-struct Families {
-    count: IntCount,
-    names: Array<*const c_char>,
-    options: Array<*const Options>,
-    handles: OutArray<*mut FamilyHandle>,
+pub struct Families {
+    pub count: IntCount,
+    pub names: Array<*const c_char>,
+    pub options: Array<*const Options>,
+    pub handles: OutArray<*mut FamilyHandle>,
 }
 
 export! {

@@ -13,13 +13,13 @@ use crate::failure::Failure;
 use crate::family::FamilyHandle;
 
 impl Database {
-    fn property(&self, family: &Family, name: &CStr) -> Given<c_char> {
+    pub fn property(&self, family: &Family, name: &CStr) -> Given<c_char> {
         let value = name.to_str().ok().and_then(|name| self.db.property(family, name));
         value.map_or(Given::NONE, Given::text)
     }
 
     /// 0 if the property is known, else -1.
-    fn int_property(&self, family: &Family, name: &CStr, value: Out<u64>) -> c_int {
+    pub fn int_property(&self, family: &Family, name: &CStr, value: Out<u64>) -> c_int {
         let found = name.to_str().ok().and_then(|name| self.db.int_property(family, name));
         let Some(number) = found else { return -1 };
         value.set(number);

@@ -6,7 +6,7 @@ use crate::snapshot::SnapshotHandle;
 
 export! {
     fn rocksdb_create_snapshot(database: &Database) -> Box<SnapshotHandle> {
-        Box::new(SnapshotHandle(database.db.snapshot()))
+        Box::new(SnapshotHandle::Own(database.db.snapshot()))
     }
 
     fn rocksdb_release_snapshot(_database: &Database, snapshot: Option<Box<SnapshotHandle>>) {

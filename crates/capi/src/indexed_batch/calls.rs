@@ -41,34 +41,36 @@ export! {
         drop(batch);
     }
 
-    fn rocksdb_writebatch_wi_clear(batch: &mut IndexedBatch) {
-        batch.clear();
+    fn rocksdb_writebatch_wi_clear(batch: &IndexedBatch) {
+        batch.shared().write().clear();
     }
 
     fn rocksdb_writebatch_wi_count(batch: &IndexedBatch) -> c_int {
-        c_int::try_from(batch.batch.count()).unwrap_or(c_int::MAX)
+        c_int::try_from(batch.shared().read().batch().count()).unwrap_or(c_int::MAX)
     }
 
     /// The encoded batch, until it changes.
     fn rocksdb_writebatch_wi_data(batch: &IndexedBatch, len: Out<usize>) -> Lent {
-        len.set(batch.batch.len());
-        Lent::of(batch.batch.as_bytes())
+        let shared = batch.shared();
+        let batch = shared.read();
+        len.set(batch.batch().len());
+        Lent::of(batch.batch().as_bytes())
     }
 
-    fn rocksdb_writebatch_wi_put_log_data(batch: &mut IndexedBatch, blob[blob_len]: &[u8]) {
-        batch.batch.put_log_data(blob);
+    fn rocksdb_writebatch_wi_put_log_data(batch: &IndexedBatch, blob[blob_len]: &[u8]) {
+        batch.shared().write().put_log_data(blob);
     }
 
-    fn rocksdb_writebatch_wi_set_save_point(batch: &mut IndexedBatch) {
-        batch.batch.set_savepoint();
+    fn rocksdb_writebatch_wi_set_save_point(batch: &IndexedBatch) {
+        batch.shared().write().set_savepoint();
     }
 
-    fn rocksdb_writebatch_wi_put(batch: &mut IndexedBatch, key[key_len]: &[u8], value[value_len]: &[u8]) {
+    fn rocksdb_writebatch_wi_put(batch: &IndexedBatch, key[key_len]: &[u8], value[value_len]: &[u8]) {
         batch.change(None, ValueKind::Value, key, value);
     }
 
     fn rocksdb_writebatch_wi_put_cf(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         family: &FamilyHandle,
         key[key_len]: &[u8],
         value[value_len]: &[u8],
@@ -76,12 +78,12 @@ export! {
         batch.change(Some(family), ValueKind::Value, key, value);
     }
 
-    fn rocksdb_writebatch_wi_merge(batch: &mut IndexedBatch, key[key_len]: &[u8], operand[operand_len]: &[u8]) {
+    fn rocksdb_writebatch_wi_merge(batch: &IndexedBatch, key[key_len]: &[u8], operand[operand_len]: &[u8]) {
         batch.change(None, ValueKind::Merge, key, operand);
     }
 
     fn rocksdb_writebatch_wi_merge_cf(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         family: &FamilyHandle,
         key[key_len]: &[u8],
         operand[operand_len]: &[u8],
@@ -89,24 +91,24 @@ export! {
         batch.change(Some(family), ValueKind::Merge, key, operand);
     }
 
-    fn rocksdb_writebatch_wi_delete(batch: &mut IndexedBatch, key[key_len]: &[u8]) {
+    fn rocksdb_writebatch_wi_delete(batch: &IndexedBatch, key[key_len]: &[u8]) {
         batch.change(None, ValueKind::Deletion, key, &[]);
     }
 
-    fn rocksdb_writebatch_wi_delete_cf(batch: &mut IndexedBatch, family: &FamilyHandle, key[key_len]: &[u8]) {
+    fn rocksdb_writebatch_wi_delete_cf(batch: &IndexedBatch, family: &FamilyHandle, key[key_len]: &[u8]) {
         batch.change(Some(family), ValueKind::Deletion, key, &[]);
     }
 
-    fn rocksdb_writebatch_wi_singledelete(batch: &mut IndexedBatch, key[key_len]: &[u8]) {
+    fn rocksdb_writebatch_wi_singledelete(batch: &IndexedBatch, key[key_len]: &[u8]) {
         batch.change(None, ValueKind::SingleDeletion, key, &[]);
     }
 
-    fn rocksdb_writebatch_wi_singledelete_cf(batch: &mut IndexedBatch, family: &FamilyHandle, key[key_len]: &[u8]) {
+    fn rocksdb_writebatch_wi_singledelete_cf(batch: &IndexedBatch, family: &FamilyHandle, key[key_len]: &[u8]) {
         batch.change(Some(family), ValueKind::SingleDeletion, key, &[]);
     }
 
     fn rocksdb_writebatch_wi_delete_range(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         start[start_len]: &[u8],
         end[end_len]: &[u8],
     ) {
@@ -114,7 +116,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_delete_range_cf(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         family: &FamilyHandle,
         start[start_len]: &[u8],
         end[end_len]: &[u8],
@@ -123,7 +125,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_putv(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         key_parts: IntCount,
         keys: Array<*const c_char>,
         key_lens: Array<usize>,
@@ -137,7 +139,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_mergev(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         key_parts: IntCount,
         keys: Array<*const c_char>,
         key_lens: Array<usize>,
@@ -151,7 +153,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_deletev(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         key_parts: IntCount,
         keys: Array<*const c_char>,
         key_lens: Array<usize>,
@@ -162,7 +164,7 @@ export! {
 
     /// Both keys have as many parts.
     fn rocksdb_writebatch_wi_delete_rangev(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         parts: IntCount,
         starts: Array<*const c_char>,
         start_lens: Array<usize>,
@@ -175,7 +177,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_putv_cf(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         family: &FamilyHandle,
         key_parts: IntCount,
         keys: Array<*const c_char>,
@@ -190,7 +192,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_mergev_cf(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         family: &FamilyHandle,
         key_parts: IntCount,
         keys: Array<*const c_char>,
@@ -205,7 +207,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_deletev_cf(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         family: &FamilyHandle,
         key_parts: IntCount,
         keys: Array<*const c_char>,
@@ -217,7 +219,7 @@ export! {
 
     /// Both keys have as many parts.
     fn rocksdb_writebatch_wi_delete_rangev_cf(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         family: &FamilyHandle,
         parts: IntCount,
         starts: Array<*const c_char>,
@@ -232,19 +234,19 @@ export! {
 
     /// Shows puts and deletions of every family, in the order of writing.
     fn rocksdb_writebatch_wi_iterate(batch: &IndexedBatch, state: StatePointer, put: VisitPair, deleted: VisitKey) {
-        show(batch.batch.iter(), state, put, deleted);
+        show(batch.shared().read().batch().iter(), state, put, deleted);
     }
 
     /// The iterator takes `below`. Each move shows the batch's current contents.
     fn rocksdb_writebatch_wi_create_iterator_with_base(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         below: Box<Iterator>,
     ) -> Box<Iterator> {
         batch.over(below, None, None)
     }
 
     fn rocksdb_writebatch_wi_create_iterator_with_base_readopts(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         below: Box<Iterator>,
         options: &ReadSettings,
     ) -> Box<Iterator> {
@@ -252,7 +254,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_create_iterator_with_base_cf(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         below: Box<Iterator>,
         family: &FamilyHandle,
     ) -> Box<Iterator> {
@@ -260,7 +262,7 @@ export! {
     }
 
     fn rocksdb_writebatch_wi_create_iterator_with_base_cf_readopts(
-        batch: &mut IndexedBatch,
+        batch: &IndexedBatch,
         below: Box<Iterator>,
         family: &FamilyHandle,
         options: &ReadSettings,
@@ -270,12 +272,12 @@ export! {
 }
 
 fallible! {
-    fn rocksdb_writebatch_wi_rollback_to_save_point(batch: &mut IndexedBatch) {
+    fn rocksdb_writebatch_wi_rollback_to_save_point(batch: &IndexedBatch) {
         batch.roll_back()
     }
 
     fn rocksdb_write_writebatch_wi(database: &Database, options: &WriteSettings, batch: &IndexedBatch) {
-        database.write(batch.batch(), options)
+        database.write(batch.shared().read().batch(), options)
     }
 
     /// By the batch alone. The options' merge operator applies operands if the call names no family with one.

@@ -56,7 +56,7 @@ pub fn is_of_the_api(name: &str) -> bool {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 22] = [
+pub const PROGRAMS: [&str; 23] = [
     "absent",
     "answers",
     "background",
@@ -76,6 +76,7 @@ pub const PROGRAMS: [&str; 22] = [
     "silent",
     "tailing",
     "texts",
+    "transactions",
     "ttl",
     "vectors",
     "walks",

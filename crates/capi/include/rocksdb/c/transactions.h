@@ -1,0 +1,121 @@
+/* Optimistic transactions; included by rocksdb/c.h. A commit fails with "Resource busy: " if a key that the transaction wrote, or read for an update,
+   has changed meanwhile; it can be rolled back and tried again. */
+
+#ifndef SPILLWAY_ROCKSDB_C_TRANSACTIONS_H_
+#define SPILLWAY_ROCKSDB_C_TRANSACTIONS_H_
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+ROCKSDB_LIBRARY_API rocksdb_optimistictransaction_options_t* rocksdb_optimistictransaction_options_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransaction_options_destroy(
+    rocksdb_optimistictransaction_options_t* options);
+ROCKSDB_LIBRARY_API rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open(
+    const rocksdb_options_t* options, const char* name, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open_column_families(
+    const rocksdb_options_t* options, const char* name, int count, const char* const* names,
+    const rocksdb_options_t* const* family_options, rocksdb_column_family_handle_t** handles, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_close(rocksdb_optimistictransactiondb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_close_base_db(rocksdb_t* base_db);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_destroy(rocksdb_transaction_t* transaction);
+ROCKSDB_LIBRARY_API rocksdb_transaction_t* rocksdb_optimistictransaction_begin(
+    rocksdb_optimistictransactiondb_t* database, const rocksdb_writeoptions_t* write_options,
+    const rocksdb_optimistictransaction_options_t* otxn_options, rocksdb_transaction_t* old_txn);
+ROCKSDB_LIBRARY_API rocksdb_checkpoint_t* rocksdb_optimistictransactiondb_checkpoint_object_create(
+    rocksdb_optimistictransactiondb_t* database, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_optimistictransactiondb_get_base_db(
+    rocksdb_optimistictransactiondb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_write(rocksdb_optimistictransactiondb_t* database,
+    const rocksdb_writeoptions_t* options, rocksdb_writebatch_t* batch, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_commit(rocksdb_transaction_t* transaction, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_transaction_create_iterator(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_transaction_create_iterator_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_delete(rocksdb_transaction_t* transaction, const char* key,
+    size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_delete_cf(rocksdb_transaction_t* transaction,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transaction_get(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, size_t* value_len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transaction_get_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    size_t* value_len, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transaction_get_for_update(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, size_t* value_len, unsigned char exclusive,
+    char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transaction_get_for_update_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    size_t* value_len, unsigned char exclusive, char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transaction_get_name(rocksdb_transaction_t* transaction, size_t* name_len);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned_for_update(
+    rocksdb_transaction_t* transaction, const rocksdb_readoptions_t* options, const char* key, size_t key_len,
+    unsigned char exclusive, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transaction_get_pinned_for_update_cf(
+    rocksdb_transaction_t* transaction, const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family,
+    const char* key, size_t key_len, unsigned char exclusive, char** errptr);
+ROCKSDB_LIBRARY_API const rocksdb_snapshot_t* rocksdb_transaction_get_snapshot(rocksdb_transaction_t* transaction);
+ROCKSDB_LIBRARY_API rocksdb_writebatch_wi_t* rocksdb_transaction_get_writebatch_wi(
+    rocksdb_transaction_t* transaction);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_merge(rocksdb_transaction_t* transaction, const char* key,
+    size_t key_len, const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_merge_cf(rocksdb_transaction_t* transaction,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* value, size_t value_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_multi_get(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list,
+    const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_multi_get_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families,
+    size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list,
+    size_t* values_list_sizes, char** errs);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_prepare(rocksdb_transaction_t* transaction, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_put(rocksdb_transaction_t* transaction, const char* key, size_t key_len,
+    const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_put_cf(rocksdb_transaction_t* transaction,
+    rocksdb_column_family_handle_t* family, const char* key, size_t key_len, const char* value, size_t value_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_rebuild_from_writebatch(rocksdb_transaction_t* transaction,
+    rocksdb_writebatch_t* writebatch, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_rebuild_from_writebatch_wi(rocksdb_transaction_t* transaction,
+    rocksdb_writebatch_wi_t* wi, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_rollback(rocksdb_transaction_t* transaction, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_rollback_to_savepoint(rocksdb_transaction_t* transaction, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_set_commit_timestamp(rocksdb_transaction_t* transaction,
+    uint64_t commit_timestamp);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_set_name(rocksdb_transaction_t* transaction, const char* name,
+    size_t name_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_set_read_timestamp_for_validation(rocksdb_transaction_t* transaction,
+    uint64_t read_timestamp);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_set_savepoint(rocksdb_transaction_t* transaction);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransaction_options_set_set_snapshot(
+    rocksdb_optimistictransaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_optimistictransaction_options_get_set_snapshot(
+    rocksdb_optimistictransaction_options_t* options);
+ROCKSDB_LIBRARY_API int rocksdb_optimistictransactiondb_property_int(rocksdb_optimistictransactiondb_t* database,
+    const char* name, uint64_t* value);
+ROCKSDB_LIBRARY_API char* rocksdb_optimistictransactiondb_property_value(rocksdb_optimistictransactiondb_t* database,
+    const char* name);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_put_log_data(rocksdb_transaction_t* transaction, const char* blob,
+    size_t blob_len);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_multi_get_for_update(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list,
+    const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_multi_get_for_update_cf(rocksdb_transaction_t* transaction,
+    const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families,
+    size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list,
+    size_t* values_list_sizes, char** errs);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,130 @@
+//! Optimistic transactions: `rocksdb_optimistictransactiondb_t`, `rocksdb_transaction_t`.
+
+mod calls;
+mod database;
+
+use std::sync::Arc;
+
+use spillway::internal::{Change, Error, Family, Snapshot, Track, Transaction, ValueKind, WriteOptions, indexed};
+
+use crate::boundary::handles;
+use crate::database::Database;
+use crate::database::read::Found;
+use crate::failure::Failure;
+use crate::family::FamilyHandle;
+use crate::indexed_batch::{self, Below, IndexedBatch};
+use crate::iterator::Iterator;
+use crate::kept::{Kept, keeps_numbers};
+use crate::lent::Loan;
+use crate::read_options::ReadSettings;
+use crate::snapshot::{self, SnapshotHandle};
+
+/// `rocksdb_optimistictransactiondb_t`.
+pub struct OptimisticDb(Arc<Database>);
+
+/// `rocksdb_optimistictransaction_options_t`.
+#[derive(Default)]
+pub struct OptimisticSettings {
+    /// The transaction's keys must not have changed since its begin, instead of since their first use.
+    pub set_snapshot: bool,
+    kept: Kept,
+}
+
+/// A transaction with its database and the options of its commit.
+pub struct TransactionHandle {
+    transaction: Transaction,
+    database: Arc<Database>,
+    write: WriteOptions,
+    lent_batch: Option<Loan<indexed::SharedBatch>>,
+    lent_snapshot: Option<(Snapshot, Loan<Snapshot>)>,
+}
+
+handles!(OptimisticDb, OptimisticSettings, TransactionHandle);
+
+keeps_numbers!(OptimisticSettings);
+
+impl TransactionHandle {
+    fn family<'a>(&'a self, family: Option<&'a FamilyHandle>) -> &'a Arc<Family> {
+        family.map_or_else(|| self.database.default_family(), |family| &family.0)
+    }
+
+    fn change(
+        &mut self,
+        family: Option<&FamilyHandle>,
+        kind: ValueKind,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(), Failure> {
+        let family = self.family(family).clone();
+        let change = Change { kind, key, value };
+        Ok(self.transaction.write(&self.database.db, &family, change, Track::Tracked)?)
+    }
+
+    fn get(&self, family: Option<&FamilyHandle>, key: &[u8], options: &ReadSettings) -> Found {
+        self.database.honour(options)?;
+        self.transaction.get(&self.database.db, self.family(family), key, &options.options)
+    }
+
+    fn get_for_update(&mut self, family: Option<&FamilyHandle>, key: &[u8], options: &ReadSettings) -> Found {
+        self.database.honour(options)?;
+        let family = self.family(family).clone();
+        self.transaction.get_for_update(&self.database.db, &family, key, &options.options)
+    }
+
+    fn multi_get(&self, families: &[&Arc<Family>], keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
+        let asked: Vec<(&Arc<Family>, &[u8])> = families.iter().copied().zip(keys.iter().copied()).collect();
+        let found = self.database.honour(options);
+        let found = found.and_then(|()| self.transaction.multi_get(&self.database.db, &asked, &options.options));
+        each(found, keys.len())
+    }
+
+    fn multi_get_for_update(
+        &mut self,
+        families: &[&Arc<Family>],
+        keys: &[&[u8]],
+        options: &ReadSettings,
+    ) -> Vec<Found> {
+        let asked: Vec<(&Arc<Family>, &[u8])> = families.iter().copied().zip(keys.iter().copied()).collect();
+        let TransactionHandle { transaction, database, .. } = self;
+        let found = database.honour(options);
+        let found = found.and_then(|()| transaction.multi_get_for_update(&database.db, &asked, &options.options));
+        each(found, keys.len())
+    }
+
+    fn iterator(&self, family: Option<&FamilyHandle>, options: &ReadSettings) -> Box<Iterator> {
+        let family = self.family(family);
+        let below = Iterator::new(&self.database, family, options);
+        Iterator::over_batch(below, |below, own| self.transaction.over(Below(below), family, own))
+    }
+
+    fn commit(&mut self) -> Result<(), Failure> {
+        let written = self.transaction.commit(&self.database.db, &self.write);
+        self.end_loans();
+        written.map_err(|error| self.database.refused(error))
+    }
+
+    /// Ends the loan of a snapshot that is not the transaction's any more.
+    fn end_loans(&mut self) {
+        let now = self.transaction.snapshot().map(Snapshot::seq);
+        self.lent_snapshot.take_if(|(snapshot, _)| Some(snapshot.seq()) != now);
+    }
+
+    /// The snapshot; NULL if there is none. C frees the handle by `free`.
+    fn snapshot(&mut self) -> Option<Box<SnapshotHandle>> {
+        self.end_loans();
+        let own = self.transaction.snapshot()?;
+        let (_, loan) = self.lent_snapshot.get_or_insert_with(|| (own.clone(), snapshot::LENT.lend(own.clone())));
+        Some(Box::new(SnapshotHandle::Lent(loan.number())))
+    }
+
+    /// The changes. C frees the handle by `free`.
+    fn batch(&mut self) -> Box<IndexedBatch> {
+        let loan = self.lent_batch.get_or_insert_with(|| indexed_batch::LENT.lend(self.transaction.batch().clone()));
+        IndexedBatch::lent(loan.number())
+    }
+}
+
+/// An error of all is each one's.
+fn each(found: Result<Vec<Found>, Error>, count: usize) -> Vec<Found> {
+    found.unwrap_or_else(|error| vec![Err(error); count])
+}
