@@ -32,6 +32,12 @@ pub enum ErrorKind {
     Unsupported,
     /// The answer needs a file, and the call was limited to memory; repeat it without that limit.
     Incomplete,
+    /// A wait reached its time limit; try again, or roll back so that others go on.
+    TimedOut,
+    /// Transactions wait for each other; roll this one back and run it again.
+    Deadlock,
+    /// The transaction took longer than it may, and its locks are lost; roll it back and run it again.
+    Expired,
 }
 
 /// An error: kind, message and, if known, the file, the offset in it, and the cause.

@@ -82,6 +82,11 @@ fn indexed() {
 }
 
 #[test]
+fn locking() {
+    passes("locking");
+}
+
+#[test]
 fn options() {
     passes("options");
 }

@@ -25,7 +25,8 @@ pub use crate::read::damage::SkippedDamage;
 pub use crate::read::iterator::DbIterator;
 pub use crate::read::options::{ReadOptions, ReadTier};
 pub use crate::read::snapshot::Snapshot;
-pub use crate::transaction::{Change, Counts, Track, Transaction};
+pub use crate::transaction::locks::{DEADLOCK_DEPTH, LockLimits, LockTable, Mode as LockMode, Patience};
+pub use crate::transaction::{Change, Counts, Pessimistic, Track, Transaction, lock_and_write};
 
 pub mod commit {
     pub use crate::commit::{batch, stall};

@@ -6,7 +6,6 @@
 mod log_iterator;
 mod secondary;
 mod timestamps;
-mod transactions;
 
 use crate::failure::Failure;
 

@@ -14,7 +14,7 @@ use crate::job_options::{CompactSettings, FlushSettings, WaitSettings};
 use crate::text::utf8;
 
 impl Database {
-    fn flush(&self, families: &[&Arc<Family>], options: &FlushSettings) -> Result<(), Failure> {
+    pub fn flush(&self, families: &[&Arc<Family>], options: &FlushSettings) -> Result<(), Failure> {
         self.tell(&options.kept);
         let flushed = if options.wait { self.db.flush(families) } else { self.db.begin_flush(families) };
         flushed.map_err(|error| self.refused(error))

@@ -105,8 +105,13 @@ impl Database {
     }
 
     /// The same of several families, as of one instant.
-    fn multi_get_of(&self, families: &[&FamilyHandle], keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
-        let asked: Vec<(&Family, &[u8])> = families.iter().zip(keys).map(|(handle, &key)| (&*handle.0, key)).collect();
+    pub fn multi_get_of<'f>(
+        &self,
+        families: impl std::iter::Iterator<Item = &'f Family>,
+        keys: &[&[u8]],
+        options: &ReadSettings,
+    ) -> Vec<Found> {
+        let asked: Vec<(&Family, &[u8])> = families.zip(keys.iter().copied()).collect();
         self.together(keys.len(), options, |options| self.db.multi_get_across(&asked, options))
     }
 
@@ -296,8 +301,8 @@ export! {
         errors: OutArray<*mut c_char>,
     ) {
         let keys: Vec<&[u8]> = keys.byte_strings(key_lens, count).collect();
-        let families: Vec<&FamilyHandle> = families.handles(count).collect();
-        let found = database.multi_get_of(&families, &keys, options);
+        let families = families.handles(count).map(|family| &*family.0);
+        let found = database.multi_get_of(families, &keys, options);
         Results { values, lens, errors }.fill(count, found);
     }
 

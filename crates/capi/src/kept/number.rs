@@ -133,7 +133,7 @@ macro_rules! integer_fields {
     )+};
 }
 
-integer_fields!(i32, u32, u64, usize);
+integer_fields!(i32, i64, u32, u64, usize);
 
 impl Field for f64 {
     fn number(&self) -> Number {

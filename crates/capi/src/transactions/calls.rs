@@ -40,7 +40,7 @@ export! {
         transaction.batch()
     }
 
-    /// Empty: as in RocksDB, optimistic transactions cannot be named.
+    /// Empty: transactions cannot be named.
     fn rocksdb_transaction_get_name(transaction: &TransactionHandle, len: Out<usize>) -> Given<c_char> {
         let name = transaction.transaction.name();
         len.set(name.len());
@@ -159,15 +159,15 @@ fallible! {
         if rolled_back { Ok(()) } else { Err(Failure::not_found("the transaction has no save point")) }
     }
 
-    /// Refused, as in RocksDB.
-    fn rocksdb_transaction_prepare(_transaction: &TransactionHandle) {
-        Err(Failure::invalid_argument("Two phase commit not supported for optimistic transactions."))
+    /// Refused: as in RocksDB, of optimistic transactions.
+    fn rocksdb_transaction_prepare(transaction: &TransactionHandle) {
+        Err(transaction.refused("Two phase commit not supported for optimistic transactions."))
     }
 
-    /// Refused, as in RocksDB.
-    fn rocksdb_transaction_set_name(_transaction: &TransactionHandle, name[name_len]: &[u8]) {
+    /// Refused: as in RocksDB, of optimistic transactions.
+    fn rocksdb_transaction_set_name(transaction: &TransactionHandle, name[name_len]: &[u8]) {
         let _refused = name;
-        Err(Failure::invalid_argument("Optimistic transactions cannot be named."))
+        Err(transaction.refused("Optimistic transactions cannot be named."))
     }
 
     /// Adds a batch's changes, as tracked ones.
@@ -261,36 +261,34 @@ fallible! {
         Ok(transaction.get(Some(family), key, options)?.map(PinnedValue::new))
     }
 
-    /// Shared and exclusive are one to an optimistic transaction.
     fn rocksdb_transaction_get_for_update(
         transaction: &mut TransactionHandle,
         options: &ReadSettings,
         key[key_len]: &[u8],
         len: Out<usize>,
-        _exclusive: bool,
+        exclusive: bool,
     ) -> Given<c_char> {
-        given_found(transaction.get_for_update(None, key, options), len)
+        given_found(transaction.get_for_update(None, key, exclusive, options), len)
     }
 
     fn rocksdb_transaction_get_pinned_for_update(
         transaction: &mut TransactionHandle,
         options: &ReadSettings,
         key[key_len]: &[u8],
-        _exclusive: bool,
+        exclusive: bool,
     ) -> Option<Box<PinnedValue>> {
-        Ok(transaction.get_for_update(None, key, options)?.map(PinnedValue::new))
+        Ok(transaction.get_for_update(None, key, exclusive, options)?.map(PinnedValue::new))
     }
 
-    /// Shared and exclusive are one to an optimistic transaction.
     fn rocksdb_transaction_get_for_update_cf(
         transaction: &mut TransactionHandle,
         options: &ReadSettings,
         family: &FamilyHandle,
         key[key_len]: &[u8],
         len: Out<usize>,
-        _exclusive: bool,
+        exclusive: bool,
     ) -> Given<c_char> {
-        given_found(transaction.get_for_update(Some(family), key, options), len)
+        given_found(transaction.get_for_update(Some(family), key, exclusive, options), len)
     }
 
     fn rocksdb_transaction_get_pinned_for_update_cf(
@@ -298,8 +296,8 @@ fallible! {
         options: &ReadSettings,
         family: &FamilyHandle,
         key[key_len]: &[u8],
-        _exclusive: bool,
+        exclusive: bool,
     ) -> Option<Box<PinnedValue>> {
-        Ok(transaction.get_for_update(Some(family), key, options)?.map(PinnedValue::new))
+        Ok(transaction.get_for_update(Some(family), key, exclusive, options)?.map(PinnedValue::new))
     }
 }

@@ -35,9 +35,7 @@ export! {
     /// Ends the database's threads and releases its directory, as rocksdb_close.
     fn rocksdb_optimistictransactiondb_close(database: Option<Box<OptimisticDb>>) {
         let Some(database) = database else { return };
-        if let Err(error) = database.0.db.close() {
-            tracing::error!(%error, path = %database.0.db.path().display(), "closing the database failed");
-        }
+        super::close(&database.0);
     }
 
     /// The database for calls without transactions; given back to rocksdb_optimistictransactiondb_close_base_db.
@@ -56,18 +54,14 @@ export! {
         options: &OptimisticSettings,
         old: Option<Box<TransactionHandle>>,
     ) -> Box<TransactionHandle> {
-        let made = || {
-            Box::new(TransactionHandle {
-                transaction: Transaction::default(),
-                database: database.0.clone(),
-                write: write.options,
-                lent_batch: None,
-                lent_snapshot: None,
-            })
+        let mut handle = match old {
+            None => Box::new(TransactionHandle::new(Transaction::default(), &database.0, write)),
+            Some(mut old) => {
+                old.transaction.begin();
+                (old.database, old.write) = (database.0.clone(), *database.0.writing(write));
+                old
+            }
         };
-        let mut handle = old.unwrap_or_else(made);
-        handle.transaction.begin();
-        (handle.database, handle.write) = (database.0.clone(), *database.0.writing(write));
         if options.set_snapshot {
             handle.transaction.set_snapshot(&database.0.db);
         }

@@ -1,11 +1,14 @@
-//! Optimistic transactions: `rocksdb_optimistictransactiondb_t`, `rocksdb_transaction_t`.
+//! Transactions: `rocksdb_transaction_t`, of `rocksdb_optimistictransactiondb_t` and `rocksdb_transactiondb_t`.
 
 mod calls;
 mod database;
+mod locking;
 
 use std::sync::Arc;
 
-use spillway::internal::{Change, Error, Family, Snapshot, Track, Transaction, ValueKind, WriteOptions, indexed};
+use spillway::internal::{
+    Change, Error, Family, LockMode, Snapshot, Track, Transaction, ValueKind, WriteOptions, indexed,
+};
 
 use crate::boundary::handles;
 use crate::database::Database;
@@ -18,6 +21,7 @@ use crate::kept::{Kept, keeps_numbers};
 use crate::lent::Loan;
 use crate::read_options::ReadSettings;
 use crate::snapshot::{self, SnapshotHandle};
+use crate::write_options::WriteSettings;
 
 /// `rocksdb_optimistictransactiondb_t`.
 pub struct OptimisticDb(Arc<Database>);
@@ -35,6 +39,8 @@ pub struct TransactionHandle {
     transaction: Transaction,
     database: Arc<Database>,
     write: WriteOptions,
+    /// 0: no limit.
+    batch_bytes_max: usize,
     lent_batch: Option<Loan<indexed::SharedBatch>>,
     lent_snapshot: Option<(Snapshot, Loan<Snapshot>)>,
 }
@@ -43,7 +49,25 @@ handles!(OptimisticDb, OptimisticSettings, TransactionHandle);
 
 keeps_numbers!(OptimisticSettings);
 
+/// Ends a database's threads and releases its directory.
+fn close(database: &Database) {
+    if let Err(error) = database.db.close() {
+        tracing::error!(%error, path = %database.db.path().display(), "closing the database failed");
+    }
+}
+
 impl TransactionHandle {
+    fn new(transaction: Transaction, database: &Arc<Database>, write: &WriteSettings) -> TransactionHandle {
+        TransactionHandle {
+            transaction,
+            database: database.clone(),
+            write: *database.writing(write),
+            batch_bytes_max: 0,
+            lent_batch: None,
+            lent_snapshot: None,
+        }
+    }
+
     fn family<'a>(&'a self, family: Option<&'a FamilyHandle>) -> &'a Arc<Family> {
         family.map_or_else(|| self.database.default_family(), |family| &family.0)
     }
@@ -56,6 +80,11 @@ impl TransactionHandle {
         value: &[u8],
     ) -> Result<(), Failure> {
         let family = self.family(family).clone();
+        let room = self.batch_bytes_max.checked_sub(self.transaction.batch().read().batch().len());
+        if self.batch_bytes_max > 0 && room.is_none_or(|room| room < key.len() + value.len()) {
+            let most = self.batch_bytes_max;
+            return Err(Failure::aborted(format!("Memory limit reached: max_write_batch_size is {most} bytes")));
+        }
         let change = Change { kind, key, value };
         Ok(self.transaction.write(&self.database.db, &family, change, Track::Tracked)?)
     }
@@ -65,10 +94,17 @@ impl TransactionHandle {
         self.transaction.get(&self.database.db, self.family(family), key, &options.options)
     }
 
-    fn get_for_update(&mut self, family: Option<&FamilyHandle>, key: &[u8], options: &ReadSettings) -> Found {
+    fn get_for_update(
+        &mut self,
+        family: Option<&FamilyHandle>,
+        key: &[u8],
+        exclusive: bool,
+        options: &ReadSettings,
+    ) -> Found {
         self.database.honour(options)?;
         let family = self.family(family).clone();
-        self.transaction.get_for_update(&self.database.db, &family, key, &options.options)
+        let mode = if exclusive { LockMode::Exclusive } else { LockMode::Shared };
+        self.transaction.get_for_update(&self.database.db, &family, key, mode, &options.options)
     }
 
     fn multi_get(&self, families: &[&Arc<Family>], keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
@@ -101,6 +137,14 @@ impl TransactionHandle {
         let written = self.transaction.commit(&self.database.db, &self.write);
         self.end_loans();
         written.map_err(|error| self.database.refused(error))
+    }
+
+    /// Two-phase commit is not there.
+    fn refused(&self, of_optimistic: &str) -> Failure {
+        match self.transaction.owner() {
+            None => Failure::invalid_argument(of_optimistic),
+            Some(_) => Failure::not_implemented("two-phase commit is not there"),
+        }
     }
 
     /// Ends the loan of a snapshot that is not the transaction's any more.

@@ -28,17 +28,10 @@ static void test_opens(char** argv) {
     rocksdb_column_family_handle_t* families[1];
     char stamp[8] = {0};
     const char *name = path_in(argv, "other"), *second = path_in(argv, "second");
-    rocksdb_transactiondb_options_t* transactions = rocksdb_transactiondb_options_create();
-    rocksdb_transaction_options_t* transaction = rocksdb_transaction_options_create();
     of[0] = options;
     CHECK_ABSENT(rocksdb_open_as_secondary(options, name, second, &error));
     CHECK_ABSENT(rocksdb_open_as_secondary_column_families(options, name, second, 1, names, of, families, &error));
     CHECK_ABSENT(rocksdb_open_and_trim_history(options, name, 1, names, of, families, stamp, 8, &error));
-    CHECK_ABSENT(rocksdb_transactiondb_open(options, transactions, name, &error));
-    CHECK_ABSENT(
-        rocksdb_transactiondb_open_column_families(options, transactions, name, 1, names, of, families, &error));
-    rocksdb_transactiondb_options_destroy(transactions);
-    rocksdb_transaction_options_destroy(transaction);
     rocksdb_try_catch_up_with_primary(db, &error);
     CHECK_REFUSED();
     CHECK_ABSENT(rocksdb_get_updates_since(db, 0, NULL, &error));

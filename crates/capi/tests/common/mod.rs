@@ -56,7 +56,7 @@ pub fn is_of_the_api(name: &str) -> bool {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 23] = [
+pub const PROGRAMS: [&str; 24] = [
     "absent",
     "answers",
     "background",
@@ -69,6 +69,7 @@ pub const PROGRAMS: [&str; 23] = [
     "files",
     "full_disk",
     "indexed",
+    "locking",
     "options",
     "options_life",
     "properties",

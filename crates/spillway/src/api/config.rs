@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
 
 use base::Result;
 use base::options::tree::Syntax;
@@ -102,7 +101,7 @@ impl Config {
         let vfs = options.vfs.clone();
         options.families.iter_mut().for_each(|(_, family)| stamp(&vfs, family));
         let database = Database::open(&described.path, &options)?;
-        Ok(Db::of(Arc::new(Shared { database, write: Default::default() })))
+        Ok(Db::of(Shared::new(database, Default::default())))
     }
 }
 

@@ -53,7 +53,7 @@ impl Db {
     pub fn open_with(dir: impl AsRef<Path>, options: &Options) -> Result<Db> {
         let (open, write) = options.resolve(dir.as_ref())?;
         let database = Database::open(dir, &open)?;
-        Ok(Db::of(Arc::new(Shared { database, write })))
+        Ok(Db::of(Shared::new(database, write)))
     }
 
     pub(super) fn of(shared: Arc<Shared>) -> Db {

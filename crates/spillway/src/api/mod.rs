@@ -40,11 +40,23 @@ pub use range::KeyRange;
 pub use snapshot::Snapshot;
 pub use transaction::Transaction;
 
+use std::sync::Arc;
+
 use crate::database::handle::Database;
+use crate::transaction::locks::{LockLimits, LockTable};
 
 /// An open database and the write options of its handles. Closed when the last handle is dropped.
 pub(crate) struct Shared {
     pub database: Database,
     /// Options of writes without their own.
     pub write: crate::commit::options::WriteOptions,
+    /// Of pessimistic transactions.
+    pub locks: Arc<LockTable>,
+}
+
+impl Shared {
+    pub fn new(database: Database, write: crate::commit::options::WriteOptions) -> Arc<Self> {
+        let locks = Arc::new(LockTable::of(&database, LockLimits::default()));
+        Arc::new(Shared { database, write, locks })
+    }
 }

@@ -1,6 +1,7 @@
 //! Transactions: changes committed together, if what they depend on has not changed.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use base::{Pinned, Result, ValueKind};
@@ -14,6 +15,7 @@ use crate::api::snapshot::Snapshot;
 use crate::api::walk::Start;
 use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::read::options::ReadOptions as EngineReadOptions;
+use crate::transaction::locks::Mode;
 use crate::transaction::{Change, Track, Transaction as EngineTransaction};
 
 /// Changes of any families of one database, committed together: all of them or none, and only if no other write came
@@ -24,6 +26,11 @@ use crate::transaction::{Change, Track, Transaction as EngineTransaction};
 /// transaction again then. Until the commit nobody waits, and nobody else sees the changes; the transaction's own reads
 /// do. A transaction that reads only by `get_for_update` is serializable. [`get`](Self::get) and iterators track nothing:
 /// what they showed may have changed when the transaction commits.
+///
+/// With [`TransactionOptions::pessimistic`] it locks each tracked key instead: others who lock it wait, and the commit meets
+/// no conflict. Locks last to the commit or the rollback. A wait that would never end is an error at once
+/// ([`Deadlock`](crate::ErrorKind::Deadlock)), another one after a second ([`TimedOut`](crate::ErrorKind::TimedOut)): drop the
+/// transaction then and run it again.
 ///
 /// Changes are kept in memory. Dropped, a transaction changes nothing. One of a few keys costs little more than a
 /// [`Batch`](crate::Batch); the commit looks each tracked key up in memory, and in a table only if a flush came between.
@@ -51,8 +58,9 @@ use crate::transaction::{Change, Track, Transaction as EngineTransaction};
 /// ```
 ///
 /// # Errors
-/// Of changes and reads: `InvalidArgument`: the family is of another database; `Closed`: it was dropped; of reads also as
-/// of [`Family`]. A change that is too large is told by the commit.
+/// Of changes and reads: `InvalidArgument`: the family is of another database; `Closed`: it was dropped; `TimedOut`,
+/// `Deadlock`, `Conflict`: a lock was not given, or the key has changed since the snapshot, both of pessimistic transactions;
+/// of reads also as of [`Family`]. A change that is too large is told by the commit.
 #[must_use = "a transaction does nothing until it is committed"]
 pub struct Transaction {
     inner: EngineTransaction,
@@ -64,7 +72,10 @@ pub struct Transaction {
 /// Changes.
 impl Transaction {
     pub(super) fn new(shared: Arc<Shared>, options: &TransactionOptions) -> Transaction {
-        let mut inner = EngineTransaction::default();
+        let mut inner = match options.is_pessimistic {
+            true => EngineTransaction::pessimistic(&shared.locks, options.locking),
+            false => EngineTransaction::default(),
+        };
         if options.snapshot {
             inner.set_snapshot(&shared.database);
         }
@@ -201,11 +212,31 @@ impl Transaction {
     }
 
     /// The value of a key, which is tracked from now on: the commit fails if it changes. A key without a value is tracked
-    /// too.
+    /// too. A pessimistic transaction locks it: nobody else who locks can read it for an update.
     pub fn get_for_update(&mut self, family: &impl AsRef<Family>, key: impl AsRef<[u8]>) -> Result<Option<Pinned>> {
-        let (family, options) = (family.as_ref(), self.options());
+        self.get_and_track(family.as_ref(), key.as_ref(), Mode::Exclusive)
+    }
+
+    /// As [`get_for_update`](Self::get_for_update), but pessimistic transactions share the lock: others can read the key
+    /// so, too, and none can change it. A later change of the key by this transaction waits for the others.
+    pub fn get_shared(&mut self, family: &impl AsRef<Family>, key: impl AsRef<[u8]>) -> Result<Option<Pinned>> {
+        self.get_and_track(family.as_ref(), key.as_ref(), Mode::Shared)
+    }
+
+    fn get_and_track(&mut self, family: &Family, key: &[u8], mode: Mode) -> Result<Option<Pinned>> {
+        let options = self.options();
         let Transaction { inner, shared, .. } = self;
-        family.shown(inner.get_for_update(&shared.database, &family.inner, key.as_ref(), &options)?)
+        family.shown(inner.get_for_update(&shared.database, &family.inner, key, mode, &options)?)
+    }
+
+    /// Locks a range of keys, which then no other pessimistic transaction can change or read for an update, keys without
+    /// a value included. Waits for those that have locked keys of it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction is not pessimistic, or the end is not above the start.
+    pub fn lock_range<K: AsRef<[u8]>>(&mut self, family: &impl AsRef<Family>, range: Range<K>) -> Result<()> {
+        let range = (range.start.as_ref(), Some(range.end.as_ref()));
+        self.inner.lock_range(&self.shared.database, &family.as_ref().inner, range, Mode::Exclusive)
     }
 
     /// The values of many keys at one instant, in the order asked for; they are not tracked.

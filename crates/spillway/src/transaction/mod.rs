@@ -2,11 +2,14 @@
 //!
 //! A transaction *tracks* a key when it writes it, or reads it for an update. An optimistic transaction remembers the
 //! number at that time, and checks at the commit that the key has not changed since: [`ConflictCheck`] on the ordinary
-//! commit path. A snapshot at the oldest number keeps the history which that check reads.
+//! commit path. A snapshot at the oldest number keeps the history which that check reads. A pessimistic transaction locks
+//! the key first ([`locks`]): nobody who locks too can change it, and the commit is an ordinary write.
 //!
 //! [`ConflictCheck`]: crate::commit::ConflictCheck
 
 pub mod indexed;
+pub mod locks;
+mod pessimistic;
 mod tracked;
 mod validate;
 
@@ -15,6 +18,9 @@ use std::sync::Arc;
 use base::{Error, Pinned, Result, SeqNo, ValueKind};
 
 use self::indexed::{Operator, OverBase, SharedBatch};
+use self::locks::Mode;
+use self::pessimistic::Locking;
+pub use self::pessimistic::{Pessimistic, lock_and_write};
 use self::tracked::Tracked;
 use self::validate::Unchanged;
 use crate::commit::batch::WriteBatch;
@@ -26,19 +32,21 @@ use crate::read::options::ReadOptions;
 use crate::read::snapshot::Snapshot;
 
 /// How a transaction keeps other writes from its keys.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Default)]
 enum Concurrency {
     /// Not at all: the commit fails if a key has changed.
     #[default]
     Optimistic,
+    /// By locks, which last to the commit or the rollback.
+    Pessimistic(Locking),
 }
 
 /// Whether others may change a key that a transaction writes or reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Track {
-    /// The commit fails if they did.
+    /// The commit fails if they did; a pessimistic transaction keeps them from it.
     Tracked,
-    /// They may.
+    /// They may. A pessimistic transaction locks the key, but they may have changed it since its snapshot.
     Untracked,
 }
 
@@ -104,8 +112,12 @@ impl Transaction {
         self.name.clear();
     }
 
-    /// Forgets changes, keys, savepoints and the snapshot.
+    /// Forgets changes, keys, savepoints and the snapshot, and gives all locks back.
     fn reset(&mut self) {
+        self.unlock_from(0);
+        if let Concurrency::Pessimistic(locking) = &mut self.concurrency {
+            locking.end();
+        }
         // Iterators may still show the batch of before.
         match Arc::get_mut(&mut self.batch) {
             Some(batch) => batch.get_mut().clear(),
@@ -149,6 +161,7 @@ impl Transaction {
     pub fn rollback_to_savepoint(&mut self) -> bool {
         let Some(Savepoint { tracked, shows, counts }) = self.savepoints.pop() else { return false };
         self.batch.write().rollback_to_savepoint();
+        self.unlock_from(tracked);
         self.tracked.truncate(tracked);
         (self.shows, self.counts) = (shows, counts);
         true
@@ -180,12 +193,15 @@ impl Transaction {
     /// Adds a change of a key: a value, a deletion or an operand.
     ///
     /// # Errors
-    /// `InvalidArgument`: the family is of another database. `Closed`: it was dropped.
+    /// `InvalidArgument`: the family is of another database. `Closed`: it was dropped. Of a pessimistic transaction also
+    /// as of [`lock`](Self::lock).
     pub fn write(&mut self, db: &Database, family: &Arc<Family>, change: Change<'_>, track: Track) -> Result<()> {
         let Change { kind, key, value } = change;
         db.check_family(family)?;
-        if track == Track::Tracked {
-            self.track(db, family, key, None);
+        match (&self.concurrency, track) {
+            (Concurrency::Optimistic, Track::Untracked) => {}
+            (Concurrency::Optimistic, Track::Tracked) => self.remember(db, family, key, None),
+            (Concurrency::Pessimistic(_), _) => self.lock(db, family, key, Mode::Exclusive, track)?,
         }
         let count = match kind {
             ValueKind::Merge => &mut self.counts.merges,
@@ -224,10 +240,21 @@ impl Transaction {
         Ok(())
     }
 
-    /// The commit will fail if the key changes from now on, or since the snapshot, or since `read_at`.
-    fn track(&mut self, db: &Database, family: &Arc<Family>, key: &[u8], read_at: Option<&Snapshot>) {
+    /// Others may not change the key from now on, nor have changed it since the snapshot, or since `read_at`.
+    fn track(
+        &mut self,
+        db: &Database,
+        family: &Arc<Family>,
+        key: &[u8],
+        mode: Mode,
+        read_at: Option<&Snapshot>,
+    ) -> Result<()> {
         match self.concurrency {
-            Concurrency::Optimistic => self.remember(db, family, key, read_at),
+            Concurrency::Optimistic => {
+                self.remember(db, family, key, read_at);
+                Ok(())
+            }
+            Concurrency::Pessimistic(_) => self.lock(db, family, key, mode, Track::Tracked),
         }
     }
 
@@ -257,13 +284,22 @@ impl Transaction {
     /// Writes the changes if no tracked key has changed. The transaction is as new then; after an error it is as before.
     ///
     /// # Errors
-    /// `Conflict`: a tracked key has changed; nothing was written. Else as of [`Database::write`].
+    /// `Conflict`: a tracked key has changed; nothing was written. `Expired`: the locks are lost. Else as of
+    /// [`Database::write`].
     pub fn commit(&mut self, db: &Database, options: &WriteOptions) -> Result<()> {
         let written = {
             let batch = self.batch.read();
             let check = Unchanged(&self.tracked);
-            let has_keys = self.tracked.len() > 0;
-            db.write_checked(batch.batch(), options, has_keys.then_some(&check as _))
+            match &self.concurrency {
+                Concurrency::Optimistic if self.tracked.len() > 0 => {
+                    db.write_checked(batch.batch(), options, Some(&check))
+                }
+                Concurrency::Optimistic => db.write(batch.batch(), options),
+                Concurrency::Pessimistic(locking) => {
+                    locking.begin_commit()?;
+                    db.write(batch.batch(), options)
+                }
+            }
         };
         written.map(|_| self.reset())
     }
@@ -289,20 +325,22 @@ impl Transaction {
         batch.get_over(family.id(), key, operator(family), || db.get(family, key, options))
     }
 
-    /// As [`get`](Self::get), and tracks the key: the commit fails if it has changed.
+    /// As [`get`](Self::get), and tracks the key: the commit fails if it has changed. `mode` is of a pessimistic
+    /// transaction.
     ///
     /// # Errors
-    /// As of [`get`](Self::get).
+    /// As of [`get`](Self::get), and as of [`write`](Self::write).
     pub fn get_for_update(
         &mut self,
         db: &Database,
         family: &Arc<Family>,
         key: &[u8],
+        mode: Mode,
         options: &ReadOptions,
     ) -> Result<Option<Pinned>> {
         db.check_family(family)?;
         // Before the read: a write between both is a conflict, though the read saw it.
-        self.track(db, family, key, options.snapshot.as_ref());
+        self.track(db, family, key, mode, options.snapshot.as_ref())?;
         self.get(db, family, key, options)
     }
 
@@ -345,7 +383,8 @@ impl Transaction {
         options: &ReadOptions,
     ) -> Result<Vec<Result<Option<Pinned>>>> {
         keys.iter().try_for_each(|(family, _)| db.check_family(family))?;
-        keys.iter().for_each(|(family, key)| self.track(db, family, key, options.snapshot.as_ref()));
+        let read_at = options.snapshot.as_ref();
+        keys.iter().try_for_each(|(family, key)| self.track(db, family, key, Mode::Exclusive, read_at))?;
         self.multi_get(db, keys, options)
     }
 

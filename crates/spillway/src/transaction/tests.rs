@@ -31,7 +31,8 @@ fn write(db: &Database, transaction: &mut Transaction, key: &str, value: &str) {
 }
 
 fn read_for_update(db: &Database, transaction: &mut Transaction, key: &str) -> Option<String> {
-    let found = transaction.get_for_update(db, &db.default_family(), key.as_bytes(), &ReadOptions::default());
+    let found =
+        transaction.get_for_update(db, &db.default_family(), key.as_bytes(), Mode::Exclusive, &ReadOptions::default());
     found.expect("read").map(|value| String::from_utf8_lossy(&value).into_owned())
 }
 
@@ -182,7 +183,7 @@ fn snapshots_say_since_when_keys_must_stand() {
     let options = ReadOptions { snapshot: Some(db.snapshot()), ..ReadOptions::default() };
     put(&db, "k", "4");
     let family = db.default_family();
-    let seen = transaction.get_for_update(&db, &family, b"k", &options).expect("read");
+    let seen = transaction.get_for_update(&db, &family, b"k", Mode::Exclusive, &options).expect("read");
     assert_eq!(seen.as_deref(), Some(&b"mine"[..]));
     drop(options);
     flush(&db);
@@ -293,7 +294,10 @@ fn money_is_neither_made_nor_lost() {
             if from == to {
                 continue;
             }
-            let mut read = |key| amount(transaction.get_for_update(&db, &family, key, &options).expect("read"));
+            let mut read = |key| {
+                let found = transaction.get_for_update(&db, &family, key, Mode::Exclusive, &options);
+                amount(found.expect("read"))
+            };
             let (a, b) = (read(&from), read(&to));
             let moved = a.min(random >> 60);
             if done % 16 == 0 {

@@ -40,7 +40,7 @@ impl ConflictCheck for Unchanged<'_> {
 }
 
 #[cold]
-fn conflict(family: &Family, user_key: &[u8]) -> Error {
+pub(super) fn conflict(family: &Family, user_key: &[u8]) -> Error {
     let (key, name) = (shown(user_key), family.name());
     Error::new(
         ErrorKind::Conflict,

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use spillway::{ErrorKind, FamilyOptions, Options, TransactionOptions};
 
 use crate::in_memory;
@@ -104,4 +106,38 @@ fn what_is_wrong_with_a_transaction_is_told() {
     late.put(db.default_family(), "k", "").unwrap();
     db.close().unwrap();
     assert_eq!(late.commit().unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[test]
+fn pessimistic_transactions_lock_keys_and_ranges() {
+    let db = in_memory();
+    let own = db.default_family();
+    let options = TransactionOptions::new().pessimistic(true).lock_timeout(Some(Duration::ZERO));
+    let (mut first, mut second) = (db.transaction_with(&options), db.transaction_with(&options));
+    first.put(own, "k", "1").unwrap();
+    assert_eq!(second.get_for_update(own, "k").unwrap_err().kind(), ErrorKind::TimedOut);
+    first.lock_range(own, "p".."q").unwrap();
+    assert_eq!(second.put(own, "part", "2").unwrap_err().kind(), ErrorKind::TimedOut);
+    first.commit().unwrap();
+    assert_eq!(second.get_shared(own, "k").unwrap().as_deref(), Some(b"1".as_slice()));
+    second.put(own, "part", "2").unwrap();
+
+    let waiting = options.lock_timeout(None);
+    let mut third = db.transaction_with(&waiting);
+    assert_eq!(third.get_shared(own, "k").unwrap().as_deref(), Some(b"1".as_slice()));
+    third.put(own, "z", "3").unwrap();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| {
+            third.put(own, "part", "3")?; // `second` has it
+            third.commit()
+        });
+        // Either may close the cycle; the one that does is told of it, and the other goes on.
+        let closed = second.put(own, "z", "2");
+        drop(second);
+        let waited = waits.join().unwrap();
+        let kinds = [closed.err(), waited.err()].map(|error| error.map(|error| error.kind()));
+        assert!(kinds.contains(&Some(ErrorKind::TimedOut)) || kinds.contains(&Some(ErrorKind::Deadlock)), "{kinds:?}");
+    });
+    let error = db.transaction().lock_range(own, "a".."b").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
 }

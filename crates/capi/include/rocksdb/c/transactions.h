@@ -1,4 +1,4 @@
-/* Optimistic transactions; included by rocksdb/c.h. A commit fails with "Resource busy: " if a key that the transaction wrote, or read for an update,
+/* Transactions; included by rocksdb/c.h. First optimistic ones, and the calls of both kinds. An optimistic commit fails with "Resource busy: " if a key that the transaction wrote, or read for an update,
    has changed meanwhile; it can be rolled back and tried again. */
 
 #ifndef SPILLWAY_ROCKSDB_C_TRANSACTIONS_H_
@@ -113,6 +113,129 @@ ROCKSDB_LIBRARY_API void rocksdb_transaction_multi_get_for_update_cf(rocksdb_tra
     const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families,
     size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list,
     size_t* values_list_sizes, char** errs);
+
+/* Pessimistic transactions: keys are locked, and others that lock wait, up to lock_timeout ("Operation timed out: "). Writes of the base
+   database do not look at locks. */
+
+ROCKSDB_LIBRARY_API rocksdb_transactiondb_options_t* rocksdb_transactiondb_options_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_destroy(rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API rocksdb_transaction_options_t* rocksdb_transaction_options_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_destroy(rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API rocksdb_transactiondb_t* rocksdb_transactiondb_open(const rocksdb_options_t* options,
+    const rocksdb_transactiondb_options_t* transaction_options, const char* name, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_transactiondb_t* rocksdb_transactiondb_open_column_families(
+    const rocksdb_options_t* options, const rocksdb_transactiondb_options_t* transaction_options, const char* name,
+    int count, const char* const* names, const rocksdb_options_t* const* family_options,
+    rocksdb_column_family_handle_t** handles, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_close(rocksdb_transactiondb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_close_base_db(rocksdb_t* base_db);
+ROCKSDB_LIBRARY_API rocksdb_transaction_t* rocksdb_transaction_begin(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* write_options, const rocksdb_transaction_options_t* txn_options,
+    rocksdb_transaction_t* old_txn);
+ROCKSDB_LIBRARY_API rocksdb_checkpoint_t* rocksdb_transactiondb_checkpoint_object_create(
+    rocksdb_transactiondb_t* database, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_column_family_handle_t* rocksdb_transactiondb_create_column_family(
+    rocksdb_transactiondb_t* database, const rocksdb_options_t* column_family_options, const char* column_family_name,
+    char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_transactiondb_create_iterator(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options);
+ROCKSDB_LIBRARY_API rocksdb_iterator_t* rocksdb_transactiondb_create_iterator_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family);
+ROCKSDB_LIBRARY_API const rocksdb_snapshot_t* rocksdb_transactiondb_create_snapshot(
+    rocksdb_transactiondb_t* database);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_delete(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_delete_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush(rocksdb_transactiondb_t* database,
+    const rocksdb_flushoptions_t* options, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_flushoptions_t* options, rocksdb_column_family_handle_t* family, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_cfs(rocksdb_transactiondb_t* database,
+    const rocksdb_flushoptions_t* options, rocksdb_column_family_handle_t** column_families, int num_column_families,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_wal(rocksdb_transactiondb_t* database, unsigned char sync,
+    char** errptr);
+ROCKSDB_LIBRARY_API char* rocksdb_transactiondb_get(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, size_t* value_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_transactiondb_get_base_db(rocksdb_transactiondb_t* database);
+ROCKSDB_LIBRARY_API char* rocksdb_transactiondb_get_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    size_t* value_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transactiondb_get_pinned(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, const char* key, size_t key_len, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_pinnableslice_t* rocksdb_transactiondb_get_pinned_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_transaction_t** rocksdb_transactiondb_get_prepared_transactions(
+    rocksdb_transactiondb_t* database, size_t* count);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_merge(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, const char* key, size_t key_len, const char* value, size_t value_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_merge_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_multi_get(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, size_t num_keys, const char* const* keys_list,
+    const size_t* keys_list_sizes, char** values_list, size_t* values_list_sizes, char** errs);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_multi_get_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_readoptions_t* options, const rocksdb_column_family_handle_t* const* column_families,
+    size_t num_keys, const char* const* keys_list, const size_t* keys_list_sizes, char** values_list,
+    size_t* values_list_sizes, char** errs);
+ROCKSDB_LIBRARY_API int rocksdb_transactiondb_property_int(rocksdb_transactiondb_t* database, const char* name,
+    uint64_t* value);
+ROCKSDB_LIBRARY_API char* rocksdb_transactiondb_property_value(rocksdb_transactiondb_t* database, const char* name);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_put(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, const char* key, size_t key_len, const char* value, size_t value_len,
+    char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_put_cf(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, rocksdb_column_family_handle_t* family, const char* key, size_t key_len,
+    const char* value, size_t value_len, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_release_snapshot(rocksdb_transactiondb_t* database,
+    const rocksdb_snapshot_t* snapshot);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_write(rocksdb_transactiondb_t* database,
+    const rocksdb_writeoptions_t* options, rocksdb_writebatch_t* batch, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_default_lock_timeout(
+    rocksdb_transactiondb_options_t* options, int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transactiondb_options_get_default_lock_timeout(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_max_num_locks(rocksdb_transactiondb_options_t* options,
+    int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transactiondb_options_get_max_num_locks(rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_num_stripes(rocksdb_transactiondb_options_t* options,
+    size_t value);
+ROCKSDB_LIBRARY_API size_t rocksdb_transactiondb_options_get_num_stripes(rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_transaction_lock_timeout(
+    rocksdb_transactiondb_options_t* options, int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transactiondb_options_get_transaction_lock_timeout(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_deadlock_detect(rocksdb_transaction_options_t* options,
+    unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_deadlock_detect(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_deadlock_detect_depth(
+    rocksdb_transaction_options_t* options, int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transaction_options_get_deadlock_detect_depth(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_expiration(rocksdb_transaction_options_t* options,
+    int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transaction_options_get_expiration(rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_lock_timeout(rocksdb_transaction_options_t* options,
+    int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transaction_options_get_lock_timeout(rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_max_write_batch_size(rocksdb_transaction_options_t* options,
+    size_t value);
+ROCKSDB_LIBRARY_API size_t rocksdb_transaction_options_get_max_write_batch_size(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_set_snapshot(rocksdb_transaction_options_t* options,
+    unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_set_snapshot(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_skip_prepare(rocksdb_transaction_options_t* options,
+    unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_skip_prepare(
+    rocksdb_transaction_options_t* options);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 //! Options of single calls.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Comparator, UserOrder};
 
@@ -11,6 +12,8 @@ use crate::ingest::{IngestMode, IngestOptions as EngineIngestOptions};
 use crate::maintenance::backup::BackupOptions as EngineBackupOptions;
 use crate::read::damage::SkippedDamage;
 use crate::read::options::{ReadOptions as EngineReadOptions, ReadTier};
+use crate::transaction::Pessimistic;
+use crate::transaction::locks::{DEADLOCK_DEPTH, Patience};
 
 /// Defines the options of a call: a type around the engine's, with a setter per field.
 macro_rules! call_options {
@@ -104,12 +107,25 @@ impl ReadOptions {
 }
 
 /// Options of a transaction.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 #[must_use = "options do nothing until they are given to a call"]
 pub struct TransactionOptions {
     pub(in crate::api) snapshot: bool,
     pub(in crate::api) write: Option<EngineWriteOptions>,
+    pub(in crate::api) is_pessimistic: bool,
+    pub(in crate::api) locking: Pessimistic,
 }
+
+impl Default for TransactionOptions {
+    fn default() -> Self {
+        let patience = Patience { wait_max: Some(LOCK_TIMEOUT), deadlock_depth: Some(DEADLOCK_DEPTH) };
+        let locking = Pessimistic { patience, expires_after: None };
+        TransactionOptions { snapshot: false, write: None, is_pessimistic: false, locking }
+    }
+}
+
+/// RocksDB's default.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl TransactionOptions {
     /// The defaults.
@@ -128,6 +144,35 @@ impl TransactionOptions {
     /// Options of the commit's write; those of the database by default.
     pub fn write_options(mut self, options: &WriteOptions) -> Self {
         self.write = Some(options.0);
+        self
+    }
+
+    /// Locks each key before it is changed or read for an update, so that other pessimistic transactions wait; the commit
+    /// then fails for no conflict. For keys that many change at a time. Writes without a transaction, and optimistic ones,
+    /// do not look at locks. False by default.
+    pub fn pessimistic(mut self, pessimistic: bool) -> Self {
+        self.is_pessimistic = pessimistic;
+        self
+    }
+
+    /// How long a lock is waited for; then the call fails with [`TimedOut`](base::ErrorKind::TimedOut). `None`: without end.
+    /// One second by default.
+    pub fn lock_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.locking.patience.wait_max = timeout;
+        self
+    }
+
+    /// Looks for deadlocks before it waits for a lock: the call that closes a cycle fails at once with
+    /// [`Deadlock`](base::ErrorKind::Deadlock). True by default; false: such transactions wait for their time-outs.
+    pub fn deadlock_detection(mut self, detects: bool) -> Self {
+        self.locking.patience.deadlock_depth = detects.then_some(DEADLOCK_DEPTH);
+        self
+    }
+
+    /// After this time others may take the locks, as of a program that hangs; the commit then fails with
+    /// [`Expired`](base::ErrorKind::Expired). Never by default.
+    pub fn expires_after(mut self, time: Option<Duration>) -> Self {
+        self.locking.expires_after = time;
         self
     }
 }
