@@ -38,6 +38,8 @@ pub enum ErrorKind {
     Deadlock,
     /// The transaction took longer than it may, and its locks are lost; roll it back and run it again.
     Expired,
+    /// Memory set aside is in use; release iterators, or give more.
+    MemoryLimit,
 }
 
 /// An error: kind, message and, if known, the file, the offset in it, and the cause.

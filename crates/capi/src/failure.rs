@@ -27,6 +27,7 @@ fn status(kind: ErrorKind) -> &'static str {
         ErrorKind::Closed => "Shutdown in progress",
         ErrorKind::Unsupported => "Not implemented",
         ErrorKind::Incomplete => INCOMPLETE,
+        ErrorKind::MemoryLimit => "Operation aborted: Memory limit reached",
         // `Io`, `ReadOnly`.
         _ => "IO error",
     }
@@ -71,7 +72,11 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
-        Failure::new(status(error.kind()), error.to_string())
+        let message = match error.kind() {
+            ErrorKind::MemoryLimit => format!("Insert failed due to LRU cache being full. Here {error}"),
+            _ => error.to_string(),
+        };
+        Failure::new(status(error.kind()), message)
     }
 }
 

@@ -44,7 +44,13 @@ pub(super) struct SharedCache {
 
 impl SharedCache {
     fn get(&self) -> Arc<BlockCache> {
-        self.cache.get_or_init(|| BlockCache::new(self.used.bytes).into()).clone()
+        let make = || {
+            let cache = BlockCache::new(self.used.bytes);
+            cache.set_strict(self.used.is_strict);
+            cache.set_high_priority_ratio(self.used.high_priority_ratio);
+            Arc::new(cache)
+        };
+        self.cache.get_or_init(make).clone()
     }
 }
 

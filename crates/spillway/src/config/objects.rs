@@ -1,5 +1,7 @@
 //! Named objects, turned into options by class.
 
+use std::str::FromStr;
+
 use base::options::document::apply_member;
 use base::options::known::{Unhonoured, how};
 use base::options::row::{Load, OptionGroup};
@@ -14,17 +16,17 @@ use crate::config::sections::{Document, Kind, Object, number};
 const DYNA_MAX: usize = 8;
 
 /// The block cache of a family's tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct CacheUse {
     /// The object's name in section `Cache`; empty for an inline one.
     pub name: String,
     pub bytes: usize,
+    pub is_strict: bool,
+    pub high_priority_ratio: f64,
 }
 
 const CACHE_PARAMS: &[Unhonoured] = &[
     how("num_shard_bits", &["-1", "6"]),
-    how("strict_capacity_limit", &["false"]),
-    how("high_pri_pool_ratio", &["0", "0.5"]),
     how("low_pri_pool_ratio", &["0"]),
     how("use_adaptive_mutex", &["false"]),
     how("metadata_charge_policy", &["kFullChargeCacheMetadata"]),
@@ -176,13 +178,22 @@ fn cache(node: &Node, warnings: &mut Vec<String>) -> Result<CacheUse> {
     match object.class_name.as_str() {
         "LRUCache" => {}
         "ClockCache" | "HyperClockCache" => {
-            warnings.push(object.class.remark("there is one kind of block cache here; its capacity is honoured"));
+            warnings.push(object.class.remark("there is one kind of block cache here; it does what this one does"));
         }
         _ => return Err(object.unknown_class(&["LRUCache"])),
     }
-    object.check_params(&["capacity"], CACHE_PARAMS, warnings)?;
+    object.check_params(&["capacity", "strict_capacity_limit", "high_pri_pool_ratio"], CACHE_PARAMS, warnings)?;
     let capacity = object.param("capacity").ok_or_else(|| node.error("it has no `capacity`"))?;
-    Ok(CacheUse { name: node.name().to_owned(), bytes: number(capacity)? })
+    let is_strict = parsed(&object, "strict_capacity_limit", "it is true or false")?.unwrap_or(false);
+    let ratio: Option<f64> = parsed(&object, "high_pri_pool_ratio", "it is a number")?;
+    let ratio = ratio.unwrap_or(table::cache::HIGH_PRIORITY_RATIO);
+    Ok(CacheUse { name: node.name().to_owned(), bytes: number(capacity)?, is_strict, high_priority_ratio: ratio })
+}
+
+/// A parameter, if it is given. `wrong` says what it is.
+fn parsed<T: FromStr>(object: &Object<'_>, name: &str, wrong: &str) -> Result<Option<T>> {
+    let Some(param) = object.param(name) else { return Ok(None) };
+    param.text()?.parse().map(Some).map_err(|_| param.error(wrong))
 }
 
 /// The policy of an object, in option string form.

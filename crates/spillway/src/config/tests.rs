@@ -214,7 +214,7 @@ fn cut_and_garbled_documents_are_answered() {
 #[test]
 fn the_event_log_has_every_remark_once() {
     let text = "
-Cache: { lru: { class: LRUCache, params: { capacity: 1M, high_pri_pool_ratio: 0.7 } } }
+Cache: { lru: { class: LRUCache, params: { capacity: 1M, strict_capacity_limit: true, low_pri_pool_ratio: 0.7 } } }
 TableFactory: { bb: { class: BlockBasedTable, params: { block_cache: lru } } }
 DBOptions: { dbo: { ignore_unsupported_options: true, atomic_flush: true, use_fsync: true, create_if_missing: true } }
 CFOptions: { cfo: { table_factory: bb, compaction_pri: kRoundRobin } }
@@ -229,7 +229,8 @@ databases: { d: { params: { path: /db, db_options: dbo, cf_options: cfo } } }
     let log = vfs::read_all(&*vfs, Path::new("/db/LOG"), 1 << 20, IoClass::Other).expect("there");
     let log = String::from_utf8(log).expect("text");
     let told = |what: &str| log.lines().filter(|line| line.contains("[WARN]") && line.contains(what)).count();
-    for what in ["high_pri_pool_ratio", "atomic_flush", "use_fsync", "compaction_pri"] {
+    assert!(database.open_options(vfs).block_cache.is_some_and(|cache| cache.is_strict()));
+    for what in ["low_pri_pool_ratio", "atomic_flush", "use_fsync", "compaction_pri"] {
         assert_eq!(told(what), 1, "{what}:\n{log}");
     }
 }

@@ -6,7 +6,7 @@
 //! both load, and the last insert stays.
 //!
 //! *Invariants*: entries stay within the capacity, shard by shard. An evicted value lives until its last `Arc` is
-//! dropped, uncharged.
+//! dropped, uncharged. With a strict limit, values in use are not evicted, and an insert beyond the capacity fails.
 
 mod answers;
 mod ghost;
@@ -15,7 +15,7 @@ mod slab;
 #[cfg(test)]
 mod tests;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -32,6 +32,8 @@ pub const SHARDS_MAX: usize = 64;
 const SHARD_BYTES_MIN: usize = 2 << 20;
 /// Answers have one in so many bytes of a block cache.
 const ANSWERS_SHARE: usize = 16;
+/// Part of the capacity for index and filter blocks, in RocksDB as here.
+pub const HIGH_PRIORITY_RATIO: f64 = 0.5;
 
 /// Table (by `Cache::new_id`) and offset of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +47,7 @@ pub struct BlockKey {
 /// What is evicted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Priority {
-    /// Index and filter blocks: evicted last, as long as they fill at most half of a shard.
+    /// Index and filter blocks: evicted last, as long as they fill at most their part of a shard, half by default.
     High,
     /// Evicted first.
     Low,
@@ -67,6 +69,11 @@ pub struct Cache<V> {
     /// Its length is a power of two.
     shards: Box<[Cell<V>]>,
     capacity_bytes: AtomicUsize,
+    /// Taken from the capacity by owners of other memory.
+    reserved_bytes: AtomicUsize,
+    is_strict: AtomicBool,
+    /// Between 0 and 1, as the number's bits.
+    high_priority_ratio: AtomicU64,
     next_id: AtomicU64,
     /// Made by the first question, by the capacity of then.
     answers: OnceLock<Answers>,
@@ -91,6 +98,9 @@ impl<V> Cache<V> {
         Cache {
             shards: (0..shards).map(|_| Cell(Mutex::default())).collect(),
             capacity_bytes: AtomicUsize::new(capacity_bytes),
+            reserved_bytes: AtomicUsize::new(0),
+            is_strict: AtomicBool::new(false),
+            high_priority_ratio: AtomicU64::new(HIGH_PRIORITY_RATIO.to_bits()),
             next_id: AtomicU64::new(1),
             answers: OnceLock::new(),
             answers_share: AtomicUsize::new(ANSWERS_SHARE),
@@ -108,14 +118,14 @@ impl<V> Cache<V> {
         self.shard(key).lock().get(key)
     }
 
-    /// Inserts `value`, charged with `charge` bytes, in place of any value of `key`. False if the value is larger than
-    /// a shard: it is not kept.
+    /// Inserts `value`, charged with `charge` bytes, in place of any value of `key`. False if it is not kept: it is larger
+    /// than a shard, or the limit is strict and the rest of the shard is in use.
     pub fn insert(&self, key: BlockKey, value: Arc<V>, charge: usize, priority: Priority) -> bool {
         let cost = charge.saturating_add(ENTRY_OVERHEAD_BYTES);
         let mut dropped = Vec::new();
         let mut shard = self.shard(key).lock();
         // Read under the lock: a concurrent capacity cut is either seen here or trims this shard afterwards.
-        let mut room = Room { bytes: self.shard_bytes(), dropped: &mut dropped };
+        let mut room = self.room(&mut dropped);
         let kept = shard.insert(Newcomer { key, value, cost, priority }, &mut room);
         drop(shard);
         kept
@@ -155,23 +165,75 @@ impl<V> Cache<V> {
         self.trim();
     }
 
+    /// Takes bytes from the capacity for memory outside the cache; blocks make room at once. More than the capacity may be
+    /// taken: then no block is kept.
+    pub fn reserve(&self, bytes: usize) {
+        self.reserved_bytes.fetch_add(bytes, Relaxed);
+        self.trim();
+    }
+
+    /// Ends a reservation, wholly or in part.
+    pub fn give_back(&self, bytes: usize) {
+        self.reserved_bytes.fetch_sub(bytes, Relaxed);
+    }
+
     fn trim(&self) {
         for cell in &self.shards {
             let mut dropped = Vec::new();
             let mut shard = cell.0.lock();
-            shard.trim(&mut Room { bytes: self.shard_bytes(), dropped: &mut dropped });
+            shard.trim(&mut self.room(&mut dropped));
             drop(shard);
         }
     }
 
-    /// Bytes of entries, overhead included, and of answers. Summed shard by shard: not a snapshot.
+    /// Whether blocks in use count, and a read fails that finds no room for its block. Blocks evicted before, while in
+    /// use, do not count.
+    pub fn set_strict(&self, is_strict: bool) {
+        self.is_strict.store(is_strict, Relaxed);
+    }
+
+    /// Whether the limit is strict.
+    pub fn is_strict(&self) -> bool {
+        self.is_strict.load(Relaxed)
+    }
+
+    /// Sets the part of the capacity, between 0 and 1, in which index and filter blocks are evicted last.
+    pub fn set_high_priority_ratio(&self, ratio: f64) {
+        self.high_priority_ratio.store(ratio.clamp(0.0, 1.0).to_bits(), Relaxed);
+        self.trim();
+    }
+
+    /// The part of the capacity in which index and filter blocks are evicted last.
+    pub fn high_priority_ratio(&self) -> f64 {
+        f64::from_bits(self.high_priority_ratio.load(Relaxed))
+    }
+
+    fn room<'a>(&self, dropped: &'a mut Vec<Arc<V>>) -> Room<'a, V> {
+        let bytes = self.shard_bytes();
+        let high_bytes = (bytes as f64 * self.high_priority_ratio()) as usize;
+        Room { bytes, high_bytes, is_strict: self.is_strict(), dropped }
+    }
+
+    /// Bytes of entries, overhead included, of answers and of reservations. Summed shard by shard: not a snapshot.
     pub fn usage(&self) -> usize {
-        self.answer_bytes() + self.shards.iter().map(|cell| cell.0.lock().used_bytes()).sum::<usize>()
+        self.answer_bytes()
+            + self.reserved_bytes.load(Relaxed)
+            + self.shards.iter().map(|cell| cell.0.lock().used_bytes()).sum::<usize>()
     }
 
     /// Bytes of entries referenced outside the cache. Walks all entries.
     pub fn pinned_usage(&self) -> usize {
         self.shards.iter().map(|cell| cell.0.lock().pinned_bytes()).sum()
+    }
+
+    /// Blocks that the cache holds.
+    pub fn entries(&self) -> usize {
+        self.shards.iter().map(|cell| cell.0.lock().entries()).sum()
+    }
+
+    /// Blocks that the cache's tables have places for.
+    pub fn places(&self) -> usize {
+        self.shards.iter().map(|cell| cell.0.lock().places()).sum()
     }
 
     /// Passes each entry and its charged bytes to `visit`, shard by shard, under the shard's lock.
@@ -192,7 +254,8 @@ impl<V> Cache<V> {
     }
 
     fn shard_bytes(&self) -> usize {
-        self.capacity().saturating_sub(self.answer_bytes()) / self.shards.len()
+        let others = self.answer_bytes() + self.reserved_bytes.load(Relaxed);
+        self.capacity().saturating_sub(others) / self.shards.len()
     }
 
     #[inline]

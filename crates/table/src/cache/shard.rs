@@ -13,8 +13,6 @@ use super::{BlockKey, CacheStats, Priority};
 
 /// The small queue's share of a shard is one in this many.
 const SMALL_SHARE: usize = 10;
-/// The high-priority queue's share is at most one in this many. Its oldest blocks move on to the main queue.
-const HIGH_SHARE: usize = 2;
 /// Visits are counted up to this number.
 const VISITS_MAX: u8 = 3;
 
@@ -46,6 +44,10 @@ pub(super) struct Newcomer<V> {
 /// Byte budget of an insertion. Evicted values go to `dropped` and are dropped after the lock.
 pub(super) struct Room<'a, V> {
     pub(super) bytes: usize,
+    /// Most bytes of the high-priority queue. Its oldest blocks move on to the main queue.
+    pub(super) high_bytes: usize,
+    /// Values in use are not evicted.
+    pub(super) is_strict: bool,
     pub(super) dropped: &'a mut Vec<Arc<V>>,
 }
 
@@ -61,15 +63,15 @@ impl<V> Shard<V> {
         Some(entry.value.clone())
     }
 
-    /// Makes room for an entry of `cost` bytes and inserts it; false if it exceeds the whole room.
+    /// Makes room for an entry of `cost` bytes and inserts it; false if there is no such room.
     pub(super) fn insert(&mut self, newcomer: Newcomer<V>, room: &mut Room<'_, V>) -> bool {
         let Newcomer { key, value, cost, priority } = newcomer;
         room.dropped.extend(self.erase(key));
-        let Some(limit) = room.bytes.checked_sub(cost) else {
+        let limit = room.bytes.checked_sub(cost);
+        if !limit.is_some_and(|limit| self.shrink(limit, room)) {
             room.dropped.push(value);
             return false;
-        };
-        self.shrink(limit, room);
+        }
         let queue = match priority {
             Priority::High => Queue::High,
             Priority::Low if self.ghosts.take(key.mixed()) => Queue::Main,
@@ -79,7 +81,7 @@ impl<V> Shard<V> {
         self.map.insert(key, Entry { value, at, visits: 0 });
         self.stats.inserts += 1;
         self.ghosts.fit(self.map.len());
-        self.demote(room.bytes / HIGH_SHARE);
+        self.demote(room.high_bytes);
         true
     }
 
@@ -92,7 +94,7 @@ impl<V> Shard<V> {
     /// Evicts down to the room.
     pub(super) fn trim(&mut self, room: &mut Room<'_, V>) {
         self.shrink(room.bytes, room);
-        self.demote(room.bytes / HIGH_SHARE);
+        self.demote(room.high_bytes);
     }
 
     pub(super) fn used_bytes(&self) -> usize {
@@ -104,6 +106,14 @@ impl<V> Shard<V> {
         held.map(|entry| self.slab.slot(entry.at).cost).sum()
     }
 
+    pub(super) fn entries(&self) -> usize {
+        self.map.len()
+    }
+
+    pub(super) fn places(&self) -> usize {
+        self.map.capacity()
+    }
+
     pub(super) fn for_each(&self, visit: &mut impl FnMut(&V, usize)) {
         self.map.values().for_each(|entry| visit(&entry.value, self.slab.slot(entry.at).cost));
     }
@@ -112,8 +122,11 @@ impl<V> Shard<V> {
         self.stats
     }
 
-    /// Evicts until at most `limit` bytes are used.
-    fn shrink(&mut self, limit: usize, room: &mut Room<'_, V>) {
+    /// Evicts until at most `limit` bytes are used; false if more are in use under a strict limit.
+    fn shrink(&mut self, limit: usize, room: &mut Room<'_, V>) -> bool {
+        if room.is_strict {
+            return self.shrink_unused(limit, room);
+        }
         while self.slab.used_bytes() > limit {
             let small = self.slab.queue_bytes(Queue::Small);
             let at = if small > room.bytes / SMALL_SHARE { self.slab.oldest(Queue::Small) } else { None };
@@ -121,10 +134,29 @@ impl<V> Shard<V> {
                 Some(at) => self.pass(at, room),
                 None => match self.slab.oldest(Queue::High) {
                     Some(at) => self.pass(at, room),
-                    None => return,
+                    None => return true,
                 },
             }
         }
+        true
+    }
+
+    /// As [`shrink`](Self::shrink), passing over values in use, queue by queue.
+    fn shrink_unused(&mut self, limit: usize, room: &mut Room<'_, V>) -> bool {
+        let passes_max = self.map.len() * (usize::from(VISITS_MAX) + 1);
+        for queue in [Queue::Small, Queue::Main, Queue::High] {
+            for _ in 0..passes_max {
+                let Some(at) = self.slab.oldest(queue).filter(|_| self.slab.used_bytes() > limit) else { break };
+                // A count of one cannot grow: hits take the shard's lock.
+                let is_in_use = |entry: &Entry<V>| Arc::strong_count(&entry.value) > 1;
+                if self.map.get(&self.slab.slot(at).key).is_some_and(is_in_use) {
+                    self.slab.requeue(at, queue);
+                } else {
+                    self.pass(at, room);
+                }
+            }
+        }
+        self.slab.used_bytes() <= limit
     }
 
     /// Evicts the entry, or spares it if it has visits. Each reprieve costs visits, so every entry goes after at most

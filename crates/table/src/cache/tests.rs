@@ -100,6 +100,62 @@ fn high_priority_goes_last_but_fills_no_more_than_half() {
     assert_eq!(present(&cache, 2, 0..40), 40, "data has the other half");
 }
 
+/// Beyond their part, index and filter blocks go as others do.
+#[test]
+fn the_part_of_high_priority_can_be_changed() {
+    for (ratio, kept) in [(0.1, 80..90), (0.9, 0..90)] {
+        let cache = cache_of(100);
+        cache.set_high_priority_ratio(ratio);
+        (0..90).for_each(|i| put(&cache, key(1, i), Priority::High));
+        (0..5000).for_each(|i| {
+            read(&cache, key(2, i % 90));
+        });
+        let (count, start) = ((kept.end - kept.start) as usize, kept.start);
+        assert_eq!(present(&cache, 1, kept), count, "{ratio}");
+        assert!(present(&cache, 1, 0..start) <= 20, "{ratio}");
+    }
+}
+
+#[test]
+fn a_strict_limit_counts_what_is_in_use_and_refuses_more() {
+    let cache = cache_of(10);
+    cache.set_strict(true);
+    let held: Vec<_> = (0..10)
+        .map(|i| {
+            let value = Arc::new(i);
+            let priority = if i % 3 == 0 { Priority::High } else { Priority::Low };
+            assert!(cache.insert(key(1, i), value.clone(), BLOCK, priority));
+            value
+        })
+        .collect();
+    assert!(!cache.insert(key(1, 10), Arc::new(10), BLOCK, Priority::Low), "all are in use");
+    assert_eq!((cache.usage(), cache.pinned_usage(), cache.entries()), (10 * COST, 10 * COST, 10));
+    for (i, value) in held.into_iter().enumerate() {
+        drop(value);
+        assert!(cache.insert(key(2, i as u64), Arc::new(0), BLOCK, Priority::Low), "one is not in use: {i}");
+        assert!(cache.usage() <= 10 * COST);
+    }
+    cache.set_strict(false);
+    let _held = (0..10).map(|i| cache.get(key(2, i))).collect::<Vec<_>>();
+    assert!(cache.insert(key(1, 10), Arc::new(10), BLOCK, Priority::Low), "those in use are evicted again");
+}
+
+#[test]
+fn a_reservation_takes_from_the_capacity() {
+    let cache = cache_of(100);
+    (0..100).for_each(|i| put(&cache, key(1, i), Priority::Low));
+    cache.reserve(60 * COST);
+    assert_eq!((cache.usage(), cache.entries()), (100 * COST, 40));
+    (0..100).for_each(|i| put(&cache, key(2, i), Priority::Low));
+    assert_eq!((cache.usage(), cache.entries()), (100 * COST, 40));
+    cache.reserve(60 * COST);
+    assert_eq!((cache.usage(), cache.entries()), (120 * COST, 0), "more than the capacity");
+    assert!(!cache.insert(key(1, 1), Arc::new(1), BLOCK, Priority::Low));
+    cache.give_back(120 * COST);
+    (0..100).for_each(|i| put(&cache, key(1, i), Priority::Low));
+    assert_eq!((cache.usage(), cache.entries()), (100 * COST, 100));
+}
+
 #[test]
 fn a_scan_leaves_the_working_set() {
     let cache = cache_of(100);

@@ -40,7 +40,7 @@ impl<'a> WantedBlock<'a> {
         let open = |stored| {
             let contents = file.open(handle, stored, fetch, file.dictionary.as_ref())?;
             let block = CachedBlock::entries(Block::parse(contents)?);
-            Ok(file.keep(handle, BlockRole::Entries, fetch, block))
+            file.keep(handle, BlockRole::Entries, fetch, block)
         };
         self.block = Some(stored.and_then(open).map_err(|e| file.locate(e, handle)));
     }

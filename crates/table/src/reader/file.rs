@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use base::metrics::{Statistics, Ticker, tick};
 use base::options::ChecksumKind;
-use base::{Error, Result};
+use base::{Error, ErrorKind, Result};
 use vfs::{IoClass, RandomFile};
 
 use super::mapped::MappedFile;
@@ -311,7 +311,7 @@ impl TableFile {
         match self.in_cache(handle, role, fetch) {
             Some(found) => found,
             None if fetch.memory_only => Err(not_in_memory()),
-            None => Ok(self.keep(handle, role, fetch, load().map_err(|e| self.locate(e, handle))?)),
+            None => self.keep(handle, role, fetch, load().map_err(|e| self.locate(e, handle))?),
         }
     }
 
@@ -330,17 +330,45 @@ impl TableFile {
     }
 
     /// Shares a block read from the file, through the cache if that is wanted.
-    pub(super) fn keep(&self, handle: BlockHandle, role: BlockRole, fetch: Fetch, block: CachedBlock) -> BlockRef {
+    ///
+    /// # Errors
+    /// `MemoryLimit`: the cache has a strict limit and no room.
+    pub(super) fn keep(
+        &self,
+        handle: BlockHandle,
+        role: BlockRole,
+        fetch: Fetch,
+        block: CachedBlock,
+    ) -> Result<BlockRef> {
         let key = BlockKey { id: self.id, offset: handle.offset };
         let block = Arc::new(block);
         let mut kept = None;
         if let Some(cache) = self.cache.as_ref().filter(|_| fetch.fill_cache) {
             let priority = if role == BlockRole::Entries { Priority::Low } else { Priority::High };
-            kept = Some(cache.insert(key, block.clone(), block.memory_bytes(), priority));
+            let is_kept = cache.insert(key, block.clone(), block.memory_bytes(), priority);
+            if !is_kept && cache.is_strict() && !is_of_job(fetch.class) {
+                return Err(self.locate(cache_full(cache), handle));
+            }
+            kept = Some(is_kept);
         }
         if let Some(statistics) = self.statistics.as_ref().filter(|_| self.cache.is_some() && fetch.ask_cache) {
             counts::miss(statistics, role, &block, kept);
         }
-        block
+        Ok(block)
     }
+}
+
+/// A flush or compaction goes on without the cache: its failure would end writes.
+fn is_of_job(class: IoClass) -> bool {
+    matches!(class, IoClass::Flush | IoClass::Compaction | IoClass::Ingest)
+}
+
+#[cold]
+fn cache_full(cache: &BlockCache) -> Error {
+    let (usage, capacity) = (cache.usage(), cache.capacity());
+    let what = format!(
+        "the block cache has a strict limit and no room: {usage} of {capacity} bytes are in use; release iterators and \
+         values, raise its capacity, or read without fill_cache"
+    );
+    Error::new(ErrorKind::MemoryLimit, what)
 }
