@@ -54,7 +54,9 @@ export! {
     }
 
     fn rocksdb_cache_create_lru_with_strict_capacity_limit(capacity: usize) -> Box<Cache> {
-        Cache::new(capacity)
+        let cache = Cache::new(capacity);
+        cache.0.set_strict(true);
+        cache
     }
 
     fn rocksdb_cache_create_lru_opts(options: &LruOptions) -> Box<Cache> {
@@ -90,6 +92,15 @@ export! {
 
     fn rocksdb_cache_get_pinned_usage(cache: &Cache) -> usize {
         cache.0.pinned_usage()
+    }
+
+    fn rocksdb_cache_get_occupancy_count(cache: &Cache) -> usize {
+        cache.0.entries()
+    }
+
+    /// Places for entries, used or not.
+    fn rocksdb_cache_get_table_address_count(cache: &Cache) -> usize {
+        cache.0.places()
     }
 
     fn rocksdb_lru_cache_options_create() -> Box<LruOptions> {

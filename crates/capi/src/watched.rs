@@ -1,4 +1,4 @@
-//! The open databases of a shared handle: a write buffer manager, a file manager, memory consumers.
+//! The open databases of a shared handle: a file manager, memory consumers.
 
 use std::sync::{Arc, Weak};
 

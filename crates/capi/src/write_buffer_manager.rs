@@ -2,51 +2,26 @@
 
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-use spillway::internal::Database as Db;
+use spillway::internal::MemoryBudget;
 
 use crate::boundary::{export, handles};
 use crate::cache::Cache;
-use crate::watched::Watched;
 
-/// A limit on memtables. Applies to each database by itself.
+/// A limit on the memtables of all databases opened with it. They keep it when this handle is destroyed.
 #[derive(Clone)]
-pub struct WriteBufferManager(Arc<Mutex<Managed>>);
-
-struct Managed {
-    limit_bytes: usize,
-    allow_stall: bool,
-    costs_to_cache: bool,
-    databases: Watched,
-}
+pub struct WriteBufferManager(Arc<MemoryBudget>);
 
 handles!(WriteBufferManager);
 
 impl WriteBufferManager {
-    fn new(limit_bytes: usize, allow_stall: bool, costs_to_cache: bool) -> Box<WriteBufferManager> {
-        let managed = Managed { limit_bytes, allow_stall, costs_to_cache, databases: Watched::default() };
-        Box::new(WriteBufferManager(Arc::new(Mutex::new(managed))))
-    }
-
-    /// The limit in bytes, and whether writers wait at it.
-    pub fn limit(&self) -> (usize, bool) {
-        let managed = self.0.lock();
-        (managed.limit_bytes, managed.allow_stall)
-    }
-
-    pub fn watch(&self, db: &Arc<Db>) {
-        self.0.lock().databases.add(db);
-    }
-
-    fn sum(&self, property: &str) -> usize {
-        let databases = self.0.lock().databases.clone();
-        usize::try_from(databases.sum(property)).unwrap_or(usize::MAX)
+    pub fn shared(&self) -> Arc<MemoryBudget> {
+        self.0.clone()
     }
 }
 
 export! {
     fn rocksdb_write_buffer_manager_create(buffer_size: usize, allow_stall: bool) -> Box<WriteBufferManager> {
-        WriteBufferManager::new(buffer_size, allow_stall, false)
+        Box::new(WriteBufferManager(MemoryBudget::shared(buffer_size, allow_stall, None)))
     }
 
     fn rocksdb_write_buffer_manager_create_with_cache(
@@ -54,7 +29,7 @@ export! {
         cache: Option<&Cache>,
         allow_stall: bool,
     ) -> Box<WriteBufferManager> {
-        WriteBufferManager::new(buffer_size, allow_stall, cache.is_some())
+        Box::new(WriteBufferManager(MemoryBudget::shared(buffer_size, allow_stall, cache.map(Cache::shared))))
     }
 
     fn rocksdb_write_buffer_manager_destroy(manager: Option<Box<WriteBufferManager>>) {
@@ -62,36 +37,34 @@ export! {
     }
 
     fn rocksdb_write_buffer_manager_enabled(manager: &WriteBufferManager) -> bool {
-        manager.limit().0 > 0
+        manager.0.is_limited()
     }
 
     fn rocksdb_write_buffer_manager_cost_to_cache(manager: &WriteBufferManager) -> bool {
-        manager.0.lock().costs_to_cache
+        manager.0.costs_to_cache()
     }
 
     fn rocksdb_write_buffer_manager_buffer_size(manager: &WriteBufferManager) -> usize {
-        manager.limit().0
+        if manager.0.is_limited() { manager.0.limit_bytes() } else { 0 }
     }
 
     fn rocksdb_write_buffer_manager_memory_usage(manager: &WriteBufferManager) -> usize {
-        manager.sum("rocksdb.size-all-mem-tables")
+        manager.0.charged_bytes()
     }
 
-    /// Memtables are not charged to the cache.
-    fn rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(_manager: &WriteBufferManager) -> usize {
-        0
+    fn rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(manager: &WriteBufferManager) -> usize {
+        manager.0.bytes_in_cache()
     }
 
     fn rocksdb_write_buffer_manager_mutable_memtable_memory_usage(manager: &WriteBufferManager) -> usize {
-        manager.sum("rocksdb.cur-size-active-mem-table")
+        manager.0.mutable_bytes()
     }
 
-    /// Databases opened from now on have the new limit.
     fn rocksdb_write_buffer_manager_set_buffer_size(manager: &WriteBufferManager, buffer_size: usize) {
-        manager.0.lock().limit_bytes = buffer_size;
+        manager.0.set_limit(buffer_size);
     }
 
     fn rocksdb_write_buffer_manager_set_allow_stall(manager: &WriteBufferManager, allow_stall: bool) {
-        manager.0.lock().allow_stall = allow_stall;
+        manager.0.set_allow_stall(allow_stall);
     }
 }

@@ -21,6 +21,7 @@ pub use crate::ingest::{
 };
 pub use crate::maintenance::repair::{LostTable, RepairReport, RepairedFamily, repair};
 pub use crate::maintenance::{backup, check, checkpoint, dump, export};
+pub use crate::queue::memory::MemoryBudget;
 pub use crate::read::damage::SkippedDamage;
 pub use crate::read::iterator::DbIterator;
 pub use crate::read::options::{ReadOptions, ReadTier};

@@ -57,6 +57,9 @@ option_table! {
     /// Writers wait where memtables hold `db_write_buffer_size` bytes; else that is passed until a flush has ended. As the
     /// argument of RocksDB's WriteBufferManager, but true if not said otherwise: the limit is one.
     allow_stall: bool = true, ANY, Spillway, Fixed;
+    /// The replay of an open flushes where memtables reach their limit, so that they hold no more than while the database is
+    /// open; else only full memtables. (RocksDB has it since version 8.)
+    enforce_write_buffer_manager_during_recovery: bool = true, ANY, Spillway, Fixed;
     /// Bytes per second that writers are held to while compactions are behind; 0 is 16 MiB.
     delayed_write_rate: u64 = 0, ANY, RocksDb, Mutable;
     /// Bytes at which a new MANIFEST is begun.

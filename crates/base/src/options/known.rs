@@ -140,7 +140,6 @@ pub static DB: &[Unhonoured] = &[
     how("enable_thread_tracking", &["false"]),
     how("enable_write_thread_adaptive_yield", &["true"]),
     how("enforce_single_del_contracts", &["true"]),
-    how("enforce_write_buffer_manager_during_recovery", &["true"]),
     how("fail_if_options_file_error", &["false"]),
     how("fast_sst_open", &["false"]),
     what("file_checksum_gen_factory", &["nullptr"], "no checksums of whole files are stored; blocks have theirs"),

@@ -52,9 +52,7 @@ impl Options {
         let mut open = OpenOptions { db: self.db.clone(), ..OpenOptions::default() };
         (open.block_cache, open.row_cache) = (self.block_cache.clone(), self.row_cache.clone());
         open.rate_limiter = self.rate_limiter.clone();
-        if let Some((limit_bytes, allow_stall)) = self.write_buffer_manager.as_ref().map(|manager| manager.limit()) {
-            (open.db.db_write_buffer_size, open.db.allow_stall) = (limit_bytes, allow_stall);
-        }
+        open.write_buffer_manager = self.write_buffer_manager.as_ref().map(|manager| manager.shared());
         if let Some(env) = &self.env {
             (open.vfs, open.env) = (env.vfs(), env.pools());
             if env.compaction_cpu_priority() == CpuPriority::Low {
@@ -86,9 +84,6 @@ impl Database {
         options.check(path)?;
         let db = Db::open(path, open).map_err(locked_out)?;
         let db = Arc::new(db);
-        if let Some(manager) = &options.write_buffer_manager {
-            manager.watch(&db);
-        }
         if let Some(manager) = &options.file_manager {
             manager.watch(&db);
         }

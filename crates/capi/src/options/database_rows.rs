@@ -17,6 +17,7 @@ settings! { Options, "rocksdb_options_";
     wal_recovery_mode: c_int => db.wal_recovery_mode;
     bytes_per_sync: u64 => db.bytes_per_sync;
     db_write_buffer_size: usize => db.db_write_buffer_size;
+    enforce_write_buffer_manager_during_recovery: c_uchar => db.enforce_write_buffer_manager_during_recovery;
     max_manifest_file_size: usize => db.max_manifest_file_size;
     avoid_flush_during_shutdown: c_uchar => db.avoid_flush_during_shutdown;
     allow_concurrent_memtable_write: c_uchar => db.allow_concurrent_memtable_write;

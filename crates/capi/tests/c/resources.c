@@ -70,6 +70,8 @@ static void test_caches(char** argv) {
     CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), 1, "v");
     CHECK(rocksdb_cache_get_usage(cache) > 0);
     CHECK(rocksdb_cache_get_pinned_usage(cache) <= rocksdb_cache_get_usage(cache));
+    CHECK(rocksdb_cache_get_occupancy_count(cache) > 0);
+    CHECK(rocksdb_cache_get_table_address_count(cache) >= rocksdb_cache_get_occupancy_count(cache));
     check_counted_once(cache);
     rocksdb_cache_destroy(cache);
 
@@ -198,6 +200,99 @@ static void test_loggers(void) {
     rocksdb_logger_destroy(rocksdb_logger_create_callback_logger(1, log_line, NULL));
     rocksdb_logger_destroy(NULL);
     rocksdb_options_destroy(options);
+}
+
+/* A database of some tables of small blocks, read through `cache`. */
+static rocksdb_t* open_in_cache(char** argv, const char* name, rocksdb_cache_t* cache,
+                                rocksdb_write_buffer_manager_t* manager) {
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
+    rocksdb_t* db;
+    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_block_based_options_set_block_cache(table, cache);
+    rocksdb_options_set_block_based_table_factory(options, table);
+    if (manager != NULL) {
+        rocksdb_options_set_write_buffer_manager(options, manager);
+    }
+    db = rocksdb_open(options, path_in(argv, name), &error);
+    CHECK_OK(error);
+    rocksdb_block_based_options_destroy(table);
+    rocksdb_options_destroy(options);
+    return db;
+}
+
+static void put_many(rocksdb_t* db, int count) {
+    char key[16], value[1000];
+    int i;
+    memset(value, 'v', sizeof(value));
+    for (i = 0; i < count; ++i) {
+        sprintf(key, "%05d", i);
+        rocksdb_put(db, write, key, 5, value, sizeof(value), &error);
+    }
+    CHECK_OK(error);
+}
+
+/* A read fails with RocksDB's text when all of a strict cache is in use, and goes on once it is not. */
+static void test_strict_cache(char** argv) {
+    rocksdb_cache_t* cache = rocksdb_cache_create_lru_with_strict_capacity_limit(20000);
+    rocksdb_t* db = open_in_cache(argv, "strict", cache, NULL);
+    rocksdb_iterator_t* held[10];
+    char key[16];
+    size_t len;
+    int i;
+    put_many(db, 2000);
+    rocksdb_flush(db, flush, &error);
+    CHECK_OK(error);
+    for (i = 0; i < 10; ++i) {
+        held[i] = rocksdb_create_iterator(db, read);
+        sprintf(key, "%05d", 100 * i);
+        rocksdb_iter_seek(held[i], key, 5);
+    }
+    CHECK(!rocksdb_iter_valid(held[9]));
+    rocksdb_iter_get_error(held[9], &error);
+    CHECK_ERROR(error, "Operation aborted: Memory limit reached: Insert failed due to LRU cache being full.");
+    CHECK(rocksdb_get(db, read, "01999", 5, &len, &error) == NULL);
+    CHECK_ERROR(error, "Operation aborted: Memory limit reached: Insert failed due to LRU cache being full.");
+    CHECK(rocksdb_cache_get_usage(cache) <= 20000);
+    for (i = 0; i < 10; ++i) {
+        rocksdb_iter_destroy(held[i]);
+    }
+    CHECK(rocksdb_cache_get_pinned_usage(cache) == 0);
+    rocksdb_free(rocksdb_get(db, read, "01999", 5, &len, &error));
+    CHECK_OK(error);
+    CHECK(len == 1000);
+    rocksdb_close(db);
+    rocksdb_cache_destroy(cache);
+}
+
+/* One limit on the memtables of two databases: what is idle in one is flushed for the other. */
+static void test_shared_limit(char** argv) {
+    rocksdb_cache_t* cache = rocksdb_cache_create_lru(16 << 20);
+    rocksdb_write_buffer_manager_t* manager = rocksdb_write_buffer_manager_create_with_cache(4 << 20, cache, 1);
+    rocksdb_t* idle = open_in_cache(argv, "idle", cache, manager);
+    rocksdb_t* busy = open_in_cache(argv, "busy", cache, manager);
+    char* tables;
+    int looks;
+    put_many(idle, 1800);
+    put_many(busy, 1700);
+    for (looks = 0; looks < 10000; ++looks) {
+        tables = rocksdb_property_value(idle, "rocksdb.num-files-at-level0");
+        if (strcmp(tables, "1") == 0) {
+            break;
+        }
+        rocksdb_free(tables);
+    }
+    CHECK(looks < 10000);
+    rocksdb_free(tables);
+    CHECK(rocksdb_write_buffer_manager_memory_usage(manager) <= 4 << 20);
+    CHECK(rocksdb_write_buffer_manager_mutable_memtable_memory_usage(manager) <= 2 << 20);
+    CHECK(rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(manager) >= 1 << 20);
+    CHECK(rocksdb_cache_get_usage(cache) >= rocksdb_write_buffer_manager_dummy_entries_in_cache_usage(manager));
+    rocksdb_close(idle);
+    rocksdb_close(busy);
+    CHECK(rocksdb_write_buffer_manager_memory_usage(manager) == 0);
+    rocksdb_write_buffer_manager_destroy(manager);
+    rocksdb_cache_destroy(cache);
 }
 
 static void test_memory(char** argv) {
@@ -334,6 +429,8 @@ int main(int argc, char** argv) {
     test_rate_limiters(argv);
     test_loggers();
     test_memory(argv);
+    test_strict_cache(argv);
+    test_shared_limit(argv);
     test_file_managers(argv);
     test_perf_contexts();
     test_statistics(argv);

@@ -34,7 +34,7 @@ pub use ingest::{IngestFiles, PreparedIngest, TableWriter};
 pub use iter::Iter;
 pub use options::{
     BackupOptions, BlockCache, CompactOptions, CompressionOptions, FamilyOptions, IngestOptions, Options, ReadOptions,
-    TableOptions, TransactionOptions, WriteOptions,
+    TableOptions, TransactionOptions, WriteBufferManager, WriteOptions,
 };
 pub use range::KeyRange;
 pub use snapshot::Snapshot;

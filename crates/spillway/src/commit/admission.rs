@@ -303,6 +303,9 @@ impl Committer {
                 Lacking::Memtable { full, need_bytes } if switches < SWITCHES_MAX => {
                     switches += 1;
                     self.wal.roll_with_memtable()?;
+                    if self.memtables.has_full_queue(family) {
+                        turn = None; // writers of other databases do not wait for this one's flushes
+                    }
                     self.memtables.wait_for_queue_room(family, Some(full), options)?;
                     self.memtables.replace_memtable(family, full, need_bytes)?;
                 }

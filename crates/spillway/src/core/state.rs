@@ -35,10 +35,16 @@ impl State {
         self.families.values().filter(|family| wanted(family)).map(|family| family.family.clone()).collect()
     }
 
-    /// The family with the largest mutable memtable; `None` if all are empty.
-    pub fn largest_memtable(&self) -> Option<Arc<Family>> {
+    /// The family whose mutable memtable is flushed first to free memory: the largest, or the oldest. `None` if all are
+    /// empty.
+    pub fn first_memtable(&self, oldest_first: bool) -> Option<Arc<Family>> {
         let holding = self.families.values().filter(|family| family.mutable.memtable().entries() > 0);
-        holding.max_by_key(|family| family.reserved_bytes()).map(|family| family.family.clone())
+        let first = if oldest_first {
+            holding.min_by_key(|family| family.mutable.memtable_charge().birth())
+        } else {
+            holding.max_by_key(|family| family.reserved_bytes())
+        };
+        first.map(|family| family.family.clone())
     }
 }
 

@@ -18,6 +18,7 @@ use crate::core::Core;
 use crate::core::family::Family;
 use crate::open::engine::{DirectoryLock, Engine};
 use crate::open::{self, Opened};
+use crate::queue::memory::MemoryBudget;
 use crate::queue::view::ReadView;
 use crate::read::get;
 use crate::read::iterator::DbIterator;
@@ -95,6 +96,9 @@ pub struct OpenOptions {
     /// Write rate of flushes and compactions. Databases given the same limiter share it. `None`: made from
     /// `rate_limiter_bytes_per_sec`.
     pub rate_limiter: Option<RateLimiter>,
+    /// The limit on memtables. Databases given the same one share it. `None`: made from `db_write_buffer_size` and
+    /// `allow_stall`.
+    pub write_buffer_manager: Option<Arc<MemoryBudget>>,
     /// Databases given the same cache share it. `None`: made from each family's options.
     pub block_cache: Option<Arc<table::BlockCache>>,
     /// Cache for answers of keys looked up often (RocksDB's `row_cache`). Databases given the same one share it. `None`: they
@@ -116,6 +120,7 @@ impl Default for OpenOptions {
             vfs: vfs::RealVfs::new(),
             env: Env::default(),
             rate_limiter: None,
+            write_buffer_manager: None,
             block_cache: None,
             row_cache: None,
             remarks: Vec::new(),

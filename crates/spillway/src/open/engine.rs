@@ -31,6 +31,7 @@ pub(crate) type DirectoryLock = Mutex<Option<Box<dyn LockGuard>>>;
 pub(crate) struct Engine {
     pub core: Arc<Core>,
     pub installer: Arc<Installer>,
+    pub memtables: Arc<Memtables>,
     pub wal: Arc<Wal>,
     pub committer: Arc<Committer>,
     pub flusher: Arc<Flusher>,
@@ -60,6 +61,7 @@ impl Engine {
         Arc::new(Engine {
             core,
             installer,
+            memtables,
             wal,
             committer,
             flusher,
@@ -91,6 +93,7 @@ impl Engine {
             registration.end();
         }
         self.core.wait_for_jobs(); // jobs on threads outside an `Env`
+        self.memtables.leave_budget();
         let ended = self.wal.end_log();
         self.jobs.purge_obsolete();
         self.core.removals.give_back_all_space();

@@ -255,7 +255,9 @@ impl<'a> Opening<'a> {
             memtable_ids: AtomicU64::new(0),
             memtables: MemtableMaking {
                 background: tasks.as_background(),
-                memory: MemoryBudget::new(options.db.db_write_buffer_size),
+                memory: options.write_buffer_manager.clone().unwrap_or_else(|| {
+                    MemoryBudget::of_database(options.db.db_write_buffer_size, options.db.allow_stall)
+                }),
                 images: (!options.read_only).then(|| {
                     let leaves_values = options.db.memtable_as_log_index;
                     let images = ImageNames::new(vfs.clone(), dir, &db_id, numbers, leaves_values);

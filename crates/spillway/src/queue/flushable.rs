@@ -196,6 +196,11 @@ impl QueuedMemtable {
         self.is_charged_for(more_bytes) || self.memtable_charge().try_raise_a_step(reserved.saturating_add(more_bytes))
     }
 
+    /// Charges the reserved bytes and `more_bytes`, whatever the limit.
+    pub(crate) fn charge_whole(&self, more_bytes: usize) {
+        self.memtable_charge().raise(self.memtable().reserved_bytes().saturating_add(more_bytes));
+    }
+
     /// Bytes reserved since the memtable was empty.
     pub fn used_bytes(&self) -> usize {
         self.memtable().reserved_bytes().saturating_sub(self.empty_bytes)

@@ -1,4 +1,5 @@
-//! Memory limit on all memtables of a database together (`db_write_buffer_size`).
+//! Memory limit on all memtables of a database together (`db_write_buffer_size`), or of all databases that share a
+//! budget (RocksDB: a write buffer manager).
 //!
 //! Each memtable is *charged* until it is freed: mutable, queued, flushing, spare, or filled by a large batch. A charge
 //! covers at least the memtable's reserved bytes. Writers reserve before a number is allocated (C4), so they enforce
@@ -11,15 +12,24 @@
 //! family; and a batch larger than the limit, which proceeds alone. Memory held beside the reservations is charged only
 //! when a charge is raised; until then it can exceed the charge: by an eighth of the limit, for lists that double when
 //! they grow (`vector`), and 1 MiB.
+//!
+//! # Sharing
+//! A database takes part from its open to its close, when its charges are released. The budget keeps no database alive,
+//! and flushes nothing itself: [`super::sharers`]. A shared budget without a limit counts too: one may be set later.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::queue::cache_charge::CacheCharge;
+use crate::queue::sharers::Sharers;
+
 /// A charge grows by the limit divided by this, within bounds.
 const STEPS_PER_LIMIT: usize = 64;
+/// Headroom of all charges together is at most the limit divided by this, however many memtables there are.
+const HEADROOM_PART: usize = 8;
 const STEP_MIN_BYTES: usize = 8 << 10;
 const STEP_MAX_BYTES: usize = 1 << 20;
 
@@ -27,44 +37,145 @@ const STEP_MAX_BYTES: usize = 1 << 20;
 /// releases lingering charges.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The memory of all memtables of a database. Its locks, `turn` aside, are leaves.
+/// The memory of all memtables of a database, or of several. Its locks, `turn` aside, are leaves.
 pub struct MemoryBudget {
     /// `usize::MAX` if unlimited.
-    limit_bytes: usize,
+    limit_bytes: AtomicUsize,
+    /// Writers wait at the limit; else they pass it until flushes have ended.
+    allow_stall: AtomicBool,
+    /// The oldest memtable is flushed first, not the largest.
+    oldest_first: AtomicBool,
+    /// False for one database without a limit: its charges are counted nowhere.
+    counts: bool,
+    is_shared: bool,
     charged_bytes: AtomicUsize,
+    /// Charges that are counted.
+    charges: AtomicUsize,
+    births: AtomicU64,
     /// Counts returns of memory, so that a waiter misses none.
     returns: Mutex<u64>,
     returned: Condvar,
     /// Charges of memtables still alive when they left their queues.
     lingering: Mutex<Vec<Weak<Charge>>>,
-    /// Held by the one writer waiting for memory; later writers wait behind it.
+    pub(crate) sharers: Sharers,
+    /// The block cache that makes room for the charges.
+    cache: Option<CacheCharge>,
+    /// Held by the one writer waiting for memory, of any database; later writers wait behind it.
     pub(crate) turn: Mutex<()>,
 }
 
 impl MemoryBudget {
-    /// 0 for no limit.
+    /// The budget of one database; 0 for no limit.
     pub fn new(limit_bytes: usize) -> Arc<Self> {
-        Arc::new(MemoryBudget {
-            limit_bytes: if limit_bytes == 0 { usize::MAX } else { limit_bytes },
+        MemoryBudget::of_database(limit_bytes, true)
+    }
+
+    /// The budget of one database; 0 for no limit.
+    pub fn of_database(limit_bytes: usize, allow_stall: bool) -> Arc<Self> {
+        Arc::new(MemoryBudget::with(limit_bytes, allow_stall, limit_bytes > 0))
+    }
+
+    /// A budget to share; 0 for no limit. All charges are also taken from the capacity of `cache`.
+    pub fn shared(limit_bytes: usize, allow_stall: bool, cache: Option<Arc<table::BlockCache>>) -> Arc<Self> {
+        let budget = MemoryBudget::with(limit_bytes, allow_stall, true);
+        Arc::new(MemoryBudget { is_shared: true, cache: cache.map(CacheCharge::new), ..budget })
+    }
+
+    fn with(limit_bytes: usize, allow_stall: bool, counts: bool) -> Self {
+        MemoryBudget {
+            limit_bytes: AtomicUsize::new(limit_or_max(limit_bytes)),
+            allow_stall: AtomicBool::new(allow_stall),
+            oldest_first: AtomicBool::new(false),
+            counts,
+            is_shared: false,
             charged_bytes: AtomicUsize::new(0),
+            charges: AtomicUsize::new(0),
+            births: AtomicU64::new(0),
             returns: Mutex::default(),
             returned: Condvar::new(),
             lingering: Mutex::default(),
+            sharers: Sharers::default(),
+            cache: None,
             turn: Mutex::new(()),
-        })
+        }
     }
 
+    /// Whether there is a limit.
     pub fn is_limited(&self) -> bool {
-        self.limit_bytes != usize::MAX
+        self.limit_bytes() != usize::MAX
     }
 
+    /// `usize::MAX` without a limit.
     pub fn limit_bytes(&self) -> usize {
-        self.limit_bytes
+        self.limit_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Changes the limit of a shared budget; 0 for none. Databases above it begin to flush; waiting writers look again.
+    pub fn set_limit(&self, limit_bytes: usize) {
+        self.limit_bytes.store(limit_or_max(limit_bytes), Ordering::Relaxed);
+        self.sharers.call_all();
+        self.wake();
+    }
+
+    /// Whether writers wait at the limit.
+    pub fn allows_stall(&self) -> bool {
+        self.allow_stall.load(Ordering::Relaxed)
+    }
+
+    /// If false, writers that wait now go on.
+    pub fn set_allow_stall(&self, allow: bool) {
+        self.allow_stall.store(allow, Ordering::Relaxed);
+        self.wake();
+    }
+
+    /// Whether the oldest memtable is flushed first, not the largest.
+    pub fn flushes_oldest_first(&self) -> bool {
+        self.oldest_first.load(Ordering::Relaxed)
+    }
+
+    /// Whether the oldest memtable is flushed first from now on, not the largest.
+    pub fn set_flush_oldest_first(&self, oldest_first: bool) {
+        self.oldest_first.store(oldest_first, Ordering::Relaxed);
     }
 
     /// Bytes charged now.
     pub fn charged_bytes(&self) -> usize {
         self.charged_bytes.load(Ordering::Acquire)
+    }
+
+    /// Bytes of the mutable memtables that have entries. Asks every database.
+    pub fn mutable_bytes(&self) -> usize {
+        self.sharers.survey(None, self.flushes_oldest_first()).mutable_bytes
+    }
+
+    /// Whether charges are taken from a block cache.
+    pub fn costs_to_cache(&self) -> bool {
+        self.cache.is_some()
+    }
+
+    /// Bytes taken from the block cache's capacity.
+    pub fn bytes_in_cache(&self) -> usize {
+        self.cache.as_ref().map_or(0, CacheCharge::bytes)
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// Bytes that mutable memtables may hold together. If writers wait at the limit, half: one half fills while the
+    /// other is flushed. Otherwise 7/8, as in RocksDB; half, if all memory together is at the limit.
+    pub(crate) fn mutable_bytes_wanted(&self) -> usize {
+        let limit = self.limit_bytes();
+        if self.allows_stall() || self.charged_bytes() >= limit { limit / 2 } else { limit - limit / 8 }
+    }
+
+    /// Most bytes to prefault in one memtable: with many memtables the rest is for their entries.
+    pub(crate) fn ahead_bytes_max(&self) -> usize {
+        if self.is_shared { self.limit_bytes() / (HEADROOM_PART * self.charges()) } else { usize::MAX }
+    }
+
+    fn charges(&self) -> usize {
+        self.charges.load(Ordering::Relaxed).max(1)
     }
 
     /// Count of returns. Read before checking for room.
@@ -90,7 +201,14 @@ impl MemoryBudget {
 
     fn give_back(&self, bytes: usize) {
         self.charged_bytes.fetch_sub(bytes, Ordering::AcqRel);
+        self.follow_in_cache();
         self.wake();
+    }
+
+    fn follow_in_cache(&self) {
+        if let Some(cache) = &self.cache {
+            cache.follow(&self.charged_bytes);
+        }
     }
 
     /// Wakes all waiters to look again.
@@ -100,11 +218,17 @@ impl MemoryBudget {
     }
 }
 
+fn limit_or_max(limit_bytes: usize) -> usize {
+    if limit_bytes == 0 { usize::MAX } else { limit_bytes }
+}
+
 /// The charge of one memtable.
 pub struct Charge {
     memory: Arc<MemoryBudget>,
-    /// `usize::MAX` if unlimited or released: everything is covered.
+    /// `usize::MAX` if not counted or released: everything is covered.
     bytes: AtomicUsize,
+    /// Later charges of the budget have larger numbers.
+    birth: u64,
     /// The memtable's owner is gone: its memory and this charge are being freed.
     owner_gone: AtomicBool,
 }
@@ -112,15 +236,22 @@ pub struct Charge {
 impl Charge {
     /// Charges a memtable's initial memory, whatever the limit.
     pub fn new(memory: &Arc<MemoryBudget>, bytes: usize) -> Arc<Self> {
-        let unlimited = !memory.is_limited();
-        if !unlimited {
+        if memory.counts {
+            memory.charges.fetch_add(1, Ordering::Relaxed);
             memory.charged_bytes.fetch_add(bytes, Ordering::AcqRel);
+            memory.follow_in_cache();
         }
-        let bytes = AtomicUsize::new(if unlimited { usize::MAX } else { bytes });
-        Arc::new(Charge { memory: memory.clone(), bytes, owner_gone: AtomicBool::new(false) })
+        let bytes = AtomicUsize::new(if memory.counts { bytes } else { usize::MAX });
+        let birth = memory.births.fetch_add(1, Ordering::Relaxed);
+        Arc::new(Charge { memory: memory.clone(), bytes, birth, owner_gone: AtomicBool::new(false) })
     }
 
-    /// Bytes charged; 0 if unlimited or released.
+    /// Orders the charges of a budget by age.
+    pub(crate) fn birth(&self) -> u64 {
+        self.birth
+    }
+
+    /// Bytes charged; 0 if not counted or released.
     pub(crate) fn bytes(&self) -> usize {
         match self.bytes.load(Ordering::Acquire) {
             usize::MAX => 0,
@@ -136,13 +267,14 @@ impl Charge {
 
     /// Raises the charge to a step beyond `bytes`, else to `bytes`; false if the limit forbids both.
     pub(crate) fn try_raise_a_step(&self, bytes: usize) -> bool {
-        let limit_bytes = self.memory.limit_bytes;
+        let limit_bytes = self.memory.limit_bytes();
         self.try_raise(bytes.saturating_add(self.step_bytes()), limit_bytes) || self.try_raise(bytes, limit_bytes)
     }
 
     /// Headroom added when a charge is raised.
     fn step_bytes(&self) -> usize {
-        (self.memory.limit_bytes / STEPS_PER_LIMIT).clamp(STEP_MIN_BYTES, STEP_MAX_BYTES)
+        let steps = STEPS_PER_LIMIT.max(HEADROOM_PART * self.memory.charges());
+        (self.memory.limit_bytes() / steps).clamp(STEP_MIN_BYTES, STEP_MAX_BYTES)
     }
 
     /// Raises the charge to `bytes`, if all charges together stay within `limit_bytes`.
@@ -153,6 +285,7 @@ impl Charge {
         if self.memory.charged_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, fits).is_err() {
             return false;
         }
+        self.memory.follow_in_cache();
         self.settle(before, bytes, more);
         true
     }
@@ -174,7 +307,7 @@ impl Charge {
     /// Raises the charge `to`, not yet shared with other threads, to `bytes`. Uses up this charge first.
     pub(crate) fn hand_over(&self, to: &Charge, bytes: usize) {
         let moved = bytes.saturating_sub(to.bytes()).min(self.bytes());
-        if self.memory.is_limited() {
+        if self.memory.counts {
             self.bytes.fetch_sub(moved, Ordering::AcqRel);
             to.bytes.fetch_add(moved, Ordering::AcqRel);
         }
@@ -201,6 +334,7 @@ impl Charge {
         if bytes == usize::MAX {
             return false;
         }
+        self.memory.charges.fetch_sub(1, Ordering::Relaxed);
         self.memory.give_back(bytes);
         true
     }

@@ -1,10 +1,15 @@
 //! A family's queue: memtables, large batches and ingests to be flushed; their memory, spares and read views.
 //! Keeps Q1, Q2, V1.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
-use crate::core::Core;
+use self::memory::Charge;
+use self::sharers::{Held, Sharer};
+use crate::core::space::Needs;
+use crate::core::{Core, FamilyState};
 
+mod cache_charge;
 pub(crate) mod due;
 pub mod flushable;
 pub mod images;
@@ -14,6 +19,7 @@ pub mod memory;
 pub mod rebased;
 pub(crate) mod restored;
 pub(crate) mod room;
+pub(crate) mod sharers;
 pub(crate) mod spare;
 pub(crate) mod staged;
 pub(crate) mod switch;
@@ -22,10 +28,72 @@ pub mod view;
 /// Makes, charges and switches the families' memtables.
 pub(crate) struct Memtables {
     core: Arc<Core>,
+    /// A writer, maybe of another database, waits for memory that these memtables hold.
+    is_asked: AtomicBool,
 }
 
 impl Memtables {
     pub fn new(core: Arc<Core>) -> Arc<Self> {
-        Arc::new(Memtables { core })
+        let memtables = Arc::new(Memtables { core, is_asked: AtomicBool::new(false) });
+        let sharer: Weak<Memtables> = Arc::downgrade(&memtables);
+        memtables.core.context.memtables.memory.sharers.join(sharer);
+        memtables
+    }
+
+    /// Called by the close: nothing is asked of this database any more, and what readers keep is not counted.
+    pub fn leave_budget(&self) {
+        self.core.context.memtables.memory.sharers.leave(self);
+        let state = self.core.state.lock();
+        let charges: Vec<Arc<Charge>> = state.families.values().flat_map(charges_of).cloned().collect();
+        drop(state);
+        for charge in charges {
+            charge.release();
+        }
+    }
+
+    /// What the memtables hold. `can_flush`: flushes free memory, now or once there is space.
+    fn held_if(&self, can_flush: bool) -> Held {
+        let state = self.core.state.lock();
+        let mut held = Held::default();
+        for family in state.families.values() {
+            let charge = family.mutable.memtable_charge();
+            if !can_flush {
+                held.kept_bytes += charges_of(family).map(|charge| charge.bytes()).sum::<usize>();
+            } else if family.mutable.memtable().entries() == 0 {
+                held.kept_bytes += charge.bytes();
+            } else {
+                held.mutable_bytes += family.reserved_bytes();
+                held.largest_bytes = held.largest_bytes.max(family.reserved_bytes());
+                let oldest = held.oldest.unwrap_or(u64::MAX);
+                held.oldest = Some(oldest.min(charge.birth()));
+            }
+            held.has_sealed |= can_flush && family.queue.iter().any(|entry| entry.charge().is_some());
+        }
+        held
+    }
+}
+
+/// The charges of a family's memtables.
+fn charges_of(family: &FamilyState) -> impl Iterator<Item = &Arc<Charge>> {
+    let spare = family.spare.iter().map(|spare| spare.memtable_charge());
+    let queued = family.queue.iter().filter_map(|entry| entry.charge());
+    std::iter::once(family.mutable.memtable_charge()).chain(spare).chain(queued)
+}
+
+impl Sharer for Memtables {
+    fn held(&self) -> Held {
+        let core = &self.core;
+        let has_failed = core.read_only || core.is_closing() || core.background_error().is_some();
+        let waits_for_space = core.space.is_lacking(Needs::Flush) || core.reserve.is_spent();
+        self.held_if(!has_failed && !waits_for_space && core.flushes_can_wait())
+    }
+
+    fn call(&self) {
+        self.core.upkeep.raise();
+    }
+
+    fn ask_for_memory(&self) {
+        self.is_asked.store(true, Ordering::Release);
+        self.core.upkeep.raise();
     }
 }

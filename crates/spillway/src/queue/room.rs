@@ -1,11 +1,14 @@
 //! Memory for a writer's reservation. The memtable's charge is raised; at the limit on all memtables, the writer waits
 //! at admission (C4) until flushes have freed enough.
 //!
-//! The wait ends. Spares are dropped first; then sealed memtables are flushed, or the largest mutable one is sealed. If
-//! nothing is left to flush, the batch is larger than the limit by itself and proceeds alone. Writers wait one at a
-//! time, so that many small writes do not starve a large one.
+//! The wait ends. Spares are dropped first; then sealed memtables are flushed, or one of the mutable ones is sealed: the
+//! largest of all databases that share the limit, whoever writes. If nothing is left to flush, the batch is larger than
+//! the limit by itself, or memory is held by databases that cannot flush, and the writer proceeds alone. Writers wait
+//! one at a time, across databases, so that many small writes do not starve a large one. A writer whose own database
+//! lacks disk space gives its turn up: writers of others need not wait for that.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::Result;
 use parking_lot::MutexGuard;
@@ -13,15 +16,32 @@ use parking_lot::MutexGuard;
 use crate::commit::admission::stalled;
 use crate::commit::options::WriteOptions;
 use crate::commit::stall::StallCause;
-use crate::core::FamilyState;
 use crate::core::family::Family;
 use crate::core::space::Needs;
 use crate::queue::Memtables;
 use crate::queue::flushable::QueuedMemtable;
 use crate::queue::memory::Charge;
+use crate::queue::sharers::{Sharer, Survey};
 
 /// A writer's turn to wait for memory, kept until its batch is admitted.
 pub(crate) type Turn<'a> = Option<MutexGuard<'a, ()>>;
+
+/// Looks in a row without a return of memory before a writer proceeds alone, if nothing can be flushed: memory is held by
+/// a database that is being opened, or by a large batch of another writer.
+const IDLE_LOOKS_MAX: u32 = 50;
+
+/// As `IDLE_LOOKS_MAX`, after other databases were asked. A listener of theirs may wait for this write.
+const ASKED_LOOKS_MAX: u32 = 500;
+
+/// Who flushes for a waiting writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flushes {
+    Nobody,
+    /// Other databases only.
+    Others,
+    /// This database, and maybe others.
+    Own,
+}
 
 /// Memory wanted for one part of a write.
 pub(crate) struct MemoryWanted {
@@ -58,7 +78,7 @@ impl Memtables {
     #[cold]
     pub(crate) fn raise_charge(&self, queued: &QueuedMemtable, more_bytes: usize, has_turn: bool) -> bool {
         let memory = &self.core.context.memtables.memory;
-        if memory.charged_bytes() > self.memtable_bytes_wanted() {
+        if memory.charged_bytes() > memory.mutable_bytes_wanted() {
             self.core.upkeep.raise(); // to seal memtables before the limit is reached
         }
         let MemoryWanted { charge, bytes, .. } = MemoryWanted::of(queued, more_bytes);
@@ -67,7 +87,7 @@ impl Memtables {
             return true;
         }
         // On a full disk only deletions come here, and no flush may free memory before them.
-        let may_exceed = !self.core.context.options.allow_stall || self.core.reserve.is_spent();
+        let may_exceed = !memory.allows_stall() || self.core.reserve.is_spent();
         if may_exceed {
             claim.charge.raise(bytes);
         }
@@ -92,7 +112,7 @@ impl Memtables {
             false
         } else {
             let is_mutable = || family.check_live().map(|()| family.mutable_id() == wanted.memtable);
-            self.wait_for_room(&Claim { charge: wanted.charge, bytes: wanted.bytes, stands: &is_mutable })?
+            self.wait_for_room(&Claim { charge: wanted.charge, bytes: wanted.bytes, stands: &is_mutable }, turn)?
         };
         self.core.stall.count_since(StallCause::Memory, start);
         Ok(met)
@@ -107,7 +127,7 @@ impl Memtables {
         if ahead.covers(bytes) || (!memory.turn.is_locked() && claim.charge.try_raise_a_step(claim.bytes)) {
             return Ok(ahead);
         }
-        if !self.core.context.options.allow_stall {
+        if !memory.allows_stall() {
             ahead.raise(bytes);
             return Ok(ahead);
         }
@@ -115,17 +135,18 @@ impl Memtables {
             return Err(stalled());
         }
         let start = self.core.context.vfs.now();
-        let _turn = (!self.core.context.vfs.runs_inline()).then(|| memory.turn.lock());
-        self.wait_for_room(&claim)?;
+        let mut turn = (!self.core.context.vfs.runs_inline()).then(|| memory.turn.lock());
+        self.wait_for_room(&claim, &mut turn)?;
         self.core.stall.count_since(StallCause::Memory, start);
         Ok(ahead)
     }
 
     /// Waits until the claim is met; false if it no longer stands. The caller has the turn.
-    fn wait_for_room(&self, claim: &Claim<'_>) -> Result<bool> {
+    fn wait_for_room<'a>(&'a self, claim: &Claim<'_>, turn: &mut Turn<'a>) -> Result<bool> {
         let memory = &self.core.context.memtables.memory;
         let inline = self.core.context.vfs.runs_inline();
         let _awaited = self.core.context.throttle.await_flushes();
+        let mut idle_looks = 0;
         while (claim.stands)()? {
             self.core.check_writable()?;
             let seen = memory.returns();
@@ -136,76 +157,132 @@ impl Memtables {
                 continue;
             }
             let flushes = self.flush_something()?;
-            if !flushes && (inline || self.nothing_else_holds_memory(&claim.charge)) && !memory.release_lingering() {
+            let gives_up = match flushes {
+                Flushes::Own => false,
+                Flushes::Others => idle_looks >= ASKED_LOOKS_MAX,
+                Flushes::Nobody if memory.is_shared() && idle_looks >= IDLE_LOOKS_MAX => true,
+                Flushes::Nobody => inline || self.nothing_else_holds_memory(&claim.charge),
+            };
+            if !memory.allows_stall() || (gives_up && !memory.release_lingering()) {
                 claim.charge.raise(claim.bytes); // alone
                 return Ok(true);
             }
             if inline {
                 self.core.drive();
                 self.core.space.check(Needs::Flush)?; // no other thread makes room
-            } else if !memory.wait_for_return(seen) && !flushes {
-                memory.release_lingering();
+            } else if self.wait_for_return(seen, turn) {
+                idle_looks = 0;
+            } else {
+                idle_looks += 1;
+                if flushes == Flushes::Nobody {
+                    memory.release_lingering();
+                }
             }
         }
         Ok(false)
     }
 
-    /// Whether all charged memory but `own` is of empty memtables. Flushing them would free nothing.
-    fn nothing_else_holds_memory(&self, own: &Arc<Charge>) -> bool {
-        let state = self.core.state.lock();
-        let empty = state.families.values().filter(|family| family.mutable.memtable().entries() == 0);
-        let charges = empty.map(|family| family.mutable.memtable_charge()).filter(|charge| !Arc::ptr_eq(charge, own));
-        let needed: usize = charges.map(|charge| charge.bytes()).sum();
-        self.core.context.memtables.memory.charged_bytes() <= needed + own.bytes()
+    /// Waits for a return of memory, without the turn if this database's flushes wait for disk space.
+    fn wait_for_return<'a>(&'a self, seen: u64, turn: &mut Turn<'a>) -> bool {
+        let memory = &self.core.context.memtables.memory;
+        if !memory.is_shared() || turn.is_none() || !self.core.space.is_lacking(Needs::Flush) {
+            return memory.wait_for_return(seen);
+        }
+        *turn = None;
+        let is_returned = memory.wait_for_return(seen);
+        *turn = Some(memory.turn.lock());
+        is_returned
     }
 
-    /// Has sealed entries flushed, or else the largest mutable memtable. False if nothing can be flushed.
-    fn flush_something(&self) -> Result<bool> {
-        if self.flush_sealed_or_largest()? {
-            return Ok(true);
+    /// What all databases hold. This one can flush, or waits until it can.
+    fn survey(&self) -> Survey {
+        let memory = &self.core.context.memtables.memory;
+        memory.sharers.survey(Some((self, self.held_if(true))), memory.flushes_oldest_first())
+    }
+
+    fn is_own(&self, sharer: &Arc<dyn Sharer>) -> bool {
+        std::ptr::addr_eq(Arc::as_ptr(sharer), self)
+    }
+
+    /// Whether all charged memory but `own` is memory that no flush would free.
+    fn nothing_else_holds_memory(&self, own: &Arc<Charge>) -> bool {
+        let kept_bytes = self.survey().kept_bytes;
+        let state = self.core.state.lock();
+        let mut empty = state.families.values().filter(|family| family.mutable.memtable().entries() == 0);
+        // An own memtable without entries is among the kept ones.
+        let own_bytes =
+            if empty.any(|family| Arc::ptr_eq(family.mutable.memtable_charge(), own)) { 0 } else { own.bytes() };
+        self.core.context.memtables.memory.charged_bytes() <= kept_bytes + own_bytes
+    }
+
+    /// Has sealed entries flushed, or else the first mutable memtable.
+    fn flush_something(&self) -> Result<Flushes> {
+        let flushes = self.flush_sealed_or_first()?;
+        if flushes != Flushes::Nobody {
+            return Ok(flushes);
         }
         // Numbered writes may still be inserting into memtables that look empty.
         let last_seq = self.core.commit.lock().last_seq;
         self.core.pipeline.wait_visible(last_seq)?;
-        self.flush_sealed_or_largest()
+        self.flush_sealed_or_first()
     }
 
-    fn flush_sealed_or_largest(&self) -> Result<bool> {
+    fn flush_sealed_or_first(&self) -> Result<Flushes> {
+        let Survey { sealed, first, .. } = self.survey();
+        let first = if sealed.is_empty() { first } else { None };
+        let mut flushes = Flushes::Nobody;
+        for sharer in sealed.iter().chain(&first) {
+            if self.is_own(sharer) {
+                self.flush_own()?;
+                flushes = Flushes::Own;
+            } else {
+                sharer.ask_for_memory();
+                flushes = if flushes == Flushes::Own { flushes } else { Flushes::Others };
+            }
+        }
+        Ok(flushes)
+    }
+
+    /// Has sealed entries of this database flushed, or else its first mutable memtable.
+    fn flush_own(&self) -> Result<()> {
+        let oldest_first = self.core.context.memtables.memory.flushes_oldest_first();
         let mut state = self.core.state.lock();
         let mut sealed = false;
         for family in state.families.values_mut().filter(|family| !family.queue.is_empty()) {
             family.flush_wanted_through = family.flush_wanted_through.max(family.newest_sealed());
             sealed = true;
         }
-        let largest = if sealed { None } else { state.largest_memtable() };
+        let first = if sealed { None } else { state.first_memtable(oldest_first) };
         drop(state);
-        if let Some(family) = &largest {
+        if let Some(family) = &first {
             self.seal_unless_dropped(family)?;
         }
         self.core.state_changed.notify_all();
-        Ok(sealed || largest.is_some())
+        Ok(())
     }
 
-    /// Bytes that mutable memtables may hold together. If writers wait at the limit, half: one half fills while the
-    /// other is flushed. Otherwise 7/8, as in RocksDB.
-    fn memtable_bytes_wanted(&self) -> usize {
-        let limit = self.core.context.memtables.memory.limit_bytes();
-        if self.core.context.options.allow_stall { limit / 2 } else { limit - limit / 8 }
-    }
-
-    /// Seals the largest memtables while all mutable ones together exceed `memtable_bytes_wanted`. A background job.
+    /// Seals memtables while all mutable ones together exceed what they may hold, the largest first. Has another database
+    /// do so if it has the largest. A background job.
     pub(crate) fn keep_memtables_within_limit(&self) -> Result<()> {
-        if !self.core.context.memtables.memory.is_limited() {
-            return Ok(());
+        if self.is_asked.swap(false, Ordering::AcqRel) {
+            self.give_up_spares();
+            self.flush_own()?;
         }
-        loop {
-            let state = self.core.state.lock();
-            let total: usize = state.families.values().map(FamilyState::reserved_bytes).sum();
-            let largest = state.largest_memtable().filter(|_| total > self.memtable_bytes_wanted());
-            drop(state);
-            let Some(family) = largest else { return Ok(()) };
+        let memory = &self.core.context.memtables.memory;
+        while memory.is_limited() {
+            let survey = self.survey();
+            let Some(first) = survey.first.filter(|_| survey.mutable_bytes > memory.mutable_bytes_wanted()) else {
+                break;
+            };
+            if !self.is_own(&first) {
+                first.call();
+                break;
+            }
+            let family = self.core.state.lock().first_memtable(memory.flushes_oldest_first());
+            let Some(family) = family else { break };
             self.seal_unless_dropped(&family)?;
         }
+        Ok(())
     }
 
     /// Seals a family to free its memory. It may be dropped meanwhile, which also frees the memory: no error.

@@ -17,6 +17,10 @@ use crate::queue::flushable::QueuedMemtable;
 use crate::queue::staged::{Seam, Staged};
 
 impl Memtables {
+    pub(crate) fn has_full_queue(&self, family: &Family) -> bool {
+        self.core.state.lock().families.get(&family.id()).is_some_and(FamilyState::has_full_queue)
+    }
+
     /// Waits while the family's queue is full; with `full_id`, only while this is the mutable memtable.
     pub(crate) fn wait_for_queue_room(
         &self,

@@ -119,9 +119,10 @@ impl Wal {
     /// memtables' limit is left for written data.
     fn make_step(&self, window: &Window) -> bool {
         let Window { memtable, charge, ahead_bytes } = window;
-        let limit_bytes = self.core.context.memtables.memory.limit_bytes();
+        let memory = &self.core.context.memtables.memory;
+        let limit_bytes = memory.limit_bytes();
         let may_hold = |more: usize| charge.try_raise(memtable.memory_bytes() + more, limit_bytes - limit_bytes / 4);
-        memtable.make_present(*ahead_bytes, &may_hold)
+        memtable.make_present(memory.ahead_bytes_max().min(*ahead_bytes), &may_hold)
     }
 }
 

@@ -27,7 +27,7 @@ use crate::database::handle::DEFAULT_FAMILY;
 
 pub(super) use stored::stamp;
 
-pub use caches::BlockCache;
+pub use caches::{BlockCache, WriteBufferManager};
 pub use calls::{BackupOptions, CompactOptions, IngestOptions, ReadOptions, TransactionOptions, WriteOptions};
 pub use family::{CompressionOptions, FamilyOptions, TableOptions};
 
@@ -75,6 +75,7 @@ pub struct Options {
     vfs: Arc<dyn Vfs>,
     env: Env,
     rate_limiter: Option<RateLimiter>,
+    write_buffer_manager: Option<WriteBufferManager>,
     block_cache: Option<BlockCache>,
     row_cache: Option<BlockCache>,
 }
@@ -93,6 +94,7 @@ impl Default for Options {
             vfs: RealVfs::new(),
             env: Env::default(),
             rate_limiter: None,
+            write_buffer_manager: None,
             block_cache: None,
             row_cache: None,
         }
@@ -173,6 +175,13 @@ impl Options {
     /// Limits what flushes and compactions write, together with every other database of this limiter.
     pub fn rate_limiter(mut self, limiter: RateLimiter) -> Self {
         self.rate_limiter = Some(limiter);
+        self
+    }
+
+    /// Limits the memory of memtables, together with every other database of this manager. The options
+    /// `db_write_buffer_size` and `allow_stall`, which are for one database, then have no effect.
+    pub fn write_buffer_manager(mut self, manager: WriteBufferManager) -> Self {
+        self.write_buffer_manager = Some(manager);
         self
     }
 

@@ -48,6 +48,7 @@ impl Options {
             vfs: self.vfs.clone(),
             env: self.env.clone(),
             rate_limiter: self.rate_limiter.clone(),
+            write_buffer_manager: self.write_buffer_manager.as_ref().map(|manager| manager.0.clone()),
             block_cache: self.block_cache.as_ref().map(|cache| cache.0.clone()),
             row_cache: self.row_cache.as_ref().map(|cache| cache.0.clone()),
             remarks,

@@ -71,6 +71,12 @@ pub(crate) struct LogReplay<'a> {
     passed_damage: bool,
 }
 
+/// Fewer replayed bytes are not flushed because of what other databases hold.
+const FLUSH_BYTES_MIN: usize = 1 << 20;
+
+/// Replay beyond the limit looks again after so many bytes.
+const CHARGE_STEP_BYTES: usize = 64 << 10;
+
 impl<'a> LogReplay<'a> {
     pub fn new(
         context: &'a Context,
@@ -203,7 +209,12 @@ impl<'a> LogReplay<'a> {
         let before = SeqNo(entry.seq.0.saturating_sub(1));
         if self.may_flush && !family.mutable.charge_for(need) {
             // All memtables together reached their memory limit.
-            self.flush_if_room(|replay| replay.flush_everything(before))?;
+            if self.flush_is_due() {
+                self.flush_if_room(|replay| replay.flush_everything(before))?;
+            }
+            if let Some(family) = self.families.get(&id) {
+                family.mutable.charge_whole(need.max(CHARGE_STEP_BYTES));
+            }
         }
         let Some(family) = self.families.get_mut(&id) else { return Ok(()) };
         if !family.mutable.memtable().try_reserve(need) {
@@ -222,6 +233,16 @@ impl<'a> LogReplay<'a> {
             family.mutable.insert_all(&mut std::iter::once(*entry), None);
         }
         Ok(())
+    }
+
+    /// Whether flushes free memory. Databases that share the limit may hold it: they are asked to flush, and each record
+    /// is no reason for a table meanwhile.
+    fn flush_is_due(&self) -> bool {
+        let memory = &self.context.memtables.memory;
+        memory.sharers.ask_for_memory(memory.flushes_oldest_first());
+        let used_bytes: usize = self.families.values().map(|family| family.mutable.used_bytes()).sum();
+        let is_worth_it = !memory.is_shared() || used_bytes >= (memory.limit_bytes() / 64).min(FLUSH_BYTES_MIN);
+        self.context.options.enforce_write_buffer_manager_during_recovery && is_worth_it
     }
 
     /// Flushes to relieve memory or to drop logs; false if nothing is flushed. On a full disk the memtables stay, as the
