@@ -83,7 +83,7 @@ pub use base::options::{
 pub use base::{Comparator, Error, ErrorKind, FileNumber, Pinned, Result, SeqNo, extend, limits, merge};
 pub use commit::stall::StallCause;
 pub use compaction::BottommostLevelCompaction;
-pub use database::report::{LevelReport, LiveFile, StallReport};
+pub use database::report::{LevelReport, LiveFile, PinReport, StallReport};
 pub use ingest::table_writer::WrittenTable;
 pub use ingest::{IngestMode, IngestProgress, IngestReport, IngestWay};
 pub use maintenance::backup::{BackupInfo, DamagedBackup};

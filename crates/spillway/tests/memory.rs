@@ -83,6 +83,39 @@ fn memory_that_a_reader_keeps_is_told() {
     assert!(number(&db, &family, "rocksdb.size-all-mem-tables") < 200_000);
 }
 
+/// Iterators over one state are one report; what the family still has is not kept for them alone.
+#[test]
+fn what_old_iterators_keep_is_told_with_its_age() {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open("/db", &OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() }).expect("open");
+    let family = db.default_family();
+    let put = |from: u32| {
+        for i in from..from + 1000 {
+            db.put(&family, &i.to_be_bytes(), &[1; 1000], &WriteOptions::default()).expect("put");
+        }
+    };
+    let options = ReadOptions { snapshot: Some(db.snapshot()), ..ReadOptions::default() };
+    put(0);
+    let held = [0, 1].map(|_| db.iter(&family, &ReadOptions::default()).expect("iterator"));
+    assert!(db.pins().is_empty(), "all of it is the family's");
+    db.flush(&[&family]).expect("flush");
+    vfs.sleep(std::time::Duration::from_secs(100));
+    let pins = db.pins();
+    assert_eq!(pins.len(), 1, "{pins:?}");
+    assert_eq!((pins[0].readers, pins[0].memtables, pins[0].tables, pins[0].age.as_secs()), (2, 1, 0, 100), "{pins:?}");
+    assert!(pins[0].memtable_bytes > 1_000_000);
+    let later = db.iter(&family, &ReadOptions::default()).expect("iterator");
+    put(500);
+    db.flush(&[&family]).expect("flush");
+    db.compact_range(&family, None, None, &Default::default()).expect("compact");
+    let told = db.property(&family, "spillway.pins").expect("a property");
+    assert!(told.contains("iterators: 1 readers, older than 0 s, 1 memtables"), "{told}");
+    assert!(told.contains("snapshot of 0: 100 s old"), "{told}");
+    assert!(db.pins().iter().any(|pin| pin.tables == 1), "{:?}", db.pins());
+    drop((held, later, options));
+    assert!(db.pins().is_empty() && db.property(&family, "spillway.pins").expect("a property").is_empty());
+}
+
 const LIMIT: usize = 4 << 20;
 
 /// A family for each kind of memtable, under one limit.

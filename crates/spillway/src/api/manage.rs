@@ -11,7 +11,7 @@ use crate::api::family::Family;
 use crate::api::options::{CompactOptions, Options};
 use crate::api::range::KeyRange;
 use crate::database::handle::Database;
-use crate::database::report::{LevelReport, LiveFile, StallReport};
+use crate::database::report::{LevelReport, LiveFile, PinReport, StallReport};
 use crate::maintenance::export::{ExportOptions, ExportSummary};
 
 /// Flushing, compacting, options at run time.
@@ -184,6 +184,12 @@ impl Db {
     /// Waits of writers, by cause, since the database was opened. Causes without any are there too.
     pub fn stalls(&self) -> Vec<StallReport> {
         self.shared().database.stalls()
+    }
+
+    /// Memtables and tables that old iterators keep, and nobody else: release those iterators, or make them anew. The event
+    /// log tells of one that is older than five minutes and keeps 16 MiB.
+    pub fn pins(&self) -> Vec<PinReport> {
+        self.shared().database.pins()
     }
 
     /// Counters and distributions; `None` without the option [`Options::statistics`].

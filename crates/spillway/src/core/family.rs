@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 
 use crate::background::throttle::Awaited;
 use crate::core::context::Context;
+use crate::core::kept_views::KeptViews;
 use crate::queue::flushable::{HeldMemtable, MemtableMaking, QueuedMemtable};
 use crate::queue::view::ReadView;
 use crate::read::ReadContext;
@@ -51,6 +52,7 @@ pub struct Family {
     views_made: AtomicU64,
     /// Versions still held, and some already dropped. A leaf lock.
     versions: Mutex<Vec<Weak<Version>>>,
+    kept_views: KeptViews,
 }
 
 /// Parts of a family being opened or created.
@@ -94,6 +96,7 @@ impl Family {
             work: FamilyWork::default(),
             views_made: AtomicU64::new(1),
             versions,
+            kept_views: KeptViews::default(),
         })
     }
 
@@ -184,7 +187,20 @@ impl Family {
     pub(crate) fn swap_view(&self, view: Arc<ReadView>) -> Arc<ReadView> {
         self.views_made.fetch_add(1, Ordering::Relaxed);
         self.note_version(&view.version);
-        self.view.swap(view)
+        let before = self.view.swap(view);
+        self.note_replaced(&before);
+        before
+    }
+
+    /// Notes a view that readers may keep.
+    pub(crate) fn note_replaced(&self, view: &Arc<ReadView>) {
+        if let Some(home) = self.home.upgrade() {
+            self.kept_views.note(view, home.vfs.now());
+        }
+    }
+
+    pub(crate) fn kept_views(&self) -> &KeptViews {
+        &self.kept_views
     }
 
     fn note_version(&self, version: &Arc<Version>) {

@@ -388,6 +388,7 @@ pub mod context;
 pub mod family;
 pub mod flush_ways;
 pub(crate) mod install;
+pub(crate) mod kept_views;
 pub(crate) mod late_excise;
 pub(crate) mod progress;
 pub(crate) mod reserve;

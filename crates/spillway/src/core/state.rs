@@ -127,7 +127,9 @@ impl FamilyState {
         let view = ReadView::new(self.mutable.clone(), self.queue.clone(), self.version.clone());
         let before = self.family.swap_view(Arc::new(view));
         // Only after the exchange: a reader finding the successor gone loads the family's view.
-        OldViews { _before: before, _announced: self.announced.take() }
+        let announced = self.announced.take();
+        announced.iter().for_each(|view| self.family.note_replaced(view));
+        OldViews { _before: before, _announced: announced }
     }
 
     /// Keeps the [announced](crate::queue::staged::Staged::install) successor of the family's view; it shows the

@@ -152,6 +152,7 @@ impl Jobs {
     pub fn keep_up(&self) {
         self.tell_background_errors();
         self.tell_stall_changes();
+        self.tell_kept_views();
         if self.core.read_only {
             return;
         }

@@ -72,6 +72,21 @@ impl Jobs {
         });
     }
 
+    /// Notes readers that have kept much for long. Each is told of once.
+    pub(crate) fn tell_kept_views(&self) {
+        let now = self.core.context.vfs.now();
+        for family in self.core.families.load().iter() {
+            let kept = family.kept_views();
+            if kept.next_look().is_none_or(|at| at > now) {
+                continue;
+            }
+            for pinned in kept.to_tell(&family.view_full(), now) {
+                let name = family.name();
+                note::warn!("[{name}] an iterator is old, and keeps what nobody else needs: {pinned}");
+            }
+        }
+    }
+
     /// Whether some family may be held up. Takes no lock.
     fn holds_writers_up(&self) -> bool {
         !self.core.stall.is_free() || self.core.families.load().iter().any(|family| family.has_waiting_writers())
@@ -129,7 +144,11 @@ impl Jobs {
         let [until_flush, until_dump] = [flush_at, next_dump].map(|at| at.map(|due| due.saturating_sub(now())));
         let until_step = self.core.removals.until_next(now());
         let until_look = self.core.space.until_next_look(now());
-        let limit = until_flush.into_iter().chain(until_dump).chain(until_step).chain(until_look).min();
+        let families = self.core.families.load();
+        let next_tell = families.iter().filter_map(|family| family.kept_views().next_look()).min();
+        let until_tell = next_tell.map(|at| at.saturating_sub(now()));
+        let waits = [until_flush, until_dump, until_step, until_look, until_tell];
+        let limit = waits.into_iter().flatten().min();
         *self.upkeep_waits.lock() = UpkeepWaits { next_dump, limit, flush_at, until_flush, until_look };
         limit
     }
@@ -197,6 +216,28 @@ mod tests {
         jobs.turn_of_upkeep(false);
         assert_eq!(state.lock().next_flush_at(), None);
         vfs.set_runs_inline(true);
+    }
+
+    #[test]
+    fn an_old_iterator_that_keeps_much_is_noted_once() {
+        let vfs = MemoryVfs::new(1);
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Database::open("/db", &options).expect("a new database, without threads");
+        let family = db.default_family();
+        for i in 0..17u8 {
+            db.put(&family, &[i], &vec![i; 1 << 20], &Default::default()).expect("put");
+        }
+        let held = db.iter(&family, &Default::default()).expect("an iterator");
+        db.flush(&[&family]).expect("flushed");
+        let limit = db.engine().jobs.turn_of_upkeep(false).expect("upkeep looks again");
+        assert!(limit <= Duration::from_secs(300), "{limit:?}");
+        assert!(family.kept_views().next_look().is_some(), "it is young");
+        vfs.sleep(Duration::from_secs(301));
+        let told = family.kept_views().to_tell(&family.view_full(), vfs.now());
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].memtable_bytes > 16 << 20 && told[0].age.as_secs() == 301, "{told:?}");
+        assert_eq!(family.kept_views().next_look(), None, "once");
+        drop(held);
     }
 
     #[test]

@@ -83,6 +83,11 @@ impl SnapshotList {
         task();
     }
 
+    /// The live snapshots, by number: their numbers and creation times in seconds since the epoch.
+    pub fn all(&self) -> Vec<(SeqNo, u64)> {
+        self.live.lock().by_seq.iter().map(|(&(seq, _), &taken_s)| (seq, taken_s)).collect()
+    }
+
     /// The smallest number of a live snapshot, and its creation time in seconds since the epoch.
     pub fn oldest(&self) -> Option<(SeqNo, u64)> {
         self.live.lock().by_seq.first_key_value().map(|(&(seq, _), &taken_s)| (seq, taken_s))

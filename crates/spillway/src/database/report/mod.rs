@@ -9,6 +9,7 @@ mod text;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::key::{self, SEEK_KIND};
 use base::metrics::Statistics;
@@ -20,6 +21,7 @@ use crate::compaction::levels::{LevelTargets, scores};
 use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::flush_ways::FlushReport;
+use crate::core::kept_views::Pinned;
 use crate::database::handle::Database;
 use crate::ingest::IngestWaitReport;
 use crate::version::level::overlaps;
@@ -43,6 +45,34 @@ pub struct LevelReport {
     pub target_bytes: Option<u64>,
     /// Compaction score: due from 1 on. `None` for the last level.
     pub score: Option<f64>,
+}
+
+/// What iterators keep that were made before the family went on: memtables since flushed, tables since compacted. Iterators
+/// over the same state are one report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PinReport {
+    /// Name of the family.
+    pub family: String,
+    /// Iterators, with reads that are under way.
+    pub readers: usize,
+    /// Since the state was replaced by a newer one; the iterators are older.
+    pub age: Duration,
+    /// Memtables kept for the readers alone.
+    pub memtables: usize,
+    /// Their memory, which counts for no limit once a writer would have to wait for it.
+    pub memtable_bytes: u64,
+    /// Tables kept for the readers alone.
+    pub tables: usize,
+    /// Bytes of their files, on disk.
+    pub table_bytes: u64,
+}
+
+impl PinReport {
+    fn of(family: String, pinned: Pinned) -> Self {
+        let Pinned { readers, age, memtables, memtable_bytes, tables, table_bytes } = pinned;
+        PinReport { family, readers, age, memtables, memtable_bytes, tables, table_bytes }
+    }
 }
 
 /// A table of the current version, or an ingested one without a level yet.
@@ -158,6 +188,17 @@ impl Database {
     pub fn stalls(&self) -> Vec<StallReport> {
         let counts = self.core().stall.counts().into_iter();
         counts.map(|(cause, waits, micros)| StallReport { cause, waits, micros }).collect()
+    }
+
+    /// What old iterators keep, by family, oldest first.
+    pub fn pins(&self) -> Vec<PinReport> {
+        let now = self.core().context.vfs.now();
+        let of_family = |family: &Arc<Family>| {
+            let pinned = family.kept_views().pinned(&family.view_full(), now);
+            let name = family.name().to_owned();
+            pinned.into_iter().map(move |pinned| PinReport::of(name.clone(), pinned))
+        };
+        self.core().families.load().iter().flat_map(of_family).collect()
     }
 
     /// Counts of flushes by kind.

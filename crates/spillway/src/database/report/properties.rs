@@ -91,6 +91,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("spillway.memtable", Text(|s| s.view.mutable.memtable().name().to_owned())),
     ("spillway.memtables-restored", Number(|s| s.core.restored_memtables as u64)),
     ("spillway.memtable-bytes-charged", Number(|s| s.core.context.memtables.memory.charged_bytes() as u64)),
+    ("spillway.pins", Text(text::pins)),
     ("spillway.stalls", Text(text::stalls)),
     ("spillway.flushes-rewritten", Number(|s| s.core.context.flushes.report().rewritten)),
     ("spillway.flushes-converted", Number(|s| s.core.context.flushes.report().converted)),

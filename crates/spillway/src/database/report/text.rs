@@ -24,7 +24,7 @@ pub(super) fn memtables(source: &Reported<'_>) -> String {
     let (name, megabytes) = (memtable.name(), source.family.memtable_bytes() as f64 / MIB);
     let mut text = format!("Memtable: {name}, {} entries; all memtables: {megabytes:.2} MB\n", memtable.entries());
     text.push_str("Waits of writers (all families):\n");
-    text + &stalls(source)
+    text + &stalls(source) + &pins(source)
 }
 
 /// Database figures missing from RocksDB's.
@@ -44,6 +44,20 @@ pub(super) fn stalls(source: &Reported<'_>) -> String {
     let mut text = String::new();
     for (cause, waits, micros) in source.core.stall.counts() {
         let _ = writeln!(text, "{}: {waits} waits, {micros} us", cause.name());
+    }
+    text
+}
+
+/// A line for each state of the family that iterators keep, and for each snapshot of the database.
+pub(super) fn pins(source: &Reported<'_>) -> String {
+    let vfs = &source.core.context.vfs;
+    let mut text = String::new();
+    for pinned in source.family.kept_views().pinned(&source.view, vfs.now()) {
+        let _ = writeln!(text, "iterators: {pinned}");
+    }
+    let now_s = vfs.unix_time_us() / 1_000_000;
+    for (seq, taken_s) in source.core.snapshots.all() {
+        let _ = writeln!(text, "snapshot of {seq}: {} s old", now_s.saturating_sub(taken_s));
     }
     text
 }
