@@ -26,6 +26,10 @@ run_seeds() {
     SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-500} cargo test --release -p spillway-testkit --test random &&
         SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-50} cargo test --release -p spillway-testkit --test full_disk
 }
+# A hundred databases under one limit on memory.
+run_memory() {
+    MALLOC_ARENA_MAX=2 SPILLWAY_MEMORY_SECONDS=${SPILLWAY_MEMORY_SECONDS:-600} cargo test --release -p spillway-db --test many_databases -- --nocapture
+}
 run_mutations() {
     SPILLWAY_MUTATIONS=10000 cargo test --release -p spillway-testkit --test mutated_images &&
         SPILLWAY_FUZZ_SECONDS=600 cargo test --release -p spillway-db-memtable random_damage
@@ -73,7 +77,7 @@ run_publish() {
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
-for name in ${*:-loom miri asan capi-asan kills effort seeds mutations clients peers features msrv platforms publish deny}; do
+for name in ${*:-loom miri asan capi-asan kills effort seeds memory mutations clients peers features msrv platforms publish deny}; do
     part "$name" "run_$name"
 done
 if [ ${#failed[@]} -gt 0 ]; then
