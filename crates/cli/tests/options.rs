@@ -25,12 +25,15 @@ fn lines(ran: &Ran, beginning: &str) -> Vec<String> {
 #[test]
 fn what_only_changes_how_is_taken_and_told_once() {
     let place = Place::new();
-    let options = "use_direct_reads=true;compaction_style=kCompactionStyleUniversal;write_buffer_size=1M";
+    let options = "use_direct_reads=true;compaction_pri=kRoundRobin;write_buffer_size=1M";
     let ran = put(&place, options, &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let told = lines(&ran, "warning: ");
     assert_eq!(told.len(), 2, "{ran:?}");
-    assert!(told[0].contains("`use_direct_reads=true`") && told[1].contains("compacted by level"), "{told:?}");
+    assert!(
+        told[0].contains("`use_direct_reads=true`") && told[1].contains("`compaction_pri=kRoundRobin`"),
+        "{told:?}"
+    );
     assert_eq!(lines(&ran, "note: the database keeps these options").len(), 1, "{ran:?}");
     assert_eq!(ran.err.lines().count(), 3, "{ran:?}");
     let next = place.spillway(&["put", "key", "value", "--db", "db"]);
@@ -41,7 +44,7 @@ fn what_only_changes_how_is_taken_and_told_once() {
 
 #[test]
 fn what_changes_what_is_kept_is_refused_but_for_those_who_accept_it() {
-    for options in ["enable_blob_files=true", "WAL_ttl_seconds=60", "compaction_style=kCompactionStyleFIFO"] {
+    for options in ["enable_blob_files=true", "WAL_ttl_seconds=60", "compaction_style=kCompactionStyleNone"] {
         let place = Place::new();
         let refused = put(&place, options, &[]).fails();
         let name = options.split('=').next().unwrap();
@@ -76,13 +79,27 @@ fn rocksdbs(from: &str, to: &str) -> Place {
 
 #[test]
 fn adoption_tells_what_is_done_otherwise_and_that_it_is_done_once_it_is() {
-    let place = rocksdbs("compaction_style=kCompactionStyleLevel", "compaction_style=kCompactionStyleUniversal");
+    let place = rocksdbs("compaction_pri=kMinOverlappingRatio", "compaction_pri=kRoundRobin");
     let ran = place.spillway(&["put", "zzz", "new", "--adopt", "--db", "db"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let told = ran.err.find("tables are compacted by level").unwrap();
+    let told = ran.err.find("compaction_pri=kRoundRobin").unwrap();
     assert!(told < ran.err.find("was taken over").unwrap(), "{ran:?}");
     let log = std::fs::read_to_string(place.path("db").join("LOG")).unwrap();
-    assert!(log.contains("tables are compacted by level") && log.contains("was taken over"), "{log}");
+    assert!(log.contains("compaction_pri=kRoundRobin") && log.contains("was taken over"), "{log}");
+}
+
+/// RocksDB's directories go on by their style.
+#[test]
+fn an_adopted_database_keeps_its_compaction_style() {
+    for style in ["Universal", "FIFO"] {
+        let place =
+            rocksdbs("compaction_style=kCompactionStyleLevel", &format!("compaction_style=kCompactionStyle{style}"));
+        let ran = place.spillway(&["put", "zzz", "new", "--adopt", "--db", "db"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let log = std::fs::read_to_string(place.path("db").join("LOG")).unwrap();
+        assert!(log.contains(&format!("Options.compaction_style: kCompactionStyle{style}")), "{log}");
+        assert!(!ran.err.contains("compaction_style"), "{ran:?}");
+    }
 }
 
 #[test]
@@ -112,7 +129,7 @@ fn names(place: &Place) -> Vec<std::ffi::OsString> {
 fn adoption_asks_where_the_options_cannot_be_read_and_names_the_flag_for_values_that_are_not_there() {
     for (from, to, what) in [
         ("write_buffer_size=", "write_buffer_size=x", "is not known"),
-        ("compaction_style=kCompactionStyleLevel", "compaction_style=kCompactionStyleFIFO", "FIFO"),
+        ("compaction_style=kCompactionStyleLevel", "compaction_style=kCompactionStyleNone", "by the user"),
     ] {
         let place = rocksdbs(from, to);
         let refused = place.spillway(&["put", "zzz", "new", "--adopt", "--db", "db"]).fails();

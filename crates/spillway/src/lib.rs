@@ -77,8 +77,8 @@ pub use api::*;
 pub use background::{Env, EnvOptions, RateLimiter};
 pub use base::metrics::{Distribution, Histogram, Statistics, Ticker};
 pub use base::options::{
-    ChecksumKind, CompressionKind, CpuPriority, DataBlockIndexType, IndexType, InfoLogLevel, LogBacking,
-    WalRecoveryMode,
+    ChecksumKind, CompactionStopStyle, CompactionStyle, CompressionKind, CpuPriority, DataBlockIndexType, IndexType,
+    InfoLogLevel, LogBacking, WalRecoveryMode,
 };
 pub use base::{Comparator, Error, ErrorKind, FileNumber, Pinned, Result, SeqNo, extend, limits, merge};
 pub use commit::stall::StallCause;

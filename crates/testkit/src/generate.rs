@@ -19,8 +19,15 @@ const DELETED_MAX: usize = 30;
 /// A script of `len` operations, determined by the seed.
 pub fn script(seed: u64, profile: &Profile, len: usize) -> Script {
     let Profile { order, behind, .. } = *profile;
-    let mut generator =
-        Generator { random: Random::new(seed), order, behind, deleted: VecDeque::new(), keys: 0, long_values: 0 };
+    let mut generator = Generator {
+        random: Random::new(seed),
+        order,
+        behind,
+        fills_levels: profile.fills_levels(),
+        deleted: VecDeque::new(),
+        keys: 0,
+        long_values: 0,
+    };
     generator.keys = *generator.random.pick(&[4, 30, 300]);
     generator.long_values = *generator.random.pick(&[0, 20, 60]);
     let mut ops = vec![Op::Create("other".to_owned()), Op::Create("sums".to_owned())];
@@ -33,6 +40,8 @@ struct Generator {
     order: KeyOrder,
     /// Includes ingests behind.
     behind: bool,
+    /// Ingests can reach the last level.
+    fills_levels: bool,
     /// Last deleted keys; ingests behind must not resurrect them.
     deleted: VecDeque<Key>,
     /// Number of distinct keys.
@@ -160,6 +169,7 @@ impl Generator {
             let (_, field) = *self.random.pick(&Demands::ALL);
             *field(&mut demands) = true;
         }
+        demands.bottommost &= self.fills_levels;
         demands
     }
 

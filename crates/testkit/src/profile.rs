@@ -44,7 +44,7 @@ const PLAIN: Profile =
     Profile { name: "", db: "", family: "", order: KeyOrder::Bytewise, behind: false, memtable: None };
 
 /// All profiles; try the first one first.
-pub const ALL: [Profile; 11] = [
+pub const ALL: [Profile; 13] = [
     Profile {
         name: "tiny",
         db: "log_file_bytes=64K;max_manifest_file_size=2048",
@@ -135,6 +135,23 @@ pub const ALL: [Profile; 11] = [
         ..PLAIN
     },
     Profile {
+        // Sorted runs; some move down unchanged.
+        name: "universal",
+        db: "log_file_bytes=64K;max_manifest_file_size=2048",
+        family: "write_buffer_size=64K;compaction_style=kCompactionStyleUniversal;num_levels=4;target_file_size_base=16K;\
+                 level0_file_num_compaction_trigger=3;compression=kNoCompression;\
+                 compaction_options_universal={allow_trivial_move=true;size_ratio=10}",
+        ..PLAIN
+    },
+    Profile {
+        // Everything stays in level 0, and nothing is dropped.
+        name: "fifo",
+        db: "log_file_bytes=64K",
+        family: "write_buffer_size=64K;compaction_style=kCompactionStyleFIFO;level0_file_num_compaction_trigger=3;\
+                 compression=kNoCompression;compaction_options_fifo={allow_compaction=true}",
+        ..PLAIN
+    },
+    Profile {
         name: "defaults",
         db: "",
         family: "block_based_table_factory={filter_policy=bloomfilter:10:false;index_type=kBinarySearchWithFirstKey}",
@@ -173,6 +190,11 @@ impl Profile {
     /// An unlisted profile with these options of the database and of each family.
     pub const fn of(name: &'static str, db: &'static str, family: &'static str) -> Profile {
         Profile { name, db, family, ..PLAIN }
+    }
+
+    /// Whether tables come to lie below level 0.
+    pub fn fills_levels(&self) -> bool {
+        !self.family.contains("kCompactionStyleFIFO")
     }
 
     /// The variant selected by a word of the name.

@@ -43,6 +43,11 @@ fn a_small_life_with_written_logs() {
 }
 
 #[test]
+fn a_small_life_with_sorted_runs() {
+    crash_everywhere(life("small.txt"), "universal", every(3, 11));
+}
+
+#[test]
 fn a_full_life_with_mapped_logs() {
     crash_everywhere(life("full.txt"), "tiny", every(3, 7));
 }

@@ -37,7 +37,7 @@ fn run_seeds(profile_name: &str) {
 /// Guards against scripts too small to test compaction.
 #[test]
 fn scripts_reach_several_levels() {
-    for name in ["tiny", "vector", "static-levels"] {
+    for name in ["tiny", "vector", "static-levels", "universal"] {
         let profile = profile::by_name(name).unwrap();
         let mut deepest = 0;
         for seed in 0..SEEDS / 2 {
@@ -153,6 +153,16 @@ fn dumped() {
 #[test]
 fn dispatched() {
     run_seeds("dispatched");
+}
+
+#[test]
+fn universal() {
+    run_seeds("universal");
+}
+
+#[test]
+fn fifo() {
+    run_seeds("fifo");
 }
 
 #[test]

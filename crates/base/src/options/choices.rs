@@ -172,17 +172,27 @@ named_enum! {
 named_enum! {
     /// How tables are arranged.
     enum CompactionStyle {
+        /// Levels grow by a factor; each is one sorted run.
         Level = 0 => "kCompactionStyleLevel",
-        /// Accepted, but compacted by level.
+        /// Sorted runs of similar size are merged.
         Universal = 1 => "kCompactionStyleUniversal",
+        /// The oldest tables are deleted, entries and all.
+        Fifo = 2 => "kCompactionStyleFIFO",
     }
     refused {
-        "kCompactionStyleFIFO" => "FIFO compaction is not there, and nothing would be dropped; use kCompactionStyleLevel",
         "kCompactionStyleNone" => "compaction by the user is not implemented; set disable_auto_compactions",
     }
-    instead {
-        Universal => "tables are compacted by level: universal compaction is not there",
+}
+
+named_enum! {
+    /// What universal compaction compares the next older sorted run with.
+    enum CompactionStopStyle {
+        /// The run before it.
+        SimilarSize = 0 => "kCompactionStopStyleSimilarSize",
+        /// All newer runs taken so far.
+        TotalSize = 1 => "kCompactionStopStyleTotalSize",
     }
+    refused {}
 }
 
 named_enum! {

@@ -14,11 +14,18 @@ use crate::options::known;
 use crate::options::memtable::MemtableChoice;
 use crate::options::row::{ANY, at_least, option_table, within};
 use crate::options::string;
+use crate::options::styles::{FifoOptions, UniversalOptions};
 use crate::options::table::TableOptions;
 use crate::options::table_factory::TableFactory;
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
+
+/// RocksDB's value for "default of the compaction style".
+const BY_STYLE: u64 = u64::MAX - 1;
+
+/// RocksDB's default age, 30 days.
+const MONTH_S: u64 = 30 * 24 * 60 * 60;
 
 /// Level 0, a level for compaction output, and the last level reserved for `ingest_behind`.
 const BEHIND_LEVELS_MIN: usize = 3;
@@ -64,6 +71,17 @@ option_table! {
     compression_opts: CompressionOptions = CompressionOptions::default(), ANY, RocksDb, Mutable;
     /// How tables are arranged.
     compaction_style: CompactionStyle = CompactionStyle::Level, ANY, RocksDb, Fixed;
+    /// How sorted runs are chosen, with universal compaction.
+    compaction_options_universal: UniversalOptions = UniversalOptions::default(), ANY, RocksDb, Mutable;
+    /// What is kept, with FIFO compaction.
+    compaction_options_fifo: FifoOptions = FifoOptions::default(), ANY, RocksDb, Mutable;
+    /// Seconds after which a table's data is compacted towards the last level, so that what it deletes goes. Universal
+    /// compaction takes the smaller of this and `periodic_compaction_seconds`. FIFO compaction deletes tables with
+    /// nothing younger. 0 for never; by default 30 days.
+    compaction_ttl_seconds as "ttl": u64 = BY_STYLE, ANY, RocksDb, Mutable;
+    /// Seconds after which a table is written anew, wherever it is, so that compaction filters see its values. No effect
+    /// with FIFO compaction. 0 for never; by default 30 days with universal compaction or with a compaction filter.
+    periodic_compaction_seconds: u64 = BY_STYLE, ANY, RocksDb, Mutable;
     /// Levels of tables.
     num_levels: usize = 7, within(1.0, 64.0), RocksDb, Fixed;
     /// Keeps the last level for tables that are ingested under everything there is (`ingest_behind`): no compaction reads
@@ -73,11 +91,11 @@ option_table! {
     /// Largest ingest, in uncompressed bytes of the family, to merge with the memtable beneath it: their flush writes one
     /// table of level 0. The tables of larger ingests are linked. 0: all are linked.
     merge_ingests_max_bytes: u64 = MIB, ANY, Spillway, Mutable;
-    /// Tables in level 0 at which they are compacted.
+    /// Tables in level 0 at which they are compacted; with universal compaction, sorted runs in all levels.
     level0_file_num_compaction_trigger: i32 = 4, at_least(1.0), RocksDb, Mutable;
-    /// Tables in level 0 at which writers are slowed down; negative for never.
+    /// Tables in level 0, or sorted runs, at which writers are slowed down; negative for never.
     level0_slowdown_writes_trigger: i32 = 20, at_least(-1.0), RocksDb, Mutable;
-    /// Tables in level 0 at which writers stop; negative for never.
+    /// Tables in level 0, or sorted runs, at which writers stop; negative for never.
     level0_stop_writes_trigger: i32 = 36, at_least(-1.0), RocksDb, Mutable;
     /// Bytes of a table in level 1.
     target_file_size_base: u64 = 64 * MIB, at_least(4096.0), RocksDb, Mutable;
@@ -119,7 +137,35 @@ option_table! {
     compaction_filter_factory: Option<Arc<dyn CompactionFilterFactory>> = None;
 }
 
+/// Ages in seconds at which tables are compacted; 0 for never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AgeLimits {
+    /// Of the data: by level, compacted one level down; FIFO: deleted.
+    pub ttl_s: u64,
+    /// Of the table: written anew.
+    pub periodic_s: u64,
+}
+
 impl FamilyOptions {
+    /// `ttl` and `periodic_compaction_seconds` as they count for the style, as in RocksDB.
+    pub fn age_limits(&self) -> AgeLimits {
+        let or = |seconds: u64, default: u64| if seconds == BY_STYLE { default } else { seconds };
+        let ttl_s = or(self.compaction_ttl_seconds, MONTH_S);
+        match self.compaction_style {
+            CompactionStyle::Level => {
+                let periodic_s =
+                    or(self.periodic_compaction_seconds, if self.has_compaction_filter() { MONTH_S } else { 0 });
+                AgeLimits { ttl_s, periodic_s }
+            }
+            CompactionStyle::Universal => {
+                let periodic_s = or(self.periodic_compaction_seconds, MONTH_S);
+                let least = [ttl_s, periodic_s].into_iter().filter(|&seconds| seconds > 0).min();
+                AgeLimits { ttl_s: 0, periodic_s: least.unwrap_or(0) }
+            }
+            CompactionStyle::Fifo => AgeLimits { ttl_s, periodic_s: 0 },
+        }
+    }
+
     /// The extractor in force.
     pub fn prefix_extractor(&self) -> Option<Arc<dyn PrefixExtractor>> {
         self.prefix_extractor.clone()
@@ -229,6 +275,10 @@ impl FamilyOptions {
         string::check_bounds(self)?;
         string::check_bounds(&self.table)?;
         string::check_bounds(&self.compression_opts)?;
+        string::check_bounds(&self.compaction_options_universal)?;
+        if self.compaction_style == CompactionStyle::Universal {
+            self.compaction_options_universal.check_beside(self.level0_file_num_compaction_trigger)?;
+        }
         self.table.check_together()?;
         self.table_factory.validate().map_err(|error| error.context("option `table_factory`"))?;
         self.check_features()?;

@@ -267,7 +267,9 @@ pub fn write(db: &DbOptions, families: &[(&str, &FamilyOptions)], audience: Audi
 /// Drops kept options: RocksDB 7.8 does not know all of their names.
 fn without_kept(family: &FamilyOptions) -> FamilyOptions {
     let mut family = family.clone();
-    [&mut family.kept, &mut family.table.kept, &mut family.compression_opts.kept].into_iter().for_each(Kept::clear);
+    let styles = [&mut family.compaction_options_universal.kept, &mut family.compaction_options_fifo.kept];
+    let nested = styles.into_iter().chain([&mut family.compression_opts.kept]);
+    [&mut family.kept, &mut family.table.kept].into_iter().chain(nested).for_each(Kept::clear);
     family
 }
 

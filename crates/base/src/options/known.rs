@@ -104,9 +104,6 @@ const COMPRESSION_OPTS: &str = "checksum=false;max_dict_buffer_bytes=0;enabled=f
     max_compressed_bytes_per_kb=896;parallel_threads=1;zstd_max_train_bytes=0;level=32767;use_zstd_dict_trainer=true;\
     strategy=0;window_bits=-14;";
 
-/// RocksDB's value for "default of the compaction style".
-const BY_STYLE: &str = "18446744073709551614";
-
 const METADATA_CACHE_OPTIONS: &str =
     "unpartitioned_pinning=kFallback;partition_pinning=kFallback;top_level_index_pinning=kFallback;";
 
@@ -230,8 +227,6 @@ pub static FAMILY: &[Unhonoured] = &[
         &["nullptr"],
         "no such factory was supplied, so that compactions keep what its filters drop; supply it before options are read",
     ),
-    how("compaction_options_fifo", &[]),
-    how("compaction_options_universal", &[]),
     how("compaction_pri", &["kMinOverlappingRatio"]),
     how("compression_manager", &["nullptr"]),
     how("default_temperature", &["kUnknown"]),
@@ -274,12 +269,6 @@ pub static FAMILY: &[Unhonoured] = &[
     how("min_tombstones_for_range_conversion", &["0"]),
     how("optimize_range_deletion", &["false"]),
     how("paranoid_memory_checks", &["false"]),
-    what(
-        "periodic_compaction_seconds",
-        // RocksDB resolves BY_STYLE to the last with universal compaction and with compaction filters.
-        &["0", BY_STYLE, "2592000"],
-        "tables are not compacted for their age, so that deleted and filtered data may stay; call compact_range from time to time",
-    ),
     what("persist_user_defined_timestamps", &["true"], "there are no user-defined timestamps"),
     how("preclude_last_level_data_seconds", &["0"]),
     how("prepopulate_blob_cache", &["kDisable"]),
@@ -296,11 +285,6 @@ pub static FAMILY: &[Unhonoured] = &[
     how("strict_max_successive_merges", &["false"]),
     how("table_properties_collector_factories", &["nullptr"]),
     how("target_file_size_is_upper_bound", &["false"]),
-    what(
-        "ttl",
-        &["2592000", "0", BY_STYLE],
-        "tables are not compacted for their age, so that deleted and filtered data may stay; call compact_range from time to time",
-    ),
     how("uncache_aggressiveness", &["0"]),
     how("verify_checksums_in_compaction", &["true"]),
     how("verify_output_flags", &["0"]),
@@ -347,6 +331,18 @@ pub static COMPRESSION: &[Unhonoured] = &[
     how("use_zstd_dict_trainer", &["true"]),
     how("checksum", &["false"]),
     how("max_compressed_bytes_per_kb", &["896"]),
+];
+
+/// Of `compaction_options_universal`.
+pub static UNIVERSAL: &[Unhonoured] = &[how("incremental", &["false"]), how("reduce_file_locking", &["true"])];
+
+/// Of `compaction_options_fifo`.
+pub static FIFO: &[Unhonoured] = &[
+    how("age_for_warm", &["0"]),
+    how("allow_trivial_copy_when_change_temperature", &["false"]),
+    how("file_temperature_age_thresholds", &[""]),
+    how("trivial_copy_buffer_size", &["4096"]),
+    how("use_kv_ratio_compaction", &["false"]),
 ];
 
 /// Of ToplingDB's `DispatcherTable`.

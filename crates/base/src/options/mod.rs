@@ -22,6 +22,7 @@ mod parse;
 pub mod row;
 mod setting;
 pub mod string;
+mod styles;
 mod suggest;
 mod table;
 mod table_factory;
@@ -34,18 +35,19 @@ mod yaml;
 
 pub use apply::{apply_both, apply_document, apply_string, apply_value, keep_both, set_at_runtime};
 pub use choices::{
-    ChecksumKind, CompactionStyle, CompressionKind, CpuPriority, DataBlockIndexType, IndexType, InfoLogLevel,
-    LogBacking, WalRecoveryMode,
+    ChecksumKind, CompactionStopStyle, CompactionStyle, CompressionKind, CpuPriority, DataBlockIndexType, IndexType,
+    InfoLogLevel, LogBacking, WalRecoveryMode,
 };
 pub use compression::{CompressionList, CompressionOptions};
 pub use db::DbOptions;
 pub use document::{Syntax, to_value};
-pub use family::FamilyOptions;
+pub use family::{AgeLimits, FamilyOptions};
 pub use filter::FilterPolicy;
 pub use ini::{Audience, OptionsFile};
 pub use members::Members;
 pub use memtable::MemtableChoice;
 pub use row::{Documented, OptionGroup, rows};
+pub use styles::{FifoOptions, UniversalOptions};
 pub use suggest::nearest;
 pub use table::TableOptions;
 pub use table_factory::TableFactory;

@@ -347,13 +347,16 @@ macro_rules! row {
 /// Makes a group usable as a row of another: `{a=1;b=2}` in strings, an object in JSON.
 macro_rules! nested_group {
     ($Group:ident) => {
+        $crate::options::row::nested_group!($Group, $crate::options::string::print);
+    };
+    ($Group:ident, $print:expr) => {
         impl $crate::options::row::Setting for $Group {
             fn kind(&self) -> String {
                 $crate::options::row::OptionGroup::title(self).to_string()
             }
 
             fn text(&self) -> String {
-                format!("{{{}}}", $crate::options::string::print(self))
+                format!("{{{}}}", $print(self))
             }
 
             fn set(&mut self, text: &str, load: &mut $crate::options::row::Load) -> $crate::error::Result<()> {

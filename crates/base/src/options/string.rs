@@ -270,6 +270,18 @@ pub(crate) fn apply(group: &mut dyn OptionGroup, text: &str, load: &mut Load) ->
     pairs.into_iter().try_for_each(|(name, value)| set(group, name, value, load))
 }
 
+/// A group nested in a row, without names of ours at their defaults: RocksDB 7.8 refuses a group with an unknown name.
+pub(super) fn print_nested<G: OptionGroup + Default>(group: &G) -> String {
+    let defaults = G::default();
+    let rows = group.settings().into_iter().zip(defaults.settings());
+    let told = rows.filter(|((row, setting), (_, default))| {
+        row.home == Home::RocksDb || (row.home != Home::Unwritten && setting.text() != default.text())
+    });
+    let texts = told.map(|((row, setting), _)| format!("{}={};", row.name, setting.text()));
+    let kept = kept::written(group).into_iter().map(|(name, value)| format!("{name}={value};"));
+    texts.chain(kept).collect()
+}
+
 /// Every option of a group, as an option string for `apply`.
 pub fn print(group: &dyn OptionGroup) -> String {
     let mut text = String::new();

@@ -26,7 +26,12 @@ fn other_text<G: OptionGroup + Default>(row: &row::Row, default: &str) -> Option
         "comparator" => &["rocksdb.ReverseBytewiseComparator"],
         "merge_operator" => &["{id=StringAppendOperator;delimiter=\\;;}"],
         "prefix_extractor" => &["rocksdb.FixedPrefix.8"],
-        "compaction_style" => &[], // taken for another, and says so
+        "compaction_style" => &["kCompactionStyleUniversal"],
+        "compaction_options_universal" => {
+            &["{size_ratio=5;max_read_amp=9;stop_style=kCompactionStopStyleSimilarSize;}"]
+        }
+        "compaction_options_fifo" => &["{max_table_files_size=5;allow_compaction=true;}"],
+        "stop_style" => &["kCompactionStopStyleSimilarSize"],
         "filter_policy" => &["bloomfilter:9.5:false"],
         "compression_per_level" => &["kNoCompression:kZSTD"],
         "compression_opts" => &["{window_bits=-12;level=3;max_dict_bytes=4096;zstd_max_train_bytes=1;}"],
@@ -64,6 +69,8 @@ fn fresh() -> Vec<Box<dyn OptionGroup>> {
         Box::new(FamilyOptions::default()),
         Box::new(TableOptions::default()),
         Box::new(CompressionOptions::default()),
+        Box::new(UniversalOptions::default()),
+        Box::new(FifoOptions::default()),
     ]
 }
 
@@ -86,7 +93,7 @@ fn changed<G: OptionGroup + Default>() -> (G, Vec<&'static str>) {
 
 fn changed_family() -> FamilyOptions {
     let (mut family, unchangeable) = changed::<FamilyOptions>();
-    assert_eq!(unchangeable, ["compaction_style", "block_based_table_factory"]);
+    assert_eq!(unchangeable, ["block_based_table_factory"]);
     let (table, unchangeable) = changed::<TableOptions>();
     assert_eq!(unchangeable, Vec::<&str>::new());
     family.table = table;
@@ -247,7 +254,7 @@ fn malformed_strings_are_refused_and_change_nothing() {
         "write_buffer_size=1X",
         "num_levels=0",
         "num_levels=99999999999999999999999999999999999999999",
-        "compaction_style=kCompactionStyleFIFO",
+        "compaction_style=kCompactionStyleNone",
         "compression=kBZip2Compression",
         "compression_opts=1:2",
         "max_bytes_for_level_multiplier=NaN",
@@ -393,15 +400,15 @@ fn document(title: &str, name: &str, text: &str, flag: bool) -> String {
         "DBOptions" => format!("{{\"{name}\": \"{text}\"{accepted}}}"),
         "CFOptions" => format!("{{\"{name}\": \"{text}\"{accepted}}}"),
         "BlockBasedTable" => format!("{{\"block_based_table_factory\": {{\"{name}\": \"{text}\"}}{accepted}}}"),
-        _ => format!("{{\"compression_opts\": {{\"{name}\": \"{text}\"}}{accepted}}}"),
+        _ => format!("{{\"{title}\": {{\"{name}\": \"{text}\"}}{accepted}}}"),
     }
 }
 
 fn option_text(title: &str, name: &str, text: &str) -> String {
     match title {
         "BlockBasedTable" => format!("block_based_table_factory={{{name}={text}}}"),
-        "compression_opts" => format!("compression_opts={{{name}={text}}}"),
-        _ => format!("{name}={text}"),
+        "DBOptions" | "CFOptions" => format!("{name}={text}"),
+        _ => format!("{title}={{{name}={text}}}"),
     }
 }
 
@@ -429,11 +436,13 @@ fn through_all_doors(title: &str, name: &str, text: &str, flag: bool) -> Vec<cra
 /// only how is taken by every door, told of, and kept.
 #[test]
 fn nothing_is_silent_whatever_the_row_and_the_door() {
-    let groups: [(&str, &[known::Unhonoured]); 4] = [
+    let groups: [(&str, &[known::Unhonoured]); 6] = [
         ("DBOptions", known::DB),
         ("CFOptions", known::FAMILY),
         ("BlockBasedTable", known::TABLE),
         ("compression_opts", known::COMPRESSION),
+        ("compaction_options_universal", known::UNIVERSAL),
+        ("compaction_options_fifo", known::FIFO),
     ];
     for (title, rows) in groups {
         for row in rows {
@@ -464,7 +473,7 @@ fn nothing_is_silent_whatever_the_row_and_the_door() {
 #[test]
 fn what_is_kept_is_told_at_every_opening_and_written() {
     let (mut db, mut family) = (DbOptions::default(), FamilyOptions::default());
-    let text = "use_fsync=true;compaction_pri=kRoundRobin;compaction_style=kCompactionStyleUniversal;compression_opts=\
+    let text = "use_fsync=true;compaction_pri=kRoundRobin;compaction_options_universal={incremental=true};compression_opts=\
                 {parallel_threads=4};block_based_table_factory={filter_policy=ribbonfilter:9.5;index_shortening=\
                 kNoShortening}";
     let said = apply_both(&mut db, &mut family, text).expect("only how");
@@ -530,8 +539,52 @@ fn a_dictionary_that_no_compressor_writes_is_told_of() {
 #[test]
 fn what_rocksdb_writes_for_a_universal_family_is_taken() {
     let mut family = FamilyOptions::default();
-    let text = "compaction_style=kCompactionStyleUniversal;ttl=2592000;periodic_compaction_seconds=2592000";
-    let told = apply_string(&mut family, text).expect("nobody set the ages");
-    assert!(told.len() == 1 && told[0].contains("by level"), "{told:?}");
-    assert!(apply_string(&mut family, "periodic_compaction_seconds=2592001").is_err());
+    let text = "compaction_style=kCompactionStyleUniversal;ttl=2592000;periodic_compaction_seconds=2592000;\
+                compaction_options_universal={reduce_file_locking=true;incremental=false;size_ratio=7;max_read_amp=-1}";
+    assert_eq!(apply_string(&mut family, text).expect("nobody set the ages"), Vec::<String>::new());
+    assert_eq!(family.compaction_style, CompactionStyle::Universal);
+    assert_eq!(family.compaction_options_universal.size_ratio, 7);
+    assert_eq!(family.age_limits(), AgeLimits { ttl_s: 0, periodic_s: 2_592_000 });
+}
+
+/// As RocksDB 11.8.1 writes them into its OPTIONS file.
+#[test]
+fn ages_count_as_the_style_has_it() {
+    let limits = |text: &str| {
+        let mut family = FamilyOptions::default();
+        apply_string(&mut family, text).expect(text);
+        let AgeLimits { ttl_s, periodic_s } = family.age_limits();
+        (ttl_s, periodic_s)
+    };
+    let month = 2_592_000;
+    assert_eq!(limits(""), (month, 0));
+    assert_eq!(limits("ttl=0;periodic_compaction_seconds=100"), (0, 100));
+    let of = |style: &str, text: &str| limits(&format!("compaction_style=kCompactionStyle{style};{text}"));
+    assert_eq!(of("Universal", ""), (0, month));
+    assert_eq!(of("Universal", "ttl=0"), (0, month));
+    assert_eq!(of("Universal", "periodic_compaction_seconds=100"), (0, 100));
+    assert_eq!(of("Universal", "ttl=50;periodic_compaction_seconds=100"), (0, 50));
+    assert_eq!(of("Universal", "periodic_compaction_seconds=0"), (0, month));
+    assert_eq!(of("Universal", "ttl=0;periodic_compaction_seconds=0"), (0, 0));
+    assert_eq!(of("FIFO", ""), (month, 0));
+    assert_eq!(of("FIFO", "ttl=50;periodic_compaction_seconds=100"), (50, 0));
+}
+
+/// RocksDB 7.8 refuses a group with a name it does not know.
+#[test]
+fn a_group_names_what_7_8_does_not_know_only_when_it_is_set() {
+    let mut family = FamilyOptions::default();
+    let written = |family: &FamilyOptions| ini::write(&DbOptions::default(), &[("default", family)], Audience::RocksDb);
+    assert!(!written(&family).contains("max_read_amp"));
+    family.compaction_options_universal.max_read_amp = 0;
+    assert!(written(&family).contains("max_read_amp=0;"));
+}
+
+#[test]
+fn fewer_runs_than_start_a_compaction_are_refused() {
+    let mut family = FamilyOptions::default();
+    apply_string(&mut family, "compaction_options_universal={max_read_amp=3}").expect("in bounds");
+    family.validate().expect("by level");
+    family.compaction_style = CompactionStyle::Universal;
+    assert!(family.validate().expect_err("the trigger is 4").to_string().contains("max_read_amp"));
 }

@@ -5,7 +5,8 @@ use std::ffi::{c_char, c_double, c_int, c_uchar};
 use spillway::internal::ReadTier;
 use spillway::internal::options::row::{Load, Setting};
 use spillway::internal::options::{
-    ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, InfoLogLevel, WalRecoveryMode,
+    ChecksumKind, CompactionStopStyle, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, InfoLogLevel,
+    WalRecoveryMode,
 };
 
 /// A value between C's type and the option's.
@@ -181,4 +182,13 @@ macro_rules! named {
     )+};
 }
 
-named!(ChecksumKind, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, InfoLogLevel, WalRecoveryMode);
+named!(
+    ChecksumKind,
+    CompactionStopStyle,
+    CompactionStyle,
+    CompressionKind,
+    DataBlockIndexType,
+    IndexType,
+    InfoLogLevel,
+    WalRecoveryMode
+);

@@ -15,6 +15,8 @@ settings! { Options, "rocksdb_options_";
     compression: c_int => family.compression;
     bottommost_compression: c_int => family.bottommost_compression;
     compaction_style: c_int => family.compaction_style;
+    periodic_compaction_seconds: u64 => family.periodic_compaction_seconds;
+    ttl: u64 => family.compaction_ttl_seconds;
     num_levels: c_int => family.num_levels;
     level0_file_num_compaction_trigger: c_int => family.level0_file_num_compaction_trigger;
     level0_slowdown_writes_trigger: c_int => family.level0_slowdown_writes_trigger;
@@ -56,14 +58,9 @@ settings! { Options, "rocksdb_options_";
     memtable_op_scan_flush_trigger: u32 = 0;
     min_blob_size: u64 = 0;
     min_tombstones_for_range_conversion: u32 = 0;
-    periodic_compaction_seconds: u64 = OPTIMISED_BY_STYLE;
     prepopulate_blob_cache: c_int = 0;
     report_bg_io_stats: c_int | c_uchar = 0;
-    ttl: u64 = OPTIMISED_BY_STYLE;
 }
 
 /// `kMinOverlappingRatio`.
 const MIN_OVERLAPPING_RATIO: c_int = 3;
-
-/// RocksDB's value for "by the compaction style".
-const OPTIMISED_BY_STYLE: u64 = 0xffff_ffff_ffff_fffe;

@@ -45,7 +45,6 @@ export! {
         family.compression_per_level = CompressionList((0..family.num_levels).map(kind).collect());
     }
 
-    /// Tables are arranged by level all the same; the open notes it.
     fn rocksdb_options_optimize_universal_style_compaction(options: &mut Options, memtable_memory_budget: u64) {
         share_memtable_budget(&mut options.family, memtable_memory_budget);
         options.family.compaction_style = CompactionStyle::Universal;
@@ -76,13 +75,18 @@ export! {
         family.target_file_size_base = 256 * MIB;
     }
 
-    /// No effect by themselves: universal compaction is unsupported, and the style is noted.
     fn rocksdb_options_set_universal_compaction_options(
-        _options: &mut Options,
-        _universal: Option<&super::styles::Universal>,
+        options: &mut Options,
+        universal: Option<&super::styles::Universal>,
     ) {
+        if let Some(universal) = universal {
+            options.family.compaction_options_universal = universal.group.clone();
+        }
     }
 
-    /// No effect by themselves: the open refuses the style.
-    fn rocksdb_options_set_fifo_compaction_options(_options: &mut Options, _fifo: Option<&super::styles::Fifo>) {}
+    fn rocksdb_options_set_fifo_compaction_options(options: &mut Options, fifo: Option<&super::styles::Fifo>) {
+        if let Some(fifo) = fifo {
+            options.family.compaction_options_fifo = fifo.group.clone();
+        }
+    }
 }

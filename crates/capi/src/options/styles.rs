@@ -1,6 +1,8 @@
-//! Unsupported options of compaction styles and tables, kept for getters.
+//! Options of compaction styles; those of cuckoo tables are unsupported, kept for getters.
 
 use std::ffi::{c_double, c_int, c_uchar};
+
+use spillway::internal::options::{FifoOptions, UniversalOptions};
 
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
@@ -10,12 +12,14 @@ use crate::kept::{Keeps, Kept, keeps_numbers};
 /// Options of universal compaction.
 #[derive(Default)]
 pub struct Universal {
+    pub group: UniversalOptions,
     kept: Kept,
 }
 
 /// Options of FIFO compaction.
 #[derive(Default)]
 pub struct Fifo {
+    pub group: FifoOptions,
     kept: Kept,
 }
 
@@ -30,21 +34,26 @@ handles!(Universal, Fifo, Cuckoo);
 keeps_numbers!(Universal, Fifo, Cuckoo);
 
 settings! { Universal, "rocksdb_universal_compaction_options_";
-    size_ratio: c_int = 1;
-    min_merge_width: c_int = 2;
-    max_merge_width: c_int = UNLIMITED;
-    max_size_amplification_percent: c_int = 200;
-    compression_size_percent: c_int = -1;
-    stop_style: c_int = 1;
+    size_ratio: c_int => group.size_ratio;
+    min_merge_width: c_int => group.min_merge_width;
+    max_size_amplification_percent: c_int => group.max_size_amplification_percent;
+    compression_size_percent: c_int => group.compression_size_percent;
+    stop_style: c_int => group.stop_style;
+    allow_trivial_move: c_uchar => group.allow_trivial_move;
+    max_read_amp: c_int => group.max_read_amp;
+
+    incremental: c_uchar = 0;
+    reduce_file_locking: c_uchar = 1;
 }
 
-/// Unsigned in RocksDB, `int` in C.
-const UNLIMITED: c_int = -1;
-
 settings! { Fifo, "rocksdb_fifo_compaction_options_";
-    max_table_files_size: u64 = 1 << 30;
-    allow_compaction: c_uchar = 0;
-    max_data_files_size: u64 = 0;
+    max_table_files_size: u64 => group.max_table_files_size;
+    allow_compaction: c_uchar => group.allow_compaction;
+    max_data_files_size: u64 => group.max_data_files_size;
+
+    age_for_warm: u64 = 0;
+    allow_trivial_copy_when_change_temperature: c_uchar = 0;
+    trivial_copy_buffer_size: u64 = 4096;
     use_kv_ratio_compaction: c_uchar = 0;
 }
 
@@ -74,6 +83,15 @@ export! {
 
     fn rocksdb_universal_compaction_options_create() -> Box<Universal> {
         Box::default()
+    }
+
+    /// Unsigned in RocksDB, `int` in C: -1 is its largest value, no limit.
+    fn rocksdb_universal_compaction_options_set_max_merge_width(options: &mut Universal, value: c_int) {
+        options.group.max_merge_width = value as u32;
+    }
+
+    fn rocksdb_universal_compaction_options_get_max_merge_width(options: &Universal) -> c_int {
+        options.group.max_merge_width as c_int
     }
 
     fn rocksdb_universal_compaction_options_destroy(options: Option<Box<Universal>>) {

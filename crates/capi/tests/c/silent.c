@@ -48,11 +48,9 @@ static void test_setters(void) {
     REFUSED(WAL_size_limit_MB, 60);
     REFUSED(enable_blob_files, 1);
     REFUSED(inplace_update_support, 1);
-    REFUSED(ttl, 60);
-    REFUSED(periodic_compaction_seconds, 60);
     REFUSED(compression, rocksdb_bz2_compression);
     REFUSED(bottommost_compression, rocksdb_xpress_compression);
-    REFUSED(compaction_style, rocksdb_fifo_compaction);
+    REFUSED(compaction_style, 3);
 }
 
 static void test_levels_of_compression(void) {
@@ -68,11 +66,11 @@ static void test_what_only_changes_how(void) {
     rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_ribbon(9.0));
     rocksdb_block_based_options_set_format_version(table, 6);
     rocksdb_options_set_block_based_table_factory(options, table);
-    rocksdb_options_set_compaction_style(options, rocksdb_universal_compaction);
+    rocksdb_options_set_compaction_pri(options, rocksdb_k_round_robin_compaction_pri);
     rocksdb_options_set_use_fsync(options, 1);
     rocksdb_options_set_ttl(options, 0);
     CHECK(open_with(options) == NULL);
-    CHECK(rocksdb_options_get_compaction_style(options) == rocksdb_universal_compaction);
+    CHECK(rocksdb_options_get_compaction_pri(options) == rocksdb_k_round_robin_compaction_pri);
     rocksdb_block_based_options_destroy(table);
     rocksdb_options_destroy(options);
 }

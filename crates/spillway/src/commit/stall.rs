@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use base::metrics::{Histogram, Statistics, Ticker};
-use base::options::FamilyOptions;
+use base::options::{CompactionStyle, FamilyOptions};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::Vfs;
 
@@ -95,7 +95,11 @@ impl Debt {
         if options.disable_auto_compactions {
             return Debt::NONE;
         }
-        let files = version.level(0).len() as f64;
+        let files = match options.compaction_style {
+            CompactionStyle::Universal => version.sorted_runs() as f64,
+            CompactionStyle::Fifo => 0.0,
+            _ => version.level(0).len() as f64,
+        };
         let level0 = Debt {
             level: between(
                 files,

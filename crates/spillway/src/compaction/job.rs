@@ -8,7 +8,7 @@ use base::{ErrorKind, FamilyId, Result};
 
 use super::levels::pending_bytes;
 use super::output::FamilyRules;
-use super::pick::Picker;
+use super::pick::{Picker, next_due_s};
 pub(crate) use super::plan::CompactionPlan;
 use super::plan::{FamilyCompactions, Pick};
 use super::run::{self, Ran, Work};
@@ -32,18 +32,15 @@ impl Compactor {
 
     /// Picks the most urgent compaction of any family and registers it as running.
     pub(crate) fn pick_compaction(&self, state: &mut State) -> Option<CompactionPlan> {
+        let now_s = self.core.context.now_s();
         let mut most_urgent: Option<(f64, FamilyId, Pick)> = None;
         for family in state.families.values() {
             let options = family.family.options();
             if options.disable_auto_compactions || family.compactions.is_held() {
                 continue;
             }
-            let picker = Picker::new(
-                &family.version,
-                &options,
-                &family.compactions,
-                self.core.context.options_now.load().max_subcompactions,
-            );
+            let subcompactions_max = self.core.context.options_now.load().max_subcompactions;
+            let picker = Picker::new(&family.version, &options, &family.compactions, subcompactions_max).at(now_s);
             let urgency = picker.urgency();
             if most_urgent.as_ref().is_none_or(|(most, ..)| urgency > *most)
                 && let Some(pick) = picker.automatic()
@@ -132,6 +129,9 @@ impl Compactor {
     /// `None` if a file cannot sink after all.
     fn tables_of_compaction(&self, plan: &CompactionPlan) -> Result<Option<Made>> {
         let pick = &plan.pick;
+        if pick.drops {
+            return Ok(Some(Made { uncovers: true, ..Made::default() }));
+        }
         if pick.trivial_move {
             let added = pick.files().map(|(_, file)| (pick.output_level, file.meta.clone())).collect();
             return Ok(Some(Made { added, ..Made::default() }));
@@ -173,7 +173,7 @@ impl Compactor {
             flushed: &[],
             adopted: &[],
             uncovers: made.uncovers,
-            keeps_content: pick.trivial_move || !plan.family.options().filters_compactions(),
+            keeps_content: !pick.drops && (pick.trivial_move || !plan.family.options().filters_compactions()),
         };
         let installed = self.installer.install(change);
         // `Closed`: the MANIFEST was closed before the edit, so it names no output. After other errors it may.
@@ -200,12 +200,15 @@ struct Made {
 
 /// Entries of the rewritten tables; an unreadable table counts 0.
 fn entries_read(pick: &Pick) -> u64 {
-    let rewritten = (!pick.trivial_move).then(|| pick.rewritten()).into_iter().flatten();
+    let rewritten = (!pick.trivial_move && !pick.drops).then(|| pick.rewritten()).into_iter().flatten();
     rewritten.map(|(_, file)| file.with(|table| Ok(table.properties().entries)).unwrap_or(0)).sum()
 }
 
-/// Work of a compaction at its output level, without times and entries. A trivial move is no job.
+/// Work of a compaction at its output level, without times and entries. A trivial move is no job, nor is a deletion.
 fn work_of(pick: &Pick, added: &[(usize, FileMeta)]) -> LevelWork {
+    if pick.drops {
+        return LevelWork::default();
+    }
     if pick.trivial_move {
         return LevelWork { moved_bytes: pick.input_bytes(), ..LevelWork::default() };
     }
@@ -235,16 +238,23 @@ impl State {
 }
 
 impl FamilyState {
+    /// Seconds since the epoch at which the next table becomes due for its age, after `now_s`.
+    pub(crate) fn next_age_due_s(&self, now_s: u64) -> Option<u64> {
+        let options = self.family.options();
+        if options.disable_auto_compactions { None } else { next_due_s(&self.version, &options, now_s) }
+    }
+
     /// Recomputes the pending compaction bytes. Called after the version changed.
     pub(crate) fn refresh_pending_bytes(&mut self) {
         self.pending_compaction_bytes = pending_bytes(&self.version, &self.family.options());
     }
 
     /// Whether a compaction of the family runs or is due automatically.
-    pub(crate) fn wants_compaction(&self) -> bool {
+    pub(crate) fn wants_compaction(&self, now_s: u64) -> bool {
         let FamilyState { family, version, compactions, .. } = self;
         let options = family.options();
-        let due = |running: &FamilyCompactions| Picker::new(version, &options, running, 1).automatic().is_some();
+        let due =
+            |running: &FamilyCompactions| Picker::new(version, &options, running, 1).at(now_s).automatic().is_some();
         compactions.count() > 0 || (!options.disable_auto_compactions && due(compactions))
     }
 }

@@ -4,8 +4,10 @@
 //! much. Dynamic sizes: the last level takes the size of the largest level, and each level above is smaller by the
 //! multiplier. Level 0 compacts into the *base level*, the first level of at most `max_bytes_for_level_base`; levels
 //! between are empty. The arithmetic is RocksDB's, so a database behaves alike under either engine.
+//!
+//! Universal compaction knows no targets: its one score counts sorted runs. That of FIFO compaction counts bytes.
 
-use base::options::FamilyOptions;
+use base::options::{CompactionStyle, FamilyOptions};
 
 use super::plan::FamilyCompactions;
 use crate::version::version::Version;
@@ -24,7 +26,11 @@ pub struct LevelTargets {
 
 impl LevelTargets {
     pub fn of(version: &Version, options: &FamilyOptions) -> LevelTargets {
-        if options.level_compaction_dynamic_level_bytes { dynamic(version, options) } else { fixed(version, options) }
+        match options.compaction_style {
+            CompactionStyle::Level if options.level_compaction_dynamic_level_bytes => dynamic(version, options),
+            CompactionStyle::Level => fixed(version, options),
+            _ => unlimited(version, options),
+        }
     }
 
     /// Target size of the level, in bytes.
@@ -45,8 +51,12 @@ impl LevelTargets {
     }
 }
 
-/// Number of levels used by compactions, from level 0 on: all but the level reserved for ingests from behind.
+/// Number of levels used by compactions, from level 0 on: all but the level reserved for ingests from behind. FIFO
+/// compaction writes to level 0 only.
 pub fn compacted_levels(version: &Version, options: &FamilyOptions) -> usize {
+    if options.compaction_style == CompactionStyle::Fifo {
+        return 1;
+    }
     version.num_levels() - usize::from(options.cf_allow_ingest_behind)
 }
 
@@ -60,6 +70,11 @@ fn fixed(version: &Version, options: &FamilyOptions) -> LevelTargets {
     let sizes = std::iter::successors(Some(base), |&bytes| Some(times(bytes, options.max_bytes_for_level_multiplier)));
     let max_bytes = std::iter::once(u64::MAX).chain(sizes).take(compacted_levels(version, options)).collect();
     LevelTargets { base_level: 1.min(compacted_levels(version, options) - 1), max_bytes }
+}
+
+fn unlimited(version: &Version, options: &FamilyOptions) -> LevelTargets {
+    let levels = compacted_levels(version, options);
+    LevelTargets { base_level: 1.min(levels - 1), max_bytes: vec![u64::MAX; levels] }
 }
 
 fn dynamic(version: &Version, options: &FamilyOptions) -> LevelTargets {
@@ -99,6 +114,11 @@ pub fn scores(
     targets: &LevelTargets,
     running: &FamilyCompactions,
 ) -> Vec<(usize, f64)> {
+    match options.compaction_style {
+        CompactionStyle::Universal => return vec![(0, runs_score(version, options, running))],
+        CompactionStyle::Fifo => return vec![(0, fifo_score(version, options))],
+        _ => {}
+    }
     let idle_bytes = |level: usize| version.level_bytes(level).saturating_sub(running.taken(level).1);
     let mut scores = vec![(0, level0_score(version, options, targets, running))];
     // Bytes the levels above will move down. They lower a level's score: compacting out of it first would only enlarge
@@ -116,6 +136,22 @@ pub fn scores(
     }
     scores.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     scores
+}
+
+/// Bytes in parts of those to keep, or tables to merge in parts of the trigger.
+fn fifo_score(version: &Version, options: &FamilyOptions) -> f64 {
+    let fifo = &options.compaction_options_fifo;
+    let by_bytes = version.total_bytes() as f64 / fifo.most_bytes().max(1) as f64;
+    let by_count = version.level(0).len() as f64 / f64::from(options.level0_file_num_compaction_trigger.max(1));
+    if fifo.allow_compaction { by_bytes.max(by_count) } else { by_bytes }
+}
+
+/// Sorted runs outside of compactions, in parts of the trigger.
+fn runs_score(version: &Version, options: &FamilyOptions, running: &FamilyCompactions) -> f64 {
+    let is_idle = |level: &usize| !version.level(*level).is_empty() && running.taken(*level).0 == 0;
+    let deeper = (1..compacted_levels(version, options)).filter(is_idle).count();
+    let in_level0 = version.level(0).len().saturating_sub(running.taken(0).0);
+    (in_level0 + deeper) as f64 / f64::from(options.level0_file_num_compaction_trigger.max(1))
 }
 
 fn level0_score(
@@ -148,9 +184,10 @@ fn level0_score(
 }
 
 /// Estimated bytes to rewrite until every level is within its target; write stalls depend on it. 0 if automatic
-/// compactions are disabled.
+/// compactions are disabled, and if levels have no targets.
 pub fn pending_bytes(version: &Version, options: &FamilyOptions) -> u64 {
-    if options.disable_auto_compactions || version.num_levels() == 1 {
+    let has_targets = options.compaction_style == CompactionStyle::Level && version.num_levels() > 1;
+    if options.disable_auto_compactions || !has_targets {
         return 0;
     }
     let targets = LevelTargets::of(version, options);

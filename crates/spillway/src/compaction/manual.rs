@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::options::CompactionStyle;
 use base::{Error, FamilyId, FileNumber, Result};
 
 use super::levels::compacted_levels;
@@ -141,7 +142,11 @@ impl Compactor {
             self.core.wait_until(|state| Ok(state.compactions_running == 0))?;
         }
         let call = Call { compactor: self, core: &self.core, family, start, end, options };
-        let deepest = call.compact_levels()?;
+        let deepest = match family.options().compaction_style {
+            CompactionStyle::Universal => call.compact_everything()?,
+            CompactionStyle::Fifo => call.compact_as_due()?,
+            _ => call.compact_levels()?,
+        };
         if options.change_level { call.change_level(deepest) } else { Ok(()) }
     }
 }
@@ -182,6 +187,27 @@ impl Call<'_> {
         Ok(bottom)
     }
 
+    /// Merges all runs into the last level, whatever the range: they are of one age only together. Returns the level.
+    fn compact_everything(&self) -> Result<usize> {
+        let id = self.family.id();
+        let _hold = Hold::new(self.core, |family| family.family.id() == id);
+        while let Some((plan, _)) = self.next_step(&|picker| picker.everything())? {
+            let level = plan.pick.output_level;
+            if self.run(plan)? {
+                return Ok(level);
+            }
+        }
+        Ok(0)
+    }
+
+    /// Does what is due anyway, at most one step of it, as RocksDB does with FIFO compaction.
+    fn compact_as_due(&self) -> Result<usize> {
+        if let Some((plan, _)) = self.next_step(&|picker| picker.due())? {
+            self.run(plan)?;
+        }
+        Ok(0)
+    }
+
     /// Compacts a level's files of the range into the next level; returns the last level written.
     fn take_down(&self, level: usize, may_move: bool) -> Result<usize> {
         let mut resume_at: Option<Vec<u8>> = None;
@@ -189,7 +215,7 @@ impl Call<'_> {
         loop {
             let start = resume_at.as_deref().or(self.start);
             let request = RangeRequest { level, start, end: self.end, in_place_before: None, may_move };
-            let Some((plan, next)) = self.next_step(&request)? else { return Ok(written) };
+            let Some((plan, next)) = self.next_step(&|picker| picker.range(&request))? else { return Ok(written) };
             let output_level = plan.pick.output_level;
             if !self.run(plan)? {
                 continue; // retry the step
@@ -206,17 +232,17 @@ impl Call<'_> {
     fn rewrite(&self, level: usize, before: FileNumber) -> Result<()> {
         let request =
             RangeRequest { level, start: self.start, end: self.end, in_place_before: Some(before), may_move: false };
-        while let Some((plan, _)) = self.next_step(&request)? {
+        while let Some((plan, _)) = self.next_step(&|picker| picker.range(&request))? {
             self.run(plan)?;
         }
         Ok(())
     }
 
     /// Registers the next compaction as running. Waits while running compactions keep its files busy.
-    fn next_step(&self, request: &RangeRequest<'_>) -> Result<Option<(CompactionPlan, Option<Vec<u8>>)>> {
+    fn next_step(&self, pick: &Choice<'_>) -> Result<Option<(CompactionPlan, Option<Vec<u8>>)>> {
         let mut hold = None;
         loop {
-            let step = self.try_step(&mut self.core.state.lock(), request)?;
+            let step = self.try_step(&mut self.core.state.lock(), pick)?;
             match step {
                 Step::Done => return Ok(None),
                 Step::Run(plan, resume_at) => return Ok(Some((plan, resume_at))),
@@ -232,7 +258,7 @@ impl Call<'_> {
         }
     }
 
-    fn try_step(&self, state: &mut State, request: &RangeRequest<'_>) -> Result<Step> {
+    fn try_step(&self, state: &mut State, pick: &Choice<'_>) -> Result<Step> {
         self.core.check_writable()?; // under the state lock; closing takes it before waiting for running jobs
         self.family.check_live()?;
         let family = self.core.family_state(state, self.family.id())?;
@@ -241,8 +267,9 @@ impl Call<'_> {
             max => max,
         };
         let options = family.family.options();
-        let picker = Picker::new(&family.version, &options, &family.compactions, subcompactions_max);
-        Ok(match picker.range(request) {
+        let now_s = self.core.context.now_s();
+        let picker = Picker::new(&family.version, &options, &family.compactions, subcompactions_max).at(now_s);
+        Ok(match pick(&picker) {
             RangePick::Nothing => Step::Done,
             RangePick::Busy => Step::Wait(family.compactions.ended()),
             RangePick::Step { pick, resume_at } => {
@@ -290,6 +317,9 @@ impl Call<'_> {
     }
 }
 
+/// Chooses the next step.
+type Choice<'a> = dyn Fn(&Picker<'_>) -> RangePick + 'a;
+
 enum Step {
     Done,
     /// Until the count of ended compactions and reservations differs from this.
@@ -321,6 +351,7 @@ fn move_of_level(from: usize, target: Option<usize>, family: &FamilyState) -> Re
         span,
         trivial_move: true,
         sinks: None,
+        drops: false,
         bottommost: false,
         grandparents: Vec::new(),
         grandparent_bytes_max: 0,

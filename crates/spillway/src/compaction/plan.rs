@@ -23,10 +23,24 @@ pub enum Reason {
     Sink,
     /// A level is over its target.
     LevelSize,
+    /// All sorted runs but the oldest have too many bytes beside it.
+    SizeAmplification,
+    /// Sorted runs are of similar size.
+    SizeRatio,
+    /// There are too many sorted runs.
+    SortedRuns,
     /// A file was marked for compaction.
     Marked,
     /// A table keeps a WAL with mostly dead values.
     ValueLog,
+    /// A table's data is older than the ttl.
+    Ttl,
+    /// A table is older than the period of rewrites.
+    Periodic,
+    /// Everything in a table is older than the ttl: it is deleted.
+    Expired,
+    /// The tables have too many bytes: the oldest are deleted.
+    TooManyBytes,
     /// An excise left little of a file.
     Excised,
     /// A table holds mostly deletions.
@@ -42,8 +56,15 @@ impl Reason {
             Reason::IntraLevel0 => "intra-level0",
             Reason::Sink => "sink",
             Reason::LevelSize => "level-size",
+            Reason::SizeAmplification => "size-amplification",
+            Reason::SizeRatio => "size-ratio",
+            Reason::SortedRuns => "sorted-runs",
             Reason::Marked => "marked",
             Reason::ValueLog => "value log",
+            Reason::Ttl => "ttl",
+            Reason::Periodic => "periodic",
+            Reason::Expired => "expired",
+            Reason::TooManyBytes => "too-many-bytes",
             Reason::Excised => "excised",
             Reason::Deletions => "deletions",
             Reason::Manual => "manual",
@@ -72,6 +93,8 @@ pub struct Pick {
     /// The level-0 file that moves to the output level unchanged. The other inputs, older level-0 files, are merged
     /// into one level-0 file without its keys: see `pick::level0`.
     pub sinks: Option<FileNumber>,
+    /// The inputs are deleted, and nothing is written.
+    pub drops: bool,
     /// No table below the output level overlaps the span, nor does an older table beside the inputs.
     pub bottommost: bool,
     /// Overlapping files of the first deeper level with any; output files are cut to overlap few of them.
@@ -101,7 +124,7 @@ impl Pick {
         self.files().map(|(_, file)| file).find(|file| Some(file.number()) == self.sinks)
     }
 
-    /// The inputs to rewrite, unless the pick is a trivial move: all but the sinking file.
+    /// The inputs to rewrite, unless the pick moves or drops them: all but the sinking file.
     pub fn rewritten(&self) -> impl Iterator<Item = (usize, &Arc<TableFile>)> {
         self.files().filter(|(_, file)| Some(file.number()) != self.sinks)
     }

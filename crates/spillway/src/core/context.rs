@@ -97,6 +97,11 @@ impl Context {
         }
     }
 
+    /// Seconds since the epoch.
+    pub fn now_s(&self) -> u64 {
+        self.vfs.unix_time_us() / 1_000_000
+    }
+
     /// The directory of the log files.
     pub fn log_dir(&self) -> PathBuf {
         log_dir(&self.dir, &self.options)

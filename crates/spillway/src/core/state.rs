@@ -10,6 +10,7 @@ use crate::queue::view::ReadView;
 use crate::version::snapshot::FamilySnapshot;
 use crate::version::table_file::TableFile;
 use crate::version::version::Version;
+use base::options::CompactionStyle;
 use base::{FamilyId, FileNumber, SeqNo};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -178,9 +179,16 @@ impl FamilyState {
     }
 
     /// Compactions of level 0 waiting beside a running one, by the tables there and the tables to come from the queue.
+    /// With universal compaction, by the sorted runs beyond the trigger: so many are there at rest.
     fn compactions_of_level0_waiting(&self) -> f64 {
-        let in_level0 = self.version.level(0).len().saturating_sub(self.compactions.taken(0).0);
-        let one = self.family.options().level0_file_num_compaction_trigger.max(1);
+        let options = self.family.options();
+        let one = options.level0_file_num_compaction_trigger.max(1);
+        let tables = match options.compaction_style {
+            CompactionStyle::Universal => self.version.sorted_runs().saturating_sub(one as usize),
+            CompactionStyle::Fifo => 0,
+            _ => self.version.level(0).len(),
+        };
+        let in_level0 = tables.saturating_sub(self.compactions.taken(0).0);
         (in_level0 + tables_to_come(&self.queue)) as f64 / f64::from(one)
     }
 

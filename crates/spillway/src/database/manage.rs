@@ -188,8 +188,9 @@ impl Database {
             if state.flushes_running > 0 || state.compactions_running > 0 {
                 return Ok(false);
             }
+            let now_s = core.context.now_s();
             let flushes = state.families.values().any(FamilyState::wants_flush);
-            let compacts = state.families.values().any(|family| family.wants_compaction());
+            let compacts = state.families.values().any(|family| family.wants_compaction(now_s));
             for (needs, _) in
                 [(Needs::Flush, flushes), (Needs::Compaction, compacts)].iter().filter(|(_, wanted)| *wanted)
             {

@@ -10,7 +10,6 @@ use base::{Error, ErrorKind, Result, SeqNo};
 use super::options::IngestOptions;
 use super::placement::{Placement, Probe, TableProbe};
 use super::way::needs_number;
-use crate::compaction::compacted_levels;
 use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::install::Installer;
@@ -163,7 +162,8 @@ impl Placer {
                 placement.place(table.meta.clone(), &probe)?;
             }
             let placed = placement.placed();
-            let last = compacted_levels(&version, &family_options) - 1;
+            // FIFO compaction has tables in level 0 only, so none comes to lie there.
+            let last = version.num_levels() - 1 - usize::from(family_options.cf_allow_ingest_behind);
             if let Some(higher) = placed.iter().find(|placed| placed.level != last) {
                 return Err(not_bottommost(family, higher.level, last));
             }

@@ -314,6 +314,9 @@ impl Job {
             Found::Table(table, number_at) => (table, number_at),
             Found::ToRewrite(from) => return self.rewrite(item, &from, progress),
         };
+        // Ages begin with the ingest, as in RocksDB: a file written long ago is not due at once.
+        let now_s = context.now_s();
+        (table.meta.file_creation_time, table.meta.oldest_ancestor_time) = (now_s, now_s);
         // A number written into the file later changes its checksum.
         if let Some(checksum) = checksum.filter(|_| !self.options.write_global_seqno) {
             (table.meta.file_checksum, table.meta.file_checksum_func) =

@@ -134,22 +134,33 @@ impl Jobs {
             self.core.state.lock().end_flush_waits(due);
             self.core.state_changed.notify_all();
         }
+        let has_aged = is_over && waits.limit == waits.until_age;
+        if waits.age_due_s.is_some_and(|due_s| has_aged || due_s <= self.core.context.now_s()) {
+            self.core.state_changed.notify_all(); // queues the compaction
+        }
         self.look_for_space(is_over && waits.limit == waits.until_look);
     }
 
     /// Notes upkeep's waits. Returns the shortest.
     fn wait_for_next_turn(&self, next_dump: Option<Duration>) -> Option<Duration> {
         let now = || self.core.context.vfs.now();
-        let flush_at = self.core.state.lock().next_flush_at();
+        let now_s = self.core.context.now_s();
+        let (flush_at, age_due_s) = {
+            let state = self.core.state.lock();
+            let due_s = state.families.values().filter_map(|family| family.next_age_due_s(now_s)).min();
+            (state.next_flush_at(), due_s)
+        };
+        let until_age = age_due_s.map(|due_s| Duration::from_secs(due_s - now_s));
         let [until_flush, until_dump] = [flush_at, next_dump].map(|at| at.map(|due| due.saturating_sub(now())));
         let until_step = self.core.removals.until_next(now());
         let until_look = self.core.space.until_next_look(now());
         let families = self.core.families.load();
         let next_tell = families.iter().filter_map(|family| family.kept_views().next_look()).min();
         let until_tell = next_tell.map(|at| at.saturating_sub(now()));
-        let waits = [until_flush, until_dump, until_step, until_look, until_tell];
+        let waits = [until_flush, until_dump, until_step, until_look, until_tell, until_age];
         let limit = waits.into_iter().flatten().min();
-        *self.upkeep_waits.lock() = UpkeepWaits { next_dump, limit, flush_at, until_flush, until_look };
+        *self.upkeep_waits.lock() = 
+            UpkeepWaits { next_dump, limit, flush_at, until_flush, until_look, age_due_s, until_age };
         limit
     }
 }
@@ -163,6 +174,9 @@ pub(crate) struct UpkeepWaits {
     flush_at: Option<Duration>,
     until_flush: Option<Duration>,
     until_look: Option<Duration>,
+    /// When the next table becomes due for compaction by its age, in seconds since the epoch.
+    age_due_s: Option<u64>,
+    until_age: Option<Duration>,
 }
 
 fn note_stall(event: &Event) {
@@ -195,7 +209,7 @@ mod tests {
     use vfs::{MemoryVfs, Vfs};
 
     use super::*;
-    use crate::internal::{Database, FamilyOptions, IngestOptions, OpenOptions, TableWriter};
+    use crate::internal::{Database, FamilyOptions, IngestOptions, OpenOptions, TableWriter, WriteOptions};
 
     /// Upkeep is woken all the time where there is much to do.
     #[test]

@@ -33,7 +33,8 @@ impl Jobs {
         if state.flushes_running == 0 && !state.families.values().any(FamilyState::wants_flush) {
             self.core.job_succeeded(Needs::Flush, u64::MAX);
         }
-        if state.compactions_running == 0 && !state.families.values().any(|family| family.wants_compaction()) {
+        let now_s = self.core.context.now_s();
+        if state.compactions_running == 0 && !state.families.values().any(|family| family.wants_compaction(now_s)) {
             self.core.job_succeeded(Needs::Compaction, u64::MAX);
         }
     }

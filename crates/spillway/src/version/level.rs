@@ -15,6 +15,9 @@ pub struct Level {
     ranks: Vec<u64>,
     bytes: u64,
     max_epoch: u64,
+    /// The oldest known time of a table's data, and of a table; 0 for none.
+    oldest_data_s: u64,
+    oldest_file_s: u64,
     largest_seq: SeqNo,
 }
 
@@ -39,6 +42,8 @@ impl Level {
     fn push_ranked(&mut self, file: Arc<TableFile>, rank: u64) {
         self.bytes = self.bytes.saturating_add(file.meta.file_bytes);
         self.max_epoch = self.max_epoch.max(file.meta.epoch_number);
+        self.oldest_data_s = older(self.oldest_data_s, file.meta.oldest_ancestor_time);
+        self.oldest_file_s = older(self.oldest_file_s, file.meta.file_creation_time);
         self.largest_seq = self.largest_seq.max(file.meta.largest_seq);
         self.files.push(file);
         self.ranks.push(rank);
@@ -54,6 +59,16 @@ impl Level {
 
     pub fn max_epoch(&self) -> u64 {
         self.max_epoch
+    }
+
+    /// The oldest known time of data in a table, in seconds since the epoch; 0 for none.
+    pub fn oldest_data_s(&self) -> u64 {
+        self.oldest_data_s
+    }
+
+    /// The oldest known creation of a table, in seconds since the epoch; 0 for none.
+    pub fn oldest_file_s(&self) -> u64 {
+        self.oldest_file_s
     }
 
     /// The largest number in any of the tables.
@@ -127,6 +142,11 @@ impl Level {
     pub fn any_overlap_unsorted(&self, order: &UserOrder, start: Option<&[u8]>, end: Option<&[u8]>) -> bool {
         self.files.iter().any(|file| overlaps(order, &file.meta, start, end))
     }
+}
+
+/// The older of two times; 0 is unknown.
+fn older(a: u64, b: u64) -> u64 {
+    if a == 0 || b == 0 { a.max(b) } else { a.min(b) }
 }
 
 /// Whether all keys of a table are below `user_key`.

@@ -119,9 +119,24 @@ impl Version {
         self.levels.get(level).map_or(&[], |level| level.files())
     }
 
+    /// Tables of level 0, and deeper levels with any.
+    pub fn sorted_runs(&self) -> usize {
+        self.level(0).len() + self.levels.iter().skip(1).filter(|level| !level.files().is_empty()).count()
+    }
+
     /// Bytes of the level's files.
     pub fn level_bytes(&self, level: usize) -> u64 {
         self.levels.get(level).map_or(0, |level| level.bytes())
+    }
+
+    /// The oldest known time of data in the level, in seconds since the epoch.
+    pub fn oldest_data_s(&self, level: usize) -> Option<u64> {
+        self.levels.get(level).map(|level| level.oldest_data_s()).filter(|&time_s| time_s > 0)
+    }
+
+    /// The oldest known creation of a table of the level, in seconds since the epoch.
+    pub fn oldest_file_s(&self, level: usize) -> Option<u64> {
+        self.levels.get(level).map(|level| level.oldest_file_s()).filter(|&time_s| time_s > 0)
     }
 
     pub fn total_bytes(&self) -> u64 {

@@ -365,16 +365,13 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_max_bytes_for_level_multiplier_addi
 ROCKSDB_LIBRARY_API void rocksdb_options_increase_parallelism(rocksdb_options_t* options, int threads);
 ROCKSDB_LIBRARY_API void rocksdb_options_optimize_level_style_compaction(rocksdb_options_t* options,
     uint64_t memtable_memory_budget);
-/* Tables are arranged by level all the same. */
 ROCKSDB_LIBRARY_API void rocksdb_options_optimize_universal_style_compaction(rocksdb_options_t* options,
     uint64_t memtable_memory_budget);
 ROCKSDB_LIBRARY_API void rocksdb_options_optimize_for_point_lookup(rocksdb_options_t* options,
     uint64_t block_cache_mib);
 ROCKSDB_LIBRARY_API void rocksdb_options_prepare_for_bulk_load(rocksdb_options_t* options);
-/* Universal compaction is not done; its options are read and have no effect. */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_universal_compaction_options(rocksdb_options_t* options,
     rocksdb_universal_compaction_options_t* universal);
-/* FIFO compaction is not done; its options are read and have no effect. */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_fifo_compaction_options(rocksdb_options_t* options,
     rocksdb_fifo_compaction_options_t* fifo);
 

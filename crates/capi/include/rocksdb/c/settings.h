@@ -200,6 +200,34 @@ ROCKSDB_LIBRARY_API void rocksdb_universal_compaction_options_set_stop_style(
     rocksdb_universal_compaction_options_t* options, int value);
 ROCKSDB_LIBRARY_API int rocksdb_universal_compaction_options_get_stop_style(
     rocksdb_universal_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_universal_compaction_options_set_allow_trivial_move(
+    rocksdb_universal_compaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_universal_compaction_options_get_allow_trivial_move(
+    rocksdb_universal_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_universal_compaction_options_set_max_read_amp(
+    rocksdb_universal_compaction_options_t* options, int value);
+ROCKSDB_LIBRARY_API int rocksdb_universal_compaction_options_get_max_read_amp(
+    rocksdb_universal_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_universal_compaction_options_set_incremental(
+    rocksdb_universal_compaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_universal_compaction_options_get_incremental(
+    rocksdb_universal_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_universal_compaction_options_set_reduce_file_locking(
+    rocksdb_universal_compaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_universal_compaction_options_get_reduce_file_locking(
+    rocksdb_universal_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_fifo_compaction_options_set_age_for_warm(
+    rocksdb_fifo_compaction_options_t* options, uint64_t value);
+ROCKSDB_LIBRARY_API uint64_t rocksdb_fifo_compaction_options_get_age_for_warm(
+    rocksdb_fifo_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_fifo_compaction_options_set_allow_trivial_copy_when_change_temperature(
+    rocksdb_fifo_compaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_fifo_compaction_options_get_allow_trivial_copy_when_change_temperature(
+    rocksdb_fifo_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_fifo_compaction_options_set_trivial_copy_buffer_size(
+    rocksdb_fifo_compaction_options_t* options, uint64_t value);
+ROCKSDB_LIBRARY_API uint64_t rocksdb_fifo_compaction_options_get_trivial_copy_buffer_size(
+    rocksdb_fifo_compaction_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_fifo_compaction_options_set_max_table_files_size(
     rocksdb_fifo_compaction_options_t* options, uint64_t value);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_fifo_compaction_options_get_max_table_files_size(

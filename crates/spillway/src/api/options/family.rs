@@ -7,10 +7,13 @@ use std::time::Duration;
 
 use base::extend::{CompactionFilter, CompactionFilterFactory, FilterDecision, MergeOperator, PrefixExtractor};
 use base::options::{
-    ChecksumKind, CompressionKind, CompressionList, DataBlockIndexType, FamilyOptions as EngineFamilyOptions,
-    FilterPolicy, IndexType, TableOptions as EngineTableOptions, apply_string,
+    ChecksumKind, CompactionStopStyle, CompactionStyle, CompressionKind, CompressionList, DataBlockIndexType,
+    FamilyOptions as EngineFamilyOptions, FilterPolicy, IndexType, TableOptions as EngineTableOptions, apply_string,
 };
-use base::{Comparator, Result, UserOrder, for_each_compression_option, for_each_family_option, for_each_table_option};
+use base::{
+    Comparator, Result, UserOrder, for_each_compression_option, for_each_family_option, for_each_fifo_option,
+    for_each_table_option, for_each_universal_option,
+};
 
 use crate::api::options::changes::{Changes, setters};
 use crate::api::options::functions::{CompactionFilterFn, ComparatorFn, MergeFn};
@@ -61,6 +64,37 @@ impl FamilyOptions {
         self.changes.add(move |family| {
             let mut warnings = Vec::new();
             compression.changes.apply(&mut family.compression_opts, &mut warnings)?;
+            Ok(warnings)
+        });
+        self
+    }
+
+    /// How sorted runs are chosen with [`CompactionStyle::Universal`]: the members given in `universal` change.
+    ///
+    /// ```
+    /// use spillway::{CompactionStyle, FamilyOptions, UniversalOptions};
+    ///
+    /// let written_more_than_read = FamilyOptions::new()
+    ///     .compaction_style(CompactionStyle::Universal)
+    ///     .universal_compaction(UniversalOptions::new().size_ratio(10).max_size_amplification_percent(100));
+    /// ```
+    pub fn universal_compaction(mut self, universal: UniversalOptions) -> Self {
+        self.changes.add(move |family| {
+            let mut warnings = Vec::new();
+            universal.changes.apply(&mut family.compaction_options_universal, &mut warnings)?;
+            Ok(warnings)
+        });
+        self
+    }
+
+    /// What is kept with [`CompactionStyle::Fifo`]: the members given in `fifo` change.
+    ///
+    /// Whole tables are deleted, the oldest first: by their bytes together, and after `compaction_ttl_seconds`, by
+    /// default 30 days.
+    pub fn fifo_compaction(mut self, fifo: FifoOptions) -> Self {
+        self.changes.add(move |family| {
+            let mut warnings = Vec::new();
+            fifo.changes.apply(&mut family.compaction_options_fifo, &mut warnings)?;
             Ok(warnings)
         });
         self
@@ -265,6 +299,38 @@ impl CompressionOptions {
 
 for_each_compression_option! { setters, CompressionOptions changes base::options::CompressionOptions, Family }
 
+/// How universal compaction chooses sorted runs: [`FamilyOptions::universal_compaction`].
+#[derive(Clone, Default)]
+#[must_use = "options do nothing until they are given to a family's options"]
+pub struct UniversalOptions {
+    changes: Changes<base::options::UniversalOptions>,
+}
+
+impl UniversalOptions {
+    /// No options given.
+    pub fn new() -> Self {
+        UniversalOptions::default()
+    }
+}
+
+for_each_universal_option! { setters, UniversalOptions changes base::options::UniversalOptions, Family }
+
+/// What FIFO compaction keeps: [`FamilyOptions::fifo_compaction`].
+#[derive(Clone, Default)]
+#[must_use = "options do nothing until they are given to a family's options"]
+pub struct FifoOptions {
+    changes: Changes<base::options::FifoOptions>,
+}
+
+impl FifoOptions {
+    /// No options given.
+    pub fn new() -> Self {
+        FifoOptions::default()
+    }
+}
+
+for_each_fifo_option! { setters, FifoOptions changes base::options::FifoOptions, Family }
+
 macro_rules! debug_as_changed {
     ($( $Builder:ident of $Group:ty; )+) => { $(
         impl fmt::Debug for $Builder {
@@ -284,4 +350,6 @@ debug_as_changed! {
     FamilyOptions of EngineFamilyOptions;
     TableOptions of EngineTableOptions;
     CompressionOptions of base::options::CompressionOptions;
+    UniversalOptions of base::options::UniversalOptions;
+    FifoOptions of base::options::FifoOptions;
 }

@@ -29,7 +29,7 @@ pub(super) use stored::stamp;
 
 pub use caches::{BlockCache, WriteBufferManager};
 pub use calls::{BackupOptions, CompactOptions, IngestOptions, ReadOptions, TransactionOptions, WriteOptions};
-pub use family::{CompressionOptions, FamilyOptions, TableOptions};
+pub use family::{CompressionOptions, FamilyOptions, FifoOptions, TableOptions, UniversalOptions};
 
 /// Options to open a database: of the database, and of its default family.
 ///

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use base::options::CompactionStyle;
+
 use super::{Chosen, Picker};
 use crate::compaction::plan::{LevelInputs, Pick, Reason};
 use crate::version::span::{Span, bytes_of, clean_cut};
@@ -23,7 +25,7 @@ impl Picker<'_> {
     /// Compacts level-0 files into the base level. No other level-0 file may overlap them. Only one compaction at a
     /// time takes files out of level 0.
     pub(super) fn down_from_level0(&self, files: Vec<Arc<TableFile>>, reason: Reason, may_move: bool) -> Option<Pick> {
-        let output_level = self.targets.base_level;
+        let output_level = self.below_level0();
         if output_level == 0 || self.running.level0_is_busy() {
             return None;
         }
@@ -47,13 +49,23 @@ impl Picker<'_> {
         self.complete(chosen(&inputs)).filter(|pick| pick.trivial_move).or(Some(pick))
     }
 
+    /// The level that level-0 files compact into: the base level or, without targets, the first with tables.
+    fn below_level0(&self) -> usize {
+        if self.options.compaction_style == CompactionStyle::Level {
+            return self.targets.base_level;
+        }
+        self.first_used_below(0).unwrap_or(self.levels() - 1)
+    }
+
     /// Rewrites a level-0 file with all overlapping level-0 files: into the base level, or in place if level 0 is the
-    /// only level.
+    /// only level. With sorted runs, the file alone is rewritten in place.
     pub(super) fn rewritten_from_level0(&self, file: &TableFile, reason: Reason) -> Option<Pick> {
-        let files = self.version.overlapping(0, Some(file.smallest_user_key()), Some(file.largest_user_key()));
-        if self.targets.base_level > 0 {
+        let by_level = self.options.compaction_style == CompactionStyle::Level;
+        let mut files = self.version.overlapping(0, Some(file.smallest_user_key()), Some(file.largest_user_key()));
+        if by_level && self.targets.base_level > 0 {
             return self.down_from_level0(files, reason, false);
         }
+        files.retain(|other| by_level || other.number() == file.number());
         if self.running.level0_is_busy() || self.any_busy(&files) {
             return None;
         }
@@ -63,7 +75,7 @@ impl Picker<'_> {
 
     /// Adds every other level-0 file without overlap in level 0 and the base level, to move along.
     fn add_movable(&self, files: &mut Vec<Arc<TableFile>>) {
-        let (level0, base) = (self.version.level(0), self.targets.base_level);
+        let (level0, base) = (self.version.level(0), self.below_level0());
         let alone = |file: &Arc<TableFile>| {
             let span = Span::of_file(&file.meta);
             let others = level0.iter().filter(|other| other.number() != file.number());
@@ -87,6 +99,12 @@ impl Picker<'_> {
         if level0.len() < trigger + spare {
             return None;
         }
+        self.newest_of_level0(INTRA_FILES_MIN, u64::MAX)
+    }
+
+    /// Merges `least` or more of the newest level-0 files, with at most `gone_bytes_max` written per file removed.
+    pub(super) fn newest_of_level0(&self, least: usize, gone_bytes_max: u64) -> Option<Pick> {
+        let level0 = self.version.level(0);
         // Each further file must lower the bytes written per file removed.
         let mut bytes = 0u64;
         let mut per_file_gone = u64::MAX;
@@ -100,7 +118,7 @@ impl Picker<'_> {
             per_file_gone = next;
             count += 1;
         }
-        if count < INTRA_FILES_MIN {
+        if count < least || per_file_gone > gone_bytes_max {
             return None;
         }
         let files = level0.get(..count).unwrap_or(&[]).to_vec();
@@ -147,7 +165,8 @@ impl Picker<'_> {
         let inputs = vec![LevelInputs { level: 0, files }];
         let pick = self.complete(Chosen { reason: Reason::Sink, inputs, output_level: 0, may_move: false })?;
         let sinks = (!is_alone).then(|| file.number());
-        Some(Pick { output_level, span, trivial_move: is_alone, sinks, ..pick })
+        // Not bottommost: the file lies beneath the rewritten ones.
+        Some(Pick { output_level, span, trivial_move: is_alone, sinks, bottommost: false, ..pick })
     }
 
     /// Whether a file may and should sink if the `older` files must be rewritten for it.

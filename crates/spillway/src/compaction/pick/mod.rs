@@ -3,16 +3,22 @@
 //! Leveled compaction as in RocksDB: the level with the highest score first, and in it the files with the least overlap
 //! below. A pick is a *clean cut*: no user key has versions left behind in the same level. A pick avoids inputs and
 //! outputs of running compactions, so compactions of one family can run in parallel.
+//!
+//! The styles other than by level have a file each; marked, excised and log-keeping files are theirs too.
 
+mod aged;
+mod fifo;
 mod level0;
 mod range;
 mod sorted;
+mod universal;
 
 use std::sync::Arc;
 
 use base::UserOrder;
-use base::options::{CompressionKind, FamilyOptions};
+use base::options::{CompactionStyle, CompressionKind, FamilyOptions};
 
+pub use self::aged::next_due_s;
 pub use self::range::{RangePick, RangeRequest};
 use super::levels::{LevelTargets, compacted_levels, scores};
 use super::plan::{FamilyCompactions, LevelInputs, Pick, Reason};
@@ -29,6 +35,8 @@ pub struct Picker<'a> {
     running: &'a FamilyCompactions,
     targets: LevelTargets,
     subcompactions_max: usize,
+    /// Seconds since the epoch; 0: no table is old.
+    now_s: u64,
     /// Levels with their scores, most urgent first.
     scores: Vec<(usize, f64)>,
 }
@@ -51,7 +59,7 @@ impl<'a> Picker<'a> {
     ) -> Self {
         let targets = LevelTargets::of(version, options);
         let scores = scores(version, options, &targets, running);
-        Picker { version, options, running, targets, subcompactions_max, scores }
+        Picker { version, options, running, targets, subcompactions_max, now_s: 0, scores }
     }
 
     pub fn targets(&self) -> &LevelTargets {
@@ -65,6 +73,14 @@ impl<'a> Picker<'a> {
 
     /// The next automatic compaction, if one is due.
     pub fn automatic(&self) -> Option<Pick> {
+        match self.options.compaction_style {
+            CompactionStyle::Universal => self.universal(),
+            CompactionStyle::Fifo => self.fifo(),
+            _ => self.by_level(),
+        }
+    }
+
+    fn by_level(&self) -> Option<Pick> {
         if let Some(pick) = self.sinking() {
             return Some(pick);
         }
@@ -86,6 +102,8 @@ impl<'a> Picker<'a> {
             .or_else(|| self.releasing_log())
             .or_else(|| self.mostly_excised())
             .or_else(|| self.mostly_deleted())
+            .or_else(|| self.past_ttl())
+            .or_else(|| self.past_period())
     }
 
     fn order(&self) -> &UserOrder {
@@ -122,7 +140,7 @@ impl<'a> Picker<'a> {
         let mut pick = Pick {
             reason,
             output_level,
-            bottommost: output_level > 0 && grandparents.is_empty() && self.is_final(output_level),
+            bottommost: self.is_bottommost(output_level, &inputs, grandparents),
             grandparents: grandparents.to_vec(),
             grandparent_bytes_max: self.options.max_compaction_bytes(),
             output_file_bytes: match output_level {
@@ -133,11 +151,23 @@ impl<'a> Picker<'a> {
             subcompactions_max: self.subcompactions_max,
             trivial_move: false,
             sinks: None,
+            drops: false,
             inputs,
             span,
         };
         pick.trivial_move = may_move && self.can_move(&pick);
         Some(pick)
+    }
+
+    /// Whether nothing older than the inputs is in their span, nor can come there. In level 0: the inputs are its oldest
+    /// tables, and no deeper level has any.
+    fn is_bottommost(&self, output_level: usize, inputs: &[LevelInputs], below: &[Arc<TableFile>]) -> bool {
+        if output_level > 0 || !self.is_final(0) {
+            return below.is_empty() && self.is_final(output_level);
+        }
+        let oldest = inputs.iter().flat_map(|inputs| &inputs.files).rev();
+        let are_oldest = oldest.zip(self.version.level(0).iter().rev()).all(|(a, b)| a.number() == b.number());
+        are_oldest && (1..self.version.num_levels()).all(|level| self.version.level(level).is_empty())
     }
 
     /// Whether no table can come to lie below the level later.

@@ -36,12 +36,17 @@ pub enum RangePick {
 
 impl RangePick {
     /// A step, unless running compactions are in the way of it.
-    fn of(pick: Option<Pick>, resume_at: Option<Vec<u8>>) -> RangePick {
+    pub(super) fn of(pick: Option<Pick>, resume_at: Option<Vec<u8>>) -> RangePick {
         pick.map_or(RangePick::Busy, |pick| RangePick::Step { pick: Box::new(pick), resume_at })
     }
 }
 
 impl Picker<'_> {
+    /// What is due by itself.
+    pub fn due(&self) -> RangePick {
+        self.automatic().map_or(RangePick::Nothing, |pick| RangePick::of(Some(pick), None))
+    }
+
     pub fn range(&self, request: &RangeRequest<'_>) -> RangePick {
         if let Some(before) = request.in_place_before {
             return self.range_in_place(request, before);

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use base::options::CompactionStyle;
+
 use super::{Chosen, Picker};
 use crate::compaction::plan::{LevelInputs, Pick, Reason};
 use crate::version::level::ends_before;
@@ -24,17 +26,23 @@ impl Picker<'_> {
         places.into_iter().find_map(|place| self.down(level, place..place + 1, Reason::LevelSize, true))
     }
 
-    /// Compacts down a file marked or suggested for compaction. Files of the deepest used level stay.
+    pub(super) fn is_marked(&self, file: &TableFile) -> bool {
+        file.meta.marked_for_compaction || self.running.is_suggested(file.number())
+    }
+
+    /// Compacts down a file marked or suggested for compaction. Files of the deepest used level stay; with sorted runs,
+    /// not if that is level 0.
     pub(super) fn marked(&self) -> Option<Pick> {
         let version = self.version;
         let deepest = (0..self.levels()).rev().find(|&level| !version.level(level).is_empty())?;
-        (0..deepest).find_map(|level| {
-            let is_marked =
-                |file: &TableFile| file.meta.marked_for_compaction || self.running.is_suggested(file.number());
-            let marked = version.level(level).iter().enumerate().filter(|(_, file)| is_marked(file));
+        let by_level = self.options.compaction_style == CompactionStyle::Level;
+        let end = if by_level { deepest } else { deepest.max(1) };
+        (0..end).find_map(|level| {
+            let marked = version.level(level).iter().enumerate().filter(|(_, file)| self.is_marked(file));
             marked.into_iter().find_map(|(place, file)| {
                 if level > 0 {
-                    return self.down(level, place..place + 1, Reason::Marked, true);
+                    let output_level = self.below(level)?;
+                    return self.down_to(level, output_level, place..place + 1, Reason::Marked, true);
                 }
                 let (start, end) = (file.smallest_user_key(), file.largest_user_key());
                 self.down_from_level0(version.overlapping(0, Some(start), Some(end)), Reason::Marked, true)
@@ -98,10 +106,35 @@ impl Picker<'_> {
         ratios.into_iter().map(|(.., place)| place).collect()
     }
 
-    /// Compacts a run of a level's files into the level below, with further files that must or may go along. `None` if
-    /// a file is busy.
+    /// The next level by age: the one below or, with sorted runs, the next with tables.
+    fn below(&self, level: usize) -> Option<usize> {
+        if self.options.compaction_style == CompactionStyle::Level {
+            return Some(level + 1);
+        }
+        self.first_used_below(level)
+    }
+
+    /// The first level with tables below `level`.
+    pub(super) fn first_used_below(&self, level: usize) -> Option<usize> {
+        (level + 1..self.levels()).find(|&level| !self.version.level(level).is_empty())
+    }
+
+    /// Compacts a run of a level's files into the level below.
     pub(super) fn down(&self, level: usize, run: Range<usize>, reason: Reason, may_move: bool) -> Option<Pick> {
-        let (files, below) = (self.version.level(level), self.version.level(level + 1));
+        self.down_to(level, level + 1, run, reason, may_move)
+    }
+
+    /// Compacts a run of a level's files into another level, with further files that must or may go along. `None` if a
+    /// file is busy. No level between has files.
+    fn down_to(
+        &self,
+        level: usize,
+        output_level: usize,
+        run: Range<usize>,
+        reason: Reason,
+        may_move: bool,
+    ) -> Option<Pick> {
+        let (files, below) = (self.version.level(level), self.version.level(output_level));
         let (mut taken, mut overlapped) = self.idle_cut(files, below, run)?;
         if overlapped.is_empty() {
             taken = self.with_movable(level, taken, reason);
@@ -110,8 +143,8 @@ impl Picker<'_> {
         }
         let upper = files.get(taken).unwrap_or(&[]).to_vec();
         let lower = below.get(overlapped).unwrap_or(&[]).to_vec();
-        let inputs = vec![LevelInputs { level, files: upper }, LevelInputs { level: level + 1, files: lower }];
-        self.complete(Chosen { reason, inputs, output_level: level + 1, may_move })
+        let inputs = vec![LevelInputs { level, files: upper }, LevelInputs { level: output_level, files: lower }];
+        self.complete(Chosen { reason, inputs, output_level, may_move })
     }
 
     /// Rewrites a run of a level's files in place. `None` if a file is busy.

@@ -7,7 +7,9 @@
 //! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
 //!   tombstone; `BYTES@SEQ` gives all entries the number SEQ, otherwise some have 1 and some 2; `!` behind it marks the
 //!   file for compaction, `^` makes it mostly deletions, `~` makes it virtual, `~FILE/BYTES` virtual in a file of so many bytes; level-0 files are
-//!   older than files of earlier lines, or newer if the level is written `+0`;
+//!   older than files of earlier lines, or newer if the level is written `+0`; `BYTES@@SECOND` is when file and data were
+//!   written;
+//! - `now SECOND`: the time; `due`: when the next file gets due for its age;
 //! - `run`: picks a compaction by itself and notes it as running; `end ID`: it is over, the files stand as they were;
 //! - `range LEVEL FIRST LAST [move] [before NUMBER]`: the next step of a compaction by hand (`*` is an end of the key
 //!   space), noted as running;
@@ -43,6 +45,7 @@ struct World {
     edit: VersionEdit,
     epoch: u64,
     running: FamilyCompactions,
+    now_s: u64,
 }
 
 impl World {
@@ -67,6 +70,7 @@ impl World {
             let (text, mostly_deletions) = text.strip_suffix('^').map_or((text, false), |text| (text, true));
             let (text, marked) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
             let (text, backing) = text.split_once('~').map_or((text, None), |(text, file)| (text, Some(backing(file))));
+            let (text, time_s) = text.split_once("@@").map_or((text, 0), |(text, at)| (text, at.parse().unwrap()));
             let parts: Vec<&str> = text.split(':').collect();
             let [number, keys, bytes] = parts[..] else { panic!("not a file: {text}") };
             let (first, last) = keys.split_once('-').unwrap();
@@ -91,6 +95,8 @@ impl World {
                     largest_seq: SeqNo(largest_seq),
                     epoch_number: self.epoch,
                     marked_for_compaction: marked,
+                    oldest_ancestor_time: time_s,
+                    file_creation_time: time_s,
                     mostly_deletions,
                     backing,
                     ..FileMeta::default()
@@ -133,12 +139,19 @@ impl World {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words[..] {
             ["run"] => {
-                let pick = Picker::new(&version, &self.options, &self.running, 1).automatic();
+                let pick = Picker::new(&version, &self.options, &self.running, 1).at(self.now_s).automatic();
                 self.start(pick)
             }
             ["pick"] => {
-                let pick = Picker::new(&version, &self.options, &self.running, 1).automatic();
+                let pick = Picker::new(&version, &self.options, &self.running, 1).at(self.now_s).automatic();
                 pick.map_or("nothing\n".into(), |pick| describe(&pick))
+            }
+            ["now", now_s] => {
+                self.now_s = now_s.parse().unwrap();
+                String::new()
+            }
+            ["due"] => {
+                next_due_s(&version, &self.options, self.now_s).map_or("never\n".into(), |at| format!("due at {at}\n"))
             }
             ["end", id] => {
                 self.running.end(id.parse().unwrap());
@@ -187,8 +200,11 @@ fn describe(pick: &Pick) -> String {
     if !pick.grandparents.is_empty() {
         write!(text, " over [{}]", numbers(&pick.grandparents)).unwrap();
     }
-    for (said, word) in [(pick.trivial_move, " moved"), (pick.bottommost, " bottommost")] {
+    for (said, word) in [(pick.trivial_move, " moved"), (pick.drops, " dropped"), (pick.bottommost, " bottommost")] {
         text.push_str(if said { word } else { "" });
+    }
+    if pick.compression == CompressionKind::None && !pick.trivial_move && !pick.drops {
+        text.push_str(" uncompressed");
     }
     if let Some(number) = pick.sinks {
         write!(text, ", {} sinks", number.0).unwrap();
@@ -209,6 +225,7 @@ fn outcome(input: &str) -> String {
         edit: VersionEdit::new(FamilyId::DEFAULT),
         epoch: 1000,
         running: FamilyCompactions::default(),
+        now_s: 0,
     };
     let lines = input.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
     lines.fold(String::new(), |text, line| text + &world.command(line))
@@ -254,6 +271,21 @@ fn ranges() {
 #[test]
 fn sizes() {
     check("sizes.txt");
+}
+
+#[test]
+fn universal_compaction() {
+    check("universal.txt");
+}
+
+#[test]
+fn fifo_compaction() {
+    check("fifo.txt");
+}
+
+#[test]
+fn compactions_for_age() {
+    check("ages.txt");
 }
 
 #[test]
