@@ -7,7 +7,6 @@ macro_rules! named_enum {
         $(#[$about:meta])+
         enum $Enum:ident { $( $(#[$variant_meta:meta])* $Variant:ident = $number:literal => $name:literal, )+ }
         refused { $( $refused:literal => $reason:literal, )* }
-        $(instead { $( $Other:ident => $instead:literal, )+ })?
     ) => {
         $(#[$about])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,15 +21,6 @@ macro_rules! named_enum {
             pub const ALL: &'static [$Enum] = &[$( $Enum::$Variant ),+];
 
             const REFUSED: &'static [(&'static str, &'static str)] = &[$( ($refused, $reason) ),*];
-
-            /// The actual behaviour, if the choice is accepted but not implemented.
-            pub fn instead(self) -> Option<&'static str> {
-                match self {
-                    $($( $Enum::$Other => Some($instead), )+)?
-                    #[allow(unreachable_patterns)]
-                    _ => None,
-                }
-            }
 
             /// RocksDB's name.
             pub fn name(self) -> &'static str {
@@ -81,10 +71,6 @@ macro_rules! named_enum {
             fn set(&mut self, text: &str, _load: &mut $crate::options::row::Load) -> $crate::error::Result<()> {
                 *self = Self::by_name(text)?;
                 Ok(())
-            }
-
-            fn remark(&self) -> Option<String> {
-                self.instead().map(|instead| format!("`{}`: {instead}", self.name()))
             }
         }
     };

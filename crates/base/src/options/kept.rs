@@ -66,10 +66,6 @@ pub fn review<G: OptionGroup + Clone>(group: &G, ignore_unsupported: bool) -> Re
 fn review_into(scratch: &mut dyn OptionGroup, load: &mut Load) -> Result<()> {
     let kept: Vec<(String, String)> =
         scratch.kept().iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
-    let is_kept = |name: &str| kept.iter().any(|(kept, _)| kept == name);
-    for (row, setting) in scratch.settings().into_iter().filter(|(row, _)| !is_kept(row.name)) {
-        load.warnings.extend(setting.remark().map(|remark| format!("option `{}`: {remark}", row.name)));
-    }
     for (name, text) in &kept {
         string::set(scratch, name, text, load)?;
     }

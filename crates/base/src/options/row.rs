@@ -125,11 +125,6 @@ pub trait Setting {
         None
     }
 
-    /// The actual meaning, if it differs from RocksDB's.
-    fn remark(&self) -> Option<String> {
-        None
-    }
-
     /// True for free text: escaped in option strings but not in JSON.
     fn is_free_text(&self) -> bool {
         false

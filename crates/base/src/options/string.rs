@@ -167,7 +167,6 @@ pub(super) fn set_row(group: &mut dyn OptionGroup, name: &str, text: &str, load:
         }
         taken => {
             taken?;
-            load.warnings.extend(setting.remark());
             load.warnings.len() > warned
         }
     };
