@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use testkit::engine::{
-    Change, CompactRangeOptions, Db, ErrorKind, Family, ReadOptions, Track, Transaction, ValueKind, WriteOptions,
+    Change, CompactRangeOptions, Db, ErrorKind, Family, LockMode, ReadOptions, Track, Transaction, ValueKind,
+    WriteOptions,
 };
 use testkit::history::{End, Isolation, List, Record, check};
 use testkit::profile;
@@ -119,7 +120,7 @@ impl Worker {
         let (family, bytes) = (family_of(&self.db, key), key.to_be_bytes());
         let options = ReadOptions { snapshot: transaction.snapshot().cloned(), ..ReadOptions::default() };
         let found = match self.reads {
-            Reads::Tracked => transaction.get_for_update(&self.db, &family, &bytes, &options),
+            Reads::Tracked => transaction.get_for_update(&self.db, &family, &bytes, LockMode::Exclusive, &options),
             _ => transaction.get(&self.db, &family, &bytes, &options),
         };
         list(found.unwrap().as_deref())
@@ -239,7 +240,11 @@ fn life(db: &Db, mut committed: impl FnMut(BTreeMap<String, List>)) {
     for number in 1..25u64 {
         for key in [number % KEYS, (number * 3 + 1) % KEYS] {
             let (family, bytes) = (family_of(db, key), key.to_be_bytes());
-            let Ok(read) = transaction.get_for_update(db, &family, &bytes, &ReadOptions::default()) else { return };
+            let Ok(read) =
+                transaction.get_for_update(db, &family, &bytes, LockMode::Exclusive, &ReadOptions::default())
+            else {
+                return;
+            };
             let appended = text(&[list(read.as_deref()), vec![number]].concat());
             transaction.write(db, &family, set(&bytes, appended.as_bytes()), Track::Tracked).unwrap();
         }

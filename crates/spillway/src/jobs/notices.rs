@@ -159,7 +159,7 @@ impl Jobs {
         let until_tell = next_tell.map(|at| at.saturating_sub(now()));
         let waits = [until_flush, until_dump, until_step, until_look, until_tell, until_age];
         let limit = waits.into_iter().flatten().min();
-        *self.upkeep_waits.lock() = 
+        *self.upkeep_waits.lock() =
             UpkeepWaits { next_dump, limit, flush_at, until_flush, until_look, age_due_s, until_age };
         limit
     }
