@@ -127,7 +127,7 @@ impl IndexedBatch {
         if said.needs_below() {
             return Err(Failure::merge_in_progress("the operands need a value to go on"));
         }
-        let operator: Operator = family.and_then(|family| operator_of(&family.0));
+        let operator: Operator = family.and_then(|family| operator_of(&family.0.options()));
         let operator = operator.as_ref().or(options.family.merge_operator.as_ref());
         let mut value = Vec::new();
         let has_value = merged(operator, key, &said, None, &mut value)?;
@@ -144,7 +144,7 @@ impl IndexedBatch {
     ) -> Result<Option<Pinned>, Failure> {
         let of = family.map_or_else(|| database.default_family(), |family| &family.0);
         let below = || database.look_up(of, key, options);
-        Ok(self.shared().read().get_over(of.id(), key, &operator_of(of), below)?)
+        Ok(self.shared().read().get_over(of.id(), key, &operator_of(&of.options()), below)?)
     }
 
     /// An iterator over the batch's entries and the entries of `below`, which it takes. `bounds` apply to the batch's
@@ -159,7 +159,14 @@ impl IndexedBatch {
         let id = family.map_or(FamilyId::DEFAULT, |_| source.id());
         Iterator::over_batch(below, |below, own| {
             let bounds = bounds.map_or(own, |bounds| &bounds.options);
-            OverBase::new(Below(below), &self.shared(), id, &source.options().order, operator_of(&source), bounds)
+            OverBase::new(
+                Below(below),
+                &self.shared(),
+                id,
+                &source.options().order,
+                operator_of(&source.options()),
+                bounds,
+            )
         })
     }
 

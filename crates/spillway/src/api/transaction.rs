@@ -44,8 +44,8 @@ use crate::transaction::{Change, Track, Transaction as EngineTransaction};
 /// let counter = db.default_family();
 /// loop {
 ///     let mut transaction = db.transaction();
-///     let visits = transaction.get_for_update(counter, "visits")?.unwrap_or_default();
-///     let visits: u64 = String::from_utf8_lossy(&visits).parse().unwrap_or(0);
+///     let visits = transaction.get_for_update(counter, "visits")?;
+///     let visits = visits.and_then(|visits| String::from_utf8_lossy(&visits).parse().ok()).unwrap_or(0u64);
 ///     transaction.put(counter, "visits", (visits + 1).to_string())?;
 ///     match transaction.commit() {
 ///         Err(error) if error.kind() == ErrorKind::Conflict => continue, // another thread was first

@@ -6,6 +6,7 @@ use crate::core::late_excise::LateExcise;
 use crate::queue::due::tables_to_come;
 use crate::queue::flushable::{Flushable, QueuedMemtable};
 use crate::queue::ingest::QueuedIngest;
+use crate::queue::memory::Charge;
 use crate::queue::view::ReadView;
 use crate::version::snapshot::FamilySnapshot;
 use crate::version::table_file::TableFile;
@@ -239,6 +240,13 @@ impl FamilyState {
     /// Bytes reserved in the mutable memtable.
     pub fn reserved_bytes(&self) -> usize {
         if self.mutable.is_unused() { 0 } else { self.mutable.memtable().reserved_bytes() }
+    }
+
+    /// The charges of the family's memtables, sealed ones and the spare included.
+    pub fn charges(&self) -> impl Iterator<Item = &Arc<Charge>> {
+        let spare = self.spare.iter().map(|spare| spare.memtable_charge());
+        let queued = self.queue.iter().filter_map(|entry| entry.charge());
+        std::iter::once(self.mutable.memtable_charge()).chain(spare).chain(queued)
     }
 
     /// Whether every input file is still at its level (V2).

@@ -209,7 +209,7 @@ mod tests {
     use vfs::{MemoryVfs, Vfs};
 
     use super::*;
-    use crate::internal::{Database, FamilyOptions, IngestOptions, OpenOptions, TableWriter, WriteOptions};
+    use crate::internal::{Database, FamilyOptions, IngestOptions, OpenOptions, TableWriter};
 
     /// Upkeep is woken all the time where there is much to do.
     #[test]

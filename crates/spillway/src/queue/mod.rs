@@ -44,7 +44,7 @@ impl Memtables {
     pub fn leave_budget(&self) {
         self.core.context.memtables.memory.sharers.leave(self);
         let state = self.core.state.lock();
-        let charges: Vec<Arc<Charge>> = state.families.values().flat_map(charges_of).cloned().collect();
+        let charges: Vec<Arc<Charge>> = state.families.values().flat_map(FamilyState::charges).cloned().collect();
         drop(state);
         for charge in charges {
             charge.release();
@@ -58,7 +58,7 @@ impl Memtables {
         for family in state.families.values() {
             let charge = family.mutable.memtable_charge();
             if !can_flush {
-                held.kept_bytes += charges_of(family).map(|charge| charge.bytes()).sum::<usize>();
+                held.kept_bytes += family.charges().map(|charge| charge.bytes()).sum::<usize>();
             } else if family.mutable.memtable().entries() == 0 {
                 held.kept_bytes += charge.bytes();
             } else {
@@ -71,13 +71,6 @@ impl Memtables {
         }
         held
     }
-}
-
-/// The charges of a family's memtables.
-fn charges_of(family: &FamilyState) -> impl Iterator<Item = &Arc<Charge>> {
-    let spare = family.spare.iter().map(|spare| spare.memtable_charge());
-    let queued = family.queue.iter().filter_map(|entry| entry.charge());
-    std::iter::once(family.mutable.memtable_charge()).chain(spare).chain(queued)
 }
 
 impl Sharer for Memtables {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use base::{Error, Pinned, Result, SeqNo, ValueKind};
 
-use self::indexed::{Operator, OverBase, SharedBatch};
+use self::indexed::{OverBase, SharedBatch};
 use self::locks::Mode;
 use self::pessimistic::Locking;
 pub use self::pessimistic::{Pessimistic, lock_and_write};
@@ -322,7 +322,7 @@ impl Transaction {
         if batch.batch().count() == 0 {
             return db.get(family, key, options);
         }
-        batch.get_over(family.id(), key, operator(family), || db.get(family, key, options))
+        batch.get_over(family.id(), key, &family.read_context().merge_operator, || db.get(family, key, options))
     }
 
     /// As [`get`](Self::get), and tracks the key: the commit fails if it has changed. `mode` is of a pessimistic
@@ -367,7 +367,7 @@ impl Transaction {
         let mut found = db.multi_get_across(&asked, options)?.into_iter();
         let value = |&(family, key): &(&Arc<Family>, &[u8])| {
             let mut below = if needs_below(family, key) { found.next() } else { None };
-            batch.get_over(family.id(), key, operator(family), || below.take().unwrap_or(Ok(None)))
+            batch.get_over(family.id(), key, &family.read_context().merge_operator, || below.take().unwrap_or(Ok(None)))
         };
         Ok(keys.iter().map(value).collect())
     }
@@ -398,7 +398,14 @@ impl Transaction {
 
     /// The transaction's changes over an iterator of their family.
     pub fn over<B: indexed::Below>(&self, below: B, family: &Family, options: &ReadOptions) -> OverBase<B> {
-        OverBase::new(below, &self.batch, family.id(), &family.order().user, operator(family).clone(), options)
+        OverBase::new(
+            below,
+            &self.batch,
+            family.id(),
+            &family.order().user,
+            family.read_context().merge_operator.clone(),
+            options,
+        )
     }
 
     /// The changes, shared with iterators.
@@ -420,11 +427,6 @@ impl Transaction {
     pub fn tracked_since(&self, family: &Family, key: &[u8]) -> Option<SeqNo> {
         self.tracked.since(family.id(), key)
     }
-}
-
-/// The operator of the family's stored values, stamped ones too.
-fn operator(family: &Family) -> &Operator {
-    &family.read_context().merge_operator
 }
 
 #[cfg(test)]

@@ -125,7 +125,7 @@ impl Transaction {
     /// Of writes by others, those since the snapshot count. The lock keeps them from any more.
     fn check_since_snapshot(&self, family: &Arc<Family>, key: &[u8]) -> Result<()> {
         let Some(snapshot) = &self.shows.snapshot else { return Ok(()) };
-        if has_changed(&family.view(), key, snapshot.seq())? { Err(conflict(family, key)) } else { Ok(()) }
+        if has_changed(&family.view(), key, snapshot.seq())? { Err(conflict(key, family)) } else { Ok(()) }
     }
 
     /// Locks a range, from `start` to before `end`, so that nobody who locks writes into it; an optimistic transaction

@@ -22,7 +22,7 @@ impl ConflictCheck for Unchanged<'_> {
                 _ => family.view(),
             };
             if has_changed(&view, user_key, since)? {
-                return Err(conflict(family, user_key));
+                return Err(conflict(user_key, family));
             }
             last = Some((family.id(), view));
         }
@@ -40,7 +40,7 @@ impl ConflictCheck for Unchanged<'_> {
 }
 
 #[cold]
-pub(super) fn conflict(family: &Family, user_key: &[u8]) -> Error {
+pub(super) fn conflict(user_key: &[u8], family: &Family) -> Error {
     let (key, name) = (shown(user_key), family.name());
     Error::new(
         ErrorKind::Conflict,

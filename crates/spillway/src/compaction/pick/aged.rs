@@ -1,5 +1,7 @@
 //! Compactions for age: `ttl` and `periodic_compaction_seconds`. Ages come from the MANIFEST, the time from the caller.
 
+use std::ops::Deref;
+
 use base::options::{CompactionStyle, FamilyOptions};
 
 use super::Picker;
@@ -42,13 +44,18 @@ pub fn next_due_s(version: &Version, options: &FamilyOptions, now_s: u64) -> Opt
     by_ttl.chain(oldest_file_s.filter_map(|time_s| due_at(time_s, limits.periodic_s, now_s))).min()
 }
 
-impl Picker<'_> {
-    /// With the time, in seconds since the epoch, for compactions by age.
-    #[must_use]
-    pub fn at(self, now_s: u64) -> Self {
-        Picker { now_s, ..self }
-    }
+/// Picks by age.
+pub(super) struct Ages<'p, 'a>(pub &'p Picker<'a>);
 
+impl<'a> Deref for Ages<'_, 'a> {
+    type Target = Picker<'a>;
+
+    fn deref(&self) -> &Picker<'a> {
+        self.0
+    }
+}
+
+impl Ages<'_, '_> {
     /// Compacts down a table with data older than the ttl. Files of the last level stay.
     pub(super) fn past_ttl(&self) -> Option<Pick> {
         let ttl_s = self.options.age_limits().ttl_s;

@@ -3,6 +3,7 @@
 //! New tables stay in level 0. Deeper levels hold tables from the time before the family became FIFO: they are the
 //! oldest, from the last level up.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use super::{Chosen, Picker};
@@ -13,16 +14,28 @@ use crate::version::table_file::TableFile;
 /// before are too large to be merged again.
 const BYTES_PER_TABLE_PERCENT: u64 = 110;
 
-impl Picker<'_> {
-    /// The next automatic compaction of a FIFO family, if one is due.
-    pub(super) fn fifo(&self) -> Option<Pick> {
+/// Picks whole tables to delete.
+pub(super) struct Fifo<'p, 'a>(pub &'p Picker<'a>);
+
+impl<'a> Deref for Fifo<'_, 'a> {
+    type Target = Picker<'a>;
+
+    fn deref(&self) -> &Picker<'a> {
+        self.0
+    }
+}
+
+impl Fifo<'_, '_> {
+    /// The next automatic compaction, if one is due.
+    pub(super) fn automatic(&self) -> Option<Pick> {
         self.expired().or_else(|| self.over_size()).or_else(|| self.merged_small())
     }
 
     /// Deletes the oldest tables with nothing younger than the ttl.
     fn expired(&self) -> Option<Pick> {
         let oldest_first = self.oldest_first();
-        let expired = oldest_first.iter().take_while(|(level, place, _)| self.is_expired(*level, *place)).count();
+        let expired =
+            oldest_first.iter().take_while(|(level, place, _)| self.ages().is_expired(*level, *place)).count();
         self.dropped(oldest_first.get(..expired)?, Reason::Expired)
     }
 

@@ -18,8 +18,11 @@ use std::sync::Arc;
 use base::UserOrder;
 use base::options::{CompactionStyle, CompressionKind, FamilyOptions};
 
+use self::aged::Ages;
 pub use self::aged::next_due_s;
+use self::fifo::Fifo;
 pub use self::range::{RangePick, RangeRequest};
+use self::universal::Universal;
 use super::levels::{LevelTargets, compacted_levels, scores};
 use super::plan::{FamilyCompactions, LevelInputs, Pick, Reason};
 use crate::version::span::{Span, bytes_of};
@@ -62,6 +65,12 @@ impl<'a> Picker<'a> {
         Picker { version, options, running, targets, subcompactions_max, now_s: 0, scores }
     }
 
+    /// With the time, in seconds since the epoch, for compactions by age.
+    #[must_use]
+    pub fn at(self, now_s: u64) -> Self {
+        Picker { now_s, ..self }
+    }
+
     pub fn targets(&self) -> &LevelTargets {
         &self.targets
     }
@@ -74,10 +83,19 @@ impl<'a> Picker<'a> {
     /// The next automatic compaction, if one is due.
     pub fn automatic(&self) -> Option<Pick> {
         match self.options.compaction_style {
-            CompactionStyle::Universal => self.universal(),
-            CompactionStyle::Fifo => self.fifo(),
+            CompactionStyle::Universal => Universal(self).automatic(),
+            CompactionStyle::Fifo => Fifo(self).automatic(),
             _ => self.by_level(),
         }
+    }
+
+    /// All runs of a universal family as one, into the last level.
+    pub fn everything(&self) -> RangePick {
+        Universal(self).everything()
+    }
+
+    fn ages(&self) -> Ages<'_, 'a> {
+        Ages(self)
     }
 
     fn by_level(&self) -> Option<Pick> {
@@ -102,8 +120,8 @@ impl<'a> Picker<'a> {
             .or_else(|| self.releasing_log())
             .or_else(|| self.mostly_excised())
             .or_else(|| self.mostly_deleted())
-            .or_else(|| self.past_ttl())
-            .or_else(|| self.past_period())
+            .or_else(|| self.ages().past_ttl())
+            .or_else(|| self.ages().past_period())
     }
 
     fn order(&self) -> &UserOrder {

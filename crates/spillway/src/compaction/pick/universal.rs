@@ -4,6 +4,7 @@
 //! in age. Its output goes right above the next older run, or to the last level if there is none: so every run stays
 //! older than the runs above it (V4).
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use base::options::{CompactionStopStyle, CompressionKind, UniversalOptions};
@@ -27,9 +28,20 @@ struct Run<'a> {
     is_busy: bool,
 }
 
-impl<'a> Picker<'a> {
-    /// The next automatic compaction of a universal family, if one is due.
-    pub(super) fn universal(&self) -> Option<Pick> {
+/// Picks by sorted runs.
+pub(super) struct Universal<'p, 'a>(pub &'p Picker<'a>);
+
+impl<'a> Deref for Universal<'_, 'a> {
+    type Target = Picker<'a>;
+
+    fn deref(&self) -> &Picker<'a> {
+        self.0
+    }
+}
+
+impl<'a> Universal<'_, 'a> {
+    /// The next automatic compaction, if one is due.
+    pub(super) fn automatic(&self) -> Option<Pick> {
         let merge = || {
             let runs = self.runs();
             self.saving_space(&runs).or_else(|| self.by_size(&runs)).or_else(|| self.reducing_runs(&runs))
@@ -40,7 +52,7 @@ impl<'a> Picker<'a> {
     }
 
     /// All runs as one, into the last level.
-    pub fn everything(&self) -> RangePick {
+    pub(super) fn everything(&self) -> RangePick {
         let runs = self.runs();
         if runs.is_empty() {
             return RangePick::Nothing;
@@ -59,12 +71,13 @@ impl<'a> Picker<'a> {
 
     /// Merges the oldest runs, down from the newest that no compaction is below of, if one of them is to be written anew.
     fn past_period_of_runs(&self) -> Option<Pick> {
-        if !(0..self.levels()).any(|level| self.has_past_period(level)) {
+        if !(0..self.levels()).any(|level| self.ages().has_past_period(level)) {
             return None;
         }
         let runs = self.runs();
         let start = runs.iter().rposition(|run| run.is_busy).map_or(0, |busy| busy + 1);
-        let is_due = runs.get(start..)?.iter().any(|run| run.files.iter().any(|file| self.is_past_period(&file.meta)));
+        let is_due =
+            runs.get(start..)?.iter().any(|run| run.files.iter().any(|file| self.ages().is_past_period(&file.meta)));
         if is_due { self.merged(&runs, start, runs.len(), Reason::Periodic) } else { None }
     }
 

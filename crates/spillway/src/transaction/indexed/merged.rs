@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use base::extend::MergeOperator;
+use base::options::FamilyOptions;
 use base::{Error, Result};
 
 use super::index::{Base, Said};
-use crate::core::family::Family;
 use crate::ttl::STAMPED_MERGE;
 
 /// The merge operator, if there is one.
 pub type Operator = Option<Arc<dyn MergeOperator>>;
 
 /// The operator of a family without stamps. A stamped family's operator expects stamps, and batches have none.
-pub fn operator_of(family: &Family) -> Operator {
-    family.options().merge_operator.clone().filter(|operator| operator.name() != STAMPED_MERGE)
+pub fn operator_of(options: &FamilyOptions) -> Operator {
+    options.merge_operator.clone().filter(|operator| operator.name() != STAMPED_MERGE)
 }
 
 /// Puts the value over `below`, the database's, into `value`. False if the key is deleted.

@@ -106,14 +106,15 @@ impl Rig {
     fn over(&self, options: &ReadOptions) -> OverBase<crate::read::iterator::DbIterator> {
         let family = self.db.default_family();
         let below = self.db.iter(&family, options).expect("made");
-        OverBase::new(below, &self.batch, family.id(), &UserOrder::Bytewise, operator_of(&family), options)
+        OverBase::new(below, &self.batch, family.id(), &UserOrder::Bytewise, operator_of(&family.options()), options)
     }
 
     fn check_gets(&self) {
         let family = self.db.default_family();
         for n in 0..106 {
             let below = || self.db.get(&family, &key(n), &ReadOptions::default());
-            let found = self.batch.read().get_over(family.id(), &key(n), &operator_of(&family), below).expect("read");
+            let found =
+                self.batch.read().get_over(family.id(), &key(n), &operator_of(&family.options()), below).expect("read");
             assert_eq!(found.as_deref(), self.model.get(&key(n)).map(Vec::as_slice), "{n}");
         }
     }
