@@ -1,5 +1,7 @@
 //! Locks of one table, by threads; then many threads at random, and whether any two held what they must not share.
 
+#![expect(clippy::disallowed_methods, reason = "threads that wait for each other's locks, by the clock")]
+
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::thread;
 
