@@ -178,7 +178,7 @@ impl TransactionDb {
         let wait_max = milliseconds(self.settings.default_lock_timeout);
         let patience = Patience { wait_max, deadlock_depth: None };
         let Database { db, .. } = &*self.database;
-        Ok(lock_and_write(db, &self.locks, batch, self.database.writing(settings), patience)?)
+        Ok(lock_and_write(&self.locks, db, batch, self.database.writing(settings), patience)?)
     }
 }
 

@@ -172,8 +172,8 @@ impl Transaction {
 /// # Errors
 /// As of [`Transaction::lock_range`] and [`Database::write`]; nothing was written.
 pub fn lock_and_write(
-    db: &Database,
     locks: &Arc<LockTable>,
+    db: &Database,
     batch: &WriteBatch,
     options: &WriteOptions,
     patience: Patience,

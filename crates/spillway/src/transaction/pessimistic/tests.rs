@@ -138,7 +138,7 @@ fn a_locked_range_keeps_writers_and_batches_out() {
         batch.put(family.id(), b"a", b"0");
         batch.put(family.id(), key.as_bytes(), b"1");
         batch.delete_range(family.id(), b"x", b"z");
-        lock_and_write(&db, &locks, &batch, &WriteOptions::default(), patience)
+        lock_and_write(&locks, &db, &batch, &WriteOptions::default(), patience)
     };
     assert_eq!(kind(put("c")), ErrorKind::TimedOut);
     assert_eq!(get(&db, "a"), None, "nothing of the batch was written");
