@@ -375,8 +375,7 @@ async fn lookups_that_memory_answers_need_no_thread() {
     slow.await.unwrap().unwrap();
     db.flush().await.unwrap();
     assert_eq!(db.default_family().get_with("quick", &in_memory).await.unwrap_err().kind(), ErrorKind::Incomplete);
-    let mut read = pin!(db.get("quick"));
-    assert!(poll(read.as_mut()).is_pending(), "a file must be read");
-    assert_eq!(found(read.await.unwrap()), Some(b"1".to_vec()));
+    // On a thread, which may end before this one looks.
+    assert_eq!(found(db.get("quick").await.unwrap()), Some(b"1".to_vec()));
     assert!(poll(pin!(db.get("quick"))).is_ready(), "its block is cached");
 }
