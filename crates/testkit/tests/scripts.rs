@@ -25,8 +25,12 @@ fn every_kept_script_runs_under_every_profile() {
     paths.sort();
     assert!(!paths.is_empty(), "no scripts found");
     for (count, path) in paths.into_iter().enumerate() {
-        let script = parse::script(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let script = parse::script(&text).unwrap();
+        // An ingest that has to reach the last level is refused where tables stay in level 0.
+        let needs_levels = text.contains("bottommost");
         let profiles = profile::ALL.into_iter().enumerate();
+        let profiles = profiles.filter(|(_, profile)| profile.fills_levels() || !needs_levels);
         for profile in profiles.flat_map(|(number, profile)| variants(profile, count + number)) {
             let mut script = script.clone().arranged(&profile.order.order());
             script.profile = profile.to_string();
