@@ -7,7 +7,7 @@
 # builds sets another build of Spillway (BEFORE=its librocksdb.so) beside this one and RocksDB; it prints a page and keeps nothing.
 # peers and ycsb set LMDB, redb and fjall beside both, each in a memory group of MEMORY_MIB (1024; ycsb 2048): run them as root. They compile those
 # engines. ycsb takes 15 GB of the disk.
-# rocksdb takes 5 minutes, reads 10, mechanisms 3, operations 5, memtables 8, writers 2, peers 10, ycsb 10, builds 10. NUM, ROUNDS: how much and how often
+# rocksdb takes 5 minutes, reads 10, mechanisms 3, operations 25, memtables 8, writers 2, peers 10, ycsb 10, builds 10. NUM, ROUNDS: how much and how often
 # (peers: a million entries, 3 rounds; ycsb: 10 million, 1 round). FLAGS: more flags of bench-compare or bench-peers. ROCKSDB_LIB: another library than RocksDB's release. WORK: a folder on the file system to be measured. RESULTS is
 # another folder than bench/results, of which nothing is drawn. On a machine that does other things too, only ratios mean something.
 set -euo pipefail

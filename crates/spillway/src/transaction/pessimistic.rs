@@ -76,13 +76,6 @@ impl Transaction {
         transaction
     }
 
-    /// Changes how it locks, from the next lock on.
-    pub fn set_patience(&mut self, patience: Patience) {
-        if let Concurrency::Pessimistic(locking) = &mut self.concurrency {
-            locking.options.patience = patience;
-        }
-    }
-
     /// Its number among the owners of locks; `None` if it is optimistic.
     pub fn owner(&self) -> Option<u64> {
         match &self.concurrency {

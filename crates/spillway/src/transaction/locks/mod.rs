@@ -5,9 +5,9 @@
 //! each request looks there first; without any it pays one load.
 //!
 //! # Fairness
-//! A key's requests are granted in the order of their arrival. Two exceptions: a holder never waits for a lock it has,
-//! and a shared holder that asks for the exclusive lock goes before those who hold nothing. A request that meets a
-//! waiting range waits behind it, except when the range waits for the requester.
+//! A key's requests are granted in the order of their arrival. Two exceptions: a holder's second request for the same
+//! lock is granted at once, and an upgrade from shared to exclusive goes before other requests. A request that meets a
+//! waiting range waits behind it, unless the range waits for the requester.
 //!
 //! # Deadlocks
 //! See [`deadlock`].
