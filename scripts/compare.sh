@@ -2,12 +2,12 @@
 # Spillway beside RocksDB's release library, both through RocksDB's C API, on one machine and by turns, and beside engines of other
 # kinds: what docs/benchmarks.md has of them. Draws the page.
 #
-#     scripts/compare.sh [rocksdb|reads|mechanisms|operations|memtables|writers|peers|ycsb|builds ...]      rocksdb where none is named
+#     scripts/compare.sh [rocksdb|reads|transactions|mechanisms|operations|memtables|writers|peers|ycsb|builds ...]      rocksdb where none is named
 #
 # builds sets another build of Spillway (BEFORE=its librocksdb.so) beside this one and RocksDB; it prints a page and keeps nothing.
 # peers and ycsb set LMDB, redb and fjall beside both, each in a memory group of MEMORY_MIB (1024; ycsb 2048): run them as root. They compile those
 # engines. ycsb takes 15 GB of the disk.
-# rocksdb takes 5 minutes, reads 10, mechanisms 3, operations 25, memtables 8, writers 2, peers 10, ycsb 10, builds 10. NUM, ROUNDS: how much and how often
+# rocksdb takes 5 minutes, reads 15, transactions 4, mechanisms 3, operations 25, memtables 8, writers 2, peers 10, ycsb 10, builds 10. NUM, ROUNDS: how much and how often
 # (peers: a million entries, 3 rounds; ycsb: 10 million, 1 round). FLAGS: more flags of bench-compare or bench-peers. ROCKSDB_LIB: another library than RocksDB's release. WORK: a folder on the file system to be measured. RESULTS is
 # another folder than bench/results, of which nothing is drawn. On a machine that does other things too, only ratios mean something.
 set -euo pipefail
@@ -45,9 +45,23 @@ run_reads() {
     rm -f "$results/reads.jsonl" "$results/reads-fifth.jsonl"
     num=$((num * 2)) compare reads.jsonl "${mapped[@]}" --options "$options" --workloads $reads --reads $((num * 2))
     rm -f "$results/queue.jsonl"
-    compare queue.jsonl --options rocksdb=min_tombstones_for_range_conversion=64 --workloads queue --reads 300
+    # A million deletions; RocksDB's scans end after five seconds.
+    num=1000000 compare queue.jsonl --options rocksdb=min_tombstones_for_range_conversion=64 --workloads queue --reads 100000
     num=$((num * 10)) rounds=3 compare reads-fifth.jsonl "${mapped[@]}" --options "$options" \
         --workloads readrandom,multireadrandom,seekrandom --reads $((num * 2)) --cache_bytes $((num * 10 * 116 / 5))
+}
+
+# Transactions with one thread and with four, and batches with an index.
+run_transactions() {
+    local threads
+    rm -f "$results/transactions.jsonl"
+    for threads in 1 4; do
+        compare "transactions-$threads.jsonl" --workloads transactions --threads $threads
+        cat "$results/transactions-$threads.jsonl" >>"$results/transactions.jsonl"
+        rm "$results/transactions-$threads.jsonl"
+    done
+    rm -f "$results/indexed.jsonl"
+    compare indexed.jsonl --workloads indexed
 }
 
 # What the page calls trie, image and log.

@@ -39,6 +39,9 @@ pub struct SideRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<u64>,
     pub background_writes: Option<u64>,
+    /// Transactions that failed since others were in the way; they are of `ops`, not of `figure`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<u64>,
     /// Of all keys and values written.
     pub user_bytes: u64,
     /// Bytes the process made the kernel store, to the end of flushes and compactions.

@@ -108,6 +108,8 @@ impl Run<'_> {
             Task::Load => tasks::load::run(self)?,
             Task::Restart => tasks::restart::run(self)?,
             Task::Space => tasks::space(self)?,
+            Task::Transactions => tasks::transactions::run(self)?,
+            Task::Indexed => tasks::transactions::indexed(self)?,
         };
         Ok(SideRecord { workload: workload.name.to_owned(), mode: self.spec.mode.clone(), ..record })
     }

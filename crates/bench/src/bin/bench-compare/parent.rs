@@ -33,7 +33,7 @@ struct Comparison<'a> {
     setting: Setting,
     /// Filled databases, by library.
     filled: BTreeMap<String, PathBuf>,
-    /// The first record of each read-only workload: every library must find as many keys.
+    /// The first record of each read-only workload and mode: every library must find as many keys.
     found: BTreeMap<String, SideRecord>,
     failures: Vec<String>,
 }
@@ -134,7 +134,7 @@ impl Comparison<'_> {
         if record.background_writes.is_some() || record.latency.contains_key("write") {
             return Ok(());
         }
-        let first = self.found.entry(record.workload.clone()).or_insert_with(|| record.clone());
+        let first = self.found.entry(record.name()).or_insert_with(|| record.clone());
         if first.found == record.found {
             return Ok(());
         }

@@ -29,6 +29,8 @@ pub enum Task {
     Queue,
     Restart,
     Space,
+    Transactions,
+    Indexed,
 }
 
 /// A workload.
@@ -124,6 +126,24 @@ pub const WORKLOADS: &[Workload] = &[
         Start::Empty,
     ),
     task("space", "writes everything twice at random, compacts, and measures the files", Task::Space, Start::Empty),
+    Workload {
+        modes: &["batch", "batch-hot", "optimistic", "optimistic-hot", "pessimistic", "pessimistic-hot"],
+        ..task(
+            "transactions",
+            "commits transactions of two puts, or writes them as a batch; with -hot, 20 of 100 keys are of sixteen",
+            Task::Transactions,
+            Start::Empty,
+        )
+    },
+    Workload {
+        modes: &["build", "read"],
+        ..task(
+            "indexed",
+            "fills batches of 1000 entries with an index, or looks keys up in one",
+            Task::Indexed,
+            Start::Empty,
+        )
+    },
 ];
 
 /// A line for each workload.

@@ -33,6 +33,7 @@ pub unsafe fn failure(functions: &Functions, name: &str, message: *mut c_char) -
         Some("Invalid argument") => ErrorKind::InvalidArgument,
         Some("Corruption") => ErrorKind::Corruption,
         Some("Not implemented") => ErrorKind::Unsupported,
+        Some("Resource busy" | "Operation timed out" | "Operation failed. Try again.") => ErrorKind::Busy,
         _ => ErrorKind::Io,
     };
     Error::new(kind, text).context(format!("rocksdb_{name}"))

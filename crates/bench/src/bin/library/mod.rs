@@ -6,14 +6,18 @@ mod call;
 mod cursor;
 mod database;
 mod idle;
+mod indexed;
 mod options;
 mod table;
 mod tables;
+mod transactions;
 mod version;
 
 pub use database::{Database, Habits};
 pub use idle::wait_until_idle;
+pub use indexed::IndexedBatch;
 pub use options::Options;
 pub use table::Functions;
 pub use tables::TableFile;
+pub use transactions::{Control, TransactionDatabase};
 pub use version::version;

@@ -96,6 +96,28 @@ functions! {
     sstfilewriter_put(*mut Handle, Bytes, usize, Bytes, usize, Failure);
     sstfilewriter_finish(*mut Handle, Failure);
     sstfilewriter_destroy(*mut Handle);
+    transactiondb_options_create() -> *mut Handle;
+    transactiondb_options_destroy(*mut Handle);
+    transactiondb_open(*const Handle, *const Handle, Text, Failure) -> *mut Handle;
+    transactiondb_close(*mut Handle);
+    transaction_options_create() -> *mut Handle;
+    transaction_options_destroy(*mut Handle);
+    transaction_options_set_deadlock_detect(*mut Handle, Flag);
+    transaction_begin(*mut Handle, *const Handle, *const Handle, *mut Handle) -> *mut Handle;
+    optimistictransactiondb_open(*const Handle, Text, Failure) -> *mut Handle;
+    optimistictransactiondb_close(*mut Handle);
+    optimistictransaction_options_create() -> *mut Handle;
+    optimistictransaction_options_destroy(*mut Handle);
+    optimistictransaction_begin(*mut Handle, *const Handle, *const Handle, *mut Handle) -> *mut Handle;
+    transaction_put(*mut Handle, Bytes, usize, Bytes, usize, Failure);
+    transaction_commit(*mut Handle, Failure);
+    transaction_rollback(*mut Handle, Failure);
+    transaction_destroy(*mut Handle);
+    writebatch_wi_create(usize, Flag) -> *mut Handle;
+    writebatch_wi_destroy(*mut Handle);
+    writebatch_wi_clear(*mut Handle);
+    writebatch_wi_put(*mut Handle, Bytes, usize, Bytes, usize);
+    writebatch_wi_get_from_batch(*mut Handle, *const Handle, Bytes, usize, *mut usize, Failure) -> *mut c_char;
     free(*mut c_void);
 }
 

@@ -4,6 +4,7 @@ pub mod ingest;
 pub mod load;
 pub mod queue;
 pub mod restart;
+pub mod transactions;
 
 use base::Result;
 use bench::folder;
