@@ -28,6 +28,9 @@ use crate::queue::Memtables;
 use crate::queue::staged::Seam;
 use crate::wal::roll::Wal;
 
+/// So often a commit's conflicts are checked again before its keys are latched: a latch makes every other commit look at it.
+const RECHECKS_MAX: u32 = 2;
+
 /// A commit with numbers and its flushables in the queues. If it is dropped before [`apply`](Committer::apply), the
 /// database turns read-only (C4).
 pub(crate) struct Numbered<'a> {
@@ -94,7 +97,7 @@ impl Committer {
         let set = self.core.families.load();
         if batch.is_empty() {
             // All that was read still stands at the number visible now.
-            conflicts.map_or(Ok(()), ConflictCheck::check)?;
+            conflicts.map_or(Ok(()), |check| check.check(self.core.pipeline.visible()))?;
             return self.write_nothing(&set, options);
         }
         self.wait_for_debt(batch.len(), options, || batch.only_deletes())?;
@@ -139,8 +142,9 @@ impl Committer {
     /// them to the spares.
     pub(crate) fn number<'a>(&'a self, commit: &mut Commit<'a>) -> Result<Numbered<'a>> {
         if let Some(check) = commit.conflicts {
-            commit.checked_at = Some(self.core.pipeline.visible());
-            check.check()?;
+            let visible = self.core.pipeline.visible();
+            check.check(visible)?;
+            commit.checked_at = Some(visible);
         }
         if !commit.flushables.is_empty() {
             self.make_successors(commit)?;
@@ -162,6 +166,7 @@ impl Committer {
     fn provide<'a>(&'a self, missing: Missing, commit: &mut Commit<'a>, backoff: &Backoff) -> Result<()> {
         match (missing, commit.conflicts) {
             (Missing::Check, None) => {}
+            (Missing::Check, Some(check)) if commit.rechecks < RECHECKS_MAX => self.check_again(commit, check)?,
             (Missing::Check | Missing::Latch, Some(check)) => self.latch_and_check(commit, check)?,
             (missing, _) => self.provide_unchecked(missing, commit, backoff)?,
         }
@@ -196,6 +201,16 @@ impl Committer {
         Ok(())
     }
 
+    /// Checks conflicts again, once all that is numbered is visible.
+    fn check_again(&self, commit: &mut Commit<'_>, check: &dyn ConflictCheck) -> Result<()> {
+        self.hold_nothing(commit); // as in any wait
+        let numbered = self.core.commit.lock().last_seq;
+        self.core.pipeline.wait_visible(numbered)?;
+        commit.rechecks += 1;
+        commit.checked_at = Some(numbered);
+        check.check(numbered)
+    }
+
     /// Latches the touched keys, waits until older writes are visible, and checks conflicts again.
     fn latch_and_check<'a>(&'a self, commit: &mut Commit<'a>, check: &dyn ConflictCheck) -> Result<()> {
         // A latched commit is not compared with memtables, and here nothing was flushed first.
@@ -208,7 +223,7 @@ impl Committer {
         (commit.is_latched, commit.checked_at) = (true, None);
         let numbered = self.core.commit.lock().last_seq;
         self.core.pipeline.wait_visible(numbered)?;
-        check.check()
+        check.check(numbered)
     }
 
     /// Takes the state lock if the commit has flushables, then the commit lock. The state lock keeps the queues as

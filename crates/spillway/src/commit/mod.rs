@@ -54,6 +54,8 @@ pub(crate) struct Commit<'a> {
     pub conflicts: Option<&'a dyn ConflictCheck>,
     /// The last number when conflicts were checked without a latch. The check holds while it is the last.
     checked_at: Option<SeqNo>,
+    /// Checks repeated since others took numbers.
+    rechecks: u32,
     /// A latch over every touched key is held, here or by the caller. Overlapping commits wait for it.
     /// With flushables: nothing in memory overlaps them, and they are not compared with memtables any more.
     pub is_latched: bool,
@@ -70,12 +72,13 @@ pub(crate) struct Commit<'a> {
 
 /// Validation of a commit, for transactions.
 pub(crate) trait ConflictCheck {
-    /// Called off every lock. All numbered so far is visible, or the check is repeated under a latch: then each key of
-    /// [`spans`](Self::spans) and of the batch is latched until the commit is finished in the pipeline.
+    /// Called off every lock, with a number that is visible. If other numbers were taken by the commit's, the check is repeated, at
+    /// last under a latch: then each key of [`spans`](Self::spans) and of the batch is latched until the commit is finished in the
+    /// pipeline.
     ///
     /// # Errors
     /// `Conflict`: a dependency of the commit has changed.
-    fn check(&self) -> Result<()>;
+    fn check(&self, visible: SeqNo) -> Result<()>;
 
     /// The keys that the check looks at, each a span of its own.
     fn spans(&self) -> Vec<LatchSpan>;
@@ -206,6 +209,7 @@ impl<'a> Commit<'a> {
             waiter,
             conflicts: None,
             checked_at: None,
+            rechecks: 0,
             is_latched: false,
             clearance: Clearance::default(),
             latch: None,

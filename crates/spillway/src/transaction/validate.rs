@@ -1,7 +1,7 @@
 //! The check of a transaction's keys at its commit.
 
 use base::limits::shown;
-use base::{Error, ErrorKind, Result};
+use base::{Error, ErrorKind, Result, SeqNo};
 
 use super::tracked::{Tracked, TrackedKey};
 use crate::commit::ConflictCheck;
@@ -14,9 +14,10 @@ use crate::version::span::Span;
 pub(super) struct Unchanged<'a>(pub &'a Tracked);
 
 impl ConflictCheck for Unchanged<'_> {
-    fn check(&self) -> Result<()> {
+    fn check(&self, visible: SeqNo) -> Result<()> {
         let mut last = None;
-        for TrackedKey { family, user_key, since } in self.0.iter() {
+        // Without a number since, nothing has changed.
+        for TrackedKey { family, user_key, since } in self.0.iter().filter(|key| key.since < visible) {
             let view = match last.take() {
                 Some((of, view)) if of == family.id() => view,
                 _ => family.view(),

@@ -1,6 +1,6 @@
 use std::thread;
 
-use base::ErrorKind;
+use base::{ErrorKind, SeqNo};
 use vfs::MemoryVfs;
 
 use super::*;
@@ -14,7 +14,7 @@ struct Unchanged<'a> {
 }
 
 impl ConflictCheck for Unchanged<'_> {
-    fn check(&self) -> Result<()> {
+    fn check(&self, _visible: SeqNo) -> Result<()> {
         let unchanged = read(self.db) == self.counter;
         if unchanged { Ok(()) } else { Err(Error::new(ErrorKind::Conflict, "the counter has changed")) }
     }
