@@ -2,7 +2,7 @@
 # Programs that were written for RocksDB, unchanged, on our librocksdb.so: fetches each from its package registry, runs what
 # clients/ has for it, and prints a table.
 #
-#     scripts/clients.sh [balboa|python|rust|go|nim ...]      all of them where none is named
+#     scripts/clients.sh [balboa|python|rust|suite|go|nim ...]      all of them where none is named
 #
 # LIBROCKSDB=PATH is the library, without it the release build of the crate capi. Any librocksdb will do: Debian's 7.8 shows
 # that the programs are right. RECORD=yes writes the table into docs/compat.md. CLIENTS_CACHE=DIR keeps what was fetched,
@@ -141,7 +141,7 @@ fetch_rust() {
     echo "rocksdb $rust_version (crates.io)" >"$dir/version"
 }
 
-run_rust() {
+set_rust() {
     if [ -d "$cache/debian/libclang1-14" ]; then
         export LIBCLANG_PATH=${LIBCLANG_PATH:-$cache/debian/libclang1-14/usr/lib/x86_64-linux-gnu}
         export BINDGEN_EXTRA_CLANG_ARGS="-I$(gcc -print-file-name=include)"
@@ -150,6 +150,10 @@ run_rust() {
     mkdir -p "$cache/rust"
     ln -sfn "$work/lib" "$cache/rust/lib"
     export ROCKSDB_LIB_DIR=$cache/rust/lib CARGO_TARGET_DIR=$cache/rust/target CARGO_INCREMENTAL=0
+}
+
+run_rust() {
+    set_rust
     link_rust -Wl,--warn-unresolved-symbols
     undefined "$CARGO_TARGET_DIR/debug/rocksdb-client" >"$dir/needed"
     stubs "$dir/needed"
@@ -159,6 +163,43 @@ run_rust() {
 
 link_rust() {
     cargo rustc --quiet --manifest-path "$dir/crate/Cargo.toml" -- -C link-arg="$1" >&2
+}
+
+# The crate's own tests, unchanged. Its package has them.
+fetch_suite() {
+    fetch_rust
+    local package
+    package=$(echo "${CARGO_HOME:-$HOME/.cargo}"/registry/src/*/"rocksdb-$rust_version")
+    rm -rf "$cache/suite"
+    cp -r "$package" "$cache/suite"
+    rm -f "$cache/suite/rust-toolchain.toml" # the compiler that is here
+    (cd "$cache/suite" && soon cargo fetch --quiet --locked)
+    echo "rocksdb $rust_version's own tests (crates.io)" >"$dir/version"
+}
+
+# Each test in a process of its own: some things that a library lacks end the process.
+run_suite() {
+    local program name test listed=$root/clients/rust-suite/not-here.txt
+    set_rust
+    cd "$cache/suite"
+    CARGO_PROFILE_DEV_DEBUG=false cargo test --locked --tests --no-run --no-default-features --features bindgen-runtime \
+        >"$dir/build" 2>&1 || { tail -n 20 "$dir/build" >&2; return 1; }
+    sed -n 's/^ *Executable .*(\(.*\))$/\1/p' "$dir/build" >"$dir/programs"
+    while read -r program; do
+        undefined "$program" >>"$dir/needed"
+        name=$(basename "$program")
+        name=${name%-*}
+        for test in $("$program" --list 2>/dev/null | sed -n 's/: test$//p'); do
+            passes=no
+            if timeout 300 "$program" --exact "$test" --test-threads=1 >"$dir/test" 2>&1; then passes=yes; fi
+            case $passes-$(grep -c "^$name::$test  " "$listed") in
+                yes-0) echo "ok $name::$test" ;;
+                no-1) echo "not here $(grep "^$name::$test  " "$listed")" ;;
+                yes-1) echo "FAILED $name::$test: it passes, and is listed in clients/rust-suite/not-here.txt" ;;
+                *) echo "FAILED $name::$test: $(sed -n '/panicked/{n;p;q}' "$dir/test" | cut -c 1-120)" ;;
+            esac
+        done
+    done <"$dir/programs"
 }
 
 # What Go fetches and builds stays in the cache, where it can be removed.
@@ -275,7 +316,7 @@ failures=no
     echo '| client | version | functions it binds | refused | missing | checks passed | failed | why |'
     echo '|---|---|---|---|---|---|---|---|'
 } >"$work/table"
-for name in ${*:-balboa python rust go nim}; do try "$name"; done
+for name in ${*:-balboa python rust suite go nim}; do try "$name"; done
 
 say "On $soname"
 cat "$work/table"

@@ -73,7 +73,7 @@ fallible! {
             memtables: consumers.databases.sum("rocksdb.size-all-mem-tables"),
             unflushed: consumers.databases.sum("rocksdb.cur-size-all-mem-tables"),
             readers: consumers.databases.sum("rocksdb.estimate-table-readers-mem"),
-            caches: caches.iter().map(|cache| cache.usage() as u64).sum(),
+            caches: caches.iter().map(|cache| cache.usage() + cache.table_bytes()).sum::<usize>() as u64,
         }))
     }
 }

@@ -68,6 +68,10 @@ macro_rules! named_enum {
                 self.name().to_string()
             }
 
+            fn number(&self) -> Option<f64> {
+                Some(f64::from(*self as u8))
+            }
+
             fn set(&mut self, text: &str, _load: &mut $crate::options::row::Load) -> $crate::error::Result<()> {
                 *self = Self::by_name(text)?;
                 Ok(())

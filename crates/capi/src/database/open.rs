@@ -159,7 +159,10 @@ impl Database {
 /// A locked directory is an IO error, as in RocksDB.
 fn locked_out(error: Error) -> Failure {
     match error.kind() {
-        ErrorKind::Busy => Failure::locked(error.to_string()),
+        ErrorKind::Busy => {
+            let file = error.path().unwrap_or(Path::new("LOCK"));
+            Failure::locked(format!("{}: {}", file.display(), error.message()))
+        }
         _ => error.into(),
     }
 }

@@ -86,11 +86,10 @@ impl Database {
         self.core().purge.hold();
     }
 
-    /// Undoes one `disable_file_deletions`.
+    /// Undoes one `disable_file_deletions`. After the last, what is obsolete is deleted before it returns.
     pub fn enable_file_deletions(&self) {
         self.core().purge.release();
-        self.core().upkeep.raise();
-        self.core().drive_if_inline();
+        self.engine().jobs.purge_obsolete();
     }
 
     /// Notes in the event log a call's RocksDB option without effect here.

@@ -10,6 +10,9 @@ use crate::core::family::Family;
 use crate::info_log::InfoLog;
 use crate::open::engine::Engine;
 
+/// The group of a table's options.
+const TABLE_OPTIONS: &str = "block_based_table_factory";
+
 /// Logs the identity of the opened database, and the options of its families. Called under no lock.
 pub(crate) fn note_opened(engine: &Engine) {
     let (context, log) = (&engine.core.context, &engine.core.context.info_log);
@@ -38,6 +41,10 @@ impl InfoLog {
         if self.takes(InfoLogLevel::Header) {
             self.header(format!("Spillway version: {}", env!("CARGO_PKG_VERSION")));
             self.header(format!("DB path: {}", dir.display()));
+            let crc32 = if has_crc32() { "Supported" } else { "Not supported" };
+            let processor = if cfg!(target_arch = "aarch64") { "Arm64" } else { "x86" };
+            self.header(format!("Fast CRC32 supported: {crc32} on {processor}"));
+            self.header("Jemalloc supported: 0".to_owned());
             self.group("Options", options);
         }
     }
@@ -46,15 +53,28 @@ impl InfoLog {
         self.take(InfoLogLevel::Header, text);
     }
 
-    /// Logs every option of a group, in RocksDB's format.
+    /// Logs every option of a group, in RocksDB's format: options of tables by number.
     fn group(&self, prefix: &str, group: &dyn OptionGroup) {
+        let by_number = prefix.ends_with(TABLE_OPTIONS);
         for (row, setting) in group.settings() {
             let name = format!("{prefix}.{}", row.name);
-            match setting.group() {
-                Some(nested) => self.group(&name, nested),
-                None => self.header(format!("{name:>55}: {}", setting.text())),
+            let number = setting.number().filter(|number| by_number && number.fract() == 0.0);
+            match (setting.group(), number) {
+                (Some(nested), _) => self.group(&name, nested),
+                (None, Some(number)) => self.header(format!("{name:>55}: {number}")),
+                (None, None) => self.header(format!("{name:>55}: {}", setting.text())),
             }
         }
         group.kept().iter().for_each(|(name, text)| self.header(format!("{:>55}: {text}", format!("{prefix}.{name}"))));
     }
+}
+
+/// Whether checksums use the processor's instruction. It is asked when the program runs, not when it is built.
+fn has_crc32() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return std::arch::is_x86_feature_detected!("sse4.2");
+    #[cfg(target_arch = "aarch64")]
+    return std::arch::is_aarch64_feature_detected!("crc");
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    return false;
 }

@@ -221,6 +221,12 @@ impl<V> Cache<V> {
             + self.shards.iter().map(|cell| cell.0.lock().used_bytes()).sum::<usize>()
     }
 
+    /// Bytes of the cache's own tables, which its capacity does not count.
+    pub fn table_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.shards.iter().map(|cell| size_of::<Cell<V>>() + cell.0.lock().table_bytes()).sum::<usize>()
+    }
+
     /// Bytes of entries referenced outside the cache. Walks all entries.
     pub fn pinned_usage(&self) -> usize {
         self.shards.iter().map(|cell| cell.0.lock().pinned_bytes()).sum()

@@ -114,6 +114,10 @@ impl<V> Shard<V> {
         self.map.capacity()
     }
 
+    pub(super) fn table_bytes(&self) -> usize {
+        self.places() * size_of::<(BlockKey, Entry<V>)>() + self.slab.table_bytes()
+    }
+
     pub(super) fn for_each(&self, visit: &mut impl FnMut(&V, usize)) {
         self.map.values().for_each(|entry| visit(&entry.value, self.slab.slot(entry.at).cost));
     }

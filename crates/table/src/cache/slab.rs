@@ -40,6 +40,10 @@ pub(super) struct Slab {
 }
 
 impl Slab {
+    pub(super) fn table_bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot>() + self.free.capacity() * size_of::<u32>()
+    }
+
     /// Places an entry at the young end of a queue.
     pub(super) fn add(&mut self, key: BlockKey, cost: usize, queue: Queue) -> u32 {
         let slot = Slot { key, cost, newer: NONE, older: NONE, queue };

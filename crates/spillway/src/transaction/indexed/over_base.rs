@@ -238,8 +238,9 @@ impl<B: Below> OverBase<B> {
             return self.find_entry(From::Key(Bound::Excluded(&shown)));
         }
         match self.shown {
-            // The batch's entry lies farther on, unless it changed: then it is found anew.
-            Shown::Below if self.entry_stands() => self.below.go(onward),
+            // The batch's entry lies farther on, unless the batch changed: then it is found anew. A walk that came to the
+            // end of the batch's entries stays there, as in RocksDB.
+            Shown::Below if !self.entry.is_there || self.entry_stands() => self.below.go(onward),
             Shown::Below => {
                 let shown = self.below.key().to_vec();
                 self.below.go(onward);
