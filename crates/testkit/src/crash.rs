@@ -8,7 +8,7 @@
 //! Some images are first opened read-only; the reader must see the state a recovery finds.
 //!
 //! Families with names beginning with `unlogged` are always written without the WAL. After a crash each may hold any of
-//! its earlier states.
+//! its earlier states; with atomic flushes they all hold those of one point.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -322,7 +322,7 @@ pub(crate) fn recover(vfs: &Arc<MemoryVfs>, profile: Profile, expected: &Expecta
     let mut model = Model::at(expected.history, (*names).clone());
     model.rewind(*expected.points.end());
     let mut runner = Runner::open(as_vfs, profile, model)?;
-    settle(&mut runner, expected)?;
+    settle(&mut runner, expected, profile.is_atomic())?;
     runner.check()?;
     runner.compare_files()?;
     Ok(runner)
@@ -348,7 +348,7 @@ fn shown_to_a_reader(image: &Arc<MemoryVfs>, profile: Profile) -> Result<BTreeMa
 }
 
 /// Finds the allowed point equal to the database's contents and rewinds the model to it.
-fn settle(runner: &mut Runner, expected: &Expectation<'_>) -> Result<(), Failure> {
+fn settle(runner: &mut Runner, expected: &Expectation<'_>, agree: bool) -> Result<(), Failure> {
     let names = runner.model.names().clone();
     let mut unlogged = Vec::new();
     let mut logged = Vec::new();
@@ -369,6 +369,12 @@ fn settle(runner: &mut Runner, expected: &Expectation<'_>) -> Result<(), Failure
         return differ(no_prefix(expected, &logged));
     };
     runner.model.rewind(point);
+    if agree {
+        let holds = |point: &Point| unlogged.iter().all(|(id, held)| same(held, &point.state.contents(*id)));
+        if !expected.history.iter().any(holds) {
+            return differ("the unlogged families are of different points, though they are flushed together");
+        }
+    }
     for (incarnation, held) in unlogged {
         let had = expected.history.iter().map(|point| point.state.contents(incarnation));
         match had.into_iter().find(|contents| same(&held, contents)) {

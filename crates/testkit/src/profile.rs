@@ -44,7 +44,7 @@ const PLAIN: Profile =
     Profile { name: "", db: "", family: "", order: KeyOrder::Bytewise, behind: false, memtable: None };
 
 /// All profiles; try the first one first.
-pub const ALL: [Profile; 13] = [
+pub const ALL: [Profile; 14] = [
     Profile {
         name: "tiny",
         db: "log_file_bytes=64K;max_manifest_file_size=2048",
@@ -152,6 +152,15 @@ pub const ALL: [Profile; 13] = [
         ..PLAIN
     },
     Profile {
+        // All families are flushed together.
+        name: "atomic",
+        db: "atomic_flush=true;log_file_bytes=64K;max_manifest_file_size=2048;large_batch_bytes=4K",
+        family: "write_buffer_size=64K;min_write_buffer_number_to_merge=2;max_write_buffer_number=4;\
+                 target_file_size_base=16K;max_bytes_for_level_base=32K;max_bytes_for_level_multiplier=3;\
+                 level0_file_num_compaction_trigger=2;compression=kNoCompression",
+        ..PLAIN
+    },
+    Profile {
         name: "defaults",
         db: "",
         family: "block_based_table_factory={filter_policy=bloomfilter:10:false;index_type=kBinarySearchWithFirstKey}",
@@ -190,6 +199,11 @@ impl Profile {
     /// An unlisted profile with these options of the database and of each family.
     pub const fn of(name: &'static str, db: &'static str, family: &'static str) -> Profile {
         Profile { name, db, family, ..PLAIN }
+    }
+
+    /// Whether all families are flushed together.
+    pub fn is_atomic(&self) -> bool {
+        self.db.contains("atomic_flush=true")
     }
 
     /// Whether tables come to lie below level 0.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use testkit::engine::{Db, ReadOptions, SeqNo, WriteBatch, WriteOptions};
+use testkit::engine::{Db, IngestOptions, ReadOptions, SeqNo, TableWriter, WriteBatch, WriteOptions};
 use testkit::gate::GateVfs;
 use testkit::profile::{self, Profile};
 use testkit::threads::{start, wait_for, within};
@@ -159,5 +159,61 @@ fn memtables_fill_up_under_concurrent_writers_of_one_key() {
             drop(db);
             assert_eq!(get(&open(memory, profile), "default", "key"), newest, "{name}, reopened");
         }
+    });
+}
+
+fn unlogged() -> WriteOptions {
+    WriteOptions { disable_wal: true, ..WriteOptions::default() }
+}
+
+/// Numbers written by each thread and found in a family.
+fn counters(db: &Db, family: &str, threads: usize) -> Vec<Option<Vec<u8>>> {
+    (0..threads).map(|thread| get(db, family, &format!("count-{thread}"))).collect()
+}
+
+/// Memtables fill, small ones of an idle family among them, calls flush one family, and ingests come between.
+#[test]
+fn families_flushed_together_agree_after_crashes_beside_writers() {
+    const THREADS: usize = 3;
+    let write = |db: &Db, vfs: &Arc<MemoryVfs>, thread: usize, n: usize| {
+        put_both(db, &format!("count-{thread}"), n.to_string().as_bytes(), &unlogged());
+        let family = db.family(if n.is_multiple_of(2) { "default" } else { "other" }).unwrap();
+        let filler = vec![7; 1 + n % 7 * 2000]; // some are large batches
+        db.put(&family, format!("filler-{thread}-{}", n % 50).as_bytes(), &filler, &unlogged()).unwrap();
+        if n % 40 == thread {
+            db.flush(&[&family]).unwrap();
+        }
+        if thread == 2 && n % 8 == 0 {
+            let path = std::path::PathBuf::from(format!("/ingested-{n}.sst"));
+            let mut table = TableWriter::create(vfs.clone(), &path, &family.options()).unwrap();
+            table.put(format!("filler-{}-{}", n % 2, n % 50).as_bytes(), b"ingested").unwrap();
+            table.finish().unwrap();
+            db.ingest(&family, &[path], &IngestOptions::default()).unwrap();
+        }
+    };
+    within(LIMIT, move || {
+        let (memory, profile) = (threaded(), profile::by_name("atomic").unwrap());
+        let db = open(memory.clone(), profile);
+        let writers: Vec<_> = (0..THREADS)
+            .map(|thread| {
+                let (db, memory) = (db.clone(), memory.clone());
+                start(move || (0..200).for_each(|n| write(&db, &memory, thread, n)))
+            })
+            .collect();
+        let (mut images, mut found) = (0, std::collections::BTreeSet::new());
+        while !writers.iter().all(std::thread::JoinHandle::is_finished) && images < 60 {
+            images += 1;
+            let policy = *CrashPolicy::ALL.iter().cycle().nth(images).unwrap();
+            let image = open(memory.crash_clone(images as u64, policy), profile);
+            let [here, there] = ["default", "other"].map(|family| counters(&image, family, THREADS));
+            assert_eq!(here, there, "{policy:?}: families hold different numbers");
+            found.insert(here);
+        }
+        writers.into_iter().for_each(|writer| writer.join().unwrap());
+        assert!(found.len() > 2, "{found:?}: flushes left different states behind");
+        db.close().unwrap();
+        let all = vec![Some(b"199".to_vec()); THREADS];
+        drop(db);
+        assert_eq!(counters(&open(memory, profile), "other", THREADS), all, "closing flushes");
     });
 }

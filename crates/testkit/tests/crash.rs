@@ -6,7 +6,7 @@
 
 use testkit::crash::{Effort, Life};
 use testkit::ingest::Way;
-use testkit::random::sample;
+use testkit::random::{Random, sample};
 use testkit::{generate, ops, parse, profile};
 
 fn crash_everywhere(script: ops::Script, profile_name: &str, effort: Effort) {
@@ -75,6 +75,37 @@ fn a_full_life_with_logs_for_large_batches() {
 #[test]
 fn a_life_with_unlogged_writes() {
     crash_everywhere(life("unlogged.txt"), "tiny", every(1, 7));
+}
+
+#[test]
+fn a_life_of_families_flushed_together() {
+    crash_everywhere(life("atomic.txt"), "atomic", every(3, 11));
+    crash_everywhere(life("atomic.txt"), "atomic reverse trie-file", every(7, 11));
+}
+
+/// Batches put one number into every family, beside writes of all sizes to single ones.
+#[test]
+fn random_lives_of_families_flushed_together() {
+    for seed in 1..=2 {
+        let mut random = Random::new(seed);
+        let families: Vec<String> = (0..2 + seed % 2).map(|nth| format!("unlogged-{nth}")).collect();
+        let mut text: String = families.iter().map(|name| format!("create {name}\n")).collect();
+        for n in 0..60 {
+            let name = random.pick(&families).clone();
+            text += &match random.below(12) {
+                0..6 => {
+                    let put =
+                        |name: &String| format!("put {name} number {n}; put {name} k{} v*{}", n % 7, n % 3 * 1500);
+                    format!("batch {}; unlogged\n", families.iter().map(put).collect::<Vec<_>>().join("; "))
+                }
+                6..9 => format!("put {name} w{} w*{} unlogged\n", n % 5, 1 + random.below(40_000)),
+                9 => format!("put default d{n} v*{}\n", 1 + random.below(20_000)),
+                10 => format!("flush {name}\n"),
+                _ => format!("put {name} f{n} 1 unlogged flushed\n"),
+            };
+        }
+        crash_everywhere(parse::script(&text).unwrap(), "atomic", every(11, 23));
+    }
 }
 
 #[test]

@@ -66,6 +66,10 @@ option_table! {
     max_manifest_file_size: u64 = GIB, at_least(1024.0), RocksDb, Fixed;
     /// Closes without flushing what only memtables hold and the log does not (writes with `disableWAL` are lost).
     avoid_flush_during_shutdown: bool = false, ANY, RocksDb, Mutable;
+    /// Flushes all families together, and their tables count together: of writes without a log, a crash leaves what all
+    /// families held at one instant. `min_write_buffer_number_to_merge` is 1 then, no memtable becomes a table as it is,
+    /// and ingests flush what they overlap.
+    atomic_flush: bool = false, ANY, RocksDb, Fixed;
     /// Lets writers insert into a memtable at the same time, where its representation allows it.
     allow_concurrent_memtable_write: bool = true, ANY, RocksDb, Fixed;
     /// Maps tables into memory: blocks that are not compressed are read without a call, a copy or the block cache. For

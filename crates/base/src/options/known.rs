@@ -116,11 +116,6 @@ pub static DB: &[Unhonoured] = &[
     how("allow_fallocate", &["true"]),
     how("allow_mmap_writes", &["false"]),
     how("async_wal_precreate", &["false"]),
-    what(
-        "atomic_flush",
-        &["false"],
-        "families are flushed one by one, so that what a crash leaves of writes without a log is not of one instant; write with the log",
-    ),
     how("avoid_flush_during_recovery", &["false"]),
     how("avoid_unnecessary_blocking_io", &["false"]),
     how("background_close_inactive_wals", &["false"]),

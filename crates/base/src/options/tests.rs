@@ -513,8 +513,11 @@ fn what_a_setter_kept_is_refused_when_it_is_reviewed() {
     assert!(error.message().contains("option `compression`") && error.message().contains("kZSTD"), "{error}");
     assert_eq!(kept::review(&family, true).expect("accepted").len(), 1);
     let (mut db, mut family) = (DbOptions::default(), FamilyOptions::default());
-    keep_both(&mut db, &mut family, "atomic_flush=true;enable_blob_files=true").expect("kept");
-    assert_eq!((db.kept.get("atomic_flush"), family.kept.get("enable_blob_files")), (Some("true"), Some("true")));
+    keep_both(&mut db, &mut family, "persist_stats_to_disk=true;enable_blob_files=true").expect("kept");
+    assert_eq!(
+        (db.kept.get("persist_stats_to_disk"), family.kept.get("enable_blob_files")),
+        (Some("true"), Some("true"))
+    );
     assert!(kept::review(&db, false).is_err() && kept::review(&family, false).is_err());
     assert_eq!(ini::write(&db, &[("default", &family)], Audience::Spillway).find("blob_files"), None);
 }

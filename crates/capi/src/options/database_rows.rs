@@ -20,6 +20,7 @@ settings! { Options, "rocksdb_options_";
     enforce_write_buffer_manager_during_recovery: c_uchar => db.enforce_write_buffer_manager_during_recovery;
     max_manifest_file_size: usize => db.max_manifest_file_size;
     avoid_flush_during_shutdown: c_uchar => db.avoid_flush_during_shutdown;
+    atomic_flush: c_uchar => db.atomic_flush;
     allow_concurrent_memtable_write: c_uchar => db.allow_concurrent_memtable_write;
     allow_ingest_behind: c_uchar => db.allow_ingest_behind;
     allow_mmap_reads: c_uchar => db.allow_mmap_reads;
@@ -32,7 +33,6 @@ settings! { Options, "rocksdb_options_";
 
     advise_random_on_open: c_uchar = 1;
     allow_mmap_writes: c_uchar = 0;
-    atomic_flush: c_uchar = 0;
     avoid_unnecessary_blocking_io: c_uchar = 0;
     delete_obsolete_files_period_micros: u64 = 21_600_000_000;
     dump_malloc_stats: c_uchar = 0;

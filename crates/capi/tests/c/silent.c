@@ -43,7 +43,6 @@ static void refused(rocksdb_options_t* options, const char* name) {
     }
 
 static void test_setters(void) {
-    REFUSED(atomic_flush, 1);
     REFUSED(WAL_ttl_seconds, 60);
     REFUSED(WAL_size_limit_MB, 60);
     REFUSED(enable_blob_files, 1);

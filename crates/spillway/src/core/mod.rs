@@ -124,6 +124,7 @@ impl Core {
                 families: BTreeMap::new(),
                 max_family,
                 flushes_running: 0,
+                flushes_all: false,
                 compactions_running: 0,
                 prepares_running: 0,
             }),

@@ -22,6 +22,8 @@ pub(crate) struct State {
     pub families: BTreeMap<FamilyId, FamilyState>,
     pub max_family: u32,
     pub flushes_running: usize,
+    /// An atomic flush runs: of all families, and alone.
+    pub flushes_all: bool,
     pub compactions_running: usize,
     /// Ingests being prepared. They create files in the directory.
     pub prepares_running: usize,

@@ -26,6 +26,9 @@ impl Flusher {
     /// after any other error the database is read-only.
     pub(crate) fn flush_written(&self, written: &Written) -> Result<()> {
         let Written { to_flush: families, last } = written;
+        if self.is_atomic() {
+            return self.flush_written_with_all(families);
+        }
         let last = *last;
         let _awaited = self.core.context.throttle.await_flushes();
         let mut claims = Claims { flusher: self, families: SmallVec::new() };

@@ -181,6 +181,32 @@ impl State {
         ids.into_iter().filter_map(|id| self.plan_flush(id, small)).collect()
     }
 
+    /// For `atomic_flush`: begins a flush of all families, if one is due and none runs. [`Flusher::flush_all`] runs it.
+    ///
+    /// [`Flusher::flush_all`]: crate::flush::group::Flusher::flush_all
+    pub(crate) fn begin_flush_of_all(&mut self) -> bool {
+        let begins = !self.flushes_all && self.families.values().any(FamilyState::wants_flush);
+        if begins {
+            self.flushes_all = true;
+            self.flushes_running += 1;
+        }
+        begins
+    }
+
+    /// Plans to flush everything sealed through a number. `None` while a committer holds some of it: entries above a held
+    /// one cannot leave before it.
+    pub(crate) fn plan_all_through(&mut self, through: SeqNo) -> Option<Vec<FlushPlan>> {
+        let is_sealed = |entry: &&Arc<dyn Flushable>| entry.largest_seq().is_some_and(|largest| largest <= through);
+        let sealed =
+            |family: &FamilyState| family.queue.iter().rev().take_while(is_sealed).cloned().collect::<Vec<_>>();
+        let all: Vec<_> = self.families.iter().map(|(id, family)| (*id, sealed(family))).collect();
+        if all.iter().flat_map(|(_, entries)| entries).any(is_held) {
+            return None;
+        }
+        let plan = |(id, entries)| self.begin_flush(id, entries, SmallIngests::RewriteAll);
+        Some(all.into_iter().filter_map(plan).collect())
+    }
+
     /// Begins the flush of a family's oldest run. The caller makes sure that no other flush of the family runs.
     pub(crate) fn plan_flush(&mut self, id: FamilyId, small: SmallIngests) -> Option<FlushPlan> {
         let entries = next_to_flush(&self.families.get(&id)?.queue, small);

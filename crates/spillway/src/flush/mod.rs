@@ -1,5 +1,6 @@
 //! Flush: from memtables to tables. Plans, table builds, group flushes, eager and manual flushes.
 
+mod atomic;
 pub(crate) mod build;
 pub(crate) mod convert;
 mod eager;

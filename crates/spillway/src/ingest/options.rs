@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base::options::DbOptions;
 use base::{Error, Result};
 
 use crate::commit::options::WriteOptions;
@@ -12,7 +13,8 @@ use crate::core::family::Family;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IngestMode {
-    /// The tables join the family's queue: visible at once, given a level by a later flush. Writers do not wait.
+    /// The tables join the family's queue: visible at once, given a level by a later flush. Writers do not wait. With
+    /// `atomic_flush` it is as `Direct`.
     #[default]
     Flushable,
     /// RocksDB's way: all writers are stopped while overlapping memtables are flushed and the tables are given a level.
@@ -94,6 +96,13 @@ impl IngestOptions {
     /// Write options to admit a write under the ingest's `no_slowdown`.
     pub(crate) fn as_write(&self) -> WriteOptions {
         WriteOptions { no_slowdown: self.no_slowdown, ..WriteOptions::default() }
+    }
+
+    /// The options as far as those of the database permit: an atomic flush has one edit, links have their own. So no ingest
+    /// is left to a flush.
+    pub(super) fn beside(&self, options: &DbOptions) -> Self {
+        let is_left = options.atomic_flush && self.mode == IngestMode::Flushable;
+        IngestOptions { mode: if is_left { IngestMode::Direct } else { self.mode }, ..self.clone() }
     }
 
     /// # Errors

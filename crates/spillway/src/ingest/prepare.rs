@@ -171,6 +171,7 @@ impl Ingester {
     ) -> Result<PreparedIngest> {
         self.core.check_writable()?;
         let _running = RunningPrepare::begin(&self.core)?;
+        let options = &options.beside(&self.core.context.options);
         options.check(requests)?;
         check_requests(requests)?;
         requests.iter().try_for_each(|request| request.family.check_home(&self.core.context))?;

@@ -37,6 +37,8 @@ mod space;
 pub(crate) enum Job {
     /// Of different families.
     Flush(Vec<FlushPlan>),
+    /// Of all families (`atomic_flush`).
+    FlushAll,
     Compaction(Box<CompactionPlan>),
 }
 
@@ -125,6 +127,7 @@ impl Jobs {
             return None; // one job at a time: two would take the last space from each other
         }
         match needs {
+            Needs::Flush if self.flusher.is_atomic() => state.begin_flush_of_all().then_some(Job::FlushAll),
             Needs::Flush => {
                 let plans = if is_full { state.pick_all_flushes() } else { state.pick_flush().into_iter().collect() };
                 (!plans.is_empty()).then_some(Job::Flush(plans))
@@ -136,6 +139,10 @@ impl Jobs {
 
     fn run_job(&self, job: Job) {
         let (needs, bytes, result) = match job {
+            Job::FlushAll => {
+                let _ = self.flusher.flush_all(); // its end is handled there
+                return self.tell_stall_changes();
+            }
             Job::Flush(plans) => {
                 (Needs::Flush, plans.iter().map(FlushPlan::bytes).sum(), self.flusher.flush_group(plans))
             }

@@ -81,7 +81,8 @@ pub(super) fn build_family(
     options.cf_allow_ingest_behind |= context.options.allow_ingest_behind;
     options.validate()?;
     let remarks = kept::review(&options, context.options.ignore_unsupported_options)?;
-    for remark in remarks.into_iter().chain(options.settle()) {
+    let settled = options.settle().into_iter().chain(settle_for_atomic_flush(context, &mut options));
+    for remark in remarks.into_iter().chain(settled) {
         super::remark(&format!("column family \"{name}\": {remark}"));
     }
     let factory = memtable::factory_from_option_string(&options.memtable_factory)?;
@@ -105,6 +106,16 @@ pub(super) fn build_family(
     let view = ReadView::new(mutable, Vec::new(), version);
     let (home, name) = (Arc::downgrade(context), name.to_owned());
     Ok(Family::new(FamilyParts { home, id, name, options, maker, tables, read, view }))
+}
+
+/// As in RocksDB: a memtable that is left for a merge would keep all families from being flushed.
+fn settle_for_atomic_flush(context: &Context, options: &mut FamilyOptions) -> Option<String> {
+    let asked = options.min_write_buffer_number_to_merge;
+    let is_lowered = context.options.atomic_flush && asked > 1;
+    if is_lowered {
+        options.min_write_buffer_number_to_merge = 1;
+    }
+    is_lowered.then(|| format!("min_write_buffer_number_to_merge lowered from {asked} to 1, for atomic_flush"))
 }
 
 impl Shared {

@@ -258,7 +258,8 @@ impl<'a> Opening<'a> {
                 memory: options.write_buffer_manager.clone().unwrap_or_else(|| {
                     MemoryBudget::of_database(options.db.db_write_buffer_size, options.db.allow_stall)
                 }),
-                images: (!options.read_only).then(|| {
+                // With atomic flushes a restart finds all families at one instant: images end each at its own.
+                images: (!options.read_only && !options.db.atomic_flush).then(|| {
                     let leaves_values = options.db.memtable_as_log_index;
                     let images = ImageNames::new(vfs.clone(), dir, &db_id, numbers, leaves_values);
                     if recovered.fenced {

@@ -118,6 +118,8 @@ pub(crate) enum SmallIngests {
     Merge,
     /// Link them like all others.
     Link,
+    /// Rewrite all ingests, whatever their size: an atomic flush has one edit, and links have edits of their own.
+    RewriteAll,
 }
 
 impl SmallIngests {
@@ -129,7 +131,11 @@ impl SmallIngests {
 
 /// Whether a flush links the entry's tables. For all other entries it makes a table.
 pub(crate) fn is_linked(entry: &Arc<dyn Flushable>, small: SmallIngests) -> bool {
-    entry.as_ingest().is_some_and(|ingest| small == SmallIngests::Link || !ingest.may_merge())
+    entry.as_ingest().is_some_and(|ingest| match small {
+        SmallIngests::Merge => !ingest.may_merge(),
+        SmallIngests::Link => true,
+        SmallIngests::RewriteAll => false,
+    })
 }
 
 pub(crate) fn excises(entry: &Arc<dyn Flushable>) -> bool {

@@ -1,17 +1,18 @@
 //! Memtable switch: a full mutable memtable is sealed and its spare becomes mutable. Without a spare the writer makes a
 //! memtable here, at admission, counted as a stall.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::metrics::{Histogram, record};
-use base::{Result, SeqNo};
+use base::{FamilyId, Result, SeqNo};
 
 use crate::commit::admission::stalled;
 use crate::commit::options::WriteOptions;
 use crate::commit::stall::StallCause;
 use crate::core::family::Family;
 use crate::core::space::Needs;
-use crate::core::{FamilyState, OldViews};
+use crate::core::{CommitState, FamilyState, OldViews};
 use crate::queue::Memtables;
 use crate::queue::flushable::QueuedMemtable;
 use crate::queue::staged::{Seam, Staged};
@@ -109,13 +110,71 @@ impl Memtables {
     fn install_memtable(&self, family: &mut FamilyState, made: Arc<QueuedMemtable>) -> (Staged, Option<OldViews>) {
         let mut staged = Staged::new(family, std::iter::empty(), Some(&made));
         let commit = self.core.commit.lock();
-        // The commit lock is held: writes up to `last` may be in the old memtable, later ones are not.
-        let (last, logged_through) = (commit.last_seq, self.core.pipeline.entered_log());
-        let next_record = Some(self.core.next_record(&commit));
-        staged.install(&family.family, &Seam { before: last, last, logged_through, next_record });
+        staged.install(&family.family, &self.seam(&commit));
         drop(commit);
         staged.follow(family);
         (staged, family.settle_view())
+    }
+
+    /// The boundary of memtables switched now: writes up to the last number may be in the old ones, later ones are not.
+    fn seam(&self, commit: &CommitState) -> Seam {
+        let (last, logged_through) = (commit.last_seq, self.core.pipeline.entered_log());
+        Seam { before: last, last, logged_through, next_record: Some(self.core.next_record(commit)) }
+    }
+
+    /// Seals the mutable memtables of all families at one number, and returns it: all writes up to it are in the queues,
+    /// no later one is.
+    ///
+    /// # Errors
+    /// As making a memtable.
+    pub(crate) fn seal_all(&self) -> Result<SeqNo> {
+        let mut made = BTreeMap::new();
+        let sealed = loop {
+            let lacks_next =
+                |family: &FamilyState| !family.mutable.is_unused() && !made.contains_key(&family.family.id());
+            let lacking = self.core.state.lock().families_where(lacks_next);
+            for family in lacking {
+                let spare = self.take_spare(family.id(), 0);
+                made.insert(family.id(), spare.map_or_else(|| self.make_memtable(&family, 0), Ok)?);
+            }
+            if let Some(sealed) = self.install_all(&mut made) {
+                break sealed;
+            }
+        };
+        self.core.state_changed.notify_all();
+        self.core.upkeep.raise();
+        Ok(sealed)
+    }
+
+    /// Switches to the memtables made; those of families without writes stay in `made`. `None` if a family got its first
+    /// writes before the commit lock was taken: it needs a memtable, too.
+    fn install_all(&self, made: &mut BTreeMap<FamilyId, Arc<QueuedMemtable>>) -> Option<SeqNo> {
+        let mut switched = Vec::new();
+        let mut state = self.core.state.lock();
+        for (id, family) in state.families.iter_mut().filter(|(_, family)| !family.mutable.is_unused()) {
+            let Some(next) = made.get(id) else { continue };
+            self.core.context.throttle.note_filled(family.mutable.used_bytes());
+            switched.push((*id, Staged::new(family, std::iter::empty(), Some(next)), None));
+        }
+        let commit = self.core.commit.lock();
+        // Room is reserved before the lock, so a memtable found unused under it holds nothing up to the last number.
+        let written = state.families.values().filter(|family| !family.mutable.is_unused()).count();
+        let is_whole = written == switched.len();
+        let seam = self.seam(&commit);
+        for (id, staged, _) in switched.iter_mut().filter(|_| is_whole) {
+            state.families.get(id).into_iter().for_each(|family| staged.install(&family.family, &seam));
+        }
+        drop(commit);
+        for (id, staged, old) in switched.iter_mut().filter(|_| is_whole) {
+            made.remove(id);
+            if let Some(family) = state.families.get_mut(id) {
+                staged.follow(family);
+                *old = family.settle_view();
+            }
+        }
+        drop(state);
+        drop(switched); // off the locks
+        is_whole.then_some(seam.last)
     }
 
     /// Seals a family's mutable memtable if it holds anything. Returns the number to flush through: everything written

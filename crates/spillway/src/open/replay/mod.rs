@@ -21,7 +21,7 @@ use crate::flush::build::build;
 use crate::flush::job::{FlushPlan, next_to_flush};
 use crate::ingest::link::Ground;
 use crate::open::restart::Restored;
-use crate::queue::due::SmallIngests;
+use crate::queue::due::{SmallIngests, is_ingest};
 use crate::queue::flushable::QueuedMemtable;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
@@ -120,10 +120,18 @@ impl<'a> LogReplay<'a> {
         if self.may_flush && self.passed_damage {
             self.flush_everything(self.last_seq)?;
             self.forget_logs();
-        } else if self.has_too_many_logs() && self.flush_if_room(|replay| replay.flush_everything(replay.last_seq))? {
+        } else if (self.has_too_many_logs() || self.has_ingests_to_place())
+            && self.flush_if_room(|replay| replay.flush_everything(replay.last_seq))?
+        {
             self.forget_logs();
         }
         Ok(Replayed { last_seq: self.last_seq, logs: self.logs, unsynced: self.unsynced })
+    }
+
+    /// Atomic flushes would rewrite ingests. Here each can have an edit of its own: all that is in memory is in logs.
+    fn has_ingests_to_place(&self) -> bool {
+        let mut queued = self.families.values().flat_map(|family| &family.queue);
+        self.context.options.atomic_flush && queued.any(is_ingest)
     }
 
     /// Logs passed over without a known end do not count: they cost next to nothing, and are deleted in the background.
