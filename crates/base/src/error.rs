@@ -40,6 +40,8 @@ pub enum ErrorKind {
     Expired,
     /// Memory set aside is in use; release iterators, or give more.
     MemoryLimit,
+    /// Changes that were asked for are not in the log, or not any more; copy the database anew.
+    NotLogged,
 }
 
 /// An error: kind, message and, if known, the file, the offset in it, and the cause.

@@ -26,6 +26,14 @@ impl Batch {
         Box::new(Batch { batch, damage: None })
     }
 
+    /// An empty batch without bytes. If they are malformed, writing the batch fails.
+    pub fn of_bytes(bytes: Option<Vec<u8>>) -> Box<Batch> {
+        match bytes.map_or_else(|| Ok(WriteBatch::new()), WriteBatch::from_bytes) {
+            Ok(batch) => Batch::new(batch),
+            Err(error) => Box::new(Batch { batch: WriteBatch::new(), damage: Some(error) }),
+        }
+    }
+
     /// # Errors
     /// `Corruption`: it was made of malformed bytes.
     pub fn written(&self) -> Result<&WriteBatch, Failure> {
@@ -90,10 +98,7 @@ export! {
 
     /// From a batch's bytes. If they are malformed, writing the batch fails.
     fn rocksdb_writebatch_create_from(bytes[len]: &[u8]) -> Box<Batch> {
-        match WriteBatch::from_bytes(bytes.to_vec()) {
-            Ok(batch) => Batch::new(batch),
-            Err(error) => Box::new(Batch { batch: WriteBatch::new(), damage: Some(error) }),
-        }
+        Batch::of_bytes(Some(bytes.to_vec()))
     }
 
     fn rocksdb_writebatch_destroy(batch: Option<Box<Batch>>) {

@@ -164,5 +164,4 @@ of_nothing! { "memory allocators of caches";
     destroy {
         rocksdb_memory_allocator_destroy
     }
-    use {}
 }

@@ -28,6 +28,7 @@ fn status(kind: ErrorKind) -> &'static str {
         ErrorKind::Unsupported => "Not implemented",
         ErrorKind::Incomplete => INCOMPLETE,
         ErrorKind::MemoryLimit => "Operation aborted: Memory limit reached",
+        ErrorKind::NotLogged => "NotFound",
         // `Io`, `ReadOnly`.
         _ => "IO error",
     }
@@ -74,6 +75,7 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         let message = match error.kind() {
             ErrorKind::MemoryLimit => format!("Insert failed due to LRU cache being full. Here {error}"),
+            ErrorKind::NotLogged => format!("Gap in sequence numbers. Here {error}"),
             _ => error.to_string(),
         };
         Failure::new(status(error.kind()), message)

@@ -34,6 +34,7 @@ mod statistics;
 mod table_writer;
 mod text;
 mod transactions;
+mod updates;
 mod watched;
 mod write_buffer_manager;
 mod write_options;

@@ -160,6 +160,11 @@ fn ttl() {
 }
 
 #[test]
+fn updates() {
+    passes("updates");
+}
+
+#[test]
 fn vectors() {
     passes("vectors");
 }

@@ -44,7 +44,7 @@ fn what_only_changes_how_is_taken_and_told_once() {
 
 #[test]
 fn what_changes_what_is_kept_is_refused_but_for_those_who_accept_it() {
-    for options in ["enable_blob_files=true", "WAL_ttl_seconds=60", "compaction_style=kCompactionStyleNone"] {
+    for options in ["enable_blob_files=true", "compaction_style=kCompactionStyleNone"] {
         let place = Place::new();
         let refused = put(&place, options, &[]).fails();
         let name = options.split('=').next().unwrap();

@@ -20,12 +20,14 @@ mod database_id;
 mod format;
 mod log_bytes;
 mod log_file;
+mod reader;
 mod replay;
 mod values;
 
 pub use database_id::DatabaseId;
 pub use format::{FILE_HEADER_BYTES, Frontiers, PAYLOAD_BYTES_MAX, Position, RECORD_HEADER_BYTES, RecordKind};
 pub use log_file::{LogConfig, LogFile, Reservation};
+pub use reader::LogReader;
 pub use replay::{
     EndReason, KnownEnd, LogHead, ReplayEnd, ReplayOptions, ReplayRecord, database_of, may_begin_at, read_head, replay,
 };

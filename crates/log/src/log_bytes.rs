@@ -17,6 +17,9 @@ use crate::format::{ALIGNMENT, BadHeader, FILE_HEADER_BYTES, FileHeader, RecordH
 /// Bytes read at a time, unless a record is longer.
 const WINDOW_BYTES: u64 = 256 << 10;
 
+/// Bytes read first at the tail of a WAL being written, where few are new.
+const TAIL_WINDOW_BYTES: u64 = 4 << 10;
+
 /// Bytes compared with zero at once: whole words.
 const ZERO_BLOCK_BYTES: usize = 512;
 
@@ -31,6 +34,8 @@ pub(crate) struct LogBytes {
     seed: u32,
     window_start: u64,
     window: Vec<u8>,
+    /// Bytes of the next window. Doubles up to [`WINDOW_BYTES`].
+    next_window_bytes: u64,
 }
 
 /// The header of a WAL, as read.
@@ -69,6 +74,7 @@ impl LogBytes {
             seed: 0,
             window_start: 0,
             window: Vec::new(),
+            next_window_bytes: WINDOW_BYTES,
         })
     }
 
@@ -87,6 +93,12 @@ impl LogBytes {
         self.window.clear();
         self.len = self.file.len()?.min(self.cut);
         Ok(())
+    }
+
+    /// As [`refresh`](Self::refresh), for a reader that waits for the next record.
+    pub fn refresh_for_tail(&mut self) -> Result<()> {
+        self.next_window_bytes = TAIL_WINDOW_BYTES;
+        self.refresh()
     }
 
     /// Reads the file's header. The header is synced before the first record. So a damaged header without data behind
@@ -189,7 +201,8 @@ impl LogBytes {
         }
         let window_end = self.window_start + self.window.len() as u64;
         if offset < self.window_start || end > window_end {
-            let wanted = WINDOW_BYTES.max(len as u64).min(self.len - offset) as usize;
+            let wanted = self.next_window_bytes.max(len as u64).min(self.len - offset) as usize;
+            self.next_window_bytes = (2 * self.next_window_bytes).min(WINDOW_BYTES);
             self.window.clear();
             self.window.resize(wanted, 0);
             if self.file.read_at(offset, &mut self.window, IoClass::Log)? < wanted {

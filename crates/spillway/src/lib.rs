@@ -93,6 +93,7 @@ pub use maintenance::repair::{LostTable, RepairReport, RepairedFamily};
 pub use read::damage::SkippedDamage;
 pub use read::options::ReadTier;
 pub use table::PassedOver;
+pub use wal::updates::Update;
 
 /// Runs the examples in the user documentation.
 #[cfg(doctest)]

@@ -38,6 +38,11 @@ option_table! {
     max_total_wal_size: u64 = 0, ANY, RocksDb, Mutable;
     /// The folder of the log files; empty for the database's own.
     wal_dir: String = String::new(), ANY, RocksDb, Fixed;
+    /// Seconds that logs are kept in the folder `archive` of the log folder once all of them is in tables, for readers of
+    /// updates; older ones are deleted. With this and `WAL_size_limit_MB` 0 logs are deleted at once.
+    wal_ttl_seconds as "WAL_ttl_seconds": u64 = 0, ANY, RocksDb, Mutable;
+    /// Megabytes of logs kept in that folder, the newest ones; 0 for no limit but `WAL_ttl_seconds`.
+    wal_size_limit_mb as "WAL_size_limit_MB": u64 = 0, ANY, RocksDb, Mutable;
     /// What recovery makes of a damaged log.
     wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, ANY, RocksDb, Fixed;
     /// Where tables are missing, of another size, or the MANIFEST is damaged: goes back to the newest point of the MANIFEST at

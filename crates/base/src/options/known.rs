@@ -185,8 +185,6 @@ pub static DB: &[Unhonoured] = &[
     how("wal_bytes_per_sync", &["0"]),
     how("wal_compression", &["kNoCompression"]),
     what("wal_filter", &["nullptr"], "recovery takes all that the log holds"),
-    what("WAL_size_limit_MB", &["0"], "logs that are in tables are not archived; take backups or checkpoints"),
-    what("WAL_ttl_seconds", &["0"], "logs that are in tables are not archived; take backups or checkpoints"),
     how("wal_write_temperature", &["kUnknown"]),
     how("writable_file_max_buffer_size", &["1048576"]),
     how("write_dbid_to_manifest", &["false", "true"]),

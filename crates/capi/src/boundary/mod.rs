@@ -76,23 +76,15 @@ macro_rules! fallible {
     )+};
 }
 
-/// Exports functions whose first argument is a handle of a type never made, so it is NULL (K1). Functions after
-/// `destroy` do nothing; functions after `use` end the process. Their other arguments are not looked at, and stay the
-/// caller's to clean up.
+/// Exports functions that destroy handles of a type never made, so the handle is NULL (K1).
 macro_rules! of_nothing {
-    ($what:literal; destroy { $($destroyer:ident)* } use { $($user:ident)* }) => {
+    ($what:literal; destroy { $($destroyer:ident)* }) => {
         $(
             #[unsafe(no_mangle)]
             extern "C" fn $destroyer(handle: *const std::ffi::c_void) {
                 if !handle.is_null() {
                     $crate::boundary::call::die(concat!(stringify!($destroyer), ": ", $what, " are not there"));
                 }
-            }
-        )*
-        $(
-            #[unsafe(no_mangle)]
-            extern "C" fn $user(_handle: *const std::ffi::c_void) {
-                $crate::boundary::call::die(concat!(stringify!($user), ": ", $what, " are not there"));
             }
         )*
     };

@@ -30,6 +30,8 @@ settings! { Options, "rocksdb_options_";
     log_file_time_to_roll: usize => db.log_file_time_to_roll;
     keep_log_file_num: usize => db.keep_log_file_num;
     info_log_level: c_int => db.info_log_level;
+    WAL_size_limit_MB: u64 => db.wal_size_limit_mb;
+    WAL_ttl_seconds: u64 => db.wal_ttl_seconds;
 
     advise_random_on_open: c_uchar = 1;
     allow_mmap_writes: c_uchar = 0;
@@ -58,8 +60,6 @@ settings! { Options, "rocksdb_options_";
     use_fsync: c_int = 0;
     wal_bytes_per_sync: u64 = 0;
     wal_compression: c_int = 0;
-    WAL_size_limit_MB: u64 = 0;
-    WAL_ttl_seconds: u64 = 0;
     writable_file_max_buffer_size: u64 = 1 << 20;
     write_dbid_to_manifest: c_uchar = 1;
     write_identity_file: c_uchar = 1;

@@ -43,8 +43,6 @@ static void refused(rocksdb_options_t* options, const char* name) {
     }
 
 static void test_setters(void) {
-    REFUSED(WAL_ttl_seconds, 60);
-    REFUSED(WAL_size_limit_MB, 60);
     REFUSED(enable_blob_files, 1);
     REFUSED(inplace_update_support, 1);
     REFUSED(compression, rocksdb_bz2_compression);

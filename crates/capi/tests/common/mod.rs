@@ -56,7 +56,7 @@ pub fn is_of_the_api(name: &str) -> bool {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 24] = [
+pub const PROGRAMS: [&str; 25] = [
     "absent",
     "answers",
     "background",
@@ -79,6 +79,7 @@ pub const PROGRAMS: [&str; 24] = [
     "texts",
     "transactions",
     "ttl",
+    "updates",
     "vectors",
     "walks",
 ];

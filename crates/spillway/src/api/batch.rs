@@ -50,6 +50,10 @@ impl Batch {
         Batch { changes: WriteBatch::new(), wrong: None, savepoints: 0, shared }
     }
 
+    pub(super) fn of_bytes(shared: Arc<Shared>, bytes: Vec<u8>) -> Result<Batch> {
+        Ok(Batch { changes: WriteBatch::from_bytes(bytes)?, wrong: None, savepoints: 0, shared })
+    }
+
     /// Sets the value of a key.
     pub fn put(&mut self, family: &impl AsRef<Family>, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut Self {
         self.add(family, |batch, family| batch.put(family.inner.id(), key.as_ref(), &family.stored(value.as_ref())))

@@ -165,6 +165,15 @@ impl Db {
         Batch::new(self.shared().clone())
     }
 
+    /// A batch of bytes in RocksDB's layout, such as [`Update::as_bytes`](crate::Update::as_bytes) of another database. It
+    /// names families by their ids: those of this database with the same ids are changed.
+    ///
+    /// # Errors
+    /// `Corruption`: the bytes are no batch. `Unsupported`: a record of a kind unknown to this version.
+    pub fn batch_from(&self, bytes: impl Into<Vec<u8>>) -> Result<Batch> {
+        Batch::of_bytes(self.shared().clone(), bytes.into())
+    }
+
     /// Begins a transaction: changes that are committed together, if what it read has not changed meanwhile.
     pub fn transaction(&self) -> Transaction {
         self.transaction_with(&TransactionOptions::new())

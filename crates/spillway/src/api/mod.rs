@@ -19,6 +19,7 @@ mod snapshot;
 #[cfg(feature = "tokio")]
 mod tokio;
 mod transaction;
+mod updates;
 mod walk;
 
 #[cfg(feature = "tokio")]
@@ -39,6 +40,7 @@ pub use options::{
 pub use range::KeyRange;
 pub use snapshot::Snapshot;
 pub use transaction::Transaction;
+pub use updates::Updates;
 
 use std::sync::Arc;
 

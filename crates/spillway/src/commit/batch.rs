@@ -329,6 +329,11 @@ impl<'a> BatchReader<'a> {
         self.count
     }
 
+    /// The changes not read yet, encoded.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest.clone().rest()
+    }
+
     /// Bytes of the changes not read yet.
     pub(crate) fn rest_bytes(&self) -> usize {
         self.rest.len()

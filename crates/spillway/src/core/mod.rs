@@ -31,6 +31,7 @@ use crate::version::file_name;
 use crate::version::file_name::FileType;
 use crate::version::purge::PurgeQueue;
 use crate::version::table_store::OpenSlots;
+use crate::wal::archive::Archive;
 use crate::wal::logs::{ActiveLog, Logs};
 use std::path::PathBuf;
 
@@ -48,6 +49,7 @@ pub(crate) struct Core {
     pub pipeline: Pipeline,
     pub latches: RangeLatches,
     pub logs: Arc<Logs>,
+    pub archive: Arc<Archive>,
     pub stall: Stall,
     pub snapshots: SnapshotList,
     pub state: Mutex<State>,
@@ -111,6 +113,7 @@ impl Core {
         stall.set_scarce(reserve.is_spent());
         Core {
             logs: Arc::new(Logs::new(&context)),
+            archive: Archive::new(&context),
             stall,
             read_only,
             first_own_file,

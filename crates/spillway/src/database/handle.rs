@@ -25,6 +25,7 @@ use crate::read::iterator::DbIterator;
 use crate::read::multi_get::{self, Asked};
 use crate::read::options::ReadOptions;
 use crate::read::snapshot::Snapshot;
+use crate::wal::updates::LogCursor;
 use base::UserOrder;
 
 /// Name of the family present in every database.
@@ -468,6 +469,15 @@ impl Database {
     /// The last visible sequence number.
     pub fn latest_sequence_number(&self) -> SeqNo {
         self.engine.core.pipeline.visible()
+    }
+
+    /// A cursor over the batches in the WAL from the one with `seq` on; 0: from the first one there is. `or_later`: if
+    /// logs with `seq` are gone, from the first batch there is behind it, as in RocksDB.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `seq` is beyond the next number to be written. `Closed`.
+    pub fn updates_since(&self, seq: SeqNo, or_later: bool) -> Result<LogCursor> {
+        LogCursor::new(self.engine.core.clone(), seq, or_later || seq == SeqNo::ZERO)
     }
 
     /// Syncs the WAL: every write acknowledged so far survives power loss.

@@ -189,6 +189,7 @@ impl Jobs {
         self.linker.excise_what_waited();
         self.compactor.suggest_hot_tables();
         self.purge_obsolete();
+        self.core.archive.keep_within(&self.core.context.options_now.load(), &self.core.removals);
         if self.core.reserve.is_spent() {
             self.core.removals.give_back_all_space();
         }
@@ -219,6 +220,12 @@ impl Jobs {
     pub fn purge_obsolete(&self) {
         for file in self.core.purge.take() {
             let path = self.core.path_of(file.file_type, file.number);
+            let options = self.core.context.options_now.load();
+            match self.core.archive.take(&path, file.file_type, file.number, &options) {
+                Ok(true) => continue,
+                Ok(false) => {}
+                Err(error) => note::warn!(%error, "a log is deleted, because it cannot be archived"),
+            }
             match self.core.removals.remove_obsolete(&path) {
                 Ok(()) => {
                     tick(&self.core.context.statistics, Ticker::FilesDeletedImmediately, 1);

@@ -157,7 +157,8 @@ impl Jobs {
         let families = self.core.families.load();
         let next_tell = families.iter().filter_map(|family| family.kept_views().next_look()).min();
         let until_tell = next_tell.map(|at| at.saturating_sub(now()));
-        let waits = [until_flush, until_dump, until_step, until_look, until_tell, until_age];
+        let until_archive = self.core.archive.until_next_look(&self.core.context.options_now.load());
+        let waits = [until_flush, until_dump, until_step, until_look, until_tell, until_age, until_archive];
         let limit = waits.into_iter().flatten().min();
         *self.upkeep_waits.lock() =
             UpkeepWaits { next_dump, limit, flush_at, until_flush, until_look, age_due_s, until_age };

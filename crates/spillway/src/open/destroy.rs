@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::{FileNumber, Result};
+use log::DatabaseId;
 use vfs::Vfs;
 
 use super::directory_owner;
@@ -11,6 +12,7 @@ use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
 use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
+use crate::wal::archive::ARCHIVE_DIR;
 
 /// `info_dir`: the option `db_log_dir`. `log_dir`: the log directory, if not `dir`. The caller passes it: the options
 /// file of a copied database still names the original's log directory.
@@ -19,11 +21,10 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
         return Ok(());
     }
     let lock = vfs.lock(&lock_path(dir))?;
+    let own = directory_owner(&**vfs, dir);
+    remove_logs(&**vfs, &log_dir.unwrap_or(dir).join(ARCHIVE_DIR), own)?;
     if let Some(logs) = log_dir.filter(|logs| *logs != dir) {
-        let own = directory_owner(&**vfs, dir);
-        let is_of_another = |kind, number| row::is_of_another(&**vfs, &logs.join(file_name::format(kind, number)), own);
-        remove_files(&**vfs, logs, |kind, number| kind.is_log() && !is_of_another(kind, number))?;
-        let _ = vfs.remove_dir(logs); // other files may be in it
+        remove_logs(&**vfs, logs, own)?;
     }
     remove_files(&**vfs, dir, |kind, _| kind != FileType::Lock)?;
     remove_load_dir(&**vfs, dir)?;
@@ -32,6 +33,17 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     }
     drop(lock);
     vfs.remove_file(&lock_path(dir))?;
+    let _ = vfs.remove_dir(dir); // other files may be in it
+    Ok(())
+}
+
+/// Removes a directory's logs, but those of other databases; and the directory, if it is empty then.
+fn remove_logs(vfs: &dyn Vfs, dir: &Path, own: DatabaseId) -> Result<()> {
+    if !vfs.exists(dir)? {
+        return Ok(());
+    }
+    let is_of_another = |kind, number| row::is_of_another(vfs, &dir.join(file_name::format(kind, number)), own);
+    remove_files(vfs, dir, |kind, number| kind.is_log() && !is_of_another(kind, number))?;
     let _ = vfs.remove_dir(dir); // other files may be in it
     Ok(())
 }

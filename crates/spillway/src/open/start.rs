@@ -12,6 +12,7 @@ use crate::open::replay::own_logs;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered};
 use crate::version::replay::RecoveredFamily;
+use crate::wal::archive::ARCHIVE_DIR;
 
 /// Recovers the database in the directory, or begins a new one. The next file number is above the number of every file
 /// in the directory and the log directory.
@@ -45,6 +46,10 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions) -> Result<Reco
     };
     if logs != dir {
         recovered.pass_numbers_in(vfs, &logs)?;
+    }
+    match recovered.pass_numbers_in(vfs, &logs.join(ARCHIVE_DIR)) {
+        Err(error) if !error.is_not_found() => return Err(error),
+        _ => {}
     }
     Ok(recovered)
 }

@@ -1,5 +1,6 @@
 //! The write-ahead log: log files, roll-over and sync, the live range, prefault, values left in logs. Keeps C1, D1, D4.
 
+pub(crate) mod archive;
 mod end;
 pub(crate) mod live_logs;
 pub(crate) mod logs;
@@ -7,4 +8,5 @@ pub(crate) mod marks;
 pub(crate) mod presence;
 pub(crate) mod record;
 pub(crate) mod roll;
+pub(crate) mod updates;
 pub mod value_logs;

@@ -19,17 +19,6 @@ ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary_column_families(const r
 /* No database is a secondary. */
 ROCKSDB_LIBRARY_API void rocksdb_try_catch_up_with_primary(rocksdb_t* database, char** errptr);
 
-/* rocksdb_wal_iterator_t: changes out of the log, in their order. */
-
-ROCKSDB_LIBRARY_API rocksdb_wal_iterator_t* rocksdb_get_updates_since(rocksdb_t* database, uint64_t sequence_number,
-    const rocksdb_wal_readoptions_t* options, char** errptr);
-ROCKSDB_LIBRARY_API void rocksdb_wal_iter_destroy(const rocksdb_wal_iterator_t* iter);
-ROCKSDB_LIBRARY_API rocksdb_writebatch_t* rocksdb_wal_iter_get_batch(const rocksdb_wal_iterator_t* iter,
-    uint64_t* seq);
-ROCKSDB_LIBRARY_API void rocksdb_wal_iter_next(rocksdb_wal_iterator_t* iter);
-ROCKSDB_LIBRARY_API void rocksdb_wal_iter_status(const rocksdb_wal_iterator_t* iter, char** errptr);
-ROCKSDB_LIBRARY_API unsigned char rocksdb_wal_iter_valid(const rocksdb_wal_iterator_t* wal_iterator);
-
 /* User-defined timestamps. */
 
 ROCKSDB_LIBRARY_API void rocksdb_put_with_ts(rocksdb_t* database, const rocksdb_writeoptions_t* options,

@@ -240,6 +240,27 @@ ROCKSDB_LIBRARY_API void rocksdb_compact_range_cf_opt(rocksdb_t* database, rocks
 
 ROCKSDB_LIBRARY_API void rocksdb_free(void* memory);
 
+/* rocksdb_wal_iterator_t: changes out of the log, in their order. */
+
+ROCKSDB_LIBRARY_API rocksdb_wal_readoptions_t* rocksdb_wal_readoptions_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_wal_readoptions_destroy(rocksdb_wal_readoptions_t* options);
+/* Checksums are always verified. */
+ROCKSDB_LIBRARY_API void rocksdb_wal_readoptions_set_verify_checksums(rocksdb_wal_readoptions_t* options,
+    unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_wal_readoptions_get_verify_checksums(rocksdb_wal_readoptions_t* options);
+/* At the batch with the number; if its log is gone, at the first one left. NotFound: it was not written yet. */
+ROCKSDB_LIBRARY_API rocksdb_wal_iterator_t* rocksdb_get_updates_since(rocksdb_t* database, uint64_t sequence_number,
+    const rocksdb_wal_readoptions_t* options, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_wal_iter_destroy(const rocksdb_wal_iterator_t* iter);
+/* A copy, to be destroyed. */
+ROCKSDB_LIBRARY_API rocksdb_writebatch_t* rocksdb_wal_iter_get_batch(const rocksdb_wal_iterator_t* iter,
+    uint64_t* seq);
+/* At the end, looks for what was written since. */
+ROCKSDB_LIBRARY_API void rocksdb_wal_iter_next(rocksdb_wal_iterator_t* iter);
+/* NotFound: changes that follow are in no log. */
+ROCKSDB_LIBRARY_API void rocksdb_wal_iter_status(const rocksdb_wal_iterator_t* iter, char** errptr);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_wal_iter_valid(const rocksdb_wal_iterator_t* wal_iterator);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,109 @@
+//! Finds the log with a sequence number, among the logs in use and those in the archive.
+//!
+//! Only logs of the history count. A recovery may cut the history off inside a log, and go on in a new one with the
+//! next number: whatever has that number or a later one in older logs is not history.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base::{FileNumber, Result, SeqNo};
+use log::{DatabaseId, LogReader};
+use vfs::Vfs;
+
+use crate::version::file_name::{self, FileType};
+use crate::wal::archive::ARCHIVE_DIR;
+use crate::wal::record::CommitRecord;
+
+/// Where a database has its logs.
+pub(crate) struct LogPlaces<'a> {
+    pub vfs: &'a dyn Vfs,
+    pub dir: PathBuf,
+    pub own: DatabaseId,
+}
+
+/// A log, before its first record.
+pub(super) struct FoundLog {
+    pub number: FileNumber,
+    pub reader: LogReader,
+    /// The first number that the history has in a later log.
+    pub until: Option<SeqNo>,
+}
+
+/// The outcome of a search.
+pub(super) struct Search {
+    pub log: Option<FoundLog>,
+    /// The first number above the wanted one with which a log begins.
+    pub next: Option<SeqNo>,
+}
+
+impl LogPlaces<'_> {
+    /// Finds the log that begins at or below `seq`, as late as possible. `or_first`: if there is none, the first log.
+    /// Newest logs are looked at first: readers mostly ask for recent numbers.
+    pub(super) fn find(&self, seq: SeqNo, or_first: bool) -> Result<Search> {
+        let (mut next, mut oldest) = (None, None);
+        for (number, path) in self.logs()?.into_iter().rev() {
+            let Some(first) = self.first_number(&path, number)? else { continue };
+            if next.is_some_and(|next| first >= next) {
+                continue;
+            }
+            if first <= seq {
+                return Ok(Search { log: self.open(&path, number, next)?, next });
+            }
+            oldest = Some((number, path, next));
+            next = Some(first);
+        }
+        let log = match oldest.filter(|_| or_first) {
+            Some((number, path, until)) => self.open(&path, number, until)?,
+            None => None,
+        };
+        Ok(Search { log, next })
+    }
+
+    /// All logs by number. The archive is listed last: a log that moves there meanwhile is not missed.
+    fn logs(&self) -> Result<BTreeMap<FileNumber, PathBuf>> {
+        let mut found = BTreeMap::new();
+        for dir in [self.dir.clone(), self.dir.join(ARCHIVE_DIR)] {
+            let numbers = match file_name::numbers_in(self.vfs, &dir, FileType::Log) {
+                Err(error) if error.is_not_found() => continue,
+                numbers => numbers?,
+            };
+            for number in numbers {
+                found.entry(number).or_insert_with(|| dir.join(file_name::format(FileType::Log, number)));
+            }
+        }
+        Ok(found)
+    }
+
+    fn open(&self, path: &Path, number: FileNumber, until: Option<SeqNo>) -> Result<Option<FoundLog>> {
+        Ok(self.reader(path, number)?.map(|reader| FoundLog { number, reader, until }))
+    }
+
+    /// `None`: the log was deleted meanwhile, was never used, or is of another database.
+    fn reader(&self, path: &Path, number: FileNumber) -> Result<Option<LogReader>> {
+        let in_archive = || self.archived(FileType::Log, number);
+        let opened = match LogReader::open(self.vfs, path, number) {
+            Err(error) if error.is_not_found() => LogReader::open(self.vfs, &in_archive(), number),
+            opened => opened,
+        };
+        match opened {
+            Err(error) if error.is_not_found() => Ok(None),
+            opened => Ok(opened?.filter(|reader| !reader.database().is_another_than(self.own))),
+        }
+    }
+
+    /// The first sequence number in a log.
+    pub fn first_number(&self, path: &Path, number: FileNumber) -> Result<Option<SeqNo>> {
+        let Some(mut reader) = self.reader(path, number)? else { return Ok(None) };
+        while let Some(record) = reader.read()? {
+            let numbers = CommitRecord::decode(record.kind, record.payload)?.and_then(|commit| commit.numbers());
+            if let Some((first, _)) = numbers {
+                return Ok(Some(first));
+            }
+        }
+        Ok(None)
+    }
+
+    fn archived(&self, kind: FileType, number: FileNumber) -> PathBuf {
+        self.dir.join(ARCHIVE_DIR).join(file_name::format(kind, number))
+    }
+}
