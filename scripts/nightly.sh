@@ -24,6 +24,7 @@ run_kills() { ./scripts/kill-test.sh "${SPILLWAY_KILLS:-3000}"; }
 run_effort() { SPILLWAY_EFFORT=1 cargo test --release -p spillway-testkit --test crash --test faults --test ingest_stress; }
 run_seeds() {
     SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-500} cargo test --release -p spillway-testkit --test random &&
+        SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-500} cargo test --release -p spillway-db --test secondary &&
         SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-50} cargo test --release -p spillway-testkit --test full_disk
 }
 # A hundred databases under one limit on memory.

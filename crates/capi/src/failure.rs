@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use spillway::internal::{Error, ErrorKind};
+use spillway::internal::{Error, ErrorKind, SECONDARY_REFUSAL};
 
 /// An error as C gets it.
 #[derive(Clone)]
@@ -73,6 +73,9 @@ impl Failure {
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
+        if error.message().starts_with(SECONDARY_REFUSAL) {
+            return Failure::not_implemented(error.to_string());
+        }
         let message = match error.kind() {
             ErrorKind::MemoryLimit => format!("Insert failed due to LRU cache being full. Here {error}"),
             ErrorKind::NotLogged => format!("Gap in sequence numbers. Here {error}"),

@@ -123,6 +123,11 @@ fn off_default(row: &Unhonoured) -> &'static str {
 
 /// Every option that has no effect, off its default: those that are refused one by one, the others together.
 #[test]
+fn secondary() {
+    passes("secondary");
+}
+
+#[test]
 fn silent() {
     let dir = tempfile::tempdir().unwrap();
     let program = compile("silent", dir.path());

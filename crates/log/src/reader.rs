@@ -44,6 +44,11 @@ impl LogReader {
         self.offset
     }
 
+    /// Goes on at `offset`: the start of a record, or the end of what is written.
+    pub fn go_on_at(&mut self, offset: u64) {
+        self.offset = offset.max(FILE_HEADER_BYTES);
+    }
+
     /// The WAL's file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -11,6 +11,7 @@ pub use crate::background::{Env, EnvOptions, RateLimiter};
 pub use crate::commit::batch::WriteBatch;
 pub use crate::commit::options::WriteOptions;
 pub use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+pub use crate::core::SECONDARY_REFUSAL;
 pub use crate::core::family::Family;
 pub use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions, OtherFamilies};
 pub use crate::database::report;
@@ -21,6 +22,7 @@ pub use crate::ingest::{
 };
 pub use crate::maintenance::repair::{LostTable, RepairReport, RepairedFamily, repair};
 pub use crate::maintenance::{backup, check, checkpoint, dump, export};
+pub use crate::open::follow::Lag;
 pub use crate::queue::memory::MemoryBudget;
 pub use crate::read::damage::SkippedDamage;
 pub use crate::read::iterator::DbIterator;

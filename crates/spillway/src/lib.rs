@@ -19,6 +19,7 @@
 //! | loading much at once | [Bulk loads](docs::bulk_loads), [`TableWriter`] |
 //! | merge operators, compaction filters, listeners | [`merge`], [`extend`]; all of them can be closures |
 //! | copies, backups, checks, repairs | [`Db::checkpoint`], [`Backups`], [`Db::check`], [`Db::repair`] |
+//! | following a database | [`Db::updates_since`], the log's batches; [`Db::open_as_secondary`], a reader beside the writer |
 //! | databases from JSON and YAML documents | `Config`, with the feature `config` |
 //! | programs on tokio | `AsyncDb`, with the feature `tokio` |
 //! | programs to start from | `crates/spillway/examples`: a time series, a queue, an inverted index, a bulk load, a web service |
@@ -90,6 +91,7 @@ pub use maintenance::backup::{BackupInfo, DamagedBackup};
 pub use maintenance::check::{CheckReport, Problem};
 pub use maintenance::export::ExportSummary;
 pub use maintenance::repair::{LostTable, RepairReport, RepairedFamily};
+pub use open::follow::Lag;
 pub use read::damage::SkippedDamage;
 pub use read::options::ReadTier;
 pub use table::PassedOver;

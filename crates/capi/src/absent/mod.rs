@@ -3,7 +3,6 @@
 //! One rule: a function with an `errptr` reports `Not implemented: `. A function without one takes only handles made by
 //! such a function, so it gets NULL (K1). It ends the process as everywhere, or does nothing if it destroys them.
 
-mod secondary;
 mod timestamps;
 
 use crate::failure::Failure;

@@ -82,7 +82,11 @@ impl Database {
     /// The engine's. If the database is locked, an IO error, as in RocksDB.
     fn open(path: &Path, options: &Options, open: &OpenOptions) -> Result<Box<Database>, Failure> {
         options.check(path)?;
-        let db = Db::open(path, open).map_err(locked_out)?;
+        let db = match &open.secondary {
+            Some(own_dir) => Db::open_as_secondary(path, own_dir, open),
+            None => Db::open(path, open),
+        };
+        let db = db.map_err(locked_out)?;
         let db = Arc::new(db);
         if let Some(manager) = &options.file_manager {
             manager.watch(&db);
@@ -122,7 +126,7 @@ impl Database {
     /// Opens a database with only the default family.
     pub fn open_default(options: &Options, name: &CStr, mode: Mode<'_>) -> Result<Box<Database>, Failure> {
         let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
-        if matches!(mode, Mode::ReadOnly) {
+        if mode.only_reads() {
             // RocksDB opens the default family alone then.
             open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
         }
@@ -143,7 +147,7 @@ impl Database {
         families.options.handles(families.count).try_for_each(|family| family.check(path(name)))?;
         let pairs = names.iter().cloned().zip(families.options.handles(families.count));
         let mut open = options.to_open(pairs);
-        if matches!(mode, Mode::ReadOnly) {
+        if mode.only_reads() {
             open.other_families = OtherFamilies::OpenWith(Box::default());
         }
         let database = mode.open(path(name), options, open)?;
@@ -171,13 +175,22 @@ fn locked_out(error: Error) -> Failure {
 pub enum Mode<'a> {
     Write,
     ReadOnly,
+    /// Follows the database, with the reader's own files in this directory.
+    Secondary(&'a Path),
     /// For writing, with each family's time to live in seconds, in the order of the families.
     WriteStamped(&'a [c_int]),
 }
 
 impl Mode<'_> {
+    fn only_reads(&self) -> bool {
+        matches!(self, Mode::ReadOnly | Mode::Secondary(_))
+    }
+
     fn open(self, path: &Path, options: &Options, mut open: OpenOptions) -> Result<Box<Database>, Failure> {
-        open.read_only = matches!(self, Mode::ReadOnly);
+        open.read_only = self.only_reads();
+        if let Mode::Secondary(own_dir) = self {
+            open.secondary = Some(own_dir.to_owned());
+        }
         let mut stamps = None;
         if let Mode::WriteStamped(ttls_s) = self {
             let with = Stamps::new(open.vfs.clone());
@@ -225,6 +238,28 @@ fallible! {
     /// database.
     fn rocksdb_open_for_read_only(options: &Options, name: &CStr, _error_if_wal_file_exists: bool) -> Box<Database> {
         Database::open_default(options, name, Mode::ReadOnly)
+    }
+
+    /// Every table stays open, whatever `max_open_files` says; RocksDB asks for -1.
+    fn rocksdb_open_as_secondary(options: &Options, name: &CStr, secondary_path: &CStr) -> Box<Database> {
+        Database::open_default(options, name, Mode::Secondary(path(secondary_path)))
+    }
+
+    fn rocksdb_open_as_secondary_column_families(
+        options: &Options,
+        name: &CStr,
+        secondary_path: &CStr,
+        count: IntCount,
+        names: Array<*const c_char>,
+        family_options: Array<*const Options>,
+        handles: OutArray<*mut FamilyHandle>,
+    ) -> Box<Database> {
+        let families = Families { count, names, options: family_options, handles };
+        Database::open_families(options, name, families, Mode::Secondary(path(secondary_path)))
+    }
+
+    fn rocksdb_try_catch_up_with_primary(database: &Database) {
+        Ok(database.db.try_catch_up_with_primary()?)
     }
 
     fn rocksdb_open_column_families(

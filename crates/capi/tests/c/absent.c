@@ -23,13 +23,9 @@ static void test_opens(char** argv) {
     const rocksdb_options_t* of[1];
     rocksdb_column_family_handle_t* families[1];
     char stamp[8] = {0};
-    const char *name = path_in(argv, "other"), *second = path_in(argv, "second");
+    const char* name = path_in(argv, "other");
     of[0] = options;
-    CHECK_ABSENT(rocksdb_open_as_secondary(options, name, second, &error));
-    CHECK_ABSENT(rocksdb_open_as_secondary_column_families(options, name, second, 1, names, of, families, &error));
     CHECK_ABSENT(rocksdb_open_and_trim_history(options, name, 1, names, of, families, stamp, 8, &error));
-    rocksdb_try_catch_up_with_primary(db, &error);
-    CHECK_REFUSED();
     CHECK_ABSENT(rocksdb_jemalloc_nodump_allocator_create(&error));
 }
 

@@ -56,7 +56,7 @@ pub fn is_of_the_api(name: &str) -> bool {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 25] = [
+pub const PROGRAMS: [&str; 26] = [
     "absent",
     "answers",
     "background",
@@ -74,6 +74,7 @@ pub const PROGRAMS: [&str; 25] = [
     "options_life",
     "properties",
     "resources",
+    "secondary",
     "silent",
     "tailing",
     "texts",

@@ -95,6 +95,15 @@ impl FramedReader {
         Ok(reader)
     }
 
+    /// Goes on at `offset`, the start of a record or the file's end.
+    ///
+    /// # Errors
+    /// `Io`.
+    pub fn go_on_at(&mut self, offset: u64) -> Result<()> {
+        self.good_end = offset;
+        self.load(offset)
+    }
+
     /// The next whole record. `None` at the end; [`end`](FramedReader::end) gives the reason.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ mod iter;
 mod manage;
 pub(crate) mod options;
 mod range;
+mod secondary;
 mod snapshot;
 #[cfg(feature = "tokio")]
 mod tokio;

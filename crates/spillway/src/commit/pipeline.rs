@@ -82,6 +82,11 @@ impl Pipeline {
         SeqNo(self.visible.load(Ordering::Acquire))
     }
 
+    /// Makes everything up to `seq` visible, on a secondary, where nothing is committed.
+    pub fn follow_to(&self, seq: SeqNo) {
+        self.visible.fetch_max(seq.0, Ordering::AcqRel);
+    }
+
     /// Everything in the WALs before this position belongs to visible writes.
     #[inline]
     pub fn published_log(&self) -> LogPosition {

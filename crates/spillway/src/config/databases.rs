@@ -26,10 +26,7 @@ const PARAMS: [&str; 7] =
 /// ToplingDB's open methods not supported here.
 const METHODS_UNSUPPORTED: &[(&str, &str)] = &[
     ("BlobDB::Open", "there are no blob files"),
-    (
-        "DB::OpenAsSecondary",
-        "there are no secondary instances; DB::OpenForReadOnly shows the database as it was when opened",
-    ),
+    ("DB::OpenAsSecondary", "not from a document; DB::OpenForReadOnly shows the database as it was when opened"),
     ("DBWithTTL::Open", "entries have no time to live"),
     ("OptimisticTransactionDB::Open", "there are no transactions"),
     ("TransactionDB::Open", "there are no transactions"),

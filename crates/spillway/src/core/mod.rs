@@ -26,7 +26,7 @@ use crate::core::context::Context;
 use crate::core::family::{Family, FamilySet};
 use crate::core::reserve::Reserve;
 use crate::core::space::{Needs, Space};
-use crate::read::snapshot::SnapshotList;
+use crate::read::snapshot::{Snapshot, SnapshotList};
 use crate::version::file_name;
 use crate::version::file_name::FileType;
 use crate::version::purge::PurgeQueue;
@@ -40,6 +40,8 @@ pub(crate) use state::{FamilyState, OldViews, State, holds};
 pub(crate) struct Core {
     pub context: Arc<Context>,
     pub read_only: bool,
+    /// Follows a primary; read-only.
+    is_secondary: bool,
     /// Smallest file number of this process.
     pub first_own_file: FileNumber,
     /// Memtables of earlier processes reopened in place when the database was opened.
@@ -73,6 +75,9 @@ pub(crate) struct Core {
     inline: OnceLock<Weak<dyn InlineJobs>>,
 }
 
+/// How the refusal of a write to a secondary begins: RocksDB's text.
+pub const SECONDARY_REFUSAL: &str = "Not supported operation in secondary mode.";
+
 /// Background work on the calling thread if the vfs runs inline.
 pub(crate) trait InlineJobs: Send + Sync {
     /// Runs due jobs until none is due.
@@ -93,6 +98,7 @@ pub(crate) struct CommitState {
 pub(crate) struct CoreParts {
     pub context: Arc<Context>,
     pub read_only: bool,
+    pub is_secondary: bool,
     pub last_seq: SeqNo,
     pub first_own_file: FileNumber,
     pub restored_memtables: usize,
@@ -105,7 +111,7 @@ pub(crate) struct CoreParts {
 
 impl Core {
     pub fn new(parts: CoreParts) -> Self {
-        let CoreParts { context, read_only, last_seq, first_own_file, restored_memtables, .. } = parts;
+        let CoreParts { context, read_only, is_secondary, last_seq, first_own_file, restored_memtables, .. } = parts;
         let CoreParts { max_family, purge, slots, block_cache, row_cache, .. } = parts;
         let (vfs, options) = (context.vfs.clone(), &context.options);
         let reserve = Reserve::find(&vfs, &context.dir);
@@ -116,6 +122,7 @@ impl Core {
             archive: Archive::new(&context),
             stall,
             read_only,
+            is_secondary,
             first_own_file,
             restored_memtables,
             families: ArcSwap::from_pointee(FamilySet::default()),
@@ -193,6 +200,10 @@ impl Core {
     /// `ReadOnly`: opened for reading only, or a background error. `Closed`. `NoSpace`: the MANIFEST waits for space.
     #[inline]
     pub fn check_writable(&self) -> Result<()> {
+        if self.is_secondary {
+            let what = format!("{SECONDARY_REFUSAL} Write to the primary");
+            return Err(Error::read_only(what).at_path(&self.context.dir));
+        }
         if self.read_only {
             return Err(Error::read_only("the database is open for reading only").at_path(&self.context.dir));
         }
@@ -202,6 +213,22 @@ impl Core {
             Some(error) if self.space.is_lacking(Needs::Manifest) => Err(writes_wait(error)),
             Some(error) => Err(writes_refused(error)),
         }
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: the snapshot is another database's. `Unsupported`: compactions of the primary do not keep what
+    /// a snapshot of a secondary shows.
+    pub fn check_snapshot(&self, snapshot: &Snapshot) -> Result<()> {
+        let what = if self.is_secondary {
+            Error::unsupported(
+                "a secondary has no snapshots; an iterator keeps showing what there was when it was made",
+            )
+        } else if !self.snapshots.has(snapshot) {
+            Error::invalid_argument("the snapshot is of another database")
+        } else {
+            return Ok(());
+        };
+        Err(what.at_path(&self.context.dir))
     }
 
     pub fn background_error(&self) -> Option<Error> {

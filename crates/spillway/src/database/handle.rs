@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use base::note;
-use base::options::{DbOptions, FamilyOptions};
+use base::options::{DbOptions, FamilyOptions, WalRecoveryMode};
 use base::{Error, Pinned, Result, SeqNo};
 use parking_lot::Mutex;
 use vfs::Vfs;
@@ -17,6 +17,7 @@ use crate::commit::options::WriteOptions;
 use crate::core::Core;
 use crate::core::family::Family;
 use crate::open::engine::{DirectoryLock, Engine};
+use crate::open::follow::{Follower, Lag};
 use crate::open::{self, Opened};
 use crate::queue::memory::MemoryBudget;
 use crate::queue::view::ReadView;
@@ -85,6 +86,9 @@ pub struct OpenOptions {
     pub other_families: OtherFamilies,
     /// Opens without writing anything; other processes may have the database open.
     pub read_only: bool,
+    /// With `read_only`: follows the writer. The directory of this reader's own files, such as its event log. Set by
+    /// [`Database::open_as_secondary`].
+    pub secondary: Option<PathBuf>,
     /// With `read_only`: missing or truncated tables and value logs fail the reads in need of them, not the open. See
     /// [`ReadOptions::skip_damaged`] for reads past them.
     pub bear_damage: bool,
@@ -116,6 +120,7 @@ impl Default for OpenOptions {
             families: Vec::new(),
             other_families: OtherFamilies::default(),
             read_only: false,
+            secondary: None,
             bear_damage: false,
             adopt_rocksdb: true,
             vfs: vfs::RealVfs::new(),
@@ -185,6 +190,53 @@ impl Database {
     /// is damaged or missing; the error names it.
     pub fn open(path: impl AsRef<Path>, options: &OpenOptions) -> Result<Database> {
         Database::start(open::open(path.as_ref(), options)?, options)
+    }
+
+    /// Opens the database in `primary`, which another process, or this one, may have open for writing, to follow it. Shows
+    /// it as of now; [`try_catch_up_with_primary`](Self::try_catch_up_with_primary) shows what was written since. Files of
+    /// its own, such as the event log, are in `secondary`. Every table is kept open. There are no snapshots.
+    ///
+    /// # Errors
+    /// As of [`open`](Self::open) for reading only.
+    pub fn open_as_secondary(
+        primary: impl AsRef<Path>,
+        secondary: impl AsRef<Path>,
+        options: &OpenOptions,
+    ) -> Result<Database> {
+        let mut options = options.clone();
+        (options.read_only, options.bear_damage) = (true, false);
+        options.secondary = Some(secondary.as_ref().to_owned());
+        options.db.max_open_files = -1; // the primary deletes tables
+        options.db.memtable_as_log_index = false; // its logs are not this reader's to keep
+        options.db.wal_recovery_mode = WalRecoveryMode::PointInTime;
+        options.vfs.create_dir_all(secondary.as_ref())?;
+        let db = Database::open(primary, &options)?;
+        db.try_catch_up_with_primary()?;
+        Ok(db)
+    }
+
+    /// Shows everything that the primary has logged by now. Iterators go on showing what they show. The time it takes
+    /// grows with what is new.
+    ///
+    /// # Errors
+    /// `Unsupported`: not a secondary. `InvalidArgument`: the primary was replaced by another database, or by an older
+    /// state. `Io`: it is gone. `Busy`: it changed its files during every try. What is visible stays so.
+    pub fn try_catch_up_with_primary(&self) -> Result<()> {
+        let caught_up = self.follower()?.catch_up();
+        self.engine.core.context.info_log.write_out();
+        caught_up
+    }
+
+    /// How far a secondary is behind.
+    ///
+    /// # Errors
+    /// `Unsupported`: not a secondary. `Io`, `Corruption`: a log could not be read.
+    pub fn lag(&self) -> Result<Lag> {
+        self.follower()?.lag()
+    }
+
+    fn follower(&self) -> Result<&Follower> {
+        self.engine.follower.get().ok_or_else(|| Error::unsupported("Supported only by secondary instance"))
     }
 
     /// Makes the handle of an opened database, and registers it with its threads.
@@ -436,7 +488,7 @@ impl Database {
         loop {
             let view = family.view();
             let seq = self.engine.core.pipeline.visible();
-            if Arc::ptr_eq(&view, &family.view()) {
+            if Arc::ptr_eq(&view, &family.view()) && view.is_readable_at(seq) {
                 return (view, seq);
             }
         }
@@ -450,7 +502,10 @@ impl Database {
                 return (views, snapshot.seq());
             }
             let seq = self.engine.core.pipeline.visible();
-            if families.iter().zip(&views).all(|(family, view)| Arc::ptr_eq(view, &family.view())) {
+            let stands = |(family, view): (&&Family, &Guard<Arc<ReadView>>)| {
+                Arc::ptr_eq(view, &family.view()) && view.is_readable_at(seq)
+            };
+            if families.iter().zip(&views).all(stands) {
                 return (views, seq);
             }
         }
@@ -460,8 +515,8 @@ impl Database {
         if self.engine.core.is_closing() {
             return Err(Error::closed("the database is closed"));
         }
-        if options.snapshot.as_ref().is_some_and(|snapshot| !self.engine.core.snapshots.has(snapshot)) {
-            return Err(Error::invalid_argument("the snapshot is of another database").at_path(self.path()));
+        if let Some(snapshot) = &options.snapshot {
+            self.engine.core.check_snapshot(snapshot)?;
         }
         self.engine.core.check_family(family)
     }

@@ -1,6 +1,6 @@
 //! The parts of an open database, their assembly, and the close.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base::Result;
 use base::note;
@@ -20,6 +20,7 @@ use crate::ingest::link::Linker;
 use crate::jobs::Jobs;
 use crate::maintenance::catalog::Catalog;
 use crate::maintenance::checkpoint::Copier;
+use crate::open::follow::Follower;
 use crate::open::options_file::OptionsFile;
 use crate::queue::Memtables;
 use crate::wal::roll::Wal;
@@ -39,6 +40,8 @@ pub(crate) struct Engine {
     pub ingester: Ingester,
     pub jobs: Arc<Jobs>,
     pub options_file: OptionsFile,
+    /// Set on a secondary.
+    pub follower: OnceLock<Follower>,
     /// The state of the last `rocksdb.stats` report. A leaf lock.
     pub told: Mutex<Told>,
 }
@@ -69,6 +72,7 @@ impl Engine {
             ingester,
             jobs,
             options_file,
+            follower: OnceLock::new(),
             told: Mutex::default(),
         })
     }

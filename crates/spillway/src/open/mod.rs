@@ -46,6 +46,7 @@ mod destroy;
 pub(crate) mod dump;
 pub(crate) mod engine;
 pub(crate) mod families;
+pub(crate) mod follow;
 mod identity;
 pub(crate) mod options_file;
 mod orphans;
@@ -56,6 +57,7 @@ mod start;
 
 use crate::open::engine::Engine;
 use families::{FamilyStart, Shared, adapted, build_family, follow_write_buffer};
+use follow::Follower;
 use reading::Attempt;
 
 pub(crate) use beside::{Beside, copy_beside};
@@ -72,7 +74,10 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     let remarks = validate(options)?;
     let lock = if options.read_only { None } else { Some(take_directory(dir, options)?) };
     // After the lock: the event log of another owner must not be rotated.
-    let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
+    let info_log = match &options.secondary {
+        Some(own_dir) => InfoLog::new(&options.vfs, own_dir, &options.db, false),
+        None => InfoLog::new(&options.vfs, dir, &options.db, options.read_only),
+    };
     let scope = note::within(Some(info_log.clone()));
     info_log.note_program(dir, &options.db);
     remarks.iter().chain(&options.remarks).for_each(|text| remark(text));
@@ -165,6 +170,9 @@ fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) ->
         note::warn!(warning, "recovery");
     }
     adoption::check(dir, options, &recovered).inspect_err(|_| info_log.leave_no_file())?;
+    if options.secondary.is_some() {
+        follow::check_format(&recovered).map_err(|error| error.at_path(dir))?;
+    }
     Opening::new(dir, options, recovered, info_log)
 }
 
@@ -331,7 +339,12 @@ impl<'a> Opening<'a> {
         let engine = Engine::new(Core::new(CoreParts {
             context: self.context.clone(),
             read_only: self.options.read_only,
-            last_seq: replayed.last_seq,
+            is_secondary: self.options.secondary.is_some(),
+            // A record that a catch-up reads later must be above it.
+            last_seq: match self.options.secondary {
+                Some(_) => replayed.last_record.max(self.recovered.last_written),
+                None => replayed.last_seq,
+            },
             first_own_file: self.recovered.next_file,
             restored_memtables: self.restored.images,
             max_family: self.recovered.max_family,
@@ -348,10 +361,16 @@ impl<'a> Opening<'a> {
         core.families.store(Arc::new(FamilySet::new(families.values().map(|f| f.family.clone()).collect())));
         for family in families.values_mut() {
             family.family.set_mutable(&family.mutable);
-            core.learn_from_reads_of(&family.family);
+            if self.options.secondary.is_none() {
+                core.learn_from_reads_of(&family.family); // a catch-up cuts no gaps (G1)
+            }
             drop(family.publish_view());
         }
         core.state.lock().families = families;
+        if self.options.secondary.is_some() {
+            let follower = Follower::new(core.clone(), &self.recovered, replayed.last_record);
+            let _ = engine.follower.set(follower); // once, here
+        }
         if !self.options.read_only {
             self.begin_writing(&engine, replayed)?;
         }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use base::SeqNo;
 use once_cell::race::OnceBox;
 
 use crate::queue::flushable::{Flushable, QueuedMemtable};
@@ -17,6 +18,8 @@ pub struct ReadView {
     /// The rest of the queue, youngest first.
     pub queue: Vec<Arc<dyn Flushable>>,
     pub version: Arc<Version>,
+    /// The view shows the family as of this number or a larger one only; 0 on a primary.
+    readable_from: SeqNo,
     /// The next view, installed by one store; see
     /// [`FamilyState::keep_announced`](crate::core::FamilyState::keep_announced). Weak: a long-lived reader keeps no
     /// younger view alive.
@@ -25,7 +28,19 @@ pub struct ReadView {
 
 impl ReadView {
     pub fn new(mutable: Arc<QueuedMemtable>, queue: Vec<Arc<dyn Flushable>>, version: Arc<Version>) -> Self {
-        ReadView { mutable, queue, version, successor: OnceBox::new() }
+        ReadView { mutable, queue, version, readable_from: SeqNo::ZERO, successor: OnceBox::new() }
+    }
+
+    /// Has readers wait until `seq` is visible.
+    #[must_use]
+    pub fn from_number(self, seq: SeqNo) -> Self {
+        ReadView { readable_from: seq, ..self }
+    }
+
+    /// Whether the view can be read at `seq`.
+    #[inline]
+    pub fn is_readable_at(&self, seq: SeqNo) -> bool {
+        self.readable_from <= seq
     }
 
     /// The view installed to follow this one. If it is gone, the family's own view has been exchanged since.

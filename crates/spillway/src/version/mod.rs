@@ -25,6 +25,7 @@ pub mod table_file;
 mod table_life;
 pub mod table_store;
 mod tail;
+pub(crate) mod tailing;
 #[expect(clippy::module_inception, reason = "the folder is named for what it revolves around")]
 pub mod version;
 pub(crate) mod work;

@@ -34,6 +34,8 @@ pub struct Recovered {
     pub next_file: FileNumber,
     /// At or above every sequence number in the MANIFEST (S1).
     pub last_seq: SeqNo,
+    /// As `last_seq`, but not above the last write: T may be a number that was given and not logged yet.
+    pub last_written: SeqNo,
     /// The largest family id ever used.
     pub max_family: u32,
     /// RocksDB's WALs below this number are not needed.
@@ -58,19 +60,30 @@ pub struct Recovered {
 /// `Corruption` for damage, `Unsupported` for unsupported fields; both name file and offset. Not found
 /// (`Error::is_not_found`) if there is no CURRENT: then there is no database.
 pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
+    recover_through(vfs, dir).map(|(recovered, _)| recovered)
+}
+
+/// As [`recover`]. Also returns where the MANIFEST's edits end; a group that is not whole does not count.
+pub(super) fn recover_through(vfs: &dyn Vfs, dir: &Path) -> Result<(Recovered, u64)> {
     let manifest = read_current(vfs, dir)?;
     let path = manifest_path(dir, manifest);
     if !vfs.exists(&path)? {
         return Err(Error::corruption("CURRENT names a MANIFEST that is not there").at_path(path));
     }
     let mut replay = Replay::default();
-    let warnings = read_edits(vfs, &path, |record, edits| {
-        edits.into_iter().try_for_each(|edit| replay.add(edit)).map_err(|e| e.at_path(&path).at_offset(record.offset))
+    let mut end = 0;
+    let warnings = read_edits_from(vfs, &path, 0, |record_end, record, edits| {
+        let added = edits.into_iter().try_for_each(|edit| replay.add(edit));
+        added.map_err(|e| e.at_path(&path).at_offset(record.offset))?;
+        if !replay.is_in_group() {
+            end = record_end;
+        }
+        Ok(())
     })?;
     let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
     recovered.warnings.extend(warnings);
     recovered.pass_numbers_in(vfs, dir)?;
-    Ok(recovered)
+    Ok((recovered, end))
 }
 
 impl Recovered {
@@ -111,12 +124,23 @@ pub(super) fn read_edits(
     path: &Path,
     mut visit: impl FnMut(&FramedRecord, Vec<VersionEdit>) -> Result<()>,
 ) -> Result<Vec<String>> {
+    read_edits_from(vfs, path, 0, |_, record, edits| visit(record, edits))
+}
+
+/// As [`read_edits`], from the record at `from` on. `visit` also gets each record's end.
+pub(super) fn read_edits_from(
+    vfs: &dyn Vfs,
+    path: &Path,
+    from: u64,
+    mut visit: impl FnMut(u64, &FramedRecord, Vec<VersionEdit>) -> Result<()>,
+) -> Result<Vec<String>> {
     let mut reader = FramedReader::open(vfs, path, None, IoClass::Manifest)?;
+    reader.go_on_at(from)?;
     loop {
         let (offset, stop, error) = match reader.next() {
             Ok(Some(record)) => {
                 let edits = edit_codec::decode_record(&record.payload);
-                visit(&record, edits.map_err(|e| e.at_path(path).at_offset(record.offset))?)?;
+                visit(reader.good_end(), &record, edits.map_err(|e| e.at_path(path).at_offset(record.offset))?)?;
                 continue;
             }
             Ok(None) => match reader.end() {

@@ -75,6 +75,11 @@ impl Replay {
         self.group.is_empty() && self.next_file.is_some() && self.last_seq.is_some() && !self.families.is_empty()
     }
 
+    /// Whether the last edit began a group that is not whole yet.
+    pub fn is_in_group(&self) -> bool {
+        !self.group.is_empty()
+    }
+
     /// All tables so far.
     pub fn tables(&self) -> impl Iterator<Item = &FileMeta> {
         self.families.values().flat_map(|family| family.tables.values()).map(|(_, meta)| meta)
@@ -225,12 +230,14 @@ impl Replay {
         let mut families = Vec::with_capacity(self.families.len());
         let mut largest_file = manifest;
         let log_ends: Vec<_> = self.log_ends.into_values().collect();
-        let mut last_seq = log_ends.iter().map(|end| end.last_seq).fold(last_seq, SeqNo::max);
+        let mut last_written = log_ends.iter().map(|end| end.last_seq).fold(last_seq, SeqNo::max);
+        let mut last_seq = last_written;
         for (id, family) in self.families {
             let family = family.finish(id)?;
             let numbers = family.tables.iter().flat_map(|(_, meta)| [meta.number, meta.physical_number()]);
             largest_file = numbers.fold(largest_file, FileNumber::max);
-            last_seq = family.last_seq().max(last_seq);
+            last_written = family.last_written().max(last_written);
+            last_seq = family.flushed_through.unwrap_or_default().max(last_seq).max(last_written);
             families.push(family);
         }
         if !self.is_lenient {
@@ -241,6 +248,7 @@ impl Replay {
             families,
             next_file: next_file.max(FileNumber(largest_file.0.saturating_add(1))),
             last_seq,
+            last_written,
             max_family: self.max_family,
             min_log_to_keep: self.min_log_to_keep,
             log_ends,
@@ -259,12 +267,12 @@ impl RecoveredFamily {
         self.flushed_through.is_some_and(|through| last <= through) || self.linked_ingests.contains(&first)
     }
 
-    /// The largest sequence number of the tables, the linked ingests and T.
-    fn last_seq(&self) -> SeqNo {
+    /// The largest sequence number of the tables and the linked ingests.
+    fn last_written(&self) -> SeqNo {
         // `MAX` stands for a LevelDB table without recorded sequence numbers.
         let tables = self.tables.iter().map(|(_, meta)| meta.largest_seq).filter(|&seq| seq != SeqNo::MAX);
         let ingests = self.linked_ingests.iter().copied();
-        tables.chain(ingests).fold(self.flushed_through.unwrap_or_default(), SeqNo::max)
+        tables.chain(ingests).fold(SeqNo::ZERO, SeqNo::max)
     }
 }
 

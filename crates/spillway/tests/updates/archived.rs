@@ -21,7 +21,9 @@ fn archived(vfs: &MemoryVfs) -> Vec<String> {
 
 /// Writes 100 KB in ten batches, the last one in a file of its own, and flushes.
 fn write_round(db: &Db) {
-    (0..9).for_each(|n| drop(put(db, &n.to_string(), &[n; 9000])));
+    (0..9).for_each(|n| {
+        put(db, &n.to_string(), &[n; 9000]);
+    });
     put(db, "large", &[9; 19_000]);
     db.flush(&[&db.default_family()]).unwrap();
 }

@@ -145,7 +145,9 @@ fn logs_that_are_gone_are_told() {
     let (vfs, db) = open();
     let unflushed = db.create_family("unflushed", FamilyOptions::default()).unwrap();
     let mut slow = cursor(&db, 1);
-    (0..40).for_each(|n| drop(put(&db, &n.to_string(), &[7; 6000])));
+    (0..40).for_each(|n| {
+        put(&db, &n.to_string(), &[7; 6000]);
+    });
     db.flush(&[&db.default_family(), &unflushed]).unwrap();
     put(&db, "late", b"v");
     db.flush(&[&db.default_family()]).unwrap();
@@ -161,10 +163,14 @@ fn logs_that_are_gone_are_told() {
 #[test]
 fn a_log_stays_while_a_cursor_is_in_it() {
     let (_vfs, db) = open();
-    (0..5).for_each(|n| drop(put(&db, &n.to_string(), &[7; 6000])));
+    (0..5).for_each(|n| {
+        put(&db, &n.to_string(), &[7; 6000]);
+    });
     let mut cursor = cursor(&db, 1);
     assert_eq!(cursor.read().unwrap().unwrap().sequence_number(), SeqNo(1));
-    (5..40).for_each(|n| drop(put(&db, &n.to_string(), &[7; 6000])));
+    (5..40).for_each(|n| {
+        put(&db, &n.to_string(), &[7; 6000]);
+    });
     db.flush(&[&db.default_family()]).unwrap();
     let seen: Vec<u64> = std::iter::from_fn(|| cursor.read().ok().flatten().map(|u| u.sequence_number().0)).collect();
     assert!(seen.len() >= 4 && seen.iter().copied().eq(2..2 + seen.len() as u64), "{seen:?}");
@@ -204,7 +210,9 @@ fn an_ingest_is_told_and_its_batch_is_shown() {
 #[test]
 fn a_history_that_recovery_cut_off_is_not_shown() {
     let (vfs, db) = open();
-    (0..8).for_each(|n| drop(put(&db, &n.to_string(), &[n; 9000])));
+    (0..8).for_each(|n| {
+        put(&db, &n.to_string(), &[n; 9000]);
+    });
     std::mem::forget(db);
     let mut logs: Vec<_> = vfs.all_files();
     logs.retain(|path| path.extension().is_some_and(|kind| kind == "splog"));

@@ -9,16 +9,6 @@
 extern "C" {
 #endif
 
-/* Secondary instances: readers that follow another process's database. */
-
-ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary(const rocksdb_options_t* options, const char* name,
-    const char* secondary_path, char** errptr);
-ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary_column_families(const rocksdb_options_t* options,
-    const char* name, const char* secondary_path, int count, const char* const* names,
-    const rocksdb_options_t* const* family_options, rocksdb_column_family_handle_t** handles, char** errptr);
-/* No database is a secondary. */
-ROCKSDB_LIBRARY_API void rocksdb_try_catch_up_with_primary(rocksdb_t* database, char** errptr);
-
 /* User-defined timestamps. */
 
 ROCKSDB_LIBRARY_API void rocksdb_put_with_ts(rocksdb_t* database, const rocksdb_writeoptions_t* options,

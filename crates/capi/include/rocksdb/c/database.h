@@ -261,6 +261,16 @@ ROCKSDB_LIBRARY_API void rocksdb_wal_iter_next(rocksdb_wal_iterator_t* iter);
 ROCKSDB_LIBRARY_API void rocksdb_wal_iter_status(const rocksdb_wal_iterator_t* iter, char** errptr);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_wal_iter_valid(const rocksdb_wal_iterator_t* wal_iterator);
 
+/* Secondary instances: readers that follow a database which another process, or this one, writes. */
+
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary(const rocksdb_options_t* options, const char* name,
+    const char* secondary_path, char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_as_secondary_column_families(const rocksdb_options_t* options,
+    const char* name, const char* secondary_path, int count, const char* const* names,
+    const rocksdb_options_t* const* family_options, rocksdb_column_family_handle_t** handles, char** errptr);
+/* Shows what the primary has logged by now. */
+ROCKSDB_LIBRARY_API void rocksdb_try_catch_up_with_primary(rocksdb_t* database, char** errptr);
+
 #ifdef __cplusplus
 }
 #endif

@@ -43,6 +43,7 @@ impl Options {
             families,
             other_families: OtherFamilies::OpenBy { named: stored, rest: Box::default() },
             read_only: self.read_only,
+            secondary: None,
             bear_damage: self.tolerates_damage,
             adopt_rocksdb: !self.refuses_rocksdb,
             vfs: self.vfs.clone(),

@@ -28,6 +28,7 @@ enum Reader {
 }
 
 use crate::open::engine::Engine;
+use crate::open::follow::Lag;
 use Reader::{Level, Number, Text};
 
 const PROPERTIES: &[(&str, Reader)] = &[
@@ -85,6 +86,8 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.block-cache-pinned-usage", Number(|s| s.core.block_cache.pinned_usage() as u64)),
     ("spillway.excised-bytes", Number(|s| s.excised_bytes())),
     ("spillway.log-bytes", Number(|s| s.core.logs.total().0)),
+    ("spillway.secondary-sequence-number", Number(|s| s.lag().map_or(0, |lag| lag.visible.0))),
+    ("spillway.secondary-bytes-behind", Number(|s| s.lag().map_or(0, |lag| lag.bytes))),
     ("spillway.value-logs", Number(|s| s.core.context.logs.of_tables().0)),
     ("spillway.value-log-bytes", Number(|s| s.core.context.logs.of_tables().1)),
     ("spillway.live-value-log-bytes", Number(|s| s.core.context.logs.of_tables().2)),
@@ -142,6 +145,11 @@ pub(super) fn number(engine: &Engine, family: &Family, name: &str) -> Option<u64
 }
 
 impl Reported<'_> {
+    /// `None` if the database is no secondary.
+    fn lag(&self) -> Option<Lag> {
+        self.engine.follower.get()?.lag().ok()
+    }
+
     fn state<R>(&self, read: impl FnOnce(&State) -> R) -> R {
         read(&self.core.state.lock())
     }

@@ -481,6 +481,7 @@ impl<'a> Work<'a> {
             manifest: old.map_or(FileNumber(0), |old| old.manifest),
             next_file,
             last_seq: old.map_or(last_seq, |old| old.last_seq.max(last_seq)),
+            last_written: SeqNo::ZERO, // for secondaries
             max_family: old.map_or(largest_id, |old| old.max_family.max(largest_id)),
             min_log_to_keep: old.map_or(FileNumber(0), |old| old.min_log_to_keep),
             log_ends: self.logs.ends.clone(),

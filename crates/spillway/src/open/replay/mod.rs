@@ -42,6 +42,8 @@ const OLD_LOGS_MAX: usize = 8;
 /// The recovered end of the history.
 pub(crate) struct Replayed {
     pub last_seq: SeqNo,
+    /// The last number of our records.
+    pub last_record: SeqNo,
     pub logs: Vec<ReplayedLog>,
     /// Logs passed over, wholly or in part, and possibly not synced.
     pub unsynced: Vec<FileNumber>,
@@ -63,6 +65,10 @@ pub(crate) struct LogReplay<'a> {
     last_seq: SeqNo,
     /// The last number of our records so far.
     last_record: SeqNo,
+    /// The last number applied.
+    applied: SeqNo,
+    /// Records through this number were applied by an earlier replay.
+    skips_through: SeqNo,
     /// Replayed logs of ours, large batches included.
     logs: Vec<ReplayedLog>,
     /// Logs passed over, wholly or in part, and possibly not synced.
@@ -98,6 +104,8 @@ impl<'a> LogReplay<'a> {
             log_numbers,
             last_seq,
             last_record: SeqNo::ZERO,
+            applied: SeqNo::ZERO,
+            skips_through: SeqNo::ZERO,
             logs: Vec::new(),
             unsynced: Vec::new(),
             passed_damage: false,
@@ -125,7 +133,12 @@ impl<'a> LogReplay<'a> {
         {
             self.forget_logs();
         }
-        Ok(Replayed { last_seq: self.last_seq, logs: self.logs, unsynced: self.unsynced })
+        Ok(Replayed {
+            last_seq: self.last_seq,
+            last_record: self.last_record,
+            logs: self.logs,
+            unsynced: self.unsynced,
+        })
     }
 
     /// Atomic flushes would rewrite ingests. Here each can have an edit of its own: all that is in memory is in logs.

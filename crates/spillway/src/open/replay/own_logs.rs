@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
-use log::{DatabaseId, EndReason, FILE_HEADER_BYTES, KnownEnd, LogHead, Position, ReplayOptions, ReplayRecord};
+use log::{
+    DatabaseId, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, ReplayOptions, ReplayRecord,
+};
 use vfs::Vfs;
 
 use super::ingests::WantedShare;
@@ -112,6 +114,49 @@ impl LogReplay<'_> {
         start.map_or(Ok(()), |(_, before)| self.pass_over_large_batches(before))
     }
 
+    /// Replays what a live writer has logged since an earlier call: from `log` on, or in the oldest log that is needed,
+    /// the records above `applied`. Both follow what was applied, whatever error is returned.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run). A log that is gone, or its large batch, is no loss if the MANIFEST says by now that it is
+    /// not needed. `InvalidArgument`: the writer lost records that were applied.
+    pub(crate) fn read_on(&mut self, log: &mut Option<Position>, applied: &mut SeqNo) -> Result<()> {
+        (self.last_record, self.applied, self.skips_through) = (*applied, *applied, *applied);
+        let oldest = self.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
+        if let Some(at) = log.filter(|at| at.log >= oldest) {
+            let found = FoundLog { number: at.log, later: Frontiers::default() };
+            if !self.read_log_on(&found, Some(at.offset), log, applied)? {
+                return Ok(());
+            }
+        }
+        for found in self.find_row(self.recovered)?.logs {
+            if log.is_none_or(|at| at.log < found.number) && !self.read_log_on(&found, None, log, applied)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// True if the log has ended, and the next one goes on.
+    fn read_log_on(
+        &mut self,
+        found: &FoundLog,
+        from: Option<u64>,
+        log: &mut Option<Position>,
+        applied: &mut SeqNo,
+    ) -> Result<bool> {
+        let known_end = self.recovered.log_ends.iter().find(|end| end.log == found.number).map(LogEnd::known);
+        if from.zip(known_end).is_some_and(|(from, end)| from > end.offset) {
+            let what = "the primary lost writes that this secondary has read; open the secondary again";
+            return Err(Error::invalid_argument(what).at_path(self.path(FileType::Log, found.number)));
+        }
+        let read = self.replay_own_log(found, from, known_end);
+        *applied = self.applied;
+        let end = read?;
+        *log = Some(Position { log: found.number, offset: end.offset });
+        Ok(end.proper)
+    }
+
     /// The start of replay and an upper bound of all numbers before it, if images provide one. Images have no checksum,
     /// so a position without a record is ignored. Damage in the log itself shows in replay.
     fn find_start(&self, logs: &[FoundLog]) -> Option<(Position, SeqNo)> {
@@ -204,8 +249,11 @@ impl LogReplay<'_> {
     }
 
     fn apply_record(&mut self, record: &ReplayRecord<'_>) -> Result<()> {
-        let record = CommitRecord::decode(record.kind, record.payload)?;
-        record.map_or(Ok(()), |record| self.apply_commit(record))
+        if let Some(record) = CommitRecord::decode(record.kind, record.payload)? {
+            self.apply_commit(record)?;
+        }
+        self.applied = self.last_record;
+        Ok(())
     }
 
     /// In salvage mode, passes over a record that is malformed or lacks a file.
@@ -226,6 +274,9 @@ impl LogReplay<'_> {
     /// `Corruption`: the record or the batch is malformed, or a file is missing, damaged or another one.
     pub(super) fn apply_commit(&mut self, record: CommitRecord<'_>) -> Result<()> {
         if let Some((first, last)) = record.numbers() {
+            if last <= self.skips_through {
+                return Ok(());
+            }
             self.follow(first, last)?;
             // Even if the record is passed over, its numbers are not reused: a flush may have recorded them as flushed.
             self.last_seq = self.last_seq.max(last);
