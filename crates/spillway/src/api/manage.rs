@@ -1,18 +1,21 @@
-//! What is neither a read nor a write: flushes and compactions by hand, options at run time, copies, reports.
+//! What is neither a read nor a write: flushes and compactions by hand, options at run time, copies, reports, followers.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use base::Result;
 use base::metrics::Statistics;
+use base::{Result, SeqNo};
 
+use crate::api::Shared;
 use crate::api::db::Db;
 use crate::api::family::Family;
 use crate::api::options::{CompactOptions, Options};
 use crate::api::range::KeyRange;
+use crate::api::updates::Updates;
 use crate::database::handle::Database;
 use crate::database::report::{LevelReport, LiveFile, PinReport, StallReport};
 use crate::maintenance::export::{ExportOptions, ExportSummary};
+use crate::open::follow::Lag;
 
 /// Flushing, compacting, options at run time.
 impl Family {
@@ -213,5 +216,94 @@ impl Db {
     /// `Corruption`: the MANIFEST is damaged. `Io`: there is no database.
     pub fn family_names(dir: impl AsRef<Path>, options: &Options) -> Result<Vec<String>> {
         Database::list_families(dir, options.vfs())
+    }
+}
+
+/// Following a database: by its log, or as a secondary.
+impl Db {
+    /// The number of the newest change that reads find. Each change takes the number after the one before it.
+    pub fn latest_sequence_number(&self) -> SeqNo {
+        self.shared().database.latest_sequence_number()
+    }
+
+    /// The batches in the log from the one with the change numbered `seq` on, in their order; 0 begins with the first one
+    /// there is. A replica starts from a [checkpoint](Self::checkpoint), and asks for the number after its
+    /// [latest](Self::latest_sequence_number).
+    ///
+    /// Logs are kept until their changes are in tables, and after that as long as
+    /// [`wal_ttl_seconds`](crate::Options::wal_ttl_seconds) and [`wal_size_limit_mb`](crate::Options::wal_size_limit_mb)
+    /// say.
+    ///
+    /// ```
+    /// # fn main() -> spillway::Result<()> {
+    /// # let db = spillway::Db::open_with("/db", &spillway::Options::in_memory())?;
+    /// # let replica = spillway::Db::open_with("/replica", &spillway::Options::in_memory())?;
+    /// db.put("key", "value")?;
+    /// let mut updates = db.updates_since(1)?;
+    /// for update in &mut updates {
+    ///     replica.batch_from(update?.into_bytes())?.commit()?;
+    /// }
+    /// assert_eq!(replica.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// db.put("key", "another")?;
+    /// assert_eq!(updates.next().transpose()?.map(|update| update.sequence_number().0), Some(2));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `seq` is beyond the next number to be written: another database's? `Closed`.
+    pub fn updates_since(&self, seq: u64) -> Result<Updates> {
+        self.shared().database.updates_since(SeqNo(seq), false).map(Updates::new)
+    }
+
+    /// Opens the database in `primary`, which another process, or this one, may have open for writing, to read it and to
+    /// follow it. Shows it as of now, with all its families; [`try_catch_up_with_primary`](Self::try_catch_up_with_primary)
+    /// shows what was logged since. The primary is not disturbed, and knows nothing of it. Files of this reader, such as its
+    /// event log, are in `secondary`.
+    ///
+    /// Every table is kept open, so that the primary may delete it. Writes fail with
+    /// [`ReadOnly`](crate::ErrorKind::ReadOnly), reads of a snapshot with [`Unsupported`](crate::ErrorKind::Unsupported): the
+    /// primary's compactions drop what only a secondary's snapshot would show. Iterators go on showing what there was when
+    /// they were made.
+    ///
+    /// ```
+    /// # fn main() -> spillway::Result<()> {
+    /// # let options = spillway::Options::in_memory();
+    /// let db = spillway::Db::open_with("/db", &options)?;
+    /// let reader = spillway::Db::open_as_secondary("/db", "/reader", &options)?;
+    /// db.put("key", "value")?;
+    /// assert_eq!(reader.get("key")?, None);
+    /// reader.try_catch_up_with_primary()?;
+    /// assert_eq!(reader.get("key")?.as_deref(), Some(&b"value"[..]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As of [`open_with`](Self::open_with) for reading only. `Busy`: the primary changed its files during every try.
+    pub fn open_as_secondary(primary: impl AsRef<Path>, secondary: impl AsRef<Path>, options: &Options) -> Result<Db> {
+        let (open, write) = options.resolve(primary.as_ref())?;
+        let database = Database::open_as_secondary(primary, secondary, &open)?;
+        Ok(Db::of(Shared::new(database, write)))
+    }
+
+    /// Shows everything that the primary has logged by now, in all families at once. The time it takes grows with what is
+    /// new. A family that the primary creates is not shown; one that it drops stays as it was.
+    ///
+    /// # Errors
+    /// `Unsupported`: not a secondary. `InvalidArgument`: another database, or an older state, is in the primary's place:
+    /// open the secondary again. `Io`: it is gone. `Busy`: it changed its files during every try; try again. What reads
+    /// show stays as it is then.
+    pub fn try_catch_up_with_primary(&self) -> Result<()> {
+        self.shared().database.try_catch_up_with_primary()
+    }
+
+    /// How far a secondary is behind. Reads the log records that it has not read. Also the properties
+    /// `spillway.secondary-sequence-number` and `spillway.secondary-bytes-behind`.
+    ///
+    /// # Errors
+    /// `Unsupported`: not a secondary. `Io`, `Corruption`: a log could not be read.
+    pub fn lag(&self) -> Result<Lag> {
+        self.shared().database.lag()
     }
 }

@@ -15,7 +15,6 @@ mod iter;
 mod manage;
 pub(crate) mod options;
 mod range;
-mod secondary;
 mod snapshot;
 #[cfg(feature = "tokio")]
 mod tokio;

@@ -142,6 +142,15 @@ impl FamilyState {
         OldViews { _before: before, _announced: announced }
     }
 
+    /// Whether both show the same tables and entries.
+    pub fn shows_as(&self, other: &FamilyState) -> bool {
+        let same = |(a, b): (&Arc<dyn Flushable>, &Arc<dyn Flushable>)| Arc::ptr_eq(a, b);
+        Arc::ptr_eq(&self.mutable, &other.mutable)
+            && Arc::ptr_eq(&self.version, &other.version)
+            && self.queue.len() == other.queue.len()
+            && self.queue.iter().zip(&other.queue).all(same)
+    }
+
     /// Keeps the [announced](crate::queue::staged::Staged::install) successor of the family's view; it shows the
     /// present state. The costly exchange is left to [`settle_view`](Self::settle_view), so a waiting writer is not
     /// delayed by it. Call `settle_view` before as well: a view has

@@ -206,6 +206,7 @@ impl Database {
         let mut options = options.clone();
         (options.read_only, options.bear_damage) = (true, false);
         options.secondary = Some(secondary.as_ref().to_owned());
+        options.db.db_log_dir.clear();
         options.db.max_open_files = -1; // the primary deletes tables
         options.db.memtable_as_log_index = false; // its logs are not this reader's to keep
         options.db.wal_recovery_mode = WalRecoveryMode::PointInTime;

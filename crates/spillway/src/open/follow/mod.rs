@@ -113,10 +113,8 @@ impl Follower {
         self.read_manifest(place)?;
         let Place { recovered, families, log, applied, .. } = &mut *place;
         let restored = Restored::default();
-        let mut replay = LogReplay::new(context, false, families, recovered, &restored);
-        let read = replay.read_on(log, applied);
-        read?;
-        families.values().try_for_each(|family| self.open_for_good(&tables_of_ingests(family)))?;
+        LogReplay::new(context, false, families, recovered, &restored).read_on(log, applied)?;
+        families.values().try_for_each(|family| self.open_for_good(&tables_of_ingests(&family.queue)))?;
         // Records above it are still to come: readers must not see them one by one.
         let last = recovered.last_written.max(*applied).max(self.core.pipeline.visible());
         self.publish(place, last);
@@ -139,7 +137,7 @@ impl Follower {
                     let is_it = |stored: &&RecoveredFamily| stored.id == family.family.id();
                     // A family that the primary dropped stays as it was.
                     let Some(stored) = recovered.families.iter().find(is_it) else { continue };
-                    let edit = difference(family, stored);
+                    let edit = difference(stored, family);
                     self.apply(family, &[&edit])?;
                 }
                 place.recovered = Recovered { families: Vec::new(), ..*recovered };
@@ -166,7 +164,7 @@ impl Follower {
     /// Applies edits to a family's working copy, and opens its new tables.
     fn apply(&self, family: &mut FamilyState, edits: &[&VersionEdit]) -> Result<()> {
         if edits.iter().any(|edit| !edit.added.is_empty() || !edit.deleted.is_empty()) {
-            let queued = tables_of_ingests(family);
+            let queued = tables_of_ingests(&family.queue);
             let mut builder = VersionBuilder::new(&family.version, family.family.tables()).adopting(&queued);
             edits.iter().try_for_each(|edit| builder.apply(edit))?;
             let version = builder.build()?.version;
@@ -178,7 +176,7 @@ impl Follower {
         family.linked_ingests.extend(edits.iter().flat_map(|edit| &edit.linked_ingests));
         family.linked_ingests.retain(|first| *first > through);
         family.flushed_through = through;
-        trim::trim(&self.core.context, family)
+        trim::trim(through, &self.core.context, family)
     }
 
     /// Opens tables, and the logs with values of theirs: the primary may delete the files. Damage shows when the damaged
@@ -203,7 +201,7 @@ impl Follower {
         for (id, from) in &place.families {
             let Some(family) = state.families.get_mut(id) else { continue };
             (family.flushed_through, family.linked_ingests) = (from.flushed_through, from.linked_ingests.clone());
-            if shows_the_same(family, from) {
+            if family.shows_as(from) {
                 continue;
             }
             (family.mutable, family.version) = (from.mutable.clone(), from.version.clone());
@@ -249,16 +247,8 @@ pub(super) fn check_format(recovered: &Recovered) -> Result<()> {
     Err(Error::unsupported(what))
 }
 
-fn tables_of_ingests(family: &FamilyState) -> Vec<Arc<TableFile>> {
-    family.queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files).cloned().collect()
-}
-
-fn shows_the_same(family: &FamilyState, other: &FamilyState) -> bool {
-    let same = |(a, b): (&Arc<dyn Flushable>, &Arc<dyn Flushable>)| Arc::ptr_eq(a, b);
-    Arc::ptr_eq(&family.mutable, &other.mutable)
-        && Arc::ptr_eq(&family.version, &other.version)
-        && family.queue.len() == other.queue.len()
-        && family.queue.iter().zip(&other.queue).all(same)
+fn tables_of_ingests(queue: &[Arc<dyn Flushable>]) -> Vec<Arc<TableFile>> {
+    queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files).cloned().collect()
 }
 
 /// Adds what an edit says of the whole database.
@@ -270,7 +260,7 @@ fn note_edit(recovered: &mut Recovered, edit: &VersionEdit) {
 }
 
 /// The edit from a working copy to the stored state.
-fn difference(family: &FamilyState, stored: &RecoveredFamily) -> VersionEdit {
+fn difference(stored: &RecoveredFamily, family: &FamilyState) -> VersionEdit {
     let before: BTreeMap<FileNumber, (usize, &Arc<TableFile>)> =
         family.version.all_files().map(|(level, file)| (file.number(), (level, file))).collect();
     let mut edit = VersionEdit::new(stored.id);

@@ -14,9 +14,8 @@ use crate::core::FamilyState;
 use crate::core::context::Context;
 use crate::queue::flushable::{Flushable, QueuedMemtable};
 
-/// Drops everything through T, and linked ingests.
-pub(super) fn trim(context: &Context, family: &mut FamilyState) -> Result<()> {
-    let through = family.flushed_through;
+/// Drops everything through T, `through`, and linked ingests.
+pub(super) fn trim(through: SeqNo, context: &Context, family: &mut FamilyState) -> Result<()> {
     let mut queue = Vec::with_capacity(family.queue.len());
     for entry in &family.queue {
         let (created_at, largest) = (entry.created_at(), entry.largest_seq().unwrap_or(SeqNo::MAX));
@@ -27,7 +26,7 @@ pub(super) fn trim(context: &Context, family: &mut FamilyState) -> Result<()> {
         match entry.as_memtable() {
             _ if is_in_tables => {}
             Some(memtable) if created_at < through => {
-                let rest = above(context, family, memtable, through)?;
+                let rest = above(through, memtable, context, family)?;
                 rest.seal_at(largest, 0, None);
                 queue.push(rest as Arc<dyn Flushable>);
             }
@@ -37,7 +36,7 @@ pub(super) fn trim(context: &Context, family: &mut FamilyState) -> Result<()> {
     if family.mutable.is_unused() {
         family.mutable.advance_empty_to(through);
     } else if family.mutable.created_at() < through {
-        family.mutable = above(context, family, family.mutable.memtable(), through)?;
+        family.mutable = above(through, family.mutable.memtable(), context, family)?;
     }
     family.queue = queue;
     Ok(())
@@ -45,10 +44,10 @@ pub(super) fn trim(context: &Context, family: &mut FamilyState) -> Result<()> {
 
 /// A memtable of the entries above `through`.
 fn above(
+    through: SeqNo,
+    old: &Arc<dyn Memtable>,
     context: &Context,
     family: &FamilyState,
-    old: &Arc<dyn Memtable>,
-    through: SeqNo,
 ) -> Result<Arc<QueuedMemtable>> {
     let rest = context.queue_memtable(family.family.create_memtable(old.reserved_bytes())?);
     rest.begin_after(through);
@@ -59,7 +58,7 @@ fn above(
             ParsedKey::parse(cursor.key()).ok_or_else(|| Error::corruption("a memtable holds a malformed key"))?;
         if key.seq > through {
             let entry = Entry { user_key: key.user_key, seq: key.seq, kind: key.kind, value: cursor.value() };
-            insert(&rest, entry)?;
+            insert(entry, &rest)?;
         }
         is_there = cursor.next();
     }
@@ -67,13 +66,13 @@ fn above(
     for fragment in old.tombstones().iter().flat_map(|tombstones| tombstones.fragments()) {
         for &seq in fragment.seqs.iter().filter(|seq| **seq > through) {
             let (user_key, value) = (&fragment.start[..], &fragment.end[..]);
-            insert(&rest, Entry { user_key, seq, kind: ValueKind::RangeDeletion, value })?;
+            insert(Entry { user_key, seq, kind: ValueKind::RangeDeletion, value }, &rest)?;
         }
     }
     Ok(rest)
 }
 
-fn insert(memtable: &QueuedMemtable, entry: Entry<'_>) -> Result<()> {
+fn insert(entry: Entry<'_>, memtable: &QueuedMemtable) -> Result<()> {
     let need = memtable.room_for(1, entry.user_key.len() + entry.value.len());
     if !memtable.memtable().try_reserve(need) {
         return Err(Error::invalid_argument("the rest of a memtable fits into none that can be made"));
