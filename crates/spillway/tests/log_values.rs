@@ -257,6 +257,28 @@ fn a_checkpoint_of_a_database_whose_log_is_empty_opens() {
     world.check(&copy);
 }
 
+/// Each process leaves a log without an `End` record, kept for the values of a table.
+#[test]
+fn copies_whose_logs_are_there_for_their_values_only_open() {
+    for is_index in [true, false] {
+        let mut world = World::new(MEMTABLES[0]);
+        world.options.db.log_file_bytes = 1 << 20;
+        for _ in 0..2 {
+            let db = world.open();
+            world.put(&db, 1000, &WriteOptions::default());
+            flush(&db, &db.default_family());
+            db.close().unwrap();
+        }
+        world.options.db.memtable_as_log_index = is_index;
+        let beside = OpenOptions { read_only: true, ..world.options.clone() };
+        Db::checkpoint_beside(Path::new("/db"), &beside, Path::new("/beside")).unwrap();
+        world.check(&Db::open("/beside", &world.options).unwrap());
+        let db = world.open();
+        db.checkpoint("/checkpoint").unwrap();
+        world.check(&Db::open("/checkpoint", &world.options).unwrap());
+    }
+}
+
 #[test]
 fn a_table_is_durable_only_with_the_values_that_it_refers_to() {
     for memtable in MEMTABLES {

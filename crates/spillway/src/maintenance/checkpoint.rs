@@ -189,7 +189,11 @@ impl Copier<'_> {
         snapshot.log_dir.clear(); // logs are copied beside the tables
         pins.extend(late);
         snapshot.log_ends = log_ends;
-        Ok(Capture { snapshot, tables, manifest: number, older_logs: pins, current, families })
+        let mut capture = Capture { snapshot, tables, manifest: number, older_logs: pins, current, families };
+        // Without a row recovery would replay logs that are there for their values only.
+        let of_values = capture.logs_of_values().last().copied().map(LogRow::none_through);
+        capture.snapshot.log_row = capture.snapshot.log_row.or(of_values);
+        Ok(capture)
     }
 
     /// Large-batch files created after `pins`: the current log may commit some before its end is taken. Releasing them

@@ -67,6 +67,12 @@ impl Opening<'_> {
         let family = |state: &FamilyState| state.snapshot(log_number, state.flushed_through);
         let ends = replayed.logs.iter().map(|log| LogEnd { on_disk: true, ..log.end });
         let own = || replayed.logs.iter().filter(|log| log.file_type == FileType::Log).map(|log| log.end.log);
+        let tables = || self.families.values().flat_map(FamilyState::tables);
+        let of_values: BTreeSet<FileNumber> =
+            tables().flat_map(|table| &table.meta.value_logs).map(|share| share.log).collect();
+        let row = own().min().map(|oldest| LogRow { oldest, newest: own().max() });
+        // Without a row recovery would replay logs that are there for their values only.
+        let log_row = row.or_else(|| of_values.last().copied().map(LogRow::none_through));
         let snapshot = ManifestSnapshot {
             db_id: Some(context.db_id.clone()),
             next_file: context.numbers.peek(),
@@ -74,13 +80,10 @@ impl Opening<'_> {
             min_log_to_keep: log_number,
             max_family: recovered.max_family,
             log_ends: ends.filter(|end| own().any(|log| log == end.log)).collect(),
-            log_row: own().min().map(|oldest| LogRow { oldest, newest: own().max() }),
+            log_row,
             log_dir: LOG_DIR_OF_COPY.to_owned(),
             families: self.families.values().map(family).collect(),
         };
-        let tables = || self.families.values().flat_map(FamilyState::tables);
-        let of_values: BTreeSet<FileNumber> =
-            tables().flat_map(|table| &table.meta.value_logs).map(|share| share.log).collect();
         let of_values = of_values.into_iter().filter(|log| own().all(|own| own != *log));
         let replayed_logs = replayed.logs.iter().map(|log| {
             let is_log = log.file_type == FileType::Log;
