@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use spillway::internal::FamilyOptions;
 use spillway::internal::ttl::MergeName;
+use spillway::internal::{ErrorKind, FamilyOptions};
 
 use super::Database;
 use crate::boundary::argument::Out;
@@ -75,7 +75,10 @@ fallible! {
     }
 
     fn rocksdb_drop_column_family(database: &Database, family: &FamilyHandle) {
-        database.db.drop_family(&family.0).map_err(|error| database.refused(error))
+        database.db.drop_family(&family.0).map_err(|error| match error.kind() {
+            ErrorKind::Closed if family.0.is_dropped() => Failure::invalid_argument("Column family already dropped!"),
+            _ => database.refused(error),
+        })
     }
 }
 
