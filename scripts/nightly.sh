@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What takes too long for the gate: every interleaving, Miri, the sanitizers, thousands of kills, crashes and failures at every
-# operation, long seeds, advisories. Goes on after a failure, and ends with 1 where there was one.
+# operation, long seeds, a million calls beside RocksDB, advisories. Goes on after a failure, and ends with 1 where there was one.
 #
 #     scripts/nightly.sh [PART ...]      all parts where none is named; CONTRIBUTING.md says what each is
 set -uo pipefail
@@ -30,6 +30,22 @@ run_seeds() {
 # A hundred databases under one limit on memory.
 run_memory() {
     MALLOC_ARENA_MAX=2 SPILLWAY_MEMORY_SECONDS=${SPILLWAY_MEMORY_SECONDS:-600} cargo test --release -p spillway-db --test many_databases -- --nocapture
+}
+# A million calls on RocksDB's library and ours, every answer compared: other histories every day.
+run_differential() {
+    local theirs=${CARGO_TARGET_DIR:-target}/rocksdb-11.8.1/librocksdbjni-linux64.so
+    if [ ! -e "$theirs" ]; then
+        echo "SKIPPED: $theirs is not there: scripts/setup.sh compare"
+        return
+    fi
+    local work
+    work=$(mktemp -d)
+    cargo build --release --quiet -p spillway-db-capi -p spillway-db-bench --lib --bin differential &&
+        "${CARGO_TARGET_DIR:-target}/release/differential" --ours "${CARGO_TARGET_DIR:-target}/release/librocksdb.so" --theirs "$theirs" \
+            --dir "$work/differential" --seed "${SPILLWAY_DIFFERENTIAL_SEED:-$(date +%Y%m%d)0000}" --seeds 1000 --ops 1000 --keep_going --verbose
+    local ended=$?
+    rm -rf "$work"
+    return $ended
 }
 run_mutations() {
     SPILLWAY_MUTATIONS=10000 cargo test --release -p spillway-testkit --test mutated_images &&
@@ -78,7 +94,7 @@ run_publish() {
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
-for name in ${*:-loom miri asan capi-asan kills effort seeds memory mutations clients peers features msrv platforms publish deny}; do
+for name in ${*:-loom miri asan capi-asan kills effort seeds memory differential mutations clients peers features msrv platforms publish deny}; do
     part "$name" "run_$name"
 done
 if [ ${#failed[@]} -gt 0 ]; then

@@ -12,6 +12,8 @@ mod table;
 mod tables;
 mod transactions;
 mod version;
+#[allow(unused_imports, reason = "for `differential` only")]
+pub mod whole;
 
 pub use database::{Database, Habits};
 pub use idle::wait_until_idle;

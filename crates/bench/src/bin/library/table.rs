@@ -8,36 +8,52 @@ use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 /// A handle: only ever held by pointer.
 pub type Handle = c_void;
-type Text = *const c_char;
-type Bytes = *const c_char;
+pub(super) type Text = *const c_char;
+pub(super) type Bytes = *const c_char;
 /// The place for an error message, to be freed with `free`; unchanged on success.
-type Failure = *mut *mut c_char;
-type Flag = c_uchar;
+pub(super) type Failure = *mut *mut c_char;
+pub(super) type Flag = c_uchar;
 
 macro_rules! functions {
     (
+        $table:ident:
         $( $name:ident($($argument:ty),*) $(-> $result:ty)?; )+
     ) => {
-        /// The functions of one library. The library stays loaded until the process ends.
-        pub struct Functions {
+        /// Functions of one library. The library stays loaded until the process ends.
+        #[allow(non_snake_case, reason = "RocksDB's names")]
+        pub struct $table {
             $( pub $name: unsafe extern "C" fn($($argument),*) $(-> $result)?, )+
         }
 
-        impl Functions {
-            fn look_up(library: &Library, missing: &mut Vec<&'static str>) -> Option<Functions> {
+        #[allow(non_snake_case, reason = "RocksDB's names")]
+        impl $table {
+            fn look_up(
+                library: &libloading::os::unix::Library,
+                missing: &mut Vec<&'static str>,
+            ) -> Option<$table> {
                 // SAFETY: the signatures in the table are from RocksDB's `c.h`.
                 unsafe {
-                    $( let $name = find(library, concat!("rocksdb_", stringify!($name)), missing); )+
-                    Some(Functions {
+                    $( let $name = $crate::library::table::find(library, concat!("rocksdb_", stringify!($name)), missing); )+
+                    Some($table {
                         $( $name: $name?, )+
                     })
                 }
             }
+
+            /// Loads a library, and never unloads it.
+            ///
+            /// # Errors
+            /// `Unsupported`: the library cannot be loaded, or lacks functions; the message names them all.
+            pub fn load(path: &std::path::Path) -> base::Result<&'static $table> {
+                $crate::library::table::load(path, $table::look_up)
+            }
         }
     };
 }
+pub(super) use functions;
 
 functions! {
+    Functions:
     options_create() -> *mut Handle;
     options_destroy(*mut Handle);
     get_options_from_string(*const Handle, Text, *mut Handle, Failure);
@@ -121,33 +137,34 @@ functions! {
     free(*mut c_void);
 }
 
-impl Functions {
-    /// Loads a library, and never unloads it.
-    ///
-    /// # Errors
-    /// `Unsupported`: the library cannot be loaded, or lacks functions; the message names them all.
-    pub fn load(path: &Path) -> Result<&'static Functions> {
-        // SAFETY: initialisers of a shared library run here. The user named this file as a database library to load, and the library
-        // promises safe initialisers to every program.
-        let loaded = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
-        let library = loaded.map_err(|e| Error::unsupported(format!("cannot be loaded: {e}")).at_path(path))?;
-        let mut missing = Vec::new();
-        let functions = Functions::look_up(&library, &mut missing);
-        let Some(functions) = functions else {
-            let message = format!("lacks {}: not a library with RocksDB's C API", missing.join(", "));
-            return Err(Error::unsupported(message).at_path(path));
-        };
-        // Never closed: pointers into it and threads of its own could outlive it.
-        std::mem::forget(library);
-        Ok(Box::leak(Box::new(functions)))
-    }
+/// Loads a library, and never unloads it.
+pub(super) fn load<T>(
+    path: &Path,
+    look_up: impl FnOnce(&Library, &mut Vec<&'static str>) -> Option<T>,
+) -> Result<&'static T> {
+    // SAFETY: initialisers of a shared library run here. The user named this file as a database library to load, and the library
+    // promises safe initialisers to every program.
+    let loaded = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
+    let library = loaded.map_err(|e| Error::unsupported(format!("cannot be loaded: {e}")).at_path(path))?;
+    let mut missing = Vec::new();
+    let Some(functions) = look_up(&library, &mut missing) else {
+        let message = format!("lacks {}: not a library with RocksDB's C API", missing.join(", "));
+        return Err(Error::unsupported(message).at_path(path));
+    };
+    // Never closed: pointers into it and threads of its own could outlive it.
+    std::mem::forget(library);
+    Ok(Box::leak(Box::new(functions)))
 }
 
 /// A function of the library as a pointer of the type given in the table.
 ///
 /// # Safety
 /// `F` is the type of a pointer to the function of this name. The library is never closed.
-unsafe fn find<F: Copy>(library: &Library, name: &'static str, missing: &mut Vec<&'static str>) -> Option<F> {
+pub(super) unsafe fn find<F: Copy>(
+    library: &Library,
+    name: &'static str,
+    missing: &mut Vec<&'static str>,
+) -> Option<F> {
     // SAFETY: the caller's promise.
     let symbol = unsafe { library.get::<F>(name.as_bytes()) };
     match symbol {
