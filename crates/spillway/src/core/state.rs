@@ -134,7 +134,7 @@ impl FamilyState {
     /// As [`publish_view`](Self::publish_view). Readers wait until `seq` is visible.
     #[must_use = "dropping a view can free memtables: do it off the locks"]
     pub fn publish_view_from(&mut self, seq: SeqNo) -> OldViews {
-        let view = ReadView::new(self.mutable.clone(), self.queue.clone(), self.version.clone()).from_number(seq);
+        let view = ReadView::new(self.mutable.clone(), self.queue.clone(), self.version.clone()).shown_from(seq);
         let before = self.family.swap_view(Arc::new(view));
         // Only after the exchange: a reader finding the successor gone loads the family's view.
         let announced = self.announced.take();

@@ -33,7 +33,7 @@ impl ReadView {
 
     /// Has readers wait until `seq` is visible.
     #[must_use]
-    pub fn from_number(self, seq: SeqNo) -> Self {
+    pub fn shown_from(self, seq: SeqNo) -> Self {
         ReadView { readable_from: seq, ..self }
     }
 
