@@ -4,6 +4,12 @@
 //
 //     cargo run --release --example branches [SECONDS]
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::indexing_slicing,
+    reason = "a program has its own clock and its own indexes"
+)]
+
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
