@@ -183,7 +183,7 @@ fn families_flushed_together_agree_after_crashes_beside_writers() {
         if n % 40 == thread {
             db.flush(&[&family]).unwrap();
         }
-        if thread == 2 && n % 8 == 0 {
+        if thread == 2 && n.is_multiple_of(8) {
             let path = std::path::PathBuf::from(format!("/ingested-{n}.sst"));
             let mut table = TableWriter::create(vfs.clone(), &path, &family.options()).unwrap();
             table.put(format!("filler-{}-{}", n % 2, n % 50).as_bytes(), b"ingested").unwrap();

@@ -197,3 +197,76 @@ impl Memtables {
         Ok(through)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use base::key::ParsedKey;
+    use vfs::MemoryVfs;
+
+    use super::*;
+    use crate::internal::{Database, FamilyOptions, OpenOptions, WriteBatch};
+
+    fn first_number(memtable: &QueuedMemtable) -> Option<SeqNo> {
+        let mut cursor = memtable.memtable().clone().cursor();
+        let mut all = Vec::new();
+        let mut valid = cursor.seek_to_first();
+        while valid {
+            all.push(ParsedKey::parse(cursor.key()).expect("an entry").seq);
+            valid = cursor.next();
+        }
+        all.into_iter().min()
+    }
+
+    /// Ends the writers, however the test ends.
+    struct Ends<'a>(&'a AtomicBool);
+
+    impl Drop for Ends<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Some of the families get their first write since the last seal at any moment.
+    #[test]
+    fn all_families_are_sealed_at_one_number_beside_writers() {
+        const SEALS: usize = 300;
+        let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
+        let db = Database::open("/db", &options).expect("a new database");
+        let of = || FamilyOptions { max_write_buffer_number: 1000, ..FamilyOptions::default() };
+        let families = ["a", "b", "c"].map(|name| db.create_family(name, of()).expect("made"));
+        let (ends, memtables) = (AtomicBool::new(false), &db.engine().memtables);
+        let write = |of_writer: usize| {
+            for n in 0.. {
+                let mut batch = WriteBatch::new();
+                let written = families.iter().skip(if n % 16 == of_writer { 0 } else { 1 });
+                written.for_each(|family| batch.put(family.id(), format!("{of_writer}-{n}").as_bytes(), b""));
+                db.write(&batch, &WriteOptions::default()).expect("written");
+                if ends.load(Ordering::Relaxed) {
+                    break;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            let _ends = Ends(&ends);
+            (0..2).for_each(|writer| drop(scope.spawn(move || write(writer))));
+            for _ in 0..SEALS {
+                let last_seq = || db.core().commit.lock().last_seq;
+                let before = last_seq();
+                while last_seq().0 < before.0 + 4 {
+                    std::thread::yield_now(); // writers are at work
+                }
+                let sealed = memtables.seal_all().expect("memtables are made");
+                db.core().pipeline.wait_visible(sealed).expect("nothing fails");
+                let state = db.core().state.lock();
+                for family in state.families.values() {
+                    let last = family.queue.first().and_then(|entry| entry.largest_seq());
+                    assert!(last.is_none_or(|last| last <= sealed), "{last:?} is in the queue, beyond {sealed:?}");
+                    let first = first_number(&family.mutable);
+                    assert!(first.is_none_or(|first| first > sealed), "{first:?} was left in memory, by {sealed:?}");
+                }
+            }
+        });
+    }
+}
