@@ -78,7 +78,7 @@ pub trait CompactionFilter: Send + Sync {
     /// The verdict on a value. `level`: the level of the compaction's output.
     fn filter(&self, level: usize, key: &[u8], value: &[u8]) -> FilterDecision;
 
-    /// Filters a merge operand; `ChangeValue` and `RemoveAndSkipUntil` count as `Keep`.
+    /// Filters a merge operand. `ChangeValue` changes it before operands are merged; `RemoveAndSkipUntil` counts as `Keep`.
     fn filter_merge_operand(&self, _level: usize, _key: &[u8], _operand: &[u8]) -> FilterDecision {
         FilterDecision::Keep
     }

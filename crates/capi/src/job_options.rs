@@ -68,6 +68,7 @@ impl CompactSettings {
             target_level: usize::try_from(self.target_level).ok(),
             bottommost_level_compaction: bottommost.copied().unwrap_or_default(),
             max_subcompactions: usize::try_from(self.max_subcompactions).unwrap_or(0),
+            canceled: None,
         }
     }
 }

@@ -10,6 +10,7 @@ mod batch;
 mod boundary;
 mod cache;
 mod checkpoint;
+mod compact_files;
 mod database;
 mod env;
 mod extend;

@@ -25,15 +25,12 @@ fn lines(ran: &Ran, beginning: &str) -> Vec<String> {
 #[test]
 fn what_only_changes_how_is_taken_and_told_once() {
     let place = Place::new();
-    let options = "use_direct_reads=true;compaction_pri=kRoundRobin;write_buffer_size=1M";
+    let options = "use_direct_reads=true;sample_for_compression=7;write_buffer_size=1M";
     let ran = put(&place, options, &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let told = lines(&ran, "warning: ");
     assert_eq!(told.len(), 2, "{ran:?}");
-    assert!(
-        told[0].contains("`use_direct_reads=true`") && told[1].contains("`compaction_pri=kRoundRobin`"),
-        "{told:?}"
-    );
+    assert!(told[0].contains("`use_direct_reads=true`") && told[1].contains("`sample_for_compression=7`"), "{told:?}");
     assert_eq!(lines(&ran, "note: the database keeps these options").len(), 1, "{ran:?}");
     assert_eq!(ran.err.lines().count(), 3, "{ran:?}");
     let next = place.spillway(&["put", "key", "value", "--db", "db"]);
@@ -79,13 +76,13 @@ fn rocksdbs(from: &str, to: &str) -> Place {
 
 #[test]
 fn adoption_tells_what_is_done_otherwise_and_that_it_is_done_once_it_is() {
-    let place = rocksdbs("compaction_pri=kMinOverlappingRatio", "compaction_pri=kRoundRobin");
+    let place = rocksdbs("sample_for_compression=0", "sample_for_compression=7");
     let ran = place.spillway(&["put", "zzz", "new", "--adopt", "--db", "db"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
-    let told = ran.err.find("compaction_pri=kRoundRobin").unwrap();
+    let told = ran.err.find("sample_for_compression=7").unwrap();
     assert!(told < ran.err.find("was taken over").unwrap(), "{ran:?}");
     let log = std::fs::read_to_string(place.path("db").join("LOG")).unwrap();
-    assert!(log.contains("compaction_pri=kRoundRobin") && log.contains("was taken over"), "{log}");
+    assert!(log.contains("sample_for_compression=7") && log.contains("was taken over"), "{log}");
 }
 
 /// RocksDB's directories go on by their style.

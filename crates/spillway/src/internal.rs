@@ -10,7 +10,7 @@ pub use vfs;
 pub use crate::background::{Env, EnvOptions, RateLimiter};
 pub use crate::commit::batch::WriteBatch;
 pub use crate::commit::options::WriteOptions;
-pub use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+pub use crate::compaction::{BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions};
 pub use crate::core::SECONDARY_REFUSAL;
 pub use crate::core::family::Family;
 pub use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions, OtherFamilies};
@@ -37,7 +37,7 @@ pub mod commit {
 }
 
 pub mod compaction {
-    pub use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+    pub use crate::compaction::{BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions};
 }
 
 #[cfg(feature = "config")]

@@ -78,8 +78,8 @@ pub use api::*;
 pub use background::{Env, EnvOptions, RateLimiter};
 pub use base::metrics::{Distribution, Histogram, Statistics, Ticker};
 pub use base::options::{
-    ChecksumKind, CompactionStopStyle, CompactionStyle, CompressionKind, CpuPriority, DataBlockIndexType, IndexType,
-    InfoLogLevel, LogBacking, WalRecoveryMode,
+    ChecksumKind, CompactOnDeletion, CompactionPri, CompactionStopStyle, CompactionStyle, CompressionKind, CpuPriority,
+    DataBlockIndexType, IndexType, InfoLogLevel, LogBacking, SstPartitioner, WalRecoveryMode,
 };
 pub use base::{Comparator, Error, ErrorKind, FileNumber, Pinned, Result, SeqNo, extend, limits, merge};
 pub use commit::stall::StallCause;

@@ -175,6 +175,23 @@ named_enum! {
 }
 
 named_enum! {
+    /// Which table of a level is compacted first, with compaction by level.
+    enum CompactionPri {
+        /// The largest, those with mostly deletions before all others.
+        ByCompensatedSize = 0 => "kByCompensatedSize",
+        /// The one whose newest entry is the oldest: hot ranges of keys stay above.
+        OldestLargestSeqFirst = 1 => "kOldestLargestSeqFirst",
+        /// The one whose oldest entry is the oldest: its range was not compacted for the longest time.
+        OldestSmallestSeqFirst = 2 => "kOldestSmallestSeqFirst",
+        /// The one with the fewest bytes to rewrite below for its size.
+        MinOverlappingRatio = 3 => "kMinOverlappingRatio",
+        /// The next one in the order of keys, and from the last on to the first.
+        RoundRobin = 4 => "kRoundRobin",
+    }
+    refused {}
+}
+
+named_enum! {
     /// What universal compaction compares the next older sorted run with.
     enum CompactionStopStyle {
         /// The run before it.

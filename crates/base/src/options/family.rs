@@ -8,10 +8,12 @@ use crate::extend::{
     CompactionFilter, CompactionFilterContext, CompactionFilterFactory, MergeOperator, PrefixExtractor,
 };
 use crate::features::{self, COMPRESSION_DEFAULT};
-use crate::options::choices::{CompactionStyle, CompressionKind};
+use crate::options::choices::{CompactionPri, CompactionStyle, CompressionKind};
+use crate::options::collector::Collectors;
 use crate::options::compression::{CompressionList, CompressionOptions};
 use crate::options::known;
 use crate::options::memtable::MemtableChoice;
+use crate::options::partitioner::SstPartitioner;
 use crate::options::row::{ANY, at_least, option_table, within};
 use crate::options::string;
 use crate::options::styles::{FifoOptions, UniversalOptions};
@@ -71,6 +73,12 @@ option_table! {
     compression_opts: CompressionOptions = CompressionOptions::default(), ANY, RocksDb, Mutable;
     /// How tables are arranged.
     compaction_style: CompactionStyle = CompactionStyle::Level, ANY, RocksDb, Fixed;
+    /// Which table of a level is compacted first, with compaction by level.
+    compaction_pri: CompactionPri = CompactionPri::MinOverlappingRatio, ANY, RocksDb, Fixed;
+    /// Where compactions end tables besides at their size: between keys of different prefixes.
+    sst_partitioner_factory: SstPartitioner = SstPartitioner::None, ANY, RocksDb, Fixed;
+    /// Marks tables with many deletions for compaction as they are written. Each collector can mark a table.
+    table_properties_collectors: Collectors = Collectors::default(), ANY, Spillway, Fixed;
     /// How sorted runs are chosen, with universal compaction.
     compaction_options_universal: UniversalOptions = UniversalOptions::default(), ANY, RocksDb, Mutable;
     /// What is kept, with FIFO compaction.

@@ -7,6 +7,7 @@
 
 mod apply;
 mod choices;
+mod collector;
 mod compression;
 mod db;
 pub mod dispatcher;
@@ -19,6 +20,7 @@ pub mod known;
 mod members;
 mod memtable;
 mod parse;
+mod partitioner;
 pub mod row;
 mod setting;
 pub mod string;
@@ -35,9 +37,10 @@ mod yaml;
 
 pub use apply::{apply_both, apply_document, apply_string, apply_value, keep_both, set_at_runtime};
 pub use choices::{
-    ChecksumKind, CompactionStopStyle, CompactionStyle, CompressionKind, CpuPriority, DataBlockIndexType, IndexType,
-    InfoLogLevel, LogBacking, WalRecoveryMode,
+    ChecksumKind, CompactionPri, CompactionStopStyle, CompactionStyle, CompressionKind, CpuPriority,
+    DataBlockIndexType, IndexType, InfoLogLevel, LogBacking, WalRecoveryMode,
 };
+pub use collector::{Collectors, CompactOnDeletion};
 pub use compression::{CompressionList, CompressionOptions};
 pub use db::DbOptions;
 pub use document::{Syntax, to_value};
@@ -46,6 +49,7 @@ pub use filter::FilterPolicy;
 pub use ini::{Audience, OptionsFile};
 pub use members::Members;
 pub use memtable::MemtableChoice;
+pub use partitioner::SstPartitioner;
 pub use row::{Documented, OptionGroup, rows};
 pub use styles::{FifoOptions, UniversalOptions};
 pub use suggest::nearest;

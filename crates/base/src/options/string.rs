@@ -68,7 +68,7 @@ fn split_items(text: &str) -> Result<Vec<&str>> {
 }
 
 /// Strips the braces around `text`, if any. They must enclose all of it.
-fn strip_braces(text: &str) -> Result<&str> {
+pub(crate) fn strip_braces(text: &str) -> Result<&str> {
     if !text.starts_with('{') {
         return Ok(text);
     }

@@ -27,6 +27,12 @@ fn other_text<G: OptionGroup + Default>(row: &row::Row, default: &str) -> Option
         "merge_operator" => &["{id=StringAppendOperator;delimiter=\\;;}"],
         "prefix_extractor" => &["rocksdb.FixedPrefix.8"],
         "compaction_style" => &["kCompactionStyleUniversal"],
+        "sst_partitioner_factory" => &["{id=SstPartitionerFixedPrefixFactory;length=4;}"],
+        "table_properties_collectors" => &[
+            "{{id=CompactOnDeletionCollector;min_file_size=7;deletion_ratio=0.500000;deletion_trigger=50;window_size=100;}:\
+             {id=CompactOnDeletionCollector;min_file_size=0;deletion_ratio=0.250000;deletion_trigger=0;window_size=0;}}",
+        ],
+        "compaction_pri" => &["kOldestLargestSeqFirst"],
         "compaction_options_universal" => {
             &["{size_ratio=5;max_read_amp=9;stop_style=kCompactionStopStyleSimilarSize;}"]
         }
@@ -473,7 +479,7 @@ fn nothing_is_silent_whatever_the_row_and_the_door() {
 #[test]
 fn what_is_kept_is_told_at_every_opening_and_written() {
     let (mut db, mut family) = (DbOptions::default(), FamilyOptions::default());
-    let text = "use_fsync=true;compaction_pri=kRoundRobin;compaction_options_universal={incremental=true};compression_opts=\
+    let text = "use_fsync=true;sample_for_compression=7;compaction_options_universal={incremental=true};compression_opts=\
                 {parallel_threads=4};block_based_table_factory={filter_policy=ribbonfilter:9.5;index_shortening=\
                 kNoShortening}";
     let said = apply_both(&mut db, &mut family, text).expect("only how");
@@ -491,7 +497,7 @@ fn what_is_kept_is_told_at_every_opening_and_written() {
     assert_eq!(back.table.kept.get("index_shortening"), Some("kNoShortening"));
     assert_eq!((&back.kept, &back.compression_opts.kept), (&family.kept, &family.compression_opts.kept));
     let exported = ini::write(&db, &[("default", &family)], Audience::RocksDb);
-    assert!(!exported.contains("index_shortening") && !exported.contains("kRoundRobin"));
+    assert!(!exported.contains("index_shortening") && !exported.contains("sample_for_compression=7"));
 }
 
 #[test]

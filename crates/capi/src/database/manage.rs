@@ -2,6 +2,7 @@
 
 use std::ffi::c_char;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use spillway::internal::{CompactRangeOptions, Family};
 
@@ -27,7 +28,8 @@ impl Database {
             tracing::warn!(family = family.name(), "manual compactions are disabled");
             return;
         }
-        if let Err(error) = self.db.compact_range(family, start, end, options) {
+        let options = CompactRangeOptions { canceled: Some(self.canceled.clone()), ..options.clone() };
+        if let Err(error) = self.db.compact_range(family, start, end, &options) {
             tracing::warn!(%error, "a manual compaction failed");
         }
     }
@@ -197,14 +199,19 @@ fallible! {
 }
 
 export! {
-    /// Each call is undone by one of `rocksdb_enable_manual_compaction`, before or after it. Returns when no manual
-    /// compaction is running.
+    /// Each call is undone by one of `rocksdb_enable_manual_compaction`, before or after it. Running manual compactions
+    /// give up; the call returns when none is running.
     fn rocksdb_disable_manual_compaction(database: &Database) {
-        *database.times_disabled.write() += 1;
+        database.canceled.store(true, Ordering::Release);
+        let mut times_disabled = database.times_disabled.write();
+        *times_disabled += 1;
+        database.canceled.store(*times_disabled > 0, Ordering::Release);
     }
 
     fn rocksdb_enable_manual_compaction(database: &Database) {
-        *database.times_disabled.write() -= 1;
+        let mut times_disabled = database.times_disabled.write();
+        *times_disabled -= 1;
+        database.canceled.store(*times_disabled > 0, Ordering::Release);
     }
 
     /// No compaction starts any more; memtables are still flushed, so writes go on. `wait` for the running ones.

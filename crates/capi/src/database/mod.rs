@@ -11,6 +11,7 @@ mod write;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::RwLock;
 use spillway::internal::{Database as Db, Error, ErrorKind, Family, WriteOptions};
@@ -32,6 +33,8 @@ pub struct Database {
     /// Number of disable calls less enable calls; no manual compaction runs while it is above 0. A running one holds
     /// the lock shared. RocksDB counts below 0 too, for callers enabling first.
     times_disabled: RwLock<i64>,
+    /// Running manual compactions give up.
+    canceled: Arc<AtomicBool>,
     /// Unsupported options give warnings instead of errors.
     ignores_unsupported: bool,
     /// Call options already noted in the event log.

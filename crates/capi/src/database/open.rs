@@ -101,6 +101,7 @@ impl Database {
             read_only: open.read_only,
             stamps: None,
             times_disabled: RwLock::default(),
+            canceled: Arc::default(),
             ignores_unsupported: options.db.ignore_unsupported_options,
             told: RwLock::default(),
         };
@@ -118,6 +119,7 @@ impl Database {
             read_only: self.read_only,
             stamps: self.stamps.clone(),
             times_disabled: RwLock::default(),
+            canceled: Arc::default(),
             ignores_unsupported: self.ignores_unsupported,
             told: RwLock::default(),
         })

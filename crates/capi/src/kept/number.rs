@@ -5,8 +5,8 @@ use std::ffi::{c_char, c_double, c_int, c_uchar};
 use spillway::internal::ReadTier;
 use spillway::internal::options::row::{Load, Setting};
 use spillway::internal::options::{
-    ChecksumKind, CompactionStopStyle, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType, InfoLogLevel,
-    WalRecoveryMode,
+    ChecksumKind, CompactionPri, CompactionStopStyle, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType,
+    InfoLogLevel, WalRecoveryMode,
 };
 
 /// A value between C's type and the option's.
@@ -184,6 +184,7 @@ macro_rules! named {
 
 named!(
     ChecksumKind,
+    CompactionPri,
     CompactionStopStyle,
     CompactionStyle,
     CompressionKind,

@@ -15,6 +15,7 @@ settings! { Options, "rocksdb_options_";
     compression: c_int => family.compression;
     bottommost_compression: c_int => family.bottommost_compression;
     compaction_style: c_int => family.compaction_style;
+    compaction_pri: c_int => family.compaction_pri;
     periodic_compaction_seconds: u64 => family.periodic_compaction_seconds;
     ttl: u64 => family.compaction_ttl_seconds;
     num_levels: c_int => family.num_levels;
@@ -42,7 +43,6 @@ settings! { Options, "rocksdb_options_";
     blob_gc_age_cutoff: c_double = 0.25;
     blob_gc_force_threshold: c_double = 1.0;
     bloom_locality: u32 = 0;
-    compaction_pri: c_int = MIN_OVERLAPPING_RATIO;
     compression_options_max_dict_buffer_bytes: u64 = 0;
     compression_options_parallel_threads: c_int = 1;
     compression_options_use_zstd_dict_trainer: c_uchar = 1;
@@ -61,6 +61,3 @@ settings! { Options, "rocksdb_options_";
     prepopulate_blob_cache: c_int = 0;
     report_bg_io_stats: c_int | c_uchar = 0;
 }
-
-/// `kMinOverlappingRatio`.
-const MIN_OVERLAPPING_RATIO: c_int = 3;

@@ -34,7 +34,7 @@ const COMPRESSIONS: &[(i128, &str)] = &[
 ];
 
 /// Words for numbers, as written by option strings.
-const WORDS: [(&str, &[(i128, &str)]); 11] = [
+const WORDS: [(&str, &[(i128, &str)]); 10] = [
     ("compression", COMPRESSIONS),
     ("bottommost_compression", COMPRESSIONS),
     ("blob_compression_type", COMPRESSIONS),
@@ -46,16 +46,6 @@ const WORDS: [(&str, &[(i128, &str)]); 11] = [
             (1, "kCompactionStyleUniversal"),
             (2, "kCompactionStyleFIFO"),
             (3, "kCompactionStyleNone"),
-        ],
-    ),
-    (
-        "compaction_pri",
-        &[
-            (0, "kByCompensatedSize"),
-            (1, "kOldestLargestSeqFirst"),
-            (2, "kOldestSmallestSeqFirst"),
-            (3, "kMinOverlappingRatio"),
-            (4, "kRoundRobin"),
         ],
     ),
     ("prepopulate_blob_cache", &[(0, "kDisable"), (1, "kFlushOnly")]),

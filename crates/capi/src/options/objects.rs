@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spillway::internal::metrics::Statistics;
 use spillway::internal::options::kept::Kept as Texts;
-use spillway::internal::options::{CompressionKind, CompressionList};
+use spillway::internal::options::{CompactOnDeletion, CompressionKind, CompressionList, SstPartitioner};
 use spillway::internal::{UserOrder, merge};
 
 use super::Options;
@@ -19,6 +19,7 @@ use crate::env::{EnvHandle, RateLimiter};
 use crate::extend::comparator::CallbackOrder;
 use crate::extend::filter::{CallbackFilter, CallbackFilterFactory};
 use crate::extend::merge::CallbackMerge;
+use crate::extend::partitioner::PartitionerFactory;
 use crate::extend::prefix::Prefix;
 use crate::file_manager::FileManager;
 use crate::kept::Keeps;
@@ -30,6 +31,10 @@ use crate::write_buffer_manager::WriteBufferManager;
 impl Options {
     pub fn opened_statistics(&self) -> Option<Arc<Statistics>> {
         self.statistics.lock().clone()
+    }
+
+    fn collect(&mut self, collector: CompactOnDeletion) {
+        self.family.table_properties_collectors.0.push(collector);
     }
 
     /// A compression by level. The open refuses a list with an unsupported one.
@@ -203,30 +208,33 @@ export! {
     fn rocksdb_options_add_compact_on_deletion_collector_factory(
         options: &mut Options,
         window_size: usize,
-        deletions: usize,
+        deletion_trigger: usize,
     ) {
-        options.family.kept.set(COLLECTORS, &format!("CompactOnDeletionCollector:{window_size}:{deletions}"));
+        options.collect(CompactOnDeletion { window_size, deletion_trigger, ..CompactOnDeletion::default() });
     }
 
     fn rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(
         options: &mut Options,
         window_size: usize,
-        deletions: usize,
-        ratio: f64,
+        deletion_trigger: usize,
+        deletion_ratio: f64,
     ) {
-        let text = format!("CompactOnDeletionCollector:{window_size}:{deletions}:{ratio}");
-        options.family.kept.set(COLLECTORS, &text);
+        options.collect(CompactOnDeletion { window_size, deletion_trigger, deletion_ratio, min_file_size: 0 });
     }
 
     fn rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(
         options: &mut Options,
         window_size: usize,
-        deletions: usize,
-        ratio: f64,
+        deletion_trigger: usize,
+        deletion_ratio: f64,
         min_file_size: u64,
     ) {
-        let text = format!("CompactOnDeletionCollector:{window_size}:{deletions}:{ratio}:{min_file_size}");
-        options.family.kept.set(COLLECTORS, &text);
+        options.collect(CompactOnDeletion { window_size, deletion_trigger, deletion_ratio, min_file_size });
+    }
+
+    /// The options have a copy.
+    fn rocksdb_options_set_sst_partitioner_factory(options: &mut Options, factory: Option<&PartitionerFactory>) {
+        options.family.sst_partitioner_factory = factory.map_or(SstPartitioner::None, |factory| factory.0);
     }
 
     /// Tables stay block-based here too.
@@ -335,8 +343,6 @@ const READAHEAD_DEFAULT: usize = 2 << 20;
 const STATISTICS_DISABLED: c_int = 0;
 const STATISTICS_LEVEL_DEFAULT: c_int = 3;
 const STATISTICS_ALL: c_int = 5;
-const COLLECTORS: &str = "table_properties_collector_factories";
-
 /// Keeps a text, if there is one.
 fn keep_if(kept: &mut Texts, name: &str, text: Option<String>) {
     match text {

@@ -1,4 +1,4 @@
-/* Compactions by hand that are disabled and enabled, and hints what to compact. */
+/* Compactions by hand that are disabled and enabled, hints what to compact, and tables named for it. */
 
 #include "check.h"
 
@@ -72,6 +72,56 @@ static void test_hints(void) {
     rocksdb_column_family_handle_destroy(family);
 }
 
+/* The names of the live tables, by level. */
+static size_t names_at(int level, char** names) {
+    const rocksdb_livefiles_t* files = rocksdb_livefiles(db);
+    size_t count = 0;
+    for (int i = 0; i < rocksdb_livefiles_count(files); ++i)
+        if (rocksdb_livefiles_level(files, i) == level) names[count++] = strdup(rocksdb_livefiles_name(files, i));
+    rocksdb_livefiles_destroy(files);
+    return count;
+}
+
+static void test_named_tables(void) {
+    rocksdb_compaction_options_t* options = rocksdb_compaction_options_create();
+    rocksdb_column_family_handle_t* family = rocksdb_get_default_column_family_handle(db);
+    unsigned char* canceled = rocksdb_compaction_options_canceled_create();
+    char *names[8] = {NULL}, **made = NULL;
+    size_t count, made_count = 7;
+    add_table("a", "b");
+    add_table("a", "c");
+    add_table("x", "y");
+    count = names_at(0, names);
+    CHECK(count == 3);
+
+    rocksdb_compaction_options_set_canceled(options, canceled);
+    rocksdb_compaction_options_canceled_set(canceled, 1);
+    rocksdb_compact_files(db, options, (const char* const*)names, 1, 6, -1, &made, &made_count, NULL, &error);
+    CHECK(error != NULL && strcmp(error, "Result incomplete: Manual compaction paused") == 0);
+    CHECK(made_count == 0 && files_at(0) == 3);
+    rocksdb_free(error), error = NULL;
+    rocksdb_compaction_options_canceled_set(canceled, 0);
+
+    rocksdb_compact_files(db, options, (const char* const*)names, 1, 70, -1, NULL, NULL, NULL, &error);
+    CHECK(error != NULL && strstr(error, "Invalid argument: ") == error);
+    rocksdb_free(error), error = NULL;
+
+    /* The newest table of level 0 alone; then what overlaps the others. */
+    rocksdb_compact_files(db, options, (const char* const*)names, 1, 5, -1, &made, &made_count, NULL, &error);
+    CHECK_OK(error);
+    CHECK(made_count == 1 && strstr(made[0], ".sst") != NULL && files_at(0) == 2 && files_at(5) == 1);
+    rocksdb_compact_files_output_file_names_destroy(made, made_count);
+    rocksdb_compact_files_cf(db, family, options, (const char* const*)names + 1, 1, 6, -1, &made, &made_count, NULL, &error);
+    CHECK_OK(error);
+    CHECK(made_count == 1 && files_at(0) == 0 && files_at(5) == 1);
+    rocksdb_compact_files_output_file_names_destroy(made, made_count);
+
+    for (size_t i = 0; i < count; ++i) free(names[i]);
+    rocksdb_compaction_options_canceled_destroy(canceled);
+    rocksdb_compaction_options_destroy(options);
+    rocksdb_column_family_handle_destroy(family);
+}
+
 int main(int argc, char** argv) {
     rocksdb_options_t* options = rocksdb_options_create();
     if (argc < 2) return 2;
@@ -82,6 +132,7 @@ int main(int argc, char** argv) {
     CHECK_OK(error);
     test_counts();
     test_hints();
+    test_named_tables();
     rocksdb_close(db);
     rocksdb_flushoptions_destroy(flush);
     rocksdb_writeoptions_destroy(write);

@@ -20,7 +20,7 @@ static void* create(const char* prefix) {
 }
 
 int main(int argc, char** argv) {
-    void *options, *table, *universal, *fifo, *flush, *compact, *wait, *write, *read, *ingest;
+    void *options, *table, *universal, *fifo, *flush, *compact, *compaction, *wait, *write, *read, *ingest;
     void *cuckoo, *import, *transactiondb, *transaction, *optimistic;
     if (argc < 2 || (library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)) == NULL) return 2;
     options = create("rocksdb_options_");
@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
     fifo = create("rocksdb_fifo_compaction_options_");
     flush = create("rocksdb_flushoptions_");
     compact = create("rocksdb_compactoptions_");
+    compaction = create("rocksdb_compaction_options_");
     wait = create("rocksdb_wait_for_compact_options_");
     write = create("rocksdb_writeoptions_");
     read = create("rocksdb_readoptions_");

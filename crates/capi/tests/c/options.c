@@ -11,6 +11,7 @@ static rocksdb_universal_compaction_options_t* universal;
 static rocksdb_fifo_compaction_options_t* fifo;
 static rocksdb_flushoptions_t* flush;
 static rocksdb_compactoptions_t* compact;
+static rocksdb_compaction_options_t* compaction;
 static rocksdb_wait_for_compact_options_t* wait;
 static rocksdb_writeoptions_t* write;
 static rocksdb_readoptions_t* read;
@@ -28,6 +29,7 @@ static void create(void) {
     fifo = rocksdb_fifo_compaction_options_create();
     flush = rocksdb_flushoptions_create();
     compact = rocksdb_compactoptions_create();
+    compaction = rocksdb_compaction_options_create();
     wait = rocksdb_wait_for_compact_options_create();
     write = rocksdb_writeoptions_create();
     read = rocksdb_readoptions_create();
@@ -46,6 +48,7 @@ static void destroy(void) {
     rocksdb_fifo_compaction_options_destroy(fifo);
     rocksdb_flushoptions_destroy(flush);
     rocksdb_compactoptions_destroy(compact);
+    rocksdb_compaction_options_destroy(compaction);
     rocksdb_wait_for_compact_options_destroy(wait);
     rocksdb_writeoptions_destroy(write);
     rocksdb_readoptions_destroy(read);
@@ -133,6 +136,9 @@ static void test_without_getters(void) {
     rocksdb_cuckoo_options_set_hash_ratio(cuckoo, 0.5);
     CHECK(rocksdb_cuckoo_options_get_hash_table_ratio(cuckoo) == 0.5);
     rocksdb_options_set_cuckoo_table_factory(options, cuckoo);
+    rocksdb_sst_partitioner_factory_t* partitioner = rocksdb_sst_partitioner_fixed_prefix_factory_create(4);
+    rocksdb_options_set_sst_partitioner_factory(options, partitioner);
+    rocksdb_sst_partitioner_factory_destroy(partitioner);
     rocksdb_options_add_compact_on_deletion_collector_factory(options, 100, 50);
     rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(options, 100, 50, 0.5);
     rocksdb_options_add_compact_on_deletion_collector_factory_min_file_size(options, 100, 50, 0.5, 1000);

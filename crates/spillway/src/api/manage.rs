@@ -1,15 +1,16 @@
 //! What is neither a read nor a write: flushes and compactions by hand, options at run time, copies, reports, followers.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use base::metrics::Statistics;
-use base::{Result, SeqNo};
+use base::{FileNumber, Result, SeqNo};
 
 use crate::api::Shared;
 use crate::api::db::Db;
 use crate::api::family::Family;
-use crate::api::options::{CompactOptions, Options};
+use crate::api::options::{CompactFilesOptions, CompactOptions, Options};
 use crate::api::range::KeyRange;
 use crate::api::updates::Updates;
 use crate::database::handle::Database;
@@ -51,6 +52,22 @@ impl Family {
         };
         let (start, end) = (key(ends.0), key(ends.1));
         self.shared.database.compact_range(&self.inner, start.as_deref(), end.as_deref(), &options.0)
+    }
+
+    /// Compacts tables, by number ([`Db::live_files`]), into a level, on this thread. Tables between them and that level
+    /// come along. Returns the new tables.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a table is not there, or cannot go to that level. `Incomplete`: canceled. `NoSpace`, `ReadOnly`,
+    /// `Closed`; or the error of the compaction.
+    pub fn compact_files(
+        &self,
+        files: impl IntoIterator<Item = FileNumber>,
+        output_level: usize,
+        options: &CompactFilesOptions,
+    ) -> Result<Vec<FileNumber>> {
+        let files: BTreeSet<FileNumber> = files.into_iter().collect();
+        self.shared.database.compact_files(&self.inner, &files, output_level, &options.0)
     }
 
     /// Changes options of the family, by RocksDB's names, and stores them. All are changed, or none.

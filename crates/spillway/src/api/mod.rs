@@ -34,8 +34,9 @@ pub use family::Family;
 pub use ingest::{IngestFiles, PreparedIngest, TableWriter};
 pub use iter::Iter;
 pub use options::{
-    BackupOptions, BlockCache, CompactOptions, CompressionOptions, FamilyOptions, FifoOptions, IngestOptions, Options,
-    ReadOptions, TableOptions, TransactionOptions, UniversalOptions, WriteBufferManager, WriteOptions,
+    BackupOptions, BlockCache, CompactFilesOptions, CompactOptions, CompressionOptions, FamilyOptions, FifoOptions,
+    IngestOptions, Options, ReadOptions, TableOptions, TransactionOptions, UniversalOptions, WriteBufferManager,
+    WriteOptions,
 };
 pub use range::KeyRange;
 pub use snapshot::Snapshot;

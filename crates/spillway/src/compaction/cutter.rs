@@ -1,9 +1,10 @@
-//! Cuts output files: at a target size, and before a file overlaps too many bytes of grandparents. Never between
-//! versions of one user key.
+//! Cuts output files: at a target size, before a file overlaps too many bytes of grandparents, and where the partitioner
+//! says. Never between versions of one user key.
 
 use std::sync::Arc;
 
 use base::UserOrder;
+use base::options::SstPartitioner;
 
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
@@ -39,6 +40,9 @@ pub struct Cutter {
     file_bytes: u64,
     /// The file is full and ends after this user key.
     full_at: Option<Vec<u8>>,
+    partitioner: SstPartitioner,
+    /// The last user key written, for the partitioner.
+    last: Vec<u8>,
 }
 
 impl Cutter {
@@ -53,13 +57,25 @@ impl Cutter {
             unchecked_bytes: 0,
             file_bytes: 0,
             full_at: None,
+            partitioner: SstPartitioner::None,
+            last: Vec::new(),
         }
+    }
+
+    /// Also cuts where `partitioner` says.
+    #[must_use]
+    pub fn partitioned(self, partitioner: SstPartitioner) -> Self {
+        Cutter { partitioner, ..self }
     }
 
     /// Whether the file being written ends before an entry of this user key. Called for every entry, in order.
     #[inline]
     pub fn cuts_before(&mut self, user_key: &[u8]) -> bool {
         let crossed = self.at < self.grandparents.len() && self.pass_grandparents(user_key);
+        // Different bytes may be one user key to its order.
+        if self.partitioner.cuts_between(&self.last, user_key) && !self.order.equal(&self.last, user_key) {
+            return true;
+        }
         if let Some(last) = &self.full_at {
             return !self.order.equal(last, user_key);
         }
@@ -98,6 +114,10 @@ impl Cutter {
     #[inline]
     pub fn wrote(&mut self, user_key: &[u8], entry_bytes: usize, file_bytes: impl FnOnce() -> u64) {
         self.unchecked_bytes += entry_bytes as u64;
+        if self.partitioner != SstPartitioner::None {
+            self.last.clear();
+            self.last.extend_from_slice(user_key);
+        }
         if self.unchecked_bytes >= SIZE_CHECK_BYTES_MAX.min(self.limits.target_bytes / 16) {
             self.unchecked_bytes = 0;
             self.file_bytes = file_bytes();

@@ -1,10 +1,11 @@
 //! The compaction job: pick, run, install. Keeps V2, V3.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::extend::Event;
 use base::note;
-use base::{ErrorKind, FamilyId, Result};
+use base::{ErrorKind, FamilyId, FileNumber, Result};
 
 use super::levels::pending_bytes;
 use super::output::FamilyRules;
@@ -54,12 +55,12 @@ impl Compactor {
         plan
     }
 
-    /// Runs a picked compaction, installs its outcome, and unregisters it. False if nothing was installed: an input or
-    /// the family is gone, the database is closing, or a file cannot sink.
+    /// Runs a picked compaction, installs its outcome, and unregisters it. Returns the new tables; `None` if nothing was
+    /// installed: an input or the family is gone, the database is closing, the caller gave up, or a file cannot sink.
     ///
     /// # Errors
     /// Any failure, unless the family was dropped or the database is closing.
-    pub(crate) fn compaction_job(&self, plan: CompactionPlan) -> Result<bool> {
+    pub(crate) fn compaction_job(&self, plan: CompactionPlan) -> Result<Option<Vec<FileNumber>>> {
         let result = caught("a compaction", || self.compact(&plan));
         let mut state = self.core.state.lock();
         state.compactions_running -= 1;
@@ -71,14 +72,14 @@ impl Compactor {
         match result {
             Err(error) if error.kind() == ErrorKind::Closed || plan.family.is_dropped() => {
                 note::info!(family = plan.family.name(), %error, "a compaction was given up");
-                Ok(false)
+                Ok(None)
             }
             result => result,
         }
     }
 
-    /// True if installed.
-    fn compact(&self, plan: &CompactionPlan) -> Result<bool> {
+    /// The new tables, if installed.
+    fn compact(&self, plan: &CompactionPlan) -> Result<Option<Vec<FileNumber>>> {
         let (family, pick) = (plan.family.name(), &plan.pick);
         let inputs = pick.files().count();
         self.core.context.notify(&Event::CompactionBegin {
@@ -123,7 +124,7 @@ impl Compactor {
             bytes,
             duration_us,
         });
-        Ok(installed)
+        Ok(installed.then(|| added.into_iter().map(|(_, file)| file.number).collect()))
     }
 
     /// `None` if a file cannot sink after all.
@@ -156,7 +157,8 @@ impl Compactor {
             pick: plan.pick.clone(),
             snapshots: self.core.snapshots.capture(|| self.core.pipeline.visible()),
         });
-        run::run(&work, &|| self.core.is_closing() || plan.family.is_dropped())
+        let is_canceled = || plan.canceled.as_ref().is_some_and(|canceled| canceled.load(Ordering::Acquire));
+        run::run(&work, &|| self.core.is_closing() || plan.family.is_dropped() || is_canceled())
     }
 
     /// False if an input no longer stands; the outputs are deleted then (V2).
@@ -233,6 +235,7 @@ impl State {
             version: family.version.clone(),
             pick: Arc::new(pick),
             id,
+            canceled: None,
         })
     }
 }

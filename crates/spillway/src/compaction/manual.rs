@@ -1,6 +1,7 @@
 //! Manual compaction: a key range, level by level to the bottom.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::options::CompactionStyle;
 use base::{Error, FamilyId, FileNumber, Result};
@@ -42,9 +43,20 @@ pub struct CompactRangeOptions {
     pub bottommost_level_compaction: BottommostLevelCompaction,
     /// 0 takes the database's option.
     pub max_subcompactions: usize,
+    /// Ends the call once true.
+    pub canceled: Option<Arc<AtomicBool>>,
 }
 
 impl CompactRangeOptions {
+    /// # Errors
+    /// `Incomplete`: the call was ended by its caller.
+    fn check_wanted(&self) -> Result<()> {
+        match &self.canceled {
+            Some(canceled) if canceled.load(Ordering::Acquire) => Err(Error::incomplete("Manual compaction paused")),
+            _ => Ok(()),
+        }
+    }
+
     fn forces(&self) -> bool {
         matches!(
             self.bottommost_level_compaction,
@@ -57,13 +69,13 @@ impl CompactRangeOptions {
 const NO_NUMBER: FileNumber = FileNumber(0);
 
 /// A call in progress.
-struct Call<'a> {
-    compactor: &'a Compactor,
-    core: &'a Core,
-    family: &'a Arc<Family>,
-    start: Option<&'a [u8]>,
-    end: Option<&'a [u8]>,
-    options: &'a CompactRangeOptions,
+pub(super) struct Call<'a> {
+    pub compactor: &'a Compactor,
+    pub core: &'a Core,
+    pub family: &'a Arc<Family>,
+    pub start: Option<&'a [u8]>,
+    pub end: Option<&'a [u8]>,
+    pub options: &'a CompactRangeOptions,
 }
 
 /// Holds off automatic compactions of some families until dropped.
@@ -191,9 +203,9 @@ impl Call<'_> {
     fn compact_everything(&self) -> Result<usize> {
         let id = self.family.id();
         let _hold = Hold::new(self.core, |family| family.family.id() == id);
-        while let Some((plan, _)) = self.next_step(&|picker| picker.everything())? {
+        while let Some((plan, _)) = self.next_step(&|picker| Ok(picker.everything()))? {
             let level = plan.pick.output_level;
-            if self.run(plan)? {
+            if self.run(plan)?.is_some() {
                 return Ok(level);
             }
         }
@@ -202,7 +214,7 @@ impl Call<'_> {
 
     /// Does what is due anyway, at most one step of it, as RocksDB does with FIFO compaction.
     fn compact_as_due(&self) -> Result<usize> {
-        if let Some((plan, _)) = self.next_step(&|picker| picker.due())? {
+        if let Some((plan, _)) = self.next_step(&|picker| Ok(picker.due()))? {
             self.run(plan)?;
         }
         Ok(0)
@@ -215,9 +227,9 @@ impl Call<'_> {
         loop {
             let start = resume_at.as_deref().or(self.start);
             let request = RangeRequest { level, start, end: self.end, in_place_before: None, may_move };
-            let Some((plan, next)) = self.next_step(&|picker| picker.range(&request))? else { return Ok(written) };
+            let Some((plan, next)) = self.next_step(&|picker| Ok(picker.range(&request)))? else { return Ok(written) };
             let output_level = plan.pick.output_level;
-            if !self.run(plan)? {
+            if self.run(plan)?.is_none() {
                 continue; // retry the step
             }
             written = output_level;
@@ -232,14 +244,14 @@ impl Call<'_> {
     fn rewrite(&self, level: usize, before: FileNumber) -> Result<()> {
         let request =
             RangeRequest { level, start: self.start, end: self.end, in_place_before: Some(before), may_move: false };
-        while let Some((plan, _)) = self.next_step(&|picker| picker.range(&request))? {
+        while let Some((plan, _)) = self.next_step(&|picker| Ok(picker.range(&request)))? {
             self.run(plan)?;
         }
         Ok(())
     }
 
     /// Registers the next compaction as running. Waits while running compactions keep its files busy.
-    fn next_step(&self, pick: &Choice<'_>) -> Result<Option<(CompactionPlan, Option<Vec<u8>>)>> {
+    pub(super) fn next_step(&self, pick: &Choice<'_>) -> Result<Option<(CompactionPlan, Option<Vec<u8>>)>> {
         let mut hold = None;
         loop {
             let step = self.try_step(&mut self.core.state.lock(), pick)?;
@@ -261,6 +273,7 @@ impl Call<'_> {
     fn try_step(&self, state: &mut State, pick: &Choice<'_>) -> Result<Step> {
         self.core.check_writable()?; // under the state lock; closing takes it before waiting for running jobs
         self.family.check_live()?;
+        self.options.check_wanted()?;
         let family = self.core.family_state(state, self.family.id())?;
         let subcompactions_max = match self.options.max_subcompactions {
             0 => self.core.context.options_now.load().max_subcompactions,
@@ -269,7 +282,7 @@ impl Call<'_> {
         let options = family.family.options();
         let now_s = self.core.context.now_s();
         let picker = Picker::new(&family.version, &options, &family.compactions, subcompactions_max).at(now_s);
-        Ok(match pick(&picker) {
+        Ok(match pick(&picker)? {
             RangePick::Nothing => Step::Done,
             RangePick::Busy => Step::Wait(family.compactions.ended()),
             RangePick::Step { pick, resume_at } => {
@@ -278,10 +291,12 @@ impl Call<'_> {
         })
     }
 
-    /// False if an input no longer stood, or the reserve was given up for lack of space; nothing changed then.
-    fn run(&self, plan: CompactionPlan) -> Result<bool> {
+    /// The new tables. `None` if an input no longer stood, the reserve was given up for lack of space, or the call is no
+    /// longer wanted; nothing changed then.
+    pub(super) fn run(&self, plan: CompactionPlan) -> Result<Option<Vec<FileNumber>>> {
+        let plan = CompactionPlan { canceled: self.options.canceled.clone(), ..plan };
         let installed = match self.compactor.compaction_job(plan) {
-            Err(error) if self.core.gives_reserve_for(Needs::Compaction, &error) => false,
+            Err(error) if self.core.gives_reserve_for(Needs::Compaction, &error) => None,
             Err(error) if !self.core.may_be_tried_again(&error) => {
                 self.core.fail(&error);
                 return Err(error);
@@ -318,7 +333,7 @@ impl Call<'_> {
 }
 
 /// Chooses the next step.
-type Choice<'a> = dyn Fn(&Picker<'_>) -> RangePick + 'a;
+pub(super) type Choice<'a> = dyn Fn(&Picker<'_>) -> Result<RangePick> + 'a;
 
 enum Step {
     Done,

@@ -6,10 +6,12 @@
 
 mod below;
 mod cutter;
+mod dense;
 pub mod entries;
 pub(crate) mod job;
 pub(crate) mod levels;
 pub(crate) mod manual;
+mod named;
 pub(crate) mod output;
 mod pick;
 mod plan;
@@ -18,6 +20,7 @@ mod subcompaction;
 
 pub use self::levels::{LevelTargets, compacted_levels};
 pub use self::manual::{BottommostLevelCompaction, CompactRangeOptions};
+pub use self::named::CompactFilesOptions;
 pub use self::plan::FamilyCompactions;
 
 #[cfg(test)]

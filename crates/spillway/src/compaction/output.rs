@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::extend::Event;
-use base::key::{encode, user_key};
+use base::key::{encode, split, user_key};
 use base::metrics::{Ticker, tick};
 use base::note;
 use base::options::{CompressionKind, FamilyOptions, FilterPolicy};
@@ -20,6 +20,7 @@ use table::{TableBuilder, TableBuilderConfig, TableContext, TableOrigin, TableSu
 use vfs::{IfExists, IoClass};
 
 use super::cutter::Cutter;
+use super::dense::Density;
 use super::entries::EntryStream;
 use crate::core::context::Context;
 use crate::core::family::Family;
@@ -90,7 +91,8 @@ pub struct Outputs<'a> {
 }
 
 /// The table being written.
-struct OpenTable {
+struct OpenTable<'a> {
+    density: Density<'a>,
     builder: Box<dyn TableBuilder>,
     number: FileNumber,
     path: PathBuf,
@@ -113,7 +115,7 @@ impl<'a> Outputs<'a> {
         mut cutter: Option<Cutter>,
         stop: &dyn Fn() -> bool,
     ) -> Result<()> {
-        let mut open: Option<OpenTable> = None;
+        let mut open: Option<OpenTable<'_>> = None;
         // Lower bound of the current table; `None` is the start of the stream's range.
         let mut lower: Option<Vec<u8>> = None;
         let mut pause = || check_stop(stop);
@@ -134,6 +136,7 @@ impl<'a> Outputs<'a> {
             };
             let value = stream.value();
             table.builder.add(key, value)?;
+            table.density.add(split(key).map_or(0, |(_, trailer)| trailer as u8));
             if let Some(cutter) = &mut cutter {
                 cutter.wrote(user_key(key), key.len() + value.len(), || table.builder.estimated_bytes());
             }
@@ -161,7 +164,7 @@ impl<'a> Outputs<'a> {
         Ok(std::mem::take(&mut self.metas))
     }
 
-    fn begin(&mut self) -> Result<OpenTable> {
+    fn begin(&mut self) -> Result<OpenTable<'a>> {
         let context = self.context;
         let number = context.numbers.take();
         let path = context.table_path(number);
@@ -172,7 +175,8 @@ impl<'a> Outputs<'a> {
         let config = self.config(&path, number, creation_time);
         let kind = self.rules.family.options.table_factory.at_level(self.rules.level);
         let builder = new_builder(kind, &context.vfs, file, config).map_err(|e| e.at_path(&path))?;
-        Ok(OpenTable { builder, number, path, creation_time })
+        let density = Density::new(&self.rules.family.options.table_properties_collectors.0);
+        Ok(OpenTable { density, builder, number, path, creation_time })
     }
 
     fn config(&self, path: &std::path::Path, number: FileNumber, creation_time: u64) -> TableBuilderConfig {
@@ -212,7 +216,7 @@ impl<'a> Outputs<'a> {
         }
     }
 
-    fn finish(&mut self, mut table: OpenTable, tombstones: &[RangeTombstone]) -> Result<()> {
+    fn finish(&mut self, mut table: OpenTable<'_>, tombstones: &[RangeTombstone]) -> Result<()> {
         for tombstone in tombstones {
             table.builder.add_tombstone(tombstone)?;
         }
@@ -229,6 +233,7 @@ impl<'a> Outputs<'a> {
             epoch_number: self.rules.epoch_number,
             oldest_ancestor_time: self.rules.oldest_ancestor_time,
             file_creation_time: table.creation_time,
+            marked_for_compaction: table.density.marks(summary.file_bytes),
             mostly_deletions: has_mostly_deletions(&summary.properties),
             ..FileMeta::default()
         };

@@ -1,8 +1,9 @@
 //! A compaction's plan as plain data, and the register of running compactions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use base::options::CompressionKind;
 use base::{FileNumber, UserOrder};
@@ -148,6 +149,8 @@ pub struct CompactionPlan {
     pub pick: Arc<Pick>,
     /// Its id in [`FamilyCompactions`].
     pub id: u64,
+    /// Gives the compaction up once true.
+    pub canceled: Option<Arc<AtomicBool>>,
 }
 
 struct Running {
@@ -186,6 +189,8 @@ pub struct FamilyCompactions {
     holds: usize,
     /// Files suggested for compaction.
     suggested: BTreeSet<FileNumber>,
+    /// Where `kRoundRobin` goes on: of each level, the last user key compacted down because the level was full.
+    last_compacted: BTreeMap<usize, Vec<u8>>,
 }
 
 impl FamilyCompactions {
@@ -193,6 +198,11 @@ impl FamilyCompactions {
     pub fn begin(&mut self, pick: &Pick) -> u64 {
         self.last_id += 1;
         pick.files().for_each(|(_, file)| self.suggested.retain(|suggested| *suggested != file.number()));
+        if pick.reason == Reason::LevelSize
+            && let Some(last) = pick.inputs.first().and_then(|inputs| inputs.files.last())
+        {
+            self.last_compacted.insert(pick.start_level(), last.largest_user_key().to_vec());
+        }
         self.running.push(Running {
             id: self.last_id,
             inputs: pick.files().map(|(_, file)| file.number()).collect(),
@@ -262,6 +272,11 @@ impl FamilyCompactions {
     pub fn end_reservation(&mut self, id: u64) {
         self.reserved.retain(|reserved| reserved.id != id);
         self.ended += 1;
+    }
+
+    /// The last user key of the level's latest compaction; `None` since the open, or once the level is compacted anew.
+    pub fn last_compacted(&self, level: usize) -> Option<&[u8]> {
+        self.last_compacted.get(&level).map(Vec::as_slice)
     }
 
     /// Whether a running compaction takes files out of level 0.

@@ -81,7 +81,9 @@ fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -
     }
     let mut stream = EntryStream::new(input, &tombstones, rules);
     let limits = CutLimits { target_bytes: pick.output_file_bytes, grandparent_bytes_max: pick.grandparent_bytes_max };
-    let cutter = (!in_level0).then(|| Cutter::new(work.family.order.user.clone(), limits, pick.grandparents.clone()));
+    let cutter = |order| Cutter::new(order, limits, pick.grandparents.clone());
+    let cutter = cutter(work.family.order.user.clone()).partitioned(options.sst_partitioner_factory);
+    let cutter = (!in_level0).then_some(cutter);
     let rules = output_rules(work);
     let mut outputs = Outputs::new(&work.context, &rules);
     outputs.write(&mut stream, cutter, stop)?;

@@ -106,6 +106,7 @@ impl<'a> Document<'a> {
             "merge_operator" => Kind::MergeOperator,
             "comparator" => Kind::Comparator,
             "prefix_extractor" => Kind::SliceTransform,
+            "sst_partitioner_factory" => Kind::SstPartitionerFactory,
             "block_based_table_factory" => {
                 let params = member.members("options of BlockBasedTable")?;
                 let cache = self.table_params(params, &mut family.options.table)?;

@@ -62,6 +62,7 @@ impl<'a> Document<'a> {
                 Kind::MemTableRepFactory => self.memtable(node).map(drop),
                 Kind::MergeOperator => self.option_text("merge_operator", node).map(drop),
                 Kind::SliceTransform => self.option_text("prefix_extractor", node).map(drop),
+                Kind::SstPartitionerFactory => self.option_text("sst_partitioner_factory", node).map(drop),
                 Kind::Statistics => statistics(node, &mut self.warnings).map(drop),
                 Kind::TableFactory => self.try_table_factory(node),
                 Kind::WriteBufferManager => write_buffer_bytes(node, &mut self.warnings).map(drop),
@@ -109,6 +110,7 @@ impl<'a> Document<'a> {
         let text = match option {
             "merge_operator" => merge_text(&object)?,
             "prefix_extractor" => prefix_text(&object, node, &mut self.warnings)?,
+            "sst_partitioner_factory" => partitioner_text(&object, node, &mut self.warnings)?,
             _ => {
                 object.check_params(&[], &[], &mut self.warnings)?;
                 string::escape(&object.class_name)
@@ -251,6 +253,16 @@ fn prefix_text(object: &Object<'_>, node: &Node, warnings: &mut Vec<String>) -> 
     object.check_params(&[length], &[], warnings)?;
     let given = object.param(length).ok_or_else(|| node.error(format!("it has no `{length}`")))?;
     Ok(format!("{kind}:{}", number::<usize>(given)?))
+}
+
+fn partitioner_text(object: &Object<'_>, node: &Node, warnings: &mut Vec<String>) -> Result<String> {
+    const CLASSES: [&str; 2] = ["SstPartitionerFixedPrefix", "SstPartitionerFixedPrefixFactory"];
+    if !CLASSES.contains(&object.class_name.as_str()) {
+        return Err(object.unknown_class(&CLASSES));
+    }
+    object.check_params(&["prefix_len"], &[], warnings)?;
+    let given = object.param("prefix_len").ok_or_else(|| node.error("it has no `prefix_len`"))?;
+    Ok(format!("{{id=SstPartitionerFixedPrefixFactory;length={};}}", number::<usize>(given)?))
 }
 
 fn merge_text(object: &Object<'_>) -> Result<String> {

@@ -18,19 +18,21 @@ pub(super) enum Kind {
     MemTableRepFactory,
     MergeOperator,
     SliceTransform,
+    SstPartitionerFactory,
     Statistics,
     TableFactory,
     WriteBufferManager,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 9] = [
+    pub const ALL: [Kind; 10] = [
         Kind::Cache,
         Kind::Comparator,
         Kind::FilterPolicy,
         Kind::MemTableRepFactory,
         Kind::MergeOperator,
         Kind::SliceTransform,
+        Kind::SstPartitionerFactory,
         Kind::Statistics,
         Kind::TableFactory,
         Kind::WriteBufferManager,
@@ -44,6 +46,7 @@ impl Kind {
             Kind::MemTableRepFactory => "MemTableRepFactory",
             Kind::MergeOperator => "MergeOperator",
             Kind::SliceTransform => "SliceTransform",
+            Kind::SstPartitionerFactory => "SstPartitionerFactory",
             Kind::Statistics => "Statistics",
             Kind::TableFactory => "TableFactory",
             Kind::WriteBufferManager => "WriteBufferManager",
@@ -73,7 +76,6 @@ const FOREIGN: &[(&str, &str)] = &[
     ("PersistentCache", "only the block cache is there"),
     ("RateLimiter", "set rate_limiter_bytes_per_sec"),
     ("SstFileManager", "files are deleted at once"),
-    ("SstPartitionerFactory", "tables are cut by size"),
     ("TablePropertiesCollectorFactory", "tables have RocksDB's properties only"),
     ("TransactionDBMutexFactory", "there are no transactions"),
     ("WBWIFactory", "there are no indexed batches"),

@@ -217,7 +217,7 @@ fn the_event_log_has_every_remark_once() {
 Cache: { lru: { class: LRUCache, params: { capacity: 1M, strict_capacity_limit: true, low_pri_pool_ratio: 0.7 } } }
 TableFactory: { bb: { class: BlockBasedTable, params: { block_cache: lru } } }
 DBOptions: { dbo: { ignore_unsupported_options: true, persist_stats_to_disk: true, use_fsync: true, create_if_missing: true } }
-CFOptions: { cfo: { table_factory: bb, compaction_pri: kRoundRobin } }
+CFOptions: { cfo: { table_factory: bb, sample_for_compression: 7 } }
 databases: { d: { params: { path: /db, db_options: dbo, cf_options: cfo } } }
 ";
     let config = Config::from_str(text, Syntax::Yaml, &Start::default()).expect("it is well-formed");
@@ -230,7 +230,7 @@ databases: { d: { params: { path: /db, db_options: dbo, cf_options: cfo } } }
     let log = String::from_utf8(log).expect("text");
     let told = |what: &str| log.lines().filter(|line| line.contains("[WARN]") && line.contains(what)).count();
     assert!(database.open_options(vfs).block_cache.is_some_and(|cache| cache.is_strict()));
-    for what in ["low_pri_pool_ratio", "persist_stats_to_disk", "use_fsync", "compaction_pri"] {
+    for what in ["low_pri_pool_ratio", "persist_stats_to_disk", "use_fsync", "sample_for_compression"] {
         assert_eq!(told(what), 1, "{what}:\n{log}");
     }
 }

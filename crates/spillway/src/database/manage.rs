@@ -1,13 +1,14 @@
 //! Operations other than reads and writes: families created and dropped, manual flushes and compactions, options
 //! changed, copies made.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::note;
 use base::options::FamilyOptions;
-use base::{Error, ErrorKind, Result};
+use base::{Error, ErrorKind, FileNumber, Result};
 
-use crate::compaction::CompactRangeOptions;
+use crate::compaction::{CompactFilesOptions, CompactRangeOptions};
 use crate::core::FamilyState;
 use crate::core::family::Family;
 use crate::core::space::Needs;
@@ -158,6 +159,25 @@ impl Database {
             flusher.flush_families(&[family])?;
         }
         compactor.compact_range(family, start, end, options)
+    }
+
+    /// Compacts tables, by number, into a level, on this thread, with all tables between them and that level. Returns the
+    /// new tables.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a table is not there, or cannot go to that level. `Incomplete`: canceled. `NoSpace`, `ReadOnly`,
+    /// `Closed`; or the error of the compaction.
+    pub fn compact_files(
+        &self,
+        family: &Arc<Family>,
+        files: &BTreeSet<FileNumber>,
+        output_level: usize,
+        options: &CompactFilesOptions,
+    ) -> Result<Vec<FileNumber>> {
+        let _noting = self.core().context.noting();
+        self.core().check_writable()?;
+        self.core().check_family(family)?;
+        self.engine().compactor.compact_files(family, files, output_level, options)
     }
 
     /// Marks the tables with user keys from `start` through `end` for compaction one level down; `None` is the end of

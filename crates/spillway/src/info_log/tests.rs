@@ -37,7 +37,7 @@ fn a_log_tells_the_life_of_a_database() {
     let mut family = FamilyOptions::default();
     base::options::apply_string(
         &mut family,
-        "compaction_options_universal={incremental=true};compaction_pri=kRoundRobin",
+        "compaction_options_universal={incremental=true};sample_for_compression=7",
     )
     .expect("taken");
     let mut options = options(vfs.clone()).family("default", family);
@@ -55,7 +55,7 @@ fn a_log_tells_the_life_of_a_database() {
     assert_eq!(count("Options.max_open_files: -1"), 1, "{text}");
     assert_eq!(count("Options.write_buffer_size: 67108864"), 2, "{text}");
     assert_eq!(count("Options for column family [other]"), 1, "{text}");
-    for remark in ["`use_fsync=true` of RocksDB has no effect", "`incremental=true`", "`compaction_pri=kRoundRobin`"] {
+    for remark in ["`use_fsync=true` of RocksDB has no effect", "`incremental=true`", "`sample_for_compression=7`"] {
         assert_eq!(count(remark), 1, "{remark}: {text}");
         assert!(text.lines().any(|line| line.contains(" [WARN] ") && line.contains(remark)), "{text}");
     }

@@ -220,8 +220,8 @@ ROCKSDB_LIBRARY_API void rocksdb_suggest_compact_range(rocksdb_t* database, cons
     const char* limit, size_t limit_len, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_suggest_compact_range_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
     const char* start, size_t start_len, const char* limit, size_t limit_len, char** errptr);
-/* Each call is undone by one of rocksdb_enable_manual_compaction, be it made before or after. Returns when none is
- * running any more. */
+/* Each call is undone by one of rocksdb_enable_manual_compaction, be it made before or after. Running ones give up;
+ * returns when none is running any more. */
 ROCKSDB_LIBRARY_API void rocksdb_disable_manual_compaction(rocksdb_t* database);
 ROCKSDB_LIBRARY_API void rocksdb_enable_manual_compaction(rocksdb_t* database);
 /* No compaction begins any more; memtables are still flushed, so that writes go on. wait for those that run. */
@@ -235,6 +235,16 @@ ROCKSDB_LIBRARY_API void rocksdb_compact_range_opt(rocksdb_t* database, rocksdb_
     const char* start, size_t start_len, const char* limit, size_t limit_len);
 ROCKSDB_LIBRARY_API void rocksdb_compact_range_cf_opt(rocksdb_t* database, rocksdb_column_family_handle_t* family,
     rocksdb_compactoptions_t* options, const char* start, size_t start_len, const char* limit, size_t limit_len);
+
+/* Compacts the named tables into a level, on the caller's thread, with what lies between. A negative path is 0; there is no
+ * report of the compaction: compaction_job_info must be NULL. */
+ROCKSDB_LIBRARY_API void rocksdb_compact_files(rocksdb_t* database, const rocksdb_compaction_options_t* options,
+    const char* const* names, size_t count, int output_level, int output_path_id, char*** made, size_t* made_count,
+    rocksdb_compactionjobinfo_t* compaction_job_info, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_compact_files_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
+    const rocksdb_compaction_options_t* options, const char* const* names, size_t count, int output_level,
+    int output_path_id, char*** made, size_t* made_count, rocksdb_compactionjobinfo_t* compaction_job_info, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_compact_files_output_file_names_destroy(char** names, size_t count);
 
 /* rocksdb_free: for callers that do not share this library's C library. */
 

@@ -48,6 +48,12 @@ ROCKSDB_LIBRARY_API unsigned char rocksdb_compactionfiltercontext_is_full_compac
 ROCKSDB_LIBRARY_API unsigned char rocksdb_compactionfiltercontext_is_manual_compaction(
     rocksdb_compactionfiltercontext_t* context);
 
+/* rocksdb_sst_partitioner_factory_t: where compactions end tables besides at their size. Options take a copy. */
+
+ROCKSDB_LIBRARY_API rocksdb_sst_partitioner_factory_t* rocksdb_sst_partitioner_fixed_prefix_factory_create(
+    size_t prefix_len);
+ROCKSDB_LIBRARY_API void rocksdb_sst_partitioner_factory_destroy(rocksdb_sst_partitioner_factory_t* factory);
+
 /* rocksdb_slicetransform_t: the part of a key that prefix filters and prefix iteration go by. */
 
 /* RocksDB 11's signature, which has no in_range. */

@@ -327,6 +327,8 @@ ROCKSDB_LIBRARY_API unsigned char rocksdb_options_get_bottommost_compression_opt
     rocksdb_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_bottommost_compression_options_max_dict_buffer_bytes(
     rocksdb_options_t* options, uint64_t bytes, unsigned char enabled);
+ROCKSDB_LIBRARY_API void rocksdb_options_set_sst_partitioner_factory(rocksdb_options_t* options,
+    rocksdb_sst_partitioner_factory_t* factory);
 ROCKSDB_LIBRARY_API void rocksdb_options_add_compact_on_deletion_collector_factory(rocksdb_options_t* options,
     size_t window_size, size_t deletions);
 ROCKSDB_LIBRARY_API void rocksdb_options_add_compact_on_deletion_collector_factory_del_ratio(

@@ -475,6 +475,30 @@ ROCKSDB_LIBRARY_API rocksdb_flushoptions_t* rocksdb_flushoptions_create(void);
 ROCKSDB_LIBRARY_API void rocksdb_flushoptions_destroy(rocksdb_flushoptions_t* options);
 ROCKSDB_LIBRARY_API rocksdb_compactoptions_t* rocksdb_compactoptions_create(void);
 ROCKSDB_LIBRARY_API void rocksdb_compactoptions_destroy(rocksdb_compactoptions_t* options);
+ROCKSDB_LIBRARY_API rocksdb_compaction_options_t* rocksdb_compaction_options_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_compaction_options_destroy(rocksdb_compaction_options_t* options);
+/* A flag that ends compactions of named tables. It may be destroyed before the options. */
+ROCKSDB_LIBRARY_API unsigned char* rocksdb_compaction_options_canceled_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_compaction_options_canceled_destroy(unsigned char* canceled);
+ROCKSDB_LIBRARY_API void rocksdb_compaction_options_canceled_set(unsigned char* canceled, unsigned char value);
+ROCKSDB_LIBRARY_API void rocksdb_compaction_options_set_canceled(rocksdb_compaction_options_t* options,
+    unsigned char* canceled);
+ROCKSDB_LIBRARY_API void rocksdb_compaction_options_set_compression(rocksdb_compaction_options_t* options, int value);
+ROCKSDB_LIBRARY_API int rocksdb_compaction_options_get_compression(rocksdb_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_compaction_options_set_output_file_size_limit(rocksdb_compaction_options_t* options,
+    uint64_t value);
+ROCKSDB_LIBRARY_API uint64_t rocksdb_compaction_options_get_output_file_size_limit(rocksdb_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_compaction_options_set_max_subcompactions(rocksdb_compaction_options_t* options,
+    uint32_t value);
+ROCKSDB_LIBRARY_API uint32_t rocksdb_compaction_options_get_max_subcompactions(rocksdb_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_compaction_options_set_allow_trivial_move(rocksdb_compaction_options_t* options,
+    unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_compaction_options_get_allow_trivial_move(
+    rocksdb_compaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_compaction_options_set_output_temperature_override(
+    rocksdb_compaction_options_t* options, int value);
+ROCKSDB_LIBRARY_API int rocksdb_compaction_options_get_output_temperature_override(
+    rocksdb_compaction_options_t* options);
 ROCKSDB_LIBRARY_API rocksdb_wait_for_compact_options_t* rocksdb_wait_for_compact_options_create(void);
 ROCKSDB_LIBRARY_API void rocksdb_wait_for_compact_options_destroy(rocksdb_wait_for_compact_options_t* options);
 ROCKSDB_LIBRARY_API void rocksdb_flushoptions_set_wait(rocksdb_flushoptions_t* options, unsigned char value);

@@ -1,13 +1,17 @@
 //! Options of single calls.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use base::options::CompressionKind;
 use base::{Comparator, UserOrder};
 
 use crate::api::snapshot::Snapshot;
 use crate::commit::options::WriteOptions as EngineWriteOptions;
-use crate::compaction::{BottommostLevelCompaction, CompactRangeOptions};
+use crate::compaction::{
+    BottommostLevelCompaction, CompactFilesOptions as EngineCompactFilesOptions, CompactRangeOptions,
+};
 use crate::ingest::{IngestMode, IngestOptions as EngineIngestOptions};
 use crate::maintenance::backup::BackupOptions as EngineBackupOptions;
 use crate::read::damage::SkippedDamage;
@@ -219,6 +223,24 @@ call_options! {
     bottommost_level_compaction: BottommostLevelCompaction;
     /// Threads to split the compaction over; 0 for the database's option.
     max_subcompactions: usize;
+    /// A flag that ends the call once it is true: the call fails with `Incomplete`.
+    canceled: Option<Arc<AtomicBool>>;
+}
+
+call_options! {
+    /// Options of a compaction of named tables.
+    struct CompactFilesOptions(EngineCompactFilesOptions);
+
+    /// How the new tables are compressed; `Disable`, the default: as those of their level.
+    compression: CompressionKind;
+    /// Bytes of a new table, at most; no limit by default.
+    output_file_size_limit: u64;
+    /// Threads to split the compaction over; 0 for the database's option.
+    max_subcompactions: usize;
+    /// Lets tables go to their level as they are.
+    allow_trivial_move: bool;
+    /// A flag that ends the call once it is true: the call fails with `Incomplete`.
+    canceled: Option<Arc<AtomicBool>>;
 }
 
 call_options! {

@@ -65,6 +65,7 @@ macro_rules! setter {
     ($changes:ident $Group:ty, $about:tt $row:tt compression_opts $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt compaction_options_universal $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt compaction_options_fifo $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt table_properties_collectors $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt filter_policy $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt wal_dir $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt db_log_dir $type:ty) => {};

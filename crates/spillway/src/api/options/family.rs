@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use base::extend::{CompactionFilter, CompactionFilterFactory, FilterDecision, MergeOperator, PrefixExtractor};
 use base::options::{
-    ChecksumKind, CompactionStopStyle, CompactionStyle, CompressionKind, CompressionList, DataBlockIndexType,
-    FamilyOptions as EngineFamilyOptions, FilterPolicy, IndexType, TableOptions as EngineTableOptions, apply_string,
+    ChecksumKind, CompactOnDeletion, CompactionPri, CompactionStopStyle, CompactionStyle, CompressionKind,
+    CompressionList, DataBlockIndexType, FamilyOptions as EngineFamilyOptions, FilterPolicy, IndexType, SstPartitioner,
+    TableOptions as EngineTableOptions, apply_string,
 };
 use base::{
     Comparator, Result, UserOrder, for_each_compression_option, for_each_family_option, for_each_fifo_option,
@@ -200,6 +201,12 @@ impl FamilyOptions {
     /// Keys in descending order of their bytes.
     pub fn reverse_order(mut self) -> Self {
         self.changes.set(UserOrder::ReverseBytewise, |family, order| family.order = order);
+        self
+    }
+
+    /// Marks tables with many deletions for compaction as they are written. Each collector that is given can mark a table.
+    pub fn compact_on_deletion(mut self, collector: CompactOnDeletion) -> Self {
+        self.changes.set(collector, |family, collector| family.table_properties_collectors.0.push(collector));
         self
     }
 

@@ -28,7 +28,9 @@ use crate::database::handle::DEFAULT_FAMILY;
 pub(super) use stored::stamp;
 
 pub use caches::{BlockCache, WriteBufferManager};
-pub use calls::{BackupOptions, CompactOptions, IngestOptions, ReadOptions, TransactionOptions, WriteOptions};
+pub use calls::{
+    BackupOptions, CompactFilesOptions, CompactOptions, IngestOptions, ReadOptions, TransactionOptions, WriteOptions,
+};
 pub use family::{CompressionOptions, FamilyOptions, FifoOptions, TableOptions, UniversalOptions};
 
 /// Options to open a database: of the database, and of its default family.

@@ -66,14 +66,17 @@ impl<C: Cursor> EntryStream<C> {
 
     fn keep_operand(&mut self, operands: &mut Operands, seq: SeqNo, stripe: SeqNo) {
         let operand = self.input.value();
-        if let Some(filter) = &self.rules.filter
-            && self.stripes.no_snapshot_sees(stripe)
-            && filter.filter_merge_operand(self.rules.level, &self.user_key, operand) == FilterDecision::Remove
-        {
-            self.drops.filtered += 1;
-            return;
+        let decision = match &self.rules.filter {
+            Some(filter) if self.stripes.no_snapshot_sees(stripe) => {
+                filter.filter_merge_operand(self.rules.level, &self.user_key, operand)
+            }
+            _ => FilterDecision::Keep,
+        };
+        match decision {
+            FilterDecision::Remove => self.drops.filtered += 1,
+            FilterDecision::ChangeValue(changed) if self.can_store(&changed) => operands.push((seq, changed)),
+            _ => operands.push((seq, operand.to_vec())),
         }
-        operands.push((seq, operand.to_vec()));
     }
 
     /// Queues the result of merging the operands into their base.

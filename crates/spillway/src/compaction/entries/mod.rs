@@ -344,13 +344,19 @@ impl<C: Cursor> EntryStream<C> {
         Step::Show
     }
 
+    /// Whether a filter's value fits a table; told of if not.
+    fn can_store(&self, value: &[u8]) -> bool {
+        let fits = limits::is_storable(&self.user_key, value);
+        if !fits {
+            let (key, bytes) = (limits::shown(&self.user_key), value.len());
+            note::warn!(key, bytes, "a compaction filter's value is too large for a table; the old one stays");
+        }
+        fits
+    }
+
     fn obey(&mut self, decision: FilterDecision, seq: SeqNo) -> Step {
         match decision {
-            FilterDecision::ChangeValue(value) if !limits::is_storable(&self.user_key, &value) => {
-                let (key, bytes) = (limits::shown(&self.user_key), value.len());
-                note::warn!(key, bytes, "a compaction filter's value is too large for a table; the old one stays");
-                self.show_value(seq)
-            }
+            FilterDecision::ChangeValue(value) if !self.can_store(&value) => self.show_value(seq),
             FilterDecision::ChangeValue(value) => {
                 let seq = if self.forgets(seq) { SeqNo::ZERO } else { seq };
                 self.set_key_out(seq, ValueKind::Value);

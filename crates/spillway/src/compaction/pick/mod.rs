@@ -1,7 +1,7 @@
 //! Picks compactions: a pure function of a version, its options and the running compactions.
 //!
 //! Leveled compaction as in RocksDB: the level with the highest score first, and in it the files with the least overlap
-//! below. A pick is a *clean cut*: no user key has versions left behind in the same level. A pick avoids inputs and
+//! below, or by another `compaction_pri`. A pick is a *clean cut*: no user key has versions left behind in the same level. A pick avoids inputs and
 //! outputs of running compactions, so compactions of one family can run in parallel.
 //!
 //! The styles other than by level have a file each; marked, excised and log-keeping files are theirs too.
@@ -9,18 +9,21 @@
 mod aged;
 mod fifo;
 mod level0;
+mod named;
 mod range;
 mod sorted;
 mod universal;
 
 use std::sync::Arc;
 
-use base::UserOrder;
 use base::options::{CompactionStyle, CompressionKind, FamilyOptions};
+use base::{Result, UserOrder};
 
 use self::aged::Ages;
 pub use self::aged::next_due_s;
 use self::fifo::Fifo;
+pub use self::named::FilesRequest;
+use self::named::Named;
 pub use self::range::{RangePick, RangeRequest};
 use self::universal::Universal;
 use super::levels::{LevelTargets, compacted_levels, scores};
@@ -94,6 +97,14 @@ impl<'a> Picker<'a> {
         Universal(self).everything()
     }
 
+    /// The compaction of tables that a caller names.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a table is not there, or cannot go to that level.
+    pub fn named(&self, request: &FilesRequest<'_>) -> Result<RangePick> {
+        Named(self).pick(request)
+    }
+
     fn ages(&self) -> Ages<'_, 'a> {
         Ages(self)
     }
@@ -112,7 +123,7 @@ impl<'a> Picker<'a> {
                 level0_waits = true;
             } else if level0_waits && level == self.targets.base_level {
                 // Busy base-level files block level 0. Further compactions out of the base level could starve it.
-            } else if let Some(pick) = self.least_overlapping(level) {
+            } else if let Some(pick) = self.first_of(level) {
                 return Some(pick);
             }
         }
@@ -205,6 +216,11 @@ impl<'a> Picker<'a> {
         let [inputs] = pick.inputs.as_slice() else { return false };
         if inputs.files.iter().any(|file| !file.meta.value_logs.is_empty()) {
             return false; // a moved table would keep its WALs alive
+        }
+        let partitioner = self.options.sst_partitioner_factory;
+        let is_cut = |file: &TableFile| partitioner.cuts_between(file.smallest_user_key(), file.largest_user_key());
+        if inputs.files.iter().any(|file| is_cut(file)) {
+            return false;
         }
         if inputs.level == pick.output_level || !self.writes_alike(inputs.level, pick) {
             return false;

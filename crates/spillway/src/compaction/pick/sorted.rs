@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use base::options::CompactionStyle;
+use base::options::{CompactionPri, CompactionStyle};
 
 use super::{Chosen, Picker};
 use crate::compaction::plan::{LevelInputs, Pick, Reason};
@@ -19,10 +19,9 @@ const MOVED_FILES_MAX: usize = 64;
 const DELETIONS_TIMES_MAX: u64 = 16;
 
 impl Picker<'_> {
-    /// Compacts down an idle file: one with mostly deletions if there is any, and of these the one with the fewest
-    /// overlapped bytes for its size.
-    pub(super) fn least_overlapping(&self, level: usize) -> Option<Pick> {
-        let places = self.by_overlap(level);
+    /// Compacts down an idle file of the level: the first by `compaction_pri`.
+    pub(super) fn first_of(&self, level: usize) -> Option<Pick> {
+        let places = self.by_priority(level);
         places.into_iter().find_map(|place| self.down(level, place..place + 1, Reason::LevelSize, true))
     }
 
@@ -82,7 +81,33 @@ impl Picker<'_> {
         (below.sum::<u64>() <= taken.saturating_mul(DELETIONS_TIMES_MAX)).then_some(pick)
     }
 
-    /// Indexes of a level's idle files, in the order to compact them: by ascending overlapped bytes below for their size,
+    /// Indexes of a level's idle files, in the order to compact them.
+    fn by_priority(&self, level: usize) -> Vec<usize> {
+        let files = self.version.level(level);
+        let sorted = |rank: &dyn Fn(&TableFile) -> (bool, u64)| {
+            let idle = files.iter().enumerate().filter(|(_, file)| !self.running.is_busy(file.number()));
+            let mut ranked: Vec<_> = idle.map(|(place, file)| (rank(file), place)).collect();
+            ranked.sort_unstable();
+            ranked.into_iter().map(|(_, place)| place).collect()
+        };
+        match self.options.compaction_pri {
+            CompactionPri::ByCompensatedSize => {
+                sorted(&|file| (!file.has_mostly_deletions(), u64::MAX - file.meta.file_bytes))
+            }
+            CompactionPri::OldestLargestSeqFirst => sorted(&|file| (false, file.meta.largest_seq.0)),
+            CompactionPri::OldestSmallestSeqFirst => sorted(&|file| (false, file.meta.smallest_seq.0)),
+            CompactionPri::RoundRobin => {
+                let is_passed = |file: &TableFile| {
+                    let last = self.running.last_compacted(level);
+                    last.is_some_and(|last| self.order().compare(file.smallest_user_key(), last).is_le())
+                };
+                sorted(&|file| (is_passed(file), 0))
+            }
+            _ => self.by_overlap(level),
+        }
+    }
+
+    /// Indexes of a level's idle files: by ascending overlapped bytes below for their size,
     /// after those with mostly deletions.
     fn by_overlap(&self, level: usize) -> Vec<usize> {
         let (files, below) = (self.version.level(level), self.version.level(level + 1));

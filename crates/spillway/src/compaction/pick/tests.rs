@@ -5,14 +5,15 @@
 //!
 //! - `NAME=VALUE ...`: options of the family, from here on;
 //! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
-//!   tombstone; `BYTES@SEQ` gives all entries the number SEQ, otherwise some have 1 and some 2; `!` behind it marks the
+//!   tombstone; `BYTES@SEQ` gives all entries the number SEQ, `BYTES@SEQ..SEQ` numbers from here to there, otherwise some have 1 and some 2; `!` behind it marks the
 //!   file for compaction, `^` makes it mostly deletions, `~` makes it virtual, `~FILE/BYTES` virtual in a file of so many bytes; level-0 files are
 //!   older than files of earlier lines, or newer if the level is written `+0`; `BYTES@@SECOND` is when file and data were
-//!   written;
+//!   written, `BYTES@@SECOND/SECOND` when the data was, and the file;
 //! - `now SECOND`: the time; `due`: when the next file gets due for its age;
 //! - `run`: picks a compaction by itself and notes it as running; `end ID`: it is over, the files stand as they were;
 //! - `range LEVEL FIRST LAST [move] [before NUMBER]`: the next step of a compaction by hand (`*` is an end of the key
 //!   space), noted as running;
+//! - `files LEVEL NUMBER ... [move]`: the compaction of named files into a level, noted as running;
 //! - `pick`, `scores`, `targets`, `pending`: print their results.
 
 use std::fmt::Write as _;
@@ -70,12 +71,16 @@ impl World {
             let (text, mostly_deletions) = text.strip_suffix('^').map_or((text, false), |text| (text, true));
             let (text, marked) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
             let (text, backing) = text.split_once('~').map_or((text, None), |(text, file)| (text, Some(backing(file))));
-            let (text, time_s) = text.split_once("@@").map_or((text, 0), |(text, at)| (text, at.parse().unwrap()));
+            let (text, times_s) = text.split_once("@@").unwrap_or((text, "0"));
+            let (data_s, file_s) = times_s.split_once('/').unwrap_or((times_s, times_s));
             let parts: Vec<&str> = text.split(':').collect();
             let [number, keys, bytes] = parts[..] else { panic!("not a file: {text}") };
             let (first, last) = keys.split_once('-').unwrap();
             let (bytes, (smallest_seq, largest_seq)) = match bytes.split_once('@') {
-                Some((bytes, seq)) => (bytes, (seq.parse().unwrap(), seq.parse().unwrap())),
+                Some((bytes, seqs)) => {
+                    let (first, last) = seqs.split_once("..").unwrap_or((seqs, seqs));
+                    (bytes, (first.parse().unwrap(), last.parse().unwrap()))
+                }
                 None => (bytes, (1, 2)),
             };
             let largest = match last.strip_suffix(')') {
@@ -95,8 +100,8 @@ impl World {
                     largest_seq: SeqNo(largest_seq),
                     epoch_number: self.epoch,
                     marked_for_compaction: marked,
-                    oldest_ancestor_time: time_s,
-                    file_creation_time: time_s,
+                    oldest_ancestor_time: data_s.parse().unwrap(),
+                    file_creation_time: file_s.parse().unwrap(),
                     mostly_deletions,
                     backing,
                     ..FileMeta::default()
@@ -124,6 +129,18 @@ impl World {
                 let resume_at = resume_at.map(|key| format!("then from {}\n", String::from_utf8(key).unwrap()));
                 self.start(Some(*pick)) + &resume_at.unwrap_or_default()
             }
+        }
+    }
+
+    fn files(&mut self, words: &[&str]) -> String {
+        let files = words[1..].iter().filter_map(|word| word.parse().ok()).map(FileNumber).collect();
+        let (output_level, may_move) = (words[0].parse().unwrap(), words.contains(&"move"));
+        let request = FilesRequest { files: &files, output_level, may_move };
+        match Picker::new(&self.version(), &self.options, &self.running, 1).named(&request) {
+            Err(error) => format!("{error}\n"),
+            Ok(RangePick::Nothing) => "nothing\n".into(),
+            Ok(RangePick::Busy) => "busy\n".into(),
+            Ok(RangePick::Step { pick, .. }) => self.start(Some(*pick)),
         }
     }
 
@@ -158,6 +175,7 @@ impl World {
                 String::new()
             }
             ["range", ref words @ ..] => self.range(words),
+            ["files", ref words @ ..] => self.files(words),
             ["scores"] => {
                 let all = scores(&version, &self.options, &targets, &self.running);
                 let due = all.iter().filter(|(_, score)| *score > 0.0);
@@ -261,6 +279,16 @@ fn large_files_over_little() {
 #[test]
 fn sorted_levels() {
     check("sorted.txt");
+}
+
+#[test]
+fn priorities_of_tables() {
+    check("priority.txt");
+}
+
+#[test]
+fn named_files() {
+    check("named.txt");
 }
 
 #[test]
