@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Place, files};
 
-/// Directories that RocksDB 11.9 wrote, with what it reads from them.
+/// Directories that RocksDB 11.8 and 11.9 wrote, with what it reads from them.
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
 }
@@ -56,6 +56,12 @@ fn an_unflushed_directory_of_11_9_is_read_and_adopted() {
 #[test]
 fn an_ingested_directory_of_11_9_is_read_and_adopted() {
     fixture_reads_as_rocksdb_does("db-ingested");
+}
+
+/// Flushes of two families are groups of edits in its MANIFEST.
+#[test]
+fn a_universal_directory_of_11_8_flushed_atomically_is_read_and_adopted() {
+    fixture_reads_as_rocksdb_does("db-universal");
 }
 
 /// Pairs as `ldb scan --hex` prints them.
