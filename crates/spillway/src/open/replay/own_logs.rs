@@ -20,6 +20,9 @@ use crate::version::recover::Recovered;
 use crate::wal::logs::ReplayedLog;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 
+/// Offset behind a log's `End` record: a later call must not look for records there.
+const ENDED: u64 = u64::MAX;
+
 /// The end of a replayed log.
 struct OwnEnd {
     offset: u64,
@@ -125,7 +128,7 @@ impl LogReplay<'_> {
         let oldest = self.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
         if let Some(at) = log.filter(|at| at.log >= oldest) {
             let found = FoundLog { number: at.log, later: Frontiers::default() };
-            if !self.read_log_on(&found, Some(at.offset), log, applied)? {
+            if at.offset < ENDED && !self.read_log_on(&found, Some(at.offset), log, applied)? {
                 return Ok(());
             }
         }
@@ -153,7 +156,7 @@ impl LogReplay<'_> {
         let read = self.replay_own_log(found, from, known_end);
         *applied = self.applied;
         let end = read?;
-        *log = Some(Position { log: found.number, offset: end.offset });
+        *log = Some(Position { log: found.number, offset: if end.proper { ENDED } else { end.offset } });
         Ok(end.proper)
     }
 
