@@ -97,6 +97,11 @@ fn options_life() {
 }
 
 #[test]
+fn prepared() {
+    passes("prepared");
+}
+
+#[test]
 fn properties() {
     passes("properties");
 }

@@ -13,7 +13,6 @@ use crate::boundary::array::{Array, Count, OutArray};
 use crate::boundary::reply::Given;
 use crate::boundary::{export, fallible};
 use crate::database::read::{PinnedValue, Results, given_found};
-use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::indexed_batch::IndexedBatch;
 use crate::iterator::Iterator;
@@ -21,7 +20,7 @@ use crate::read_options::ReadSettings;
 use crate::snapshot::SnapshotHandle;
 
 export! {
-    /// The changes are forgotten.
+    /// The changes are forgotten; a prepared transaction stays prepared.
     fn rocksdb_transaction_destroy(transaction: Option<Box<TransactionHandle>>) {
         drop(transaction);
     }
@@ -40,7 +39,7 @@ export! {
         transaction.batch()
     }
 
-    /// Empty: transactions cannot be named.
+    /// Empty without a name.
     fn rocksdb_transaction_get_name(transaction: &TransactionHandle, len: Out<usize>) -> Given<c_char> {
         let name = transaction.transaction.name();
         len.set(name.len());
@@ -148,26 +147,22 @@ fallible! {
     }
 
     fn rocksdb_transaction_rollback(transaction: &mut TransactionHandle) {
-        transaction.transaction.rollback();
-        transaction.end_loans();
-        Ok(())
+        transaction.rollback()
     }
 
     fn rocksdb_transaction_rollback_to_savepoint(transaction: &mut TransactionHandle) {
-        let rolled_back = transaction.transaction.rollback_to_savepoint();
-        transaction.end_loans();
-        if rolled_back { Ok(()) } else { Err(Failure::not_found("the transaction has no save point")) }
+        transaction.rollback_to_savepoint()
     }
 
-    /// Refused: as in RocksDB, of optimistic transactions.
-    fn rocksdb_transaction_prepare(transaction: &TransactionHandle) {
-        Err(transaction.refused("Two phase commit not supported for optimistic transactions."))
+    /// Refused, as in RocksDB, of optimistic transactions.
+    fn rocksdb_transaction_prepare(transaction: &mut TransactionHandle) {
+        transaction.prepare()
     }
 
-    /// Refused: as in RocksDB, of optimistic transactions.
-    fn rocksdb_transaction_set_name(transaction: &TransactionHandle, name[name_len]: &[u8]) {
-        let _refused = name;
-        Err(transaction.refused("Optimistic transactions cannot be named."))
+    /// Refused, as in RocksDB, of optimistic transactions.
+    fn rocksdb_transaction_set_name(transaction: &mut TransactionHandle, name[name_len]: &[u8]) {
+        let TransactionHandle { transaction, database, .. } = transaction;
+        Ok(transaction.set_name(&database.db, name)?)
     }
 
     /// Adds a batch's changes, as tracked ones.

@@ -7,14 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use spillway::internal::{
-    Family, LockLimits, LockTable, Patience, Pessimistic, Transaction, ValueKind, WriteBatch, lock_and_write,
+    Family, LockLimits, LockTable, Patience, Pessimistic, PreparedTransactions, Transaction, ValueKind, WriteBatch,
+    lock_and_write,
 };
 
 use super::TransactionHandle;
 use crate::batch::Batch;
 use crate::boundary::argument::Out;
 use crate::boundary::array::{Array, Count, IntCount, OutArray};
-use crate::boundary::reply::Given;
+use crate::boundary::reply::{Given, IntoC};
 use crate::boundary::settings::settings;
 use crate::boundary::{export, fallible, handles};
 use crate::checkpoint::Checkpoint;
@@ -35,6 +36,8 @@ use crate::write_options::WriteSettings;
 pub struct TransactionDb {
     database: Arc<Database>,
     locks: Arc<LockTable>,
+    /// Those without a handle.
+    prepared: Arc<PreparedTransactions>,
     settings: DbSettings,
 }
 
@@ -45,6 +48,8 @@ pub struct DbSettings {
     default_lock_timeout: i64,
     /// Negative: no limit.
     max_num_locks: i64,
+    /// Cycles remembered for reports.
+    max_num_deadlocks: u32,
     num_stripes: usize,
     transaction_lock_timeout: i64,
     kept: Kept,
@@ -62,6 +67,8 @@ pub struct TransactionSettings {
     /// Of the batch, in bytes; 0: no limit.
     max_write_batch_size: usize,
     set_snapshot: bool,
+    /// A commit needs no prepare.
+    skip_prepare: bool,
     kept: Kept,
 }
 
@@ -70,6 +77,7 @@ impl Default for DbSettings {
         DbSettings {
             default_lock_timeout: 1000,
             max_num_locks: -1,
+            max_num_deadlocks: LockLimits::default().deadlocks_max as u32,
             num_stripes: LockLimits::default().stripes,
             transaction_lock_timeout: 1000,
             kept: Kept::default(),
@@ -86,6 +94,7 @@ impl Default for TransactionSettings {
             lock_timeout: -1,
             max_write_batch_size: 0,
             set_snapshot: false,
+            skip_prepare: true,
             kept: Kept::default(),
         }
     }
@@ -98,8 +107,16 @@ keeps_numbers!(DbSettings, TransactionSettings);
 settings! { DbSettings, "rocksdb_transactiondb_options_";
     default_lock_timeout: i64 => default_lock_timeout;
     max_num_locks: i64 => max_num_locks;
+    max_num_deadlocks: u32 => max_num_deadlocks;
     num_stripes: usize => num_stripes;
     transaction_lock_timeout: i64 => transaction_lock_timeout;
+    default_write_batch_flush_threshold: i64 = 0;
+    enable_udt_validation: c_uchar = 1;
+    rollback_merge_operands: c_uchar = 0;
+    skip_concurrency_control: c_uchar = 0;
+    txn_commit_bypass_memtable_threshold: u32 = u32::MAX;
+    use_per_key_point_lock_mgr: c_uchar = 0;
+    write_policy: c_int = 0;
 }
 
 settings! { TransactionSettings, "rocksdb_transaction_options_";
@@ -109,7 +126,15 @@ settings! { TransactionSettings, "rocksdb_transaction_options_";
     lock_timeout: i64 => lock_timeout;
     max_write_batch_size: usize => max_write_batch_size;
     set_snapshot: c_uchar => set_snapshot;
-    skip_prepare: c_uchar = 1;
+    skip_prepare: c_uchar => skip_prepare;
+    commit_bypass_memtable: c_uchar = 0;
+    deadlock_timeout_us: i64 = 500;
+    large_txn_commit_optimize_byte_threshold: u64 = 0;
+    large_txn_commit_optimize_threshold: u32 = 0;
+    skip_concurrency_control: c_uchar = 0;
+    use_only_the_last_commit_time_batch_for_recovery: c_uchar = 0;
+    write_batch_flush_threshold: i64 = -1;
+    write_batch_track_timestamp_size: c_uchar = 0;
 }
 
 /// `None` for a negative number of milliseconds.
@@ -120,7 +145,7 @@ fn milliseconds(number: i64) -> Option<Duration> {
 impl DbSettings {
     fn limits(&self) -> LockLimits {
         let keys_max = usize::try_from(self.max_num_locks).ok();
-        LockLimits { stripes: self.num_stripes, keys_max, ..LockLimits::default() }
+        LockLimits { stripes: self.num_stripes, keys_max, deadlocks_max: self.max_num_deadlocks as usize }
     }
 }
 
@@ -135,16 +160,22 @@ impl TransactionSettings {
 }
 
 impl TransactionDb {
-    fn new(database: Box<Database>, settings: &DbSettings) -> Box<TransactionDb> {
+    /// Locks the keys of recovered transactions.
+    fn new(database: Box<Database>, settings: &DbSettings) -> Result<Box<TransactionDb>, Failure> {
+        database.tell(&settings.kept);
         let locks = Arc::new(LockTable::of(&database.db, settings.limits()));
-        Box::new(TransactionDb { database: Arc::from(database), locks, settings: settings.clone() })
+        let locking = TransactionSettings::default().locking(settings);
+        let prepared = PreparedTransactions::of(&database.db, &locks, locking)?;
+        Ok(Box::new(TransactionDb { database: Arc::from(database), locks, prepared, settings: settings.clone() }))
     }
 
     fn begin(&self, write: &WriteSettings, settings: &TransactionSettings) -> TransactionHandle {
         self.database.tell(&settings.kept);
         let transaction = Transaction::pessimistic(&self.locks, settings.locking(&self.settings));
+        let transaction = transaction.in_pool(&self.prepared);
         let mut handle = TransactionHandle::new(transaction, &self.database, write);
         handle.batch_bytes_max = settings.max_write_batch_size;
+        handle.needs_prepare = !settings.skip_prepare;
         if settings.set_snapshot {
             handle.transaction.set_snapshot(&self.database.db);
         }
@@ -231,13 +262,18 @@ export! {
         }
     }
 
-    /// None: transactions are not prepared.
+    /// Prepared transactions that have no handle, in the order of their prepares; freed by rocksdb_free. Each is handed out
+    /// once, and again after a destroy without a commit or a rollback. NULL if there is none.
     fn rocksdb_transactiondb_get_prepared_transactions(
-        _database: &TransactionDb,
+        database: &TransactionDb,
         count: Out<usize>,
     ) -> Given<*mut TransactionHandle> {
-        count.set(0);
-        Given::NONE
+        let prepared = database.prepared.take_all();
+        count.set(prepared.len());
+        let write = WriteSettings::default();
+        let handle = |transaction| Box::new(TransactionHandle::new(transaction, &database.database, &write)).into_c();
+        let handles: Vec<*mut TransactionHandle> = prepared.into_iter().map(handle).collect();
+        if handles.is_empty() { Given::NONE } else { Given::pointers(&handles) }
     }
 
     fn rocksdb_transactiondb_create_snapshot(database: &TransactionDb) -> Box<SnapshotHandle> {
@@ -310,7 +346,7 @@ fallible! {
         transaction_options: &DbSettings,
         name: &CStr,
     ) -> Box<TransactionDb> {
-        Ok(TransactionDb::new(Database::open_default(options, name, Mode::Write)?, transaction_options))
+        TransactionDb::new(Database::open_default(options, name, Mode::Write)?, transaction_options)
     }
 
     fn rocksdb_transactiondb_open_column_families(
@@ -323,7 +359,7 @@ fallible! {
         handles: OutArray<*mut FamilyHandle>,
     ) -> Box<TransactionDb> {
         let families = Families { count, names, options: family_options, handles };
-        Ok(TransactionDb::new(Database::open_families(options, name, families, Mode::Write)?, transaction_options))
+        TransactionDb::new(Database::open_families(options, name, families, Mode::Write)?, transaction_options)
     }
 
     fn rocksdb_transactiondb_create_column_family(

@@ -3,6 +3,7 @@
 mod calls;
 mod database;
 mod locking;
+mod optimistic_options;
 
 use std::sync::Arc;
 
@@ -41,6 +42,8 @@ pub struct TransactionHandle {
     write: WriteOptions,
     /// 0: no limit.
     batch_bytes_max: usize,
+    /// `skip_prepare` is off.
+    needs_prepare: bool,
     lent_batch: Option<Loan<indexed::SharedBatch>>,
     lent_snapshot: Option<(Snapshot, Loan<Snapshot>)>,
 }
@@ -63,6 +66,7 @@ impl TransactionHandle {
             database: database.clone(),
             write: *database.writing(write),
             batch_bytes_max: 0,
+            needs_prepare: false,
             lent_batch: None,
             lent_snapshot: None,
         }
@@ -134,17 +138,31 @@ impl TransactionHandle {
     }
 
     fn commit(&mut self) -> Result<(), Failure> {
+        if self.needs_prepare && self.transaction.is_begun() {
+            return Err(Failure::invalid_argument("Txn not prepared"));
+        }
         let written = self.transaction.commit(&self.database.db, &self.write);
         self.end_loans();
         written.map_err(|error| self.database.refused(error))
     }
 
-    /// Two-phase commit is not there.
-    fn refused(&self, of_optimistic: &str) -> Failure {
-        match self.transaction.owner() {
-            None => Failure::invalid_argument(of_optimistic),
-            Some(_) => Failure::not_implemented("two-phase commit is not there"),
+    fn prepare(&mut self) -> Result<(), Failure> {
+        self.transaction.prepare(&self.database.db, &self.write).map_err(|error| self.database.refused(error))
+    }
+
+    fn rollback(&mut self) -> Result<(), Failure> {
+        let rolled_back = self.transaction.rollback(&self.database.db, &self.write);
+        self.end_loans();
+        rolled_back.map_err(|error| self.database.refused(error))
+    }
+
+    fn rollback_to_savepoint(&mut self) -> Result<(), Failure> {
+        if self.transaction.is_prepared() {
+            return Err(Failure::invalid_argument("Transaction is beyond state for rollback."));
         }
+        let rolled_back = self.transaction.rollback_to_savepoint();
+        self.end_loans();
+        if rolled_back { Ok(()) } else { Err(Failure::not_found("the transaction has no save point")) }
     }
 
     /// Ends the loan of a snapshot that is not the transaction's any more.

@@ -44,10 +44,6 @@ static void test_locks(void) {
     rocksdb_transaction_commit(second, &error);
     CHECK_OK(error);
     check_value("k", "second");
-    rocksdb_transaction_prepare(first, &error);
-    CHECK_ERROR(error, "Not implemented: ");
-    rocksdb_transaction_set_name(first, LIT("name"), &error);
-    CHECK_ERROR(error, "Not implemented: ");
     rocksdb_transaction_destroy(first);
     rocksdb_transaction_destroy(second);
 }

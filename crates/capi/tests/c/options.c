@@ -21,6 +21,7 @@ static rocksdb_import_column_family_options_t* import;
 static rocksdb_transactiondb_options_t* transactiondb;
 static rocksdb_transaction_options_t* transaction;
 static rocksdb_optimistictransaction_options_t* optimistic;
+static rocksdb_optimistictransactiondb_options_t* optimistic_db;
 
 static void create(void) {
     options = rocksdb_options_create();
@@ -39,6 +40,7 @@ static void create(void) {
     transactiondb = rocksdb_transactiondb_options_create();
     transaction = rocksdb_transaction_options_create();
     optimistic = rocksdb_optimistictransaction_options_create();
+    optimistic_db = rocksdb_optimistictransactiondb_options_create();
 }
 
 static void destroy(void) {
@@ -58,6 +60,7 @@ static void destroy(void) {
     rocksdb_transactiondb_options_destroy(transactiondb);
     rocksdb_transaction_options_destroy(transaction);
     rocksdb_optimistictransaction_options_destroy(optimistic);
+    rocksdb_optimistictransactiondb_options_destroy(optimistic_db);
 }
 
 /* What is set is what is got, also where nobody heeds it. */

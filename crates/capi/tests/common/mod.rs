@@ -56,7 +56,7 @@ pub fn is_of_the_api(name: &str) -> bool {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 26] = [
+pub const PROGRAMS: [&str; 27] = [
     "absent",
     "answers",
     "background",
@@ -72,6 +72,7 @@ pub const PROGRAMS: [&str; 26] = [
     "locking",
     "options",
     "options_life",
+    "prepared",
     "properties",
     "resources",
     "secondary",

@@ -101,7 +101,7 @@ impl Config {
         let vfs = options.vfs.clone();
         options.families.iter_mut().for_each(|(_, family)| stamp(&vfs, family));
         let database = Database::open(&described.path, &options)?;
-        Ok(Db::of(Shared::new(database, Default::default())))
+        Ok(Db::of(Shared::new(database, Default::default())?))
     }
 }
 

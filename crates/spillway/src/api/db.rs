@@ -53,7 +53,7 @@ impl Db {
     pub fn open_with(dir: impl AsRef<Path>, options: &Options) -> Result<Db> {
         let (open, write) = options.resolve(dir.as_ref())?;
         let database = Database::open(dir, &open)?;
-        Ok(Db::of(Shared::new(database, write)))
+        Ok(Db::of(Shared::new(database, write)?))
     }
 
     pub(super) fn of(shared: Arc<Shared>) -> Db {
@@ -182,6 +182,13 @@ impl Db {
     /// As [`transaction`](Self::transaction), with options.
     pub fn transaction_with(&self, options: &TransactionOptions) -> Transaction {
         Transaction::new(self.shared().clone(), options)
+    }
+
+    /// The transactions that were prepared and neither committed nor rolled back, in the order of their prepares: those
+    /// that the open found in the log, and those whose handles were dropped since. Each is handed out once, with locks
+    /// on its keys, and is there again if it is dropped without a commit or a rollback.
+    pub fn prepared_transactions(&self) -> Vec<Transaction> {
+        Transaction::prepared(self.shared())
     }
 
     /// A snapshot of the present state of all families.

@@ -301,7 +301,7 @@ impl Db {
     pub fn open_as_secondary(primary: impl AsRef<Path>, secondary: impl AsRef<Path>, options: &Options) -> Result<Db> {
         let (open, write) = options.resolve(primary.as_ref())?;
         let database = Database::open_as_secondary(primary, secondary, &open)?;
-        Ok(Db::of(Shared::new(database, write)))
+        Ok(Db::of(Shared::new(database, write)?))
     }
 
     /// Shows everything that the primary has logged by now, in all families at once. The time it takes grows with what is

@@ -45,7 +45,10 @@ pub use updates::Updates;
 
 use std::sync::Arc;
 
+use base::Result;
+
 use crate::database::handle::Database;
+use crate::transaction::PreparedTransactions;
 use crate::transaction::locks::{LockLimits, LockTable};
 
 /// An open database and the write options of its handles. Closed when the last handle is dropped.
@@ -55,11 +58,15 @@ pub(crate) struct Shared {
     pub write: crate::commit::options::WriteOptions,
     /// Of pessimistic transactions.
     pub locks: Arc<LockTable>,
+    /// Those without a handle.
+    pub prepared: Arc<PreparedTransactions>,
 }
 
 impl Shared {
-    pub fn new(database: Database, write: crate::commit::options::WriteOptions) -> Arc<Self> {
+    /// Locks the keys of recovered transactions.
+    pub fn new(database: Database, write: crate::commit::options::WriteOptions) -> Result<Arc<Self>> {
         let locks = Arc::new(LockTable::of(&database, LockLimits::default()));
-        Arc::new(Shared { database, write, locks })
+        let prepared = PreparedTransactions::of(&database, &locks, TransactionOptions::new().locking)?;
+        Ok(Arc::new(Shared { database, write, locks, prepared }))
     }
 }

@@ -32,7 +32,7 @@ use crate::transaction::{Change, Track, Transaction as EngineTransaction};
 /// ([`Deadlock`](crate::ErrorKind::Deadlock)), another one after a second ([`TimedOut`](crate::ErrorKind::TimedOut)): drop the
 /// transaction then and run it again.
 ///
-/// Changes are kept in memory. Dropped, a transaction changes nothing. One of a few keys costs little more than a
+/// Changes are kept in memory. Dropped, a transaction changes nothing; one that is [prepared](Self::prepare) stays so. One of a few keys costs little more than a
 /// [`Batch`](crate::Batch); the commit looks each tracked key up in memory, and in a table only if a flush came between.
 ///
 /// ```
@@ -73,13 +73,18 @@ pub struct Transaction {
 impl Transaction {
     pub(super) fn new(shared: Arc<Shared>, options: &TransactionOptions) -> Transaction {
         let mut inner = match options.is_pessimistic {
-            true => EngineTransaction::pessimistic(&shared.locks, options.locking),
+            true => EngineTransaction::pessimistic(&shared.locks, options.locking).in_pool(&shared.prepared),
             false => EngineTransaction::default(),
         };
         if options.snapshot {
             inner.set_snapshot(&shared.database);
         }
         Transaction { inner, write: options.write.unwrap_or(shared.write), shared }
+    }
+
+    pub(super) fn prepared(shared: &Arc<Shared>) -> Vec<Transaction> {
+        let all = shared.prepared.take_all().into_iter();
+        all.map(|inner| Transaction { inner, write: shared.write, shared: shared.clone() }).collect()
     }
 
     /// Sets the value of a key.
@@ -184,18 +189,74 @@ impl Transaction {
         self.inner.pop_savepoint()
     }
 
+    /// Gives the transaction a name, for [`prepare`](Self::prepare). No two transactions of a database have the same.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction is optimistic, or has a name; another has this one, or it is not 1 to 512 bytes
+    /// long.
+    pub fn set_name(&mut self, name: impl AsRef<[u8]>) -> Result<()> {
+        self.inner.set_name(&self.shared.database, name.as_ref())
+    }
+
+    /// The name; empty if it was not given.
+    pub fn name(&self) -> &[u8] {
+        self.inner.name()
+    }
+
+    /// The first of two phases: logs the changes under the transaction's name. The [`commit`](Self::commit) then meets
+    /// neither a conflict nor an expiry, and can come after a crash: see
+    /// [`Db::prepared_transactions`](crate::Db::prepared_transactions). With
+    /// [`sync`](crate::WriteOptions::sync) the prepare survives a power loss. Only the commit shows the changes to
+    /// others. A prepared transaction takes no more changes, and outlives its handle.
+    ///
+    /// ```
+    /// # fn main() -> spillway::Result<()> {
+    /// # let db = spillway::Db::open_with("/db", &spillway::Options::in_memory())?;
+    /// use spillway::{TransactionOptions, WriteOptions};
+    ///
+    /// let options = TransactionOptions::new().pessimistic(true).write_options(WriteOptions::new().sync(true));
+    /// let mut transfer = db.transaction_with(&options);
+    /// transfer.put(db.default_family(), "balance", "17")?;
+    /// transfer.set_name("transfer-1")?;
+    /// transfer.prepare()?; // a crash from here on loses nothing
+    /// drop(transfer);
+    /// for transaction in db.prepared_transactions() {
+    ///     // as the coordinator of the transfer has decided
+    ///     if transaction.name() == b"transfer-1" { transaction.commit()? } else { transaction.rollback()? }
+    /// }
+    /// assert_eq!(db.get("balance")?.as_deref(), Some(b"17".as_slice()));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the transaction is optimistic, has no name, or is prepared. `Expired`: the locks are lost. Else as
+    /// of [`commit`](Self::commit).
+    pub fn prepare(&mut self) -> Result<()> {
+        self.inner.prepare(&self.shared.database, &self.write)
+    }
+
+    /// Whether [`prepare`](Self::prepare) was called.
+    pub fn is_prepared(&self) -> bool {
+        self.inner.is_prepared()
+    }
+
     /// Writes the changes if no tracked key has changed. One that only read is checked too.
     ///
     /// # Errors
     /// `Conflict`: a tracked key has changed; run the transaction again. `InvalidArgument`: a change is too large, or
-    /// merges in a family without an operator. Else as of [`Family`]. Nothing was written.
+    /// merges in a family without an operator. Else as of [`Family`]. Nothing was written; a prepared transaction is
+    /// prepared still.
     pub fn commit(mut self) -> Result<()> {
         self.inner.commit(&self.shared.database, &self.write)
     }
 
-    /// Forgets the changes; the same as dropping the transaction.
-    pub fn rollback(self) {
-        drop(self);
+    /// Forgets the changes; the same as dropping the transaction, unless it is prepared.
+    ///
+    /// # Errors
+    /// Of a prepared transaction, as of a write of [`Family`]: it is prepared still. None of others.
+    pub fn rollback(mut self) -> Result<()> {
+        self.inner.rollback(&self.shared.database, &self.write)
     }
 }
 

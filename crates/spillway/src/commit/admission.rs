@@ -200,8 +200,8 @@ impl<'a> Part<'a> {
     }
 
     /// Worst-case bytes of the part in the family's memtable.
-    fn room_in(&self, queued: &QueuedMemtable, is_logged: bool) -> usize {
-        if is_logged && queued.leaves_values() {
+    fn room_in(&self, queued: &QueuedMemtable, is_in_record: bool) -> usize {
+        if is_in_record && queued.leaves_values() {
             return queued.memtable().worst_case_bytes(self.entries, self.referring_bytes);
         }
         queued.room_for(self.entries, self.payload_bytes)
@@ -285,16 +285,17 @@ impl Committer {
     }
 
     /// Reserves memtable room and memory for every part. Switches full memtables. Gives the pass back before any
-    /// wait.
+    /// wait. `is_in_record`: values may be left in the commit's record.
     pub(crate) fn reserve_memtables(
         &self,
         parts: &mut Parts<'_>,
         clearance: &mut Clearance<'_>,
         options: &WriteOptions,
+        is_in_record: bool,
     ) -> Result<()> {
         let (mut turn, mut switches) = (None, 0);
         loop {
-            let Some((family, lacking)) = self.reserve_all(parts, turn.is_some(), !options.disable_wal)? else {
+            let Some((family, lacking)) = self.reserve_all(parts, turn.is_some(), is_in_record)? else {
                 return Ok(());
             };
             release_views(parts);
@@ -331,10 +332,10 @@ impl Committer {
         &self,
         parts: &mut Parts<'b>,
         has_turn: bool,
-        is_logged: bool,
+        is_in_record: bool,
     ) -> Result<Option<(&'b Arc<Family>, Lacking)>> {
         for part in parts {
-            if let Some(lacking) = self.reserve(part, has_turn, is_logged)? {
+            if let Some(lacking) = self.reserve(part, has_turn, is_in_record)? {
                 return Ok(Some((part.family, lacking)));
             }
         }
@@ -342,7 +343,7 @@ impl Committer {
     }
 
     /// Reserves room and memory for a part without waiting. Returns the missing resource.
-    fn reserve(&self, part: &mut Part<'_>, has_turn: bool, is_logged: bool) -> Result<Option<Lacking>> {
+    fn reserve(&self, part: &mut Part<'_>, has_turn: bool, is_in_record: bool) -> Result<Option<Lacking>> {
         part.family.check_live()?;
         part.refresh_view();
         let queued = part.memtable();
@@ -351,7 +352,7 @@ impl Committer {
             return Ok(None);
         }
         if part.reserved_in != id {
-            let need_bytes = part.room_in(queued, is_logged);
+            let need_bytes = part.room_in(queued, is_in_record);
             // Charge before reserving: an unpaid reservation would block earlier waiters for memory.
             let is_charged =
                 queued.is_charged_for(need_bytes) || self.memtables.raise_charge(queued, need_bytes, has_turn);

@@ -334,6 +334,11 @@ impl<'a> BatchReader<'a> {
         self.rest.clone().rest()
     }
 
+    /// The batch as bytes, without its number.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        [&header(SeqNo::ZERO, self.count), self.rest.rest()].concat()
+    }
+
     /// Bytes of the changes not read yet.
     pub(crate) fn rest_bytes(&self) -> usize {
         self.rest.len()

@@ -20,7 +20,7 @@ use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
 use crate::commit::pipeline::Ticket;
 use crate::commit::stall::{IngestWaits, StallCause};
-use crate::commit::{Commit, Committed, ConflictCheck, Entries, Given, InLog, Missing, Written};
+use crate::commit::{Commit, Committed, ConflictCheck, Entries, Given, InLog, Missing, Record, Written};
 use crate::core::context::Context;
 use crate::core::family::FamilySet;
 use crate::core::{CommitState, Core, State};
@@ -108,18 +108,24 @@ impl Committer {
         commit.conflicts = conflicts;
         commit.take_apart(&set)?;
         let numbered = self.number(&mut commit)?;
-        let Committed { given, log, .. } = self.apply(&mut commit, numbered)?;
-        if let Some((log, at)) = &log
+        let committed = self.apply(&mut commit, numbered)?;
+        self.pass_due_mark(&committed);
+        let given = committed.given;
+        if options.sync {
+            self.wal.sync_write(given.log_end)?;
+        }
+        Ok(Written { last: given.last, to_flush: flushed_eagerly(commit.parts(), options) })
+    }
+
+    /// Marks the memtables if a recovery watermark is due.
+    #[inline]
+    pub(super) fn pass_due_mark(&self, committed: &Committed) {
+        let Committed { given, log, .. } = committed;
+        if let Some((log, at)) = log
             && self.core.logs.takes_mark(given.log_end)
         {
             self.wal.pass_mark(given.last, log.position_of(at.end()));
         }
-        if options.sync {
-            self.wal.sync_write(given.log_end)?;
-        }
-        let to_flush =
-            commit.entries.as_ref().map_or_else(Vec::new, |entries| flushed_eagerly(&entries.parts, options));
-        Ok(Written { last: given.last, to_flush })
     }
 
     /// A batch without changes. `sync` makes every earlier write durable, as [`sync_log`](crate::internal::Database::sync_log) does.
@@ -151,8 +157,8 @@ impl Committer {
         }
         let backoff = Backoff::new();
         loop {
-            if let Some(Entries { parts, options, .. }) = &mut commit.entries {
-                self.reserve_memtables(parts, &mut commit.clearance, options)?;
+            if let Some(Entries { parts, options, is_in_record, .. }) = &mut commit.entries {
+                self.reserve_memtables(parts, &mut commit.clearance, options, *is_in_record)?;
             }
             match self.try_number(commit) {
                 Ok(numbered) => return Ok(numbered),
@@ -300,6 +306,9 @@ impl Committer {
         assert!(last > before, "sequence numbers only grow (S1, S3)");
         end.last_seq = last;
         let log_end = space.as_ref().map_or(0, |(log, reservation)| log.position(reservation));
+        if let (Some(Record::Prepare { .. }), Some((log, reservation))) = (&commit.record, &space) {
+            self.core.logs.prepared.begin(log.position_of(reservation.offset()));
+        }
         let ticket = self.core.pipeline.enter(last, log_end, &commit.bounds);
         Ok(Taken { given: Given { before, last, log_end }, ticket, space })
     }

@@ -14,6 +14,7 @@ pub(crate) mod overlap;
 pub mod pipeline;
 pub mod stall;
 pub(crate) mod sync;
+pub(crate) mod two_phase;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,7 @@ use crate::commit::pipeline::{KeyBounds, LogPosition};
 use crate::core::family::{Family, FamilySet};
 use crate::queue::staged::Staged;
 use crate::wal::logs::ActiveLog;
+use crate::wal::two_phase_record::numbers_of;
 use crate::wal::value_logs::Logged;
 
 /// An operation with sequence numbers: a write, a large batch or an ingest.
@@ -89,6 +91,8 @@ pub(crate) struct Entries<'a> {
     pub batch: &'a WriteBatch,
     pub parts: Parts<'a>,
     pub options: &'a WriteOptions,
+    /// The commit's record has the batch, so memtables may refer to values in it.
+    pub is_in_record: bool,
 }
 
 /// Result of a write.
@@ -163,8 +167,19 @@ impl<'a> Commit<'a> {
     #[inline]
     pub(super) fn of_batch(batch: &'a WriteBatch, options: &'a WriteOptions) -> Self {
         let record = (!options.disable_wal).then_some(Record::Batch(batch));
-        let entries = Entries { batch, parts: Parts::new(), options };
+        let entries = Entries { batch, parts: Parts::new(), options, is_in_record: record.is_some() };
         Commit::new(record, u64::from(batch.count()), Some(entries), Vec::new(), Waiter::of_write(options))
+    }
+
+    /// As [`of_batch`](Self::of_batch), of a batch in an earlier record. The caller sets the record.
+    pub(super) fn of_prepared(batch: &'a WriteBatch, options: &'a WriteOptions) -> Self {
+        let entries = Entries { batch, parts: Parts::new(), options, is_in_record: false };
+        Commit::new(None, numbers_of(batch.count()), Some(entries), Vec::new(), Waiter::of_write(options))
+    }
+
+    /// The parts of the batch.
+    pub(super) fn parts(&self) -> &[Part<'a>] {
+        self.entries.as_ref().map_or(&[], |entries| &entries.parts)
     }
 
     /// Splits the batch by family and checks it.
@@ -173,7 +188,7 @@ impl<'a> Commit<'a> {
     /// As [`summarise`](admission::summarise).
     #[inline]
     pub(super) fn take_apart(&mut self, set: &'a FamilySet) -> Result<()> {
-        if let Some(Entries { batch, parts, options }) = &mut self.entries {
+        if let Some(Entries { batch, parts, options, .. }) = &mut self.entries {
             admission::summarise(batch, set, options, parts)?;
             parts.iter().for_each(|part| self.bounds.push(part.bounds()));
         }
@@ -257,6 +272,11 @@ pub(crate) enum Record<'a> {
     /// A batch as it is. It begins with its first number.
     Batch(&'a WriteBatch),
     Made(MadeRecord),
+    /// A batch under a name. `head`: space for the number, then the name.
+    Prepare {
+        head: &'a [u8],
+        batch: &'a WriteBatch,
+    },
 }
 
 /// A payload encoded for a commit.
@@ -274,6 +294,7 @@ impl Record<'_> {
         match self {
             Record::Batch(batch) => batch.len(),
             Record::Made(made) => made.payload.len(),
+            Record::Prepare { head, batch } => head.len() + batch.len(),
         }
     }
 
@@ -285,6 +306,12 @@ impl Record<'_> {
                 append(RecordKind::Batch, &[&header, batch.body()])
             }
             Record::Made(made) => append(made.kind, &made.pieces(&made.numbers_of(given))),
+            Record::Prepare { head, batch } => {
+                let number = (given.before.0 + 1).to_le_bytes();
+                let name = head.get(NUMBER_BYTES..).unwrap_or_default();
+                let header = batch::header(SeqNo::ZERO, batch.count());
+                append(RecordKind::Prepare, &[&number, name, &header, batch.body()])
+            }
         }
     }
 }
@@ -310,11 +337,11 @@ impl MadeRecord {
 impl Entries<'_> {
     /// Inserts the entries into the reserved memtable room. Cannot fail (C4).
     fn insert(&self, given: &Given, space: Option<&InLog>) {
-        let Entries { batch, parts, options } = self;
+        let Entries { batch, parts, options, is_in_record } = self;
         if options.disable_wal {
             parts.iter().for_each(|part| part.family.note_unlogged());
         }
-        let logged = space.map(|(log, at)| Logged {
+        let logged = space.filter(|_| *is_in_record).map(|(log, at)| Logged {
             log,
             offset: at.payload_offset() + batch::HEADER_BYTES as u64,
             body: batch.body(),

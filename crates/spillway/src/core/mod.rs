@@ -388,14 +388,14 @@ impl Core {
         }
     }
 
-    /// Whether every allocated sequence number is in tables. While the manifest lock is held, numbers in tables stay
-    /// there.
+    /// Whether every allocated sequence number is in tables, and nothing is prepared. While the manifest lock is held,
+    /// numbers in tables stay there.
     pub(crate) fn is_all_in_tables(&self) -> bool {
         let state = self.state.lock();
         // The commit lock stops sequence allocation, so all families are seen at one instant.
         let _commit = self.commit.lock();
         let is_empty = |family: &FamilyState| family.queue.is_empty() && family.mutable.is_unused();
-        state.families.values().all(is_empty)
+        state.families.values().all(is_empty) && self.logs.prepared.count() == 0
     }
 
     pub(crate) fn path_of(&self, kind: FileType, number: FileNumber) -> PathBuf {

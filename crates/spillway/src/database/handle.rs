@@ -11,9 +11,9 @@ use parking_lot::Mutex;
 use vfs::Vfs;
 
 use crate::background::{Env, RateLimiter};
-use crate::commit::ConflictCheck;
 use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
+use crate::commit::{ConflictCheck, Written};
 use crate::core::Core;
 use crate::core::family::Family;
 use crate::open::engine::{DirectoryLock, Engine};
@@ -353,11 +353,18 @@ impl Database {
         conflicts: Option<&dyn ConflictCheck>,
     ) -> Result<SeqNo> {
         let written = self.engine.committer.write_counted(batch, options, conflicts)?;
+        self.flush_written(&written)?;
+        Ok(written.last)
+    }
+
+    /// The end of a write: flushes what was asked for.
+    #[inline]
+    pub(crate) fn flush_written(&self, written: &Written) -> Result<()> {
         if !written.to_flush.is_empty() {
-            self.engine.flusher.flush_written(&written)?;
+            self.engine.flusher.flush_written(written)?;
         }
         self.engine.core.drive_if_inline();
-        Ok(written.last)
+        Ok(())
     }
 
     /// Writes one change; errors as of [`write`](Self::write).

@@ -11,10 +11,10 @@ use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use crate::background::caught::caught;
 use crate::background::{Helpers, run_parts};
 use crate::commit::pipeline::LogPosition;
-use crate::core::Core;
 use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::core::install::{Change, Installer};
+use crate::core::{Core, FamilyState};
 use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_log, note_built};
 use crate::flush::job::FlushPlan;
 use crate::ingest::link::Linker;
@@ -186,16 +186,17 @@ impl Flusher {
         error.context("a memtable that an earlier process left is damaged; open again, and the log is replayed instead")
     }
 
-    /// Whether these plans leave everything through their largest number in tables. If so, a power loss may take the
+    /// Whether these plans leave everything through their largest number in tables, and nothing is prepared. If so, a power loss may take the
     /// WAL before that number and still leave a prefix (D2). All of it is visible, so no family can gain more of it.
     fn leaves_nothing_behind(&self, plans: &[Arc<FlushPlan>]) -> bool {
         let through = plans.iter().map(|plan| plan.through).max().unwrap_or(SeqNo::ZERO);
         let state = self.core.state.lock();
-        state.families.values().all(|family| {
+        let is_flushed = |family: &FamilyState| {
             let plan = plans.iter().find(|plan| plan.family.id() == family.family.id());
             let flushed = plan.map_or(&[][..], |plan| &plan.entries);
             family.needed_without(flushed) >= through || (family.queue.is_empty() && family.mutable.is_unused())
-        })
+        };
+        state.families.values().all(is_flushed) && self.core.logs.prepared.count() == 0
     }
 
     /// Starts a sync of the WAL through a published position while tables are built. The `sync_through` after the

@@ -17,6 +17,7 @@ use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
 use crate::version::{current, manifest};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::wal::two_phase_record::{Step, TransactionRecord};
 
 pub use table::{DumpPart, Properties, Table, dump_any as dump_table};
 
@@ -138,6 +139,30 @@ fn show_record(record: &ReplayRecord<'_>, line: Line<'_>) -> Result<bool> {
             let name = file_name::format(FileType::LargeBatch, file);
             Ok(line(&format!("{offset}: batch from number {first}, {count} changes, in {name}")))
         }
+        Some(RecordedBatch::Prepared(record)) => show_transaction(offset, record, line),
+    }
+}
+
+/// As [`show_record`], for a step of a prepared transaction.
+fn show_transaction(offset: u64, record: TransactionRecord<'_>, line: Line<'_>) -> Result<bool> {
+    let (name, first) = (record.name.escape_ascii(), record.first);
+    match record.step {
+        Step::Prepare(batch) => {
+            let count = batch.declared_count();
+            if !line(&format!("{offset}: prepare of '{name}', number {first}, {count} changes")) {
+                return Ok(false);
+            }
+            for record in batch {
+                if !line(&format!("  {}", change(&record?))) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        Step::Commit(commit) => {
+            Ok(line(&format!("{offset}: commit of '{name}' from number {first}, {} changes", commit.count)))
+        }
+        Step::Rollback => Ok(line(&format!("{offset}: rollback of '{name}', number {first}"))),
     }
 }
 

@@ -368,10 +368,9 @@ impl<'a> Opening<'a> {
         }
         core.state.lock().families = families;
         if self.options.secondary.is_some() {
-            let follower = Follower::new(core.clone(), &self.recovered, replayed.last_record);
+            let follower = Follower::new(core.clone(), &self.recovered, replayed.last_record, replayed.prepares);
             let _ = engine.follower.set(follower); // once, here
-        }
-        if !self.options.read_only {
+        } else if !self.options.read_only {
             self.begin_writing(&engine, replayed)?;
         }
         core.refresh_debt(&core.state.lock());
@@ -546,6 +545,7 @@ impl<'a> Opening<'a> {
             core.logs.note_recovered(log);
         }
         core.logs.note_left_unsynced(replayed.unsynced);
+        replayed.prepares.hand_over(&core.logs);
         let snapshot = engine.installer.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
         *engine.installer.manifest.lock() =

@@ -10,6 +10,7 @@
 pub mod indexed;
 pub mod locks;
 mod pessimistic;
+mod prepared;
 mod tracked;
 mod validate;
 
@@ -21,6 +22,8 @@ use self::indexed::{OverBase, SharedBatch};
 use self::locks::Mode;
 use self::pessimistic::Locking;
 pub use self::pessimistic::{Pessimistic, lock_and_write};
+pub use self::prepared::PreparedTransactions;
+use self::prepared::TwoPhased;
 use self::tracked::Tracked;
 use self::validate::Unchanged;
 use crate::commit::batch::WriteBatch;
@@ -72,6 +75,17 @@ pub struct Counts {
     pub merges: u64,
 }
 
+impl Counts {
+    fn add(&mut self, kind: ValueKind) {
+        let count = match kind {
+            ValueKind::Merge => &mut self.merges,
+            ValueKind::Deletion | ValueKind::SingleDeletion => &mut self.deletes,
+            _ => &mut self.puts,
+        };
+        *count += 1;
+    }
+}
+
 /// A transaction of one database; every call gets it. Reusable: after a commit or a rollback it is as new.
 #[derive(Default)]
 pub struct Transaction {
@@ -85,7 +99,7 @@ pub struct Transaction {
     savepoints: Vec<Savepoint>,
     /// Changes go to the batch only.
     is_unindexed: bool,
-    name: String,
+    two_phased: TwoPhased,
 }
 
 /// The state that a transaction depends on.
@@ -105,11 +119,10 @@ struct Savepoint {
 
 /// Snapshots and savepoints.
 impl Transaction {
-    /// Begins anew: all but the name's absence is as at first.
+    /// Begins anew.
     pub fn begin(&mut self) {
         self.reset();
         self.is_unindexed = false;
-        self.name.clear();
     }
 
     /// Forgets changes, keys, savepoints and the snapshot, and gives all locks back.
@@ -157,8 +170,11 @@ impl Transaction {
     }
 
     /// Takes everything back since the last savepoint, and removes it: changes, tracked keys, the snapshot. False if there
-    /// is none.
+    /// is none, or the transaction is prepared.
     pub fn rollback_to_savepoint(&mut self) -> bool {
+        if self.is_prepared() {
+            return false;
+        }
         let Some(Savepoint { tracked, shows, counts }) = self.savepoints.pop() else { return false };
         self.batch.write().rollback_to_savepoint();
         self.unlock_from(tracked);
@@ -172,16 +188,6 @@ impl Transaction {
         self.savepoints.pop().is_some() && self.batch.write().pop_savepoint()
     }
 
-    /// The name; empty if it was not given.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Gives a name.
-    pub fn set_name(&mut self, name: &str) {
-        name.clone_into(&mut self.name);
-    }
-
     /// Whether changes are shown to the transaction's reads; they are at first.
     pub fn set_indexing(&mut self, is_on: bool) {
         self.is_unindexed = !is_on;
@@ -193,22 +199,20 @@ impl Transaction {
     /// Adds a change of a key: a value, a deletion or an operand.
     ///
     /// # Errors
-    /// `InvalidArgument`: the family is of another database. `Closed`: it was dropped. Of a pessimistic transaction also
-    /// as of [`lock`](Self::lock).
+    /// `InvalidArgument`: the family is of another database, or the transaction is prepared. `Closed`: it was dropped. Of
+    /// a pessimistic transaction also as of [`lock`](Self::lock).
     pub fn write(&mut self, db: &Database, family: &Arc<Family>, change: Change<'_>, track: Track) -> Result<()> {
         let Change { kind, key, value } = change;
         db.check_family(family)?;
+        if self.is_prepared() {
+            return Err(Error::invalid_argument("the transaction is prepared, and takes no more changes"));
+        }
         match (&self.concurrency, track) {
             (Concurrency::Optimistic, Track::Untracked) => {}
             (Concurrency::Optimistic, Track::Tracked) => self.remember(db, family, key, None),
             (Concurrency::Pessimistic(_), _) => self.lock(db, family, key, Mode::Exclusive, track)?,
         }
-        let count = match kind {
-            ValueKind::Merge => &mut self.counts.merges,
-            ValueKind::Deletion | ValueKind::SingleDeletion => &mut self.counts.deletes,
-            _ => &mut self.counts.puts,
-        };
-        *count += 1;
+        self.counts.add(kind);
         let mut batch = self.batch.write();
         if self.is_unindexed {
             batch.add_unindexed(family.id(), kind, key, value);
@@ -218,9 +222,11 @@ impl Transaction {
         Ok(())
     }
 
-    /// See [`WriteBatch::put_log_data`].
+    /// See [`WriteBatch::put_log_data`]. No effect once the transaction is prepared: its record is written.
     pub fn put_log_data(&mut self, blob: &[u8]) {
-        self.batch.write().put_log_data(blob);
+        if !self.is_prepared() {
+            self.batch.write().put_log_data(blob);
+        }
     }
 
     /// Adds the changes of a batch, as tracked ones.
@@ -277,16 +283,27 @@ impl Transaction {
     }
 
     /// The changes are forgotten; others may write the keys.
-    pub fn rollback(&mut self) {
-        self.reset();
-    }
-
-    /// Writes the changes if no tracked key has changed. The transaction is as new then; after an error it is as before.
     ///
     /// # Errors
-    /// `Conflict`: a tracked key has changed; nothing was written. `Expired`: the locks are lost. Else as of
-    /// [`Database::write`].
+    /// Of a prepared transaction, as of [`Database::write`]: it is prepared still. `InvalidArgument`: it was ended after
+    /// the prepare.
+    pub fn rollback(&mut self, db: &Database, options: &WriteOptions) -> Result<()> {
+        self.rollback_prepared(db, options).unwrap_or_else(|| {
+            self.reset();
+            Ok(())
+        })
+    }
+
+    /// Writes the changes if no tracked key has changed. The transaction is as new then, unless it was prepared; after an
+    /// error it is as before.
+    ///
+    /// # Errors
+    /// `Conflict`: a tracked key has changed; nothing was written. `Expired`: the locks are lost. `InvalidArgument`: it was
+    /// ended after a prepare. Else as of [`Database::write`].
     pub fn commit(&mut self, db: &Database, options: &WriteOptions) -> Result<()> {
+        if let Some(committed) = self.commit_prepared(db, options) {
+            return committed;
+        }
         let written = {
             let batch = self.batch.read();
             let check = Unchanged(&self.tracked);

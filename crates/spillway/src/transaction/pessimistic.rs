@@ -58,8 +58,11 @@ impl Locking {
 }
 
 impl Drop for Transaction {
-    /// Gives all locks back.
+    /// Gives all locks back. A prepared transaction keeps them and waits in its pool.
     fn drop(&mut self) {
+        if self.park() {
+            return;
+        }
         self.unlock_from(0);
         if let Concurrency::Pessimistic(Locking { locks, owner, has_ranges: true, .. }) = &self.concurrency {
             locks.unlock_ranges(owner);

@@ -142,7 +142,7 @@ fn a_key_that_was_absent_is_tracked_too() {
         settle(&db);
         write(&db, &mut transaction, "l", "mine");
         assert!(!commit(&db, &mut transaction), "{place}");
-        transaction.rollback();
+        transaction.rollback(&db, &WriteOptions::default()).expect("rolled back");
         assert_eq!(read_for_update(&db, &mut transaction, "k").as_deref(), Some("2"));
         write(&db, &mut transaction, "l", "mine");
         assert!(commit(&db, &mut transaction), "{place}: again");
@@ -169,7 +169,7 @@ fn snapshots_say_since_when_keys_must_stand() {
     put(&db, "k", "2");
     write(&db, &mut transaction, "k", "mine");
     assert!(!commit(&db, &mut transaction), "changed since the snapshot");
-    transaction.rollback();
+    transaction.rollback(&db, &WriteOptions::default()).expect("rolled back");
 
     transaction.set_snapshot_on_next_operation();
     put(&db, "k", "3");
@@ -311,7 +311,7 @@ fn money_is_neither_made_nor_lost() {
                 done += 1;
             } else {
                 conflicts += 1;
-                transaction.rollback();
+                transaction.rollback(&db, &WriteOptions::default()).expect("rolled back");
             }
         }
         conflicts

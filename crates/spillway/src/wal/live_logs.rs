@@ -34,6 +34,21 @@ impl LiveLog {
     }
 }
 
+/// What the WAL is needed for.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Need {
+    /// Every family has flushed through this number.
+    pub after: SeqNo,
+    /// The oldest log needed by prepared transactions (P1).
+    pub by_prepared: Option<FileNumber>,
+}
+
+impl Need {
+    fn is_past(self, log: &LiveLog) -> bool {
+        log.ends_at_or_below(self.after) && self.by_prepared.is_none_or(|needed| log.number() < needed)
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct LiveLogs {
     /// Oldest first. Logs ascend by number; the log of a large batch precedes the log committing it.
@@ -95,10 +110,10 @@ impl LiveLogs {
         self.logs.iter()
     }
 
-    /// The live range once every family has flushed through `needed_after`. At 0 it includes every log: even a log
-    /// without unflushed records names its predecessor, and is kept until a recorded range excludes it.
-    pub fn row_after(&self, needed_after: SeqNo) -> LogRow {
-        let is_over = |log: &&LiveLog| needed_after > SeqNo::ZERO && log.ends_at_or_below(needed_after);
+    /// The live range once nothing before `need` is needed. At 0 it includes every log: even a log without unflushed
+    /// records names its predecessor, and is kept until a recorded range excludes it.
+    pub fn row_after(&self, need: Need) -> LogRow {
+        let is_over = |log: &&LiveLog| need.after > SeqNo::ZERO && need.is_past(log);
         let mut needed = self.logs.iter().skip_while(is_over);
         let Some(oldest) = needed.find(|log| log.is_in_row()) else { return LogRow::none_through(self.last) };
         let newest = self.logs.iter().rfind(|log| log.is_in_row()).map(LiveLog::number);
@@ -107,13 +122,14 @@ impl LiveLogs {
 
     /// The live range, if the MANIFEST records a different one.
     pub fn unnoted_row(&self) -> Option<LogRow> {
-        Some(self.row_after(SeqNo::ZERO)).filter(|row| self.noted != Some(*row))
+        Some(self.row_after(Need::default())).filter(|row| self.noted != Some(*row))
     }
 
-    /// Releases the logs ending at or below `needed_after`.
-    pub fn release_through(&mut self, needed_after: SeqNo) {
-        let keep = self.logs.iter().position(|log| !log.ends_at_or_below(needed_after)).unwrap_or(self.logs.len());
+    /// Releases the logs before `need`. Returns the oldest log left.
+    pub fn release(&mut self, need: Need) -> Option<FileNumber> {
+        let keep = self.logs.iter().position(|log| !need.is_past(log)).unwrap_or(self.logs.len());
         self.released.extend(self.logs.drain(..keep));
+        self.logs.iter().find(|log| log.is_in_row()).map(LiveLog::number)
     }
 
     /// Notes `row` as recorded in the MANIFEST. Returns the logs to be deleted now.
@@ -147,6 +163,10 @@ mod tests {
         LogRow { oldest: FileNumber(oldest), newest: Some(FileNumber(newest)) }
     }
 
+    fn after(seq: SeqNo) -> Need {
+        Need { after: seq, by_prepared: None }
+    }
+
     fn no_logs_before(oldest: u64) -> LogRow {
         LogRow { oldest: FileNumber(oldest), newest: None }
     }
@@ -168,17 +188,30 @@ mod tests {
     #[test]
     fn a_row_begins_with_the_first_log_that_is_needed() {
         let live = three_logs();
-        assert_eq!(live.row_after(SeqNo(9)), row(5, 9));
-        assert_eq!(live.row_after(SeqNo(10)), row(7, 9));
-        assert_eq!(live.row_after(SeqNo(20)), row(9, 9));
-        assert_eq!(live.row_after(SeqNo::MAX), row(9, 9), "the current log is always needed");
+        assert_eq!(live.row_after(after(SeqNo(9))), row(5, 9));
+        assert_eq!(live.row_after(after(SeqNo(10))), row(7, 9));
+        assert_eq!(live.row_after(after(SeqNo(20))), row(9, 9));
+        assert_eq!(live.row_after(after(SeqNo::MAX)), row(9, 9), "the current log is always needed");
+    }
+
+    #[test]
+    fn logs_of_prepared_transactions_stay_with_all_behind_them() {
+        let mut live = three_logs();
+        let need = |by_prepared| Need { after: SeqNo(20), by_prepared: Some(FileNumber(by_prepared)) };
+        assert_eq!(
+            (live.row_after(need(5)), live.row_after(need(7)), live.row_after(need(9))),
+            (row(5, 9), row(7, 9), row(9, 9))
+        );
+        assert_eq!(live.release(need(7)), Some(FileNumber(7)));
+        assert_eq!(numbers(&live.note_durable(row(7, 9))), [5]);
+        assert_eq!(live.release(after(SeqNo(20))), Some(FileNumber(9)));
     }
 
     #[test]
     fn a_log_goes_only_once_the_manifest_says_that_nobody_needs_it() {
         let mut live = three_logs();
         assert!(live.note_durable(row(5, 9)).is_empty());
-        live.release_through(SeqNo(20));
+        live.release(after(SeqNo(20)));
         assert_eq!(live.unnoted_row(), Some(row(9, 9)));
         assert!(live.note_durable(row(5, 9)).is_empty(), "an older record does not count");
         assert_eq!(numbers(&live.note_durable(row(7, 9))), [5, 8]);
@@ -193,16 +226,16 @@ mod tests {
         live.note_earlier(no_logs_before(4));
         assert_eq!((live.unnoted_row(), live.last()), (Some(no_logs_before(4)), Some(FileNumber(3))));
         live.push_recovered(log(FileType::Log, 5, Some(10)));
-        assert_eq!(live.row_after(SeqNo(9)), row(5, 5));
-        assert_eq!(live.row_after(SeqNo(10)), no_logs_before(6));
-        live.release_through(SeqNo(10));
+        assert_eq!(live.row_after(after(SeqNo(9))), row(5, 5));
+        assert_eq!(live.row_after(after(SeqNo(10))), no_logs_before(6));
+        live.release(after(SeqNo(10)));
         assert_eq!(live.last(), Some(FileNumber(5)), "the next log names it");
         assert_eq!(numbers(&live.note_durable(no_logs_before(6))), [5]);
         live.push_current(log(FileType::Log, 8, None), SeqNo(10));
-        live.release_through(SeqNo(20));
+        live.release(after(SeqNo(20)));
         assert_eq!(live.unnoted_row(), Some(row(8, 8)));
         live.end_current(SeqNo(20));
-        live.release_through(SeqNo(20));
+        live.release(after(SeqNo(20)));
         assert!(live.note_durable(row(8, 8)).is_empty(), "an older record does not count");
         assert_eq!(live.unnoted_row(), Some(no_logs_before(9)));
         assert_eq!(numbers(&live.note_durable(no_logs_before(9))), [8]);

@@ -22,7 +22,8 @@ use crate::core::context::{Context, FileNumbers};
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::{LogLife, LogLives};
-use crate::wal::live_logs::{LiveLog, LiveLogs};
+use crate::wal::live_logs::{LiveLog, LiveLogs, Need};
+use crate::wal::prepared::Prepared;
 use crate::wal::presence::LogPace;
 
 /// A log created by this process.
@@ -97,6 +98,7 @@ pub(crate) struct Logs {
     file_bytes: u64,
     lives: Arc<LogLives>,
     live: Mutex<LiveLogs>,
+    pub prepared: Prepared,
     /// Created ahead and taken under `rolling`.
     spare: Mutex<Option<Arc<ActiveLog>>>,
     /// Held while the current log is replaced or a spare made.
@@ -126,6 +128,7 @@ impl Logs {
             file_bytes: context.options.log_file_bytes,
             lives: context.logs.clone(),
             live: Mutex::default(),
+            prepared: Prepared::default(),
             spare: Mutex::default(),
             rolling: Mutex::default(),
             sync: Mutex::default(),
@@ -320,15 +323,23 @@ impl Logs {
         self.live.lock().iter().filter_map(|log| log.recovered_end).collect()
     }
 
-    /// Releases the logs ending at or below `needed_after`: every family has flushed through it (Q3, F2). They are
-    /// deleted once the MANIFEST records them as unneeded.
+    /// Releases the logs ending at or below `needed_after`: every family has flushed through it (Q3, F2), and no prepared
+    /// transaction needs them (P1). They are deleted once the MANIFEST records them as unneeded.
     pub fn release_through(&self, needed_after: SeqNo) {
-        self.live.lock().release_through(needed_after);
+        let need = self.need(needed_after);
+        let oldest = self.live.lock().release(need);
+        self.prepared.forget_before(oldest.unwrap_or(FileNumber(u64::MAX)));
     }
 
     /// Live range for an edit flushing every family through `needed_after`.
     pub fn row_after(&self, needed_after: SeqNo) -> LogRow {
-        self.live.lock().row_after(needed_after)
+        let need = self.need(needed_after);
+        self.live.lock().row_after(need)
+    }
+
+    fn need(&self, after: SeqNo) -> Need {
+        let by_prepared = self.prepared.oldest_needed(after, self.synced.load(Ordering::Acquire));
+        Need { after, by_prepared }
     }
 
     /// The live range, if not yet recorded in the MANIFEST.

@@ -21,10 +21,10 @@ impl Wal {
     }
 
     /// Sets the memtables' recovery watermark to `last`: everything through it is visible and in memtables. Later
-    /// records are at `at` in the WAL or beyond (C1).
+    /// records are at `at` in the WAL or beyond (C1). Replay from there also needs the prepares without an end (P1).
     #[cold]
     pub(crate) fn mark_memtables(&self, last: SeqNo, at: Position) {
-        let Some(at) = pack(at) else { return };
+        let Some(at) = pack(self.core.logs.prepared.replay_from(last, at)) else { return };
         for family in self.core.families.load().iter() {
             let view = family.view();
             view.queue.iter().for_each(|entry| entry.mark_complete(last));

@@ -1,5 +1,6 @@
 //! The record of a commit, as every reader of a WAL decodes it: an ingest, a batch, or an ingest with a batch above it.
-//! The batch lies in the record, or is large and lies in a file of its own. Keeps D3. Format: docs/format/log.md.
+//! The batch lies in the record, or is large and lies in a file of its own, or was prepared by an earlier record. Keeps
+//! D3. Format: docs/format/log.md.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +13,9 @@ use vfs::Vfs;
 use crate::commit::batch::BatchReader;
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::file_name::{self, FileType};
+use crate::wal::two_phase_record::TransactionRecord;
 
-/// What a record commits: an ingest, a batch, or both.
+/// What a record commits: an ingest, a batch, or both. A step of a prepared transaction stands for its batch.
 pub(crate) struct CommitRecord<'a> {
     pub ingest: Option<IngestRecord>,
     /// Its numbers follow the ingest's.
@@ -23,13 +25,14 @@ pub(crate) struct CommitRecord<'a> {
 pub(crate) enum RecordedBatch<'a> {
     InRecord(BatchReader<'a>),
     InFile(LargeBatchRecord),
+    Prepared(TransactionRecord<'a>),
 }
 
 impl<'a> CommitRecord<'a> {
     /// `None`: records of this kind commit nothing.
     ///
     /// # Errors
-    /// `Corruption`: a malformed record. `Unsupported`: a kind reserved for transactions.
+    /// `Corruption`: a malformed record.
     pub fn decode(kind: RecordKind, payload: &'a [u8]) -> Result<Option<Self>> {
         let (ingest, rest) = match kind {
             RecordKind::Batch | RecordKind::LargeBatch => (None, payload),
@@ -39,8 +42,8 @@ impl<'a> CommitRecord<'a> {
             }
             RecordKind::Noop | RecordKind::End => return Ok(None),
             RecordKind::Prepare | RecordKind::Commit | RecordKind::Rollback => {
-                let what = format!("the log holds a record of kind {kind:?}, which this version cannot read");
-                return Err(Error::unsupported(what));
+                let batch = RecordedBatch::Prepared(TransactionRecord::decode(kind, payload)?);
+                return Ok(Some(CommitRecord { ingest: None, batch: Some(batch) }));
             }
         };
         let batch = match kind {
@@ -70,6 +73,7 @@ impl RecordedBatch<'_> {
         match self {
             RecordedBatch::InRecord(batch) => batch.seq(),
             RecordedBatch::InFile(large) => large.first,
+            RecordedBatch::Prepared(record) => record.first,
         }
     }
 
@@ -81,6 +85,7 @@ impl RecordedBatch<'_> {
                 Some((batch.seq(), SeqNo(batch.seq().0 + above_first)))
             }
             RecordedBatch::InFile(large) => Some((large.first, large.last())),
+            RecordedBatch::Prepared(record) => Some((record.first, record.last())),
         }
     }
 }
@@ -195,11 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_reserved_for_transactions_are_refused_by_every_reader() {
-        for kind in [RecordKind::Prepare, RecordKind::Commit, RecordKind::Rollback] {
-            let refused = CommitRecord::decode(kind, b"").map(drop).unwrap_err();
-            assert_eq!(refused.kind(), base::ErrorKind::Unsupported, "{refused}");
-        }
+    fn kinds_that_commit_nothing_have_no_numbers() {
         for kind in [RecordKind::Noop, RecordKind::End] {
             assert!(CommitRecord::decode(kind, b"").expect("valid").is_none());
         }

@@ -237,6 +237,97 @@ ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_skip_prepare(rocksdb_tr
 ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_skip_prepare(
     rocksdb_transaction_options_t* options);
 
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_default_write_batch_flush_threshold(
+    rocksdb_transactiondb_options_t* options, int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transactiondb_options_get_default_write_batch_flush_threshold(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_enable_udt_validation(
+    rocksdb_transactiondb_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transactiondb_options_get_enable_udt_validation(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_max_num_deadlocks(
+    rocksdb_transactiondb_options_t* options, uint32_t value);
+ROCKSDB_LIBRARY_API uint32_t rocksdb_transactiondb_options_get_max_num_deadlocks(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_rollback_merge_operands(
+    rocksdb_transactiondb_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transactiondb_options_get_rollback_merge_operands(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_skip_concurrency_control(
+    rocksdb_transactiondb_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transactiondb_options_get_skip_concurrency_control(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_txn_commit_bypass_memtable_threshold(
+    rocksdb_transactiondb_options_t* options, uint32_t value);
+ROCKSDB_LIBRARY_API uint32_t rocksdb_transactiondb_options_get_txn_commit_bypass_memtable_threshold(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_use_per_key_point_lock_mgr(
+    rocksdb_transactiondb_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transactiondb_options_get_use_per_key_point_lock_mgr(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_options_set_write_policy(
+    rocksdb_transactiondb_options_t* options, int value);
+ROCKSDB_LIBRARY_API int rocksdb_transactiondb_options_get_write_policy(
+    rocksdb_transactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_commit_bypass_memtable(
+    rocksdb_transaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_commit_bypass_memtable(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_deadlock_timeout_us(
+    rocksdb_transaction_options_t* options, int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transaction_options_get_deadlock_timeout_us(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_large_txn_commit_optimize_byte_threshold(
+    rocksdb_transaction_options_t* options, uint64_t value);
+ROCKSDB_LIBRARY_API uint64_t rocksdb_transaction_options_get_large_txn_commit_optimize_byte_threshold(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_large_txn_commit_optimize_threshold(
+    rocksdb_transaction_options_t* options, uint32_t value);
+ROCKSDB_LIBRARY_API uint32_t rocksdb_transaction_options_get_large_txn_commit_optimize_threshold(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_skip_concurrency_control(
+    rocksdb_transaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_skip_concurrency_control(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_use_only_the_last_commit_time_batch_for_recovery(
+    rocksdb_transaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_use_only_the_last_commit_time_batch_for_recovery(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_write_batch_flush_threshold(
+    rocksdb_transaction_options_t* options, int64_t value);
+ROCKSDB_LIBRARY_API int64_t rocksdb_transaction_options_get_write_batch_flush_threshold(
+    rocksdb_transaction_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_transaction_options_set_write_batch_track_timestamp_size(
+    rocksdb_transaction_options_t* options, unsigned char value);
+ROCKSDB_LIBRARY_API unsigned char rocksdb_transaction_options_get_write_batch_track_timestamp_size(
+    rocksdb_transaction_options_t* options);
+
+/* Options of databases for optimistic transactions: kept, and without effect. */
+ROCKSDB_LIBRARY_API rocksdb_optimistictransactiondb_options_t* rocksdb_optimistictransactiondb_options_create(void);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_options_destroy(rocksdb_optimistictransactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_options_set_occ_lock_buckets(
+    rocksdb_optimistictransactiondb_options_t* options, uint32_t value);
+ROCKSDB_LIBRARY_API uint32_t rocksdb_optimistictransactiondb_options_get_occ_lock_buckets(
+    rocksdb_optimistictransactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_options_set_validate_policy(
+    rocksdb_optimistictransactiondb_options_t* options, int value);
+ROCKSDB_LIBRARY_API int rocksdb_optimistictransactiondb_options_get_validate_policy(
+    rocksdb_optimistictransactiondb_options_t* options);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_options_set_shared_lock_buckets(
+    rocksdb_optimistictransactiondb_options_t* options, rocksdb_optimistictransactiondb_lock_buckets_t* lock_buckets);
+ROCKSDB_LIBRARY_API rocksdb_optimistictransactiondb_lock_buckets_t* rocksdb_optimistictransactiondb_lock_buckets_create(
+    size_t bucket_count, unsigned char cache_aligned);
+ROCKSDB_LIBRARY_API void rocksdb_optimistictransactiondb_lock_buckets_destroy(rocksdb_optimistictransactiondb_lock_buckets_t* lock_buckets);
+ROCKSDB_LIBRARY_API size_t rocksdb_optimistictransactiondb_lock_buckets_approximate_memory_usage(
+    rocksdb_optimistictransactiondb_lock_buckets_t* lock_buckets);
+ROCKSDB_LIBRARY_API rocksdb_optimistictransactiondb_t* rocksdb_optimistictransactiondb_open_with_otxn_db_options(
+    const rocksdb_options_t* options, const rocksdb_optimistictransactiondb_options_t* otxn_db_options, const char* name,
+    char** errptr);
+ROCKSDB_LIBRARY_API rocksdb_optimistictransactiondb_t*
+rocksdb_optimistictransactiondb_open_column_families_with_otxn_db_options(const rocksdb_options_t* options,
+    const rocksdb_optimistictransactiondb_options_t* otxn_db_options, const char* name, int count, const char* const* names,
+    const rocksdb_options_t* const* family_options, rocksdb_column_family_handle_t** handles, char** errptr);
+
 #ifdef __cplusplus
 }
 #endif

@@ -16,6 +16,7 @@ use crate::open::replay::row::{self, FoundLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::wal::two_phase_record::{Step, TransactionRecord, commit_without_prepare};
 
 /// The logs of a database.
 pub(super) struct FoundLogs {
@@ -112,8 +113,31 @@ impl Check<'_> {
             None => {}
             Some(RecordedBatch::InRecord(batch)) => check_batch(&mut self.report, batch)?,
             Some(RecordedBatch::InFile(large)) => self.check_large(&large)?,
+            Some(RecordedBatch::Prepared(record)) => self.check_step(record)?,
         }
         Ok(numbers)
+    }
+
+    /// Checks a prepared batch, and that the prepare of a commit is there if replay needs it.
+    fn check_step(&mut self, record: TransactionRecord<'_>) -> Result<()> {
+        let last = record.last();
+        match record.step {
+            Step::Prepare(batch) => {
+                self.prepared.insert(record.name.to_vec());
+                check_batch(&mut self.report, batch)
+            }
+            Step::Commit(commit) => {
+                let is_there = self.prepared.remove(record.name);
+                if is_there || !commit.is_needed(last, |family| self.recovered.flushed_through(family)) {
+                    return Ok(());
+                }
+                Err(commit_without_prepare(record.name))
+            }
+            Step::Rollback => {
+                self.prepared.remove(record.name);
+                Ok(())
+            }
+        }
     }
 
     fn check_large(&mut self, large: &LargeBatchRecord) -> Result<()> {

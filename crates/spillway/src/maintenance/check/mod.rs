@@ -166,6 +166,7 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
         bytes_total: 0,
         verified: BTreeSet::new(),
         queued: Vec::new(),
+        prepared: BTreeSet::new(),
     };
     check.run()?;
     let mut report = check.report;
@@ -197,6 +198,8 @@ struct Check<'a> {
     verified: BTreeSet<FileNumber>,
     /// Ingests in the logs, linked or not.
     queued: Vec<IngestRecord>,
+    /// Names of transactions prepared and not ended by the records read so far.
+    prepared: BTreeSet<Vec<u8>>,
 }
 
 impl Check<'_> {

@@ -56,6 +56,13 @@ impl Copier<'_> {
 
     /// Captures an instant with every family in tables only. Its versions pin the tables (Q3).
     fn capture_flushed(&self) -> Result<(ManifestSnapshot, Vec<Arc<Family>>)> {
+        let prepared = self.core.logs.prepared.count();
+        if prepared > 0 {
+            let what = format!(
+                "{prepared} transactions are prepared, which an export cannot hold; commit them or roll them back"
+            );
+            return Err(Error::busy(what).at_path(&self.core.context.dir));
+        }
         for _ in 0..ATTEMPTS_MAX {
             let families: Vec<_> = self.core.families.load().iter().cloned().collect();
             self.flusher.flush_families(&families.iter().collect::<Vec<_>>())?;

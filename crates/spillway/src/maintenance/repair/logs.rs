@@ -17,6 +17,7 @@ use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::wal::two_phase_record::{Step, TransactionRecord};
 
 /// Findings of all logs in the directory.
 #[derive(Default)]
@@ -166,12 +167,26 @@ impl LogSurvey {
                 self.merges.extend(large.families.iter().map(|family| (*family, large.last()))); // may include merges
                 self.large_batches.push(FoundBatch { log, offset, record: large });
             }
+            Some(RecordedBatch::Prepared(record)) => self.note_step(record),
         }
         if let Some(ingest) = record.ingest {
             self.families.extend(ingest.families.iter().map(|share| share.family));
             self.ingests.push(ingest);
         }
         Ok(numbers)
+    }
+
+    /// Notes a step of a prepared transaction. The changes of a commit may include merges.
+    fn note_step(&mut self, record: TransactionRecord<'_>) {
+        let last = record.last();
+        match record.step {
+            Step::Prepare(batch) => self.families.extend(batch.map_while(Result::ok).map(|change| change.family)),
+            Step::Commit(commit) => {
+                self.merges.extend(commit.families.iter().map(|family| (*family, last)));
+                self.families.extend(commit.families);
+            }
+            Step::Rollback => {}
+        }
     }
 
     fn note_batch(&mut self, batch: BatchReader<'_>) {

@@ -20,6 +20,7 @@ use parking_lot::Mutex;
 
 use super::reading::{self, Attempt};
 use super::replay::LogReplay;
+use super::replay::prepared::ReplayedPrepares;
 use super::restart::Restored;
 use crate::core::{Core, FamilyState};
 use crate::queue::flushable::Flushable;
@@ -50,6 +51,8 @@ struct Place {
     log: Option<Position>,
     /// The last number of all log records read.
     applied: SeqNo,
+    /// Of records read. Their commits are still to come.
+    prepares: ReplayedPrepares,
 }
 
 /// How far a secondary is behind its primary.
@@ -62,8 +65,8 @@ pub struct Lag {
 }
 
 impl Follower {
-    /// `applied`: the last number of the records in the families' memtables.
-    pub fn new(core: Arc<Core>, recovered: &Recovered, applied: SeqNo) -> Self {
+    /// `applied`: the last number of the records in the families' memtables, `prepares` those among them.
+    pub fn new(core: Arc<Core>, recovered: &Recovered, applied: SeqNo, prepares: ReplayedPrepares) -> Self {
         let copy = |family: &FamilyState| {
             let mut copy = FamilyState::new(family.family.clone(), &family.family.view_full(), family.flushed_through);
             copy.linked_ingests.clone_from(&family.linked_ingests);
@@ -71,7 +74,7 @@ impl Follower {
         };
         let families = core.state.lock().families.iter().map(|(id, family)| (*id, copy(family))).collect();
         let recovered = Recovered { families: Vec::new(), ..recovered.clone() };
-        let place = Place { tail: ManifestTail::default(), recovered, families, log: None, applied };
+        let place = Place { tail: ManifestTail::default(), recovered, families, log: None, applied, prepares };
         Follower { core, place: Mutex::new(place) }
     }
 
@@ -111,9 +114,9 @@ impl Follower {
     fn read_news(&self, place: &mut Place) -> Result<()> {
         let context = &self.core.context;
         self.read_manifest(place)?;
-        let Place { recovered, families, log, applied, .. } = &mut *place;
+        let Place { recovered, families, log, applied, prepares, .. } = &mut *place;
         let restored = Restored::default();
-        LogReplay::new(context, false, families, recovered, &restored).read_on(log, applied)?;
+        LogReplay::new(context, false, families, recovered, &restored).read_on(log, applied, prepares)?;
         families.values().try_for_each(|family| self.open_for_good(&tables_of_ingests(&family.queue)))?;
         // Records above it are still to come: readers must not see them one by one.
         let last = recovered.last_written.max(*applied).max(self.core.pipeline.visible());

@@ -29,9 +29,11 @@ use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use crate::wal::logs::ReplayedLog;
+use prepared::ReplayedPrepares;
 
 pub(crate) mod ingests;
 pub(crate) mod own_logs;
+pub(super) mod prepared;
 mod rocksdb_logs;
 pub(crate) mod row;
 
@@ -47,6 +49,7 @@ pub(crate) struct Replayed {
     pub logs: Vec<ReplayedLog>,
     /// Logs passed over, wholly or in part, and possibly not synced.
     pub unsynced: Vec<FileNumber>,
+    pub prepares: ReplayedPrepares,
 }
 
 /// Replays logs into the families' memtables.
@@ -73,6 +76,7 @@ pub(crate) struct LogReplay<'a> {
     logs: Vec<ReplayedLog>,
     /// Logs passed over, wholly or in part, and possibly not synced.
     unsynced: Vec<FileNumber>,
+    prepares: ReplayedPrepares,
     /// Salvage left out damaged records, or a missing log, of ours.
     passed_damage: bool,
 }
@@ -108,6 +112,7 @@ impl<'a> LogReplay<'a> {
             skips_through: SeqNo::ZERO,
             logs: Vec::new(),
             unsynced: Vec::new(),
+            prepares: ReplayedPrepares::default(),
             passed_damage: false,
         }
     }
@@ -138,6 +143,7 @@ impl<'a> LogReplay<'a> {
             last_record: self.last_record,
             logs: self.logs,
             unsynced: self.unsynced,
+            prepares: self.prepares,
         })
     }
 
@@ -149,15 +155,17 @@ impl<'a> LogReplay<'a> {
 
     /// Logs passed over without a known end do not count: they cost next to nothing, and are deleted in the background.
     fn has_too_many_logs(&self) -> bool {
-        let read = || self.logs.iter().filter(|log| log.is_end_known);
+        let read = || self.logs.iter().filter(|log| log.is_end_known && !self.prepares.needs(log.end.log));
         let bytes: u64 = read().map(|log| log.bytes).sum();
         let limit_bytes = self.context.options.max_total_wal_size;
         let count = read().filter(|log| log.file_type == FileType::Log).count();
         count > OLD_LOGS_MAX || (limit_bytes > 0 && bytes > limit_bytes)
     }
 
+    /// Logs of transactions without an end stay, and those behind them.
     fn forget_logs(&mut self) {
-        self.logs.iter_mut().for_each(ReplayedLog::forget);
+        let unneeded = self.logs.iter_mut().filter(|log| !self.prepares.needs(log.end.log));
+        unneeded.for_each(ReplayedLog::forget);
     }
 
     fn path(&self, kind: FileType, number: FileNumber) -> PathBuf {
@@ -433,7 +441,7 @@ mod tests {
         payload[0] = 1; // the first number
         with_replay(WalRecoveryMode::PointInTime, |replay| {
             let record = CommitRecord::decode(log::RecordKind::Batch, &payload).unwrap().unwrap();
-            replay.apply_commit(record).unwrap();
+            replay.apply_commit(record, log::Position::default()).unwrap();
             let family = &replay.families[&FamilyId::DEFAULT];
             assert_eq!((family.mutable.memtable().entries(), replay.last_seq), (2, SeqNo(2)));
             replay.flush_everything(SeqNo(2)).unwrap();

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use base::note;
 use base::options::WalRecoveryMode;
-use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::{
     DatabaseId, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, ReplayOptions, ReplayRecord,
 };
 use vfs::Vfs;
 
 use super::ingests::WantedShare;
+use super::prepared::ReplayedPrepares;
 use super::row::{self, FoundLog, FoundRow};
 use super::{LogReplay, check_count};
 use crate::commit::batch::BatchReader;
@@ -19,6 +20,7 @@ use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use crate::wal::logs::ReplayedLog;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::wal::two_phase_record::{CommitStep, Step, TransactionRecord, commit_without_prepare};
 
 /// Offset behind a log's `End` record: a later call must not look for records there.
 const ENDED: u64 = u64::MAX;
@@ -118,12 +120,25 @@ impl LogReplay<'_> {
     }
 
     /// Replays what a live writer has logged since an earlier call: from `log` on, or in the oldest log that is needed,
-    /// the records above `applied`. Both follow what was applied, whatever error is returned.
+    /// the records above `applied`. All follow what was applied, whatever error is returned; `prepares` are those read
+    /// by earlier calls.
     ///
     /// # Errors
     /// As [`run`](Self::run). A log that is gone, or its large batch, is no loss if the MANIFEST says by now that it is
     /// not needed. `InvalidArgument`: the writer lost records that were applied.
-    pub(crate) fn read_on(&mut self, log: &mut Option<Position>, applied: &mut SeqNo) -> Result<()> {
+    pub(crate) fn read_on(
+        mut self,
+        log: &mut Option<Position>,
+        applied: &mut SeqNo,
+        prepares: &mut ReplayedPrepares,
+    ) -> Result<()> {
+        self.prepares = std::mem::take(prepares);
+        let read = self.read_all_on(log, applied);
+        *prepares = self.prepares;
+        read
+    }
+
+    fn read_all_on(&mut self, log: &mut Option<Position>, applied: &mut SeqNo) -> Result<()> {
         (self.last_record, self.applied, self.skips_through) = (*applied, *applied, *applied);
         let oldest = self.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
         if let Some(at) = log.filter(|at| at.log >= oldest) {
@@ -239,7 +254,8 @@ impl LogReplay<'_> {
         let mode = self.context.options.wal_recovery_mode;
         let options = ReplayOptions { number, mode, known_end, from, later: log.later, database: self.database() };
         let end = log::replay(&*vfs, &path, &options, &mut |record| {
-            let applied = self.apply_record(&record).map_err(|e| e.at_record(&path, record.offset));
+            let at = Position { log: number, offset: record.offset };
+            let applied = self.apply_record(&record, at).map_err(|e| e.at_record(&path, record.offset));
             self.bear_in_salvage(applied)
         })?;
         if end.skipped_bytes > 0 {
@@ -251,9 +267,9 @@ impl LogReplay<'_> {
         Ok(OwnEnd { offset: end.end_offset, proper })
     }
 
-    fn apply_record(&mut self, record: &ReplayRecord<'_>) -> Result<()> {
+    fn apply_record(&mut self, record: &ReplayRecord<'_>, at: Position) -> Result<()> {
         if let Some(record) = CommitRecord::decode(record.kind, record.payload)? {
-            self.apply_commit(record)?;
+            self.apply_commit(record, at)?;
         }
         self.applied = self.last_record;
         Ok(())
@@ -275,7 +291,7 @@ impl LogReplay<'_> {
     ///
     /// # Errors
     /// `Corruption`: the record or the batch is malformed, or a file is missing, damaged or another one.
-    pub(super) fn apply_commit(&mut self, record: CommitRecord<'_>) -> Result<()> {
+    pub(super) fn apply_commit(&mut self, record: CommitRecord<'_>, at: Position) -> Result<()> {
         if let Some((first, last)) = record.numbers() {
             if last <= self.skips_through {
                 return Ok(());
@@ -290,7 +306,42 @@ impl LogReplay<'_> {
             None => self.queue_shares(&wanted),
             Some(RecordedBatch::InRecord(batch)) => self.apply_above(&wanted, batch.seq(), batch),
             Some(RecordedBatch::InFile(large)) => self.apply_large(&wanted, &large),
+            Some(RecordedBatch::Prepared(record)) => self.apply_step(record, at),
         }
+    }
+
+    /// Keeps a prepare aside, or ends it.
+    ///
+    /// # Errors
+    /// `Corruption`: the prepare of a commit was not read, and a family lacks its changes.
+    fn apply_step(&mut self, record: TransactionRecord<'_>, at: Position) -> Result<()> {
+        let (name, last) = (record.name, record.last());
+        match record.step {
+            Step::Prepare(batch) => self.prepares.keep(name, at, batch.to_bytes()),
+            Step::Rollback => {
+                self.prepares.end(name, last);
+                Ok(())
+            }
+            Step::Commit(commit) => self.apply_prepared(name, record.first, last, &commit),
+        }
+    }
+
+    fn apply_prepared(&mut self, name: &[u8], first: SeqNo, last: SeqNo, commit: &CommitStep) -> Result<()> {
+        let Some(prepare) = self.prepares.end(name, last) else {
+            // The prepare's log may be gone.
+            let is_needed = commit.is_needed(last, |id| self.flushed_or_restored(id, last));
+            return if is_needed { Err(commit_without_prepare(name)) } else { Ok(()) };
+        };
+        if prepare.batch.count() != commit.count {
+            return Err(Error::corruption("a commit and its prepare differ in their number of changes"));
+        }
+        self.insert_batch(prepare.batch.iter(), first, None)
+    }
+
+    /// The number through which a family is in tables or images, `last` at most; `None` if it was dropped.
+    fn flushed_or_restored(&self, id: FamilyId, last: SeqNo) -> Option<SeqNo> {
+        let family = self.families.get(&id)?;
+        Some(if self.restored.has(id, last) { last } else { family.flushed_through })
     }
 
     fn queue_shares(&mut self, shares: &[WantedShare]) -> Result<()> {

@@ -60,7 +60,7 @@ fn a_key_is_its_writers_until_the_commit_or_the_rollback() {
     assert_eq!(read(&db, &mut second, "k", Mode::Shared).expect("locked").as_deref(), Some("1"));
     assert_eq!(read(&db, &mut first, "k", Mode::Shared).expect("shared").as_deref(), Some("1"));
     assert_eq!(kind(write(&db, &mut first, "k", "3")), ErrorKind::TimedOut, "an upgrade waits for the other reader");
-    second.rollback();
+    second.rollback(&db, &WriteOptions::default()).expect("rolled back");
     write(&db, &mut first, "k", "3").expect("upgraded");
     drop(first);
     write(&db, &mut second, "k", "4").expect("a dropped transaction holds nothing");
@@ -114,7 +114,7 @@ fn an_expired_transaction_does_not_commit() {
     let mut other = hasty(&locks);
     write(&db, &mut other, "k", "2").expect("taken");
     assert_eq!(kind(commit(&db, &mut brief)), ErrorKind::Expired);
-    brief.rollback();
+    brief.rollback(&db, &WriteOptions::default()).expect("rolled back");
     assert_eq!(kind(write(&db, &mut hasty(&locks), "k", "3")), ErrorKind::TimedOut, "its new owner has it still");
     commit(&db, &mut other).expect("committed");
     assert_eq!(get(&db, "k").as_deref(), Some("2"));

@@ -203,8 +203,15 @@ impl Wanted {
         if let Some(last) = ingested.filter(|_| !self.skips_to_first) {
             return Err(not_logged(self.next, last, "they are of ingested tables"));
         }
+        if matches!(commit.batch, Some(RecordedBatch::Prepared(_))) && !self.skips_to_first {
+            return Err(not_logged(
+                self.next,
+                last,
+                "they are of a prepared transaction, whose changes no cursor reads",
+            ));
+        }
         Ok(match commit.batch {
-            None => Step::Passed,
+            None | Some(RecordedBatch::Prepared(_)) => Step::Passed,
             Some(RecordedBatch::InRecord(batch)) => Step::Batch(Update::of(batch.seq(), &batch)),
             Some(RecordedBatch::InFile(large)) => Step::Large(large),
         })
