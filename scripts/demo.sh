@@ -192,7 +192,7 @@ say "Every write is there once, and its value is one of its key: it begins with 
 step "10. Transactions in 200 databases, with one limit on their memory"
 profile=${SPILLWAY%/*} profile=${profile##*/}
 [ "$profile" = release ] || profile=dev
-cargo run --quiet --profile "$profile" --package spillway-db --example branches | sed 's/^/   /' ||
+SECONDS=3 cargo run --quiet --profile "$profile" --package spillway-db --example branches | sed 's/^/   /' ||
     fail "a branch lost money, or took more memory than its share"
 
 step "Done: $records records loaded and read back, $acknowledged acknowledged before a SIGKILL, 0 lost."

@@ -65,7 +65,7 @@ fn every_workload_runs_on_every_library_that_is_there() {
     let lines = std::fs::read_to_string(&json).unwrap();
     let records: Vec<SideRecord> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     // As many workloads and modes; each on each library, twice.
-    assert_eq!(records.len(), 32 * 2 * libraries.len(), "{out}");
+    assert_eq!(records.len(), 40 * 2 * libraries.len(), "{out}");
     for record in &records {
         assert!(record.figure > 0.0 && record.ops > 0, "{record:?}");
         assert!(out.contains(&format!("| {} | {} |", record.name(), record.unit)), "{}\n{out}", record.name());

@@ -29,7 +29,7 @@ macro_rules! examples {
     };
 }
 
-examples! { quickstart first time_series queue inverted_index bulk_load web_service }
+examples! { quickstart first time_series queue inverted_index bulk_load web_service branches }
 
 /// Starts an example, with a folder for temporary files.
 fn start(name: &str, temporary: &TempDir) -> Child {
@@ -73,6 +73,11 @@ fn each_is_run() {
     for program in &programs {
         assert!(EXAMPLES.contains(&program.as_str()), "{program} has a test here");
     }
+}
+
+#[test]
+fn branches_keep_their_sums() {
+    prints("branches", &["200 branches", "branches whose sum is not what it was: 0"]);
 }
 
 #[test]

@@ -32,8 +32,11 @@ use crate::read_options::ReadSettings;
 use crate::snapshot::SnapshotHandle;
 use crate::write_options::WriteSettings;
 
-/// `rocksdb_transactiondb_t`.
+/// `rocksdb_transactiondb_t`. Clients pass it as a `rocksdb_t` too (rust-rocksdb drops families so): in RocksDB both begin with
+/// the same pointer. So a database comes first.
+#[repr(C)]
 pub struct TransactionDb {
+    _as_database: Database,
     database: Arc<Database>,
     locks: Arc<LockTable>,
     /// Those without a handle.
@@ -166,7 +169,8 @@ impl TransactionDb {
         let locks = Arc::new(LockTable::of(&database.db, settings.limits()));
         let locking = TransactionSettings::default().locking(settings);
         let prepared = PreparedTransactions::of(&database.db, &locks, locking)?;
-        Ok(Box::new(TransactionDb { database: Arc::from(database), locks, prepared, settings: settings.clone() }))
+        let (_as_database, settings) = (*database.twin(), settings.clone());
+        Ok(Box::new(TransactionDb { _as_database, database: Arc::from(database), locks, prepared, settings }))
     }
 
     fn begin(&self, write: &WriteSettings, settings: &TransactionSettings) -> TransactionHandle {

@@ -1,5 +1,6 @@
 /* Compactions by hand that are disabled and enabled, hints what to compact, and tables named for it. */
 
+#define _POSIX_C_SOURCE 200809L /* strdup */
 #include "check.h"
 
 static char* error;

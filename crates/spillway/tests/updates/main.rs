@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use testkit::engine::vfs::{MemoryVfs, Vfs};
 use testkit::engine::{
-    Db, ErrorKind, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, LogCursor, OpenOptions, SeqNo,
-    TableWriter, Update, WriteBatch, WriteOptions,
+    Change, Db, ErrorKind, FamilyOptions, IngestOptions, IngestProgress, IngestRequest, LockLimits, LockTable,
+    LogCursor, OpenOptions, Patience, Pessimistic, SeqNo, TableWriter, Track, Transaction, Update, ValueKind,
+    WriteBatch, WriteOptions,
 };
 
 fn options(vfs: Arc<dyn Vfs>) -> OpenOptions {
@@ -43,6 +44,9 @@ const UNLOGGED: WriteOptions = WriteOptions {
     no_slowdown: false,
     ignore_missing_column_families: false,
 };
+
+const LOCKING: Pessimistic =
+    Pessimistic { patience: Patience { wait_max: None, deadlock_depth: None }, expires_after: None };
 
 fn cursor(db: &Db, seq: u64) -> LogCursor {
     db.updates_since(SeqNo(seq), false).unwrap()
@@ -231,4 +235,43 @@ fn a_history_that_recovery_cut_off_is_not_shown() {
     assert!(all.iter().map(|update| update.sequence_number().0).eq(1..=added.0));
     assert!(all.last().unwrap().as_bytes().windows(3).any(|bytes| bytes == b"new"));
     assert!(Path::new("/db").is_absolute());
+}
+
+/// What a transaction changed is shown where it was committed, whether the cursor has read its prepare or not.
+#[test]
+fn prepared_transactions_are_shown_once_they_are_committed() {
+    let vfs = MemoryVfs::new(5);
+    let db = Db::open("/db", &options(vfs)).unwrap();
+    let locks = Arc::new(LockTable::of(&db, LockLimits::default()));
+    let prepare = |name: &str, key: &str| {
+        let mut transaction = Transaction::pessimistic(&locks, LOCKING);
+        if !key.is_empty() {
+            let change = Change { kind: ValueKind::Value, key: key.as_bytes(), value: b"1" };
+            transaction.write(&db, &db.default_family(), change, Track::Tracked).unwrap();
+        }
+        transaction.set_name(&db, name.as_bytes()).unwrap();
+        transaction.prepare(&db, &WriteOptions::default()).unwrap();
+        transaction
+    };
+    let mut early = cursor(&db, 1);
+    let (mut one, mut two, mut none) = (prepare("one", "a"), prepare("two", "b"), prepare("none", ""));
+    put(&db, "between", b"1"); // 4
+    for round in 0..3u8 {
+        (0..20).for_each(|n| _ = put(&db, &format!("{round}-{n}"), &[7; 6000])); // into later logs
+    }
+    let filled = db.latest_sequence_number().0;
+    two.rollback(&db, &WriteOptions::default()).unwrap();
+    none.commit(&db, &WriteOptions::default()).unwrap();
+    one.commit(&db, &WriteOptions::default()).unwrap();
+    put(&db, "behind", b"1");
+    let shown = updates(&mut early);
+    assert_eq!(shown.first().map(|update| update.sequence_number().0), Some(4));
+    let last: Vec<u64> = shown.iter().rev().take(3).map(|update| update.sequence_number().0).collect();
+    assert_eq!(last, [filled + 4, filled + 3, filled]);
+    let committed = &shown[shown.len() - 2];
+    let mut expected = WriteBatch::new();
+    expected.put(db.default_family().id(), b"a", b"1");
+    assert_eq!(committed.as_bytes()[12..], expected.as_bytes()[12..]);
+    let late = updates(&mut cursor(&db, filled + 1));
+    assert_eq!(late, shown[shown.len() - 2..], "the prepare's log is found");
 }

@@ -12,7 +12,8 @@ use vfs::Vfs;
 
 use crate::version::file_name::{self, FileType};
 use crate::wal::archive::ARCHIVE_DIR;
-use crate::wal::record::CommitRecord;
+use crate::wal::record::{CommitRecord, RecordedBatch};
+use crate::wal::two_phase_record::Step;
 
 /// Where a database has its logs.
 pub(crate) struct LogPlaces<'a> {
@@ -101,6 +102,28 @@ impl LogPlaces<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// The batch of the last prepare under a name whose number is below `seq`.
+    pub(super) fn prepared_before(&self, seq: SeqNo, name: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut found = None;
+        for (number, path) in self.logs()? {
+            let Some(mut reader) = self.reader(&path, number)? else { continue };
+            while let Some(record) = reader.read()? {
+                let Some(CommitRecord { batch: Some(RecordedBatch::Prepared(transaction)), .. }) =
+                    CommitRecord::decode(record.kind, record.payload)?
+                else {
+                    continue;
+                };
+                if let Step::Prepare(batch) = transaction.step
+                    && transaction.name == name
+                    && transaction.first < seq
+                {
+                    found = Some(batch.to_bytes());
+                }
+            }
+        }
+        Ok(found)
     }
 
     fn archived(&self, kind: FileType, number: FileNumber) -> PathBuf {

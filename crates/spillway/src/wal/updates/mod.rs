@@ -6,6 +6,7 @@
 
 mod find;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, Result, SeqNo};
@@ -16,6 +17,7 @@ use crate::core::Core;
 use crate::version::log_life::LogLife;
 use crate::wal::archive::{ARCHIVE_DIR, Hold};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::wal::two_phase_record::{Step as TransactionStep, TransactionRecord};
 use find::FoundLog;
 pub(crate) use find::LogPlaces;
 
@@ -60,6 +62,8 @@ pub struct LogCursor {
     core: Arc<Core>,
     wanted: Wanted,
     log: Option<OpenLog>,
+    /// Batches of prepared transactions read so far, by name, until they end.
+    prepared: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
 struct Wanted {
@@ -83,6 +87,16 @@ enum Step {
     Batch(Update),
     /// The batch lies in a file.
     Large(LargeBatchRecord),
+    /// The batch was prepared by an earlier record.
+    Prepared {
+        name: Vec<u8>,
+        first: SeqNo,
+        last: SeqNo,
+    },
+    /// Numbers without a change: of a prepare, of a rollback, of a transaction without changes.
+    Unused {
+        last: SeqNo,
+    },
     /// Nothing from the next number on.
     Passed,
     /// The log has no more records of the history.
@@ -101,7 +115,8 @@ impl LogCursor {
             let what = format!("sequence number {seq} is not yet written; the last one is {visible}");
             return Err(Error::invalid_argument(what).at_path(&core.context.dir));
         }
-        Ok(LogCursor { core, wanted: Wanted { next: SeqNo(seq.0.max(1)), skips_to_first }, log: None })
+        let wanted = Wanted { next: SeqNo(seq.0.max(1)), skips_to_first };
+        Ok(LogCursor { core, wanted, log: None, prepared: BTreeMap::new() })
     }
 
     /// The next batch; `None` if all that is visible was shown. A later call shows what was written since.
@@ -118,6 +133,11 @@ impl LogCursor {
             let update = match self.step()? {
                 Step::Batch(update) => update,
                 Step::Large(large) => self.read_large(&large)?,
+                Step::Prepared { name, first, last } => self.read_prepared(&name, first, last)?,
+                Step::Unused { last } => {
+                    self.wanted.next = SeqNo(last.0 + 1).max(self.wanted.next);
+                    continue;
+                }
                 Step::Passed => continue,
                 Step::LogEnded if self.open_log()? => continue,
                 Step::LogEnded => return Ok(None),
@@ -131,7 +151,7 @@ impl LogCursor {
         let Some(log) = &mut self.log else { return Ok(Step::LogEnded) };
         let Some(record) = log.found.reader.read()? else { return Ok(Step::LogEnded) };
         let offset = record.offset;
-        let step = self.wanted.step_of(&record, log.found.until);
+        let step = self.wanted.step_of(&record, log.found.until, &mut self.prepared);
         let step = step.map_err(|error| match error.kind() {
             ErrorKind::NotLogged => error,
             _ => error.at_record(log.found.reader.path(), offset),
@@ -158,6 +178,20 @@ impl LogCursor {
         self.log = None; // later calls look again
         let last = search.next.map_or(self.core.pipeline.visible(), |next| SeqNo(next.0 - 1));
         Err(not_logged(next, last, "their log was deleted, or they were written without a log (disable_wal)"))
+    }
+
+    /// The batch of a transaction that is committed. One prepared before the cursor's first log is looked for in all logs.
+    ///
+    /// # Errors
+    /// `NotLogged`: the log of the prepare was deleted.
+    fn read_prepared(&mut self, name: &[u8], first: SeqNo, last: SeqNo) -> Result<Update> {
+        let known = self.prepared.remove(name);
+        let bytes =
+            known.map_or_else(|| self.core.archive.places().prepared_before(first, name), |bytes| Ok(Some(bytes)));
+        let lost =
+            || not_logged(first, last, "they are of a prepared transaction, and the log of its prepare was deleted");
+        let update = bytes.and_then(|bytes| Ok(Update::of(first, &BatchReader::new(&bytes.ok_or_else(lost)?)?)));
+        update.inspect_err(|_| self.log = None)
     }
 
     /// # Errors
@@ -187,13 +221,26 @@ impl LogCursor {
 impl Wanted {
     /// # Errors
     /// `NotLogged`: the next number is not in the log. `Corruption`: a malformed record.
-    fn step_of(&self, record: &ReplayRecord<'_>, until: Option<SeqNo>) -> Result<Step> {
+    fn step_of(
+        &self,
+        record: &ReplayRecord<'_>,
+        until: Option<SeqNo>,
+        prepared: &mut BTreeMap<Vec<u8>, Vec<u8>>,
+    ) -> Result<Step> {
         let Some(commit) = CommitRecord::decode(record.kind, record.payload)? else { return Ok(Step::Passed) };
         let Some((first, last)) = commit.numbers() else { return Ok(Step::Passed) };
         if until.is_some_and(|until| first >= until) {
             return Ok(Step::LogEnded);
         }
+        if let Some(RecordedBatch::Prepared(transaction)) = &commit.batch {
+            note_prepared(transaction, prepared);
+        }
         if last < self.next {
+            if let Some(RecordedBatch::Prepared(TransactionRecord { name, step: TransactionStep::Commit(_), .. })) =
+                commit.batch
+            {
+                prepared.remove(name);
+            }
             return Ok(Step::Passed);
         }
         if !self.skips_to_first && first > self.next {
@@ -203,18 +250,28 @@ impl Wanted {
         if let Some(last) = ingested.filter(|_| !self.skips_to_first) {
             return Err(not_logged(self.next, last, "they are of ingested tables"));
         }
-        if matches!(commit.batch, Some(RecordedBatch::Prepared(_))) && !self.skips_to_first {
-            return Err(not_logged(
-                self.next,
-                last,
-                "they are of a prepared transaction, whose changes no cursor reads",
-            ));
-        }
         Ok(match commit.batch {
-            None | Some(RecordedBatch::Prepared(_)) => Step::Passed,
+            None => Step::Passed,
+            Some(RecordedBatch::Prepared(TransactionRecord {
+                name, step: TransactionStep::Commit(commit), ..
+            })) if commit.count > 0 => Step::Prepared { name: name.to_vec(), first, last },
+            Some(RecordedBatch::Prepared(_)) => Step::Unused { last },
             Some(RecordedBatch::InRecord(batch)) => Step::Batch(Update::of(batch.seq(), &batch)),
             Some(RecordedBatch::InFile(large)) => Step::Large(large),
         })
+    }
+}
+
+/// Keeps the batch of a prepare, and forgets that of a transaction rolled back.
+fn note_prepared(transaction: &TransactionRecord<'_>, prepared: &mut BTreeMap<Vec<u8>, Vec<u8>>) {
+    match &transaction.step {
+        TransactionStep::Prepare(batch) => {
+            prepared.insert(transaction.name.to_vec(), batch.to_bytes());
+        }
+        TransactionStep::Rollback => {
+            prepared.remove(transaction.name);
+        }
+        TransactionStep::Commit(_) => {}
     }
 }
 
