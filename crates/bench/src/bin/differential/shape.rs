@@ -101,7 +101,7 @@ fn kind(draw: &mut Draw<'_>) -> Kind {
 fn tables(draw: &mut Draw<'_>) -> String {
     let index = draw.pick(&INDEXES);
     let filter = draw.pick(&FILTERS);
-    // RocksDB's table builder needs a filter there: it ends with a segmentation fault without one.
+    // Without a filter there is nothing to partition.
     let partitioned = index == "kTwoLevelIndexSearch" && filter != "nullptr" && draw.chance(50);
     let own = [
         format!("block_size={}", 64 << draw.below(7)),
