@@ -2,13 +2,7 @@
 // accounts of a branch, in transactions: half of the branches lock what they change, in the others the commit finds out
 // whether somebody came between. Whatever happens, a branch's sum stays. Run it with
 //
-//     cargo run --release --example branches [SECONDS]
-
-#![allow(
-    clippy::disallowed_methods,
-    clippy::indexing_slicing,
-    reason = "a program has its own clock and its own indexes"
-)]
+//     SECONDS=3 cargo run --release --example branches
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
