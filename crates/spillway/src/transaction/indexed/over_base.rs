@@ -168,6 +168,12 @@ impl<B: Below> OverBase<B> {
         &self.below
     }
 
+    /// Whether the walk came to the end of the batch's entries.
+    #[cfg(test)]
+    pub(super) fn is_past_batch(&self) -> bool {
+        !self.entry.is_there
+    }
+
     /// True on an entry.
     pub fn valid(&self) -> bool {
         self.shown != Shown::Nothing

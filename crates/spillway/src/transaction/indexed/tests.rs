@@ -119,7 +119,8 @@ impl Rig {
         }
     }
 
-    /// Walks with turns, and changes of the batch on the way.
+    /// Walks with turns, and changes of the batch on the way. A walk that came to the end of the batch's entries sees later ones
+    /// after a seek.
     fn check_walk(&mut self) {
         let (lower, upper) = (self.random.below(50), 50 + self.random.below(60));
         let bounded = ReadOptions {
@@ -128,15 +129,17 @@ impl Rig {
             ..ReadOptions::default()
         };
         let mut walk = self.over(&bounded);
-        let mut at: Option<Vec<u8>> = None;
+        let (mut at, mut must_seek): (Option<Vec<u8>>, bool) = (None, false);
         for _ in 0..60 {
             if self.random.below(8) == 0 {
                 self.change();
+                must_seek |= walk.is_past_batch();
             }
+            let choices = if std::mem::take(&mut must_seek) { 4 } else { 14 };
             let within = self.model.range(key(lower)..key(upper)).map(|(key, _)| key.clone());
             let keys: Vec<Vec<u8>> = within.collect();
             let target = key(self.random.below(110));
-            let (to, expected) = match (self.random.below(14), &at) {
+            let (to, expected) = match (self.random.below(choices), &at) {
                 (0, _) => (Move::First, keys.first()),
                 (1, _) => (Move::Last, keys.last()),
                 (2, _) => (Move::To(&target), keys.iter().find(|key| **key >= target)),
