@@ -214,7 +214,7 @@ impl Transaction {
     /// # let db = spillway::Db::open_with("/db", &spillway::Options::in_memory())?;
     /// use spillway::{TransactionOptions, WriteOptions};
     ///
-    /// let options = TransactionOptions::new().pessimistic(true).write_options(WriteOptions::new().sync(true));
+    /// let options = TransactionOptions::new().pessimistic(true).write_options(&WriteOptions::new().sync(true));
     /// let mut transfer = db.transaction_with(&options);
     /// transfer.put(db.default_family(), "balance", "17")?;
     /// transfer.set_name("transfer-1")?;
