@@ -61,6 +61,7 @@ writes_that_are_right() {
 if [ -z "${SPILLWAY:-}" ]; then
     step "Building (release; the first time takes some minutes)"
     cargo build --release --quiet --package spillway-db-cli
+    cargo build --release --quiet --package spillway-db --example branches
     SPILLWAY=${CARGO_TARGET_DIR:-target}/release/spillway
 fi
 spillway=$SPILLWAY
@@ -190,9 +191,11 @@ done
 say "Every write is there once, and its value is one of its key: it begins with the key's number. The lines are the file's, byte for byte."
 
 step "10. Transactions in 200 databases, with one limit on their memory"
-profile=${SPILLWAY%/*} profile=${profile##*/}
-[ "$profile" = release ] || profile=dev
-SECONDS=3 cargo run --quiet --profile "$profile" --package spillway-db --example branches | sed 's/^/   /' ||
-    fail "a branch lost money, or took more memory than its share"
+branches=${SPILLWAY%/*}/examples/branches
+if [ -x "$branches" ]; then
+    BRANCHES_SECONDS=2 "$branches" | sed 's/^/   /' || fail "a branch lost money, or took more memory than its share"
+else
+    say "($branches is not built: cargo build --example branches makes it.)"
+fi
 
 step "Done: $records records loaded and read back, $acknowledged acknowledged before a SIGKILL, 0 lost."

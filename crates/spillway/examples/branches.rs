@@ -2,7 +2,7 @@
 // accounts of a branch, in transactions: half of the branches lock what they change, in the others the commit finds out
 // whether somebody came between. Whatever happens, a branch's sum stays. Run it with
 //
-//     SECONDS=3 cargo run --release --example branches
+//     BRANCHES_SECONDS=3 cargo run --release --example branches
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -84,7 +84,7 @@ fn clerk(branches: &[Db], seed: u64, until: Instant, counts: &Counts) -> Result<
 
 #[allow(clippy::disallowed_methods, clippy::indexing_slicing, reason = "a program has clocks and arrays of its own")]
 fn main() -> Result<()> {
-    let seconds = std::env::var("SECONDS").map_or(1.0, |text| text.parse().expect("a number of seconds"));
+    let seconds = std::env::var("BRANCHES_SECONDS").map_or(1.0, |text| text.parse().expect("a number of seconds"));
     let dir = std::env::temp_dir().join(format!("spillway-branches-{}", std::process::id()));
     let cache = BlockCache::new(MEMORY_BYTES);
     let memtables = WriteBufferManager::in_cache(MEMTABLE_BYTES, &cache);
