@@ -173,6 +173,7 @@ fetch_suite() {
     rm -rf "$cache/suite"
     cp -r "$package" "$cache/suite"
     rm -f "$cache/suite/rust-toolchain.toml" # the compiler that is here
+    printf '\n[workspace]\n' >>"$cache/suite/Cargo.toml" # the cache may lie in ours
     (cd "$cache/suite" && soon cargo fetch --quiet --locked)
     echo "rocksdb $rust_version's own tests (crates.io)" >"$dir/version"
 }
