@@ -194,7 +194,7 @@ impl Database {
 
     /// Opens the database in `primary`, which another process, or this one, may have open for writing, to follow it. Shows
     /// it as of now; [`try_catch_up_with_primary`](Self::try_catch_up_with_primary) shows what was written since. Files of
-    /// its own, such as the event log, are in `secondary`. Every table is kept open. There are no snapshots.
+    /// its own, such as the event log, are in `secondary`. Every table is kept open. No snapshots.
     ///
     /// # Errors
     /// As of [`open`](Self::open) for reading only.
@@ -228,10 +228,7 @@ impl Database {
         caught_up
     }
 
-    /// How far a secondary is behind.
-    ///
-    /// # Errors
-    /// `Unsupported`: not a secondary. `Io`, `Corruption`: a log could not be read.
+    /// How far a secondary is behind. Errors: `Unsupported`: not a secondary. `Io`, `Corruption`: a log could not be read.
     pub fn lag(&self) -> Result<Lag> {
         self.follower()?.lag()
     }
