@@ -184,9 +184,9 @@ impl Db {
         Transaction::new(self.shared().clone(), options)
     }
 
-    /// The transactions that were prepared and neither committed nor rolled back, in the order of their prepares: those
-    /// that the open found in the log, and those whose handles were dropped since. Each is handed out once, with locks
-    /// on its keys, and is there again if it is dropped without a commit or a rollback.
+    /// The prepared transactions without a handle, in the order of their prepares: found in the log by the open, or
+    /// dropped since. Each is handed out once, with locks on its keys. Dropped without a commit or a rollback, it is
+    /// there again.
     pub fn prepared_transactions(&self) -> Vec<Transaction> {
         Transaction::prepared(self.shared())
     }

@@ -32,8 +32,9 @@ use crate::transaction::{Change, Track, Transaction as EngineTransaction};
 /// ([`Deadlock`](crate::ErrorKind::Deadlock)), another one after a second ([`TimedOut`](crate::ErrorKind::TimedOut)): drop the
 /// transaction then and run it again.
 ///
-/// Changes are kept in memory. Dropped, a transaction changes nothing; one that is [prepared](Self::prepare) stays so. One of a few keys costs little more than a
-/// [`Batch`](crate::Batch); the commit looks each tracked key up in memory, and in a table only if a flush came between.
+/// Changes are kept in memory. Dropped, a transaction changes nothing; a [prepared](Self::prepare) one stays prepared. One
+/// of a few keys costs little more than a [`Batch`](crate::Batch); the commit looks tracked keys up in memory, if others
+/// wrote meanwhile, and in a table only if a flush came between.
 ///
 /// ```
 /// # fn main() -> spillway::Result<()> {

@@ -48,8 +48,7 @@ pub(super) struct TwoPhased {
     pool: Weak<PreparedTransactions>,
 }
 
-/// The prepared transactions of a database that nobody holds: those found by its open, and those whose handles were
-/// dropped. They hold their locks.
+/// The prepared transactions of a database without a handle: found by its open, or dropped since. They hold their locks.
 #[derive(Default)]
 pub struct PreparedTransactions {
     /// A leaf lock.

@@ -79,7 +79,8 @@ impl Archive {
         Hold { archive: self.clone(), log }
     }
 
-    /// Moves an obsolete log here, and syncs it: it survives power loss as the tables do. False if the options keep none, or nothing is in it: the caller deletes it.
+    /// Moves an obsolete log here, and syncs it: it survives power loss as the tables do. False if the options keep none,
+    /// or nothing is in it: the caller deletes it.
     ///
     /// # Errors
     /// The move failed; the log is where it was.
