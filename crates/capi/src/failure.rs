@@ -34,7 +34,45 @@ fn status(kind: ErrorKind) -> &'static str {
     }
 }
 
+/// RocksDB's numbers of a status: code and subcode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    pub code: u8,
+    pub subcode: u8,
+}
+
+const CODES: [(&str, Code); 17] = [
+    ("NotFound", Code { code: 1, subcode: 0 }),
+    ("Corruption", Code { code: 2, subcode: 0 }),
+    ("Not implemented", Code { code: 3, subcode: 0 }),
+    ("Invalid argument", Code { code: 4, subcode: 0 }),
+    ("IO error", Code { code: 5, subcode: 0 }),
+    ("IO error: lock", Code { code: 5, subcode: 0 }),
+    ("IO error: No space left on device", Code { code: 5, subcode: 4 }),
+    ("Merge in progress", Code { code: 6, subcode: 0 }),
+    (INCOMPLETE, Code { code: 7, subcode: 0 }),
+    ("Shutdown in progress", Code { code: 8, subcode: 0 }),
+    ("Operation timed out", Code { code: 9, subcode: 0 }),
+    ("Operation aborted", Code { code: 10, subcode: 0 }),
+    ("Operation aborted: Memory limit reached", Code { code: 10, subcode: 7 }),
+    ("Resource busy", Code { code: 11, subcode: 0 }),
+    ("Resource busy: Deadlock", Code { code: 11, subcode: 5 }),
+    ("Operation expired", Code { code: 12, subcode: 0 }),
+    ("Operation failed. Try again.", Code { code: 13, subcode: 0 }),
+];
+
 impl Failure {
+    /// The numbers of the status.
+    pub fn code(&self) -> Code {
+        let known = CODES.iter().find(|(status, _)| *status == self.status);
+        known.map_or(Code { code: 5, subcode: 0 }, |(_, code)| *code)
+    }
+
+    /// The message without the status.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     fn new(status: &'static str, message: impl Into<String>) -> Failure {
         Failure { status, message: message.into() }
     }

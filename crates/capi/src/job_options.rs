@@ -75,13 +75,13 @@ impl CompactSettings {
 
 keeps_numbers!(FlushSettings, CompactSettings, WaitSettings);
 
-settings! { FlushSettings, "rocksdb_flushoptions_";
+settings! { FlushSettings as FLUSH_ROWS, "rocksdb_flushoptions_";
     wait: c_uchar => wait;
 
     allow_write_stall: c_uchar = 0;
 }
 
-settings! { CompactSettings, "rocksdb_compactoptions_";
+settings! { CompactSettings as COMPACT_ROWS, "rocksdb_compactoptions_";
     exclusive_manual_compaction: c_uchar => exclusive;
     bottommost_level_compaction: c_uchar => bottommost;
     change_level: c_uchar => change_level;
@@ -92,7 +92,7 @@ settings! { CompactSettings, "rocksdb_compactoptions_";
     target_path_id: c_int = 0;
 }
 
-settings! { WaitSettings, "rocksdb_wait_for_compact_options_";
+settings! { WaitSettings as WAIT_ROWS, "rocksdb_wait_for_compact_options_";
     flush: c_uchar => flush;
     close_db: c_uchar => close_db;
 

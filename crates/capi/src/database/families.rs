@@ -21,15 +21,26 @@ pub const NO_TTL: c_int = 0;
 impl Database {
     /// If values have stamps, the family's expire after `ttl_s` seconds; 0 or less for never.
     pub fn create_family(&self, options: &Options, name: &CStr, ttl_s: c_int) -> Result<Box<FamilyHandle>, Failure> {
+        self.create_named(options, utf8(name)?, ttl_s)
+    }
+
+    pub fn create_named(&self, options: &Options, name: &str, ttl_s: c_int) -> Result<Box<FamilyHandle>, Failure> {
         options.check(self.db.path())?;
         let mut options = options.within_bounds();
         if let Some(stamps) = self.stamps() {
             stamps.wrap(&mut options, ttl_s, MergeName::RocksDb);
         } else {
-            check_unstamped(&name.to_string_lossy(), &options)?;
+            check_unstamped(name, &options)?;
         }
-        let created = self.db.create_family(utf8(name)?, options);
+        let created = self.db.create_family(name, options);
         Ok(Box::new(FamilyHandle(created.map_err(|error| self.refused(error))?)))
+    }
+
+    pub fn drop_family(&self, family: &FamilyHandle) -> Result<(), Failure> {
+        self.db.drop_family(&family.0).map_err(|error| match error.kind() {
+            ErrorKind::Closed if family.0.is_dropped() => Failure::invalid_argument("Column family already dropped!"),
+            _ => self.refused(error),
+        })
     }
 }
 
@@ -75,10 +86,7 @@ fallible! {
     }
 
     fn rocksdb_drop_column_family(database: &Database, family: &FamilyHandle) {
-        database.db.drop_family(&family.0).map_err(|error| match error.kind() {
-            ErrorKind::Closed if family.0.is_dropped() => Failure::invalid_argument("Column family already dropped!"),
-            _ => database.refused(error),
-        })
+        database.drop_family(family)
     }
 }
 

@@ -1,13 +1,13 @@
 //! `rocksdb_t`: an open database.
 
 pub mod families;
-mod manage;
+pub mod manage;
 pub mod open;
-mod properties;
+pub mod properties;
 pub mod read;
-mod read_async;
-mod snapshots;
-mod write;
+pub mod read_async;
+pub mod snapshots;
+pub mod write;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -127,12 +127,16 @@ impl Database {
 
     /// Opens a database with only the default family.
     pub fn open_default(options: &Options, name: &CStr, mode: Mode<'_>) -> Result<Box<Database>, Failure> {
+        Database::open_at(options, path(name), mode)
+    }
+
+    pub fn open_at(options: &Options, path: &Path, mode: Mode<'_>) -> Result<Box<Database>, Failure> {
         let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
         if mode.only_reads() {
             // RocksDB opens the default family alone then.
             open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
         }
-        mode.open(path(name), options, open)
+        mode.open(path, options, open)
     }
 
     pub fn open_families(
@@ -143,27 +147,41 @@ impl Database {
     ) -> Result<Box<Database>, Failure> {
         let names = families.names.texts(families.count).map(|name| utf8(name).map(str::to_owned));
         let names = names.collect::<Result<Vec<String>, Failure>>()?;
-        if !names.iter().any(|name| name == DEFAULT_FAMILY) {
+        let named: Vec<_> = names.into_iter().zip(families.options.handles(families.count)).collect();
+        let (database, handles) = Database::open_named(options, path(name), &named, mode)?;
+        for (handle, room) in handles.into_iter().zip(families.handles.room(families.count)) {
+            room.write(Box::into_raw(Box::new(handle)));
+        }
+        Ok(database)
+    }
+
+    /// Opens a database with these families; their handles are in the same order.
+    pub fn open_named(
+        options: &Options,
+        path: &Path,
+        families: &[(String, &Options)],
+        mode: Mode<'_>,
+    ) -> Result<(Box<Database>, Vec<FamilyHandle>), Failure> {
+        if !families.iter().any(|(name, _)| name == DEFAULT_FAMILY) {
             return Err(Failure::invalid_argument("Default column family not specified"));
         }
-        families.options.handles(families.count).try_for_each(|family| family.check(path(name)))?;
-        let pairs = names.iter().cloned().zip(families.options.handles(families.count));
-        let mut open = options.to_open(pairs);
+        families.iter().try_for_each(|(_, family)| family.check(path))?;
+        let mut open = options.to_open(families.iter().cloned());
         if mode.only_reads() {
             open.other_families = OtherFamilies::OpenWith(Box::default());
         }
-        let database = mode.open(path(name), options, open)?;
-        for (name, room) in names.iter().zip(families.handles.room(families.count)) {
-            let family = database.db.family(name);
-            let family = family.ok_or_else(|| Failure::invalid_argument(format!("Column family not found: {name}")))?;
-            room.write(Box::into_raw(Box::new(FamilyHandle(family))));
-        }
-        Ok(database)
+        let database = mode.open(path, options, open)?;
+        let handle = |(name, _): &(String, &Options)| {
+            let family = database.db.family(name).map(FamilyHandle);
+            family.ok_or_else(|| Failure::invalid_argument(format!("Column family not found: {name}")))
+        };
+        let handles = families.iter().map(handle).collect::<Result<Vec<_>, Failure>>()?;
+        Ok((database, handles))
     }
 }
 
 /// A locked directory is an IO error, as in RocksDB.
-fn locked_out(error: Error) -> Failure {
+pub fn locked_out(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::Busy => {
             let file = error.path().unwrap_or(Path::new("LOCK"));

@@ -11,7 +11,7 @@ use crate::write_options::WriteSettings;
 
 impl Database {
     #[inline]
-    fn put(&self, family: &Family, key: &[u8], value: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
+    pub fn put(&self, family: &Family, key: &[u8], value: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
         let written = match &self.stamps {
             None => self.db.put(family, key, value, self.writing(settings)),
             Some(stamps) => self.db.put(family, key, &stamps.stamped(value), self.writing(settings)),
@@ -20,7 +20,7 @@ impl Database {
     }
 
     #[inline]
-    fn merge(&self, family: &Family, key: &[u8], operand: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
+    pub fn merge(&self, family: &Family, key: &[u8], operand: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
         let written = match &self.stamps {
             None => self.db.merge(family, key, operand, self.writing(settings)),
             Some(stamps) => self.db.merge(family, key, &stamps.stamped(operand), self.writing(settings)),

@@ -1,6 +1,6 @@
 //! `rocksdb_writebatch_wi_t`: a batch readable before it is written, alone and over a database.
 
-mod calls;
+pub mod calls;
 
 use std::ops::Deref;
 

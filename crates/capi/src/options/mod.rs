@@ -1,13 +1,13 @@
 //! `rocksdb_options_t`: RocksDB has one handle for the options of a database and of a family.
 
-mod database_rows;
-mod family_rows;
-mod homes;
-mod latest;
-mod objects;
-mod paths;
-mod presets;
-mod strings;
+pub mod database_rows;
+pub mod family_rows;
+pub mod homes;
+pub mod latest;
+pub mod objects;
+pub mod paths;
+pub mod presets;
+pub mod strings;
 pub mod styles;
 pub mod table;
 

@@ -33,7 +33,7 @@ handles!(Universal, Fifo, Cuckoo);
 
 keeps_numbers!(Universal, Fifo, Cuckoo);
 
-settings! { Universal, "rocksdb_universal_compaction_options_";
+settings! { Universal as UNIVERSAL_ROWS, "rocksdb_universal_compaction_options_";
     size_ratio: c_int => group.size_ratio;
     min_merge_width: c_int => group.min_merge_width;
     max_size_amplification_percent: c_int => group.max_size_amplification_percent;
@@ -46,7 +46,7 @@ settings! { Universal, "rocksdb_universal_compaction_options_";
     reduce_file_locking: c_uchar = 1;
 }
 
-settings! { Fifo, "rocksdb_fifo_compaction_options_";
+settings! { Fifo as FIFO_ROWS, "rocksdb_fifo_compaction_options_";
     max_table_files_size: u64 => group.max_table_files_size;
     allow_compaction: c_uchar => group.allow_compaction;
     max_data_files_size: u64 => group.max_data_files_size;
@@ -57,7 +57,7 @@ settings! { Fifo, "rocksdb_fifo_compaction_options_";
     use_kv_ratio_compaction: c_uchar = 0;
 }
 
-settings! { Cuckoo, "rocksdb_cuckoo_options_";
+settings! { Cuckoo as CUCKOO_ROWS, "rocksdb_cuckoo_options_";
     hash_table_ratio: c_double = CUCKOO_HASH_RATIO;
     max_search_depth: u32 = 100;
     cuckoo_block_size: u32 = 5;

@@ -107,7 +107,7 @@ handles!(TransactionDb, DbSettings, TransactionSettings);
 
 keeps_numbers!(DbSettings, TransactionSettings);
 
-settings! { DbSettings, "rocksdb_transactiondb_options_";
+settings! { DbSettings as DB_ROWS, "rocksdb_transactiondb_options_";
     default_lock_timeout: i64 => default_lock_timeout;
     max_num_locks: i64 => max_num_locks;
     max_num_deadlocks: u32 => max_num_deadlocks;
@@ -122,7 +122,7 @@ settings! { DbSettings, "rocksdb_transactiondb_options_";
     write_policy: c_int = 0;
 }
 
-settings! { TransactionSettings, "rocksdb_transaction_options_";
+settings! { TransactionSettings as ROWS, "rocksdb_transaction_options_";
     deadlock_detect: c_uchar => deadlock_detect;
     deadlock_detect_depth: i64 => deadlock_detect_depth;
     expiration: i64 => expiration;

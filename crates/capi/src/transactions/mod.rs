@@ -1,9 +1,9 @@
 //! Transactions: `rocksdb_transaction_t`, of `rocksdb_optimistictransactiondb_t` and `rocksdb_transactiondb_t`.
 
-mod calls;
-mod database;
-mod locking;
-mod optimistic_options;
+pub mod calls;
+pub mod database;
+pub mod locking;
+pub mod optimistic_options;
 
 use std::sync::Arc;
 

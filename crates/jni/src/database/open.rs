@@ -1,0 +1,109 @@
+//! Opening and closing.
+
+use std::path::Path;
+
+use capi::database::Database;
+use capi::database::open::{Mode, locked_out};
+use capi::options::Options;
+use spillway::internal::Database as Engine;
+
+use super::Db;
+use crate::boundary::argument::{Closed, Handles};
+use crate::boundary::natives;
+use crate::fault::Fault;
+
+/// Names as Java passes them: bytes of UTF-8.
+fn named<'a>(names: Vec<Vec<u8>>, options: &[&'a Options]) -> Result<Vec<(String, &'a Options)>, Fault> {
+    if names.len() != options.len() {
+        return Err(Fault::illegal(format!("{} names of families, and options of {}", names.len(), options.len())));
+    }
+    let name = |name| String::from_utf8(name).map_err(|_| Fault::illegal("a family's name is not UTF-8"));
+    names.into_iter().zip(options).map(|(bytes, options)| Ok((name(bytes)?, *options))).collect()
+}
+
+/// Opens families: the database's handle, then the families', in their order.
+fn open_families(
+    options: &Options,
+    path: &str,
+    names: Vec<Vec<u8>>,
+    family_options: &Handles,
+    mode: Mode<'_>,
+) -> Result<Vec<i64>, Fault> {
+    let families = named(names, &family_options.get::<Options>()?)?;
+    let (database, families) = Database::open_named(options, Path::new(path), &families, mode)?;
+    Ok(super::families::handles_of(Db::new(database), families))
+}
+
+natives! { "RocksDB";
+    "open__JLjava_lang_String_2" => fn(_env, options: &Options, path: String) -> Box<Db> {
+        Ok(Db::new(Database::open_at(options, Path::new(&path), Mode::Write)?))
+    }
+
+    "open__JLjava_lang_String_2_3_3B_3J" =>
+    fn(_env, options: &Options, path: String, names: Vec<Vec<u8>>, family_options: Handles) -> Vec<i64> {
+        open_families(options, &path, names, &family_options, Mode::Write)
+    }
+
+    "openROnly__JLjava_lang_String_2Z" =>
+    fn(_env, options: &Options, path: String, _error_if_wal_file_exists: bool) -> Box<Db> {
+        Ok(Db::new(Database::open_at(options, Path::new(&path), Mode::ReadOnly)?))
+    }
+
+    "openROnly__JLjava_lang_String_2_3_3B_3JZ" => fn(
+        _env,
+        options: &Options,
+        path: String,
+        names: Vec<Vec<u8>>,
+        family_options: Handles,
+        _error_if_wal_file_exists: bool,
+    ) -> Vec<i64> {
+        open_families(options, &path, names, &family_options, Mode::ReadOnly)
+    }
+
+    "openAsSecondary__JLjava_lang_String_2Ljava_lang_String_2" =>
+    fn(_env, options: &Options, path: String, own_dir: String) -> Box<Db> {
+        Ok(Db::new(Database::open_at(options, Path::new(&path), Mode::Secondary(Path::new(&own_dir)))?))
+    }
+
+    "openAsSecondary__JLjava_lang_String_2Ljava_lang_String_2_3_3B_3J" => fn(
+        _env,
+        options: &Options,
+        path: String,
+        own_dir: String,
+        names: Vec<Vec<u8>>,
+        family_options: Handles,
+    ) -> Vec<i64> {
+        open_families(options, &path, names, &family_options, Mode::Secondary(Path::new(&own_dir)))
+    }
+
+    /// Iterators and snapshots end with it: Java does not close them any more.
+    "closeDatabase" => fn(_env, database: &Db) -> () {
+        database.children().close();
+        Ok(database.db.close()?)
+    }
+
+    "disposeInternal" | "disposeInternalJni" => fn(_env, database: Closed<Db>) -> () {
+        if let Some(database) = database.0 {
+            database.children().close();
+        }
+        Ok(())
+    }
+
+    "listColumnFamilies" => fn(_env, options: &Options, path: String) -> Vec<Vec<u8>> {
+        let names = Engine::list_families(Path::new(&path), &options.vfs())?;
+        Ok(names.into_iter().map(String::into_bytes).collect())
+    }
+
+    "destroyDB" => fn(_env, path: String, options: &Options) -> () {
+        Engine::destroy_by(Path::new(&path), &options.db, &options.vfs()).map_err(locked_out)?;
+        Ok(())
+    }
+
+    /// A real version of RocksDB: clients print it, and some compare it.
+    "version" => fn(_env) -> i32 {
+        const MAJOR: i32 = 11;
+        const MINOR: i32 = 8;
+        const PATCH: i32 = 1;
+        Ok(MAJOR << 16 | MINOR << 8 | PATCH)
+    }
+}

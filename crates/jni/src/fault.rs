@@ -1,0 +1,97 @@
+//! Errors of natives, as the exceptions that RocksDB's Java code expects.
+
+use std::fmt::Display;
+
+use capi::failure::Failure;
+
+use crate::boundary::class::{Class, Method};
+use crate::boundary::env::Env;
+use crate::boundary::object::{Object, Value};
+
+/// Why a native has no result.
+pub enum Fault {
+    /// `RocksDBException` with a `Status`.
+    Status(Failure),
+    /// `RocksDBException` with a message alone.
+    Message(String),
+    /// `IllegalArgumentException`.
+    Illegal(String),
+    /// `IllegalStateException`: the use of a closed object.
+    State(String),
+    OutOfMemory,
+    /// An exception is pending in the JVM.
+    Pending,
+}
+
+static STATUS: Class = Class::new(c"org/rocksdb/Status");
+static EXCEPTION: Class = Class::new(c"org/rocksdb/RocksDBException");
+static NEW_STATUS: Method = Method::constructor(&STATUS, c"(BBLjava/lang/String;)V");
+static OF_STATUS: Method = Method::constructor(&EXCEPTION, c"(Lorg/rocksdb/Status;)V");
+static OF_MESSAGE: Method = Method::constructor(&EXCEPTION, c"(Ljava/lang/String;)V");
+
+/// A `Status` object. An empty message is none: Java shows the code then.
+pub fn status<'j>(env: Env<'j>, failure: Option<&Failure>) -> Result<Object<'j>, Fault> {
+    let Some(failure) = failure else {
+        return NEW_STATUS.make(env, &[Value::Byte(0), Value::Byte(0), Value::Null]);
+    };
+    let code = failure.code();
+    let state = if failure.message().is_empty() { None } else { Some(env.new_text(failure.message())?) };
+    let made = NEW_STATUS.make(env, &[Value::Byte(code.code as i8), Value::Byte(code.subcode as i8), state.into()])?;
+    if let Some(state) = state {
+        env.delete(state);
+    }
+    Ok(made)
+}
+
+impl Fault {
+    pub fn illegal(what: impl Into<String>) -> Fault {
+        Fault::Illegal(what.into())
+    }
+
+    /// More bytes or elements than Java's arrays have.
+    #[cold]
+    pub fn too_long() -> Fault {
+        Fault::Message("Requested array size exceeds VM limit".to_owned())
+    }
+
+    /// A native or an option that is not there.
+    #[cold]
+    pub fn not_implemented(what: impl Display) -> Fault {
+        Fault::Status(Failure::not_implemented(format!("{what} is not there in Spillway")))
+    }
+
+    pub fn not_found() -> Fault {
+        Fault::Status(Failure::not_found(""))
+    }
+
+    /// Leaves the exception pending.
+    #[cold]
+    pub fn throw(&self, env: Env<'_>) {
+        let thrown = match self {
+            Fault::Status(failure) => {
+                status(env, Some(failure)).and_then(|status| OF_STATUS.make(env, &[Value::Object(status)]))
+            }
+            Fault::Message(what) => env.new_text(what).and_then(|what| OF_MESSAGE.make(env, &[Value::Object(what)])),
+            Fault::Illegal(what) => return env.throw_named(c"java/lang/IllegalArgumentException", what),
+            Fault::State(what) => return env.throw_named(c"java/lang/IllegalStateException", what),
+            Fault::OutOfMemory => return env.throw_named(c"java/lang/OutOfMemoryError", "no memory for a reference"),
+            Fault::Pending => return,
+        };
+        // Without the exception's class or memory for it, the JVM's own exception is pending.
+        if let Ok(exception) = thrown {
+            env.throw_object(exception);
+        }
+    }
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Fault {
+        Fault::Status(failure)
+    }
+}
+
+impl From<spillway::internal::Error> for Fault {
+    fn from(error: spillway::internal::Error) -> Fault {
+        Fault::Status(error.into())
+    }
+}

@@ -1,0 +1,22 @@
+//! The types with handles: one for each class of Java's, or for several of one kind.
+
+use capi::family::FamilyHandle;
+use capi::options::Options;
+use capi::read_options::ReadSettings;
+use capi::snapshot::SnapshotHandle;
+use capi::write_options::WriteSettings;
+
+use crate::boundary::handle::held;
+use crate::database::Db;
+use crate::iterator::Walk;
+
+held! {
+    Database = Db,
+    // `Options`, `DBOptions` and `ColumnFamilyOptions`: each reads its own part.
+    Options = Options,
+    ReadOptions = ReadSettings,
+    WriteOptions = WriteSettings,
+    Family = FamilyHandle,
+    Snapshot = SnapshotHandle,
+    Iterator = Walk,
+}

@@ -1,0 +1,118 @@
+//! The natives beside those of RocksDB's jars: names, descriptors, and none left out.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::boundary::Native;
+use crate::{database, iterator};
+
+/// Tables of natives by hand.
+const BY_HAND: &[&[Native]] = &[
+    database::families::NATIVES,
+    database::open::NATIVES,
+    database::read::NATIVES,
+    database::write::NATIVES,
+    iterator::NATIVES,
+];
+
+/// Tables of setters and getters.
+const SETTINGS: &[&[&[Native]]] = &[];
+
+const JARS: &str = include_str!("../natives.tsv");
+
+/// Symbols with their descriptors.
+fn jars() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
+    let mut symbols: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
+    for line in JARS.lines().filter(|line| !line.starts_with('#')) {
+        let mut fields = line.split('\t');
+        let (symbol, descriptor) = (fields.next().unwrap(), fields.next().unwrap());
+        symbols.entry(symbol).or_default().insert(descriptor);
+    }
+    symbols
+}
+
+fn ours() -> impl Iterator<Item = &'static Native> {
+    BY_HAND.iter().copied().flatten().chain(SETTINGS.iter().copied().flatten().copied().flatten())
+}
+
+/// The first type of a descriptor, and the rest.
+fn split_type(text: &str) -> (&str, &str) {
+    let element = text.find(|c| c != '[').unwrap();
+    let end = if text[element..].starts_with('L') { text.find(';').unwrap() } else { element };
+    text.split_at(end + 1)
+}
+
+fn types(descriptor: &str) -> (Vec<&str>, &str) {
+    let (mut rest, result) = descriptor.strip_prefix('(').unwrap().split_once(')').unwrap();
+    let mut parameters = Vec::new();
+    while !rest.is_empty() {
+        let (one, others) = split_type(rest);
+        parameters.push(one);
+        rest = others;
+    }
+    (parameters, result)
+}
+
+/// Whether a type of ours is the descriptor's; `L*` is any class.
+fn is_type(ours: &str, theirs: &str) -> bool {
+    match ours.strip_suffix("L*") {
+        Some(arrays) => theirs.strip_prefix(arrays).is_some_and(|rest| rest.starts_with('L')),
+        None => ours == theirs,
+    }
+}
+
+fn matches(native: &Native, descriptor: &str) -> bool {
+    let (parameters, result) = types(descriptor);
+    parameters.len() == native.parameters.len()
+        && native.parameters.iter().zip(&parameters).all(|(ours, theirs)| is_type(ours, theirs))
+        && is_type(native.result, result)
+}
+
+/// The symbol in the list of the jars, and the descriptors that it may have. A long name is one of a short name's.
+fn in_jars<'a>(
+    jars: &'a BTreeMap<&'static str, BTreeSet<&'static str>>,
+    symbol: &str,
+) -> Option<(&'static str, &'a BTreeSet<&'static str>)> {
+    let found = jars.get_key_value(symbol).or_else(|| jars.get_key_value(symbol.split_once("__")?.0));
+    found.map(|(symbol, descriptors)| (*symbol, descriptors))
+}
+
+#[test]
+fn natives_are_those_of_the_jars() {
+    let jars = jars();
+    let mut covered: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for native in ours() {
+        let symbol = format!("{}_{}", native.class, native.method);
+        let (known, descriptors) = in_jars(&jars, &symbol).unwrap_or_else(|| panic!("no jar has {symbol}"));
+        assert!(
+            descriptors.iter().any(|descriptor| matches(native, descriptor)),
+            "{symbol}: ({}){} here, {descriptors:?} there",
+            native.parameters.concat(),
+            native.result,
+        );
+        *covered.entry(known).or_default() += 1;
+        assert!(seen.insert(symbol.clone()), "{symbol} is there twice");
+    }
+    for (symbol, count) in &covered {
+        let forms = jars[symbol].len();
+        assert!(*count == 1 || *count == forms, "{symbol}: {count} of {forms} forms");
+    }
+    let mut list = String::from("absent! {\n");
+    for (symbol, descriptors) in jars.iter().filter(|(symbol, _)| !covered.contains_key(*symbol)) {
+        let method = symbol.split_once('_').unwrap().1;
+        let result = descriptors.iter().next().unwrap().split_once(')').unwrap().1;
+        let kind = match result {
+            "D" => "double",
+            _ if method.starts_with("dispose") => "closing",
+            _ => "plain",
+        };
+        list += &format!("    {kind} \"{symbol}\"\n");
+    }
+    list += "}\n";
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/absent/list.rs");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &list).unwrap();
+    }
+    let now = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(now, list, "the list of absent natives is old: UPDATE=1 cargo test -p spillway-db-jni natives");
+}
