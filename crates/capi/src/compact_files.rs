@@ -52,10 +52,9 @@ impl Default for CompactFilesSettings {
 }
 
 /// The number in a table's name, with or without its directory.
-fn number_of(name: &CStr) -> Result<FileNumber, Error> {
-    let text = name.to_string_lossy();
-    let number = text.rsplit('/').next().and_then(|file| file.split('.').next()).and_then(|number| number.parse().ok());
-    number.map(FileNumber).ok_or_else(|| Error::invalid_argument(format!("compact_files: \"{text}\" names no table")))
+fn number_of(name: &str) -> Result<FileNumber, Error> {
+    let number = name.rsplit('/').next().and_then(|file| file.split('.').next()).and_then(|number| number.parse().ok());
+    number.map(FileNumber).ok_or_else(|| Error::invalid_argument(format!("compact_files: \"{name}\" names no table")))
 }
 
 /// Arguments of a call.
@@ -70,12 +69,31 @@ struct Call {
 }
 
 impl Database {
-    fn compact_files(&self, family: &Arc<Family>, settings: &CompactFilesSettings, call: Call) -> Result<(), Failure> {
+    fn compact_named(&self, family: &Arc<Family>, settings: &CompactFilesSettings, call: Call) -> Result<(), Failure> {
         call.made_count.set(0);
         if call.info.is_given() {
             return Err(Failure::not_implemented("the report of a compaction (compaction_job_info) is not there"));
         }
-        if call.output_path_id > 0 {
+        let names: Vec<_> = call.names.texts(call.count).map(CStr::to_string_lossy).collect();
+        let made = self.compact_files(family, settings, &names, call.output_level, call.output_path_id)?;
+        if call.made.is_given() {
+            let names: Vec<_> = made.iter().map(|name| Given::text(name).into_raw()).collect();
+            call.made.set(Given::pointers(&names).into_raw());
+            call.made_count.set(made.len());
+        }
+        Ok(())
+    }
+
+    /// Compacts the named tables into a level; paths of the tables made.
+    pub fn compact_files(
+        &self,
+        family: &Arc<Family>,
+        settings: &CompactFilesSettings,
+        names: &[impl AsRef<str>],
+        output_level: c_int,
+        output_path_id: c_int,
+    ) -> Result<Vec<String>, Failure> {
+        if output_path_id > 0 {
             return Err(Error::invalid_argument("compact_files: there is one path for tables, 0").into());
         }
         let options = CompactFilesOptions {
@@ -85,16 +103,12 @@ impl Database {
             allow_trivial_move: settings.allow_trivial_move,
             canceled: settings.canceled.clone(),
         };
-        let output_level = usize::try_from(call.output_level).unwrap_or(usize::MAX);
-        let files: BTreeSet<FileNumber> = call.names.texts(call.count).map(number_of).collect::<Result<_, Error>>()?;
+        let output_level = usize::try_from(output_level).unwrap_or(usize::MAX);
+        let files = names.iter().map(|name| number_of(name.as_ref()));
+        let files: BTreeSet<FileNumber> = files.collect::<Result<_, Error>>()?;
         let made = self.db.compact_files(family, &files, output_level, &options)?;
-        if call.made.is_given() {
-            let dir = self.db.path().display();
-            let name = |number: &FileNumber| Given::text(format!("{dir}/{:06}.sst", number.0)).into_raw();
-            call.made.set(Given::pointers(&made.iter().map(name).collect::<Vec<_>>()).into_raw());
-            call.made_count.set(made.len());
-        }
-        Ok(())
+        let dir = self.db.path().display();
+        Ok(made.iter().map(|number| format!("{dir}/{:06}.sst", number.0)).collect())
     }
 }
 
@@ -152,7 +166,7 @@ fallible! {
         info: Out<u8>,
     ) {
         let call = Call { names, count, output_level, output_path_id, made, made_count, info };
-        database.compact_files(database.default_family(), options, call)
+        database.compact_named(database.default_family(), options, call)
     }
 
     fn rocksdb_compact_files_cf(
@@ -168,6 +182,6 @@ fallible! {
         info: Out<u8>,
     ) {
         let call = Call { names, count, output_level, output_path_id, made, made_count, info };
-        database.compact_files(&family.0, options, call)
+        database.compact_named(&family.0, options, call)
     }
 }

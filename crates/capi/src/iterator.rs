@@ -4,7 +4,7 @@ mod tail;
 
 use std::sync::Arc;
 
-use spillway::internal::{Database as Db, DbIterator, Error, ErrorKind, Family, ReadOptions};
+use spillway::internal::{Database as Db, DbIterator, Error, ErrorKind, Family, ReadOptions, Snapshot};
 
 use self::tail::{Place, Tail};
 use crate::boundary::argument::Out;
@@ -146,7 +146,12 @@ impl Iterator {
 
     /// Shows the latest state from now on, whatever its snapshot; has no position.
     pub fn refresh(&mut self) {
-        self.source.options.snapshot = None;
+        self.refresh_at(None);
+    }
+
+    /// Shows a snapshot's state from now on; has no position.
+    pub fn refresh_at(&mut self, snapshot: Option<Snapshot>) {
+        self.source.options.snapshot = snapshot;
         match &mut self.shown {
             Shown::WithBatch(both) => both.renew(Below::refresh),
             _ if self.tail.is_some() => self.look_again(Place::First),

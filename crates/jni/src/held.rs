@@ -1,6 +1,8 @@
 //! The types with handles: one for each class of Java's, or for several of one kind.
 
+use capi::compact_files::CompactFilesSettings;
 use capi::family::FamilyHandle;
+use capi::job_options::{CompactSettings, FlushSettings};
 use capi::options::Options;
 use capi::read_options::ReadSettings;
 use capi::snapshot::SnapshotHandle;
@@ -16,6 +18,9 @@ held! {
     Options = Options,
     ReadOptions = ReadSettings,
     WriteOptions = WriteSettings,
+    FlushOptions = FlushSettings,
+    CompactRangeOptions = CompactSettings,
+    CompactionOptions = CompactFilesSettings,
     Family = FamilyHandle,
     Snapshot = SnapshotHandle,
     Iterator = Walk,

@@ -3,22 +3,68 @@
 use capi::family::FamilyHandle;
 use capi::iterator::Iterator;
 use capi::read_options::ReadSettings;
+use capi::snapshot::SnapshotHandle;
 use spillway::internal::indexed::Move;
 
-use crate::boundary::argument::{Closed, Head};
+use crate::boundary::argument::{Bytes, Direct, DirectRoom, Handles, Head, Room};
 use crate::boundary::natives;
 use crate::boundary::reply::ByteArray;
 use crate::database::Db;
-use crate::database::children::Children;
+use crate::database::children::{Child, Children};
 
-/// An iterator, and the database that it ends with.
+/// An iterator. It ends with its database: Java does not close it after that.
 pub struct Walk {
-    pub iterator: Iterator,
+    pub iterator: Box<Iterator>,
     parent: Children,
-    handle: i64,
+}
+
+impl Child for Walk {
+    fn parent(&self) -> &Children {
+        &self.parent
+    }
+}
+
+impl Walk {
+    /// The handle of an iterator.
+    pub fn open(database: &Db, iterator: Box<Iterator>) -> i64 {
+        let parent = database.children().clone();
+        database.children().adopt(Box::new(Walk { iterator, parent }))
+    }
+}
+
+impl Db {
+    /// An iterator over a family, or over the default one.
+    fn walk(&self, family: Option<&FamilyHandle>, options: Option<&ReadSettings>) -> i64 {
+        let family = self.family(family);
+        match options {
+            Some(options) => Walk::open(self, Iterator::new(self, family, options)),
+            None => Walk::open(self, Iterator::new(self, family, &ReadSettings::default())),
+        }
+    }
+}
+
+/// Natives of `RocksDB` that make iterators.
+pub mod made {
+    use super::*;
+
+    natives! { "RocksDB";
+        "iterator" => fn(_env, database: &Db, family: Option<&FamilyHandle>, options: Option<&ReadSettings>) -> i64 {
+            Ok(database.walk(family, options))
+        }
+
+        "iterators" => fn(_env, database: &Db, families: Handles, options: Option<&ReadSettings>) -> Vec<i64> {
+            let families = families.get::<FamilyHandle>()?;
+            Ok(families.into_iter().map(|family| database.walk(Some(family), options)).collect())
+        }
+    }
 }
 
 natives! { "RocksIterator";
+    "disposeInternal" | "disposeInternalJni" => fn(_env, handle: i64) -> () {
+        Walk::close(handle);
+        Ok(())
+    }
+
     "isValid0" | "isValid0Jni" => fn(_env, walk: &Walk) -> bool {
         Ok(walk.iterator.valid())
     }
@@ -28,8 +74,18 @@ natives! { "RocksIterator";
         Ok(())
     }
 
+    "seekToLast0" | "seekToLast0Jni" => fn(_env, walk: &mut Walk) -> () {
+        walk.iterator.go(Move::Last);
+        Ok(())
+    }
+
     "next0" | "next0Jni" => fn(_env, walk: &mut Walk) -> () {
         walk.iterator.go(Move::Next);
+        Ok(())
+    }
+
+    "prev0" | "prev0Jni" => fn(_env, walk: &mut Walk) -> () {
+        walk.iterator.go(Move::Prev);
         Ok(())
     }
 
@@ -38,11 +94,66 @@ natives! { "RocksIterator";
         Ok(())
     }
 
+    "seekByteArray0" | "seekByteArray0Jni" => fn(_env, walk: &mut Walk, key[offset, len]: Bytes) -> () {
+        walk.iterator.go(Move::To(&key));
+        Ok(())
+    }
+
+    "seekDirect0" | "seekDirect0Jni" => fn(_env, walk: &mut Walk, key[offset, len]: Direct<'_>) -> () {
+        walk.iterator.go(Move::To(&key));
+        Ok(())
+    }
+
+    "seekForPrev0" | "seekForPrev0Jni" => fn(_env, walk: &mut Walk, key[len]: Head) -> () {
+        walk.iterator.go(Move::ToOrBefore(&key));
+        Ok(())
+    }
+
+    "seekForPrevByteArray0" | "seekForPrevByteArray0Jni" => fn(_env, walk: &mut Walk, key[offset, len]: Bytes) -> () {
+        walk.iterator.go(Move::ToOrBefore(&key));
+        Ok(())
+    }
+
+    "seekForPrevDirect0" | "seekForPrevDirect0Jni" => fn(_env, walk: &mut Walk, key[offset, len]: Direct<'_>) -> () {
+        walk.iterator.go(Move::ToOrBefore(&key));
+        Ok(())
+    }
+
+    "status0" | "status0Jni" => fn(_env, walk: &Walk) -> () {
+        Ok(walk.iterator.status()?)
+    }
+
+    "refresh0" | "refresh0Jni" => fn(_env, walk: &mut Walk) -> () {
+        walk.iterator.refresh();
+        Ok(walk.iterator.status()?)
+    }
+
+    "refresh1" => fn(_env, walk: &mut Walk, snapshot: &SnapshotHandle) -> () {
+        walk.iterator.refresh_at(Some(snapshot.snapshot()));
+        Ok(walk.iterator.status()?)
+    }
+
     "key0" => fn(env, walk: &Walk) -> ByteArray {
         ByteArray::of(env, walk.iterator.key())
     }
 
     "value0" => fn(env, walk: &Walk) -> ByteArray {
         ByteArray::of(env, walk.iterator.value())
+    }
+
+    "keyByteArray0" => fn(env, walk: &Walk, room[at, size]: Room<'_>) -> i32 {
+        room.fill(env, walk.iterator.key())
+    }
+
+    "valueByteArray0" => fn(env, walk: &Walk, room[at, size]: Room<'_>) -> i32 {
+        room.fill(env, walk.iterator.value())
+    }
+
+    "keyDirect0" => fn(_env, walk: &Walk, room[at, size]: DirectRoom) -> i32 {
+        room.fill(walk.iterator.key())
+    }
+
+    "valueDirect0" => fn(_env, walk: &Walk, room[at, size]: DirectRoom) -> i32 {
+        room.fill(walk.iterator.value())
     }
 }

@@ -7,11 +7,19 @@ use crate::{database, iterator};
 
 /// Tables of natives by hand.
 const BY_HAND: &[&[Native]] = &[
+    database::exists::NATIVES,
     database::families::NATIVES,
+    database::family_handles::NATIVES,
+    database::manage::NATIVES,
     database::open::NATIVES,
+    database::properties::NATIVES,
     database::read::NATIVES,
+    database::read_many::NATIVES,
+    database::snapshots::NATIVES,
+    database::snapshots::numbers::NATIVES,
     database::write::NATIVES,
     iterator::NATIVES,
+    iterator::made::NATIVES,
 ];
 
 /// Tables of setters and getters.
@@ -52,11 +60,12 @@ fn types(descriptor: &str) -> (Vec<&str>, &str) {
     (parameters, result)
 }
 
-/// Whether a type of ours is the descriptor's; `L*` is any class.
+/// Whether a type of ours is the descriptor's; `L*` is any class, `[*` any array of objects.
 fn is_type(ours: &str, theirs: &str) -> bool {
-    match ours.strip_suffix("L*") {
-        Some(arrays) => theirs.strip_prefix(arrays).is_some_and(|rest| rest.starts_with('L')),
-        None => ours == theirs,
+    match ours {
+        "L*" => theirs.starts_with('L'),
+        "[*" => theirs.starts_with("[L") || theirs.starts_with("[["),
+        _ => ours == theirs,
     }
 }
 

@@ -21,20 +21,46 @@ impl Database {
         flushed.map_err(|error| self.refused(error))
     }
 
-    /// RocksDB's function reports no error either.
+    /// RocksDB's function for C reports no error either.
     fn compact(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>, options: &CompactRangeOptions) {
-        let times_disabled = self.times_disabled.read();
-        if *times_disabled > 0 {
-            tracing::warn!(family = family.name(), "manual compactions are disabled");
-            return;
-        }
-        let options = CompactRangeOptions { canceled: Some(self.canceled.clone()), ..options.clone() };
-        if let Err(error) = self.db.compact_range(family, start, end, &options) {
-            tracing::warn!(%error, "a manual compaction failed");
+        if let Err(failure) = self.compact_range(family, start, end, options) {
+            tracing::warn!(%failure, "a manual compaction failed");
         }
     }
 
-    fn stop_compactions(&self, wait: bool) {
+    /// # Errors
+    /// Manual compactions are disabled, or were while this one ran: `Incomplete`. The engine's.
+    pub fn compact_range(
+        &self,
+        family: &Arc<Family>,
+        start: Option<&[u8]>,
+        end: Option<&[u8]>,
+        options: &CompactRangeOptions,
+    ) -> Result<(), Failure> {
+        let times_disabled = self.times_disabled.read();
+        if *times_disabled > 0 {
+            return Err(Failure::incomplete("Manual compaction paused: manual compactions are disabled"));
+        }
+        let canceled = options.canceled.clone().or_else(|| Some(self.canceled.clone()));
+        let options = CompactRangeOptions { canceled, ..options.clone() };
+        self.db.compact_range(family, start, end, &options).map_err(|error| self.refused(error))
+    }
+
+    /// Manual compactions give up, and none begins, until as many calls enable them.
+    pub fn disable_manual_compaction(&self) {
+        self.canceled.store(true, Ordering::Release);
+        let mut times_disabled = self.times_disabled.write();
+        *times_disabled += 1;
+        self.canceled.store(*times_disabled > 0, Ordering::Release);
+    }
+
+    pub fn enable_manual_compaction(&self) {
+        let mut times_disabled = self.times_disabled.write();
+        *times_disabled -= 1;
+        self.canceled.store(*times_disabled > 0, Ordering::Release);
+    }
+
+    pub fn stop_compactions(&self, wait: bool) {
         let disable = [("disable_auto_compactions", "true")];
         for family in self.db.families() {
             if let Err(error) = self.db.set_options(&family, &disable) {
@@ -61,20 +87,25 @@ impl Database {
         for (name, value) in names.texts(count).zip(values.texts(count)) {
             pairs.push((utf8(name)?, utf8(value)?));
         }
+        self.set_named(family, &pairs)
+    }
+
+    /// Sets options of a family by name and text; of the database for `None`.
+    pub fn set_named(&self, family: Option<&Family>, pairs: &[(&str, &str)]) -> Result<(), Failure> {
         let set = match family {
-            Some(family) => self.db.set_options(family, &pairs),
-            None => self.db.set_db_options(&pairs),
+            Some(family) => self.db.set_options(family, pairs),
+            None => self.db.set_db_options(pairs),
         };
         set.map_err(|error| self.refused(error))
     }
 
     /// A hint: the range's tables are compacted in the background, soon.
-    fn suggest(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<(), Failure> {
+    pub fn suggest(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<(), Failure> {
         self.db.suggest_compact_range(family, start, end).map_err(|error| self.refused(error))
     }
 
     /// As RocksDB: whole files below level 0, the end of the range included.
-    fn delete_files(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<(), Failure> {
+    pub fn delete_files(&self, family: &Arc<Family>, start: Option<&[u8]>, end: Option<&[u8]>) -> Result<(), Failure> {
         self.db.drop_tables_in_range(family, start, end).map(drop).map_err(|error| self.refused(error))
     }
 }
@@ -202,16 +233,11 @@ export! {
     /// Each call is undone by one of `rocksdb_enable_manual_compaction`, before or after it. Running manual compactions
     /// give up; the call returns when none is running.
     fn rocksdb_disable_manual_compaction(database: &Database) {
-        database.canceled.store(true, Ordering::Release);
-        let mut times_disabled = database.times_disabled.write();
-        *times_disabled += 1;
-        database.canceled.store(*times_disabled > 0, Ordering::Release);
+        database.disable_manual_compaction();
     }
 
     fn rocksdb_enable_manual_compaction(database: &Database) {
-        let mut times_disabled = database.times_disabled.write();
-        *times_disabled -= 1;
-        database.canceled.store(*times_disabled > 0, Ordering::Release);
+        database.enable_manual_compaction();
     }
 
     /// No compaction starts any more; memtables are still flushed, so writes go on. `wait` for the running ones.

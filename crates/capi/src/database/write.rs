@@ -31,6 +31,24 @@ impl Database {
         })
     }
 
+    pub fn delete(&self, family: &Family, key: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
+        self.db.delete(family, key, self.writing(settings)).map_err(|error| self.refused(error))
+    }
+
+    pub fn single_delete(&self, family: &Family, key: &[u8], settings: &WriteSettings) -> Result<(), Failure> {
+        self.db.single_delete(family, key, self.writing(settings)).map_err(|error| self.refused(error))
+    }
+
+    pub fn delete_range(
+        &self,
+        family: &Family,
+        start: &[u8],
+        end: &[u8],
+        settings: &WriteSettings,
+    ) -> Result<(), Failure> {
+        self.db.delete_range(family, start, end, self.writing(settings)).map_err(|error| self.refused(error))
+    }
+
     pub fn write(&self, batch: &WriteBatch, settings: &WriteSettings) -> Result<(), Failure> {
         let written = match &self.stamps {
             // A stamped copy would silently lack the entries of an oversized batch: refuse the batch itself.
@@ -59,8 +77,7 @@ fallible! {
     }
 
     fn rocksdb_delete(database: &Database, options: &WriteSettings, key[key_len]: &[u8]) {
-        let written = database.db.delete(database.default_family(), key, database.writing(options));
-        written.map_err(|error| database.refused(error))
+        database.delete(database.default_family(), key, options)
     }
 
     fn rocksdb_delete_cf(
@@ -69,12 +86,11 @@ fallible! {
         family: &FamilyHandle,
         key[key_len]: &[u8],
     ) {
-        database.db.delete(&family.0, key, database.writing(options)).map_err(|error| database.refused(error))
+        database.delete(&family.0, key, options)
     }
 
     fn rocksdb_singledelete(database: &Database, options: &WriteSettings, key[key_len]: &[u8]) {
-        let written = database.db.single_delete(database.default_family(), key, database.writing(options));
-        written.map_err(|error| database.refused(error))
+        database.single_delete(database.default_family(), key, options)
     }
 
     fn rocksdb_singledelete_cf(
@@ -83,7 +99,7 @@ fallible! {
         family: &FamilyHandle,
         key[key_len]: &[u8],
     ) {
-        database.db.single_delete(&family.0, key, database.writing(options)).map_err(|error| database.refused(error))
+        database.single_delete(&family.0, key, options)
     }
 
     fn rocksdb_delete_range_cf(
@@ -93,7 +109,7 @@ fallible! {
         start[start_len]: &[u8],
         end[end_len]: &[u8],
     ) {
-        database.db.delete_range(&family.0, start, end, database.writing(options)).map_err(|error| database.refused(error))
+        database.delete_range(&family.0, start, end, options)
     }
 
     fn rocksdb_merge(database: &Database, options: &WriteSettings, key[key_len]: &[u8], operand[operand_len]: &[u8]) {

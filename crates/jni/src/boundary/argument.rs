@@ -15,6 +15,7 @@ pub trait FromJava: Sized {
     /// The parameter, or all.
     type Raw;
     /// The first parameter's type in a descriptor.
+    #[cfg_attr(not(test), allow(dead_code, reason = "compared with the jars' lists by a test"))]
     const DESCRIPTOR: &'static str;
 
     /// # Safety
@@ -334,6 +335,22 @@ impl DirectRoom {
     }
 }
 
+impl Env<'_> {
+    /// The room of a whole direct buffer.
+    pub fn direct_room(self, buffer: Object<'_>) -> Result<DirectRoom, Fault> {
+        let capacity = self.direct(buffer).map_or(0, |(_, capacity)| capacity);
+        let (start, len) = place(self, buffer, 0, jint::try_from(capacity).unwrap_or(jint::MAX))?;
+        Ok(DirectRoom { start, len })
+    }
+
+    /// A copy of bytes of a direct buffer.
+    pub fn direct_bytes(self, buffer: Object<'_>, offset: jint, len: jint) -> Result<Vec<u8>, Fault> {
+        let (start, len) = place(self, buffer, offset, len)?;
+        // SAFETY: `len` bytes of the buffer; J3: unchanged during the call.
+        Ok(unsafe { std::slice::from_raw_parts(start, len) }.to_vec())
+    }
+}
+
 impl FromJava for DirectRoom {
     type Parameter = jobject;
     type Raw = (jobject, jint, jint);
@@ -416,13 +433,24 @@ impl<'j> FromJava for Option<Object<'j>> {
     }
 }
 
+/// Null is none.
+impl FromJava for Option<Handles> {
+    type Parameter = jobject;
+    type Raw = jobject;
+    const DESCRIPTOR: &'static str = "[J";
+
+    unsafe fn from_java(raw: jobject, env: Env<'_>, _name: &'static str) -> Result<Option<Handles>, Fault> {
+        Object::new(raw).map(|array| env.longs(array).map(Handles)).transpose()
+    }
+}
+
 /// An array of objects.
 pub struct Array<'j>(pub Object<'j>);
 
 impl<'j> FromJava for Array<'j> {
     type Parameter = jobject;
     type Raw = jobject;
-    const DESCRIPTOR: &'static str = "[L*";
+    const DESCRIPTOR: &'static str = "[*";
 
     unsafe fn from_java(raw: jobject, _env: Env<'_>, name: &'static str) -> Result<Self, Fault> {
         required(raw, name).map(Array)

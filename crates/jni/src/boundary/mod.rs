@@ -26,11 +26,13 @@ pub mod settings;
 pub mod thread;
 
 /// A native, as Java declares it.
+#[cfg_attr(not(test), allow(dead_code, reason = "compared with the jars' lists by a test"))]
 pub struct Native {
     pub class: &'static str,
     /// With the mangled parameters if the symbol has them.
     pub method: &'static str,
-    /// Types of the parameters and of the result. `L*` is an object of any class, `[L*` an array of them.
+    /// Types of the parameters and of the result. `L*` is an object of any class, `[*` an array of any
+    /// objects.
     pub parameters: &'static [&'static str],
     pub result: &'static str,
 }

@@ -26,6 +26,7 @@ raw!(() = (), bool = false, jbyte = 0, jint = 0, jlong = 0, jdouble = 0.0, jobje
 pub trait IntoJava: Sized {
     type Raw: Raw;
     /// The type in a descriptor.
+    #[cfg_attr(not(test), allow(dead_code, reason = "compared with the jars' lists by a test"))]
     const DESCRIPTOR: &'static str;
 
     fn into_java(self, env: Env<'_>) -> Result<Self::Raw, Fault>;
@@ -153,6 +154,6 @@ references! {
     Made: "L*" = |object| object.0;
     Option<Made>: "L*" = |object| object.map_or(ptr::null_mut(), |object| object.0);
     ByteArray: "[B" = |array| array.0;
-    ArrayOf: "[L*" = |array| array.0;
-    Option<ArrayOf>: "[L*" = |array| array.map_or(ptr::null_mut(), |array| array.0);
+    ArrayOf: "[*" = |array| array.0;
+    Option<ArrayOf>: "[*" = |array| array.map_or(ptr::null_mut(), |array| array.0);
 }

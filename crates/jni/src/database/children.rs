@@ -12,17 +12,30 @@ use crate::boundary::handle::{self, Held};
 #[derive(Clone, Default)]
 pub struct Children(Arc<Mutex<BTreeMap<i64, fn(i64)>>>);
 
+/// An object that knows its database, to be closed before it.
+pub trait Child: Held {
+    fn parent(&self) -> &Children;
+
+    /// Closes a handle; nothing if its database closed it.
+    fn close(handle: i64) {
+        if let Some(child) = handle::close::<Self>(handle) {
+            child.parent().0.lock().remove(&handle);
+        }
+    }
+}
+
 impl Children {
-    /// A handle that ends with the database, or before it by `release`.
+    /// A handle that ends with the database at the latest.
     pub fn adopt<T: Held>(&self, object: Box<T>) -> i64 {
         let handle = handle::open(object);
         self.0.lock().insert(handle, |handle| drop(handle::close::<T>(handle)));
         handle
     }
 
-    /// Forgets a handle that was closed by itself.
-    pub fn release(&self, handle: i64) {
+    /// Closes a handle before its database; false if it was closed.
+    pub fn release<T: Held>(&self, handle: i64) -> bool {
         self.0.lock().remove(&handle);
+        handle::close::<T>(handle).is_some()
     }
 
     pub fn close(&self) {

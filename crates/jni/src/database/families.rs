@@ -7,7 +7,7 @@ use capi::family::FamilyHandle;
 use capi::options::Options;
 
 use super::Db;
-use crate::boundary::argument::{Closed, Handles};
+use crate::boundary::argument::{Handles, Head};
 use crate::boundary::handle;
 use crate::boundary::natives;
 use crate::fault::Fault;
@@ -27,7 +27,7 @@ impl Db {
 }
 
 natives! { "RocksDB";
-    "createColumnFamily" => fn(_env, database: &Db, name[len]: crate::boundary::argument::Head, options: &Options) -> Box<FamilyHandle> {
+    "createColumnFamily" => fn(_env, database: &Db, name[len]: Head, options: &Options) -> Box<FamilyHandle> {
         database.create(options, &name)
     }
 

@@ -1,9 +1,15 @@
 //! `RocksDB`: an open database.
 
 pub mod children;
+pub mod exists;
 pub mod families;
+pub mod family_handles;
+pub mod manage;
 pub mod open;
+pub mod properties;
 pub mod read;
+pub mod read_many;
+pub mod snapshots;
 pub mod write;
 
 use std::ops::Deref;

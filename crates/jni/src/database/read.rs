@@ -15,7 +15,7 @@ pub const NOT_FOUND: i32 = -1;
 
 impl Db {
     #[inline]
-    fn get(&self, family: &Family, key: &[u8], options: Option<&ReadSettings>) -> Result<Option<Pinned>, Fault> {
+    pub fn get(&self, family: &Family, key: &[u8], options: Option<&ReadSettings>) -> Result<Option<Pinned>, Fault> {
         match options {
             Some(options) => Ok(self.look_up(family, key, options)?),
             None => Ok(self.look_up(family, key, &ReadSettings::default())?),

@@ -1,0 +1,40 @@
+//! `ColumnFamilyHandle`.
+
+use capi::family::FamilyHandle;
+use capi::options::Options;
+
+use crate::boundary::argument::Closed;
+use crate::boundary::class::{Class, Method};
+use crate::boundary::handle;
+use crate::boundary::natives;
+use crate::boundary::object::Value;
+use crate::boundary::reply::Made;
+
+static DESCRIPTOR: Class = Class::new(c"org/rocksdb/ColumnFamilyDescriptor");
+static NEW_DESCRIPTOR: Method = Method::constructor(&DESCRIPTOR, c"([BLorg/rocksdb/ColumnFamilyOptions;)V");
+static OPTIONS: Class = Class::new(c"org/rocksdb/ColumnFamilyOptions");
+static NEW_OPTIONS: Method = Method::constructor(&OPTIONS, c"(J)V");
+
+natives! { "ColumnFamilyHandle";
+    "disposeInternal" | "disposeInternalJni" => fn(_env, family: Closed<FamilyHandle>) -> () {
+        drop(family.0);
+        Ok(())
+    }
+
+    "getName" => fn(_env, family: &FamilyHandle) -> Vec<u8> {
+        Ok(family.0.name().as_bytes().to_vec())
+    }
+
+    "getID" => fn(_env, family: &FamilyHandle) -> i32 {
+        Ok(family.0.id().0 as i32)
+    }
+
+    /// Name and options of now, for another open.
+    "getDescriptor" => fn(env, family: &FamilyHandle) -> Made {
+        let mut options = Options::default();
+        options.family = (*family.0.options()).clone();
+        let name = env.new_bytes(family.0.name().as_bytes())?;
+        let options = NEW_OPTIONS.make(env, &[Value::Long(handle::open(Box::new(options)))])?;
+        Ok(NEW_DESCRIPTOR.make(env, &[Value::Object(name), Value::Object(options)])?.into())
+    }
+}
