@@ -456,3 +456,16 @@ impl<'j> FromJava for Array<'j> {
         required(raw, name).map(Array)
     }
 }
+
+/// Room for numbers in an array of ints.
+pub struct IntRoom<'j>(pub Object<'j>);
+
+impl<'j> FromJava for IntRoom<'j> {
+    type Parameter = jobject;
+    type Raw = jobject;
+    const DESCRIPTOR: &'static str = "[I";
+
+    unsafe fn from_java(raw: jobject, _env: Env<'_>, name: &'static str) -> Result<Self, Fault> {
+        required(raw, name).map(IntRoom)
+    }
+}

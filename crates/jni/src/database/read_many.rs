@@ -9,7 +9,7 @@ use capi::read_options::ReadSettings;
 use spillway::internal::{Family, Pinned};
 
 use super::Db;
-use crate::boundary::argument::{Array, Handles};
+use crate::boundary::argument::{Array, Handles, IntRoom};
 use crate::boundary::env::Env;
 use crate::boundary::natives;
 use crate::boundary::object::Object;
@@ -154,7 +154,7 @@ natives! { "RocksDB";
         offsets: Vec<i32>,
         lens: Vec<i32>,
         buffers: Array<'_>,
-        lengths: Object<'_>,
+        lengths: IntRoom<'_>,
         statuses: Array<'_>,
     ) -> () {
         let places = Places(offsets, lens);
@@ -166,6 +166,6 @@ natives! { "RocksDB";
         })?;
         let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let found = database.each(&families.get::<FamilyHandle>()?, &keys, options)?;
-        Replies { buffers: buffers.0, lengths, statuses: statuses.0 }.give(env, found)
+        Replies { buffers: buffers.0, lengths: lengths.0, statuses: statuses.0 }.give(env, found)
     }
 }
