@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use capi::failure::Failure;
+use capi::failure::{Code, Failure};
 
 use crate::boundary::class::{Class, Method};
 use crate::boundary::env::Env;
@@ -14,6 +14,8 @@ pub enum Fault {
     Status(Failure),
     /// `RocksDBException` with a message alone.
     Message(String),
+    /// The exception with a status without a message, and perhaps one beside it.
+    Told(Option<&'static str>, Code),
     /// `IllegalArgumentException`.
     Illegal(String),
     /// `IllegalStateException`: the use of a closed object.
@@ -27,6 +29,7 @@ static STATUS: Class = Class::new(c"org/rocksdb/Status");
 static EXCEPTION: Class = Class::new(c"org/rocksdb/RocksDBException");
 static NEW_STATUS: Method = Method::constructor(&STATUS, c"(BBLjava/lang/String;)V");
 static OF_STATUS: Method = Method::constructor(&EXCEPTION, c"(Lorg/rocksdb/Status;)V");
+static OF_BOTH: Method = Method::constructor(&EXCEPTION, c"(Ljava/lang/String;Lorg/rocksdb/Status;)V");
 static OF_MESSAGE: Method = Method::constructor(&EXCEPTION, c"(Ljava/lang/String;)V");
 
 /// A `Status` object. An empty message is none: Java shows the code then.
@@ -34,9 +37,13 @@ pub fn status<'j>(env: Env<'j>, failure: Option<&Failure>) -> Result<Object<'j>,
     let Some(failure) = failure else {
         return NEW_STATUS.make(env, &[Value::Byte(0), Value::Byte(0), Value::Null]);
     };
-    let code = failure.code();
-    let state = if failure.message().is_empty() { None } else { Some(env.new_text(failure.message())?) };
-    let made = NEW_STATUS.make(env, &[Value::Byte(code.code as i8), Value::Byte(code.subcode as i8), state.into()])?;
+    status_of(env, failure.code(), Some(failure.message()).filter(|message| !message.is_empty()))
+}
+
+fn status_of<'j>(env: Env<'j>, code: Code, state: Option<&str>) -> Result<Object<'j>, Fault> {
+    let state = state.map(|state| env.new_text(state)).transpose()?;
+    let arguments = [Value::Byte(code.code as i8), Value::Byte(code.subcode as i8), state.into()];
+    let made = NEW_STATUS.make(env, &arguments)?;
     if let Some(state) = state {
         env.delete(state);
     }
@@ -71,6 +78,10 @@ impl Fault {
             Fault::Status(failure) => {
                 status(env, Some(failure)).and_then(|status| OF_STATUS.make(env, &[Value::Object(status)]))
             }
+            Fault::Told(what, code) => status_of(env, *code, None).and_then(|status| match what {
+                Some(what) => OF_BOTH.make(env, &[Value::Object(env.new_text(what)?), Value::Object(status)]),
+                None => OF_STATUS.make(env, &[Value::Object(status)]),
+            }),
             Fault::Message(what) => env.new_text(what).and_then(|what| OF_MESSAGE.make(env, &[Value::Object(what)])),
             Fault::Illegal(what) => return env.throw_named(c"java/lang/IllegalArgumentException", what),
             Fault::State(what) => return env.throw_named(c"java/lang/IllegalStateException", what),

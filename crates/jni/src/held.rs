@@ -9,6 +9,10 @@ use capi::snapshot::SnapshotHandle;
 use capi::write_options::WriteSettings;
 
 use crate::boundary::handle::held;
+use crate::callbacks::comparator::{ComparatorOptions, Order};
+use crate::callbacks::filter::{Factory, Filter};
+use crate::callbacks::flink::ConfigHolder;
+use crate::callbacks::logger::Logger;
 use crate::database::Db;
 use crate::iterator::Walk;
 
@@ -24,4 +28,10 @@ held! {
     Family = FamilyHandle,
     Snapshot = SnapshotHandle,
     Iterator = Walk,
+    Comparator = Order,
+    ComparatorOptions = ComparatorOptions,
+    CompactionFilter = Filter,
+    CompactionFilterFactory = Factory,
+    FlinkConfig = ConfigHolder,
+    Logger = Logger,
 }

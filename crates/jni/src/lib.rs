@@ -5,6 +5,7 @@
 //! C library. Natives that are not there throw `NotSupported` with their name (`absent`).
 
 mod boundary;
+mod callbacks;
 mod collections;
 mod database;
 mod fault;

@@ -3,10 +3,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::boundary::Native;
-use crate::{database, iterator};
+use crate::{callbacks, database, iterator};
 
 /// Tables of natives by hand.
 const BY_HAND: &[&[Native]] = &[
+    callbacks::NATIVES,
+    callbacks::comparator::NATIVES,
+    callbacks::comparator::native::NATIVES,
+    callbacks::filter::NATIVES,
+    callbacks::filter::closing::NATIVES,
+    callbacks::filter::empty_values::NATIVES,
+    callbacks::filter::set::NATIVES,
+    callbacks::filter::set::of_options::NATIVES,
+    callbacks::flink::NATIVES,
+    callbacks::logger::NATIVES,
+    callbacks::logger::of_database_options::NATIVES,
+    callbacks::logger::of_options::NATIVES,
+    callbacks::logger::to_stderr::NATIVES,
+    callbacks::own_tests::NATIVES,
+    callbacks::own_tests::comparator::NATIVES,
     database::exists::NATIVES,
     database::families::NATIVES,
     database::family_handles::NATIVES,

@@ -3,15 +3,22 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use jni_sys::jobject;
+
 use super::env::{Env, RawEnv};
 use super::reply::Raw;
 use crate::fault::Fault;
 
 /// Runs a native.
 #[inline]
-pub fn native<R: Raw>(name: &'static str, env: RawEnv<'_>, body: impl FnOnce(Env<'_>) -> Result<R, Fault>) -> R {
+pub fn native<R: Raw>(
+    name: &'static str,
+    env: RawEnv<'_>,
+    this: jobject,
+    body: impl FnOnce(Env<'_>) -> Result<R, Fault>,
+) -> R {
     // SAFETY: J1: the environment of this call.
-    let env = unsafe { Env::new(env) };
+    let env = unsafe { Env::new(env, this) };
     match catch_unwind(AssertUnwindSafe(|| body(env))) {
         Ok(Ok(result)) => result,
         Ok(Err(fault)) => failed(env, &fault),
@@ -38,6 +45,6 @@ pub fn message(panic: &(dyn Any + Send)) -> &str {
 #[cold]
 pub fn absent(name: &'static str, env: RawEnv<'_>) {
     // SAFETY: J1: the environment of this call.
-    let env = unsafe { Env::new(env) };
+    let env = unsafe { Env::new(env, std::ptr::null_mut()) };
     Fault::not_implemented(name).throw(env);
 }

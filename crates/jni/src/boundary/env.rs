@@ -20,7 +20,10 @@ pub struct RawEnv<'j> {
 
 /// The environment of a call of a native, or of an attached thread's callback.
 #[derive(Clone, Copy)]
-pub struct Env<'j>(RawEnv<'j>);
+pub struct Env<'j> {
+    raw: RawEnv<'j>,
+    this: jobject,
+}
 
 /// Calls a function of the environment's table.
 macro_rules! jni {
@@ -33,20 +36,25 @@ pub(super) use jni;
 
 impl<'j> Env<'j> {
     /// # Safety
-    /// The environment of this thread, for as long as `'j`.
-    pub unsafe fn new(raw: RawEnv<'j>) -> Env<'j> {
-        Env(raw)
+    /// The environment of this thread and the object of the call, for as long as `'j`.
+    pub unsafe fn new(raw: RawEnv<'j>, this: jobject) -> Env<'j> {
+        Env { raw, this }
     }
 
     /// # Safety
     /// As of `new`.
     pub unsafe fn of_pointer(env: NonNull<c_void>) -> Env<'j> {
-        Env(RawEnv { env: env.cast(), call: PhantomData })
+        Env { raw: RawEnv { env: env.cast(), call: PhantomData }, this: ptr::null_mut() }
+    }
+
+    /// The object whose native is called; the class of a static one.
+    pub fn this(self) -> Result<Object<'j>, Fault> {
+        Object::new(self.this).ok_or_else(|| Fault::illegal("a callback has no object"))
     }
 
     #[inline]
     pub(super) fn pointer(self) -> *mut *const JNINativeInterface_ {
-        self.0.env.as_ptr()
+        self.raw.env.as_ptr()
     }
 
     /// J4: an exception is pending.

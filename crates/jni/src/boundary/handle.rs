@@ -19,7 +19,12 @@ pub unsafe trait Held: Sized + 'static {
     const KIND: u8;
 }
 
-/// Gives handles to types: each its own kind.
+/// The kind of a handle's number, open or not.
+pub fn kind(handle: i64) -> u8 {
+    (handle as u64 >> 56) as u8
+}
+
+/// Gives handles to types: each its own kind. `close_any` closes a handle of whatever type.
 macro_rules! held {
     ($($kind:ident = $type:ty),+ $(,)?) => {
         #[repr(u8)]
@@ -32,6 +37,14 @@ macro_rules! held {
                 const KIND: u8 = { assert!((Kind::$kind as u8) < 128); Kind::$kind as u8 };
             }
         )+
+
+        /// Closes an open handle, whatever its type.
+        pub fn close_any(handle: i64) {
+            let kind = $crate::boundary::handle::kind(handle);
+            $( if kind == <$type as $crate::boundary::handle::Held>::KIND {
+                drop($crate::boundary::handle::close::<$type>(handle));
+            } )+
+        }
     };
 }
 pub(crate) use held;
@@ -101,11 +114,6 @@ fn find<T: Held>(handle: i64) -> Option<(*mut T, &'static Slot)> {
     let slot = slot((handle & u64::from(u32::MAX)) as usize)?;
     let is_open = slot.handle.load(Ordering::Acquire) == handle && handle >> 56 == u64::from(T::KIND);
     is_open.then(|| (slot.object.load(Ordering::Relaxed).cast(), slot))
-}
-
-/// Whether an open handle is of this type.
-pub fn is<T: Held>(handle: i64) -> bool {
-    find::<T>(handle).is_some()
 }
 
 /// The object of an open handle.

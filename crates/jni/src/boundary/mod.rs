@@ -20,6 +20,7 @@ pub mod call;
 pub mod class;
 pub mod env;
 pub mod handle;
+pub mod lent;
 pub mod object;
 pub mod reply;
 pub mod settings;
@@ -71,10 +72,10 @@ macro_rules! native {
             #[cfg_attr(not(test), unsafe(export_name = concat!("Java_org_rocksdb_", $class, "_", $name)))]
             unsafe extern "system" fn native(
                 env: $crate::boundary::env::RawEnv<'_>,
-                _class: jni_sys::jobject,
+                this: jni_sys::jobject,
                 $($argument: <$type as $crate::boundary::argument::FromJava>::Parameter $(, $($more: jni_sys::jint),+)?),*
             ) -> <$result as $crate::boundary::reply::IntoJava>::Raw {
-                $crate::boundary::call::native(concat!($class, ".", $name), env, |env| {
+                $crate::boundary::call::native(concat!($class, ".", $name), env, this, |env| {
                     // SAFETY: J1 to J3, kept by the caller of a native.
                     $( let $argument: $type = unsafe {
                         $crate::boundary::argument::FromJava::from_java(($argument $(, $($more),+)?), env, stringify!($argument))?
