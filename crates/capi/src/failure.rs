@@ -99,6 +99,11 @@ impl Failure {
         Failure::new(INCOMPLETE, message)
     }
 
+    /// The caller's own limit of memory is reached.
+    pub fn memory_limit(message: impl Into<String>) -> Failure {
+        Failure::new(status(ErrorKind::MemoryLimit), message)
+    }
+
     /// A different process or handle has the database open.
     pub fn locked(message: impl Into<String>) -> Failure {
         Failure::new("IO error: lock", message)

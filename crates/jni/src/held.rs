@@ -8,6 +8,10 @@ use capi::read_options::ReadSettings;
 use capi::snapshot::SnapshotHandle;
 use capi::write_options::WriteSettings;
 
+use crate::batch::Batch;
+use crate::batch::handler::Handler;
+use crate::batch::indexed::Indexed;
+use crate::batch::walk::BatchWalk;
 use crate::boundary::handle::held;
 use crate::callbacks::comparator::{ComparatorOptions, Order};
 use crate::callbacks::filter::{Factory, Filter};
@@ -34,4 +38,8 @@ held! {
     CompactionFilterFactory = Factory,
     FlinkConfig = ConfigHolder,
     Logger = Logger,
+    Batch = Batch,
+    IndexedBatch = Indexed,
+    BatchWalk = BatchWalk,
+    BatchHandler = Handler,
 }

@@ -30,6 +30,13 @@ impl Walk {
         let parent = database.children().clone();
         database.children().adopt(Box::new(Walk { iterator, parent }))
     }
+
+    /// The handle of an iterator over this one, whose handle is closed.
+    pub fn replace(self, make: impl FnOnce(Box<Iterator>) -> Box<Iterator>) -> i64 {
+        let Walk { iterator, parent } = self;
+        let iterator = make(iterator);
+        parent.clone().adopt(Box::new(Walk { iterator, parent }))
+    }
 }
 
 impl Db {

@@ -4,6 +4,7 @@
 //! in `boundary`, with its assumptions J1 to J5. The other modules are grouped by Java's classes, over the handles of the
 //! C library. Natives that are not there throw `NotSupported` with their name (`absent`).
 
+mod batch;
 mod boundary;
 mod callbacks;
 mod collections;

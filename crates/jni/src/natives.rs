@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::boundary::Native;
-use crate::{callbacks, database, iterator};
+use crate::{batch, callbacks, database, iterator};
 
 /// Tables of natives by hand.
 const BY_HAND: &[&[Native]] = &[
@@ -22,6 +22,15 @@ const BY_HAND: &[&[Native]] = &[
     callbacks::logger::to_stderr::NATIVES,
     callbacks::own_tests::NATIVES,
     callbacks::own_tests::comparator::NATIVES,
+    batch::changes::indexed::NATIVES,
+    batch::changes::plain::NATIVES,
+    batch::contents::helper::NATIVES,
+    batch::contents::test::NATIVES,
+    batch::handler::NATIVES,
+    batch::indexed::NATIVES,
+    batch::walk::NATIVES,
+    batch::writes::NATIVES,
+    database::batches::NATIVES,
     database::exists::NATIVES,
     database::families::NATIVES,
     database::family_handles::NATIVES,

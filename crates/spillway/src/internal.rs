@@ -47,7 +47,7 @@ pub mod config {
 
 pub mod indexed {
     pub use crate::transaction::indexed::{
-        Below, IndexedBatch, Move, Operator, OverBase, SharedBatch, merged, operator_of,
+        Below, Entries, IndexedBatch, Move, Operator, OverBase, SharedBatch, merged, operator_of,
     };
 }
 

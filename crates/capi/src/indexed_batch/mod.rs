@@ -86,7 +86,7 @@ impl indexed::Below for Below {
 }
 
 impl IndexedBatch {
-    fn new(order: UserOrder) -> Box<IndexedBatch> {
+    pub fn new(order: UserOrder) -> Box<IndexedBatch> {
         Box::new(IndexedBatch { batch: Held::Own(SharedBatch::default()), order })
     }
 
@@ -103,7 +103,7 @@ impl IndexedBatch {
     }
 
     /// Adds a change to the batch and to the index; for a range deletion, `value` is the end.
-    fn change(&self, family: Option<&FamilyHandle>, kind: ValueKind, key: &[u8], value: &[u8]) {
+    pub fn change(&self, family: Option<&FamilyHandle>, kind: ValueKind, key: &[u8], value: &[u8]) {
         let id = family.map_or(FamilyId::DEFAULT, |family| family.0.id());
         let order = || family.map_or_else(|| self.order.clone(), |family| family.0.options().order.clone());
         self.shared().write().add(id, order, kind, key, value);
@@ -119,7 +119,7 @@ impl IndexedBatch {
     /// # Errors
     /// The value depends on the database; or neither family nor options have an operator; or it cannot apply the
     /// operands.
-    fn get(&self, family: Option<&FamilyHandle>, key: &[u8], options: &Options) -> Result<Option<Pinned>, Failure> {
+    pub fn get(&self, family: Option<&FamilyHandle>, key: &[u8], options: &Options) -> Result<Option<Pinned>, Failure> {
         let id = family.map_or(FamilyId::DEFAULT, |family| family.0.id());
         let shared = self.shared();
         let batch = shared.read();
@@ -135,7 +135,7 @@ impl IndexedBatch {
     }
 
     /// The value after the batch is written.
-    fn get_over(
+    pub fn get_over(
         &self,
         database: &Database,
         family: Option<&FamilyHandle>,
@@ -149,7 +149,7 @@ impl IndexedBatch {
 
     /// An iterator over the batch's entries and the entries of `below`, which it takes. `bounds` apply to the batch's
     /// entries; `None` for the bounds of `below`.
-    fn over(
+    pub fn over(
         &self,
         below: Box<Iterator>,
         family: Option<&FamilyHandle>,
@@ -170,7 +170,7 @@ impl IndexedBatch {
         })
     }
 
-    fn roll_back(&self) -> Result<(), Failure> {
+    pub fn roll_back(&self) -> Result<(), Failure> {
         let rolled_back = self.shared().write().rollback_to_savepoint();
         if rolled_back { Ok(()) } else { Err(Failure::not_found("the batch has no save point")) }
     }

@@ -37,10 +37,10 @@ use crate::write_options::WriteSettings;
 #[repr(C)]
 pub struct TransactionDb {
     _as_database: Database,
-    database: Arc<Database>,
-    locks: Arc<LockTable>,
+    pub database: Arc<Database>,
+    pub locks: Arc<LockTable>,
     /// Those without a handle.
-    prepared: Arc<PreparedTransactions>,
+    pub prepared: Arc<PreparedTransactions>,
     settings: DbSettings,
 }
 
@@ -141,7 +141,7 @@ settings! { TransactionSettings as ROWS, "rocksdb_transaction_options_";
 }
 
 /// `None` for a negative number of milliseconds.
-fn milliseconds(number: i64) -> Option<Duration> {
+pub fn milliseconds(number: i64) -> Option<Duration> {
     u64::try_from(number).ok().map(Duration::from_millis)
 }
 
@@ -164,7 +164,7 @@ impl TransactionSettings {
 
 impl TransactionDb {
     /// Locks the keys of recovered transactions.
-    fn new(database: Box<Database>, settings: &DbSettings) -> Result<Box<TransactionDb>, Failure> {
+    pub fn new(database: Box<Database>, settings: &DbSettings) -> Result<Box<TransactionDb>, Failure> {
         database.tell(&settings.kept);
         let locks = Arc::new(LockTable::of(&database.db, settings.limits()));
         let locking = TransactionSettings::default().locking(settings);
@@ -173,7 +173,7 @@ impl TransactionDb {
         Ok(Box::new(TransactionDb { _as_database, database: Arc::from(database), locks, prepared, settings }))
     }
 
-    fn begin(&self, write: &WriteSettings, settings: &TransactionSettings) -> TransactionHandle {
+    pub fn begin(&self, write: &WriteSettings, settings: &TransactionSettings) -> TransactionHandle {
         self.database.tell(&settings.kept);
         let transaction = Transaction::pessimistic(&self.locks, settings.locking(&self.settings));
         let transaction = transaction.in_pool(&self.prepared);
@@ -190,8 +190,8 @@ impl TransactionDb {
         self.database.default_family()
     }
 
-    /// One change, with its key locked.
-    fn write_one(
+    /// One change, with its key locked. For a range deletion `value` is the end.
+    pub fn write_one(
         &self,
         family: &Family,
         kind: ValueKind,
@@ -203,13 +203,15 @@ impl TransactionDb {
         match kind {
             ValueKind::Merge => batch.merge(family.id(), key, value),
             ValueKind::Deletion => batch.delete(family.id(), key),
-            _ => batch.put(family.id(), key, value),
+            ValueKind::SingleDeletion => batch.single_delete(family.id(), key),
+            ValueKind::RangeDeletion => batch.delete_range(family.id(), key, value),
+            ValueKind::Value => batch.put(family.id(), key, value),
         }
         self.write(&batch, settings)
     }
 
     /// A batch, with its keys locked.
-    fn write(&self, batch: &WriteBatch, settings: &WriteSettings) -> Result<(), Failure> {
+    pub fn write(&self, batch: &WriteBatch, settings: &WriteSettings) -> Result<(), Failure> {
         let wait_max = milliseconds(self.settings.default_lock_timeout);
         let patience = Patience { wait_max, deadlock_depth: None };
         let Database { db, .. } = &*self.database;

@@ -37,9 +37,9 @@ pub struct OptimisticSettings {
 
 /// A transaction with its database and the options of its commit.
 pub struct TransactionHandle {
-    transaction: Transaction,
-    database: Arc<Database>,
-    write: WriteOptions,
+    pub transaction: Transaction,
+    pub database: Arc<Database>,
+    pub write: WriteOptions,
     /// 0: no limit.
     batch_bytes_max: usize,
     /// `skip_prepare` is off.
@@ -60,7 +60,7 @@ fn close(database: &Database) {
 }
 
 impl TransactionHandle {
-    fn new(transaction: Transaction, database: &Arc<Database>, write: &WriteSettings) -> TransactionHandle {
+    pub fn new(transaction: Transaction, database: &Arc<Database>, write: &WriteSettings) -> TransactionHandle {
         TransactionHandle {
             transaction,
             database: database.clone(),
@@ -72,8 +72,17 @@ impl TransactionHandle {
         }
     }
 
-    fn family<'a>(&'a self, family: Option<&'a FamilyHandle>) -> &'a Arc<Family> {
+    pub fn family<'a>(&'a self, family: Option<&'a FamilyHandle>) -> &'a Arc<Family> {
         family.map_or_else(|| self.database.default_family(), |family| &family.0)
+    }
+
+    /// An optimistic transaction. `set_snapshot`: its keys must not have changed since now.
+    pub fn optimistic(database: &Arc<Database>, write: &WriteSettings, set_snapshot: bool) -> TransactionHandle {
+        let mut handle = TransactionHandle::new(Transaction::default(), database, write);
+        if set_snapshot {
+            handle.transaction.set_snapshot(&database.db);
+        }
+        handle
     }
 
     fn change(
@@ -83,22 +92,31 @@ impl TransactionHandle {
         key: &[u8],
         value: &[u8],
     ) -> Result<(), Failure> {
+        self.change_as(family, Change { kind, key, value }, Track::Tracked)
+    }
+
+    pub fn change_as(
+        &mut self,
+        family: Option<&FamilyHandle>,
+        change: Change<'_>,
+        track: Track,
+    ) -> Result<(), Failure> {
+        let Change { key, value, .. } = change;
         let family = self.family(family).clone();
         let room = self.batch_bytes_max.checked_sub(self.transaction.batch().read().batch().len());
         if self.batch_bytes_max > 0 && room.is_none_or(|room| room < key.len() + value.len()) {
             let most = self.batch_bytes_max;
             return Err(Failure::aborted(format!("Memory limit reached: max_write_batch_size is {most} bytes")));
         }
-        let change = Change { kind, key, value };
-        Ok(self.transaction.write(&self.database.db, &family, change, Track::Tracked)?)
+        Ok(self.transaction.write(&self.database.db, &family, change, track)?)
     }
 
-    fn get(&self, family: Option<&FamilyHandle>, key: &[u8], options: &ReadSettings) -> Found {
+    pub fn get(&self, family: Option<&FamilyHandle>, key: &[u8], options: &ReadSettings) -> Found {
         self.database.honour(options)?;
         self.transaction.get(&self.database.db, self.family(family), key, &options.options)
     }
 
-    fn get_for_update(
+    pub fn get_for_update(
         &mut self,
         family: Option<&FamilyHandle>,
         key: &[u8],
@@ -111,14 +129,14 @@ impl TransactionHandle {
         self.transaction.get_for_update(&self.database.db, &family, key, mode, &options.options)
     }
 
-    fn multi_get(&self, families: &[&Arc<Family>], keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
+    pub fn multi_get(&self, families: &[&Arc<Family>], keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
         let asked: Vec<(&Arc<Family>, &[u8])> = families.iter().copied().zip(keys.iter().copied()).collect();
         let found = self.database.honour(options);
         let found = found.and_then(|()| self.transaction.multi_get(&self.database.db, &asked, &options.options));
         each(found, keys.len())
     }
 
-    fn multi_get_for_update(
+    pub fn multi_get_for_update(
         &mut self,
         families: &[&Arc<Family>],
         keys: &[&[u8]],
@@ -131,13 +149,13 @@ impl TransactionHandle {
         each(found, keys.len())
     }
 
-    fn iterator(&self, family: Option<&FamilyHandle>, options: &ReadSettings) -> Box<Iterator> {
+    pub fn iterator(&self, family: Option<&FamilyHandle>, options: &ReadSettings) -> Box<Iterator> {
         let family = self.family(family);
         let below = Iterator::new(&self.database, family, options);
         Iterator::over_batch(below, |below, own| self.transaction.over(Below(below), family, own))
     }
 
-    fn commit(&mut self) -> Result<(), Failure> {
+    pub fn commit(&mut self) -> Result<(), Failure> {
         if self.needs_prepare && self.transaction.is_begun() {
             return Err(Failure::invalid_argument("Txn not prepared"));
         }
@@ -146,17 +164,17 @@ impl TransactionHandle {
         written.map_err(|error| self.database.refused(error))
     }
 
-    fn prepare(&mut self) -> Result<(), Failure> {
+    pub fn prepare(&mut self) -> Result<(), Failure> {
         self.transaction.prepare(&self.database.db, &self.write).map_err(|error| self.database.refused(error))
     }
 
-    fn rollback(&mut self) -> Result<(), Failure> {
+    pub fn rollback(&mut self) -> Result<(), Failure> {
         let rolled_back = self.transaction.rollback(&self.database.db, &self.write);
         self.end_loans();
         rolled_back.map_err(|error| self.database.refused(error))
     }
 
-    fn rollback_to_savepoint(&mut self) -> Result<(), Failure> {
+    pub fn rollback_to_savepoint(&mut self) -> Result<(), Failure> {
         if self.transaction.is_prepared() {
             return Err(Failure::invalid_argument("Transaction is beyond state for rollback."));
         }
@@ -180,7 +198,7 @@ impl TransactionHandle {
     }
 
     /// The changes. C frees the handle by `free`.
-    fn batch(&mut self) -> Box<IndexedBatch> {
+    pub fn batch(&mut self) -> Box<IndexedBatch> {
         let loan = self.lent_batch.get_or_insert_with(|| indexed_batch::LENT.lend(self.transaction.batch().clone()));
         IndexedBatch::lent(loan.number())
     }

@@ -18,9 +18,14 @@ pub trait Child: Held {
 
     /// Closes a handle; nothing if its database closed it.
     fn close(handle: i64) {
-        if let Some(child) = handle::close::<Self>(handle) {
-            child.parent().0.lock().remove(&handle);
-        }
+        drop(Self::take(handle));
+    }
+
+    /// The object of a handle, which is closed.
+    fn take(handle: i64) -> Option<Box<Self>> {
+        let child = handle::close::<Self>(handle)?;
+        child.parent().0.lock().remove(&handle);
+        Some(child)
     }
 }
 

@@ -1,5 +1,6 @@
 //! `RocksDB`: an open database.
 
+pub mod batches;
 pub mod children;
 pub mod exists;
 pub mod families;

@@ -297,6 +297,15 @@ pub struct BatchRecord<'a> {
     pub value: &'a [u8],
 }
 
+/// A record of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchItem<'a> {
+    /// A change.
+    Change(BatchRecord<'a>),
+    /// A blob for readers of the WAL.
+    LogData(&'a [u8]),
+}
+
 /// Iterates over the changes of an encoded batch. Skips log data and no-ops. Ends after the first error.
 #[derive(Clone, Debug)]
 pub struct BatchReader<'a> {
@@ -345,17 +354,38 @@ impl<'a> BatchReader<'a> {
     }
 
     fn read(&mut self) -> Result<Option<BatchRecord<'a>>> {
-        while !self.rest.is_empty() {
-            let tag = self.rest.u8("a batch record's tag")?;
-            match tag {
-                tag::LOG_DATA => {
-                    self.rest.prefixed("log data in a batch")?;
-                }
-                tag::NOOP => {}
-                tag => return self.change(tag).map(Some),
+        while let Some(item) = self.item()? {
+            if let BatchItem::Change(record) = item {
+                return Ok(Some(record));
             }
         }
         Ok(None)
+    }
+
+    /// The next change or blob of log data.
+    #[inline]
+    fn item(&mut self) -> Result<Option<BatchItem<'a>>> {
+        while !self.rest.is_empty() {
+            match self.rest.u8("a batch record's tag")? {
+                tag::LOG_DATA => return Ok(Some(BatchItem::LogData(self.rest.prefixed("log data in a batch")?))),
+                tag::NOOP => {}
+                tag => return self.change(tag).map(BatchItem::Change).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    /// The changes and the log data, in order. Ends after the first error.
+    pub fn with_log_data(mut self) -> impl Iterator<Item = Result<BatchItem<'a>>> {
+        let mut failed = false;
+        std::iter::from_fn(move || {
+            if failed {
+                return None;
+            }
+            let item = self.item();
+            failed = item.is_err();
+            item.transpose()
+        })
     }
 
     fn change(&mut self, tag: u8) -> Result<BatchRecord<'a>> {
@@ -423,6 +453,8 @@ mod tests {
         let expected = b"\0\0\0\0\0\0\0\0\x03\0\0\0\x01\x01k\x02vv\x04\x03\x01d\x03\x01x\x0f\x01a\x01b";
         assert_eq!(batch.as_bytes(), expected);
         assert_eq!(records(&WriteBatch::from_bytes(expected.to_vec()).expect("valid")), records(&batch));
+        let items: Vec<_> = batch.iter().with_log_data().map(|item| item.expect("well formed")).collect();
+        assert!(items.len() == 4 && items.get(2) == Some(&BatchItem::LogData(b"x")), "{items:?}");
     }
 
     #[test]

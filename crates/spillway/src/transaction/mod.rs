@@ -361,6 +361,27 @@ impl Transaction {
         self.get(db, family, key, options)
     }
 
+    /// As [`get_for_update`](Self::get_for_update), but what a pessimistic transaction reads may have changed since its
+    /// snapshot.
+    ///
+    /// # Errors
+    /// As of [`get_for_update`](Self::get_for_update).
+    pub fn get_for_update_unchecked(
+        &mut self,
+        db: &Database,
+        family: &Arc<Family>,
+        key: &[u8],
+        mode: Mode,
+        options: &ReadOptions,
+    ) -> Result<Option<Pinned>> {
+        if matches!(self.concurrency, Concurrency::Optimistic) {
+            return self.get_for_update(db, family, key, mode, options);
+        }
+        db.check_family(family)?;
+        self.lock(db, family, key, mode, Track::Untracked)?;
+        self.get(db, family, key, options)
+    }
+
     /// The values of many keys, as of one instant below the transaction's changes, in the order asked for.
     ///
     /// # Errors

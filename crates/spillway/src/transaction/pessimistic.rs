@@ -87,6 +87,22 @@ impl Transaction {
         }
     }
 
+    /// The patience of a pessimistic transaction's later locks.
+    pub fn patience_mut(&mut self) -> Option<&mut Patience> {
+        match &mut self.concurrency {
+            Concurrency::Optimistic => None,
+            Concurrency::Pessimistic(locking) => Some(&mut locking.options.patience),
+        }
+    }
+
+    /// Whether its waits look for deadlocks.
+    pub fn detects_deadlocks(&self) -> bool {
+        match &self.concurrency {
+            Concurrency::Optimistic => false,
+            Concurrency::Pessimistic(locking) => locking.options.patience.deadlock_depth.is_some(),
+        }
+    }
+
     /// Locks a key of a pessimistic transaction. A tracked key must not have changed since the snapshot.
     ///
     /// # Errors

@@ -201,6 +201,12 @@ impl Index {
         said
     }
 
+    /// A key's newest change.
+    pub fn newest<'a>(&self, slot: usize, node: u32, bytes: &'a [u8]) -> Option<(ValueKind, &'a [u8])> {
+        let newest = self.families.get(slot)?.nodes.get(node as usize)?.newest;
+        self.records.get(newest as usize).map(|record| (record.kind, record.value.within(bytes)))
+    }
+
     /// The first entry at `from` or behind it, with its place.
     pub fn first_from(&self, slot: usize, from: Bound<&[u8]>, bytes: &[u8]) -> Option<(Spot, u32)> {
         let family = self.families.get(slot)?;

@@ -4,6 +4,7 @@
 //! range deletions, which RocksDB silently ignores in such batches. Iterators share the batch: each move shows its present
 //! contents, and they can outlive its owner.
 
+mod entries;
 mod index;
 mod merged;
 mod over_base;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 use base::{FamilyId, Result, UserOrder, ValueKind};
 use parking_lot::RwLock;
 
+pub use self::entries::Entries;
 pub use self::index::Said;
 use self::index::{Index, Savepoint};
 pub use self::merged::{Operator, merged, operator_of};

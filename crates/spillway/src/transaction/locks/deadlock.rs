@@ -11,6 +11,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{Error, ErrorKind, FamilyId};
 use parking_lot::Mutex;
@@ -43,7 +44,7 @@ pub struct Cycle {
 /// together, one gets the error.
 pub(super) struct Deadlocks {
     found: Mutex<VecDeque<Cycle>>,
-    found_max: usize,
+    found_max: AtomicUsize,
 }
 
 /// A step of the walk: a waiting request, and the step that led to it.
@@ -61,7 +62,19 @@ enum Found {
 
 impl Deadlocks {
     pub fn new(found_max: usize) -> Self {
-        Deadlocks { found: Mutex::default(), found_max }
+        Deadlocks { found: Mutex::default(), found_max: AtomicUsize::new(found_max) }
+    }
+
+    /// Forgets the oldest beyond the limit.
+    fn trim(&self, found: &mut VecDeque<Cycle>) {
+        let too_many = found.len().saturating_sub(self.found_max.load(Ordering::Relaxed));
+        found.drain(..too_many);
+    }
+
+    pub fn set_max(&self, found_max: usize) {
+        let mut found = self.found.lock();
+        self.found_max.store(found_max, Ordering::Relaxed);
+        self.trim(&mut found);
     }
 
     pub fn all(&self) -> Vec<Cycle> {
@@ -91,9 +104,7 @@ impl LockTable {
         *waiter.owner.waits_for.lock() = None; // others look for cycles without it
         let error = Error::new(ErrorKind::Deadlock, cycle.to_string());
         found_before.push_back(cycle);
-        while found_before.len() > self.deadlocks.found_max {
-            found_before.pop_front();
-        }
+        self.deadlocks.trim(&mut found_before);
         Some(error)
     }
 

@@ -225,6 +225,11 @@ impl LockTable {
         self.deadlocks.all()
     }
 
+    /// Cycles remembered from now on.
+    pub fn set_deadlocks_max(&self, most: usize) {
+        self.deadlocks.set_max(most);
+    }
+
     fn stripe(&self, hash: u64) -> &Mutex<Stripe> {
         let at = hash as usize & (self.stripes.len() - 1);
         #[expect(clippy::indexing_slicing, reason = "masked by the length, a power of two")]
