@@ -1,6 +1,6 @@
 # Everything sets up what it needs on a fresh Debian machine with rustup.
 
-.PHONY: check clients compare demo install nightly setup test
+.PHONY: check clients compare demo install jvm nightly setup test
 
 # The main job: loads a real data set, reads it back, kills itself in mid-load, shows that nothing was lost; then ingests it
 # under writers.
@@ -30,6 +30,12 @@ compare:
 # Programs written for RocksDB on our librocksdb.so; RECORD=yes writes the table into docs/compat.md.
 clients:
 	./scripts/clients.sh
+
+# What the JVM world runs on RocksDB, on our librocksdbjni.so: rocksdbjni's, Kafka Streams', Flink's and Spark's own tests, then
+# jobs with kills. RECORD=yes writes the table into docs/compat.md.
+jvm:
+	./scripts/jvm.sh suites ours
+	./scripts/jvm.sh jobs ours
 
 # The C library with its links, headers and pkg-config file, and the command with its manual: make install PREFIX=/usr/local [DESTDIR=...].
 install:

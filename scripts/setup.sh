@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing of the packages that the build and the tests need.
 #
-#     scripts/setup.sh [compare]      for make compare, also Maven, and RocksDB's release library, which it fetches
+#     scripts/setup.sh [compare|jvm]  for make compare, also Maven, and RocksDB's release library, which it fetches; for make jvm,
+#                                     Maven and a JDK
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,6 +23,11 @@ need pkg-config pkg-config "the test of make install asks it for the library"
 if [ "${1:-}" = compare ]; then
     need mvn maven "fetches RocksDB's release library"
     need unzip unzip "takes it out of its archive"
+fi
+if [ "${1:-}" = jvm ]; then
+    need mvn maven "fetches jars"
+    need javac default-jdk-headless "compiles jobs and runners, and runs them"
+    need curl curl "fetches rocksdbjni's tests"
 fi
 if [ ${#missing[@]} -gt 0 ] &&
     ! { "${as_root[@]}" apt-get update -qq && "${as_root[@]}" apt-get install -y -qq "${missing[@]}"; }; then

@@ -1,0 +1,338 @@
+#!/usr/bin/env bash
+# What the JVM world runs on RocksDB, on RocksDB's own library and on our librocksdbjni.so in its place.
+#
+#     scripts/jvm.sh setup [PART...]               fetches PARTs, else all: rocksdbjni kafka kafka-4.4 kafka-broker spark flink bench
+#     scripts/jvm.sh quick [LIBRARY]               rocksdbjni's two main classes under -Xcheck:jni and a Kafka topology: 90 s at most
+#     scripts/jvm.sh suites stock|ours [SUITE...]  rocksdbjni kafka flink spark-store spark-rocksdb: each test's result, and those
+#                                                  that clients/jvm/not-here-SUITE.txt does not list
+#     scripts/jvm.sh class stock|ours CLASS...     classes of rocksdbjni's tests, with their output; no result is kept
+#     scripts/jvm.sh jobs stock|ours [JOB...]      kafka flink spark: jobs of ours whose process is killed KILLS times (3), and
+#                                                  whose counts must be exact in the end
+#     scripts/jvm.sh table                         both libraries' results, side by side
+#
+# LIBROCKSDBJNI=PATH is our library, without it the release build of the crate jni. RECORD=yes writes the table into
+# docs/compat.md. JVM_CACHE=DIR keeps what was fetched, and the results: target/jvm without it. JVM_PATIENCE_S=SECONDS is how long
+# a registry may take, 900 without it. ROCKSDB_JAVA_TESTS=DIR is a java/src/test of RocksDB to run in place of the fetched one.
+#
+# Ends with 1 where a test differs from what is listed, and with 3 where a part could not be fetched.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export LC_ALL=C
+
+root=$PWD
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+cache=$(realpath -m "${JVM_CACHE:-$target/jvm}")
+patience_s=${JVM_PATIENCE_S:-900}
+results=$cache/results
+mkdir -p "$cache" "$results/stock" "$results/ours"
+work=$(mktemp -d "${TMPDIR:-/tmp}/jvm.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+
+say() { printf '\n== %s  %s\n' "$(date +%T)" "$*"; }
+
+# --- Fetching.
+
+# fetch PART: its class path. Maven's own files lie in the cache too, where they can be removed.
+fetch() {
+    local pom=$root/clients/jvm/$1/pom.xml
+    [ "$cache/$1.classpath" -nt "$pom" ] && return
+    command -v mvn javac >/dev/null || ./scripts/setup.sh jvm
+    say "Fetching $1"
+    if ! timeout --kill-after=5 "$patience_s" mvn -q -B "-Dmaven.repo.local=$cache/repository" -f "$pom" \
+        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath \
+        "-Dmdep.outputFile=$work/$1.classpath" >"$work/fetch.log" 2>&1; then
+        echo "SKIPPED: $1 cannot be had here: $(grep -m 1 ERROR "$work/fetch.log" | cut -c 1-300)"
+        exit 3
+    fi
+    mv "$work/$1.classpath" "$cache/$1.classpath"
+}
+
+# rocksdbjni's tests are in no package of Maven's. Debian has RocksDB's sources, whole, as RocksDB's tag has them: java/src is
+# the same at v9.8.4, whose library Spark takes, and at v9.10.0, which Debian has.
+debian_version=9.10.0
+debian_sha256=fdccab16133c9d927a183c2648bcea8d956fb41eb1df2aacaa73eb0b95e43724
+fetch_tests() {
+    tests=${ROCKSDB_JAVA_TESTS:-$cache/rocksdb-$debian_version/java/src/test}
+    [ ! -d "$tests" ] || return 0
+    say "Fetching rocksdbjni's tests"
+    local file=rocksdb_$debian_version.orig.tar.gz host
+    for host in deb.debian.org archive.debian.org; do
+        curl -sSf --max-time "$patience_s" -o "$work/$file" "http://$host/debian/pool/main/r/rocksdb/$file" && break
+    done
+    if ! echo "$debian_sha256  $work/$file" | sha256sum --check --quiet; then
+        echo "SKIPPED: rocksdbjni's tests cannot be had here. ROCKSDB_JAVA_TESTS=DIR names those of a checkout."
+        exit 3
+    fi
+    tar -xzf "$work/$file" -C "$work" "rocksdb-$debian_version/java/src/test"
+    mv "$work/rocksdb-$debian_version" "$cache/"
+}
+
+# compile PART NAME SOURCE...: into $cache/classes/NAME, where it is not there.
+compile() {
+    local part=$1 name=$2
+    shift 2
+    local out=$cache/classes/$name
+    if [ -e "$out/.done" ] && [ -z "$(find "$@" "$cache/$part.classpath" -newer "$out/.done" -print -quit)" ]; then return; fi
+    rm -rf "$out"
+    mkdir -p "$out"
+    javac -nowarn -Xlint:none -proc:none -d "$out" -cp "$(class_path "$part")" "$@" 2>"$work/javac.log" ||
+        { cat "$work/javac.log" >&2; exit 1; }
+    touch "$out/.done"
+}
+
+class_path() { cat "$cache/$1.classpath"; }
+
+# prepare PART: fetches and compiles.
+prepare() {
+    local runner=$root/clients/jvm/runner
+    fetch "$1"
+    case $1 in
+        rocksdbjni)
+            fetch_tests
+            compile rocksdbjni runner-rocksdbjni "$runner"/{JUnitRunner,Results,Library}.java
+            find "$tests" -name '*.java' >"$work/sources"
+            mapfile -t sources <"$work/sources"
+            compile rocksdbjni rocksdbjni "${sources[@]}"
+            ;;
+        kafka | flink) compile "$1" "runner-$1" "$runner"/{JUnitRunner,Results,Library}.java ;;&
+        flink) compile flink jobs-flink "$root"/clients/jvm/jobs/{flink,common}/*.java "$runner"/{Results,Library}.java ;;
+        kafka-4.4) compile kafka-4.4 kafka-4.4 "$root"/clients/jvm/jobs/{kafka,common}/*.java "$runner"/{Results,Library}.java ;;
+        spark)
+            compile spark runner-spark "$runner"/{ScalaTestRunner,Results,Library}.java
+            # Some tests read their resources as files.
+            local tests_jar unpacked=$cache/classes/spark-tests
+            if [ ! -e "$unpacked/.done" ]; then
+                mkdir -p "$unpacked"
+                tests_jar=$(class_path spark | tr ':' '\n' | grep '/spark-sql_[^/]*-tests.jar$')
+                (cd "$unpacked" && jar -xf "$tests_jar")
+                touch "$unpacked/.done"
+            fi
+            ;;
+    esac
+}
+
+# --- Running.
+
+# take LIBRARY: sets $which and the flags that put a library under the JVM: stock, which is in the jar; ours; or a path.
+take() {
+    which=$1 flags=()
+    [ "$which" != stock ] || return 0
+    local library=${LIBROCKSDBJNI:-$target/release/librocksdbjni.so}
+    if [ "$which" != ours ]; then library=$which which=ours; fi
+    if [ ! -e "$library" ]; then
+        say "Building the library"
+        cargo build --release --quiet --package spillway-db-jni
+    fi
+    library=$(readlink -f "$library")
+    mkdir -p "$work/lib"
+    ln -sf "$library" "$work/lib/librocksdbjni.so"
+    flags=("-Djava.library.path=$work/lib" "-Dlibrary=$library")
+}
+
+# Crashes leave their reports beside the results; a JVM of a test starts fast rather than ends fast.
+jvm() {
+    mkdir -p "$work/tmp"
+    cd "$work/tmp" # some tests leave files behind
+    java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-CreateCoredumpOnCrash "-XX:ErrorFile=$results/$which/hs_err_%p.log" \
+        "-Djava.io.tmpdir=$work/tmp" ${flags[@]+"${flags[@]}"} "$@"
+}
+
+# again RESULTS PATIENCE_S COMMAND...: runs what writes RESULTS again after a crash or a hang, as long as that helps.
+again() {
+    local file=$1 patience=$2 lines
+    shift 2
+    while true; do
+        lines=$(wc -l <"$file")
+        status=0
+        (ulimit -c 0 && limited "$patience" "$@") >>"${file%.tsv}.log" 2>&1 || status=$?
+        [ "$status" != 0 ] || return 0
+        echo "the JVM ended with $status after $(tail -n 1 "$file" | cut -f 1,2 | tr '\t' ' ')"
+        [ "$(wc -l <"$file")" != "$lines" ] || break
+    done
+    printf '%s\t(class)\tfail\tthe JVM ended with %s\n' "${*: -1}" "$status" >>"$file"
+}
+
+# limited SECONDS COMMAND...: a function of ours too.
+limited() {
+    local seconds=$1 child
+    shift
+    set -m
+    "$@" &
+    child=$!
+    set +m
+    (sleep "$seconds" && kill -KILL -- "-$child") &
+    local watch=$!
+    local ended=0
+    wait "$child" || ended=$?
+    kill "$watch" 2>/dev/null || true
+    return "$ended"
+}
+
+# start_suite SUITE: an empty file for its results, $file.
+start_suite() {
+    file=$results/$which/$1.tsv
+    rm -f "$results/$which/$1.log"
+    : >"$file"
+    started=$SECONDS
+    say "$1 on $which"
+}
+
+suite_rocksdbjni() {
+    local class count=0
+    grep -rL '^public abstract class' "$tests" --include='*Test.java' | sed "s#^$tests/java/##; s#/#.#g; s#\.java\$##" | sort >"$work/classes"
+    while read -r class; do
+        # A JVM for each: what one leaves in the process is no other's.
+        again "$file" 300 jvm -ea -cp "$cache/classes/runner-rocksdbjni:$cache/classes/rocksdbjni:$(class_path rocksdbjni)" \
+            JUnitRunner "$file" "$class" </dev/null
+        count=$((count + 1))
+        [ $((count % 20)) != 0 ] || echo "$count of $(wc -l <"$work/classes") classes, $((SECONDS - started)) s"
+    done <"$work/classes"
+}
+
+suite_kafka() {
+    mapfile -t classes <clients/jvm/kafka/classes.txt
+    again "$file" 600 jvm -Dlog4j2.level=INFO -XX:+EnableDynamicAgentLoading --add-opens=java.base/java.util=ALL-UNNAMED \
+        -cp "$cache/classes/runner-kafka:$(class_path kafka)" JUnitRunner "$file" "${classes[@]}"
+}
+
+suite_flink() {
+    again "$file" 900 jvm -Xmx2g --add-opens=java.base/java.util=ALL-UNNAMED --add-opens=java.base/java.lang=ALL-UNNAMED \
+        -cp "$cache/classes/runner-flink:$(class_path flink)" JUnitRunner "$file" \
+        org.apache.flink.state.rocksdb.EmbeddedRocksDBStateBackendTest org.apache.flink.state.rocksdb.RocksDBStateBackendConfigTest
+}
+
+# The packages that Spark opens to itself.
+spark_opens() {
+    local package
+    for package in lang lang.invoke lang.reflect io net nio util util.concurrent util.concurrent.atomic; do
+        echo "--add-opens=java.base/java.$package=ALL-UNNAMED"
+    done
+    for package in jdk.internal.ref sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar; do
+        echo "--add-opens=java.base/$package=ALL-UNNAMED"
+    done
+    echo "--add-modules=jdk.incubator.vector"
+}
+
+# run_spark PATIENCE_S SUITE...
+# -ea: a test wants the assertion that a closed iterator meets. Without it RocksDB's library is called with a freed pointer.
+run_spark() {
+    local patience=$1 suite suites=()
+    shift
+    for suite in "$@"; do suites+=("org.apache.spark.sql.execution.streaming.state.$suite"); done
+    # shellcheck disable=SC2046 # words
+    again "$file" "$patience" jvm -ea -Xmx3g -Dspark.testing=true "-Dspark.test.home=$work/tmp" \
+        -Dspark.ui.enabled=false -Dio.netty.tryReflectionSetAccessible=true -Djdk.reflect.useDirectMethodHandle=false \
+        -Dderby.system.durability=test $(spark_opens) \
+        -cp "$cache/classes/runner-spark:$cache/classes/spark-tests:$(class_path spark)" \
+        ScalaTestRunner "$file" "$cache/classes/spark-tests" "${suites[@]}"
+}
+
+suite_spark-rocksdb() { run_spark 1800 RocksDBSuite; }
+
+suite_spark-store() { run_spark 1200 RocksDBStateStoreSuite RocksDBStateStoreIntegrationSuite; }
+
+# suites stock|ours [SUITE...]
+suites() {
+    local suite failed=0
+    take "${1:?stock or ours}"
+    shift
+    for suite in ${*:-rocksdbjni kafka flink spark-store spark-rocksdb}; do
+        prepare "${suite%%-*}"
+        start_suite "$suite"
+        "suite_$suite"
+        echo "$((SECONDS - started)) s"
+        python3 clients/jvm/results.py compare "$results" "$which" "$suite" || failed=1
+    done
+    table
+    return "$failed"
+}
+
+table() {
+    say "Both libraries"
+    if [ "${RECORD:-no}" = yes ]; then
+        python3 clients/jvm/results.py table "$results" docs/compat.md
+    else
+        python3 clients/jvm/results.py table "$results"
+    fi
+}
+
+# --- One class, for who repairs it.
+
+# classes stock|ours CLASS...
+classes() {
+    take "${1:?stock or ours}"
+    prepare rocksdbjni
+    : >"$work/class.tsv"
+    jvm -ea -Xcheck:jni -cp "$cache/classes/runner-rocksdbjni:$cache/classes/rocksdbjni:$(class_path rocksdbjni)" \
+        JUnitRunner "$work/class.tsv" "${@:2}" || echo "the JVM ended with $?"
+    grep -v $'\tstarted\t' "$work/class.tsv"
+}
+
+# --- Jobs with kills.
+
+job_kafka() {
+    prepare kafka-4.4
+    fetch kafka-broker
+    jvm -cp "$cache/classes/kafka-4.4:$(class_path kafka-4.4)" KafkaKills "$folder" "$kills" "$(class_path kafka-broker)"
+}
+
+job_flink() {
+    prepare flink
+    jvm -cp "$cache/classes/jobs-flink:$(class_path flink)" FlinkKills "$folder" "$kills"
+}
+
+# jobs stock|ours [JOB...]
+jobs() {
+    local job failed=0 kills=${KILLS:-3} folder
+    take "${1:?stock or ours}"
+    shift
+    for job in ${*:-kafka flink spark}; do
+        say "$job on $which, $kills kills"
+        folder=$cache/jobs/$which/$job
+        rm -rf "$folder"
+        mkdir -p "$folder"
+        if (set -e; "job_$job") 2>"$folder/log"; then
+            rm -rf "$folder"
+        else
+            failed=1
+            tail -n 20 "$folder/log"
+            echo "FAILED $job: its files are in $folder"
+        fi
+    done
+    return "$failed"
+}
+
+# --- What make test runs.
+
+# quick [LIBRARY]: fails on any test, and on any warning of -Xcheck:jni with one of rocksdbjni's methods at the top.
+quick() {
+    local class classes=(org.rocksdb.RocksDBTest org.rocksdb.WriteBatchTest)
+    take "${1:-ours}"
+    prepare rocksdbjni
+    prepare kafka-4.4
+    start_suite quick
+    for class in "${classes[@]}"; do
+        # The test left out writes and reads 2 GiB: a minute.
+        again "$file" 40 jvm -ea -Xcheck:jni -Dleave.out=getOutOfArrayMaxSizeValue -cp "$cache/classes/runner-rocksdbjni:$cache/classes/rocksdbjni:$(class_path rocksdbjni)" \
+            JUnitRunner "$file" "$class"
+    done
+    again "$file" 40 jvm -Xcheck:jni -cp "$cache/classes/kafka-4.4:$(class_path kafka-4.4)" Topology "$file" "$work/topology"
+    echo "$((SECONDS - started)) s"
+    python3 clients/jvm/results.py warnings "${file%.tsv}.log"
+    python3 clients/jvm/results.py compare "$results" "$which" quick
+}
+
+command=${1:-suites}
+[ $# = 0 ] || shift
+case $command in
+    setup) for part in ${*:-rocksdbjni kafka kafka-4.4 kafka-broker spark flink bench}; do prepare "$part"; done ;;
+    quick) quick "$@" ;;
+    suites) suites "$@" ;;
+    class) classes "$@" ;;
+    jobs) jobs "$@" ;;
+    table) table ;;
+    *)
+        sed -n '2,/^set -/{/^#/p}' "$0" >&2
+        exit 2
+        ;;
+esac; exit
