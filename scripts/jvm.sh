@@ -8,11 +8,15 @@
 #     scripts/jvm.sh class stock|ours CLASS...     classes of rocksdbjni's tests, with their output; no result is kept
 #     scripts/jvm.sh jobs stock|ours [JOB...]      kafka flink spark: jobs of ours whose process is killed KILLS times (3), and
 #                                                  whose counts must be exact in the end
+#     scripts/jvm.sh bench                         JMH, ours beside RocksDB 9.8.4, 10.1.3 and 11.8.1: nanoseconds a key, a quarter of
+#                                                  an hour
 #     scripts/jvm.sh table                         both libraries' results, side by side
 #
 # LIBROCKSDBJNI=PATH is our library, without it the release build of the crate jni. RECORD=yes writes the table into
 # docs/compat.md. JVM_CACHE=DIR keeps what was fetched, and the results: target/jvm without it. JVM_PATIENCE_S=SECONDS is how long
 # a registry may take, 900 without it. ROCKSDB_JAVA_TESTS=DIR is a java/src/test of RocksDB to run in place of the fetched one.
+#
+# AGAIN=yes keeps what the last run's suites passed, and runs the rest: for a machine that was too busy.
 #
 # Ends with 1 where a test differs from what is listed, and with 3 where a part could not be fetched.
 set -euo pipefail
@@ -75,7 +79,10 @@ compile() {
     if [ -e "$out/.done" ] && [ -z "$(find "$@" "$cache/$part.classpath" -newer "$out/.done" -print -quit)" ]; then return; fi
     rm -rf "$out"
     mkdir -p "$out"
-    javac -nowarn -Xlint:none -proc:none -d "$out" -cp "$(class_path "$part")" "$@" 2>"$work/javac.log" ||
+    # JMH's processor writes the loops around what is measured.
+    local processor=(-proc:none)
+    [ "$name" != bench ] || processor=(-processor org.openjdk.jmh.generators.BenchmarkProcessor)
+    javac -nowarn -Xlint:none "${processor[@]}" -d "$out" -cp "$(class_path "$part")" "$@" 2>"$work/javac.log" ||
         { cat "$work/javac.log" >&2; exit 1; }
     touch "$out/.done"
 }
@@ -96,6 +103,7 @@ prepare() {
             ;;
         kafka | flink) compile "$1" "runner-$1" "$runner"/{JUnitRunner,Results,Library}.java ;;&
         flink) compile flink jobs-flink "$root"/clients/jvm/jobs/{flink,common}/*.java "$runner"/{Results,Library}.java ;;
+        bench) compile bench bench "$root"/clients/jvm/bench/Engine.java ;;
         kafka-4.4) compile kafka-4.4 kafka-4.4 "$root"/clients/jvm/jobs/{kafka,common}/*.java "$runner"/{Results,Library}.java ;;
         spark)
             compile spark runner-spark "$runner"/{ScalaTestRunner,Results,Library}.java
@@ -107,6 +115,10 @@ prepare() {
                 (cd "$unpacked" && jar -xf "$tests_jar")
                 touch "$unpacked/.done"
             fi
+            compile spark jobs-spark "$root"/clients/jvm/jobs/{spark,common}/*.java "$runner"/{Results,Library}.java
+            # Where executors look for their jars.
+            mkdir -p "$cache/spark-home/jars"
+            class_path spark | tr ':' '\n' | grep -v -e '-tests.jar$' | xargs ln -sf -t "$cache/spark-home/jars"
             ;;
     esac
 }
@@ -133,7 +145,7 @@ take() {
 jvm() {
     mkdir -p "$work/tmp"
     cd "$work/tmp" # some tests leave files behind
-    java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-CreateCoredumpOnCrash "-XX:ErrorFile=$results/$which/hs_err_%p.log" \
+    timeout --kill-after=10 "${limit_s:-3600}" java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-CreateCoredumpOnCrash "-XX:ErrorFile=$results/$which/hs_err_%p.log" \
         "-Djava.io.tmpdir=$work/tmp" ${flags[@]+"${flags[@]}"} "$@"
 }
 
@@ -144,35 +156,27 @@ again() {
     while true; do
         lines=$(wc -l <"$file")
         status=0
-        (ulimit -c 0 && limited "$patience" "$@") >>"${file%.tsv}.log" 2>&1 || status=$?
+        (ulimit -c 0 && limit_s=$patience && "$@") >>"${file%.tsv}.log" 2>&1 || status=$?
         [ "$status" != 0 ] || return 0
         echo "the JVM ended with $status after $(tail -n 1 "$file" | cut -f 1,2 | tr '\t' ' ')"
+        if [ "$status" = 124 ] || [ "$status" = 137 ]; then
+            printf '%s\thang\tno end within %s s\n' "$(tail -n 1 "$file" | cut -f 1,2)" "$patience" >>"$file"
+        fi
         [ "$(wc -l <"$file")" != "$lines" ] || break
     done
     printf '%s\t(class)\tfail\tthe JVM ended with %s\n' "${*: -1}" "$status" >>"$file"
 }
 
-# limited SECONDS COMMAND...: a function of ours too.
-limited() {
-    local seconds=$1 child
-    shift
-    set -m
-    "$@" &
-    child=$!
-    set +m
-    (sleep "$seconds" && kill -KILL -- "-$child") &
-    local watch=$!
-    local ended=0
-    wait "$child" || ended=$?
-    kill "$watch" 2>/dev/null || true
-    return "$ended"
-}
-
-# start_suite SUITE: an empty file for its results, $file.
+# start_suite SUITE: an empty file for its results, $file. With AGAIN=yes, one of what has passed.
 start_suite() {
     file=$results/$which/$1.tsv
     rm -f "$results/$which/$1.log"
-    : >"$file"
+    if [ "${AGAIN:-no}" = yes ]; then
+        python3 clients/jvm/results.py passed "$results" "$which" "$1" >"$work/passed"
+        mv "$work/passed" "$file"
+    else
+        : >"$file"
+    fi
     started=$SECONDS
     say "$1 on $which"
 }
@@ -182,7 +186,7 @@ suite_rocksdbjni() {
     grep -rL '^public abstract class' "$tests" --include='*Test.java' | sed "s#^$tests/java/##; s#/#.#g; s#\.java\$##" | sort >"$work/classes"
     while read -r class; do
         # A JVM for each: what one leaves in the process is no other's.
-        again "$file" 300 jvm -ea -cp "$cache/classes/runner-rocksdbjni:$cache/classes/rocksdbjni:$(class_path rocksdbjni)" \
+        again "$file" 900 jvm -ea -cp "$cache/classes/runner-rocksdbjni:$cache/classes/rocksdbjni:$(class_path rocksdbjni)" \
             JUnitRunner "$file" "$class" </dev/null
         count=$((count + 1))
         [ $((count % 20)) != 0 ] || echo "$count of $(wc -l <"$work/classes") classes, $((SECONDS - started)) s"
@@ -191,12 +195,12 @@ suite_rocksdbjni() {
 
 suite_kafka() {
     mapfile -t classes <clients/jvm/kafka/classes.txt
-    again "$file" 600 jvm -Dlog4j2.level=INFO -XX:+EnableDynamicAgentLoading --add-opens=java.base/java.util=ALL-UNNAMED \
+    again "$file" 900 jvm -Dlog4j2.level=INFO -XX:+EnableDynamicAgentLoading --add-opens=java.base/java.util=ALL-UNNAMED \
         -cp "$cache/classes/runner-kafka:$(class_path kafka)" JUnitRunner "$file" "${classes[@]}"
 }
 
 suite_flink() {
-    again "$file" 900 jvm -Xmx2g --add-opens=java.base/java.util=ALL-UNNAMED --add-opens=java.base/java.lang=ALL-UNNAMED \
+    again "$file" 1800 jvm -Xmx2g --add-opens=java.base/java.util=ALL-UNNAMED --add-opens=java.base/java.lang=ALL-UNNAMED \
         -cp "$cache/classes/runner-flink:$(class_path flink)" JUnitRunner "$file" \
         org.apache.flink.state.rocksdb.EmbeddedRocksDBStateBackendTest org.apache.flink.state.rocksdb.RocksDBStateBackendConfigTest
 }
@@ -227,9 +231,9 @@ run_spark() {
         ScalaTestRunner "$file" "$cache/classes/spark-tests" "${suites[@]}"
 }
 
-suite_spark-rocksdb() { run_spark 1800 RocksDBSuite; }
+suite_spark-rocksdb() { run_spark 3600 RocksDBSuite; }
 
-suite_spark-store() { run_spark 1200 RocksDBStateStoreSuite RocksDBStateStoreIntegrationSuite; }
+suite_spark-store() { run_spark 3600 RocksDBStateStoreSuite RocksDBStateStoreIntegrationSuite; }
 
 # suites stock|ours [SUITE...]
 suites() {
@@ -281,6 +285,14 @@ job_flink() {
     jvm -cp "$cache/classes/jobs-flink:$(class_path flink)" FlinkKills "$folder" "$kills"
 }
 
+job_spark() {
+    prepare spark
+    # shellcheck disable=SC2046 # words
+    SPARK_HOME=$cache/spark-home SPARK_WORKER_DIR=$folder/executors SPARK_SCALA_VERSION=2.13 SPARK_LOCAL_HOSTNAME=localhost \
+        jvm -Xmx1g "-Djob.classes=$cache/classes/jobs-spark" $(spark_opens) \
+        -cp "$cache/classes/jobs-spark:$(class_path spark)" SparkKills "$folder" "$kills"
+}
+
 # jobs stock|ours [JOB...]
 jobs() {
     local job failed=0 kills=${KILLS:-3} folder
@@ -300,6 +312,38 @@ jobs() {
         fi
     done
     return "$failed"
+}
+
+# --- Speed.
+
+bench_versions=(9.8.4 10.1.3 11.8.1)
+
+# bench: each contender's benchmarks in a JVM of its own, by turns, ROUNDS times (3). BENCH=REGEX chooses benchmarks.
+bench() {
+    local round version name jar run
+    take ours
+    prepare bench
+    for version in "${bench_versions[@]}"; do
+        jar=$cache/repository/org/rocksdb/rocksdbjni/$version/rocksdbjni-$version.jar
+        [ -e "$jar" ] || timeout "$patience_s" mvn -q -B "-Dmaven.repo.local=$cache/repository" \
+            org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get "-Dartifact=org.rocksdb:rocksdbjni:$version" -Dtransitive=false
+    done
+    rm -rf "$results/bench"
+    mkdir -p "$results/bench" "$work/tmp"
+    for round in $(seq "${ROUNDS:-3}"); do
+        for name in ours "${bench_versions[@]}"; do
+            say "Round $round: $name"
+            run=() version=$name
+            # Ours under the jar that Spark takes.
+            if [ "$name" = ours ]; then run=("${flags[@]}") version=${bench_versions[0]}; fi
+            jar=$cache/repository/org/rocksdb/rocksdbjni/$version/rocksdbjni-$version.jar
+            java -cp "$cache/classes/bench:$jar:$(class_path bench)" org.openjdk.jmh.Main "${BENCH:-Engine}" \
+                -f 1 -wi 2 -w 1 -i 3 -r 1 -foe true -rf json -rff "$results/bench/$name-$round.json" \
+                -jvmArgs "-Xmx2g -Djava.io.tmpdir=$work/tmp ${run[*]}" >"$results/bench/$name-$round.log" ||
+                { tail -n 20 "$results/bench/$name-$round.log"; return 1; }
+        done
+    done
+    python3 clients/jvm/bench/report.py "$results/bench"
 }
 
 # --- What make test runs.
@@ -330,6 +374,7 @@ case $command in
     suites) suites "$@" ;;
     class) classes "$@" ;;
     jobs) jobs "$@" ;;
+    bench) bench ;;
     table) table ;;
     *)
         sed -n '2,/^set -/{/^#/p}' "$0" >&2

@@ -2,6 +2,7 @@
 """What JVM suites said, on RocksDB's library and on ours.
 
     results.py compare RESULTS stock|ours SUITE    prints each difference from not-here-SUITE.txt; ends with 1 where there is one
+    results.py passed RESULTS stock|ours SUITE     prints the file without tests that did not pass
     results.py warnings LOG                        prints those of -Xcheck:jni with one of org.rocksdb's natives at the top
     results.py table RESULTS [DOCUMENT]            prints the table of both; puts it into DOCUMENT, between its markers
 
@@ -59,7 +60,7 @@ def compare(results, library, suite):
     expected = listed(suite, library)
     wrong = []
     for test, (result, message) in sorted(tests.items()):
-        if result in ("fail", "crash") and test not in expected:
+        if result in ("fail", "crash", "hang") and test not in expected:
             wrong.append(f"{test}: {result}, {message}")
         elif result == "pass" and test in expected:
             wrong.append(f"{test}: it passes, and is listed in clients/jvm/not-here-{suite}.txt")
@@ -77,6 +78,13 @@ def compare(results, library, suite):
     for line in wrong:
         print(f"FAILED {line[:400]}")
     return 1 if wrong else 0
+
+
+def passed(results, library, suite):
+    for test, (result, message) in read(os.path.join(results, library, suite + ".tsv")).items():
+        if result in ("pass", "skip"):
+            print(test.replace("::", "\t", 1), result, message, sep="\t")
+    return 0
 
 
 def warnings(log):
@@ -102,9 +110,9 @@ def cell(results, library, suite):
     tests = read(os.path.join(results, library, suite + ".tsv"))
     if not tests:
         return None
-    count = {kind: sum(result == kind for result, _ in tests.values()) for kind in ("pass", "crash", "skip")}
+    count = {kind: sum(result == kind for result, _ in tests.values()) for kind in ("pass", "crash", "hang", "skip")}
     text = f"{count['pass']} of {len(tests)}"
-    return text + "".join(f", {count[kind]} {kind}" for kind in ("crash", "skip") if count[kind])
+    return text + "".join(f", {count[kind]} {kind}" for kind in ("crash", "hang", "skip") if count[kind])
 
 
 def table(results, document):
@@ -131,6 +139,8 @@ if __name__ == "__main__":
     command, *arguments = sys.argv[1:] or [""]
     if command == "compare" and len(arguments) == 3:
         sys.exit(compare(*arguments))
+    if command == "passed" and len(arguments) == 3:
+        sys.exit(passed(*arguments))
     if command == "warnings" and len(arguments) == 1:
         sys.exit(warnings(*arguments))
     if command == "table" and len(arguments) in (1, 2):
