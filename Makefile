@@ -1,11 +1,15 @@
 # Everything sets up what it needs on a fresh Debian machine with rustup.
 
-.PHONY: check clients compare demo install jvm nightly setup test
+.PHONY: check clients compare demo demo-spark install jvm nightly setup test
 
 # The main job: loads a real data set, reads it back, kills itself in mid-load, shows that nothing was lost; then ingests it
 # under writers.
 demo:
 	./scripts/demo.sh
+
+# A stateful stream of PySpark's on our librocksdbjni.so and on RocksDB's: an executor is killed, the counts are exact.
+demo-spark:
+	./scripts/jvm.sh demo-spark
 
 # The packages that the build and the tests need.
 setup:

@@ -10,6 +10,7 @@
 #                                                  whose counts must be exact in the end
 #     scripts/jvm.sh bench                         JMH, ours beside RocksDB 9.8.4, 10.1.3 and 11.8.1: nanoseconds a key, a quarter of
 #                                                  an hour
+#     scripts/jvm.sh demo-spark                    a stateful stream of PySpark's on both libraries, an executor killed
 #     scripts/jvm.sh table                         both libraries' results, side by side
 #
 # LIBROCKSDBJNI=PATH is our library, without it the release build of the crate jni. RECORD=yes writes the table into
@@ -129,12 +130,14 @@ prepare() {
 take() {
     which=$1 flags=()
     [ "$which" != stock ] || return 0
-    local library=${LIBROCKSDBJNI:-$target/release/librocksdbjni.so}
+    local library=${LIBROCKSDBJNI:-}
     if [ "$which" != ours ]; then library=$which which=ours; fi
-    if [ ! -e "$library" ]; then
+    if [ -z "$library" ]; then
         say "Building the library"
         cargo build --release --quiet --package spillway-db-jni
+        library=$target/release/librocksdbjni.so
     fi
+    [ -e "$library" ] || { echo "there is no $library" >&2; exit 2; }
     library=$(readlink -f "$library")
     mkdir -p "$work/lib"
     ln -sf "$library" "$work/lib/librocksdbjni.so"
@@ -346,6 +349,38 @@ bench() {
     python3 clients/jvm/bench/report.py "$results/bench"
 }
 
+# --- The demonstration.
+
+pyspark_version=4.2.1
+
+# demo_spark: PySpark's stateful stream with an executor killed, RocksDB's library and ours by turns, ROUNDS times (1).
+demo_spark() {
+    local round which=demo failed=0 python=$cache/pyspark/bin/python folder=$work/demo result=$results/demo-spark.json
+    take ours
+    command -v java >/dev/null || ./scripts/setup.sh jvm
+    if ! "$python" -c 'import pyspark' 2>/dev/null; then
+        say "Fetching PySpark $pyspark_version (450 MB)"
+        rm -rf "$cache/pyspark"
+        python3 -m venv "$cache/pyspark"
+        timeout "$patience_s" "$cache/pyspark/bin/pip" install --quiet --no-cache-dir --disable-pip-version-check \
+            "pyspark==$pyspark_version" || { echo "SKIPPED: PySpark cannot be had here"; exit 3; }
+    fi
+    rm -f "$result"
+    for round in $(seq "${ROUNDS:-1}"); do
+        for which in stock ours; do
+            say "PySpark on $which, round $round"
+            rm -rf "$folder"
+            mkdir -p "$folder"
+            set -- "$folder" "$result"
+            [ "$which" = stock ] || set -- "$@" "$work/lib/librocksdbjni.so"
+            SPARK_WORKER_DIR=$folder/executors SPARK_LOCAL_HOSTNAME=localhost PYSPARK_PYTHON=$python \
+                "$python" clients/jvm/demo/counts.py "$@" 2>"$folder/log" || { failed=1 && tail -n 20 "$folder/log"; }
+        done
+    done
+    python3 clients/jvm/demo/report.py "$result"
+    return "$failed"
+}
+
 # --- What make test runs.
 
 # quick [LIBRARY]: fails on any test, and on any warning of -Xcheck:jni with one of rocksdbjni's methods at the top.
@@ -375,6 +410,7 @@ case $command in
     class) classes "$@" ;;
     jobs) jobs "$@" ;;
     bench) bench ;;
+    demo-spark) demo_spark ;;
     table) table ;;
     *)
         sed -n '2,/^set -/{/^#/p}' "$0" >&2
