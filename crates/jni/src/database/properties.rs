@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use capi::family::FamilyHandle;
 use spillway::internal::Family;
+use spillway::internal::options::string::print;
 
 use super::Db;
 use crate::boundary::natives;
@@ -63,6 +64,22 @@ natives! { "RocksDB";
 
     "numberLevels" => fn(_env, database: &Db, family: Option<&FamilyHandle>) -> i32 {
         Ok(i32::try_from(database.family(family).options().num_levels).unwrap_or(i32::MAX))
+    }
+
+    /// As an option string.
+    "getOptions" => fn(_env, database: &Db, family: Option<&FamilyHandle>) -> String {
+        Ok(print(&*database.family(family).options()))
+    }
+
+    "getDBOptions" => fn(_env, database: &Db) -> String {
+        Ok(print(&*database.db.options()))
+    }
+
+    "resetStats" => fn(_env, database: &Db) -> () {
+        if let Some(statistics) = database.db.statistics() {
+            statistics.reset();
+        }
+        Ok(())
     }
 
     /// No memtable is compacted further than level 0, as in RocksDB.
