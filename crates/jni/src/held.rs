@@ -6,6 +6,8 @@ use capi::job_options::{CompactSettings, FlushSettings};
 use capi::options::Options;
 use capi::read_options::ReadSettings;
 use capi::snapshot::SnapshotHandle;
+use capi::transactions::OptimisticSettings;
+use capi::transactions::locking::{DbSettings, TransactionSettings};
 use capi::write_options::WriteSettings;
 
 use crate::batch::Batch;
@@ -19,6 +21,8 @@ use crate::callbacks::flink::ConfigHolder;
 use crate::callbacks::logger::Logger;
 use crate::database::Db;
 use crate::iterator::Walk;
+use crate::transactions::Txn;
+use crate::transactions::notifier::Notifier;
 
 held! {
     Database = Db,
@@ -42,4 +46,9 @@ held! {
     IndexedBatch = Indexed,
     BatchWalk = BatchWalk,
     BatchHandler = Handler,
+    Transaction = Txn,
+    TransactionNotifier = Notifier,
+    TransactionDbOptions = DbSettings,
+    TransactionOptions = TransactionSettings,
+    OptimisticTransactionOptions = OptimisticSettings,
 }

@@ -27,15 +27,17 @@ impl Child for Walk {
 impl Walk {
     /// The handle of an iterator.
     pub fn open(database: &Db, iterator: Box<Iterator>) -> i64 {
-        let parent = database.children().clone();
-        database.children().adopt(Box::new(Walk { iterator, parent }))
+        Walk::beside(database.children(), iterator)
+    }
+
+    /// The handle of an iterator among others of its database.
+    pub fn beside(siblings: &Children, iterator: Box<Iterator>) -> i64 {
+        siblings.adopt(Box::new(Walk { iterator, parent: siblings.clone() }))
     }
 
     /// The handle of an iterator over this one, whose handle is closed.
     pub fn replace(self, make: impl FnOnce(Box<Iterator>) -> Box<Iterator>) -> i64 {
-        let Walk { iterator, parent } = self;
-        let iterator = make(iterator);
-        parent.clone().adopt(Box::new(Walk { iterator, parent }))
+        Walk::beside(&self.parent, make(self.iterator))
     }
 }
 

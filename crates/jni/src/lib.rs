@@ -14,6 +14,7 @@ mod held;
 mod iterator;
 mod loading;
 mod options;
+mod transactions;
 
 #[cfg(not(test))]
 mod absent;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::boundary::Native;
-use crate::{batch, callbacks, database, iterator};
+use crate::{batch, callbacks, database, iterator, transactions};
 
 /// Tables of natives by hand.
 const BY_HAND: &[&[Native]] = &[
@@ -44,6 +44,13 @@ const BY_HAND: &[&[Native]] = &[
     database::write::NATIVES,
     iterator::NATIVES,
     iterator::made::NATIVES,
+    transactions::changes::NATIVES,
+    transactions::databases::optimistic::NATIVES,
+    transactions::databases::pessimistic::NATIVES,
+    transactions::life::NATIVES,
+    transactions::notifier::NATIVES,
+    transactions::reads::NATIVES,
+    transactions::reports::NATIVES,
 ];
 
 /// Tables of setters and getters.

@@ -121,6 +121,23 @@ impl<T: Held> FromJava for Box<T> {
     }
 }
 
+/// An object with its handle.
+pub struct Numbered<'j, T> {
+    pub object: &'j mut T,
+    pub handle: jlong,
+}
+
+impl<T: Held> FromJava for Numbered<'_, T> {
+    type Parameter = jlong;
+    type Raw = jlong;
+    const DESCRIPTOR: &'static str = "J";
+
+    unsafe fn from_java(raw: jlong, _env: Env<'_>, _name: &'static str) -> Result<Self, Fault> {
+        // SAFETY: J2.
+        Ok(Numbered { object: unsafe { handle::get_mut(raw)? }, handle: raw })
+    }
+}
+
 /// The objects of an array of handles.
 pub struct Handles(pub Vec<jlong>);
 

@@ -129,6 +129,15 @@ pub unsafe fn get<'a, T: Held>(handle: i64) -> Result<&'a T, Fault> {
     find::<T>(handle).map(|(object, _)| unsafe { &*object }).ok_or_else(|| closed::<T>(handle))
 }
 
+/// Calls `use_it` with the object of an open handle that only natives of its owner use.
+///
+/// # Errors
+/// As of `get`.
+pub fn with<T: Held, R>(handle: i64, use_it: impl FnOnce(&T) -> R) -> Result<R, Fault> {
+    // SAFETY: J2: the owner's call is one of the object.
+    unsafe { get(handle) }.map(use_it)
+}
+
 /// # Safety
 /// J2: no other call uses the object meanwhile.
 ///

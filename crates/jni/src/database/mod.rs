@@ -2,6 +2,7 @@
 
 pub mod batches;
 pub mod children;
+pub mod dispatch;
 pub mod exists;
 pub mod families;
 pub mod family_handles;
@@ -17,20 +18,71 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use capi::database::Database;
+use capi::failure::Failure;
 use capi::family::FamilyHandle;
+use capi::transactions::locking::TransactionDb;
 use spillway::internal::Family;
 
 use self::children::Children;
+use crate::boundary::argument::Closed;
+use crate::fault::Fault;
+use crate::transactions::names::Named;
 
 /// An open database.
 pub struct Db {
     pub database: Arc<Database>,
+    kind: Kind,
     children: Children,
+    transactions: Arc<Named>,
+}
+
+/// How writes without a transaction go.
+enum Kind {
+    /// As they come. Optimistic transactions notice them at their commit.
+    Plain,
+    /// They lock their keys first.
+    Locking(Box<TransactionDb>),
 }
 
 impl Db {
     pub fn new(database: Box<Database>) -> Box<Db> {
-        Box::new(Db { database: Arc::from(database), children: Children::default() })
+        Db::of(Arc::from(database), Kind::Plain)
+    }
+
+    /// A database for pessimistic transactions.
+    pub fn locking(database: TransactionDb) -> Box<Db> {
+        Db::of(database.database.clone(), Kind::Locking(Box::new(database)))
+    }
+
+    fn of(database: Arc<Database>, kind: Kind) -> Box<Db> {
+        Box::new(Db { database, kind, children: Children::default(), transactions: Arc::default() })
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: it was not opened for pessimistic transactions.
+    pub fn locks(&self) -> Result<&TransactionDb, Fault> {
+        match &self.kind {
+            Kind::Plain => Err(Failure::invalid_argument("the database was not opened as a TransactionDB").into()),
+            Kind::Locking(locking) => Ok(locking),
+        }
+    }
+
+    /// Transactions by name.
+    pub fn named(&self) -> &Arc<Named> {
+        &self.transactions
+    }
+
+    /// Iterators and snapshots end with it: Java does not close them any more.
+    pub fn close(&self) -> Result<(), Fault> {
+        self.children.close();
+        Ok(self.db.close()?)
+    }
+
+    /// The end of a handle.
+    pub fn dispose(database: Closed<Db>) {
+        if let Some(database) = database.0 {
+            database.children.close();
+        }
     }
 
     pub fn children(&self) -> &Children {

@@ -13,7 +13,7 @@ use crate::boundary::natives;
 use crate::fault::Fault;
 
 /// Names as Java passes them: bytes of UTF-8.
-fn named<'a>(names: Vec<Vec<u8>>, options: &[&'a Options]) -> Result<Vec<(String, &'a Options)>, Fault> {
+pub fn named<'a>(names: Vec<Vec<u8>>, options: &[&'a Options]) -> Result<Vec<(String, &'a Options)>, Fault> {
     if names.len() != options.len() {
         return Err(Fault::illegal(format!("{} names of families, and options of {}", names.len(), options.len())));
     }
@@ -76,16 +76,12 @@ natives! { "RocksDB";
         open_families(options, &path, names, &family_options, Mode::Secondary(Path::new(&own_dir)))
     }
 
-    /// Iterators and snapshots end with it: Java does not close them any more.
     "closeDatabase" => fn(_env, database: &Db) -> () {
-        database.children().close();
-        Ok(database.db.close()?)
+        database.close()
     }
 
     "disposeInternal" | "disposeInternalJni" => fn(_env, database: Closed<Db>) -> () {
-        if let Some(database) = database.0 {
-            database.children().close();
-        }
+        Db::dispose(database);
         Ok(())
     }
 

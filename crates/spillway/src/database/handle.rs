@@ -282,7 +282,8 @@ impl Database {
         &self.engine.core.context.db_id
     }
 
-    pub(crate) fn vfs(&self) -> &Arc<dyn Vfs> {
+    /// Files, clock, threads and randomness.
+    pub fn vfs(&self) -> &Arc<dyn Vfs> {
         &self.engine.core.context.vfs
     }
 
