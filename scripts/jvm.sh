@@ -11,6 +11,7 @@
 #     scripts/jvm.sh bench                         JMH, ours beside RocksDB 9.8.4, 10.1.3 and 11.8.1: nanoseconds a key, a quarter of
 #                                                  an hour
 #     scripts/jvm.sh demo-spark                    a stateful stream of PySpark's on both libraries, an executor killed
+#     scripts/jvm.sh jar FILE                      our library in a jar, to be put before RocksDB's on a class path
 #     scripts/jvm.sh table                         both libraries' results, side by side
 #
 # LIBROCKSDBJNI=PATH is our library, without it the release build of the crate jni. RECORD=yes writes the table into
@@ -381,6 +382,19 @@ demo_spark() {
     return "$failed"
 }
 
+# --- For users.
+
+# jar_of_library FILE: the library as the resource that RocksDB's jar looks for in every jar of the class path.
+jar_of_library() {
+    local which name=librocksdbjni-linux64.so
+    [ "$(uname -m)" != aarch64 ] || name=librocksdbjni-linux-aarch64.so
+    take ours
+    command -v jar >/dev/null || ./scripts/setup.sh jvm
+    cp "$work/lib/librocksdbjni.so" "$work/$name"
+    jar --create --file "${1:?a name for the jar}" -C "$work" "$name"
+    echo "$1: $name, $(stat -c %s "$1") bytes. Put it before RocksDB's jar on the class path."
+}
+
 # --- What make test runs.
 
 # quick [LIBRARY]: fails on any test, and on any warning of -Xcheck:jni with one of rocksdbjni's methods at the top.
@@ -411,6 +425,7 @@ case $command in
     jobs) jobs "$@" ;;
     bench) bench ;;
     demo-spark) demo_spark ;;
+    jar) jar_of_library "$@" ;;
     table) table ;;
     *)
         sed -n '2,/^set -/{/^#/p}' "$0" >&2

@@ -84,6 +84,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("rocksdb.block-cache-capacity", Number(|s| s.core.block_cache.capacity() as u64)),
     ("rocksdb.block-cache-usage", Number(|s| s.core.block_cache.usage() as u64)),
     ("rocksdb.block-cache-pinned-usage", Number(|s| s.core.block_cache.pinned_usage() as u64)),
+    ("spillway.version", Text(|_| env!("CARGO_PKG_VERSION").to_owned())),
     ("spillway.excised-bytes", Number(|s| s.excised_bytes())),
     ("spillway.log-bytes", Number(|s| s.core.logs.total().0)),
     ("spillway.secondary-sequence-number", Number(|s| s.lag().map_or(0, |lag| lag.visible.0))),
