@@ -12,6 +12,7 @@
 #                                                  an hour
 #     scripts/jvm.sh demo-spark                    a stateful stream of PySpark's on both libraries, an executor killed
 #     scripts/jvm.sh jar FILE                      our library in a jar, to be put before RocksDB's on a class path
+#     scripts/jvm.sh why stock|ours SUITE          what its tests fell over, the most frequent first
 #     scripts/jvm.sh table                         both libraries' results, side by side
 #
 # LIBROCKSDBJNI=PATH is our library, without it the release build of the crate jni. RECORD=yes writes the table into
@@ -42,7 +43,7 @@ say() { printf '\n== %s  %s\n' "$(date +%T)" "$*"; }
 fetch() {
     local pom=$root/clients/jvm/$1/pom.xml
     [ "$cache/$1.classpath" -nt "$pom" ] && return
-    command -v mvn javac >/dev/null || ./scripts/setup.sh jvm
+    { command -v mvn && command -v javac; } >/dev/null || ./scripts/setup.sh jvm
     say "Fetching $1"
     if ! timeout --kill-after=5 "$patience_s" mvn -q -B "-Dmaven.repo.local=$cache/repository" -f "$pom" \
         org.apache.maven.plugins:maven-dependency-plugin:3.6.1:build-classpath \
@@ -415,7 +416,7 @@ quick() {
     python3 clients/jvm/results.py compare "$results" "$which" quick
 }
 
-command=${1:-suites}
+command=${1:-help}
 [ $# = 0 ] || shift
 case $command in
     setup) for part in ${*:-rocksdbjni kafka kafka-4.4 kafka-broker spark flink bench}; do prepare "$part"; done ;;
@@ -426,6 +427,7 @@ case $command in
     bench) bench ;;
     demo-spark) demo_spark ;;
     jar) jar_of_library "$@" ;;
+    why) python3 clients/jvm/results.py why "$results" "$@" ;;
     table) table ;;
     *)
         sed -n '2,/^set -/{/^#/p}' "$0" >&2

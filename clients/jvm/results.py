@@ -3,6 +3,7 @@
 
     results.py compare RESULTS stock|ours SUITE    prints each difference from not-here-SUITE.txt; ends with 1 where there is one
     results.py passed RESULTS stock|ours SUITE     prints the file without tests that did not pass
+    results.py why RESULTS stock|ours SUITE        counts the tests that did not pass, by message
     results.py warnings LOG                        prints those of -Xcheck:jni with one of org.rocksdb's natives at the top
     results.py table RESULTS [DOCUMENT]            prints the table of both; puts it into DOCUMENT, between its markers
 
@@ -87,6 +88,16 @@ def passed(results, library, suite):
     return 0
 
 
+def why(results, library, suite):
+    counts = {}
+    for result, message in read(os.path.join(results, library, suite + ".tsv")).values():
+        if result not in ("pass", "skip"):
+            counts[f"{result}, {message}"] = counts.get(f"{result}, {message}", 0) + 1
+    for message, count in sorted(counts.items(), key=lambda item: -item[1]):
+        print(count, message[:200])
+    return 0
+
+
 def warnings(log):
     """A warning, and the first frame of Java behind it: the native method it was in."""
     found, warning = {}, None
@@ -141,6 +152,8 @@ if __name__ == "__main__":
         sys.exit(compare(*arguments))
     if command == "passed" and len(arguments) == 3:
         sys.exit(passed(*arguments))
+    if command == "why" and len(arguments) == 3:
+        sys.exit(why(*arguments))
     if command == "warnings" and len(arguments) == 1:
         sys.exit(warnings(*arguments))
     if command == "table" and len(arguments) in (1, 2):

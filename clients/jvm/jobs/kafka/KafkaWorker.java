@@ -125,6 +125,7 @@ public final class KafkaWorker {
             }
             counted = now;
         }
+        Thread.sleep(2000); // the last record is added up behind its count
         for (String store : new String[] {"counts", "sums"}) {
             List<String> lines = new ArrayList<>();
             dump(streams, store).forEach((key, value) -> lines.add(key + "\t" + value));
