@@ -1,7 +1,7 @@
 //! `rocksdb_backup_engine_t`: backups of databases in one directory.
 
 use std::ffi::{CStr, c_int, c_uchar};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use spillway::internal::backup::{BackupEngine, BackupInfo, BackupOptions, RestoreOptions};
 
@@ -15,7 +15,7 @@ use crate::options::Options;
 use crate::text::path;
 
 /// An open directory of backups.
-pub struct Backups(BackupEngine, Kept);
+pub struct Backups(pub BackupEngine, Kept);
 
 /// `rocksdb_backup_engine_options_t`.
 pub struct BackupSettings {
@@ -55,13 +55,24 @@ settings! { BackupSettings, "rocksdb_backup_engine_options_";
 }
 
 impl Backups {
-    fn open(settings: &BackupSettings) -> Result<Box<Backups>, Failure> {
+    pub fn open(settings: &BackupSettings) -> Result<Box<Backups>, Failure> {
         Ok(Box::new(Backups(BackupEngine::open(&settings.dir, &settings.options)?, settings.kept.clone())))
     }
 
-    fn back_up(&self, database: &Database, flush: bool) -> Result<(), Failure> {
+    /// As [`open`](Self::open), in the environment's file system if one is given.
+    pub fn open_in(settings: &BackupSettings, env: Option<&EnvHandle>) -> Result<Box<Backups>, Failure> {
+        let mut options =
+            BackupSettings { dir: settings.dir.clone(), options: settings.options.clone(), kept: Kept::default() };
+        if let Some(env) = env {
+            options.options.vfs = env.env().vfs();
+        }
+        Backups::open(&options)
+    }
+
+    /// `note`: what an application says about it.
+    pub fn back_up(&self, database: &Database, flush: bool, note: &[u8]) -> Result<(), Failure> {
         database.tell(&self.1);
-        self.0.create_new_backup(&database.db, flush).map_err(|error| database.refused(error))?;
+        self.0.create_noted_backup(&database.db, flush, note).map_err(|error| database.refused(error))?;
         Ok(())
     }
 }
@@ -80,8 +91,8 @@ impl BackupList {
 
 impl RestoreSettings {
     /// WALs go beside the database if `wal_dir` is its directory.
-    fn to_restore(&self, db_dir: &CStr, wal_dir: &CStr) -> RestoreOptions {
-        let wal_dir = Some(wal_dir).filter(|dir| *dir != db_dir).map(|dir| path(dir).to_owned());
+    pub fn to_restore(&self, db_dir: &Path, wal_dir: &Path) -> RestoreOptions {
+        let wal_dir = Some(wal_dir).filter(|dir| *dir != db_dir).map(Path::to_owned);
         RestoreOptions { wal_dir, keep_log_files: self.keep_log_files }
     }
 }
@@ -159,23 +170,15 @@ fallible! {
     }
 
     fn rocksdb_backup_engine_open_opts(options: &BackupSettings, env: Option<&EnvHandle>) -> Box<Backups> {
-        let mut options = BackupSettings {
-            dir: options.dir.clone(),
-            options: options.options.clone(),
-            kept: Kept::default(),
-        };
-        if let Some(env) = env {
-            options.options.vfs = env.env().vfs();
-        }
-        Backups::open(&options)
+        Backups::open_in(options, env)
     }
 
     fn rocksdb_backup_engine_create_new_backup(backups: &Backups, database: &Database) {
-        backups.back_up(database, false)
+        backups.back_up(database, false, &[])
     }
 
     fn rocksdb_backup_engine_create_new_backup_flush(backups: &Backups, database: &Database, flush: bool) {
-        backups.back_up(database, flush)
+        backups.back_up(database, flush, &[])
     }
 
     fn rocksdb_backup_engine_purge_old_backups(backups: &Backups, keep: u32) {
@@ -193,7 +196,7 @@ fallible! {
         options: &RestoreSettings,
         id: u32,
     ) {
-        Ok(backups.0.restore(id, path(db_dir), &options.to_restore(db_dir, wal_dir))?)
+        Ok(backups.0.restore(id, path(db_dir), &options.to_restore(path(db_dir), path(wal_dir)))?)
     }
 
     fn rocksdb_backup_engine_restore_db_from_latest_backup(
@@ -202,7 +205,7 @@ fallible! {
         wal_dir: &CStr,
         options: &RestoreSettings,
     ) {
-        backups.0.restore_latest(path(db_dir), &options.to_restore(db_dir, wal_dir))?;
+        backups.0.restore_latest(path(db_dir), &options.to_restore(path(db_dir), path(wal_dir)))?;
         Ok(())
     }
 }

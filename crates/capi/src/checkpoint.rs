@@ -1,12 +1,14 @@
 //! `rocksdb_checkpoint_t`.
 
 use std::ffi::CStr;
+use std::path::Path;
 use std::sync::Arc;
 
 use spillway::internal::Database as Db;
 
 use crate::boundary::{export, fallible, handles};
 use crate::database::Database;
+use crate::failure::Failure;
 use crate::text::path;
 
 /// Makes checkpoints of a database.
@@ -17,6 +19,12 @@ handles!(Checkpoint);
 impl Checkpoint {
     pub fn of(database: &Database) -> Box<Checkpoint> {
         Box::new(Checkpoint(database.db.clone()))
+    }
+
+    /// As C's function, from 0 bytes of log on.
+    pub fn create(&self, dir: &Path) -> Result<(), Failure> {
+        self.0.checkpoint(dir)?;
+        Ok(())
     }
 
     pub fn db(&self) -> &Db {

@@ -46,20 +46,17 @@ settings! { IngestSettings, "rocksdb_ingestexternalfileoptions_";
     verify_checksums_readahead_size: usize = 0;
 }
 
+fn paths(files: Array<*const c_char>, count: Count) -> Vec<PathBuf> {
+    files.texts(count).map(|file| path(file).to_owned()).collect()
+}
+
 impl Database {
-    fn ingest(
-        &self,
-        family: &Arc<Family>,
-        files: Array<*const c_char>,
-        count: Count,
-        settings: &IngestSettings,
-    ) -> Result<(), Failure> {
-        let files: Vec<PathBuf> = files.texts(count).map(|file| path(file).to_owned()).collect();
+    pub fn ingest(&self, family: &Arc<Family>, files: &[PathBuf], settings: &IngestSettings) -> Result<(), Failure> {
         if files.is_empty() {
             return Err(Failure::invalid_argument("external_files is empty"));
         }
         self.tell(&settings.kept);
-        self.db.ingest(family, &files, &settings.options).map_err(|error| self.refused(error))?;
+        self.db.ingest(family, files, &settings.options).map_err(|error| self.refused(error))?;
         Ok(())
     }
 }
@@ -81,7 +78,7 @@ fallible! {
         count: Count,
         options: &IngestSettings,
     ) {
-        database.ingest(database.default_family(), files, count, options)
+        database.ingest(database.default_family(), &paths(files, count), options)
     }
 
     fn rocksdb_ingest_external_file_cf(
@@ -91,6 +88,6 @@ fallible! {
         count: Count,
         options: &IngestSettings,
     ) {
-        database.ingest(&family.0, files, count, options)
+        database.ingest(&family.0, &paths(files, count), options)
     }
 }

@@ -19,7 +19,7 @@ use crate::text::path;
 /// Writes tables, one after the other.
 pub struct TableMaker {
     vfs: Arc<dyn Vfs>,
-    options: FamilyOptions,
+    pub options: FamilyOptions,
     /// Ignores unsupported options that affect stored data.
     ignore_unsupported: bool,
     /// The table being written.
@@ -31,7 +31,7 @@ pub struct TableMaker {
 handles!(TableMaker);
 
 impl TableMaker {
-    fn new(options: &Options) -> TableMaker {
+    pub fn new(options: &Options) -> TableMaker {
         TableMaker {
             vfs: options.vfs(),
             options: options.within_bounds(),
@@ -43,12 +43,12 @@ impl TableMaker {
 
     /// # Errors
     /// No table is open.
-    fn table(&mut self) -> Result<&mut TableWriter, Failure> {
+    pub fn table(&mut self) -> Result<&mut TableWriter, Failure> {
         self.writer.as_mut().ok_or_else(|| Failure::invalid_argument("File is not opened"))
     }
 
     /// Replaces an existing file.
-    fn open(&mut self, file: PathBuf) -> Result<(), Failure> {
+    pub fn open(&mut self, file: PathBuf) -> Result<(), Failure> {
         self.writer = None; // an unfinished table is removed
         review(&self.options, self.ignore_unsupported)?;
         if self.vfs.exists(&file)? {
@@ -58,7 +58,12 @@ impl TableMaker {
         Ok(())
     }
 
-    fn finish(&mut self) -> Result<(), Failure> {
+    /// Approximate bytes of the open table; if none is open, of the last one.
+    pub fn bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(self.finished_bytes, TableWriter::estimated_bytes)
+    }
+
+    pub fn finish(&mut self) -> Result<(), Failure> {
         let writer = self.writer.take().ok_or_else(|| Failure::invalid_argument("File is not opened"))?;
         self.finished_bytes = writer.finish()?.file_bytes;
         Ok(())
@@ -85,9 +90,9 @@ export! {
         drop(writer);
     }
 
-    /// Approximate bytes of the open table; if none is open, of the last one.
+    /// See [`TableMaker::bytes`].
     fn rocksdb_sstfilewriter_file_size(writer: &TableMaker, bytes: Out<u64>) {
-        bytes.set(writer.writer.as_ref().map_or(writer.finished_bytes, TableWriter::estimated_bytes));
+        bytes.set(writer.bytes());
     }
 }
 

@@ -34,33 +34,51 @@ settings! { LogReadOptions, "rocksdb_wal_readoptions_";
 }
 
 impl LogIterator {
-    fn advance(&mut self) {
+    pub fn advance(&mut self) {
         (self.batch, self.failed) = match self.cursor.read() {
             Ok(batch) => (batch, None),
             Err(error) => (None, Some(error.into())),
         };
     }
+
+    /// The batch that it is at.
+    pub fn batch(&self) -> Option<&Update> {
+        self.batch.as_ref()
+    }
+
+    /// # Errors
+    /// That of the last step.
+    pub fn status(&self) -> Result<(), Failure> {
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Database {
+    /// The first batch is the one with the number. If its log is gone, it is the first one left, as in RocksDB: the
+    /// caller compares the numbers.
+    pub fn updates_since(&self, number: u64) -> Result<Box<LogIterator>, Failure> {
+        if number > self.db.latest_sequence_number().0 {
+            return Err(Failure::not_found("Requested sequence not yet written in the db"));
+        }
+        let cursor = self.db.updates_since(SeqNo(number), true)?;
+        let mut iterator = Box::new(LogIterator { cursor, batch: None, failed: None });
+        iterator.advance();
+        Ok(iterator)
+    }
 }
 
 fallible! {
-    /// The first batch is the one with the number. If its log is gone, it is the first one left, as in RocksDB: the
-    /// caller compares the numbers.
+    /// See [`Database::updates_since`].
     fn rocksdb_get_updates_since(
         database: &Database,
         sequence_number: u64,
         _options: Option<&LogReadOptions>,
     ) -> Box<LogIterator> {
-        if sequence_number > database.db.latest_sequence_number().0 {
-            return Err(Failure::not_found("Requested sequence not yet written in the db"));
-        }
-        let cursor = database.db.updates_since(SeqNo(sequence_number), true)?;
-        let mut iterator = Box::new(LogIterator { cursor, batch: None, failed: None });
-        iterator.advance();
-        Ok(iterator)
+        database.updates_since(sequence_number)
     }
 
     fn rocksdb_wal_iter_status(iter: &LogIterator) {
-        iter.failed.clone().map_or(Ok(()), Err)
+        iter.status()
     }
 }
 

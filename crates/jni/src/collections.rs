@@ -11,6 +11,25 @@ static HASH_MAP: Class = Class::new(c"java/util/HashMap");
 static NEW_MAP: Method = Method::constructor(&HASH_MAP, c"(I)V");
 static PUT: Method = Method::new(&HASH_MAP, c"put", c"(Ljava/lang/Object;Ljava/lang/Object;)Ljava/lang/Object;");
 
+static ARRAY_LIST: Class = Class::new(c"java/util/ArrayList");
+static NEW_LIST: Method = Method::constructor(&ARRAY_LIST, c"(I)V");
+static ADD: Method = Method::new(&ARRAY_LIST, c"add", c"(Ljava/lang/Object;)Z");
+
+/// An `ArrayList`. The references of its elements end once they are in it.
+pub fn list<'j, T>(
+    env: Env<'j>,
+    items: impl ExactSizeIterator<Item = T>,
+    mut make: impl FnMut(T) -> Result<Object<'j>, Fault>,
+) -> Result<Object<'j>, Fault> {
+    let list = NEW_LIST.make(env, &[Value::Int(i32::try_from(items.len()).unwrap_or(i32::MAX))])?;
+    for item in items {
+        let element = make(item)?;
+        ADD.boolean(env, list, &[Value::Object(element)])?;
+        env.delete(element);
+    }
+    Ok(list)
+}
+
 /// A `HashMap`. The references of its keys and values end once they are in it.
 pub fn map<'j, T>(
     env: Env<'j>,

@@ -1,13 +1,20 @@
 //! The types with handles: one for each class of Java's, or for several of one kind.
 
+use capi::backup::{BackupSettings, Backups, RestoreSettings};
+use capi::checkpoint::Checkpoint;
 use capi::compact_files::CompactFilesSettings;
+use capi::env::EnvHandle;
 use capi::family::FamilyHandle;
+use capi::ingest::IngestSettings;
 use capi::job_options::{CompactSettings, FlushSettings};
+use capi::metadata::exported::{Exported, ImportSettings};
 use capi::options::Options;
 use capi::read_options::ReadSettings;
 use capi::snapshot::SnapshotHandle;
+use capi::table_writer::TableMaker;
 use capi::transactions::OptimisticSettings;
 use capi::transactions::locking::{DbSettings, TransactionSettings};
+use capi::updates::LogIterator;
 use capi::write_options::WriteSettings;
 
 use crate::batch::Batch;
@@ -48,7 +55,17 @@ held! {
     BatchHandler = Handler,
     Transaction = Txn,
     TransactionNotifier = Notifier,
+    Env = EnvHandle,
+    IngestOptions = IngestSettings,
+    ImportOptions = ImportSettings,
+    BackupOptions = BackupSettings,
+    RestoreOptions = RestoreSettings,
     TransactionDbOptions = DbSettings,
     TransactionOptions = TransactionSettings,
     OptimisticTransactionOptions = OptimisticSettings,
+    Checkpoint = Checkpoint,
+    Exported = Exported,
+    Backups = Backups,
+    TableWriter = TableMaker,
+    Updates = LogIterator,
 }

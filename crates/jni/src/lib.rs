@@ -10,6 +10,7 @@ mod callbacks;
 mod collections;
 mod database;
 mod fault;
+mod files;
 mod held;
 mod iterator;
 mod loading;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::boundary::Native;
-use crate::{batch, callbacks, database, iterator, transactions};
+use crate::{batch, callbacks, database, files, iterator, transactions};
 
 /// Tables of natives by hand.
 const BY_HAND: &[&[Native]] = &[
@@ -41,7 +41,17 @@ const BY_HAND: &[&[Native]] = &[
     database::read_many::NATIVES,
     database::snapshots::NATIVES,
     database::snapshots::numbers::NATIVES,
+    database::ttl::NATIVES,
     database::write::NATIVES,
+    files::backups::NATIVES,
+    files::checkpoint::NATIVES,
+    files::checkpoint::exported::NATIVES,
+    files::ingest::NATIVES,
+    files::lists::NATIVES,
+    files::properties::NATIVES,
+    files::table_writer::NATIVES,
+    files::updates::NATIVES,
+    files::updates::made::NATIVES,
     iterator::NATIVES,
     iterator::made::NATIVES,
     transactions::changes::NATIVES,

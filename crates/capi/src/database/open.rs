@@ -199,11 +199,13 @@ pub enum Mode<'a> {
     Secondary(&'a Path),
     /// For writing, with each family's time to live in seconds, in the order of the families.
     WriteStamped(&'a [c_int]),
+    /// As [`WriteStamped`](Self::WriteStamped), for reading only: nothing expires.
+    ReadStamped(&'a [c_int]),
 }
 
 impl Mode<'_> {
     fn only_reads(&self) -> bool {
-        matches!(self, Mode::ReadOnly | Mode::Secondary(_))
+        matches!(self, Mode::ReadOnly | Mode::Secondary(_) | Mode::ReadStamped(_))
     }
 
     fn open(self, path: &Path, options: &Options, mut open: OpenOptions) -> Result<Box<Database>, Failure> {
@@ -212,7 +214,7 @@ impl Mode<'_> {
             open.secondary = Some(own_dir.to_owned());
         }
         let mut stamps = None;
-        if let Mode::WriteStamped(ttls_s) = self {
+        if let Mode::WriteStamped(ttls_s) | Mode::ReadStamped(ttls_s) = self {
             let with = Stamps::new(open.vfs.clone());
             for ((_, family), &ttl_s) in open.families.iter_mut().zip(ttls_s) {
                 with.wrap(family, ttl_s, MergeName::RocksDb);

@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uchar};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use spillway::internal::report::LiveFile;
 use spillway::internal::{IngestOptions, SeqNo};
@@ -63,6 +63,13 @@ impl NewFile {
 }
 
 impl Exported {
+    /// Flushes the family, and links its tables into a new directory.
+    pub fn of(checkpoint: &Checkpoint, family: &FamilyHandle, dir: &Path) -> Result<Box<Exported>, Failure> {
+        let files = checkpoint.db().export_family(&family.0, dir)?;
+        let comparator = CString::new(family.0.options().order.name()).unwrap_or_default();
+        Ok(Box::new(Exported { comparator, files: files.into_iter().map(ShownFile::new).collect() }))
+    }
+
     /// The tables' paths, oldest entries first: deep levels, then level 0 by number.
     fn oldest_first(&self) -> Vec<PathBuf> {
         let mut files: Vec<&LiveFile> = self.files.iter().map(|shown| &shown.file).collect();
@@ -100,15 +107,13 @@ impl Database {
 }
 
 fallible! {
-    /// Flushes the family, and links its tables into a new directory.
+    /// See [`Exported::of`].
     fn rocksdb_checkpoint_export_column_family(
         checkpoint: &Checkpoint,
         family: &FamilyHandle,
         dir: &CStr,
     ) -> Box<Exported> {
-        let files = checkpoint.db().export_family(&family.0, path(dir))?;
-        let comparator = CString::new(family.0.options().order.name()).unwrap_or_default();
-        Ok(Box::new(Exported { comparator, files: files.into_iter().map(ShownFile::new).collect() }))
+        Exported::of(checkpoint, family, path(dir))
     }
 
     /// The tables get new sequence numbers, in the order of their age.

@@ -15,6 +15,7 @@ use crate::boundary::env::Env;
 use crate::boundary::object::{Object, Value};
 use crate::boundary::reply::Made;
 use crate::boundary::{handle, natives};
+use crate::callbacks::comparator::Order;
 use crate::database::Db;
 use crate::database::children::Child;
 use crate::fault::Fault;
@@ -127,6 +128,18 @@ natives! { "WriteBatchWithIndex";
     /// Each key shows one entry, the newest, whether or not `overwrite_keys`.
     "newWriteBatchWithIndex__Z" => fn(_env, _overwrite_keys: bool) -> Box<Indexed> {
         Ok(Indexed::new(IndexedBatch::new(UserOrder::Bytewise)))
+    }
+
+    /// The comparator is for families not yet passed to a call by handle.
+    "newWriteBatchWithIndex__JBIZ" => fn(
+        _env,
+        comparator: Option<&Order>,
+        _kind: i8,
+        _reserved_bytes: i32,
+        _overwrite_keys: bool,
+    ) -> Box<Indexed> {
+        let order = comparator.map_or(UserOrder::Bytewise, |comparator| comparator.order.clone());
+        Ok(Indexed::new(IndexedBatch::new(order)))
     }
 
     "getWriteBatchJni" | "getWriteBatch" => fn(env, batch: &mut Indexed) -> Made {

@@ -12,6 +12,7 @@ pub mod properties;
 pub mod read;
 pub mod read_many;
 pub mod snapshots;
+pub mod ttl;
 pub mod write;
 
 use std::ops::Deref;

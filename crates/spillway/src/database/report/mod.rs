@@ -2,6 +2,7 @@
 //!
 //! Figures are read one after the other, without stopping writers: two of them may be of different instants.
 
+mod files;
 mod properties;
 mod stats;
 mod tables;
@@ -27,6 +28,7 @@ use crate::ingest::IngestWaitReport;
 use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
 
+pub use self::files::{KeyRange, LiveFileNames};
 pub use self::properties::property_names;
 pub(crate) use self::stats::Told;
 

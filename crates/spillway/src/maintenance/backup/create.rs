@@ -22,7 +22,13 @@ use crate::maintenance::checkpoint::{Capture, CapturedFile, Content, Copier};
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::TableFile;
 
-pub(super) fn create(store: &Store, options: &BackupOptions, db: &Database, flushes: bool) -> Result<BackupId> {
+pub(super) fn create(
+    store: &Store,
+    options: &BackupOptions,
+    db: &Database,
+    flushes: bool,
+    note: &[u8],
+) -> Result<BackupId> {
     let (core, copier) = (db.core(), db.engine().copier());
     core.check_writable()?;
     // Leftovers under the next id must not get into this backup.
@@ -36,7 +42,9 @@ pub(super) fn create(store: &Store, options: &BackupOptions, db: &Database, flus
         copier.flush_what_no_log_has()?;
     }
     let capture = copier.capture()?;
-    fill(store, options, &copier, id, &capture).inspect_err(|_| abandon(store, id))?;
+    let filled = fill(store, options, &copier, id, &capture);
+    let published = filled.and_then(|meta| store.publish(id, &MetaFile { note: note.to_vec(), ..meta }));
+    published.inspect_err(|_| abandon(store, id))?;
     Ok(id)
 }
 
@@ -48,7 +56,14 @@ fn abandon(store: &Store, id: BackupId) {
     }
 }
 
-fn fill(store: &Store, options: &BackupOptions, copier: &Copier<'_>, id: BackupId, capture: &Capture) -> Result<()> {
+/// Brings the files, and describes them.
+fn fill(
+    store: &Store,
+    options: &BackupOptions,
+    copier: &Copier<'_>,
+    id: BackupId,
+    capture: &Capture,
+) -> Result<MetaFile> {
     store.vfs.create_dir_all(&store.private_dir(id))?;
     let bringer = Bringer {
         store: store.clone(),
@@ -65,7 +80,7 @@ fn fill(store: &Store, options: &BackupOptions, copier: &Copier<'_>, id: BackupI
         store.sync_dir(dir)?;
     }
     let timestamp_s = store.vfs.unix_time_us() / 1_000_000;
-    store.publish(id, &MetaFile { timestamp_s, last_seq: capture.snapshot.last_seq, files })
+    Ok(MetaFile { timestamp_s, last_seq: capture.snapshot.last_seq, files, ..MetaFile::default() })
 }
 
 /// The shared files of all complete backups.

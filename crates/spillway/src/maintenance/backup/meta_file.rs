@@ -23,6 +23,7 @@ use super::path::BackupPath;
 pub(super) const META_BYTES_MAX: u64 = 256 << 20;
 
 const SCHEMA_PREFIX: &str = "schema_version ";
+const NOTE: &str = "metadata";
 const FOOTER: &str = "// FOOTER";
 const MUST_KNOW_PREFIX: &str = "ni::";
 
@@ -31,6 +32,8 @@ pub(super) struct MetaFile {
     /// Seconds since the epoch.
     pub timestamp_s: u64,
     pub last_seq: SeqNo,
+    /// What an application noted; empty for nothing.
+    pub note: Vec<u8>,
     pub files: Vec<MetaEntry>,
 }
 
@@ -47,7 +50,12 @@ pub(super) struct MetaEntry {
 impl MetaFile {
     /// The text, in schema 1.
     pub fn encode(&self) -> String {
-        let mut text = format!("{}\n{}\n{}\n", self.timestamp_s, self.last_seq.0, self.files.len());
+        let mut text = format!("{}\n{}\n", self.timestamp_s, self.last_seq.0);
+        if !self.note.is_empty() {
+            let digits: String = self.note.iter().map(|byte| format!("{byte:02X}")).collect();
+            writeln!(text, "{NOTE} {digits}").expect("strings take everything");
+        }
+        writeln!(text, "{}", self.files.len()).expect("strings take everything");
         for file in &self.files {
             let checksum = file.crc32c.unwrap_or_default();
             writeln!(text, "{} crc32 {checksum}", file.path).expect("strings take everything");
@@ -74,8 +82,13 @@ impl MetaFile {
         let timestamp_s = number(first, "time")?;
         let last_seq = SeqNo(number(next(&mut lines, "number of the last write")?, "number of the last write")?);
         let mut line = next(&mut lines, "number of files")?;
-        while let Some((name, _)) = line.split_once(' ') {
-            check_may_be_passed_over(name, schema.is_some() || name == "metadata")?;
+        let mut note = Vec::new();
+        while let Some((name, value)) = line.split_once(' ') {
+            if name == NOTE {
+                note = bytes_of(value)?;
+            } else {
+                check_may_be_passed_over(name, schema.is_some())?;
+            }
             line = next(&mut lines, "number of files")?;
         }
         let count: u64 = number(line, "number of files")?;
@@ -86,7 +99,7 @@ impl MetaFile {
         for line in lines.filter(|line| *line != FOOTER) {
             check_may_be_passed_over(line.split(' ').next().unwrap_or_default(), schema.is_some())?;
         }
-        Ok(MetaFile { timestamp_s, last_seq, files })
+        Ok(MetaFile { timestamp_s, last_seq, note, files })
     }
 }
 
@@ -102,6 +115,17 @@ fn number<N: std::str::FromStr>(text: &str, what: &str) -> Result<N> {
     let is_plain = text.bytes().all(|b| b.is_ascii_digit());
     let parsed = text.parse().ok().filter(|_| is_plain);
     parsed.ok_or_else(|| damaged(&format!("has {text:?} where a number should be: {what}")))
+}
+
+/// Bytes in hexadecimal digits.
+fn bytes_of(digits: &str) -> Result<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    let byte = |pair: &[u8]| match pair {
+        [high, low] => Some((char::from(*high).to_digit(16)? << 4 | char::from(*low).to_digit(16)?) as u8),
+        _ => None,
+    };
+    let bytes: Option<Vec<u8>> = pairs.map(byte).collect();
+    bytes.ok_or_else(|| damaged(&format!("has {digits:?} in place of hexadecimal digits")))
 }
 
 fn check_may_be_passed_over(name: &str, is_known_place: bool) -> Result<()> {
@@ -147,8 +171,10 @@ mod tests {
         let meta = MetaFile::decode(ROCKSDBS.as_bytes()).unwrap();
         assert_eq!((meta.timestamp_s, meta.last_seq, meta.files.len()), (1_795_299_786, SeqNo(8), 2));
         assert_eq!(meta.encode(), ROCKSDBS);
-        let noted = ROCKSDBS.replace("\n8\n", "\n8\nmetadata 6162\n");
-        assert_eq!(MetaFile::decode(noted.as_bytes()).unwrap(), meta);
+        let noted = ROCKSDBS.replace("\n8\n", "\n8\nmetadata 616F\n");
+        let with_note = MetaFile::decode(noted.as_bytes()).unwrap();
+        assert_eq!(with_note, MetaFile { note: b"ao".to_vec(), ..meta });
+        assert_eq!(with_note.encode(), noted);
     }
 
     #[test]
@@ -174,6 +200,8 @@ mod tests {
             ("\n2\n", "\n18446744073709551615\n"),
             ("\n2\n", "\n1\n"),
             ("\n2\n", "\nplace here\n2\n"),
+            ("\n2\n", "\nmetadata 616\n2\n"),
+            ("\n2\n", "\nmetadata 6x\n2\n"),
             (" crc32 238867434", " crc32"),
             (" crc32 238867434", " crc32 +1"),
             ("private/1/", "private/1/../"),

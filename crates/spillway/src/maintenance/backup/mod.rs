@@ -81,6 +81,8 @@ pub struct BackupInfo {
     pub bytes: u64,
     /// Number of files.
     pub files: usize,
+    /// What an application noted with it; empty for nothing.
+    pub note: Vec<u8>,
 }
 
 /// A backup that cannot be restored.
@@ -135,7 +137,23 @@ impl BackupEngine {
     /// `Busy`: another process changes the directory. `ReadOnly`: the database does not take writes. `Corruption`: a
     /// file to copy is damaged; the error names it. On any error there is no new backup.
     pub fn create_new_backup(&self, db: &Database, flush_before_backup: bool) -> Result<BackupId> {
-        self.change(|store| create::create(store, &self.options, db, flush_before_backup))
+        self.create_noted_backup(db, flush_before_backup, &[])
+    }
+
+    /// As [`create_new_backup`](Self::create_new_backup), with a note for [`backups`](Self::backups).
+    ///
+    /// # Errors
+    /// As of [`create_new_backup`](Self::create_new_backup).
+    pub fn create_noted_backup(&self, db: &Database, flush_before_backup: bool, note: &[u8]) -> Result<BackupId> {
+        self.change(|store| create::create(store, &self.options, db, flush_before_backup, note))
+    }
+
+    /// Removes files that belong to no backup: leftovers of failed ones.
+    ///
+    /// # Errors
+    /// `Busy`, or the file system's.
+    pub fn collect_garbage(&self) -> Result<()> {
+        self.change(Store::collect_garbage)
     }
 
     /// Returns the undamaged backups, with all their files present, oldest first.

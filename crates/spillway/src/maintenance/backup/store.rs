@@ -32,6 +32,7 @@ impl Backup {
             last_seq: self.meta.last_seq,
             bytes: self.file_bytes.iter().sum(),
             files: self.meta.files.len(),
+            note: self.meta.note.clone(),
         }
     }
 }

@@ -1,0 +1,43 @@
+//! `Checkpoint` and `ExportImportFilesMetaData`.
+
+use std::path::Path;
+
+use capi::checkpoint::Checkpoint;
+use capi::family::FamilyHandle;
+use capi::metadata::exported::Exported;
+
+use crate::boundary::argument::Closed;
+use crate::boundary::natives;
+use crate::database::Db;
+
+natives! { "Checkpoint";
+    "newCheckpoint" => fn(_env, database: &Db) -> Box<Checkpoint> {
+        Ok(Checkpoint::of(database))
+    }
+
+    "createCheckpoint" => fn(_env, checkpoint: &Checkpoint, dir: String) -> () {
+        Ok(checkpoint.create(Path::new(&dir))?)
+    }
+
+    /// Flushes the family, and links its tables into a new directory.
+    "exportColumnFamily" =>
+    fn(_env, checkpoint: &Checkpoint, family: &FamilyHandle, dir: String) -> Box<Exported> {
+        Ok(Exported::of(checkpoint, family, Path::new(&dir))?)
+    }
+
+    "disposeInternal" | "disposeInternalJni" => fn(_env, checkpoint: Closed<Checkpoint>) -> () {
+        drop(checkpoint.0);
+        Ok(())
+    }
+}
+
+pub mod exported {
+    use super::*;
+
+    natives! { "ExportImportFilesMetaData";
+        "disposeInternal" => fn(_env, exported: Closed<Exported>) -> () {
+            drop(exported.0);
+            Ok(())
+        }
+    }
+}

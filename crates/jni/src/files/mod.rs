@@ -1,0 +1,9 @@
+//! Files of databases: checkpoints, backups, tables outside, logs, and lists of them.
+
+pub mod backups;
+pub mod checkpoint;
+pub mod ingest;
+pub mod lists;
+pub mod properties;
+pub mod table_writer;
+pub mod updates;

@@ -1,0 +1,95 @@
+//! `TableProperties`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use capi::family::FamilyHandle;
+use spillway::internal::dump::Properties;
+
+use super::lists::text;
+use crate::boundary::class::{Class, Method};
+use crate::boundary::env::Env;
+use crate::boundary::natives;
+use crate::boundary::object::{Object, Value};
+use crate::boundary::reply::Made;
+use crate::collections::{map, string_map};
+use crate::database::Db;
+use crate::fault::Fault;
+
+static PROPERTIES: Class = Class::new(c"org/rocksdb/TableProperties");
+static NEW_PROPERTIES: Method = Method::constructor(
+    &PROPERTIES,
+    c"(JJJJJJJJJJJJJJJJJJJJJJ[BLjava/lang/String;Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;Ljava/util/Map;Ljava/util/Map;)V",
+);
+
+/// The numbers, in the constructor's order.
+fn numbers(properties: &Properties) -> [u64; 22] {
+    [
+        properties.data_bytes,
+        properties.index_bytes,
+        properties.index_partitions,
+        properties.top_level_index_bytes,
+        properties.index_key_is_user_key.into(),
+        properties.index_value_is_delta.into(),
+        properties.filter_bytes,
+        properties.raw_key_bytes,
+        properties.raw_value_bytes,
+        properties.data_blocks,
+        properties.entries,
+        properties.deletions,
+        properties.merge_operands,
+        properties.range_deletions,
+        properties.format_version,
+        0, // no fixed length of keys
+        properties.family_id.map_or(u64::from(i32::MAX as u32), u64::from),
+        properties.creation_time_s,
+        properties.oldest_key_time_s,
+        0, // compressions are not sampled
+        0,
+        0, // the place of a global sequence number
+    ]
+}
+
+/// A name; null without one.
+fn name<'j>(env: Env<'j>, name: &str) -> Result<Value<'j>, Fault> {
+    Ok(if name.is_empty() { Value::Null } else { Value::Object(env.new_text(name)?) })
+}
+
+/// An object of Java's.
+pub fn properties<'j>(env: Env<'j>, properties: &Properties) -> Result<Object<'j>, Fault> {
+    let mut values: Vec<Value<'_>> = numbers(properties).iter().map(|number| Value::Long(*number as i64)).collect();
+    let user: BTreeMap<String, String> = properties
+        .other
+        .iter()
+        .map(|(name, value)| (name.clone(), String::from_utf8_lossy(value).into_owned()))
+        .collect();
+    values.extend([
+        Value::Object(env.new_bytes(properties.family_name.as_bytes())?),
+        name(env, &properties.filter_policy)?,
+        name(env, &properties.comparator)?,
+        name(env, &properties.merge_operator)?,
+        name(env, &properties.prefix_extractor)?,
+        Value::Object(env.new_text("[]")?),
+        name(env, &properties.compression)?,
+        Value::Object(string_map(env, &user)?),
+        Value::Object(string_map(env, &Default::default())?),
+    ]);
+    let made = NEW_PROPERTIES.make(env, &values)?;
+    for value in values {
+        if let Value::Object(reference) = value {
+            env.delete(reference);
+        }
+    }
+    Ok(made)
+}
+
+/// By path.
+fn by_path<'j>(env: Env<'j>, tables: &[(PathBuf, Properties)]) -> Result<Object<'j>, Fault> {
+    map(env, tables.iter(), |(path, of)| Ok((env.new_text(&text(path))?, properties(env, of)?)))
+}
+
+natives! { "RocksDB";
+    "getPropertiesOfAllTables" => fn(env, database: &Db, family: Option<&FamilyHandle>) -> Made {
+        Ok(by_path(env, &database.db.table_properties(database.family(family), None)?)?.into())
+    }
+}
