@@ -42,6 +42,13 @@ step "Programs written for RocksDB"
 LIBROCKSDB=${CARGO_TARGET_DIR:-target}/debug/librocksdb.so CLIENTS_PATIENCE_S=20 \
     timeout --kill-after=10 180 ./scripts/clients.sh balboa python go
 
+# RocksDB's own Java tests and a Kafka topology, in 90 s at most once the jars are fetched. Skipped, loudly, where they are not to be
+# had within the patience.
+step "The JVM"
+status=0
+LIBROCKSDBJNI=${CARGO_TARGET_DIR:-target}/debug/librocksdbjni.so JVM_PATIENCE_S=60 timeout --kill-after=10 300 ./scripts/jvm.sh quick || status=$?
+[ "$status" = 0 ] || [ "$status" = 3 ]
+
 step "The demo"
 SPILLWAY=${CARGO_TARGET_DIR:-target}/debug/spillway timeout 120 ./scripts/demo.sh # as the tests have built it
 
