@@ -19,9 +19,9 @@ pub struct Backups(pub BackupEngine, Kept);
 
 /// `rocksdb_backup_engine_options_t`.
 pub struct BackupSettings {
-    dir: PathBuf,
-    options: BackupOptions,
-    kept: Kept,
+    pub dir: PathBuf,
+    pub options: BackupOptions,
+    pub kept: Kept,
 }
 
 /// `rocksdb_backup_engine_info_t`. For an index out of range every field is 0.
@@ -30,7 +30,7 @@ pub struct BackupList(Vec<BackupInfo>);
 /// `rocksdb_restore_options_t`.
 #[derive(Default)]
 pub struct RestoreSettings {
-    keep_log_files: bool,
+    pub keep_log_files: bool,
 }
 
 handles!(Backups, BackupSettings, BackupList, RestoreSettings);
@@ -78,8 +78,8 @@ impl Backups {
 }
 
 impl BackupSettings {
-    fn new(dir: &CStr) -> BackupSettings {
-        BackupSettings { dir: path(dir).to_owned(), options: BackupOptions::default(), kept: Kept::default() }
+    pub fn new(dir: &Path) -> BackupSettings {
+        BackupSettings { dir: dir.to_owned(), options: BackupOptions::default(), kept: Kept::default() }
     }
 }
 
@@ -134,7 +134,7 @@ export! {
     }
 
     fn rocksdb_backup_engine_options_create(dir: &CStr) -> Box<BackupSettings> {
-        Box::new(BackupSettings::new(dir))
+        Box::new(BackupSettings::new(path(dir)))
     }
 
     fn rocksdb_backup_engine_options_destroy(options: Option<Box<BackupSettings>>) {
@@ -164,7 +164,7 @@ export! {
 
 fallible! {
     fn rocksdb_backup_engine_open(options: &Options, dir: &CStr) -> Box<Backups> {
-        let mut settings = BackupSettings::new(dir);
+        let mut settings = BackupSettings::new(path(dir));
         settings.options.vfs = options.vfs();
         Backups::open(&settings)
     }

@@ -8,7 +8,8 @@ use spillway::internal::BlockCache;
 use crate::boundary::{export, fallible, handles, of_nothing};
 use crate::failure::Failure;
 
-/// A cache. Databases opened with it share it, and keep it when this handle is destroyed.
+/// A cache. Clones share it. Databases opened with it share it, and keep it when this handle is destroyed.
+#[derive(Clone)]
 pub struct Cache(Arc<BlockCache>);
 
 /// `rocksdb_lru_cache_options_t`.
@@ -34,9 +35,18 @@ impl Cache {
     }
 
     fn of(options: &LruOptions) -> Box<Cache> {
-        let shards = u32::try_from(options.shard_bits).ok().and_then(|bits| 1usize.checked_shl(bits));
-        let Some(shards) = shards else { return Cache::new(options.capacity_bytes) };
-        Box::new(Cache(BlockCache::with_shards(options.capacity_bytes, shards).into()))
+        Cache::sharded(options.capacity_bytes, options.shard_bits)
+    }
+
+    /// Negative bits let the capacity decide.
+    pub fn sharded(capacity_bytes: usize, shard_bits: c_int) -> Box<Cache> {
+        let shards = u32::try_from(shard_bits).ok().and_then(|bits| 1usize.checked_shl(bits));
+        let Some(shards) = shards else { return Cache::new(capacity_bytes) };
+        Box::new(Cache(BlockCache::with_shards(capacity_bytes, shards).into()))
+    }
+
+    pub fn of_shared(cache: Arc<BlockCache>) -> Cache {
+        Cache(cache)
     }
 
     pub fn shared(&self) -> Arc<BlockCache> {

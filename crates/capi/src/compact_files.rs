@@ -20,7 +20,7 @@ use crate::kept::{Kept, keeps_numbers};
 
 /// `rocksdb_compaction_options_t`.
 pub struct CompactFilesSettings {
-    compression: CompressionKind,
+    pub compression: CompressionKind,
     output_file_size_limit: u64,
     max_subcompactions: usize,
     allow_trivial_move: bool,

@@ -19,6 +19,14 @@ pub struct Env {
     threads: Arc<Mutex<Threads>>,
 }
 
+/// RocksDB's pools: compactions, flushes, compactions into the last level.
+#[derive(Clone, Copy)]
+pub enum Pool {
+    Low,
+    High,
+    Bottom,
+}
+
 /// Requested numbers of threads. A pool starts threads on demand, and may be larger: opening a database with a large
 /// `max_background_jobs` raises it.
 struct Threads {
@@ -33,7 +41,7 @@ struct Threads {
 const SEED: u64 = 1;
 
 /// A handle of an env.
-pub struct EnvHandle(Env);
+pub struct EnvHandle(pub Env);
 
 /// `rocksdb_ratelimiter_t`: databases opened with it share its limit.
 pub struct RateLimiter(spillway::internal::RateLimiter);
@@ -50,9 +58,38 @@ impl Env {
     }
 
     /// The process's.
-    fn of_process() -> Env {
+    pub fn of_process() -> Env {
         static PROCESS: LazyLock<Env> = LazyLock::new(|| Env::new(RealVfs::new(), spillway::internal::Env::default()));
         PROCESS.clone()
+    }
+
+    /// Files in memory, gone with the env.
+    pub fn in_memory() -> Env {
+        let memory = MemoryVfs::new(SEED);
+        memory.set_runs_inline(false);
+        Env::new(memory, spillway::internal::Env::new(spillway::internal::EnvOptions::default()))
+    }
+
+    pub fn threads(&self, pool: Pool) -> c_int {
+        let threads = self.threads.lock();
+        match pool {
+            Pool::Low => threads.low,
+            Pool::High => threads.high,
+            Pool::Bottom => threads.bottom,
+        }
+    }
+
+    pub fn set_threads(&self, pool: Pool, threads: c_int) {
+        match pool {
+            Pool::Low => self.set_low(threads),
+            Pool::High => self.set_high(threads),
+            Pool::Bottom => self.threads.lock().bottom = threads,
+        }
+    }
+
+    /// Compactions give way to other threads, in databases opened from now on.
+    pub fn lower_compactions(&self) {
+        self.threads.lock().priority = CpuPriority::Low;
     }
 
     /// Threads shared by databases opened with it.
@@ -90,15 +127,11 @@ impl EnvHandle {
     pub fn env(&self) -> Env {
         self.0.clone()
     }
-
-    fn threads<R>(&self, look: impl FnOnce(&mut Threads) -> R) -> R {
-        look(&mut self.0.threads.lock())
-    }
 }
 
 impl RateLimiter {
     /// Auto-tuned, the rate is an upper bound. A rate below 1 limits nothing.
-    fn boxed(bytes_per_second: i64, auto_tuned: bool) -> Box<RateLimiter> {
+    pub fn boxed(bytes_per_second: i64, auto_tuned: bool) -> Box<RateLimiter> {
         let bytes_per_second = u64::try_from(bytes_per_second).unwrap_or(0);
         let make =
             if auto_tuned { spillway::internal::RateLimiter::automatic } else { spillway::internal::RateLimiter::new };
@@ -128,11 +161,8 @@ export! {
         Box::new(EnvHandle(Env::of_process()))
     }
 
-    /// Files in memory, gone with the env.
     fn rocksdb_create_mem_env() -> Box<EnvHandle> {
-        let memory = MemoryVfs::new(SEED);
-        memory.set_runs_inline(false);
-        Box::new(EnvHandle(Env::new(memory, spillway::internal::Env::new(spillway::internal::EnvOptions::default()))))
+        Box::new(EnvHandle(Env::in_memory()))
     }
 
     fn rocksdb_env_destroy(env: Option<Box<EnvHandle>>) {
@@ -140,35 +170,35 @@ export! {
     }
 
     fn rocksdb_env_set_background_threads(env: &EnvHandle, threads: c_int) {
-        env.0.set_low(threads);
+        env.0.set_threads(Pool::Low, threads);
     }
 
     fn rocksdb_env_get_background_threads(env: &EnvHandle) -> c_int {
-        env.threads(|kept| kept.low)
+        env.0.threads(Pool::Low)
     }
 
     fn rocksdb_env_set_low_priority_background_threads(env: &EnvHandle, threads: c_int) {
-        env.0.set_low(threads);
+        env.0.set_threads(Pool::Low, threads);
     }
 
     fn rocksdb_env_get_low_priority_background_threads(env: &EnvHandle) -> c_int {
-        env.threads(|kept| kept.low)
+        env.0.threads(Pool::Low)
     }
 
     fn rocksdb_env_set_high_priority_background_threads(env: &EnvHandle, threads: c_int) {
-        env.0.set_high(threads);
+        env.0.set_threads(Pool::High, threads);
     }
 
     fn rocksdb_env_get_high_priority_background_threads(env: &EnvHandle) -> c_int {
-        env.threads(|kept| kept.high)
+        env.0.threads(Pool::High)
     }
 
     fn rocksdb_env_set_bottom_priority_background_threads(env: &EnvHandle, threads: c_int) {
-        env.threads(|kept| kept.bottom = threads);
+        env.0.set_threads(Pool::Bottom, threads);
     }
 
     fn rocksdb_env_get_bottom_priority_background_threads(env: &EnvHandle) -> c_int {
-        env.threads(|kept| kept.bottom)
+        env.0.threads(Pool::Bottom)
     }
 
     /// Priorities of I/O are the system's.
@@ -178,7 +208,7 @@ export! {
 
     /// RocksDB's low priority pool: compactions.
     fn rocksdb_env_lower_thread_pool_cpu_priority(env: &EnvHandle) {
-        env.threads(|kept| kept.priority = CpuPriority::Low);
+        env.0.lower_compactions();
     }
 
     fn rocksdb_env_lower_high_priority_thread_pool_cpu_priority(_env: &EnvHandle) {}

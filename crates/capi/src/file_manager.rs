@@ -40,26 +40,60 @@ impl FileManager {
         self.0.lock().without_effect.clone()
     }
 
-    fn total_bytes(&self) -> u64 {
+    pub fn set_allowed_bytes(&self, bytes: u64) {
+        let mut managed = self.0.lock();
+        managed.without_effect.keep("max_allowed_space_usage", bytes.number(), Number::Integer(0));
+        managed.allowed_bytes = bytes;
+    }
+
+    pub fn set_compaction_buffer(&self, bytes: u64) {
+        self.0.lock().without_effect.keep("compaction_buffer_size", bytes.number(), Number::Integer(0));
+    }
+
+    pub fn delete_rate(&self) -> i64 {
+        self.0.lock().delete_rate_bytes_per_second
+    }
+
+    pub fn set_delete_rate(&self, bytes: i64) {
+        let mut managed = self.0.lock();
+        managed.without_effect.keep("delete_rate_bytes_per_second", bytes.number(), Number::Integer(0));
+        managed.delete_rate_bytes_per_second = bytes;
+    }
+
+    pub fn trash_ratio(&self) -> f64 {
+        self.0.lock().max_trash_db_ratio
+    }
+
+    pub fn set_trash_ratio(&self, ratio: f64) {
+        self.0.lock().max_trash_db_ratio = ratio;
+    }
+
+    pub fn total_bytes(&self) -> u64 {
         let databases = self.0.lock().databases.clone();
         databases.sum("rocksdb.total-sst-files-size")
     }
 
-    fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         let allowed_bytes = self.0.lock().allowed_bytes;
         allowed_bytes > 0 && self.total_bytes() >= allowed_bytes
     }
 }
 
-export! {
-    fn rocksdb_sst_file_manager_create(_env: Option<&EnvHandle>) -> Box<FileManager> {
-        Box::new(FileManager(Arc::new(Mutex::new(Managed {
+impl Default for FileManager {
+    fn default() -> FileManager {
+        FileManager(Arc::new(Mutex::new(Managed {
             databases: Watched::default(),
             allowed_bytes: 0,
             delete_rate_bytes_per_second: 0,
             max_trash_db_ratio: TRASH_RATIO_DEFAULT,
             without_effect: Kept::default(),
-        }))))
+        })))
+    }
+}
+
+export! {
+    fn rocksdb_sst_file_manager_create(_env: Option<&EnvHandle>) -> Box<FileManager> {
+        Box::default()
     }
 
     fn rocksdb_sst_file_manager_destroy(manager: Option<Box<FileManager>>) {
@@ -68,13 +102,11 @@ export! {
 
     /// Writes go on when it is reached.
     fn rocksdb_sst_file_manager_set_max_allowed_space_usage(manager: &FileManager, bytes: u64) {
-        let mut managed = manager.0.lock();
-        managed.without_effect.keep("max_allowed_space_usage", bytes.number(), Number::Integer(0));
-        managed.allowed_bytes = bytes;
+        manager.set_allowed_bytes(bytes);
     }
 
     fn rocksdb_sst_file_manager_set_compaction_buffer_size(manager: &FileManager, bytes: u64) {
-        manager.0.lock().without_effect.keep("compaction_buffer_size", bytes.number(), Number::Integer(0));
+        manager.set_compaction_buffer(bytes);
     }
 
     fn rocksdb_sst_file_manager_is_max_allowed_space_reached(manager: &FileManager) -> bool {
@@ -91,21 +123,19 @@ export! {
     }
 
     fn rocksdb_sst_file_manager_get_delete_rate_bytes_per_second(manager: &FileManager) -> i64 {
-        manager.0.lock().delete_rate_bytes_per_second
+        manager.delete_rate()
     }
 
     fn rocksdb_sst_file_manager_set_delete_rate_bytes_per_second(manager: &FileManager, bytes: i64) {
-        let mut managed = manager.0.lock();
-        managed.without_effect.keep("delete_rate_bytes_per_second", bytes.number(), Number::Integer(0));
-        managed.delete_rate_bytes_per_second = bytes;
+        manager.set_delete_rate(bytes);
     }
 
     fn rocksdb_sst_file_manager_get_max_trash_db_ratio(manager: &FileManager) -> f64 {
-        manager.0.lock().max_trash_db_ratio
+        manager.trash_ratio()
     }
 
     fn rocksdb_sst_file_manager_set_max_trash_db_ratio(manager: &FileManager, ratio: f64) {
-        manager.0.lock().max_trash_db_ratio = ratio;
+        manager.set_trash_ratio(ratio);
     }
 
     fn rocksdb_sst_file_manager_get_total_trash_size(_manager: &FileManager) -> u64 {

@@ -19,7 +19,7 @@ use crate::text::path;
 /// (`allow_global_seqno` off, `fail_if_not_bottommost_level`), the call finds it.
 #[derive(Default)]
 pub struct IngestSettings {
-    options: IngestOptions,
+    pub options: IngestOptions,
     kept: Kept,
 }
 

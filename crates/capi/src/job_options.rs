@@ -1,6 +1,8 @@
 //! Options of flushes, manual compactions, and waits for them.
 
 use std::ffi::{c_int, c_uchar};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use spillway::internal::{BottommostLevelCompaction, CompactRangeOptions};
 
@@ -24,6 +26,8 @@ pub struct CompactSettings {
     /// RocksDB's number for the treatment of the last level's tables.
     bottommost: i32,
     max_subcompactions: i32,
+    /// Set, it ends the compaction.
+    pub canceled: Arc<AtomicBool>,
     pub kept: Kept,
 }
 
@@ -45,6 +49,12 @@ const BOTTOMMOST: [BottommostLevelCompaction; 4] = [
     BottommostLevelCompaction::ForceOptimized,
 ];
 
+impl Default for FlushSettings {
+    fn default() -> Self {
+        FlushSettings { wait: true, kept: Kept::default() }
+    }
+}
+
 impl Default for CompactSettings {
     fn default() -> Self {
         const IF_HAVE_FILTER: i32 = 1;
@@ -54,6 +64,7 @@ impl Default for CompactSettings {
             target_level: -1,
             bottommost: IF_HAVE_FILTER,
             max_subcompactions: 0,
+            canceled: Arc::default(),
             kept: Kept::default(),
         }
     }
@@ -68,7 +79,7 @@ impl CompactSettings {
             target_level: usize::try_from(self.target_level).ok(),
             bottommost_level_compaction: bottommost.copied().unwrap_or_default(),
             max_subcompactions: usize::try_from(self.max_subcompactions).unwrap_or(0),
-            canceled: None,
+            canceled: Some(self.canceled.clone()),
         }
     }
 }
@@ -102,7 +113,7 @@ settings! { WaitSettings as WAIT_ROWS, "rocksdb_wait_for_compact_options_";
 
 export! {
     fn rocksdb_flushoptions_create() -> Box<FlushSettings> {
-        Box::new(FlushSettings { wait: true, kept: Kept::default() })
+        Box::default()
     }
 
     fn rocksdb_flushoptions_destroy(options: Option<Box<FlushSettings>>) {

@@ -11,14 +11,25 @@ use crate::kept::{Keeps, Kept, keeps_numbers};
 use crate::snapshot::SnapshotHandle;
 
 /// Options of a lookup or an iterator. They keep their snapshot alive, and copies of the bounds.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct ReadSettings {
     pub options: ReadOptions,
     /// Seeks show new writes.
     pub tailing: bool,
     /// A timestamp was set: reads are refused.
     pub has_timestamp: bool,
+    pub given: Given,
     pub kept: Kept,
+}
+
+/// The handles of bounds and snapshot, for Java's getters: 0 for none.
+#[derive(Clone, Copy, Default)]
+pub struct Given {
+    pub upper_bound: i64,
+    pub lower_bound: i64,
+    pub snapshot: i64,
+    pub timestamp: i64,
+    pub start_timestamp: i64,
 }
 
 handles!(ReadSettings);

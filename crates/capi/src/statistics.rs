@@ -1,8 +1,19 @@
 //! Statistics by RocksDB's numbers: the places of its enums `Tickers` and `Histograms`, version 11.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicI32;
+
 use spillway::internal::metrics::{Distribution, Histogram, Statistics, Ticker};
 
 use crate::boundary::{export, handles};
+
+/// Statistics made before the databases that count in them.
+#[derive(Clone, Default)]
+pub struct SharedStatistics {
+    pub statistics: Arc<Statistics>,
+    /// The requested level. Every level counts everything here.
+    pub level: Arc<AtomicI32>,
+}
 
 /// The tickers counted here. RocksDB's others are 0.
 const TICKERS: &[(u32, Ticker)] = &[

@@ -14,6 +14,11 @@ pub struct WriteBufferManager(Arc<MemoryBudget>);
 handles!(WriteBufferManager);
 
 impl WriteBufferManager {
+    /// A size of 0 limits nothing.
+    pub fn new(buffer_bytes: usize, allow_stall: bool, cache: Option<&Cache>) -> Box<WriteBufferManager> {
+        Box::new(WriteBufferManager(MemoryBudget::shared(buffer_bytes, allow_stall, cache.map(Cache::shared))))
+    }
+
     pub fn shared(&self) -> Arc<MemoryBudget> {
         self.0.clone()
     }
@@ -21,7 +26,7 @@ impl WriteBufferManager {
 
 export! {
     fn rocksdb_write_buffer_manager_create(buffer_size: usize, allow_stall: bool) -> Box<WriteBufferManager> {
-        Box::new(WriteBufferManager(MemoryBudget::shared(buffer_size, allow_stall, None)))
+        WriteBufferManager::new(buffer_size, allow_stall, None)
     }
 
     fn rocksdb_write_buffer_manager_create_with_cache(
@@ -29,7 +34,7 @@ export! {
         cache: Option<&Cache>,
         allow_stall: bool,
     ) -> Box<WriteBufferManager> {
-        Box::new(WriteBufferManager(MemoryBudget::shared(buffer_size, allow_stall, cache.map(Cache::shared))))
+        WriteBufferManager::new(buffer_size, allow_stall, cache)
     }
 
     fn rocksdb_write_buffer_manager_destroy(manager: Option<Box<WriteBufferManager>>) {

@@ -9,7 +9,7 @@ use crate::boundary::{export, handles};
 use crate::kept::{Kept, keeps_numbers};
 
 /// Options of a write.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct WriteSettings {
     pub options: WriteOptions,
     pub kept: Kept,

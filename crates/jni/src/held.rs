@@ -1,20 +1,27 @@
 //! The types with handles: one for each class of Java's, or for several of one kind.
 
 use capi::backup::{BackupSettings, Backups, RestoreSettings};
+use capi::cache::Cache;
 use capi::checkpoint::Checkpoint;
 use capi::compact_files::CompactFilesSettings;
 use capi::env::EnvHandle;
 use capi::family::FamilyHandle;
+use capi::file_manager::FileManager;
 use capi::ingest::IngestSettings;
 use capi::job_options::{CompactSettings, FlushSettings};
 use capi::metadata::exported::{Exported, ImportSettings};
 use capi::options::Options;
+use capi::options::styles::{Fifo, Universal};
+use capi::options::table::Filter as TableFilter;
+use capi::perf::PerfContext;
 use capi::read_options::ReadSettings;
 use capi::snapshot::SnapshotHandle;
+use capi::statistics::SharedStatistics;
 use capi::table_writer::TableMaker;
 use capi::transactions::OptimisticSettings;
 use capi::transactions::locking::{DbSettings, TransactionSettings};
 use capi::updates::LogIterator;
+use capi::write_buffer_manager::WriteBufferManager;
 use capi::write_options::WriteSettings;
 
 use crate::batch::Batch;
@@ -27,7 +34,14 @@ use crate::callbacks::filter::{Factory, Filter};
 use crate::callbacks::flink::ConfigHolder;
 use crate::callbacks::logger::Logger;
 use crate::database::Db;
+use crate::extend::{Collector, Merge, Partitioner};
 use crate::iterator::Walk;
+use crate::objects::limiter::{RateLimit, TaskLimiter};
+use crate::objects::slice::Slice;
+use crate::options::compression::CompressionSettings;
+use crate::options::config::ConfigSettings;
+use crate::options::env::EnvSettings;
+use crate::options::table::{Memtable, TableFormat};
 use crate::transactions::Txn;
 use crate::transactions::notifier::Notifier;
 
@@ -49,13 +63,25 @@ held! {
     CompactionFilterFactory = Factory,
     FlinkConfig = ConfigHolder,
     Logger = Logger,
-    Batch = Batch,
-    IndexedBatch = Indexed,
-    BatchWalk = BatchWalk,
-    BatchHandler = Handler,
-    Transaction = Txn,
-    TransactionNotifier = Notifier,
+    Statistics = SharedStatistics,
+    Cache = Cache,
+    TableFilter = TableFilter,
+    TableFactory = TableFormat,
+    MemtableFactory = Memtable,
+    MergeOperator = Merge,
+    Partitioner = Partitioner,
+    Collector = Collector,
+    Slice = Slice,
     Env = EnvHandle,
+    EnvOptions = EnvSettings,
+    RateLimiter = RateLimit,
+    TaskLimiter = TaskLimiter,
+    WriteBufferManager = WriteBufferManager,
+    SstFileManager = FileManager,
+    CompressionOptions = CompressionSettings,
+    UniversalOptions = Universal,
+    FifoOptions = Fifo,
+    ConfigOptions = ConfigSettings,
     IngestOptions = IngestSettings,
     ImportOptions = ImportSettings,
     BackupOptions = BackupSettings,
@@ -63,6 +89,13 @@ held! {
     TransactionDbOptions = DbSettings,
     TransactionOptions = TransactionSettings,
     OptimisticTransactionOptions = OptimisticSettings,
+    PerfContext = PerfContext,
+    Batch = Batch,
+    IndexedBatch = Indexed,
+    BatchWalk = BatchWalk,
+    BatchHandler = Handler,
+    Transaction = Txn,
+    TransactionNotifier = Notifier,
     Checkpoint = Checkpoint,
     Exported = Exported,
     Backups = Backups,

@@ -9,12 +9,17 @@ mod boundary;
 mod callbacks;
 mod collections;
 mod database;
+mod extend;
 mod fault;
 mod files;
 mod held;
 mod iterator;
+mod lives;
 mod loading;
+mod objects;
 mod options;
+mod perf;
+mod statistics;
 mod transactions;
 
 #[cfg(not(test))]

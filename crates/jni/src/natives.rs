@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::boundary::Native;
-use crate::{batch, callbacks, database, files, iterator, transactions};
+use crate::{
+    batch, callbacks, database, extend, files, iterator, lives, objects, options, perf, statistics, transactions,
+};
 
 /// Tables of natives by hand.
 const BY_HAND: &[&[Native]] = &[
@@ -61,10 +63,74 @@ const BY_HAND: &[&[Native]] = &[
     transactions::notifier::NATIVES,
     transactions::reads::NATIVES,
     transactions::reports::NATIVES,
+    extend::collector::NATIVES,
+    extend::partitioner::NATIVES,
+    extend::string_append::NATIVES,
+    extend::uint64_add::NATIVES,
+    objects::cache::bloom::NATIVES,
+    objects::cache::clock::NATIVES,
+    objects::cache::hyper_clock::NATIVES,
+    objects::cache::lru::NATIVES,
+    objects::cache::usage::NATIVES,
+    objects::env::any::NATIVES,
+    objects::env::memory::NATIVES,
+    objects::env::timed::NATIVES,
+    objects::file_manager::NATIVES,
+    objects::limiter::rate::NATIVES,
+    objects::limiter::tasks::NATIVES,
+    objects::limiter::write_buffers::NATIVES,
+    objects::slice::any::NATIVES,
+    objects::slice::of_array::NATIVES,
+    objects::slice::of_buffer::NATIVES,
+    options::backup::others::NATIVES,
+    options::backup::restore::NATIVES,
+    options::calls::cancel::NATIVES,
+    options::calls::ingest_made::NATIVES,
+    options::calls::write_copy::NATIVES,
+    options::comparator::NATIVES,
+    options::config::NATIVES,
+    options::env::others::NATIVES,
+    options::lives::both::NATIVES,
+    options::lives::of_database::NATIVES,
+    options::lives::of_family::NATIVES,
+    options::objects::collectors::NATIVES,
+    options::read::others::NATIVES,
+    options::table::hash_linked_list::NATIVES,
+    options::table::hash_skip_list::NATIVES,
+    options::table::of_blocks::NATIVES,
+    options::table::plain::NATIVES,
+    options::table::skip_list::NATIVES,
+    options::table::vector::NATIVES,
+    options::transactions::order::NATIVES,
+    perf::NATIVES,
+    perf::level::NATIVES,
+    statistics::NATIVES,
 ];
 
-/// Tables of setters and getters.
-const SETTINGS: &[&[&[Native]]] = &[];
+/// Tables of several classes, and of setters and getters.
+const SETTINGS: &[&[&[Native]]] = &[
+    lives::NATIVES,
+    options::backup::NATIVES,
+    options::calls::compact_range::NATIVES,
+    options::calls::compact_tables::NATIVES,
+    options::calls::flush::NATIVES,
+    options::calls::import::NATIVES,
+    options::calls::ingest_files::NATIVES,
+    options::calls::write::NATIVES,
+    options::compression::NATIVES,
+    options::database::NATIVES,
+    options::env::NATIVES,
+    options::family::NATIVES,
+    options::lives::presets::NATIVES,
+    options::objects::of_database::NATIVES,
+    options::objects::of_family::NATIVES,
+    options::read::NATIVES,
+    options::styles::fifo::NATIVES,
+    options::styles::universal::NATIVES,
+    options::transactions::of_database::NATIVES,
+    options::transactions::optimistic::NATIVES,
+    options::transactions::pessimistic::NATIVES,
+];
 
 const JARS: &str = include_str!("../natives.tsv");
 

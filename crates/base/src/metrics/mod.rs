@@ -107,6 +107,12 @@ impl Statistics {
         counters.fold(0, |sum, counter| sum.wrapping_add(counter.load(Relaxed)))
     }
 
+    /// The value of a counter, which is zero then. Concurrent additions are kept.
+    pub fn take(&self, ticker: Ticker) -> u64 {
+        let counters = self.shards.iter().filter_map(|shard| shard.tickers.get(ticker as usize));
+        counters.fold(0, |sum, counter| sum.wrapping_add(counter.swap(0, Relaxed)))
+    }
+
     /// A copy of a distribution.
     pub fn distribution(&self, histogram: Histogram) -> Distribution {
         let mut total = Distribution::default();
@@ -183,6 +189,9 @@ mod tests {
         });
         assert_eq!(statistics.count(Ticker::NumberKeysWritten), 2 * SHARDS as u64 * 300);
         assert_eq!(statistics.count(Ticker::NumberKeysRead), 0);
+        assert_eq!(statistics.take(Ticker::NumberKeysWritten), 2 * SHARDS as u64 * 300);
+        assert_eq!(statistics.count(Ticker::NumberKeysWritten), 0);
+        statistics.add(Ticker::NumberKeysWritten, 1);
         statistics.reset();
         assert_eq!(statistics.count(Ticker::NumberKeysWritten), 0);
     }

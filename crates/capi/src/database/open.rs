@@ -51,6 +51,7 @@ impl Options {
     fn to_open<'a>(&self, families: impl Iterator<Item = (String, &'a Options)>) -> OpenOptions {
         let mut open = OpenOptions { db: self.db.clone(), ..OpenOptions::default() };
         (open.block_cache, open.row_cache) = (self.block_cache.clone(), self.row_cache.clone());
+        open.statistics = self.shared_statistics.as_ref().map(|shared| shared.statistics.clone());
         open.rate_limiter = self.rate_limiter.clone();
         open.write_buffer_manager = self.write_buffer_manager.as_ref().map(|manager| manager.shared());
         if let Some(env) = &self.env {

@@ -31,6 +31,11 @@ impl Kept {
         self.0.is_empty()
     }
 
+    /// Takes over the other's numbers.
+    pub fn add(&mut self, other: &Kept) {
+        self.0.extend(other.iter());
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, Number)> {
         self.0.iter().map(|(name, number)| (*name, *number))
     }

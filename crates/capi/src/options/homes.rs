@@ -34,7 +34,8 @@ const COMPRESSIONS: &[(i128, &str)] = &[
 ];
 
 /// Words for numbers, as written by option strings.
-const WORDS: [(&str, &[(i128, &str)]); 10] = [
+const WORDS: [(&str, &[(i128, &str)]); 11] = [
+    ("access_hint_on_compaction_start", &[(0, "NONE"), (1, "NORMAL"), (2, "SEQUENTIAL"), (3, "WILLNEED")]),
     ("compression", COMPRESSIONS),
     ("bottommost_compression", COMPRESSIONS),
     ("blob_compression_type", COMPRESSIONS),

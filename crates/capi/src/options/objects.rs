@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use spillway::internal::metrics::Statistics;
 use spillway::internal::options::kept::Kept as Texts;
-use spillway::internal::options::{CompactOnDeletion, CompressionKind, CompressionList, SstPartitioner};
+use spillway::internal::options::{
+    CompactOnDeletion, CompressionKind, CompressionList, CompressionOptions, SstPartitioner,
+};
 use spillway::internal::{UserOrder, merge};
 
 use super::Options;
@@ -33,12 +35,12 @@ impl Options {
         self.statistics.lock().clone()
     }
 
-    fn collect(&mut self, collector: CompactOnDeletion) {
+    pub fn collect(&mut self, collector: CompactOnDeletion) {
         self.family.table_properties_collectors.0.push(collector);
     }
 
     /// A compression by level. The open refuses a list with an unsupported one.
-    fn set_compressions(&mut self, numbers: &[c_int]) {
+    pub fn set_compressions(&mut self, numbers: &[c_int]) {
         let mut all_taken = true;
         let kind = |&number: &c_int| {
             let mut kind = CompressionKind::None;
@@ -54,6 +56,34 @@ impl Options {
             let list: Vec<_> = numbers.iter().map(|number| word(number).unwrap_or("unknown")).collect();
             self.family.kept.set("compression_per_level", &list.join(":"));
         }
+    }
+
+    /// Compressions by level as they were set.
+    pub fn compressions(&self) -> Vec<c_int> {
+        let words = words("compression").unwrap_or_default();
+        let number = |text: &str| words.iter().find(|(_, word)| *word == text).map(|(number, _)| *number as c_int);
+        match self.family.kept.get("compression_per_level") {
+            Some(list) => list.split(':').filter_map(number).collect(),
+            None => {
+                self.family.compression_per_level.0.iter().map(|kind| CompressionKind::number(*kind).into()).collect()
+            }
+        }
+    }
+
+    pub fn set_level_factors(&mut self, factors: &[c_int]) {
+        let differ = factors.iter().any(|factor| *factor != 1);
+        let text = differ.then(|| factors.iter().map(c_int::to_string).collect::<Vec<_>>().join(":"));
+        keep_if(&mut self.family.kept, "max_bytes_for_level_multiplier_additional", text);
+    }
+
+    /// What the last level's compression has of its own: without effect here.
+    pub fn set_bottommost_compression(&mut self, options: Option<&CompressionOptions>) {
+        let text = options.map(|options| {
+            let CompressionOptions { window_bits, level, max_dict_bytes, .. } = options;
+            let strategy = options.kept.get("strategy").unwrap_or("0");
+            format!("{window_bits}:{level}:{strategy}:{max_dict_bytes}")
+        });
+        keep_if(&mut self.family.kept, "bottommost_compression_opts", text);
     }
 }
 
@@ -330,10 +360,7 @@ export! {
         levels: Array<c_int>,
         count: Count,
     ) {
-        let factors: Vec<String> = levels.elements(count).iter().map(c_int::to_string).collect();
-        let differ = factors.iter().any(|factor| factor != "1");
-        let text = differ.then(|| factors.join(":"));
-        keep_if(&mut options.family.kept, "max_bytes_for_level_multiplier_additional", text);
+        options.set_level_factors(levels.elements(count));
     }
 }
 

@@ -10,8 +10,12 @@ use crate::boundary::{export, handles};
 use crate::failure::Failure;
 use crate::text::path;
 
-/// A directory.
-pub struct DbPath(PathBuf);
+/// A directory, with the bytes of tables meant for it.
+#[derive(Clone)]
+pub struct DbPath {
+    pub dir: PathBuf,
+    pub target_size: u64,
+}
 
 handles!(DbPath);
 
@@ -21,8 +25,9 @@ impl Options {
     /// # Errors
     /// `Not implemented`: tables elsewhere, user-defined timestamps.
     pub fn check(&self, dir: &Path) -> Result<(), Failure> {
-        if let Some(other) = self.table_dirs.iter().chain(&self.family_table_dirs).find(|other| *other != dir) {
-            let what = format!("db_paths and cf_paths: tables in {}, outside of {}", other.display(), dir.display());
+        if let Some(other) = self.table_dirs.iter().chain(&self.family_table_dirs).find(|other| other.dir != dir) {
+            let what =
+                format!("db_paths and cf_paths: tables in {}, outside of {}", other.dir.display(), dir.display());
             return Err(Failure::not_implemented(what));
         }
         if self.has_timestamps {
@@ -32,13 +37,13 @@ impl Options {
     }
 }
 
-fn dirs(paths: Array<*const DbPath>, count: Count) -> Vec<PathBuf> {
-    paths.handles(count).map(|path| path.0.clone()).collect()
+fn dirs(paths: Array<*const DbPath>, count: Count) -> Vec<DbPath> {
+    paths.handles(count).cloned().collect()
 }
 
 export! {
-    fn rocksdb_dbpath_create(dir: &CStr, _target_size: u64) -> Box<DbPath> {
-        Box::new(DbPath(path(dir).to_owned()))
+    fn rocksdb_dbpath_create(dir: &CStr, target_size: u64) -> Box<DbPath> {
+        Box::new(DbPath { dir: path(dir).to_owned(), target_size })
     }
 
     fn rocksdb_dbpath_destroy(dir: Option<Box<DbPath>>) {

@@ -23,6 +23,7 @@ pub struct BlockBasedOptions {
 }
 
 /// A filter policy, until table options take it.
+#[derive(Clone)]
 pub struct Filter {
     policy: FilterPolicy,
     /// The requested ribbon policy, in option string form.
@@ -84,7 +85,7 @@ impl BlockBasedOptions {
         }
     }
 
-    fn filter_by(&mut self, filter: Option<Filter>) {
+    pub fn filter_by(&mut self, filter: Option<Filter>) {
         let Filter { policy, ribbon } = filter.unwrap_or(Filter { policy: FilterPolicy::NONE, ribbon: None });
         self.table.filter_policy = policy;
         match ribbon {
@@ -94,9 +95,18 @@ impl BlockBasedOptions {
     }
 }
 
+impl Options {
+    pub fn set_block_based_table(&mut self, table: BlockBasedOptions) {
+        self.family.kept.remove("table_factory");
+        self.family.table_factory = Default::default();
+        self.family.table = table.table;
+        self.block_cache = table.cache;
+    }
+}
+
 impl Filter {
     /// RocksDB makes no filter below half a bit for each key.
-    fn bloom(bits_per_key: f64) -> Box<Filter> {
+    pub fn bloom(bits_per_key: f64) -> Box<Filter> {
         const BITS_MIN: f64 = 0.5;
         const BITS_MAX: f64 = 100.0;
         let bits = Some(bits_per_key.min(BITS_MAX)).filter(|bits| *bits >= BITS_MIN);
@@ -146,10 +156,7 @@ export! {
     }
 
     fn rocksdb_options_set_block_based_table_factory(options: &mut Options, table: Option<&BlockBasedOptions>) {
-        let table = table.cloned().unwrap_or_default();
-        options.family.table_factory = Default::default();
-        options.family.table = table.table;
-        options.block_cache = table.cache;
+        options.set_block_based_table(table.cloned().unwrap_or_default());
     }
 
     fn rocksdb_filterpolicy_create_bloom(bits_per_key: f64) -> Box<Filter> {

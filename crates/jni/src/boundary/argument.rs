@@ -85,6 +85,24 @@ impl<'j, T: Held> FromJava for Option<&'j T> {
     }
 }
 
+/// An optional object with its handle; 0 is none.
+pub struct Numbered<'j, T> {
+    pub handle: jlong,
+    pub object: Option<&'j T>,
+}
+
+impl<'j, T: Held> FromJava for Numbered<'j, T> {
+    type Parameter = jlong;
+    type Raw = jlong;
+    const DESCRIPTOR: &'static str = "J";
+
+    unsafe fn from_java(raw: jlong, env: Env<'_>, name: &'static str) -> Result<Numbered<'j, T>, Fault> {
+        // SAFETY: the caller's promise.
+        let object = unsafe { FromJava::from_java(raw, env, name)? };
+        Ok(Numbered { handle: raw, object })
+    }
+}
+
 impl<'j, T: Held> FromJava for &'j mut T {
     type Parameter = jlong;
     type Raw = jlong;
@@ -263,6 +281,21 @@ impl FromJava for Whole {
         let array = required(raw, name)?;
         let len = jint::try_from(env.array_len(array)).map_err(|_| Fault::too_long())?;
         Bytes::copy(env, array, 0, len).map(Whole)
+    }
+}
+
+/// The same; null is none.
+impl FromJava for Option<Whole> {
+    type Parameter = jobject;
+    type Raw = jobject;
+    const DESCRIPTOR: &'static str = "[B";
+
+    unsafe fn from_java(raw: jobject, env: Env<'_>, name: &'static str) -> Result<Option<Whole>, Fault> {
+        if raw.is_null() {
+            return Ok(None);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { Whole::from_java(raw, env, name) }.map(Some)
     }
 }
 
@@ -459,6 +492,31 @@ impl FromJava for Option<Handles> {
     unsafe fn from_java(raw: jobject, env: Env<'_>, _name: &'static str) -> Result<Option<Handles>, Fault> {
         Object::new(raw).map(|array| env.longs(array).map(Handles)).transpose()
     }
+}
+
+/// An array to fill, of a type of its own.
+macro_rules! arrays {
+    ($($(#[$doc:meta])* $type:ident: $descriptor:literal;)+) => {$(
+        $(#[$doc])*
+        pub struct $type<'j>(pub Object<'j>);
+
+        impl<'j> FromJava for $type<'j> {
+            type Parameter = jobject;
+            type Raw = jobject;
+            const DESCRIPTOR: &'static str = $descriptor;
+
+            unsafe fn from_java(raw: jobject, _env: Env<'_>, name: &'static str) -> Result<Self, Fault> {
+                required(raw, name).map($type)
+            }
+        }
+    )+};
+}
+
+arrays! {
+    /// Room for strings.
+    Texts: "[Ljava/lang/String;";
+    /// Room for numbers.
+    Longs: "[J";
 }
 
 /// An array of objects.

@@ -224,6 +224,13 @@ impl<'j> Env<'j> {
         self.check()
     }
 
+    pub fn set_longs(self, array: Object<'_>, numbers: &[i64]) -> Result<(), Fault> {
+        let len = jsize::try_from(numbers.len()).map_err(|_| Fault::too_long())?;
+        // SAFETY: J1: an array of longs; the JVM checks the bounds.
+        unsafe { jni!(self, SetLongArrayRegion, array.raw(), 0, len, numbers.as_ptr()) };
+        self.check()
+    }
+
     /// Calls `each` with every element of an array; the reference ends with the call.
     pub fn each_element(
         self,
@@ -297,6 +304,21 @@ impl<'j> Env<'j> {
             (jni!(self, GetDirectBufferAddress, buffer.raw()), jni!(self, GetDirectBufferCapacity, buffer.raw()))
         };
         Some((NonNull::new(address.cast())?, usize::try_from(capacity).ok()?))
+    }
+
+    /// A copy of a direct buffer's bytes; `None` for any other buffer.
+    pub fn copy_direct(self, buffer: Object<'_>) -> Option<Vec<u8>> {
+        let (start, capacity) = self.direct(buffer)?;
+        // SAFETY: the buffer's bytes; J3: unchanged during the call.
+        Some(unsafe { std::slice::from_raw_parts(start.as_ptr(), capacity) }.to_vec())
+    }
+
+    /// Copies as much as there is room for to the begin of a direct buffer.
+    pub fn fill_direct(self, buffer: Object<'_>, bytes: &[u8]) {
+        if let Some((start, capacity)) = self.direct(buffer) {
+            // SAFETY: within the buffer, which is Java's: no bytes of ours overlap.
+            unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), start.as_ptr(), bytes.len().min(capacity)) };
+        }
     }
 
     /// A direct buffer over memory of ours.

@@ -47,18 +47,45 @@ pub struct Native {
 /// ```
 ///
 /// A native has one symbol for each name. The body returns `Result<_, Fault>`. Arguments of several parameters name the
-/// others in brackets: `key[offset, len]: Key`.
+/// others in brackets: `key[offset, len]: Key`. Classes that share their natives stand in brackets:
+/// `natives! { ["DBOptions", "Options"]; ... }`.
 macro_rules! natives {
     ($class:literal; $(
         $(#[$doc:meta])*
         $($name:literal)|+ => fn $arguments:tt -> $result:ty $body:block
     )+) => {
         /// The natives here, as Java declares them.
+        #[cfg_attr(not(test), allow(dead_code, reason = "the test of natives reads it"))]
         pub const NATIVES: &[$crate::boundary::Native] = &[$( $(
             $crate::boundary::describe!($class, $name, $arguments, $result),
         )+ )+];
 
         $( $( $crate::boundary::native!($class, $name, $arguments, $result, $body); )+ )+
+    };
+    ($classes:tt; $(
+        $(#[$doc:meta])*
+        $($name:literal)|+ => fn $arguments:tt -> $result:ty $body:block
+    )+) => {
+        /// The natives here, as Java declares them: of several classes.
+        #[cfg_attr(not(test), allow(dead_code, reason = "the test of natives reads it"))]
+        pub const NATIVES: &[&[$crate::boundary::Native]] = &[$( $(
+            $crate::boundary::describe_each!($classes, $name, $arguments, $result),
+        )+ )+];
+
+        $( $( $crate::boundary::native_each!($classes, $name, $arguments, $result, $body); )+ )+
+    };
+}
+
+/// The function in each class.
+macro_rules! native_each {
+    ([$($class:literal),+], $name:literal, $arguments:tt, $result:ty, $body:block) => {
+        $( $crate::boundary::native!($class, $name, $arguments, $result, $body); )+
+    };
+}
+
+macro_rules! describe_each {
+    ([$($class:literal),+], $name:literal, $arguments:tt, $result:ty) => {
+        &[$( $crate::boundary::describe!($class, $name, $arguments, $result) ),+]
     };
 }
 
@@ -146,4 +173,4 @@ macro_rules! int {
 
 #[cfg(not(test))]
 pub(crate) use {absent, absent_one};
-pub(crate) use {describe, int, native, natives};
+pub(crate) use {describe, describe_each, int, native, native_each, natives};

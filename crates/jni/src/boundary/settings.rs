@@ -3,6 +3,9 @@
 use capi::boundary::settings::Row;
 use capi::kept::number::{CNumber, Number};
 
+use super::argument::FromJava;
+use super::env::Env;
+use super::reply::IntoJava;
 use crate::fault::Fault;
 
 /// A type of an option in Java.
@@ -30,7 +33,7 @@ numbers!(i8 as i32, i32 as i32);
 /// RocksDB's sizes have no sign: a Java `long` below 0 is one of the largest.
 impl JavaNumber for i64 {
     fn number(self) -> Number {
-        CNumber::number(self)
+        CNumber::number(self as u64)
     }
 
     fn of(number: Number) -> i64 {
@@ -58,6 +61,118 @@ impl JavaNumber for f64 {
     }
 }
 
+/// A compression by Java's number: RocksDB's, but for "as the other levels".
+#[derive(Clone, Copy)]
+pub struct Compression(pub i8);
+
+const AS_OTHERS_IN_JAVA: i8 = 0x7f;
+const AS_OTHERS: i32 = 0xff;
+
+impl JavaNumber for Compression {
+    fn number(self) -> Number {
+        CNumber::number(if self.0 == AS_OTHERS_IN_JAVA { AS_OTHERS } else { self.0.into() })
+    }
+
+    fn of(number: Number) -> Compression {
+        let number = <i32 as CNumber>::of(number);
+        Compression(i8::try_from(number).unwrap_or(AS_OTHERS_IN_JAVA))
+    }
+}
+
+impl FromJava for Compression {
+    type Parameter = i8;
+    type Raw = i8;
+    const DESCRIPTOR: &'static str = "B";
+
+    unsafe fn from_java(raw: i8, _env: Env<'_>, _name: &'static str) -> Result<Compression, Fault> {
+        Ok(Compression(raw))
+    }
+}
+
+impl IntoJava for Compression {
+    type Raw = i8;
+    const DESCRIPTOR: &'static str = "B";
+
+    fn into_java(self, _env: Env<'_>) -> Result<i8, Fault> {
+        Ok(self.0)
+    }
+}
+
+/// Rows of options that C's library has no setters for: kept for getters, with RocksDB's default.
+macro_rules! kept {
+    ($Handle:ty; $($name:literal: $type:ty = $default:expr;)+) => {
+        &[$( capi::boundary::settings::Row {
+            name: $name,
+            set: |handle: &mut $Handle, number| {
+                let default: $type = $default;
+                let default = $crate::boundary::settings::JavaNumber::number(default);
+                capi::kept::Keeps::keep(handle, $name, number, default);
+            },
+            get: |handle: &$Handle| {
+                let default: $type = $default;
+                let kept = capi::kept::Keeps::kept(handle, $name);
+                kept.unwrap_or_else(|| $crate::boundary::settings::JavaNumber::number(default))
+            },
+        } ),+]
+    };
+}
+
+/// Rows of options of ours that C's library has no setters for.
+macro_rules! fields {
+    ($Handle:ty; $($name:literal => $field:ident $(. $inner:ident)*;)+) => {
+        &[$( capi::boundary::settings::Row {
+            name: $name,
+            set: |handle: &mut $Handle, number| {
+                let taken = capi::kept::number::Field::take(&mut handle.$field$(.$inner)*, number);
+                capi::kept::Keeps::keep_field(handle, $name, number, taken);
+            },
+            get: |handle: &$Handle| {
+                let kept = capi::kept::Keeps::kept(handle, $name);
+                kept.unwrap_or_else(|| capi::kept::number::Field::number(&handle.$field$(.$inner)*))
+            },
+        } ),+]
+    };
+}
+
+/// A number with a sign: times, and limits that may be none.
+#[derive(Clone, Copy)]
+pub struct Signed(pub i64);
+
+impl JavaNumber for Signed {
+    fn number(self) -> Number {
+        CNumber::number(self.0)
+    }
+
+    fn of(number: Number) -> Signed {
+        Signed(CNumber::of(number))
+    }
+}
+
+impl FromJava for Signed {
+    type Parameter = i64;
+    type Raw = i64;
+    const DESCRIPTOR: &'static str = "J";
+
+    unsafe fn from_java(raw: i64, _env: Env<'_>, _name: &'static str) -> Result<Signed, Fault> {
+        Ok(Signed(raw))
+    }
+}
+
+impl IntoJava for Signed {
+    type Raw = i64;
+    const DESCRIPTOR: &'static str = "J";
+
+    fn into_java(self, _env: Env<'_>) -> Result<i64, Fault> {
+        Ok(self.0)
+    }
+}
+
+/// Sets an option by its name; false if no row has the name.
+pub fn set_by_name<Handle>(rows: &[&[Row<Handle>]], handle: &mut Handle, name: &str, number: Number) -> bool {
+    let row = rows.iter().copied().flatten().find(|row| row.name == name);
+    row.map(|row| (row.set)(handle, number)).is_some()
+}
+
 /// The row of an option.
 ///
 /// # Errors
@@ -78,9 +193,10 @@ macro_rules! settings {
     ($classes:tt, $Handle:ty, [$($rows:expr),+]; $(
         $type:ty $(, set $set:literal)? $(, get $get:literal)? => $name:literal;
     )+) => {
-        const TABLES: &[&[capi::boundary::settings::Row<$Handle>]] = &[$($rows),+];
+        pub const TABLES: &[&[capi::boundary::settings::Row<$Handle>]] = &[$($rows),+];
 
         /// The natives here, as Java declares them.
+        #[cfg_attr(not(test), allow(dead_code, reason = "the test of natives reads it"))]
         pub const NATIVES: &[&[$crate::boundary::Native]] = &[$(
             $( $crate::boundary::settings::setter!($classes, $Handle, $type, $set, $name), )?
             $( $crate::boundary::settings::getter!($classes, $Handle, $type, $get, $name), )?
@@ -117,4 +233,4 @@ macro_rules! getter {
     }};
 }
 
-pub(crate) use {getter, setter, settings};
+pub(crate) use {fields, getter, kept, setter, settings};

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::Guard;
+use base::metrics::Statistics;
 use base::note;
 use base::options::{DbOptions, FamilyOptions, WalRecoveryMode};
 use base::{Error, Pinned, Result, SeqNo};
@@ -109,6 +110,8 @@ pub struct OpenOptions {
     /// Cache for answers of keys looked up often (RocksDB's `row_cache`). Databases given the same one share it. `None`: they
     /// share the block cache, unless `cache_answers` is off.
     pub row_cache: Option<Arc<table::BlockCache>>,
+    /// Counts what happens in all databases given the same. `None`: made for this one if `statistics` is on.
+    pub statistics: Option<Arc<Statistics>>,
     /// Lines for the event log, written once at the open: see [`remark_on`](OpenOptions::remark_on).
     pub remarks: Vec<String>,
 }
@@ -129,6 +132,7 @@ impl Default for OpenOptions {
             write_buffer_manager: None,
             block_cache: None,
             row_cache: None,
+            statistics: None,
             remarks: Vec::new(),
         }
     }

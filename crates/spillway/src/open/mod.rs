@@ -251,7 +251,8 @@ impl<'a> Opening<'a> {
         let db_id = db_id.unwrap_or_else(|| identity::new_identity(&*vfs));
         let tasks = Tasks::new(options.read_only || vfs.runs_inline());
         let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));
-        let statistics = options.db.statistics.then(|| Arc::new(Statistics::new()));
+        let own = || options.db.statistics.then(|| Arc::new(Statistics::new()));
+        let statistics = options.statistics.clone().or_else(own);
         let own_limit = || RateLimiter::with(vfs.clone(), options.db.rate_limiter_bytes_per_sec);
         let rate_limiter = options.rate_limiter.clone().unwrap_or_else(own_limit);
         let context = Arc::new(Context {

@@ -52,6 +52,7 @@ impl Options {
             write_buffer_manager: self.write_buffer_manager.as_ref().map(|manager| manager.0.clone()),
             block_cache: self.block_cache.as_ref().map(|cache| cache.0.clone()),
             row_cache: self.row_cache.as_ref().map(|cache| cache.0.clone()),
+            statistics: None,
             remarks,
         };
         Ok((options, self.write))
