@@ -81,6 +81,28 @@ fn rocksdbs_logs_show_theirs() {
 }
 
 #[test]
+fn rocksdbs_logs_show_prepared_transactions() {
+    let place = Place::new();
+    let log = |name: &str| format!("{}/tests/fixtures/db-prepared/{name}", env!("CARGO_MANIFEST_DIR"));
+    let dump = |name: &str| place.spillway(&["log", "dump", &log(name)]).ok();
+    let old = dump("000004.log");
+    let now = "batch from number 41, 2 changes, 61 bytes\n  prepare of 'committed now', 2 changes\n    put 'key07' => 'before' \
+               in family 1\n    put 'key07' => 'committed' in family 1\n";
+    for part in [now, "batch from number 41, 0 changes, 27 bytes\n  commit of 'committed now'\n", "  43 put 'key08'"] {
+        assert!(old.contains(part), "{part}: {old}");
+    }
+    let new = dump("000012.log");
+    for part in [
+        "  commit of 'committed later'",
+        "  rollback of 'rolled back later'",
+        "  48 put 'key03'",
+        "  prepare of 'left empty', 0",
+    ] {
+        assert!(new.contains(part), "{part}: {new}");
+    }
+}
+
+#[test]
 fn a_manifest_shows_its_edits() {
     let place = database();
     let by_dir = place.spillway(&["manifest", "dump", "db"]).ok();

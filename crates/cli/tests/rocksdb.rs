@@ -58,6 +58,12 @@ fn an_ingested_directory_of_11_9_is_read_and_adopted() {
     fixture_reads_as_rocksdb_does("db-ingested");
 }
 
+/// Transactions that it prepared stand in logs before those of all unflushed writes.
+#[test]
+fn a_directory_of_11_8_with_prepared_transactions_is_read_and_adopted() {
+    fixture_reads_as_rocksdb_does("db-prepared");
+}
+
 /// Flushes of two families are groups of edits in its MANIFEST.
 #[test]
 fn a_universal_directory_of_11_8_flushed_atomically_is_read_and_adopted() {

@@ -3,19 +3,20 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use testkit::engine::{
-    Change, Db, ErrorKind, Family, LockLimits, LockMode, LockTable, Patience, Pessimistic, PreparedTransactions,
-    ReadOptions, Result, Track, Transaction, ValueKind, WriteOptions,
+    Change, Db, ErrorKind, Family, LockLimits, LockMode, LockTable, OpenOptions, Patience, Pessimistic,
+    PreparedTransactions, ReadOptions, Result, Track, Transaction, ValueKind, WriteOptions,
 };
 use testkit::history::{End, Isolation, List, Record, check};
 use testkit::profile;
 use testkit::random::Random;
 use testkit::threads::{start, within};
-use vfs::{CrashPolicy, MemoryVfs};
+use vfs::{CrashPolicy, MemoryVfs, RealVfs, Vfs};
 
 const DIR: &str = "/db";
 const LIMIT: Duration = Duration::from_secs(120);
@@ -33,8 +34,11 @@ type State = BTreeMap<String, List>;
 
 impl Opened {
     fn try_open(vfs: &Arc<MemoryVfs>, profile: &str, wait_max: Duration) -> Result<Opened> {
-        let options = profile::by_name(profile).unwrap().open_options(vfs.clone(), ["other"]);
-        let db = Db::open(DIR, &options)?;
+        Opened::with(&profile::by_name(profile).unwrap().open_options(vfs.clone(), ["other"]), wait_max)
+    }
+
+    fn with(options: &OpenOptions, wait_max: Duration) -> Result<Opened> {
+        let db = Db::open(DIR, options)?;
         let locks = Arc::new(LockTable::of(&db, LockLimits::default()));
         let pool = PreparedTransactions::of(&db, &locks, locking(wait_max))?;
         Ok(Opened { db, locks, pool, wait_max })
@@ -188,6 +192,110 @@ fn crash_everywhere(profile: &str) {
             let kept = (0..=acknowledged).rfind(|&step| keeps_all || states.get(step).unwrap().2).unwrap();
             assert!(at >= kept, "{profile}, {policy:?} at {operation}: step {kept} was durable, the state is {at}");
             end_all(&opened, found);
+        }
+    }
+}
+
+/// A directory of RocksDB 11.8.1 with transactions that were prepared before and after flushes, ended and not.
+fn rocksdbs() -> Arc<MemoryVfs> {
+    let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/fixtures/db-prepared"));
+    let (real, vfs) = (RealVfs::new(), MemoryVfs::new(1));
+    vfs.create_dir_all(Path::new(DIR)).unwrap();
+    for name in real.read_dir(fixture).unwrap() {
+        let bytes = vfs::read_all(&*real, &fixture.join(&name), 1 << 20, vfs::IoClass::Other).unwrap();
+        vfs.write_file(&Path::new(DIR).join(&name), &bytes).unwrap();
+    }
+    vfs
+}
+
+fn take_over(vfs: &Arc<MemoryVfs>) -> Result<Opened> {
+    let mut options = profile::by_name("tiny").unwrap().open_options(vfs.clone(), ["second"]);
+    options.adopt_rocksdb = true;
+    Opened::with(&options, Duration::ZERO)
+}
+
+impl Opened {
+    fn text(&self, family: &str, key: &str) -> Option<String> {
+        let family = self.db.family(family).unwrap();
+        let value = self.db.get(&family, key.as_bytes(), &ReadOptions::default()).unwrap()?;
+        Some(String::from_utf8(value.to_vec()).unwrap())
+    }
+
+    /// Each transaction that waits, by its name, in the order of their prepares.
+    fn waiting(&self) -> Vec<(String, Transaction)> {
+        let name = |transaction: &Transaction| String::from_utf8(transaction.name().to_vec()).unwrap();
+        self.pool.take_all().into_iter().map(|transaction| (name(&transaction), transaction)).collect()
+    }
+
+    fn is_locked(&self, family: &str, key: &str) -> bool {
+        let family = self.db.family(family).unwrap();
+        let read = ReadOptions::default();
+        let got = self.begin().get_for_update(&self.db, &family, key.as_bytes(), LockMode::Exclusive, &read);
+        got.is_err_and(|error| error.kind() == ErrorKind::TimedOut)
+    }
+
+    /// What RocksDB reads, and has prepared.
+    fn check_as_rocksdb(&self, context: &str) {
+        let committed =
+            [("key03", "after the commit"), ("key05", "value 5"), ("key06", "value 6"), ("key13", "the last")];
+        for (key, value) in committed {
+            assert_eq!(self.text("default", key).as_deref(), Some(value), "{context}: {key}");
+        }
+        assert_eq!(self.text("default", "key04"), None, "{context}");
+        for (key, value) in [("new", "committed"), ("key06", "second 6"), ("key07", "committed"), ("key08", "between")]
+        {
+            assert_eq!(self.text("second", key).as_deref(), Some(value), "{context}: {key}");
+        }
+        let waiting = self.waiting(); // they go back
+        let names: Vec<_> = waiting.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["left old", "left empty", "left late"], "{context}");
+        for (family, key) in [("default", "key06"), ("second", "key06"), ("default", "key11"), ("second", "key12")] {
+            assert!(self.is_locked(family, key), "{context}: {family} {key}");
+        }
+        assert!(!self.is_locked("default", "key03") && !self.is_locked("default", "key05"), "{context}");
+    }
+}
+
+#[test]
+fn what_rocksdb_left_prepared_is_ended_here() {
+    let vfs = rocksdbs();
+    let opened = take_over(&vfs).unwrap();
+    opened.check_as_rocksdb("taken over");
+    for (name, mut transaction) in opened.waiting() {
+        match name.as_str() {
+            "left old" => transaction.commit(&opened.db, &synced(true)).unwrap(),
+            "left empty" => transaction.rollback(&opened.db, &synced(true)).unwrap(),
+            _ => {}
+        }
+    }
+    let killed = vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+    let opened = take_over(&killed).unwrap();
+    let texts = |key| (opened.text("default", key), opened.text("second", key));
+    assert_eq!(texts("key06"), (Some("left old".to_owned()), Some("left old".to_owned())));
+    let [(name, late)] = &mut opened.waiting()[..] else { panic!("one waits") };
+    assert_eq!(name, "left late");
+    late.commit(&opened.db, &WriteOptions::default()).unwrap();
+    assert_eq!(texts("key10").0.as_deref(), Some("left late"));
+    assert_eq!((texts("key11").0, texts("key12").1), (None, None));
+    assert!(!opened.is_locked("default", "key10") && opened.waiting().is_empty());
+}
+
+#[test]
+fn a_crash_of_a_takeover_loses_nothing_that_is_prepared() {
+    let whole = rocksdbs();
+    let first = whole.operations();
+    let opened = take_over(&whole).unwrap();
+    let operations = whole.operations();
+    drop(opened);
+    for policy in CrashPolicy::ALL {
+        for operation in (first..operations).step_by(3) {
+            let vfs = rocksdbs();
+            vfs.crash_at(operation, operation, policy);
+            let _crashed = take_over(&vfs);
+            let Some(image) = vfs.take_crash_image() else { continue };
+            let context = format!("{policy:?} at {operation} of {operations}");
+            let opened = take_over(&image).unwrap_or_else(|error| panic!("{context}: {error}"));
+            opened.check_as_rocksdb(&context);
         }
     }
 }

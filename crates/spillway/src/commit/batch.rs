@@ -12,14 +12,24 @@ pub const HEADER_BYTES: usize = 12;
 const BATCH_BYTES_MAX: u64 = log::PAYLOAD_BYTES_MAX;
 
 /// Record tags without a `ValueKind`. Families other than the default one have separate tags.
-mod tag {
+pub(crate) mod tag {
     pub const LOG_DATA: u8 = 0x3;
     pub const FAMILY_DELETION: u8 = 0x4;
     pub const FAMILY_VALUE: u8 = 0x5;
     pub const FAMILY_MERGE: u8 = 0x6;
     pub const FAMILY_SINGLE_DELETION: u8 = 0x8;
+    // Steps of transactions, in RocksDB's logs only.
+    pub const BEGIN_PREPARE: u8 = 0x9;
+    pub const END_PREPARE: u8 = 0xA;
+    pub const COMMIT: u8 = 0xB;
+    pub const ROLLBACK: u8 = 0xC;
     pub const NOOP: u8 = 0xD;
     pub const FAMILY_RANGE_DELETION: u8 = 0xE;
+    /// Begins a prepare of the write policy `WritePrepared`.
+    pub const BEGIN_WRITE_PREPARED: u8 = 0x12;
+    /// Begins a part of a transaction of the write policy `WriteUnprepared`.
+    pub const BEGIN_WRITE_UNPREPARED: u8 = 0x13;
+    pub const COMMIT_WITH_TIMESTAMP: u8 = 0x15;
 }
 
 /// Tag of a record outside the default family.
@@ -328,6 +338,11 @@ impl<'a> BatchReader<'a> {
         Ok(BatchReader { rest: Reader::new(body), seq, count, failed: false })
     }
 
+    /// Reads `count` encoded changes, of which the first has number `seq`.
+    pub(crate) fn of_changes(seq: SeqNo, count: u32, changes: &'a [u8]) -> Self {
+        BatchReader { rest: Reader::new(changes), seq, count, failed: false }
+    }
+
     /// The number of the batch's first change.
     pub fn seq(&self) -> SeqNo {
         self.seq
@@ -422,7 +437,10 @@ impl<'a> Iterator for BatchReader<'a> {
 
 fn tag_name(tag: u8) -> &'static str {
     match tag {
-        0x9..=0xC | 0x12..=0x13 | 0x15 => "two-phase commit",
+        tag::BEGIN_PREPARE..=tag::ROLLBACK => "two-phase commit",
+        tag::BEGIN_WRITE_PREPARED => "a prepare of write policy WritePrepared",
+        tag::BEGIN_WRITE_UNPREPARED => "a prepare of write policy WriteUnprepared",
+        tag::COMMIT_WITH_TIMESTAMP => "a commit with a timestamp",
         0x10 | 0x11 => "blob index",
         0x16 | 0x17 => "wide columns",
         0x18 | 0x19 => "preferred sequence number",

@@ -1,5 +1,6 @@
 //! Prints single files as text: tables, logs (ours and RocksDB's) and MANIFESTs.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
 use crate::version::{current, manifest};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 use crate::wal::two_phase_record::{Step, TransactionRecord};
 
 pub use table::{DumpPart, Properties, Table, dump_any as dump_table};
@@ -105,8 +107,10 @@ fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) 
 
 fn dump_rocksdb_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) -> Result<()> {
     let mut reader = FramedReader::open(vfs, path, Some(number.0), IoClass::Log)?;
+    let mut prepared = BTreeMap::new();
     while let Some(record) = reader.next()? {
-        let wanted = BatchReader::new(&record.payload).and_then(|batch| show_batch(record.offset, batch, line));
+        let wanted = BatchReader::new(&record.payload)
+            .and_then(|batch| show_rocksdb_record(record.offset, &batch, &mut prepared, line));
         if !wanted.map_err(|e| e.at_path(path).at_offset(record.offset))? {
             return Ok(());
         }
@@ -119,6 +123,45 @@ fn dump_rocksdb_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'
         Some(FramedEnd::Clean) | None => "# ends with the file".to_owned(),
     });
     Ok(())
+}
+
+/// As [`show_record`]. `prepared`: the changes of each transaction that was prepared so far.
+fn show_rocksdb_record(
+    offset: u64,
+    record: &BatchReader<'_>,
+    prepared: &mut BTreeMap<Vec<u8>, u32>,
+    line: Line<'_>,
+) -> Result<bool> {
+    let (first, count, bytes) = (record.seq(), record.declared_count(), HEADER_BYTES + record.rest_bytes());
+    let mut lines = vec![format!("{offset}: batch from number {first}, {count} changes, {bytes} bytes")];
+    let mut next = Some(first.0); // unknown behind a commit whose prepare was not seen
+    for step in steps_of(record)? {
+        match step {
+            RocksdbStep::Changes(batch) => {
+                for record in batch {
+                    let number = next.map_or_else(|| "?".to_owned(), |next| next.to_string());
+                    lines.push(format!("  {number} {}", change(&record?)));
+                    next = next.map(|next| next + 1);
+                }
+            }
+            RocksdbStep::Prepare { name, batch } => {
+                lines.push(format!("  prepare of '{}', {} changes", name.escape_ascii(), batch.declared_count()));
+                prepared.insert(name.to_vec(), batch.declared_count());
+                for record in batch {
+                    lines.push(format!("    {}", change(&record?)));
+                }
+            }
+            RocksdbStep::Commit(name) => {
+                lines.push(format!("  commit of '{}'", name.escape_ascii()));
+                next = next.zip(prepared.remove(name)).map(|(next, count)| next + u64::from(count));
+            }
+            RocksdbStep::Rollback(name) => {
+                lines.push(format!("  rollback of '{}'", name.escape_ascii()));
+                prepared.remove(name);
+            }
+        }
+    }
+    Ok(lines.iter().all(|text| line(text)))
 }
 
 /// Returns false if `line` ended the dump.

@@ -38,7 +38,7 @@ pub struct Recovered {
     pub last_written: SeqNo,
     /// The largest family id ever used.
     pub max_family: u32,
-    /// RocksDB's WALs below this number are not needed.
+    /// RocksDB's WALs below this number are not needed. 0: not recorded.
     pub min_log_to_keep: FileNumber,
     /// Ends of logs.
     pub log_ends: Vec<LogEnd>,
@@ -91,6 +91,14 @@ impl Recovered {
     /// WAL range, as in a backup made after a flush, all data is in tables. 0 otherwise.
     pub fn all_in_tables(&self) -> SeqNo {
         if self.fenced && self.log_row.is_none() { self.last_seq } else { SeqNo::ZERO }
+    }
+
+    /// The oldest of RocksDB's WALs that may be needed. With prepared transactions it is older than all unflushed changes.
+    pub(crate) fn oldest_rocksdb_log(&self) -> FileNumber {
+        match self.min_log_to_keep {
+            FileNumber(0) => self.families.iter().map(|family| family.log_number).min().unwrap_or_default(),
+            kept => kept,
+        }
     }
 
     /// Number through which the family is flushed; `None` if there is no such family.

@@ -9,6 +9,7 @@ pub(crate) mod marks;
 pub(crate) mod prepared;
 pub(crate) mod presence;
 pub(crate) mod record;
+pub(crate) mod rocksdb_record;
 pub(crate) mod roll;
 pub(crate) mod two_phase_record;
 pub(crate) mod updates;

@@ -98,8 +98,12 @@ pub(crate) fn numbers_of(count: u32) -> u64 {
 
 /// The payload of a rollback, and the start of the others: a number to be filled in, then the name.
 pub(crate) fn encode_head(name: &[u8]) -> Vec<u8> {
+    encode_numbered_head(SeqNo::ZERO, name)
+}
+
+pub(crate) fn encode_numbered_head(first: SeqNo, name: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    put_u64(&mut bytes, 0);
+    put_u64(&mut bytes, first.0);
     put_prefixed(&mut bytes, name);
     bytes
 }

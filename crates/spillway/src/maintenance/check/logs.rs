@@ -16,6 +16,7 @@ use crate::open::replay::row::{self, FoundLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::wal::rocksdb_record::steps_of;
 use crate::wal::two_phase_record::{Step, TransactionRecord, commit_without_prepare};
 
 /// The logs of a database.
@@ -30,8 +31,7 @@ pub(super) struct FoundLogs {
 impl Check<'_> {
     /// Finds the logs. Reports missing ones.
     pub(super) fn find_logs(&mut self) -> Result<FoundLogs> {
-        let needed = self.recovered.families.iter().map(|family| family.log_number).min().unwrap_or_default();
-        let needed = needed.max(self.recovered.min_log_to_keep);
+        let needed = self.recovered.oldest_rocksdb_log();
         let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
         // An unreadable header is reported when the log itself is checked.
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
@@ -152,7 +152,7 @@ impl Check<'_> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
         let report = &mut self.report;
         let end = log::framed::replay(&mut reader, WalRecoveryMode::PointInTime, &mut |record| {
-            let checked = BatchReader::new(&record.payload).and_then(|batch| check_batch(report, batch));
+            let checked = BatchReader::new(&record.payload).and_then(|batch| check_rocksdb_record(report, &batch));
             checked.map_err(|error| error.at_offset(record.offset))
         })?;
         match end {
@@ -166,6 +166,13 @@ impl Check<'_> {
             FramedEnd::Clean | FramedEnd::Zeros { .. } | FramedEnd::OtherLog { .. } => Ok(()),
         }
     }
+}
+
+fn check_rocksdb_record(report: &mut CheckReport, record: &BatchReader<'_>) -> Result<()> {
+    steps_of(record)?;
+    report.log_batches += 1;
+    report.log_changes += u64::from(record.declared_count());
+    Ok(())
 }
 
 fn check_batch(report: &mut CheckReport, mut batch: BatchReader<'_>) -> Result<()> {

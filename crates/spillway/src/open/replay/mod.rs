@@ -124,10 +124,12 @@ impl<'a> LogReplay<'a> {
     /// directory other than the option's.
     pub fn run(mut self) -> Result<Replayed> {
         let rocksdb_logs = self.find_rocksdb_logs(self.recovered)?;
-        let own_logs = self.find_row(self.recovered)?.logs;
+        // Logs of ours in RocksDB's directory are of a takeover that was cut off.
+        let own_logs = if self.recovered.fenced { self.find_row(self.recovered)?.logs } else { Vec::new() };
         self.replay_rocksdb_logs(&rocksdb_logs)?;
         if self.may_flush && !rocksdb_logs.is_empty() {
             self.flush_everything(self.last_seq)?;
+            self.take_over_prepares()?;
         }
         self.replay_own_logs(&own_logs, &self.recovered.log_ends)?;
         if self.may_flush && self.passed_damage {

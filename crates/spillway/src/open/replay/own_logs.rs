@@ -232,7 +232,7 @@ impl LogReplay<'_> {
         Err(Error::corruption(what).at_path(self.path(FileType::Log, ended.log)).at_offset(ended.offset))
     }
 
-    fn note_replayed(&mut self, file_type: FileType, number: FileNumber, end: KnownEnd) -> Result<()> {
+    pub(super) fn note_replayed(&mut self, file_type: FileType, number: FileNumber, end: KnownEnd) -> Result<()> {
         let bytes = self.context.vfs.metadata(&self.path(file_type, number))?.len;
         let KnownEnd { offset: end_offset, on_disk } = end;
         let end = LogEnd { log: number, end_offset, last_seq: self.last_seq, on_disk };

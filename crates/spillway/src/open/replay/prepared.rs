@@ -5,11 +5,12 @@ use std::collections::btree_map::Entry;
 
 use base::note;
 use base::{Error, FileNumber, Result, SeqNo};
-use log::Position;
+use log::{LogFile, Position, RECORD_HEADER_BYTES, RecordKind};
 
 use crate::commit::batch::WriteBatch;
 use crate::wal::logs::Logs;
 use crate::wal::prepared::{EndOfPrepared, RecoveredTransaction};
+use crate::wal::two_phase_record::encode_numbered_head;
 
 /// The prepares and ends of the logs read so far.
 #[derive(Default)]
@@ -49,6 +50,41 @@ impl ReplayedPrepares {
         let (first, through) = self.ended.entry(prepare.at.log).or_insert((prepare.at, last));
         (*first, *through) = (prepare.at.min(*first), last.max(*through));
         Some(prepare)
+    }
+
+    /// Ends a transaction in RocksDB's logs, which an open takes over whole. Returns its prepare, if it was read.
+    pub(super) fn take(&mut self, name: &[u8]) -> Option<Prepare> {
+        self.open.remove(name)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// At least the bytes of the records of all prepares.
+    pub(super) fn record_bytes(&self) -> u64 {
+        let of_record = |name: &[u8], batch: &WriteBatch| 2 * RECORD_HEADER_BYTES + 16 + name.len() + batch.len();
+        self.open.iter().map(|(name, prepare)| of_record(name, &prepare.batch) as u64).sum()
+    }
+
+    /// Writes all prepares to another log, in their order, with numbers above `last`. Returns the last number.
+    pub(super) fn log_anew(&mut self, log: &LogFile, last: SeqNo) -> Result<SeqNo> {
+        let mut prepares: Vec<_> = self.open.iter_mut().collect();
+        prepares.sort_by_key(|(_, prepare)| prepare.at);
+        let mut last = last;
+        for (name, prepare) in prepares {
+            last = last.checked_add(1).ok_or_else(|| Error::corruption("sequence numbers are used up"))?;
+            let head = encode_numbered_head(last, name);
+            let bytes = prepare.batch.as_bytes();
+            log.ensure(head.len() + bytes.len())?;
+            let reservation = log.try_reserve(head.len() + bytes.len());
+            let reservation =
+                reservation.ok_or_else(|| Error::corruption("a prepared transaction is larger than a log"))?;
+            log.append(&reservation, RecordKind::Prepare, &[&head, bytes])?;
+            log.publish(reservation.end());
+            prepare.at = Position { log: log.number(), offset: reservation.offset() };
+        }
+        Ok(last)
     }
 
     /// Whether a log holds a prepare without an end, or one before it does.

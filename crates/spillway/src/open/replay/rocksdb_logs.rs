@@ -1,4 +1,4 @@
-//! Replay of RocksDB's logs, as RocksDB replays them. Keeps D2.
+//! Replay of RocksDB's logs, as RocksDB replays them. Keeps D2, P1.
 
 use std::path::PathBuf;
 
@@ -6,13 +6,15 @@ use base::note;
 use base::options::{DbOptions, FamilyOptions, OptionsFile, WalRecoveryMode};
 use base::{Error, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
+use log::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
 use vfs::IoClass;
 
-use super::{LogReplay, check_count, row};
+use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
+use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 
 /// How far the logs have been replayed.
 #[derive(Default)]
@@ -24,15 +26,29 @@ struct Progress {
 }
 
 impl Progress {
-    /// Whether a batch of `count` records from `first` is part of the history. A database opened in spite of damage
-    /// continues with the number at which it stopped.
-    fn admits(&mut self, first: SeqNo, count: u64) -> bool {
+    /// Whether a record with numbers from `first` is part of the history. A database opened in spite of damage continues
+    /// with the number at which it stopped.
+    fn admits(&mut self, first: SeqNo) -> bool {
         if self.broken_in.is_some() && self.next != Some(first) {
             return false;
         }
         self.broken_in = None;
-        self.next = first.checked_add(count);
         true
+    }
+
+    /// RocksDB's write policies `WritePrepared` and `WriteUnprepared` give a number to a batch, not to each change. A batch
+    /// of several changes shows that: the next one's number is too small.
+    ///
+    /// # Errors
+    /// `Unsupported`: by that rule a later change may get a smaller number than an earlier one.
+    fn check_numbers(&self, first: SeqNo) -> Result<()> {
+        let Some(next) = self.next.filter(|next| first < *next) else { return Ok(()) };
+        let what = format!(
+            "a batch in the log has number {first}, and the changes before it have those up to {}: RocksDB's write \
+             policies WritePrepared and WriteUnprepared number so, and their logs cannot be replayed",
+            next.0 - 1
+        );
+        Err(Error::unsupported(what).advise("flush with RocksDB, and close it there"))
     }
 }
 
@@ -43,7 +59,7 @@ impl LogReplay<'_> {
     /// `InvalidArgument`: there is none, but the database's directory or the directory in RocksDB's options has some.
     pub(super) fn find_rocksdb_logs(&self, recovered: &Recovered) -> Result<Vec<FileNumber>> {
         let vfs = &*self.context.vfs;
-        let needed = self.log_numbers.values().min().copied().unwrap_or_default().max(recovered.min_log_to_keep);
+        let needed = recovered.oldest_rocksdb_log();
         let here = self.context.log_dir();
         let found: Vec<_> =
             file_name::numbers_in(vfs, &here, FileType::RocksLog)?.into_iter().filter(|n| *n >= needed).collect();
@@ -88,12 +104,18 @@ impl LogReplay<'_> {
         let mut reader = FramedReader::open(&*vfs, &path, Some(number.0), IoClass::Log)?;
         let mut left_out = 0u64;
         let end = log::framed::replay(&mut reader, mode, &mut |record| {
-            let batch = BatchReader::new(&record.payload).map_err(|e| e.at_record(&path, record.offset))?;
-            if !progress.admits(batch.seq(), u64::from(batch.declared_count())) {
+            let at = Position { log: number, offset: record.offset };
+            let in_record = |error: Error| error.at_record(&path, record.offset);
+            let batch = BatchReader::new(&record.payload).map_err(in_record)?;
+            if !progress.admits(batch.seq()) {
                 left_out += 1;
                 return Ok(());
             }
-            self.apply_rocksdb_batch(batch, number).map_err(|e| e.at_record(&path, record.offset))
+            if !self.salvages() {
+                progress.check_numbers(batch.seq()).map_err(in_record)?;
+            }
+            progress.next = Some(self.apply_rocksdb_record(&batch, at).map_err(in_record)?);
+            Ok(())
         })?;
         if left_out > 0 {
             note::warn!(log = number.0, batches = left_out, "left out what follows a damaged log");
@@ -106,13 +128,54 @@ impl LogReplay<'_> {
         Ok(())
     }
 
-    fn apply_rocksdb_batch(&mut self, batch: BatchReader<'_>, log: FileNumber) -> Result<()> {
-        check_count(&batch)?;
-        let (first, count) = (batch.seq(), u64::from(batch.declared_count()));
-        if count > 0 {
-            self.last_seq = self.last_seq.max(SeqNo(first.0 + count - 1));
+    /// Returns the number behind the record's last one.
+    fn apply_rocksdb_record(&mut self, record: &BatchReader<'_>, at: Position) -> Result<SeqNo> {
+        let mut next = record.seq();
+        for step in steps_of(record)? {
+            match step {
+                RocksdbStep::Changes(batch) => next = self.apply_rocksdb_batch(batch, next, at.log)?,
+                RocksdbStep::Prepare { name, batch } => self.prepares.keep(name, at, batch.to_bytes())?,
+                // Without its prepare, the transaction is in tables.
+                RocksdbStep::Commit(name) => {
+                    if let Some(prepare) = self.prepares.take(name) {
+                        next = self.apply_rocksdb_batch(prepare.batch.iter(), next, at.log)?;
+                    }
+                }
+                RocksdbStep::Rollback(name) => drop(self.prepares.take(name)),
+            }
         }
-        self.insert_batch(batch, first, Some(log))
+        self.last_seq = self.last_seq.max(SeqNo(next.0.saturating_sub(1)));
+        Ok(next)
+    }
+
+    /// Applies changes numbered from `first`. Returns the number behind the last one.
+    fn apply_rocksdb_batch(&mut self, batch: BatchReader<'_>, first: SeqNo, log: FileNumber) -> Result<SeqNo> {
+        let next = first.checked_add(u64::from(batch.declared_count()));
+        let next = next.ok_or_else(|| Error::corruption("sequence numbers in the log are past the end of 56 bits"))?;
+        self.insert_batch(batch, first, Some(log))?;
+        Ok(next)
+    }
+
+    /// Writes what is prepared in RocksDB's logs to a log of ours, since the next MANIFEST lets go of RocksDB's (P1). Without
+    /// that MANIFEST, the new log is not history.
+    pub(super) fn take_over_prepares(&mut self) -> Result<()> {
+        if self.prepares.is_empty() {
+            return Ok(());
+        }
+        let number = self.context.numbers.take();
+        let path = self.path(FileType::Log, number);
+        let config = LogConfig {
+            capacity_bytes: FILE_HEADER_BYTES + self.prepares.record_bytes(),
+            backing: self.context.options.log_backing,
+            database: DatabaseId::new(&self.context.db_id),
+            ..LogConfig::default()
+        };
+        let log = LogFile::create(&*self.context.vfs, &path, number, config)?;
+        self.last_seq = self.prepares.log_anew(&log, self.last_seq)?;
+        self.last_record = self.last_seq;
+        log.sync()?;
+        self.context.vfs.sync_dir(&self.context.log_dir())?;
+        self.note_replayed(FileType::Log, number, KnownEnd { offset: log.tail(), on_disk: true })
     }
 
     /// Refuses a family with tables of writes after the break: it would be ahead of the other families.
@@ -135,11 +198,19 @@ mod tests {
 
     #[test]
     fn a_broken_history_goes_on_only_where_it_stopped() {
-        let mut progress = Progress::default();
-        assert!(progress.admits(SeqNo(10), 5));
-        assert!(progress.admits(SeqNo(20), 1), "without damage a gap is writes that went to no log");
-        progress.broken_in = Some(FileNumber(3));
-        assert!(!progress.admits(SeqNo(20), 1) && !progress.admits(SeqNo(22), 1));
-        assert!(progress.admits(SeqNo(21), 2) && progress.admits(SeqNo(40), 1));
+        let mut progress = Progress { next: Some(SeqNo(15)), broken_in: None };
+        assert!(progress.admits(SeqNo(20)), "without damage a gap is writes that went to no log");
+        progress = Progress { next: Some(SeqNo(21)), broken_in: Some(FileNumber(3)) };
+        assert!(!progress.admits(SeqNo(20)) && !progress.admits(SeqNo(22)));
+        assert!(progress.admits(SeqNo(21)) && progress.admits(SeqNo(40)));
+    }
+
+    #[test]
+    fn numbers_that_overlap_are_of_another_policy() {
+        Progress::default().check_numbers(SeqNo(0)).unwrap();
+        let progress = Progress { next: Some(SeqNo(21)), broken_in: None };
+        progress.check_numbers(SeqNo(21)).unwrap();
+        let error = progress.check_numbers(SeqNo(20)).unwrap_err();
+        assert!(error.kind() == base::ErrorKind::Unsupported && error.message().contains("WritePrepared"), "{error}");
     }
 }
