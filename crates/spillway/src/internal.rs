@@ -30,7 +30,7 @@ pub use crate::read::options::{ReadOptions, ReadTier};
 pub use crate::read::snapshot::Snapshot;
 pub use crate::transaction::locks::{DEADLOCK_DEPTH, LockLimits, LockTable, Mode as LockMode, Patience};
 pub use crate::transaction::{Change, Counts, Pessimistic, PreparedTransactions, Track, Transaction, lock_and_write};
-pub use crate::wal::updates::{LogCursor, Update};
+pub use crate::wal::updates::{LogCursor, LogFileReport, Update};
 
 pub mod commit {
     pub use crate::commit::{batch, stall};

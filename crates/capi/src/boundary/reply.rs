@@ -233,6 +233,25 @@ impl Lent {
     }
 }
 
+/// A handle owned by another one, which C does not destroy.
+pub struct LentPart<T>(*const T);
+
+impl<T: Handle> LentPart<T> {
+    /// NULL without a part.
+    pub fn of(part: Option<&T>) -> Self {
+        LentPart(part.map_or(ptr::null(), ptr::from_ref))
+    }
+}
+
+impl<T: Handle> IntoC for LentPart<T> {
+    type C = *const T;
+    const ABSENT: *const T = ptr::null();
+
+    fn into_c(self) -> *const T {
+        self.0
+    }
+}
+
 impl IntoC for Lent {
     type C = *const c_char;
     const ABSENT: *const c_char = ptr::null();

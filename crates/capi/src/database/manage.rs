@@ -13,12 +13,19 @@ use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::job_options::{CompactSettings, FlushSettings, WaitSettings};
 use crate::text::utf8;
+use crate::updates::FlushLogSettings;
 
 impl Database {
     pub fn flush(&self, families: &[&Arc<Family>], options: &FlushSettings) -> Result<(), Failure> {
         self.tell(&options.kept);
         let flushed = if options.wait { self.db.flush(families) } else { self.db.begin_flush(families) };
         flushed.map_err(|error| self.refused(error))
+    }
+
+    /// A write reaches the file before it returns: only the sync is left to do.
+    pub fn flush_log(&self, options: &FlushLogSettings) -> Result<(), Failure> {
+        self.tell(&options.kept);
+        if options.sync { self.db.sync_log().map_err(|error| self.refused(error)) } else { Ok(()) }
     }
 
     /// RocksDB's function for C reports no error either.
@@ -132,6 +139,10 @@ fallible! {
     /// A write reaches the file before it returns: only the sync is left to do.
     fn rocksdb_flush_wal(database: &Database, sync: bool) {
         if sync { database.db.sync_log().map_err(|error| database.refused(error)) } else { Ok(()) }
+    }
+
+    fn rocksdb_flush_wal_with_options(database: &Database, options: &FlushLogSettings) {
+        database.flush_log(options)
     }
 
     fn rocksdb_wait_for_compact(database: &Database, options: &WaitSettings) {

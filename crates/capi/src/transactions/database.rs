@@ -1,7 +1,6 @@
 //! Databases opened for optimistic transactions: such a database is like any other.
 
 use std::ffi::{CStr, c_char, c_int, c_uchar};
-use std::sync::Arc;
 
 use spillway::internal::Transaction;
 
@@ -35,12 +34,12 @@ export! {
     /// Ends the database's threads and releases its directory, as rocksdb_close.
     fn rocksdb_optimistictransactiondb_close(database: Option<Box<OptimisticDb>>) {
         let Some(database) = database else { return };
-        super::close(&database.0);
+        super::close(&database.database);
     }
 
     /// The database for calls without transactions; given back to rocksdb_optimistictransactiondb_close_base_db.
     fn rocksdb_optimistictransactiondb_get_base_db(database: &OptimisticDb) -> Box<Database> {
-        database.0.twin()
+        database.database.twin()
     }
 
     fn rocksdb_optimistictransactiondb_close_base_db(base: Option<Box<Database>>) {
@@ -55,15 +54,15 @@ export! {
         old: Option<Box<TransactionHandle>>,
     ) -> Box<TransactionHandle> {
         let mut handle = match old {
-            None => Box::new(TransactionHandle::new(Transaction::default(), &database.0, write)),
+            None => Box::new(TransactionHandle::new(Transaction::default(), &database.database, write)),
             Some(mut old) => {
                 old.transaction.begin();
-                (old.database, old.write) = (database.0.clone(), *database.0.writing(write));
+                (old.database, old.write) = (database.database.clone(), *database.database.writing(write));
                 old
             }
         };
         if options.set_snapshot {
-            handle.transaction.set_snapshot(&database.0.db);
+            handle.transaction.set_snapshot(&database.database.db);
         }
         handle.end_loans();
         handle
@@ -71,18 +70,18 @@ export! {
 
     /// 0 if the property is known, else -1.
     fn rocksdb_optimistictransactiondb_property_int(database: &OptimisticDb, name: &CStr, value: Out<u64>) -> c_int {
-        database.0.int_property(database.0.default_family(), name, value)
+        database.database.int_property(database.database.default_family(), name, value)
     }
 
     /// NULL for an unknown property.
     fn rocksdb_optimistictransactiondb_property_value(database: &OptimisticDb, name: &CStr) -> Given<c_char> {
-        database.0.property(database.0.default_family(), name)
+        database.database.property(database.database.default_family(), name)
     }
 }
 
 fallible! {
     fn rocksdb_optimistictransactiondb_open(options: &Options, name: &CStr) -> Box<OptimisticDb> {
-        Ok(Box::new(OptimisticDb(Arc::from(Database::open_default(options, name, Mode::Write)?))))
+        Ok(OptimisticDb::of(Database::open_default(options, name, Mode::Write)?))
     }
 
     fn rocksdb_optimistictransactiondb_open_column_families(
@@ -94,15 +93,15 @@ fallible! {
         handles: OutArray<*mut FamilyHandle>,
     ) -> Box<OptimisticDb> {
         let families = Families { count, names, options: family_options, handles };
-        Ok(Box::new(OptimisticDb(Arc::from(Database::open_families(options, name, families, Mode::Write)?))))
+        Ok(OptimisticDb::of(Database::open_families(options, name, families, Mode::Write)?))
     }
 
     /// A write without a transaction. Transactions with its keys notice it.
     fn rocksdb_optimistictransactiondb_write(database: &OptimisticDb, options: &WriteSettings, batch: &Batch) {
-        database.0.write(batch.written()?, options)
+        database.database.write(batch.written()?, options)
     }
 
     fn rocksdb_optimistictransactiondb_checkpoint_object_create(database: &OptimisticDb) -> Box<Checkpoint> {
-        Ok(Checkpoint::of(&database.0))
+        Ok(Checkpoint::of(&database.database))
     }
 }

@@ -30,6 +30,7 @@ use crate::kept::{Kept, keeps_numbers};
 use crate::options::Options;
 use crate::read_options::ReadSettings;
 use crate::snapshot::SnapshotHandle;
+use crate::updates::FlushLogSettings;
 use crate::write_options::WriteSettings;
 
 /// `rocksdb_transactiondb_t`. Clients pass it as a `rocksdb_t` too (rust-rocksdb drops families so): in RocksDB both begin with
@@ -402,6 +403,10 @@ fallible! {
     fn rocksdb_transactiondb_flush_wal(database: &TransactionDb, sync: bool) {
         let Database { db, .. } = &*database.database;
         if sync { db.sync_log().map_err(|error| database.database.refused(error)) } else { Ok(()) }
+    }
+
+    fn rocksdb_transactiondb_flush_wal_with_options(database: &TransactionDb, options: &FlushLogSettings) {
+        database.database.flush_log(options)
     }
 
     fn rocksdb_transactiondb_get(

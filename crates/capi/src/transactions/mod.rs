@@ -24,8 +24,13 @@ use crate::read_options::ReadSettings;
 use crate::snapshot::{self, SnapshotHandle};
 use crate::write_options::WriteSettings;
 
-/// `rocksdb_optimistictransactiondb_t`.
-pub struct OptimisticDb(Arc<Database>);
+/// `rocksdb_optimistictransactiondb_t`. Clients may pass it as a `rocksdb_t` too, as a `rocksdb_transactiondb_t`: so a database
+/// comes first.
+#[repr(C)]
+pub struct OptimisticDb {
+    _as_database: Database,
+    database: Arc<Database>,
+}
 
 /// `rocksdb_optimistictransaction_options_t`.
 #[derive(Default)]
@@ -56,6 +61,12 @@ keeps_numbers!(OptimisticSettings);
 fn close(database: &Database) {
     if let Err(error) = database.db.close() {
         tracing::error!(%error, path = %database.db.path().display(), "closing the database failed");
+    }
+}
+
+impl OptimisticDb {
+    fn of(database: Box<Database>) -> Box<OptimisticDb> {
+        Box::new(OptimisticDb { _as_database: *database.twin(), database: Arc::from(database) })
     }
 }
 

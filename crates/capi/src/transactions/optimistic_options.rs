@@ -1,7 +1,6 @@
 //! Options of databases for optimistic transactions. Commits look at keys, not at buckets: all of them are only kept.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::sync::Arc;
 
 use super::OptimisticDb;
 use crate::boundary::array::{Array, IntCount, OutArray};
@@ -63,7 +62,7 @@ export! {
 
 fn opened(database: Box<Database>, settings: &OptimisticDbSettings) -> Box<OptimisticDb> {
     database.tell(&settings.kept);
-    Box::new(OptimisticDb(Arc::from(database)))
+    OptimisticDb::of(database)
 }
 
 fallible! {

@@ -197,6 +197,7 @@ static void test_what_outlives_a_close(char** argv) {
 
 int main(int argc, char** argv) {
     rocksdb_t *db, *other;
+    rocksdb_flushwaloptions_t* flush_wal = rocksdb_flushwaloptions_create();
     size_t len;
     if (argc < 2) return 2;
     options = rocksdb_options_create();
@@ -225,6 +226,10 @@ int main(int argc, char** argv) {
     CHECK_OK(error);
     rocksdb_flush_wal(db, 0, &error);
     CHECK_OK(error);
+    rocksdb_flushwaloptions_set_sync(flush_wal, 1);
+    rocksdb_flush_wal_with_options(db, flush_wal, &error);
+    CHECK_OK(error);
+    rocksdb_flushwaloptions_destroy(flush_wal);
     rocksdb_close(db);
 
     other = rocksdb_open_for_read_only(options, path_in(argv, "db"), 0, &error);

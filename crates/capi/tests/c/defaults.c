@@ -21,7 +21,7 @@ static void* create(const char* prefix) {
 
 int main(int argc, char** argv) {
     void *options, *table, *universal, *fifo, *flush, *compact, *compaction, *wait, *write, *read, *ingest;
-    void *cuckoo, *import, *transactiondb, *transaction, *optimistic, *optimistic_db;
+    void *cuckoo, *import, *transactiondb, *transaction, *optimistic, *optimistic_db, *flush_wal;
     if (argc < 2 || (library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)) == NULL) return 2;
     options = create("rocksdb_options_");
     table = create("rocksdb_block_based_options_");
@@ -40,6 +40,7 @@ int main(int argc, char** argv) {
     transaction = create("rocksdb_transaction_options_");
     optimistic = create("rocksdb_optimistictransaction_options_");
     optimistic_db = create("rocksdb_optimistictransactiondb_options_");
+    flush_wal = create("rocksdb_flushwaloptions_");
 #define ROW(handle, prefix, name, set_type, get_type, sample)                           \
     {                                                                                   \
         get_type (*get)(void*);                                                         \

@@ -164,11 +164,15 @@ static void test_the_database(char** argv) {
     rocksdb_column_family_handle_t* family;
     rocksdb_options_t* options = rocksdb_options_create();
     rocksdb_t* base = rocksdb_transactiondb_get_base_db(database);
+    rocksdb_flushwaloptions_t* flush_wal = rocksdb_flushwaloptions_create();
     rocksdb_transactiondb_flush(database, flush, &error);
     rocksdb_transactiondb_flush_cf(database, flush, families[1], &error);
     rocksdb_transactiondb_flush_cfs(database, flush, families, 2, &error);
     rocksdb_transactiondb_flush_wal(database, 1, &error);
     CHECK_OK(error);
+    rocksdb_transactiondb_flush_wal_with_options(database, flush_wal, &error);
+    CHECK_OK(error);
+    rocksdb_flushwaloptions_destroy(flush_wal);
     family = rocksdb_transactiondb_create_column_family(database, options, "two", &error);
     CHECK_OK(error);
     rocksdb_column_family_handle_destroy(family);

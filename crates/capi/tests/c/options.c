@@ -22,6 +22,7 @@ static rocksdb_transactiondb_options_t* transactiondb;
 static rocksdb_transaction_options_t* transaction;
 static rocksdb_optimistictransaction_options_t* optimistic;
 static rocksdb_optimistictransactiondb_options_t* optimistic_db;
+static rocksdb_flushwaloptions_t* flush_wal;
 
 static void create(void) {
     options = rocksdb_options_create();
@@ -41,6 +42,7 @@ static void create(void) {
     transaction = rocksdb_transaction_options_create();
     optimistic = rocksdb_optimistictransaction_options_create();
     optimistic_db = rocksdb_optimistictransactiondb_options_create();
+    flush_wal = rocksdb_flushwaloptions_create();
 }
 
 static void destroy(void) {
@@ -61,6 +63,7 @@ static void destroy(void) {
     rocksdb_transaction_options_destroy(transaction);
     rocksdb_optimistictransaction_options_destroy(optimistic);
     rocksdb_optimistictransactiondb_options_destroy(optimistic_db);
+    rocksdb_flushwaloptions_destroy(flush_wal);
 }
 
 /* What is set is what is got, also where nobody heeds it. */

@@ -209,6 +209,18 @@ static void test_the_database(char** argv) {
     rocksdb_free(text);
 }
 
+/* Clients that have only a handle for transactions pass it where a database is wanted. */
+static void test_as_database(const rocksdb_options_t* options) {
+    rocksdb_t* db = (rocksdb_t*)optimistic;
+    rocksdb_column_family_handle_t* made = rocksdb_create_column_family(db, options, "made", &error);
+    CHECK_OK(error);
+    rocksdb_put_cf(db, write, made, LIT("k"), LIT("v"), &error);
+    CHECK_OK(error);
+    rocksdb_drop_column_family(db, made, &error);
+    CHECK_OK(error);
+    rocksdb_column_family_handle_destroy(made);
+}
+
 int main(int argc, char** argv) {
     const char* names[2] = {"default", "one"};
     const rocksdb_options_t* of[2];
@@ -240,6 +252,7 @@ int main(int argc, char** argv) {
     test_snapshots();
     test_refused();
     test_the_database(argv);
+    test_as_database(options);
     rocksdb_column_family_handle_destroy(families[0]);
     rocksdb_column_family_handle_destroy(families[1]);
     rocksdb_optimistictransactiondb_close_base_db(base);

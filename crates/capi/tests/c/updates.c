@@ -47,6 +47,8 @@ static void test_reading(void) {
     rocksdb_wal_iterator_t* iterator = since(0);
     rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
     uint64_t sequence = 9;
+    CHECK(rocksdb_get_current_wal_file(db, &error) == NULL);
+    CHECK_ERROR(error, "NotFound: nothing was logged since");
     check_ended(iterator);
     rocksdb_writebatch_destroy(rocksdb_wal_iter_get_batch(iterator, &sequence));
     CHECK(sequence == 0);
@@ -92,6 +94,36 @@ static void test_what_is_in_no_log(void) {
     rocksdb_writeoptions_destroy(unlogged);
 }
 
+/* One log, whose first change is `first`. */
+static void check_log(const rocksdb_wal_file_t* file, int type, const char* dir, uint64_t first) {
+    char expected[64];
+    snprintf(expected, sizeof expected, "%s%06d.splog", dir, (int)rocksdb_wal_file_log_number(file));
+    CHECK(strcmp(rocksdb_wal_file_path_name(file), expected) == 0);
+    CHECK(rocksdb_wal_file_type(file) == type);
+    CHECK(rocksdb_wal_file_start_sequence(file) == first);
+    CHECK(rocksdb_wal_file_size_file_bytes(file) > 0);
+}
+
+static void test_logs(uint64_t archived, uint64_t alive) {
+    rocksdb_wal_file_t* current = rocksdb_get_current_wal_file(db, &error);
+    rocksdb_wal_files_t* files;
+    size_t count = archived > 0 ? 2 : 1;
+    CHECK_OK(error);
+    check_log(current, rocksdb_wal_file_type_alive_log, "/", 0);
+    files = rocksdb_get_sorted_wal_files(db, &error);
+    CHECK_OK(error);
+    CHECK(rocksdb_wal_files_count(files) == count);
+    CHECK(rocksdb_wal_files_get_wal_file(files, count) == NULL);
+    if (archived > 0) {
+        check_log(rocksdb_wal_files_get_wal_file(files, 0), rocksdb_wal_file_type_archived_log, "/archive/", archived);
+    }
+    check_log(rocksdb_wal_files_get_wal_file(files, count - 1), rocksdb_wal_file_type_alive_log, "/", alive);
+    CHECK(rocksdb_wal_file_log_number(rocksdb_wal_files_get_wal_file(files, count - 1)) ==
+          rocksdb_wal_file_log_number(current));
+    rocksdb_wal_files_destroy(files);
+    rocksdb_wal_file_destroy(current);
+}
+
 /* Flushed logs are there as long as the options say. */
 static void test_archive(rocksdb_options_t* options, const char* path) {
     rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
@@ -109,6 +141,7 @@ static void test_archive(rocksdb_options_t* options, const char* path) {
     db = rocksdb_open(options, path, &error);
     CHECK_OK(error);
     put("b");
+    test_logs(1, 2);
     rocksdb_flush(db, flush, &error);
     CHECK_OK(error);
     rocksdb_wal_readoptions_set_verify_checksums(read, 1);
@@ -135,6 +168,7 @@ int main(int argc, char** argv) {
     CHECK_OK(error);
     test_reading();
     test_what_is_in_no_log();
+    test_logs(0, 1);
     rocksdb_close(db);
     test_archive(options, path_in(argv, "archived"));
     rocksdb_writeoptions_destroy(write);

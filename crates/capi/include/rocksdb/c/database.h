@@ -197,6 +197,8 @@ ROCKSDB_LIBRARY_API void rocksdb_flush_cfs(rocksdb_t* database, const rocksdb_fl
     rocksdb_column_family_handle_t** families, int count, char** errptr);
 /* What is logged is in the file when a write returns: only a sync is left to do. */
 ROCKSDB_LIBRARY_API void rocksdb_flush_wal(rocksdb_t* database, unsigned char sync, char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_flush_wal_with_options(rocksdb_t* database, const rocksdb_flushwaloptions_t* options,
+    char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_wait_for_compact(rocksdb_t* database, rocksdb_wait_for_compact_options_t* options,
     char** errptr);
 /* Spillway's own, as C++'s DB::Resume. What lacked disk space goes on by itself when there is some; this tries at once, and
@@ -270,6 +272,31 @@ ROCKSDB_LIBRARY_API void rocksdb_wal_iter_next(rocksdb_wal_iterator_t* iter);
 /* NotFound: changes that follow are in no log. */
 ROCKSDB_LIBRARY_API void rocksdb_wal_iter_status(const rocksdb_wal_iterator_t* iter, char** errptr);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_wal_iter_valid(const rocksdb_wal_iterator_t* wal_iterator);
+
+/* rocksdb_wal_file_t: a log. Large batches lie in files of their own, which are not shown: a checkpoint copies them too. */
+
+enum {
+    rocksdb_wal_file_type_archived_log = 0,
+    rocksdb_wal_file_type_alive_log = 1
+};
+
+/* Logs with records, by number, those in the archive included. */
+ROCKSDB_LIBRARY_API rocksdb_wal_files_t* rocksdb_get_sorted_wal_files(rocksdb_t* database, char** errptr);
+/* Without its start sequence. NotFound: nothing was logged since the open. */
+ROCKSDB_LIBRARY_API rocksdb_wal_file_t* rocksdb_get_current_wal_file(rocksdb_t* database, char** errptr);
+ROCKSDB_LIBRARY_API size_t rocksdb_wal_files_count(const rocksdb_wal_files_t* files);
+/* The list's, not to be destroyed. NULL beyond the last one. */
+ROCKSDB_LIBRARY_API const rocksdb_wal_file_t* rocksdb_wal_files_get_wal_file(const rocksdb_wal_files_t* files,
+    size_t index);
+ROCKSDB_LIBRARY_API void rocksdb_wal_files_destroy(rocksdb_wal_files_t* files);
+/* As "/000012.splog" or "/archive/000012.splog", below the directory of the logs; the file's. */
+ROCKSDB_LIBRARY_API const char* rocksdb_wal_file_path_name(const rocksdb_wal_file_t* file);
+ROCKSDB_LIBRARY_API uint64_t rocksdb_wal_file_log_number(const rocksdb_wal_file_t* file);
+ROCKSDB_LIBRARY_API int rocksdb_wal_file_type(const rocksdb_wal_file_t* file);
+ROCKSDB_LIBRARY_API uint64_t rocksdb_wal_file_start_sequence(const rocksdb_wal_file_t* file);
+/* Of the file, room for what comes included. */
+ROCKSDB_LIBRARY_API uint64_t rocksdb_wal_file_size_file_bytes(const rocksdb_wal_file_t* file);
+ROCKSDB_LIBRARY_API void rocksdb_wal_file_destroy(rocksdb_wal_file_t* file);
 
 /* Secondary instances: readers that follow a database which another process, or this one, writes. */
 

@@ -157,6 +157,8 @@ ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_cfs(rocksdb_transactiondb_t
     char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_wal(rocksdb_transactiondb_t* database, unsigned char sync,
     char** errptr);
+ROCKSDB_LIBRARY_API void rocksdb_transactiondb_flush_wal_with_options(rocksdb_transactiondb_t* database,
+    const rocksdb_flushwaloptions_t* options, char** errptr);
 ROCKSDB_LIBRARY_API char* rocksdb_transactiondb_get(rocksdb_transactiondb_t* database,
     const rocksdb_readoptions_t* options, const char* key, size_t key_len, size_t* value_len, char** errptr);
 ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_transactiondb_get_base_db(rocksdb_transactiondb_t* database);

@@ -27,6 +27,7 @@ use crate::database::handle::Database;
 use crate::ingest::IngestWaitReport;
 use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
+use crate::wal::updates::LogFileReport;
 
 pub use self::files::{KeyRange, LiveFileNames};
 pub use self::properties::property_names;
@@ -145,6 +146,26 @@ impl Database {
             return Vec::new();
         }
         levels_of(self.core(), family)
+    }
+
+    /// Logs with records, by number: those in use, and those kept in the archive. Large batches, in files of their own, are
+    /// not among them.
+    ///
+    /// # Errors
+    /// `Closed`. `Io`, `Corruption`: a log could not be read.
+    pub fn log_files(&self) -> Result<Vec<LogFileReport>> {
+        self.core().check_open()?;
+        self.core().archive.places().list()
+    }
+
+    /// The log that the next write goes to, without its first number. `None`: nothing was logged since the open.
+    ///
+    /// # Errors
+    /// As of [`log_files`](Self::log_files).
+    pub fn current_log_file(&self) -> Result<Option<LogFileReport>> {
+        self.core().check_open()?;
+        let current = self.core().commit.lock().log.as_ref().map(|log| log.number());
+        current.map_or(Ok(None), |number| self.core().archive.places().report(number, SeqNo::ZERO))
     }
 
     /// Every table of every family, including ingested ones without a level yet.

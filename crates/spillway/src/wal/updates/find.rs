@@ -22,6 +22,21 @@ pub(crate) struct LogPlaces<'a> {
     pub own: DatabaseId,
 }
 
+/// A log with records of the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogFileReport {
+    /// The log's number.
+    pub number: FileNumber,
+    /// The log's file.
+    pub path: PathBuf,
+    /// The log is kept for readers alone, in the archive.
+    pub is_archived: bool,
+    /// The number of its first change. 0: the log was not looked at.
+    pub first: SeqNo,
+    /// Bytes of the file, allocated ahead or written.
+    pub bytes: u64,
+}
+
 /// A log, before its first record.
 pub(super) struct FoundLog {
     pub number: FileNumber,
@@ -58,6 +73,32 @@ impl LogPlaces<'_> {
             None => None,
         };
         Ok(Search { log, next })
+    }
+
+    /// All logs with records, by number. Large batches, in files of their own, are not among them.
+    pub fn list(&self) -> Result<Vec<LogFileReport>> {
+        let mut list = Vec::new();
+        for (number, path) in self.logs()? {
+            if let Some(first) = self.first_number(&path, number)? {
+                list.extend(self.report(number, first)?);
+            }
+        }
+        Ok(list)
+    }
+
+    /// `None`: the log was deleted meanwhile.
+    pub fn report(&self, number: FileNumber, first: SeqNo) -> Result<Option<LogFileReport>> {
+        let in_use = self.dir.join(file_name::format(FileType::Log, number));
+        for (path, is_archived) in [(in_use, false), (self.archived(FileType::Log, number), true)] {
+            match self.vfs.metadata(&path) {
+                Err(error) if error.is_not_found() => {}
+                found => {
+                    let bytes = found?.len;
+                    return Ok(Some(LogFileReport { number, path, is_archived, first, bytes }));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// All logs by number. The archive is listed last: a log that moves there meanwhile is not missed.

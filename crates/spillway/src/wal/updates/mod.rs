@@ -19,6 +19,7 @@ use crate::wal::archive::{ARCHIVE_DIR, Hold};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::wal::two_phase_record::{Step as TransactionStep, TransactionRecord};
 use find::FoundLog;
+pub use find::LogFileReport;
 pub(crate) use find::LogPlaces;
 
 /// A batch out of the WAL.
