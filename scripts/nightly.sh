@@ -20,7 +20,10 @@ run_loom() {
 run_miri() { MIRIFLAGS=-Zmiri-disable-isolation cargo +nightly miri test -p spillway-db-memtable; }
 run_asan() { ./scripts/asan.sh; }
 run_capi-asan() { ./scripts/capi-asan.sh; }
-run_kills() { ./scripts/kill-test.sh "${SPILLWAY_KILLS:-3000}"; }
+run_kills() {
+    ./scripts/kill-test.sh "${SPILLWAY_KILLS:-3000}" &&
+        SPILLWAY_SECONDARY_SECONDS=${SPILLWAY_SECONDARY_SECONDS:-300} cargo test -p spillway-db --test secondary killed
+}
 run_effort() { SPILLWAY_EFFORT=1 cargo test --release -p spillway-testkit --test crash --test faults --test ingest_stress; }
 run_seeds() {
     SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-500} cargo test --release -p spillway-testkit --test random &&

@@ -8,7 +8,7 @@ use testkit::engine::{Db, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, W
 const KEYS: u64 = 20;
 const ROUNDS: u64 = 3000;
 
-fn options() -> OpenOptions {
+pub fn options() -> OpenOptions {
     let mut family = FamilyOptions { write_buffer_size: 64 << 10, ..FamilyOptions::default() };
     family.level0_file_num_compaction_trigger = 2;
     let mut options = OpenOptions::create_if_missing().family("default", family.clone()).family("second", family);
@@ -17,17 +17,15 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Each batch gives all keys of both families the same value.
-fn write(primary: &Db) {
+/// A batch that gives all keys of both families the same value.
+pub fn write(primary: &Db, n: u64) {
     let families = [primary.default_family(), primary.family("second").unwrap()];
-    for n in 1..=ROUNDS {
-        let mut batch = WriteBatch::new();
-        for family in &families {
-            (0..KEYS)
-                .for_each(|key| batch.put(family.id(), &key.to_be_bytes(), &[&n.to_be_bytes()[..], &[7; 40]].concat()));
-        }
-        primary.write(&batch, &WriteOptions::default()).unwrap();
+    let mut batch = WriteBatch::new();
+    for family in &families {
+        (0..KEYS)
+            .for_each(|key| batch.put(family.id(), &key.to_be_bytes(), &[&n.to_be_bytes()[..], &[7; 40]].concat()));
     }
+    primary.write(&batch, &WriteOptions::default()).unwrap();
 }
 
 fn number(value: &[u8]) -> u64 {
@@ -35,7 +33,7 @@ fn number(value: &[u8]) -> u64 {
 }
 
 /// The value of all keys; fails if they differ.
-fn read_all(second: &Db) -> u64 {
+pub fn read_all(second: &Db) -> u64 {
     let families = [second.default_family(), second.family("second").unwrap()];
     let keys: Vec<[u8; 8]> = (0..KEYS).map(u64::to_be_bytes).collect();
     let asked: Vec<_> = families.iter().flat_map(|family| keys.iter().map(move |key| (&**family, &key[..]))).collect();
@@ -78,7 +76,7 @@ fn readers_beside_catch_ups_see_whole_batches_and_never_go_back() {
                 catch_ups.fetch_add(1, Ordering::Relaxed);
             }
         });
-        write(&primary);
+        (1..=ROUNDS).for_each(|n| write(&primary, n));
         is_done.store(true, Ordering::Release);
     });
     second.try_catch_up_with_primary().unwrap();

@@ -2,13 +2,15 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod beside;
+mod failures;
+mod killed;
 mod random;
 
 use std::path::Path;
 use std::sync::Arc;
 
-use testkit::engine::vfs::{MemoryVfs, Vfs};
-use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, SeqNo, WriteOptions};
+use testkit::engine::vfs::{FaultVfs, MemoryVfs, Vfs};
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, ReadOptions, SeqNo, WriteOptions};
 
 fn options(vfs: Arc<dyn Vfs>) -> OpenOptions {
     let family = FamilyOptions { write_buffer_size: 64 << 10, ..FamilyOptions::default() };
@@ -144,4 +146,99 @@ fn a_primary_that_is_gone_or_another_is_told() {
     let replaced = second.try_catch_up_with_primary().unwrap_err();
     assert!(replaced.message().contains("another database now"), "{replaced}");
     assert_eq!(get(&second, "a").as_deref(), Some("2"));
+}
+
+/// As in RocksDB, a secondary has the families of its open: one made later shows after another open, and one that is dropped
+/// stays as it was.
+#[test]
+fn a_secondary_has_the_families_of_its_open() {
+    let vfs = MemoryVfs::new(1);
+    let options = options(vfs.clone());
+    let primary = Db::open("/db", &options).unwrap();
+    let put_in = |name: &str, value: &str| {
+        let family = primary.family(name).unwrap();
+        primary.put(&family, b"k", value.as_bytes(), &WriteOptions::default()).unwrap();
+    };
+    let get_in = |db: &Db, name: &str| {
+        let value = db.get(&db.family(name).unwrap(), b"k", &ReadOptions::default()).unwrap();
+        value.map(|value| String::from_utf8(value.to_vec()).unwrap())
+    };
+    put_in("second", "before");
+    let second = secondary(&options);
+    primary.create_family("third", FamilyOptions::default()).unwrap();
+    for (value, flushes) in [("in the log", false), ("in a table", true)] {
+        put_in("third", value);
+        put_in("second", value);
+        put(&primary, "k", value);
+        if flushes {
+            primary.flush(&primary.families().iter().collect::<Vec<_>>()).unwrap();
+        }
+        second.try_catch_up_with_primary().unwrap();
+        assert_eq!((get(&second, "k").as_deref(), get_in(&second, "second").as_deref()), (Some(value), Some(value)));
+        assert!(second.family("third").is_none() && second.families().len() == 2);
+    }
+    primary.drop_family(&primary.family("second").unwrap()).unwrap();
+    put(&primary, "k", "after the drop");
+    second.try_catch_up_with_primary().unwrap();
+    assert_eq!(get(&second, "k").as_deref(), Some("after the drop"));
+    assert_eq!(get_in(&second, "second").as_deref(), Some("in a table"), "as it was");
+    let mut anew = OpenOptions { vfs: vfs.clone(), ..OpenOptions::default() };
+    anew.other_families = OtherFamilies::OpenWith(Box::default());
+    let again = Db::open_as_secondary("/db", "/another", &anew).unwrap();
+    assert_eq!(get_in(&again, "third").as_deref(), Some("in a table"));
+    assert!(again.family("second").is_none());
+    // A new MANIFEST says the same.
+    drop(primary);
+    let families = OtherFamilies::OpenWith(Box::default());
+    let primary = Db::open("/db", &OpenOptions { other_families: families, ..anew.clone() }).unwrap();
+    put(&primary, "k", "after a restart");
+    second.try_catch_up_with_primary().unwrap();
+    assert_eq!(get(&second, "k").as_deref(), Some("after a restart"));
+    assert_eq!((second.families().len(), get_in(&second, "second").as_deref()), (2, Some("in a table")));
+}
+
+/// Of a MANIFEST.
+const BLOCK_BYTES: u64 = 32 << 10;
+
+/// Bytes that a secondary of a database with so many tables reads to catch up with 30 puts: in the log, then in a table.
+fn bytes_to_catch_up(tables: usize) -> [u64; 2] {
+    let inner = MemoryVfs::new(1);
+    let faults = FaultVfs::new(inner.clone());
+    let mut of_primary = options(inner);
+    of_primary.families.iter_mut().for_each(|(_, family)| family.disable_auto_compactions = true);
+    let primary = Db::open("/db", &of_primary).unwrap();
+    let family = primary.default_family();
+    let write = |round: usize| (0..30).for_each(|n| put(&primary, &format!("{round:04} {n:02}"), &"v".repeat(1000)));
+    for table in 0..tables {
+        write(table);
+        primary.flush(&[&family]).unwrap();
+    }
+    let second =
+        Db::open_as_secondary("/db", "/second", &OpenOptions { vfs: faults.clone(), ..of_primary.clone() }).unwrap();
+    second.try_catch_up_with_primary().unwrap(); // the first one reads the whole MANIFEST
+    let bytes_of_news = || {
+        let before = faults.bytes_read();
+        second.try_catch_up_with_primary().unwrap();
+        faults.bytes_read() - before
+    };
+    let of_none = bytes_of_news();
+    assert!(of_none <= 3 * BLOCK_BYTES, "{of_none} without news");
+    write(tables);
+    let in_the_log = bytes_of_news();
+    assert_eq!(get(&second, &format!("{tables:04} 29")).map(|value| value.len()), Some(1000));
+    primary.flush(&[&family]).unwrap();
+    let in_a_table = bytes_of_news();
+    assert_eq!(second.live_files().len(), tables + 1);
+    [in_the_log, in_a_table]
+}
+
+/// Of a MANIFEST the first block is read, and the one where the news begins. That of 600 tables has more blocks.
+#[test]
+fn a_catch_up_reads_what_is_new_whatever_there_is_already() {
+    let (small, large) = (bytes_to_catch_up(2), bytes_to_catch_up(600));
+    println!("bytes of a catch-up, in the log and in a table: {small:?} over 2 tables, {large:?} over 600");
+    assert!(small[0] > 30_000, "{small:?}: the log was read");
+    for (small, large) in small.into_iter().zip(large) {
+        assert!(large <= small + 2 * BLOCK_BYTES, "{large} bytes over 600 tables, {small} over 2");
+    }
 }

@@ -11,7 +11,7 @@ mod world;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::Result;
 use parking_lot::Mutex;
@@ -30,7 +30,8 @@ pub struct FaultVfs {
 impl FaultVfs {
     /// Without rules.
     pub fn new(inner: Arc<dyn Vfs>) -> Arc<FaultVfs> {
-        let faults = Faults { script: Mutex::new(Script::default()), inner: Arc::clone(&inner) };
+        let script = Mutex::new(Script::default());
+        let faults = Faults { script, bytes_read: AtomicU64::new(0), inner: Arc::clone(&inner) };
         Arc::new(FaultVfs { inner, faults: Arc::new(faults) })
     }
 
@@ -54,6 +55,11 @@ impl FaultVfs {
         self.faults.script.lock().matched(rule)
     }
 
+    /// Bytes read from files so far. Mappings are not counted.
+    pub fn bytes_read(&self) -> u64 {
+        self.faults.bytes_read.load(Ordering::Relaxed)
+    }
+
     /// Faults injected so far, latencies included.
     pub fn fired(&self) -> u64 {
         self.faults.script.lock().fired()
@@ -63,6 +69,7 @@ impl FaultVfs {
 /// The script and the wrapped file system, shared by all handles.
 struct Faults {
     script: Mutex<Script>,
+    bytes_read: AtomicU64,
     inner: Arc<dyn Vfs>,
 }
 
@@ -106,7 +113,7 @@ impl Faults {
         buf: &mut [u8],
         read: impl FnOnce(&mut [u8]) -> Result<usize>,
     ) -> Result<usize> {
-        match self.consult(Operation::Read, Some(class), path) {
+        let read = match self.consult(Operation::Read, Some(class), path) {
             Verdict::Fail(error) => Err(error),
             Verdict::FailAfter(error) => read(buf).and(Err(error)),
             Verdict::Pass | Verdict::Short(Some(_)) => read(buf),
@@ -114,7 +121,11 @@ impl Faults {
                 let half = buf.len() / 2;
                 read(buf.split_at_mut(half).0)
             }
+        };
+        if let Ok(bytes) = &read {
+            self.bytes_read.fetch_add(*bytes as u64, Ordering::Relaxed);
         }
+        read
     }
 
     /// Makes a write. A short write writes the first half, then returns the error.
