@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use spillway::internal::Database as Db;
+use spillway::internal::export::ExportOptions;
 
 use crate::boundary::{export, fallible, handles};
 use crate::database::Database;
@@ -43,9 +44,14 @@ fallible! {
         Ok(Checkpoint::of(database))
     }
 
-    /// A checkpoint needs no flush, however long the WAL is: the WAL is copied.
-    fn rocksdb_checkpoint_create(checkpoint: &Checkpoint, dir: &CStr, _log_size_for_flush: u64) {
-        checkpoint.0.checkpoint(path(dir))?;
+    /// A directory for RocksDB, and for us.
+    fn rocksdb_checkpoint_create(checkpoint: &Checkpoint, dir: &CStr, log_size_for_flush: u64) {
+        let options = ExportOptions {
+            skip_verification: true,
+            flush_from_log_bytes: log_size_for_flush,
+            ..ExportOptions::default()
+        };
+        checkpoint.0.export(path(dir), &options)?;
         Ok(())
     }
 }

@@ -179,7 +179,8 @@ impl Db {
     }
 
     /// Makes a database in `dir`, which must not exist, with the present state, while writes go on. Tables are hard links
-    /// where the file system allows it. Takes milliseconds, and no space at first.
+    /// where the file system allows it. Takes milliseconds, and no space at first. RocksDB refuses it:
+    /// [`export`](Self::export) makes one for both.
     ///
     /// # Errors
     /// `InvalidArgument`: `dir` exists. `Corruption`, `Io`, `NoSpace`, `ReadOnly`. Nothing is left at `dir`.
@@ -187,11 +188,12 @@ impl Db {
         self.shared().database.checkpoint(dir).map(drop)
     }
 
-    /// Makes a directory in `dir`, which must not exist, for RocksDB 7.8 and later. Flushes first, and reads every block.
+    /// Makes a directory in `dir`, which must not exist, for RocksDB 7.8 and later, while writes go on. Flushes first, and
+    /// reads every block.
     ///
     /// # Errors
-    /// `InvalidArgument`: `dir` exists. `Corruption`: a table is damaged. `Busy`: writes kept coming; export a checkpoint.
-    /// Nothing is left at `dir`.
+    /// `InvalidArgument`: `dir` exists. `Corruption`: a table is damaged. `Busy`: a transaction is prepared, or ingests kept
+    /// coming; make a [checkpoint](Self::checkpoint). Nothing is left at `dir`.
     pub fn export(&self, dir: impl AsRef<Path>) -> Result<ExportSummary> {
         self.shared().database.export(dir, &ExportOptions::default())
     }

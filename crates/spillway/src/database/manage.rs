@@ -259,11 +259,14 @@ impl Database {
     }
 
     /// Makes a database in `dir`, which must not exist, for RocksDB 7.8 and later: all families at one instant during
-    /// the call. Memtables of this database are flushed first. Tables in formats unknown to RocksDB, and parts of files
-    /// left by an excise, are written anew there.
+    /// the call, while writes go on. Memtables are flushed first, unless the options say otherwise; what no table has
+    /// then goes into a log. Tables in formats unknown to RocksDB, and parts of files left by an excise, are written
+    /// anew there, under numbers of their own.
+    ///
     /// # Errors
-    /// `Corruption`: a table is damaged; every block is read. `Busy`: writes kept coming, and no instant was found;
-    /// stop them, or export a checkpoint. `InvalidArgument`: `dir` exists. On any error nothing is left there.
+    /// `Corruption`: a table is damaged; every block is read, unless the options say otherwise. `Busy`: a transaction is
+    /// prepared, or ingests kept coming; make a [`checkpoint`](Self::checkpoint). `InvalidArgument`: `dir` exists. On any
+    /// error nothing is left there.
     pub fn export(&self, dir: impl AsRef<Path>, options: &ExportOptions) -> Result<ExportSummary> {
         self.engine().copier().export(dir.as_ref(), *options)
     }

@@ -24,7 +24,7 @@ pub enum FileType {
     LargeBatch,
     /// `NNNNNN.spmem`: the memory of a memtable; it may become the table of the same number.
     MemtableImage,
-    /// `NNNNNN.log`: RocksDB's WAL; read and deleted, never written.
+    /// `NNNNNN.log`: RocksDB's WAL; read and deleted, written into exports only.
     RocksLog,
     /// `MANIFEST-NNNNNN`
     Manifest,

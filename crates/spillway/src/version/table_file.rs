@@ -176,6 +176,11 @@ impl TableFile {
         TableFile::new(meta, self.life.clone(), self.store.clone())
     }
 
+    /// A copy of the table in a file of another database, never read here.
+    pub(super) fn elsewhere(&self, meta: FileMeta) -> Arc<TableFile> {
+        self.store.planned_file(meta)
+    }
+
     /// A handle for a virtual table in the same file; the file outlives both. Called before an edit removing this table
     /// is durable.
     pub(super) fn beside(&self, meta: FileMeta) -> Arc<TableFile> {

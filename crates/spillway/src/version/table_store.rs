@@ -44,7 +44,7 @@ impl TableStore {
 
     /// As [`file`](Self::file), for a version never installed. The handle adds no need to the table's WALs: it is
     /// dropped without an edit, and a WAL losing its last need this way would stay.
-    pub(super) fn planned_file(self: &Arc<Self>, meta: FileMeta) -> Arc<TableFile> {
+    pub(crate) fn planned_file(self: &Arc<Self>, meta: FileMeta) -> Arc<TableFile> {
         self.with_life(meta, Vec::new())
     }
 

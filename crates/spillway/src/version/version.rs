@@ -89,13 +89,13 @@ impl Version {
         self.levels.iter().map(|level| level.largest_seq()).max().unwrap_or(SeqNo::ZERO)
     }
 
-    /// The same tables with `changed` metadata; bounds and numbers stay.
-    pub fn with_metas(&self, changed: &BTreeMap<FileNumber, FileMeta>) -> Version {
+    /// The same tables for a MANIFEST elsewhere: those of `copies` as copies in other files, with the same bounds.
+    pub fn with_copies(&self, copies: &BTreeMap<FileNumber, FileMeta>) -> Version {
         let level = |level: &Arc<Level>| {
             let mut copy = Level::with_capacity(level.files().len());
             for file in level.files() {
-                let meta = changed.get(&file.number());
-                copy.push(&self.order.user, meta.map_or_else(|| file.clone(), |meta| file.with_meta(meta.clone())));
+                let meta = copies.get(&file.number());
+                copy.push(&self.order.user, meta.map_or_else(|| file.clone(), |meta| file.elsewhere(meta.clone())));
             }
             Arc::new(copy)
         };

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::engine::export::ExportOptions;
 use crate::engine::{DEFAULT_FAMILY, Db, OpenOptions, WriteOptions};
 use base::ErrorKind;
 
@@ -11,8 +12,8 @@ use super::{Failure, Runner, differ, open_with};
 use crate::iterate::Expected;
 use crate::model::Incarnation;
 
-/// Directory of a script's checkpoint while it is compared.
-const CHECKPOINT_DIR: &str = "/checkpoint";
+/// Directory of a script's checkpoint or export while it is compared.
+const COPY_DIR: &str = "/checkpoint";
 
 impl Runner {
     /// Compares the whole database with the model.
@@ -71,12 +72,22 @@ impl Runner {
         differ(format!("tables that are gone: {gone:?}; that nobody knows: {extra:?}"))
     }
 
-    /// Makes a checkpoint, compares it, and deletes it.
+    /// Makes a checkpoint, compares it, and deletes it; then one of the form that RocksDB opens.
     pub(super) fn checkpoint(&mut self) -> Result<(), Failure> {
-        let dir = Path::new(CHECKPOINT_DIR);
-        self.db().checkpoint(dir)?;
+        self.db().checkpoint(COPY_DIR)?;
+        self.compare_copy().map_err(|e| e.context("checkpoint"))?;
+        // After a flush, or with a log.
+        let is_flushed = self.db().latest_sequence_number().0.is_multiple_of(2);
+        let flush_from_log_bytes = if is_flushed { 0 } else { u64::MAX };
+        let options = ExportOptions { skip_verification: true, flush_from_log_bytes, ..ExportOptions::default() };
+        self.db().export(COPY_DIR, &options)?;
+        self.compare_copy().map_err(|e| e.context(&format!("export with {flush_from_log_bytes}")))
+    }
+
+    fn compare_copy(&self) -> Result<(), Failure> {
+        let dir = Path::new(COPY_DIR);
         let db = open_with(&self.vfs, dir, self.profile, self.model.names())?;
-        self.compare_other(&db, |_| true).map_err(|e| e.context("checkpoint"))?;
+        self.compare_other(&db, |_| true)?;
         db.close()?;
         Ok(Db::destroy(dir, None, &self.vfs)?)
     }

@@ -1,5 +1,7 @@
 //! Steps about files: flushes, compactions, families, checkpoints, other opens.
 
+use std::path::PathBuf;
+
 use base::Result;
 use bench::folder;
 
@@ -49,10 +51,16 @@ impl World {
         Ok(told(self.store()?.drop_family(&handle)))
     }
 
-    pub fn checkpoint(&mut self) -> Answer<String> {
+    /// Makes a checkpoint, and returns its directory.
+    pub fn copy(&mut self, log_bytes: u64) -> Answer<PathBuf> {
         self.made += 1;
         let dir = self.dir.with_extension(format!("checkpoint{}", self.made));
-        self.store()?.checkpoint(&dir)?;
+        self.store()?.checkpoint(&dir, log_bytes)?;
+        Ok(dir)
+    }
+
+    pub fn checkpoint(&mut self, log_bytes: u64) -> Answer<String> {
+        let dir = self.copy(log_bytes)?;
         let present = self.present();
         let told = {
             let (store, families) = self.opened(Kind::Plain, &dir, &present)?;

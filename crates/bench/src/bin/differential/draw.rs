@@ -79,12 +79,12 @@ impl Drawing<'_> {
                 true => Step::CreateFamily(1 + self.draw.below(SLOTS - 1)),
                 false => Step::DropFamily(1 + self.draw.below(SLOTS - 1)),
             },
-            985..992 => Step::Scan,
-            992..994 => Step::Checkpoint,
-            994..998 => Step::Reopen(Box::new(self.frame.shape(&mut self.draw))),
-            998 => Step::LookReadOnly,
-            _ => match self.draw.chance(60) {
-                true => Step::Exchange,
+            985..990 => Step::Scan,
+            990..994 => Step::Checkpoint { log_bytes: self.log_bytes() },
+            994..997 => Step::Reopen(Box::new(self.frame.shape(&mut self.draw))),
+            997 => Step::LookReadOnly,
+            _ => match self.draw.chance(80) {
+                true => Step::Exchange { log_bytes: self.log_bytes() },
                 false => Step::Scan,
             },
         }
@@ -92,6 +92,15 @@ impl Drawing<'_> {
 
     fn slot(&mut self) -> usize {
         self.draw.below(SLOTS)
+    }
+
+    /// Without a flush RocksDB's checkpoints lack unlogged writes; ours have them.
+    fn log_bytes(&mut self) -> u64 {
+        if self.frame.all_logged && self.draw.chance(60) { u64::MAX } else { 0 }
+    }
+
+    fn unlogged(&mut self) -> bool {
+        self.draw.chance(5) && !self.frame.all_logged
     }
 
     /// Mostly the default family, which is always there.
@@ -195,7 +204,7 @@ impl Drawing<'_> {
             },
             _ => self.change(family),
         };
-        Step::Change { to, family, change, unlogged: self.draw.chance(5) }
+        Step::Change { to, family, change, unlogged: self.unlogged() }
     }
 
     fn seen(&mut self) -> Seen {
@@ -293,7 +302,7 @@ impl Drawing<'_> {
         let slot = self.slot();
         let either = if self.draw.chance(50) { Target::Batch(slot) } else { Target::Indexed(slot) };
         match self.draw.below(100) {
-            0..20 => Step::WriteBatch { slot, unlogged: self.draw.chance(5), copied: self.draw.chance(20) },
+            0..20 => Step::WriteBatch { slot, unlogged: self.unlogged(), copied: self.draw.chance(20) },
             20..26 => Step::NewIndexed { slot, overwrite: self.draw.chance(60) },
             26..40 => Step::WriteIndexed(slot),
             40..68 => Step::Save(either),

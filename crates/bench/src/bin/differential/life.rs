@@ -10,9 +10,9 @@ use vfs::{IfExists, IoClass, Vfs};
 
 use crate::care::text;
 use crate::draw::History;
-use crate::library::whole::{Answer, Change, Ingest, Library, Merging, append, count, write_table};
+use crate::library::whole::{Answer, Change, Ingest, Library, write_table};
 use crate::step::{Side, Step};
-use crate::world::{NOTHING, World, agree, code, family_name, merging, told};
+use crate::world::{NOTHING, World, agree, code, told};
 
 /// Limit of a table file copied.
 const TABLE_BYTES_MAX: u64 = 1 << 24;
@@ -92,7 +92,7 @@ impl Life<'_> {
     fn step(&mut self, step: &Step) -> (String, String) {
         match step {
             Step::Ingest { family, by, tables, how } => self.ingest(*family, *by, tables, *how),
-            Step::Exchange => match self.exchange() {
+            Step::Exchange { log_bytes } => match self.exchange(*log_bytes) {
                 Ok(told) => told,
                 Err(message) => (message, String::new()),
             },
@@ -136,36 +136,21 @@ impl Life<'_> {
         Ok(to)
     }
 
-    /// Each goes on with the other's directory: ours with RocksDB's as it is, RocksDB with an export of ours.
-    fn exchange(&mut self) -> Answer<(String, String)> {
+    /// Each goes on with a checkpoint of the other.
+    fn exchange(&mut self, log_bytes: u64) -> Answer<(String, String)> {
+        let of_ours = self.ours.copy(log_bytes).map_err(|error| format!("our checkpoint: {error}"))?;
+        let of_theirs = self.theirs.copy(log_bytes).map_err(|error| format!("their checkpoint: {error}"))?;
         let present = self.ours.close();
         self.theirs.close();
-        let (vfs, export) = (self.ground.vfs.as_ref(), self.ground.dir.join("export"));
-        let (ours, theirs) = (&self.ours.dir, &self.theirs.dir);
-        {
-            let mut options = spillway::Options::new();
-            for &family in &present {
-                options = options.family(family_name(family), operator(family));
-            }
-            let database = text(spillway::Db::open_with(ours, &options))?;
-            text(database.export(&export))?;
+        let vfs = self.ground.vfs.as_ref();
+        for (dir, copy) in [(&self.ours.dir, of_theirs), (&self.theirs.dir, of_ours)] {
+            text(folder::remove(vfs, dir))?;
+            text(vfs.rename(&copy, dir))?;
         }
-        text(folder::remove(vfs, ours))?;
-        text(vfs.rename(theirs, ours))?;
-        text(vfs.rename(&export, theirs))?;
         let opened = |world: &mut World| {
             let told = world.open(&present).and_then(|()| world.scan());
             told.unwrap_or_else(|message| code(&message))
         };
         Ok((opened(&mut self.ours), opened(&mut self.theirs)))
-    }
-}
-
-/// The operator of a family, as the library that exports knows it.
-fn operator(family: usize) -> spillway::FamilyOptions {
-    let options = spillway::FamilyOptions::new();
-    match merging(family) {
-        Merging::Append => options.merge_fn("differential.append", |_key, value, with| Some(append(value, with))),
-        Merging::Count => options.merge_fn("differential.count", |_key, value, with| Some(count(value, with))),
     }
 }

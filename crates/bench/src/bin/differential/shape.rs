@@ -12,6 +12,8 @@ pub struct Frame {
     pub levels: usize,
     fifo: bool,
     prefix: usize,
+    /// No write goes past the log.
+    pub all_logged: bool,
 }
 
 const KINDS: [Kind; 3] = [Kind::Plain, Kind::Optimistic, Kind::Pessimistic];
@@ -37,6 +39,7 @@ impl Frame {
             levels: 2 + draw.below(6),
             fifo: draw.chance(10),
             prefix: if draw.chance(40) { 1 + draw.below(2) } else { 0 },
+            all_logged: draw.chance(50),
         }
     }
 

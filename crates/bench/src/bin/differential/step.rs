@@ -89,37 +89,89 @@ pub struct Shape {
 
 #[derive(Clone, Debug)]
 pub enum Step {
-    Change { to: Target, family: usize, change: Change, unlogged: bool },
+    Change {
+        to: Target,
+        family: usize,
+        change: Change,
+        unlogged: bool,
+    },
     Save(Target),
     RollBackToSave(Target),
     ForgetSave(usize),
     Clear(Target),
-    WriteBatch { slot: usize, unlogged: bool, copied: bool },
-    NewIndexed { slot: usize, overwrite: bool },
+    WriteBatch {
+        slot: usize,
+        unlogged: bool,
+        copied: bool,
+    },
+    NewIndexed {
+        slot: usize,
+        overwrite: bool,
+    },
     WriteIndexed(usize),
     Begin(usize, Begin),
     Commit(usize),
     RollBack(usize),
-    Get { from: Target, seen: Seen, family: usize, keys: Vec<Vec<u8>>, how: How },
-    GetFromBatch { slot: usize, family: usize, key: Vec<u8> },
-    GetForUpdate { slot: usize, family: usize, key: Vec<u8>, exclusive: bool },
+    Get {
+        from: Target,
+        seen: Seen,
+        family: usize,
+        keys: Vec<Vec<u8>>,
+        how: How,
+    },
+    GetFromBatch {
+        slot: usize,
+        family: usize,
+        key: Vec<u8>,
+    },
+    GetForUpdate {
+        slot: usize,
+        family: usize,
+        key: Vec<u8>,
+        exclusive: bool,
+    },
     Snapshot(usize),
     Release(usize),
-    Walk { from: Target, seen: Seen, family: usize, view: View, moves: Vec<Move> },
-    OpenCursor { slot: usize, family: usize, seen: Seen, view: View },
+    Walk {
+        from: Target,
+        seen: Seen,
+        family: usize,
+        view: View,
+        moves: Vec<Move>,
+    },
+    OpenCursor {
+        slot: usize,
+        family: usize,
+        seen: Seen,
+        view: View,
+    },
     Move(usize, Move),
     Refresh(usize),
     CloseCursor(usize),
-    Fill { family: usize, fill: Fill },
+    Fill {
+        family: usize,
+        fill: Fill,
+    },
     Flush(usize),
     Compact(usize, Compaction),
     CreateFamily(usize),
     DropFamily(usize),
-    Ingest { family: usize, by: Side, tables: Vec<Vec<Change>>, how: Ingest },
-    Checkpoint,
+    Ingest {
+        family: usize,
+        by: Side,
+        tables: Vec<Vec<Change>>,
+        how: Ingest,
+    },
+    /// Without a flush if the log is shorter than so many bytes.
+    Checkpoint {
+        log_bytes: u64,
+    },
     Reopen(Box<Shape>),
     LookReadOnly,
-    Exchange,
+    /// Each goes on with a checkpoint of the other.
+    Exchange {
+        log_bytes: u64,
+    },
     Scan,
 }
 

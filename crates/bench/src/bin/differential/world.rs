@@ -232,11 +232,11 @@ impl World {
             Step::Compact(family, how) => self.compact(*family, how),
             Step::CreateFamily(family) => self.create_family(*family),
             Step::DropFamily(family) => self.drop_family(*family),
-            Step::Checkpoint => self.checkpoint(),
+            Step::Checkpoint { log_bytes } => self.checkpoint(*log_bytes),
             Step::Reopen(shape) => self.reopen(shape),
             Step::LookReadOnly => self.look_read_only(),
             Step::Scan => self.scan(),
-            Step::Ingest { .. } | Step::Exchange => Err("a step of both sides".to_owned()),
+            Step::Ingest { .. } | Step::Exchange { .. } => Err("a step of both sides".to_owned()),
         }
     }
 }

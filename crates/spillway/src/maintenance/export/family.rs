@@ -30,14 +30,18 @@ impl Copier<'_> {
             family: FamilyRules::of(family),
             options: ExportOptions::default(),
         };
-        let mut files = Vec::new();
+        let (mut files, mut is_any_rewritten) = (Vec::new(), false);
         for (level, table) in version.all_files() {
             let rewritten = export.bring(level, table)?;
-            let path = dir.join(file_name::format(FileType::Table, table.number()));
-            let mut file = LiveFile::of(family, level, table, path);
+            is_any_rewritten |= rewritten.is_some();
+            let number = rewritten.as_ref().map_or(table.number(), |meta| meta.number);
+            let mut file = LiveFile::of(family, level, table, dir.join(file_name::format(FileType::Table, number)));
             file.bytes = rewritten.map_or(file.bytes, |meta| meta.file_bytes);
             file.is_virtual = false;
             files.push(file);
+        }
+        if is_any_rewritten {
+            self.keep_numbers_taken()?;
         }
         staging.commit()?;
         Ok(files)

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use base::{Error, Result};
+use base::{Error, FileNumber, Result};
 use table::{BlockBasedTableBuilder, TableBuilderConfig, TableFormat, TableSummary};
 use vfs::{IfExists, IoClass};
 
@@ -36,7 +36,9 @@ impl TableExport<'_> {
         if !self.is_rocksdbs(table)? || reaches_out(table)? {
             return self.rewrite(level, table).map(Some);
         }
-        table.with(|table| table.verify())?; // damage must not pass unnoticed into the export
+        if !self.options.skip_verification {
+            table.with(|table| table.verify())?; // damage must not pass unnoticed into the export
+        }
         let path = self.context.table_path(table.number());
         match self.options.copy_tables {
             true => self.staging.copy(&path, Some(table.meta.file_bytes))?,
@@ -55,25 +57,36 @@ impl TableExport<'_> {
     }
 
     /// Keeps every version of every key: snapshots or older tables may need them. Keeps the bounds: neighbours in the
-    /// level rely on them.
+    /// level rely on them. Takes a new number: a name stands for one content.
     fn rewrite(&self, level: usize, table: &Arc<TableFile>) -> Result<FileMeta> {
-        let path = self.staging.dir().join(file_name::format(FileType::Table, table.number()));
-        let summary = self.write(level, table, path.clone()).map_err(|error| error.at_path(path))?;
+        let number = self.context.numbers.take();
+        let path = self.staging.dir().join(file_name::format(FileType::Table, number));
+        let summary = self.write(level, table, number, path.clone()).map_err(|error| error.at_path(path))?;
         if summary.properties.entries == 0 {
             let what = "nothing is left of the table between the bounds that the MANIFEST gives";
             return Err(Error::corruption(what).at_path(self.context.table_path(table.meta.physical_number())));
         }
-        Ok(table.meta.copied_to(table.number(), summary.file_bytes))
+        Ok(table.meta.copied_to(number, summary.file_bytes))
     }
 
-    fn write(&self, level: usize, table: &Arc<TableFile>, path: PathBuf) -> Result<TableSummary> {
+    fn write(&self, level: usize, table: &Arc<TableFile>, number: FileNumber, path: PathBuf) -> Result<TableSummary> {
         let from = table.open()?;
         let file = self.context.vfs.create(&path, IfExists::Fail)?;
-        let builder = BlockBasedTableBuilder::new(file, self.config(level, &table.meta, path))?;
+        let config = TableBuilderConfig {
+            origin: self.family.origin(
+                self.context,
+                number,
+                table.meta.oldest_ancestor_time,
+                table.meta.file_creation_time,
+            ),
+            ..self.config(level, path)
+        };
+        let builder = BlockBasedTableBuilder::new(file, config)?;
         copy_table(&from, &table.meta, builder, None)
     }
 
-    fn config(&self, level: usize, meta: &FileMeta, path: PathBuf) -> TableBuilderConfig {
+    /// All but the origin.
+    fn config(&self, level: usize, path: PathBuf) -> TableBuilderConfig {
         let family = &self.family;
         let compression = family.options.compression_at(level, false);
         let mut compression_options = family.options.compression_opts.clone();
@@ -85,7 +98,6 @@ impl TableExport<'_> {
             compression_options,
             prefix_extractor: family.options.prefix_extractor(),
             merge_operator: family.merge_operator_name(),
-            origin: family.origin(self.context, meta.number, meta.oldest_ancestor_time, meta.file_creation_time),
             class: IoClass::Other,
             bytes_per_sync: BYTES_PER_SYNC,
             ..TableBuilderConfig::new(path)
@@ -104,7 +116,7 @@ fn reaches_out(table: &TableFile) -> Result<bool> {
 mod tests {
     use std::path::Path;
 
-    use base::{FileNumber, SeqNo, ValueKind, key};
+    use base::{SeqNo, ValueKind, key};
     use vfs::{MemoryVfs, Vfs};
 
     use super::*;
@@ -141,7 +153,8 @@ mod tests {
             staging.commit().unwrap();
         }
         db.put(&family, b"p", b"of its neighbour", &WriteOptions::default()).unwrap();
-        let exported = Path::new("/export/true").join(file_name::format(FileType::Table, FileNumber(900)));
+        let exported = vfs.read_dir(Path::new("/export/true")).unwrap();
+        let exported = Path::new("/export/true").join(&exported[0]);
         let as_import = IngestOptions { allow_db_generated_files: true, ..IngestOptions::default() };
         db.ingest(&family, &[exported], &as_import).unwrap();
         for (key, is_there) in [("d", true), ("p", true), ("e", false)] {

@@ -181,7 +181,7 @@ impl Store {
         }
     }
 
-    pub fn checkpoint(&self, dir: &Path) -> Answer<()> {
+    pub fn checkpoint(&self, dir: &Path, log_bytes: u64) -> Answer<()> {
         let (functions, calls, dir) = (self.library.functions, self.library.calls, path(dir));
         let made = told(functions, |failed| {
             // SAFETY: a live database of the kind that the function is for.
@@ -196,7 +196,7 @@ impl Store {
         let checkpoint = unsafe { Held::new(made, calls.checkpoint_object_destroy, &[&self.whole, &self.base])? };
         told(functions, |failed| {
             // SAFETY: a live checkpoint object and a C string.
-            unsafe { (calls.checkpoint_create)(checkpoint.at(), dir.as_ptr(), 0, failed) }
+            unsafe { (calls.checkpoint_create)(checkpoint.at(), dir.as_ptr(), log_bytes, failed) }
         })
     }
 

@@ -1,0 +1,79 @@
+//! An instant of the database that RocksDB's formats can express: every table has a level, and whatever else there is
+//! lies in the WAL. Writes go on meanwhile. Keeps D2 and D3.
+
+use std::sync::Arc;
+
+use base::{Error, Result, SeqNo};
+
+use super::log::{LogStart, RestOfLog};
+use super::{ExportOptions, closed};
+use crate::core::FamilyState;
+use crate::core::family::Family;
+use crate::maintenance::checkpoint::Copier;
+use crate::version::snapshot::ManifestSnapshot;
+
+/// Flushes tried before giving up on an instant without ingests in the queues.
+const ATTEMPTS_MAX: usize = 10;
+
+/// The captured instant. Its versions and logs are pinned (Q3).
+pub(super) struct Instant {
+    /// Of each family, everything through its flushed-through number is in tables.
+    pub snapshot: ManifestSnapshot,
+    pub families: Vec<Arc<Family>>,
+    /// What the tables lack.
+    pub rest: RestOfLog,
+}
+
+impl Copier<'_> {
+    /// Captures an instant, after a flush if the WAL is as long as `options` say.
+    ///
+    /// # Errors
+    /// `Busy`: ingests kept coming. `ReadOnly`, `Closed`, and as a flush.
+    pub(super) fn capture_instant(&self, options: ExportOptions) -> Result<Instant> {
+        let mut start = None;
+        if self.core.logs.total().0 >= options.flush_from_log_bytes {
+            start = Some(LogStart::now(self.core));
+            let families: Vec<_> = self.core.families.load().iter().cloned().collect();
+            self.flusher.flush_families(&families.iter().collect::<Vec<_>>())?;
+        } else {
+            self.flush_what_no_log_has()?;
+        }
+        for _ in 0..ATTEMPTS_MAX {
+            let waiting = match self.try_capture_instant(start)? {
+                Attempt::Captured(instant) => return Ok(*instant),
+                Attempt::IngestsWait(families) => families,
+            };
+            self.flusher.flush_families(&waiting.iter().collect::<Vec<_>>())?;
+        }
+        let what = "tables kept being ingested meanwhile; pause them, or make a checkpoint of our own form";
+        Err(Error::busy(what).at_path(&self.core.context.dir))
+    }
+
+    /// The manifest lock freezes versions, and keeps ingests without a level in the queues.
+    fn try_capture_instant(&self, start: Option<LogStart>) -> Result<Attempt> {
+        let core = self.core;
+        let manifest = self.installer.manifest.lock();
+        manifest.as_ref().ok_or_else(closed)?;
+        let published = core.pipeline.published_log();
+        let snapshot = self.installer.manifest_snapshot(Vec::new());
+        let waits = |family: &FamilyState| has_waiting_ingest(family, snapshot.last_seq);
+        let waiting = core.state.lock().families_where(waits);
+        if !waiting.is_empty() {
+            return Ok(Attempt::IngestsWait(waiting));
+        }
+        let families = core.families.load().iter().cloned().collect();
+        let rest = RestOfLog::capture(core, &snapshot, start, published);
+        Ok(Attempt::Captured(Box::new(Instant { snapshot, families, rest })))
+    }
+}
+
+enum Attempt {
+    Captured(Box<Instant>),
+    /// These families have ingested tables without a level.
+    IngestsWait(Vec<Arc<Family>>),
+}
+
+/// Whether an ingest that is visible at `through` has no level yet.
+fn has_waiting_ingest(family: &FamilyState, through: SeqNo) -> bool {
+    family.queue.iter().any(|entry| entry.as_ingest().is_some() && entry.created_at() < through)
+}
