@@ -76,6 +76,17 @@ impl Setting for Collectors {
         if self.0.is_empty() { String::new() } else { text + "}" }
     }
 
+    fn logged(&self) -> String {
+        let words = |of: &CompactOnDeletion| {
+            let CompactOnDeletion { window_size, deletion_trigger, deletion_ratio, .. } = of;
+            format!(
+                "{COMPACT_ON_DELETION} (Sliding window size = {window_size} Deletion trigger = {deletion_trigger} Deletion \
+                 ratio = {deletion_ratio});"
+            )
+        };
+        self.0.iter().map(words).collect()
+    }
+
     fn set(&mut self, text: &str, _load: &mut Load) -> Result<()> {
         let text = text.trim();
         let list = if text.starts_with("{{") { string::strip_braces(text)? } else { text };

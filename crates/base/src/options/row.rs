@@ -110,6 +110,11 @@ pub trait Setting {
     /// The option string form: escaped, nested groups in braces.
     fn text(&self) -> String;
 
+    /// The form in the event log.
+    fn logged(&self) -> String {
+        self.text()
+    }
+
     /// # Errors
     /// `InvalidArgument`: bad text; the caller adds the option's name. A group's earlier members stay changed; set a
     /// copy for all or nothing.

@@ -62,7 +62,7 @@ impl InfoLog {
             match (setting.group(), number) {
                 (Some(nested), _) => self.group(&name, nested),
                 (None, Some(number)) => self.header(format!("{name:>55}: {number}")),
-                (None, None) => self.header(format!("{name:>55}: {}", setting.text())),
+                (None, None) => self.header(format!("{name:>55}: {}", setting.logged())),
             }
         }
         group.kept().iter().for_each(|(name, text)| self.header(format!("{:>55}: {text}", format!("{prefix}.{name}"))));
