@@ -48,6 +48,7 @@ const BY_HAND: &[&[Native]] = &[
     files::backups::NATIVES,
     files::checkpoint::NATIVES,
     files::checkpoint::exported::NATIVES,
+    files::checkpoint::import::NATIVES,
     files::ingest::NATIVES,
     files::lists::NATIVES,
     files::properties::NATIVES,

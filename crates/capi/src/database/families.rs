@@ -25,6 +25,12 @@ impl Database {
     }
 
     pub fn create_named(&self, options: &Options, name: &str, ttl_s: c_int) -> Result<Box<FamilyHandle>, Failure> {
+        let created = self.db.create_family(name, self.options_of_new(options, name, ttl_s)?);
+        Ok(Box::new(FamilyHandle(created.map_err(|error| self.refused(error))?)))
+    }
+
+    /// The options of a new family, as in [`create_family`](Self::create_family).
+    pub fn options_of_new(&self, options: &Options, name: &str, ttl_s: c_int) -> Result<FamilyOptions, Failure> {
         options.check(self.db.path())?;
         let mut options = options.within_bounds();
         if let Some(stamps) = self.stamps() {
@@ -32,8 +38,7 @@ impl Database {
         } else {
             check_unstamped(name, &options)?;
         }
-        let created = self.db.create_family(name, options);
-        Ok(Box::new(FamilyHandle(created.map_err(|error| self.refused(error))?)))
+        Ok(options)
     }
 
     pub fn drop_family(&self, family: &FamilyHandle) -> Result<(), Failure> {

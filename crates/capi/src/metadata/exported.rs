@@ -4,8 +4,8 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uchar};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use spillway::internal::SeqNo;
 use spillway::internal::report::LiveFile;
-use spillway::internal::{IngestOptions, SeqNo};
 
 use super::live_files::{LiveFiles, ShownFile};
 use crate::boundary::reply::Given;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::kept::{Kept, keeps_numbers};
 use crate::options::Options;
-use crate::text::path;
+use crate::text::{path, utf8};
 
 /// The exported tables, and the comparator of their keys.
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub struct NewFile {
 /// `rocksdb_import_column_family_options_t`.
 #[derive(Default)]
 pub struct ImportSettings {
-    /// Tables are moved, and not copied.
+    /// Tables are removed from where they were.
     move_files: bool,
     kept: Kept,
 }
@@ -69,40 +69,28 @@ impl Exported {
         let comparator = CString::new(family.0.options().order.name()).unwrap_or_default();
         Ok(Box::new(Exported { comparator, files: files.into_iter().map(ShownFile::new).collect() }))
     }
-
-    /// The tables' paths, oldest entries first: deep levels, then level 0 by number.
-    fn oldest_first(&self) -> Vec<PathBuf> {
-        let mut files: Vec<&LiveFile> = self.files.iter().map(|shown| &shown.file).collect();
-        files.sort_by_key(|file| (std::cmp::Reverse(file.level), file.largest_seq));
-        files.into_iter().map(|file| file.path.clone()).collect()
-    }
 }
 
 impl Database {
-    /// A family made of an export. If the tables cannot be taken, no family is left.
-    fn import(
+    /// A family made of exports, whose key ranges must not overlap.
+    pub fn import(
         &self,
         options: &Options,
-        name: &CStr,
+        name: &str,
         settings: &ImportSettings,
-        exported: &Exported,
+        exports: &[&Exported],
     ) -> Result<Box<FamilyHandle>, Failure> {
         let own = options.family.order.name();
-        if exported.comparator.as_bytes() != own.as_bytes() {
-            let what = format!("the tables are sorted by {:?}, and the family by {own}", exported.comparator);
+        if let Some(other) = exports.iter().find(|export| export.comparator.as_bytes() != own.as_bytes()) {
+            let what = format!("the tables are sorted by {:?}, and the family by {own}", other.comparator);
             return Err(Failure::invalid_argument(what));
         }
-        let family = self.create_family(options, name, NO_TTL)?;
-        let ingest = IngestOptions {
-            move_files: settings.move_files,
-            allow_db_generated_files: true,
-            ..IngestOptions::default()
-        };
-        if let Err(error) = self.db.ingest(&family.0, &exported.oldest_first(), &ingest) {
-            self.db.drop_family(&family.0)?;
-            return Err(self.refused(error));
-        }
-        Ok(family)
+        let files = |export: &&Exported| export.files.iter().map(|shown| shown.file.clone()).collect();
+        let files: Vec<Vec<LiveFile>> = exports.iter().map(files).collect();
+        let files: Vec<&[LiveFile]> = files.iter().map(Vec::as_slice).collect();
+        let options = self.options_of_new(options, name, NO_TTL)?;
+        let family = self.db.import_family(name, options, &files, settings.move_files);
+        Ok(Box::new(FamilyHandle(family.map_err(|error| self.refused(error))?)))
     }
 }
 
@@ -116,7 +104,7 @@ fallible! {
         Exported::of(checkpoint, family, path(dir))
     }
 
-    /// The tables get new sequence numbers, in the order of their age.
+    /// The tables are linked, and keep their sequence numbers.
     fn rocksdb_create_column_family_with_import(
         database: &Database,
         options: &Options,
@@ -124,7 +112,7 @@ fallible! {
         import_options: &ImportSettings,
         metadata: &Exported,
     ) -> Box<FamilyHandle> {
-        database.import(options, name, import_options, metadata)
+        database.import(options, utf8(name)?, import_options, &[metadata])
     }
 }
 

@@ -41,3 +41,26 @@ pub mod exported {
         }
     }
 }
+
+pub mod import {
+    use capi::metadata::exported::ImportSettings;
+    use capi::options::Options;
+
+    use super::*;
+    use crate::boundary::argument::{Handles, Head};
+    use crate::fault::Fault;
+
+    natives! { "RocksDB";
+        "createColumnFamilyWithImport" => fn(
+            _env,
+            database: &Db,
+            name[len]: Head,
+            options: &Options,
+            settings: &ImportSettings,
+            exports: Handles,
+        ) -> Box<FamilyHandle> {
+            let name = std::str::from_utf8(&name).map_err(|_| Fault::illegal("a family's name is not UTF-8"))?;
+            Ok(database.import(options, name, settings, &exports.get::<Exported>()?)?)
+        }
+    }
+}

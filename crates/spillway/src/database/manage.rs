@@ -34,6 +34,27 @@ impl Database {
         Ok(family)
     }
 
+    /// Creates a family of the tables of exported families (see [`export_family`](Self::export_family)), whose key ranges
+    /// must not overlap. Tables are linked if possible, and keep their levels and sequence numbers; this database's
+    /// numbers go on above them. With `move_files` the files are removed from where they were.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the name is taken or empty, the options are out of bounds, the exports overlap or are empty, or a
+    /// file is no table of the family's order. `Corruption`: a damaged one. No family is left.
+    pub fn import_family(
+        &self,
+        name: &str,
+        options: FamilyOptions,
+        exports: &[&[LiveFile]],
+        move_files: bool,
+    ) -> Result<Arc<Family>> {
+        let _noting = self.core().context.noting();
+        let family = self.engine().importer().import(name, options, exports, move_files)?;
+        dump::note_family_options(&self.core().context.info_log, &family);
+        self.engine().options_file.write_options_file();
+        Ok(family)
+    }
+
     /// Drops a family. Open iterators keep reading; later reads and writes fail with `Closed`. Its files are deleted
     /// when no handle or iterator uses them.
     ///

@@ -26,5 +26,6 @@ pub use crate::commit::stall::IngestWaitReport;
 pub(crate) use commit::Ingester;
 pub use options::{FileChecksum, IngestMode, IngestOptions, IngestRequest};
 pub use prepare::PreparedIngest;
+pub(crate) use prepare::RunningPrepare;
 pub use progress::IngestProgress;
 pub use report::{IngestReport, IngestWay};

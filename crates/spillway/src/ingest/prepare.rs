@@ -235,12 +235,12 @@ impl Ingester {
 }
 
 /// A running prepare. A close waits for its drop, so the directory stays the database's until then.
-struct RunningPrepare<'a>(&'a Core);
+pub(crate) struct RunningPrepare<'a>(&'a Core);
 
 impl<'a> RunningPrepare<'a> {
     /// # Errors
     /// `Closed`.
-    fn begin(core: &'a Core) -> Result<Self> {
+    pub(crate) fn begin(core: &'a Core) -> Result<Self> {
         let mut state = core.state.lock();
         core.check_open()?;
         state.prepares_running += 1;

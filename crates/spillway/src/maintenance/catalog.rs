@@ -12,7 +12,10 @@ use crate::core::{Core, FamilyState};
 use crate::database::handle::DEFAULT_FAMILY;
 use crate::open::families::Shared;
 use crate::queue::flushable::Flushable;
+use crate::queue::view::ReadView;
+use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;
+use crate::version::table_file::FileMeta;
 
 /// The families of an open database.
 pub(crate) struct Catalog<'a> {
@@ -21,17 +24,32 @@ pub(crate) struct Catalog<'a> {
 }
 
 impl Catalog<'_> {
-    pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+    /// # Errors
+    /// `InvalidArgument`: the name is none, or taken.
+    pub fn check_new_name(&self, name: &str) -> Result<()> {
         check_name(name)?;
         if self.core.families.load().by_name(name).is_some() {
             return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
         }
+        Ok(())
+    }
+
+    pub fn create_family(&self, name: &str, options: FamilyOptions) -> Result<Arc<Family>> {
+        self.create_family_of(name, options, Vec::new())
+    }
+
+    /// Creates a family with tables, by level. All their numbers are visible.
+    pub fn create_family_of(
+        &self,
+        name: &str,
+        options: FamilyOptions,
+        tables: Vec<(usize, FileMeta)>,
+    ) -> Result<Arc<Family>> {
+        self.check_new_name(name)?;
         let mut manifest = self.installer.manifest.lock();
         let id = {
             let mut state = self.core.state.lock();
-            if self.core.families.load().by_name(name).is_some() {
-                return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
-            }
+            self.check_new_name(name)?;
             state.max_family += 1;
             FamilyId(state.max_family)
         };
@@ -47,12 +65,21 @@ impl Catalog<'_> {
             flushed_through: Some(last_seq),
             max_family: Some(id.0),
             next_file: Some(self.core.context.numbers.peek()),
+            added: tables,
             ..VersionEdit::new(id)
         };
+        let mut view = family.view_full();
+        let mut builder = VersionBuilder::new(&view.version, family.tables());
+        builder.apply(&edit)?;
+        let version = builder.build()?.version;
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        self.core.append_edits(writer, &[edit])?;
+        self.core.append_edits(writer, std::slice::from_ref(&edit))?;
+        let mut _before = None; // dropped off the lock
         let mut state = self.core.state.lock();
-        let view = family.view_full();
+        if !edit.added.is_empty() {
+            view = Arc::new(ReadView::new(view.mutable.clone(), Vec::new(), Arc::new(version)));
+            _before = Some(family.swap_view(view.clone()));
+        }
         state.families.insert(id, FamilyState::new(family.clone(), &view, last_seq));
         self.replace_families(|families| families.push(family.clone()));
         Ok(family)

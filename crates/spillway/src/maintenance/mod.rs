@@ -8,4 +8,5 @@ mod copied_table;
 pub(crate) mod drop_tables;
 pub mod dump;
 pub mod export;
+pub(crate) mod import;
 pub mod repair;

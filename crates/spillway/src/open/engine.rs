@@ -20,6 +20,7 @@ use crate::ingest::link::Linker;
 use crate::jobs::Jobs;
 use crate::maintenance::catalog::Catalog;
 use crate::maintenance::checkpoint::Copier;
+use crate::maintenance::import::Importer;
 use crate::open::follow::Follower;
 use crate::open::options_file::OptionsFile;
 use crate::queue::Memtables;
@@ -79,6 +80,10 @@ impl Engine {
 
     pub fn catalog(&self) -> Catalog<'_> {
         Catalog { core: &self.core, installer: &self.installer }
+    }
+
+    pub fn importer(&self) -> Importer<'_> {
+        Importer { core: &self.core, catalog: self.catalog(), committer: &self.committer }
     }
 
     pub fn copier(&self) -> Copier<'_> {
