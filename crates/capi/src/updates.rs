@@ -51,7 +51,7 @@ keeps_numbers!(LogReadOptions, FlushLogSettings);
 /// RocksDB's `Env::IO_TOTAL`.
 const IO_TOTAL: c_int = 4;
 
-settings! { FlushLogSettings, "rocksdb_flushwaloptions_";
+settings! { FlushLogSettings as FLUSH_LOG_ROWS, "rocksdb_flushwaloptions_";
     sync: c_uchar => sync;
 
     rate_limiter_priority: c_int = IO_TOTAL;

@@ -73,7 +73,6 @@ absent! {
     plain "RateLimiter_request"
     plain "ReadOptions_setTableFilter"
     plain "RocksDB_abortAllCompactions"
-    plain "RocksDB_createColumnFamilyWithImport"
     plain "RocksDB_deleteFile"
     plain "RocksDB_endTrace"
     plain "RocksDB_getApproximateMemTableStats"
