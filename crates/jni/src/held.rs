@@ -23,6 +23,7 @@ use capi::transactions::locking::{DbSettings, TransactionSettings};
 use capi::updates::LogIterator;
 use capi::write_buffer_manager::WriteBufferManager;
 use capi::write_options::WriteSettings;
+use spillway::internal::TableWalk;
 
 use crate::batch::Batch;
 use crate::batch::handler::Handler;
@@ -35,6 +36,7 @@ use crate::callbacks::flink::ConfigHolder;
 use crate::callbacks::logger::Logger;
 use crate::database::Db;
 use crate::extend::{Collector, Merge, Partitioner};
+use crate::files::table_reader::TableReader;
 use crate::iterator::Walk;
 use crate::objects::limiter::{RateLimit, TaskLimiter};
 use crate::objects::slice::Slice;
@@ -99,6 +101,8 @@ held! {
     Checkpoint = Checkpoint,
     Exported = Exported,
     Backups = Backups,
+    TableReader = TableReader,
+    TableWalk = TableWalk,
     TableWriter = TableMaker,
     Updates = LogIterator,
 }

@@ -52,6 +52,8 @@ const BY_HAND: &[&[Native]] = &[
     files::ingest::NATIVES,
     files::lists::NATIVES,
     files::properties::NATIVES,
+    files::table_reader::NATIVES,
+    files::table_reader::iterator::NATIVES,
     files::table_writer::NATIVES,
     files::updates::NATIVES,
     files::updates::made::NATIVES,

@@ -5,5 +5,6 @@ pub mod checkpoint;
 pub mod ingest;
 pub mod lists;
 pub mod properties;
+pub mod table_reader;
 pub mod table_writer;
 pub mod updates;

@@ -31,20 +31,24 @@ pub type Line<'a> = &'a mut dyn FnMut(&str) -> bool;
 /// # Errors
 /// `Corruption`: damage. `Unsupported`: another format. `InvalidArgument`: its comparator is not built in.
 pub fn open_table(vfs: &Arc<dyn Vfs>, path: &Path) -> Result<AnyTable> {
-    let logs = LogsOnDemand::in_dir(vfs.clone(), path.parent().unwrap_or(Path::new("")).to_owned());
-    let file = vfs.open(path)?;
-    let bytes = file.len().map_err(|error| error.at_path(path))?;
-    let open = |order| {
-        let order = InternalOrder::new(order);
-        let context = TableContext { order, values: Some(logs.clone()), ..TableContext::default() };
-        open_any(&**vfs, file.clone(), path, bytes, &context)
-    };
-    match open(UserOrder::Bytewise) {
+    match open_table_in(vfs, path, UserOrder::Bytewise) {
         Err(error) if error.kind() == base::ErrorKind::InvalidArgument => {
-            open(UserOrder::ReverseBytewise).map_err(|_| error)
+            open_table_in(vfs, path, UserOrder::ReverseBytewise).map_err(|_| error)
         }
         opened => opened,
     }
+}
+
+/// As [`open_table`], in the given key order.
+///
+/// # Errors
+/// As of [`open_table`]. `InvalidArgument`: the table's comparator is another one.
+pub fn open_table_in(vfs: &Arc<dyn Vfs>, path: &Path, order: UserOrder) -> Result<AnyTable> {
+    let logs = LogsOnDemand::in_dir(vfs.clone(), path.parent().unwrap_or(Path::new("")).to_owned());
+    let file = vfs.open(path)?;
+    let bytes = file.len().map_err(|error| error.at_path(path))?;
+    let context = TableContext { order: InternalOrder::new(order), values: Some(logs), ..TableContext::default() };
+    open_any(&**vfs, file, path, bytes, &context)
 }
 
 /// Shows the edits of a MANIFEST; of a directory's current MANIFEST if `path` is a directory.

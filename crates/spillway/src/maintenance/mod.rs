@@ -10,3 +10,4 @@ pub mod dump;
 pub mod export;
 pub(crate) mod import;
 pub mod repair;
+pub mod table_walk;
