@@ -7,10 +7,11 @@ use capi::failure::Failure;
 use capi::snapshot::SnapshotHandle;
 
 use crate::boundary::argument::{Bytes, Closed, Direct, Head};
-use crate::boundary::natives;
+use crate::boundary::{handle, natives};
 use crate::fault::Fault;
+use crate::objects::slice::Slice;
 
-/// An iterator. Slices handed to Java show bytes that live as long as it.
+/// An iterator.
 pub struct BatchWalk {
     entries: Entries,
 }
@@ -96,6 +97,15 @@ natives! { "WBWIRocksIterator";
     fn(_env, walk: &mut BatchWalk, key[offset, len]: Direct<'_>) -> () {
         walk.entries.go(Move::ToOrBefore(&key));
         Ok(())
+    }
+
+    /// The kind of change, and slices of key and value, which Java closes. A deletion has no value.
+    "entry1" => fn(_env, walk: &BatchWalk) -> Vec<i64> {
+        let kind = walk.entries.kind().ok_or_else(|| Fault::State("the iterator is at no entry".to_owned()))?;
+        let has_value = !matches!(kind, ValueKind::Deletion | ValueKind::SingleDeletion);
+        let key = handle::open(Slice::new(walk.entries.key().to_vec()));
+        let value = if has_value { handle::open(Slice::new(walk.entries.value().to_vec())) } else { 0 };
+        Ok(vec![write_type(kind), key, value])
     }
 
     /// A walk in memory has no errors.

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 
 use capi::family::FamilyHandle;
 use spillway::internal::dump::Properties;
+use spillway::internal::report::KeyRange;
 
 use super::lists::text;
+use crate::boundary::argument::Handles;
 use crate::boundary::class::{Class, Method};
 use crate::boundary::env::Env;
 use crate::boundary::natives;
@@ -15,6 +17,7 @@ use crate::boundary::reply::Made;
 use crate::collections::{map, string_map};
 use crate::database::Db;
 use crate::fault::Fault;
+use crate::objects::slice::Slice;
 
 static PROPERTIES: Class = Class::new(c"org/rocksdb/TableProperties");
 static NEW_PROPERTIES: Method = Method::constructor(
@@ -91,5 +94,14 @@ fn by_path<'j>(env: Env<'j>, tables: &[(PathBuf, Properties)]) -> Result<Object<
 natives! { "RocksDB";
     "getPropertiesOfAllTables" => fn(env, database: &Db, family: Option<&FamilyHandle>) -> Made {
         Ok(by_path(env, &database.db.table_properties(database.family(family), None)?)?.into())
+    }
+
+    /// Of tables with keys in one of the ranges. Each range has two slices, its first key and its last.
+    "getPropertiesOfTablesInRange" =>
+    fn(env, database: &Db, family: Option<&FamilyHandle>, ranges: Handles) -> Made {
+        let keys = ranges.get::<Slice>()?;
+        let pairs = keys.chunks_exact(2).filter_map(|pair| Some((pair.first()?.bytes(), pair.last()?.bytes())));
+        let ranges: Vec<KeyRange<'_>> = pairs.collect();
+        Ok(by_path(env, &database.db.table_properties(database.family(family), Some(&ranges))?)?.into())
     }
 }

@@ -8,6 +8,7 @@ use capi::table_writer::TableMaker;
 use crate::boundary::argument::{Closed, Direct, Whole};
 use crate::boundary::natives;
 use crate::callbacks::comparator::Order;
+use crate::objects::slice::Slice;
 
 natives! { "SstFileWriter";
     "newSstFileWriter__JJ" => fn(_env, _env_options: i64, options: &Options) -> Box<TableMaker> {
@@ -39,6 +40,18 @@ natives! { "SstFileWriter";
 
     "delete__J_3B" => fn(_env, writer: &mut TableMaker, key: Whole) -> () {
         Ok(writer.table()?.delete(&key)?)
+    }
+
+    "put__JJJ" => fn(_env, writer: &mut TableMaker, key: &Slice, value: &Slice) -> () {
+        Ok(writer.table()?.put(key.bytes(), value.bytes())?)
+    }
+
+    "merge__JJJ" => fn(_env, writer: &mut TableMaker, key: &Slice, operand: &Slice) -> () {
+        Ok(writer.table()?.merge(key.bytes(), operand.bytes())?)
+    }
+
+    "delete__JJ" => fn(_env, writer: &mut TableMaker, key: &Slice) -> () {
+        Ok(writer.table()?.delete(key.bytes())?)
     }
 
     "finish" => fn(_env, writer: &mut TableMaker) -> () {
