@@ -93,6 +93,7 @@ const BY_HAND: &[&[Native]] = &[
     options::comparator::NATIVES,
     options::config::NATIVES,
     options::env::others::NATIVES,
+    options::files::NATIVES,
     options::lives::both::NATIVES,
     options::lives::of_database::NATIVES,
     options::lives::of_family::NATIVES,

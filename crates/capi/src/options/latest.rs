@@ -24,7 +24,10 @@ const OPTIONS_BYTES_MAX: u64 = 64 << 20;
 const LOOKS_MAX: usize = 100;
 
 /// The newest OPTIONS file in a directory, ours or RocksDB's.
-fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<PathBuf, Failure> {
+///
+/// # Errors
+/// `Not found`: there is none.
+pub fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<PathBuf, Failure> {
     let names = vfs.read_dir(dir)?;
     let numbered = names.iter().filter_map(|name| match file_name::parse(name) {
         Some((FileType::Options, number)) => Some((number, name)),
@@ -78,6 +81,34 @@ fn without_callers_objects(text: &str) -> String {
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
+fn read(vfs: &dyn Vfs, file: &Path) -> Result<Vec<u8>, Error> {
+    vfs::read_all(vfs, file, OPTIONS_BYTES_MAX, IoClass::Other)
+}
+
+fn parse(text: &str, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
+    let new_family = |_: &str| FamilyOptions::default();
+    let text = without_callers_objects(text);
+    let (file, _) = OptionsFile::read_keeping(&text, DbOptions::default(), &new_family, ignores_unknown)?;
+    Ok(file)
+}
+
+/// The options in the newest file of a directory.
+///
+/// # Errors
+/// There is no file, or an option is not known.
+pub fn load_latest(vfs: &dyn Vfs, dir: &Path, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
+    parse(&newest_text(vfs, dir, |file| read(vfs, file))?, ignores_unknown)
+}
+
+/// The options in a file.
+///
+/// # Errors
+/// As of `load_latest`.
+pub fn load_file(vfs: &dyn Vfs, file: &Path, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
+    let text = String::from_utf8(read(vfs, file)?);
+    parse(&text.map_err(|_| Error::corruption("an OPTIONS file is not UTF-8").at_path(file))?, ignores_unknown)
+}
+
 /// Destinations of the loaded parts.
 struct Loaded {
     db: Out<*mut Options>,
@@ -124,11 +155,7 @@ fallible! {
     ) {
         let loaded = Loaded { db: db_options, count, names, families: family_options };
         loaded.set_nothing();
-        let vfs = env.env().vfs();
-        let read = |file: &Path| vfs::read_all(&*vfs, file, OPTIONS_BYTES_MAX, IoClass::Other);
-        let text = without_callers_objects(&newest_text(&*vfs, path(dir), read)?);
-        let new_family = |_: &str| FamilyOptions::default();
-        let (file, _) = OptionsFile::read_keeping(&text, DbOptions::default(), &new_family, ignore_unknown_options)?;
+        let file = load_latest(&*env.env().vfs(), path(dir), ignore_unknown_options)?;
         loaded.set(file, env, cache);
         Ok(())
     }

@@ -113,6 +113,11 @@ impl Filter {
         Box::new(Filter { policy: bits.map_or(FilterPolicy::NONE, FilterPolicy::bloom), ribbon: None })
     }
 
+    /// The filter of tables' options.
+    pub fn of(policy: FilterPolicy) -> Box<Filter> {
+        Box::new(Filter { policy, ribbon: None })
+    }
+
     /// A bloom filter with as many bits: ribbon filters are read, not written. The open notes it.
     fn ribbon(bits_per_key: f64, bloom_before_level: c_int) -> Box<Filter> {
         let bloom = Filter::bloom(bits_per_key);

@@ -86,20 +86,20 @@ impl<'j, T: Held> FromJava for Option<&'j T> {
 }
 
 /// An optional object with its handle; 0 is none.
-pub struct OptionallyNumbered<'j, T> {
+pub struct Given<'j, T> {
     pub handle: jlong,
     pub object: Option<&'j T>,
 }
 
-impl<'j, T: Held> FromJava for OptionallyNumbered<'j, T> {
+impl<'j, T: Held> FromJava for Given<'j, T> {
     type Parameter = jlong;
     type Raw = jlong;
     const DESCRIPTOR: &'static str = "J";
 
-    unsafe fn from_java(raw: jlong, env: Env<'_>, name: &'static str) -> Result<OptionallyNumbered<'j, T>, Fault> {
+    unsafe fn from_java(raw: jlong, env: Env<'_>, name: &'static str) -> Result<Given<'j, T>, Fault> {
         // SAFETY: the caller's promise.
         let object = unsafe { FromJava::from_java(raw, env, name)? };
-        Ok(OptionallyNumbered { handle: raw, object })
+        Ok(Given { handle: raw, object })
     }
 }
 

@@ -9,14 +9,21 @@ use super::reply::IntoJava;
 use crate::fault::Fault;
 
 /// A type of an option in Java.
-pub trait JavaNumber: Copy {
+pub trait JavaNumber: Copy + PartialEq + std::fmt::Debug + 'static {
+    /// Values that every option of the type gives back.
+    #[cfg(test)]
+    const SAMPLES: &'static [Self];
+
     fn number(self) -> Number;
     fn of(number: Number) -> Self;
 }
 
 macro_rules! numbers {
-    ($($type:ty as $c:ty),+) => {$(
+    ($($type:ty as $c:ty: $samples:expr),+) => {$(
         impl JavaNumber for $type {
+            #[cfg(test)]
+            const SAMPLES: &'static [$type] = $samples;
+
             fn number(self) -> Number {
                 CNumber::number(<$c>::from(self))
             }
@@ -28,10 +35,13 @@ macro_rules! numbers {
     )+};
 }
 
-numbers!(i8 as i32, i32 as i32);
+numbers!(i8 as i32: &[0, 1, 3], i32 as i32: &[0, 1, 112, i32::MAX, -5]);
 
 /// RocksDB's sizes have no sign: a Java `long` below 0 is one of the largest.
 impl JavaNumber for i64 {
+    #[cfg(test)]
+    const SAMPLES: &'static [i64] = &[0, 1, 112, i64::MAX, -1, i64::MIN];
+
     fn number(self) -> Number {
         CNumber::number(self as u64)
     }
@@ -42,6 +52,9 @@ impl JavaNumber for i64 {
 }
 
 impl JavaNumber for bool {
+    #[cfg(test)]
+    const SAMPLES: &'static [bool] = &[true, false];
+
     fn number(self) -> Number {
         CNumber::number(u8::from(self))
     }
@@ -52,6 +65,9 @@ impl JavaNumber for bool {
 }
 
 impl JavaNumber for f64 {
+    #[cfg(test)]
+    const SAMPLES: &'static [f64] = &[0.0, 0.125, 1.5, 99.0];
+
     fn number(self) -> Number {
         CNumber::number(self)
     }
@@ -62,13 +78,17 @@ impl JavaNumber for f64 {
 }
 
 /// A compression by Java's number: RocksDB's, but for "as the other levels".
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Compression(pub i8);
 
 const AS_OTHERS_IN_JAVA: i8 = 0x7f;
 const AS_OTHERS: i32 = 0xff;
 
 impl JavaNumber for Compression {
+    #[cfg(test)]
+    const SAMPLES: &'static [Compression] =
+        &[Compression(0), Compression(1), Compression(3), Compression(6), Compression(7), Compression(0x7f)];
+
     fn number(self) -> Number {
         CNumber::number(if self.0 == AS_OTHERS_IN_JAVA { AS_OTHERS } else { self.0.into() })
     }
@@ -135,10 +155,13 @@ macro_rules! fields {
 }
 
 /// A number with a sign: times, and limits that may be none.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Signed(pub i64);
 
 impl JavaNumber for Signed {
+    #[cfg(test)]
+    const SAMPLES: &'static [Signed] = &[Signed(0), Signed(1), Signed(-1), Signed(i64::MAX), Signed(i64::MIN)];
+
     fn number(self) -> Number {
         CNumber::number(self.0)
     }
@@ -190,7 +213,7 @@ pub fn row<Handle>(rows: &'static [&'static [Row<Handle>]], name: &str) -> Resul
 /// }
 /// ```
 macro_rules! settings {
-    ($classes:tt, $Handle:ty, [$($rows:expr),+]; $(
+    ($classes:tt, $Handle:ty $(= $made:expr)?, [$($rows:expr),+]; $(
         $type:ty $(, set $set:literal)? $(, get $get:literal)? => $name:literal;
     )+) => {
         pub const TABLES: &[&[capi::boundary::settings::Row<$Handle>]] = &[$($rows),+];
@@ -204,13 +227,42 @@ macro_rules! settings {
 
         #[cfg(test)]
         #[test]
-        fn every_option_has_a_row() {
-            for name in [$($name),+] {
-                assert!($crate::boundary::settings::row(TABLES, name).is_ok(), "{name}");
-            }
+        fn every_option_has_a_row_that_gives_back_what_was_set() {
+            let made = || -> $Handle { $crate::boundary::settings::made!($($made)?) };
+            $( $crate::boundary::settings::check_round_trips::<$Handle, $type>(&made, TABLES, $name); )+
         }
     };
 }
+
+/// Sets an option to values of its type, each after the default and after one another.
+#[cfg(test)]
+pub fn check_round_trips<Handle, T: JavaNumber>(
+    made: &dyn Fn() -> Handle,
+    rows: &'static [&'static [Row<Handle>]],
+    name: &str,
+) {
+    let row = row(rows, name).unwrap_or_else(|_| panic!("no row `{name}`"));
+    let mut handle = made();
+    for &sample in T::SAMPLES {
+        for handle in [&mut made(), &mut handle] {
+            (row.set)(handle, sample.number());
+            assert_eq!(T::of((row.get)(handle)), sample, "{name}");
+        }
+    }
+}
+
+#[cfg(test)]
+macro_rules! made {
+    () => {
+        Default::default()
+    };
+    ($made:expr) => {
+        $made
+    };
+}
+
+#[cfg(test)]
+pub(crate) use made;
 
 macro_rules! setter {
     ([$($class:literal),+], $Handle:ty, $type:ty, $set:literal, $name:literal) => {{

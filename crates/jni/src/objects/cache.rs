@@ -10,9 +10,9 @@ pub fn as_size(bytes: i64) -> usize {
     bytes as usize
 }
 
-/// No shards asked for: the capacity decides.
+/// With a negative number of bits the capacity decides.
 fn sharded(capacity: i64, shard_bits: i32, strict: bool) -> Box<Cache> {
-    let cache = Cache::sharded(as_size(capacity), if shard_bits > 0 { shard_bits } else { -1 });
+    let cache = Cache::sharded(as_size(capacity), shard_bits);
     cache.shared().set_strict(strict);
     cache
 }

@@ -13,7 +13,7 @@ const WITHOUT_EFFECT: &[Row<BackupSettings>] = kept! { BackupSettings;
     "share_files_with_checksum": bool = true;
 };
 
-settings! { ["BackupEngineOptions"], BackupSettings, [ROWS, WITHOUT_EFFECT];
+settings! { ["BackupEngineOptions"], BackupSettings = BackupSettings::new(Path::new("/backups")), [ROWS, WITHOUT_EFFECT];
     bool, set "setShareTableFiles", get "shareTableFiles" => "share_table_files";
     bool, set "setShareFilesWithChecksum", get "shareFilesWithChecksum" => "share_files_with_checksum";
     bool, set "setSync", get "sync" => "sync";

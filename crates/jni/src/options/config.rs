@@ -1,13 +1,20 @@
 //! `ConfigOptions`: how texts of options are read.
 
-use capi::env::EnvHandle;
+use capi::env::{Env, EnvHandle};
 
 use crate::boundary::natives;
 
-/// Of its options one counts here: whether unknown names are passed over.
-#[derive(Default)]
+/// Its options that count here.
 pub struct ConfigSettings {
     pub ignores_unknown: bool,
+    /// Where files of options are.
+    pub env: Env,
+}
+
+impl Default for ConfigSettings {
+    fn default() -> Self {
+        ConfigSettings { ignores_unknown: false, env: Env::of_process() }
+    }
 }
 
 natives! { "ConfigOptions";
@@ -16,8 +23,8 @@ natives! { "ConfigOptions";
         Ok(())
     }
 
-    /// Files are read by the env of the call.
-    "setEnv" => fn(_env, _config: &mut ConfigSettings, _of: Option<&EnvHandle>) -> () {
+    "setEnv" => fn(_env, config: &mut ConfigSettings, env: &EnvHandle) -> () {
+        config.env = env.env();
         Ok(())
     }
 

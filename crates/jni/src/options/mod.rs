@@ -8,6 +8,7 @@ pub mod config;
 pub mod database;
 pub mod env;
 pub mod family;
+pub mod files;
 pub mod lives;
 pub mod objects;
 pub mod read;

@@ -4,7 +4,7 @@ use capi::boundary::settings::Row;
 use capi::read_options::{ROWS, ReadSettings};
 use capi::snapshot::SnapshotHandle;
 
-use crate::boundary::argument::OptionallyNumbered;
+use crate::boundary::argument::Given;
 use crate::boundary::natives;
 use crate::boundary::settings::{kept, settings};
 use crate::objects::slice::Slice;
@@ -37,7 +37,7 @@ settings! { ["ReadOptions"], ReadSettings, [ROWS, WITHOUT_EFFECT];
     bool, set "setAsyncIo", get "asyncIo" => "async_io";
 }
 
-fn bytes(slice: &OptionallyNumbered<'_, Slice>) -> Option<Vec<u8>> {
+fn bytes(slice: &Given<'_, Slice>) -> Option<Vec<u8>> {
     slice.object.map(|slice| slice.bytes().to_vec())
 }
 
@@ -56,7 +56,7 @@ pub mod others {
             Ok(Box::new(options.clone()))
         }
 
-        "setSnapshot" => fn(_env, options: &mut ReadSettings, snapshot: OptionallyNumbered<'_, SnapshotHandle>) -> () {
+        "setSnapshot" => fn(_env, options: &mut ReadSettings, snapshot: Given<'_, SnapshotHandle>) -> () {
             options.options.snapshot = snapshot.object.map(SnapshotHandle::snapshot);
             options.given.snapshot = snapshot.handle;
             Ok(())
@@ -67,7 +67,7 @@ pub mod others {
         }
 
         /// The bytes are copied.
-        "setIterateUpperBound" => fn(_env, options: &mut ReadSettings, slice: OptionallyNumbered<'_, Slice>) -> () {
+        "setIterateUpperBound" => fn(_env, options: &mut ReadSettings, slice: Given<'_, Slice>) -> () {
             options.options.iterate_upper_bound = bytes(&slice);
             options.given.upper_bound = slice.handle;
             Ok(())
@@ -77,7 +77,7 @@ pub mod others {
             Ok(options.given.upper_bound)
         }
 
-        "setIterateLowerBound" => fn(_env, options: &mut ReadSettings, slice: OptionallyNumbered<'_, Slice>) -> () {
+        "setIterateLowerBound" => fn(_env, options: &mut ReadSettings, slice: Given<'_, Slice>) -> () {
             options.options.iterate_lower_bound = bytes(&slice);
             options.given.lower_bound = slice.handle;
             Ok(())
@@ -88,7 +88,7 @@ pub mod others {
         }
 
         /// Reads with a timestamp are refused.
-        "setTimestamp" => fn(_env, options: &mut ReadSettings, slice: OptionallyNumbered<'_, Slice>) -> () {
+        "setTimestamp" => fn(_env, options: &mut ReadSettings, slice: Given<'_, Slice>) -> () {
             options.given.timestamp = slice.handle;
             options.has_timestamp = slice.handle != 0 || options.given.start_timestamp != 0;
             Ok(())
@@ -98,7 +98,7 @@ pub mod others {
             Ok(options.given.timestamp)
         }
 
-        "setIterStartTs" => fn(_env, options: &mut ReadSettings, slice: OptionallyNumbered<'_, Slice>) -> () {
+        "setIterStartTs" => fn(_env, options: &mut ReadSettings, slice: Given<'_, Slice>) -> () {
             options.given.start_timestamp = slice.handle;
             options.has_timestamp = slice.handle != 0 || options.given.timestamp != 0;
             Ok(())

@@ -76,7 +76,8 @@ fn block_based(numbers: &[(&'static str, Number)], shared: &Shared<'_>) -> Resul
     }
     if !table.table.no_block_cache {
         // A cache of its own, unless the size says that there is none.
-        let own = || Cache::sharded(as_size(shared.cache_bytes), shared.cache_shard_bits.max(-1)).shared();
+        let shard_bits = if shared.cache_shard_bits > 0 { shared.cache_shard_bits } else { -1 };
+        let own = || Cache::sharded(as_size(shared.cache_bytes), shard_bits).shared();
         match shared.cache {
             Some(cache) => table.cache = Some(cache.shared()),
             None if shared.cache_bytes >= 0 => table.cache = Some(own()),

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use arc_swap::Guard;
 use base::metrics::Statistics;
-use base::note;
 use base::options::{DbOptions, FamilyOptions, WalRecoveryMode};
-use base::{Error, Pinned, Result, SeqNo};
+use base::{Error, Pinned, Result, SeqNo, UserOrder, note};
 use parking_lot::Mutex;
 use vfs::Vfs;
 
@@ -28,7 +27,6 @@ use crate::read::multi_get::{self, Asked};
 use crate::read::options::ReadOptions;
 use crate::read::snapshot::Snapshot;
 use crate::wal::updates::LogCursor;
-use base::UserOrder;
 
 /// Name of the family present in every database.
 pub const DEFAULT_FAMILY: &str = "default";
@@ -107,8 +105,7 @@ pub struct OpenOptions {
     pub write_buffer_manager: Option<Arc<MemoryBudget>>,
     /// Databases given the same cache share it. `None`: made from each family's options.
     pub block_cache: Option<Arc<table::BlockCache>>,
-    /// Cache for answers of keys looked up often (RocksDB's `row_cache`). Databases given the same one share it. `None`: they
-    /// share the block cache, unless `cache_answers` is off.
+    /// RocksDB's `row_cache`, of answers, shared if given. `None`: the block cache, unless `cache_answers` is off.
     pub row_cache: Option<Arc<table::BlockCache>>,
     /// Counts what happens in all databases given the same. `None`: made for this one if `statistics` is on.
     pub statistics: Option<Arc<Statistics>>,

@@ -1,0 +1,123 @@
+//! `OptionsUtil`: options from a database's OPTIONS files.
+
+use std::path::Path;
+
+use capi::options::Options;
+use capi::options::latest::{load_file, load_latest, newest};
+use capi::options::table::Filter;
+use spillway::internal::options::{OptionsFile, TableOptions};
+
+use super::config::ConfigSettings;
+use super::table;
+use crate::boundary::class::{Class, Method};
+use crate::boundary::env::Env;
+use crate::boundary::object::{Object, Value};
+use crate::boundary::reply::Made;
+use crate::boundary::{handle, natives};
+use crate::fault::Fault;
+
+static LIST: Class = Class::new(c"java/util/List");
+static ADD: Method = Method::new(&LIST, c"add", c"(Ljava/lang/Object;)Z");
+static FAMILY_OPTIONS: Class = Class::new(c"org/rocksdb/ColumnFamilyOptions");
+static NEW_FAMILY_OPTIONS: Method = Method::constructor(&FAMILY_OPTIONS, c"(J)V");
+static DESCRIPTOR: Class = Class::new(c"org/rocksdb/ColumnFamilyDescriptor");
+static NEW_DESCRIPTOR: Method = Method::constructor(&DESCRIPTOR, c"([BLorg/rocksdb/ColumnFamilyOptions;)V");
+static TABLE: Class = Class::new(c"org/rocksdb/BlockBasedTableConfig");
+/// Of the jars before RocksDB 11, and of the jar of RocksDB 11.8.
+static NEW_TABLE: Method = Method::constructor(&TABLE, c"(ZZZZBBDBZJIIIJZZZZZIIZZBBJD)V");
+static NEW_NEWER_TABLE: Method = Method::constructor(&TABLE, c"(ZZZZBBDBZJIIIJZZZZZIIZDZZJJBBBJD)V");
+
+/// Puts the database's options into `options`, and a descriptor of each family into the list.
+fn give(env: Env<'_>, file: OptionsFile, options: &mut Options, list: Object<'_>) -> Result<(), Fault> {
+    options.db = file.db;
+    for (name, family) in file.families {
+        let name = env.new_bytes(name.as_bytes())?;
+        let mut of_family = Box::<Options>::default();
+        of_family.family = family;
+        let number = handle::open(of_family);
+        let family = NEW_FAMILY_OPTIONS.make(env, &[Value::Long(number)])?;
+        let descriptor = NEW_DESCRIPTOR.make(env, &[Value::Object(name), Value::Object(family)])?;
+        ADD.boolean(env, list, &[Value::Object(descriptor)])?;
+        [name, family, descriptor].into_iter().for_each(|object| env.delete(object));
+    }
+    Ok(())
+}
+
+/// Java's numbers of filters: none that it knows, and bloom filters.
+const NO_FILTER: i8 = 0;
+const BLOOM_FILTER: i8 = 1;
+
+/// Java's object of tables' options. Options without effect here have RocksDB's defaults.
+fn table_config<'j>(env: Env<'j>, table: &TableOptions) -> Result<Object<'j>, Fault> {
+    let flag = |name: &str, default: bool| Value::Bool(table.kept.get(name).map_or(default, |text| text == "true"));
+    let int = |number: usize| Value::Int(i32::try_from(number).unwrap_or(i32::MAX));
+    let bits = table.filter_policy.bits_per_key;
+    // Java keeps the filter without owning it.
+    let filter = bits.map_or(0, |_| handle::open(Filter::of(table.filter_policy.clone())));
+    let first = [
+        Value::Bool(table.cache_index_and_filter_blocks),
+        flag("cache_index_and_filter_blocks_with_high_priority", true),
+        Value::Bool(table.pin_l0_filter_and_index_blocks_in_cache),
+        flag("pin_top_level_index_and_filter", true),
+        Value::Byte(table.index_type.number() as i8),
+        Value::Byte(table.data_block_index_type.number() as i8),
+        Value::Double(table.data_block_hash_table_util_ratio),
+        Value::Byte(table.checksum.number() as i8),
+        Value::Bool(table.no_block_cache),
+        Value::Long(table.block_size as i64),
+        int(table.block_size_deviation as usize),
+        int(table.block_restart_interval),
+        int(table.index_block_restart_interval),
+        Value::Long(table.metadata_block_size as i64),
+        Value::Bool(table.partition_filters),
+        flag("optimize_filters_for_memory", false),
+        flag("use_delta_encoding", true),
+        Value::Bool(table.whole_key_filtering),
+        Value::Bool(table.verify_compression),
+        Value::Int(0), // read_amp_bytes_per_bit
+        Value::Int(table.format_version as i32),
+    ];
+    let second = [Value::Bool(table.enable_index_compression), flag("block_align", false)];
+    const SHORTEN_SEPARATORS: Value<'_> = Value::Byte(1);
+    let last = [
+        Value::Byte(if bits.is_some() { BLOOM_FILTER } else { NO_FILTER }),
+        Value::Long(filter),
+        Value::Double(bits.unwrap_or(0.0)),
+    ];
+    if NEW_TABLE.find(env).is_ok() {
+        return NEW_TABLE.make(env, &[&first[..], &second, &[SHORTEN_SEPARATORS], &last].concat());
+    }
+    env.clear_pending();
+    const BINARY_SEARCH: Value<'_> = Value::Byte(0);
+    let newer = [flag("separate_key_value_in_data_block", false), Value::Double(-1.0)];
+    let alignment = [Value::Long(0), Value::Long(128), SHORTEN_SEPARATORS, BINARY_SEARCH];
+    NEW_NEWER_TABLE.make(env, &[&first[..], &newer, &second, &alignment, &last].concat())
+}
+
+natives! { "OptionsUtil";
+    "loadLatestOptions" =>
+    fn(env, config: &ConfigSettings, dir: String, options: &mut Options, families: Object<'_>) -> () {
+        let file = load_latest(&*config.env.vfs(), Path::new(&dir), config.ignores_unknown)?;
+        give(env, file, options, families)
+    }
+
+    "loadOptionsFromFile" =>
+    fn(env, config: &ConfigSettings, path: String, options: &mut Options, families: Object<'_>) -> () {
+        let file = load_file(&*config.env.vfs(), Path::new(&path), config.ignores_unknown)?;
+        give(env, file, options, families)
+    }
+
+    /// The name alone.
+    "getLatestOptionsFileName" => fn(_env, dir: String, env: &capi::env::EnvHandle) -> String {
+        let file = newest(&*env.env().vfs(), Path::new(&dir))?;
+        Ok(file.file_name().unwrap_or_default().to_string_lossy().into_owned())
+    }
+
+    "readTableFormatConfig" => fn(env, options: &Options) -> Made {
+        let name = table::table_name(options);
+        if name != "BlockBasedTable" {
+            return Err(Fault::illegal(format!("tables of the format {name} have no Java class here")));
+        }
+        table_config(env, &options.family.table).map(Made::from)
+    }
+}
