@@ -3,8 +3,8 @@
 #
 #     scripts/jvm.sh setup [PART...]               fetches PARTs, else all: rocksdbjni kafka kafka-4.4 kafka-broker spark flink bench
 #     scripts/jvm.sh quick [LIBRARY]               rocksdbjni's two main classes under -Xcheck:jni and a Kafka topology: 90 s at most
-#     scripts/jvm.sh suites stock|ours [SUITE...]  rocksdbjni kafka flink spark-store spark-rocksdb: each test's result, and those
-#                                                  that clients/jvm/not-here-SUITE.txt does not list
+#     scripts/jvm.sh suites stock|ours [SUITE...]  rocksdbjni kafka flink spark-store spark-rocksdb, and by name only spark-more: each
+#                                                  test's result, and those that clients/jvm/not-here-SUITE.txt does not list
 #     scripts/jvm.sh class stock|ours CLASS...     classes of rocksdbjni's tests, with their output; no result is kept
 #     scripts/jvm.sh jobs stock|ours [JOB...]      kafka flink spark: jobs of ours whose process is killed KILLS times (3), and
 #                                                  whose counts must be exact in the end
@@ -227,7 +227,7 @@ spark_opens() {
 run_spark() {
     local patience=$1 suite suites=()
     shift
-    for suite in "$@"; do suites+=("org.apache.spark.sql.execution.streaming.state.$suite"); done
+    for suite in "$@"; do suites+=("org.apache.spark.sql.$suite"); done
     # shellcheck disable=SC2046 # words
     again "$file" "$patience" jvm -ea -Xmx3g -Dspark.testing=true "-Dspark.test.home=$work/tmp" \
         -Dspark.ui.enabled=false -Dio.netty.tryReflectionSetAccessible=true -Djdk.reflect.useDirectMethodHandle=false \
@@ -236,9 +236,17 @@ run_spark() {
         ScalaTestRunner "$file" "$cache/classes/spark-tests" "${suites[@]}"
 }
 
-suite_spark-rocksdb() { run_spark 3600 RocksDBSuite; }
+suite_spark-rocksdb() { run_spark 3600 execution.streaming.state.RocksDBSuite; }
 
-suite_spark-store() { run_spark 3600 RocksDBStateStoreSuite RocksDBStateStoreIntegrationSuite; }
+suite_spark-store() { run_spark 3600 execution.streaming.state.RocksDBStateStore{,Integration}Suite; }
+
+# Whole streaming jobs, and what else of Spark's has RocksDB in its name.
+suite_spark-more() {
+    run_spark 3600 streaming.RocksDBStateStore{StreamingAggregation,StreamingDeduplication,FlatMapGroupsWithState}Suite \
+        execution.streaming.state.RocksDB{CheckpointFailureInjection,Lineage,StateEncoder,TimestampEncoderOperations}Suite \
+        execution.streaming.state.RocksDBStateStore{LockHardening,RowChecksum,CheckpointFormatV2}Suite \
+        execution.datasources.v2.state.RocksDBStateDataSourceReadSuite
+}
 
 # suites stock|ours [SUITE...]
 suites() {

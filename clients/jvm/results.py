@@ -22,6 +22,7 @@ SUITES = {
     "kafka": "Kafka Streams 4.1.2, its RocksDB stores",
     "spark-rocksdb": "Spark 4.2.0, RocksDBSuite",
     "spark-store": "Spark 4.2.0, state store suites",
+    "spark-more": "Spark 4.2.0, streaming jobs and other suites",
     "flink": "Flink 2.3.0, RocksDB state backend",
 }
 

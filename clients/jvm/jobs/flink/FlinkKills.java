@@ -16,14 +16,18 @@ import java.util.stream.Stream;
 public final class FlinkKills {
     private static final int[] PARALLELISM = {2, 3, 1, 4};
 
+    /** More than a run passes on before it is killed. */
+    private static final long RECORDS_PER_RUN = 100_000;
+
     private FlinkKills() {}
 
     public static void main(String[] args) throws Exception {
         Path folder = Files.createDirectories(Path.of(args[0]));
         int kills = Integer.parseInt(args[1]);
+        long records = RECORDS_PER_RUN * (kills + 1);
         Random random = new Random(7);
         for (int kill = 0; kill < kills; kill++) {
-            try (Child worker = worker(folder, kill, "run")) {
+            try (Child worker = worker(folder, records, kill, "run")) {
                 worker.await("checkpoint", 120);
                 Thread.sleep(500 + random.nextInt(3000));
                 worker.kill();
@@ -31,7 +35,7 @@ public final class FlinkKills {
                     + ", newest checkpoint " + newest(folder).map(FlinkKills::name).orElse("none"));
             }
         }
-        try (Child worker = worker(folder, kills, "finish")) {
+        try (Child worker = worker(folder, records, kills, "finish")) {
             Checks.finished(worker.await("finished", 300));
             Checks.that(worker.ended(60) == 0, "the_last_run_ends_well", "it did not end with 0");
         }
@@ -40,7 +44,7 @@ public final class FlinkKills {
             String[] fields = line.split("\t");
             found.merge(fields[0], fields[1], (first, second) -> first + "; " + second);
         }
-        Checks.same(expected(), found, "counts_sums_and_lists");
+        Checks.same(expected(records), found, "counts_sums_and_lists");
         Checks.end();
     }
 
@@ -49,12 +53,12 @@ public final class FlinkKills {
     }
 
     /** Every second run restores by importing the tables of several checkpoints into one database. */
-    private static Child worker(Path folder, int run, String mode) throws Exception {
+    private static Child worker(Path folder, long records, int run, String mode) throws Exception {
         String checkpoint = newest(folder).map(Path::toString).orElse("none");
         return new Child(
             System.getProperty("java.class.path"),
             folder.resolve("worker.log"),
-            List.of("FlinkWorker", folder.toString(), mode, "" + parallelism(run), "" + (run % 2 == 1), checkpoint));
+            List.of("FlinkWorker", folder.toString(), mode, "" + records, "" + parallelism(run), "" + (run % 2 == 1), checkpoint));
     }
 
     private static String name(Path checkpoint) {
@@ -71,9 +75,9 @@ public final class FlinkKills {
         }
     }
 
-    private static Map<String, String> expected() {
+    private static Map<String, String> expected(long records) {
         Map<String, long[]> sums = new TreeMap<>();
-        for (long i = 0; i < FlinkWorker.RECORDS; i++) {
+        for (long i = 0; i < records; i++) {
             long[] sum = sums.computeIfAbsent("" + i % FlinkWorker.KEYS, key -> new long[2]);
             sum[0]++;
             sum[1] += i;

@@ -21,11 +21,10 @@ import org.apache.flink.streaming.api.functions.sink.v2.DiscardingSink;
 import org.apache.flink.util.Collector;
 
 /**
- * Counts, adds up and lists the numbers of a sequence by key: {@code FlinkWorker FOLDER run|finish PARALLELISM INGEST
- * CHECKPOINT|none}. {@code run} is slow enough to be killed; {@code finish} leaves the states in the file {@code out}.
+ * Counts, adds up and lists the numbers of a sequence by key: {@code FlinkWorker FOLDER run|finish RECORDS PARALLELISM
+ * INGEST CHECKPOINT|none}. {@code run} is slow enough to be killed; {@code finish} leaves the states in the file {@code out}.
  */
 public final class FlinkWorker {
-    static final long RECORDS = 300_000;
     static final long KEYS = 1_000;
     private static final Duration SHORT_TTL = Duration.ofSeconds(2);
 
@@ -40,10 +39,10 @@ public final class FlinkWorker {
         Path folder = Path.of(args[0]);
         boolean slow = args[1].equals("run");
         StreamExecutionEnvironment environment =
-            StreamExecutionEnvironment.getExecutionEnvironment(settings(folder, args[3], args[4]));
-        environment.setParallelism(Integer.parseInt(args[2]));
+            StreamExecutionEnvironment.getExecutionEnvironment(settings(folder, args[4], args[5]));
+        environment.setParallelism(Integer.parseInt(args[3]));
         environment.setMaxParallelism(128);
-        environment.fromSequence(0, RECORDS - 1).uid("source")
+        environment.fromSequence(0, Long.parseLong(args[2]) - 1).uid("source")
             .map(new Throttle(slow)).uid("throttle")
             .keyBy(number -> number % KEYS)
             .process(new States()).uid("states")

@@ -18,7 +18,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * family of offsets: else records are counted twice, or not at all.
  */
 public final class KafkaKills {
-    private static final int RECORDS = 300_000;
+    private static final int RECORDS_MIN = 100_000;
     private static final int KEYS = 5_000;
     private static final int PARTITIONS = 4;
 
@@ -26,6 +26,7 @@ public final class KafkaKills {
     private final String classPath = System.getProperty("java.class.path");
     private final Map<String, Long> counts = new TreeMap<>();
     private final Map<String, Long> sums = new TreeMap<>();
+    private volatile boolean killing = true;
 
     private KafkaKills(Path folder) {
         this.folder = folder;
@@ -51,6 +52,7 @@ public final class KafkaKills {
                 worker.kill();
                 System.out.println("killed " + (kill + 1) + " of " + kills + ", " + worker.await("restored", 1));
             }
+            killing = false;
             producer.join();
             try (Child worker = worker(broker.address(), "finish")) {
                 Checks.finished(worker.await("finished", 300));
@@ -72,12 +74,12 @@ public final class KafkaKills {
         settings.put("linger.ms", "5");
         Random random = new Random(1);
         try (var producer = new KafkaProducer<>(settings, new StringSerializer(), new LongSerializer())) {
-            for (int i = 0; i < RECORDS; i++) {
+            for (int i = 0; killing || i < RECORDS_MIN; i++) {
                 String key = "key" + random.nextInt(KEYS);
                 producer.send(new ProducerRecord<>("in", key, (long) i));
                 counts.merge(key, 1L, Long::sum);
                 sums.merge(key, (long) i, Long::sum);
-                if (i % 1000 == 0) {
+                if (i % 500 == 0) {
                     Thread.sleep(30);
                 }
             }
