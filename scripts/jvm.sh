@@ -3,8 +3,9 @@
 #
 #     scripts/jvm.sh setup [PART...]               fetches PARTs, else all: rocksdbjni kafka kafka-4.4 kafka-broker spark flink bench
 #     scripts/jvm.sh quick [LIBRARY]               rocksdbjni's two main classes under -Xcheck:jni and a Kafka topology: 90 s at most
-#     scripts/jvm.sh suites stock|ours [SUITE...]  rocksdbjni kafka flink spark-store spark-rocksdb, and by name only spark-more: each
-#                                                  test's result, and those that clients/jvm/not-here-SUITE.txt does not list
+#     scripts/jvm.sh suites stock|ours [SUITE...]  rocksdbjni kafka flink spark-store spark-rocksdb; by name only spark-more, and
+#                                                  rocksdbjni-10, -11: the same tests under newer jars. Each test's result, and those
+#                                                  that clients/jvm/not-here-SUITE.txt does not list
 #     scripts/jvm.sh class stock|ours CLASS...     classes of rocksdbjni's tests, with their output; no result is kept
 #     scripts/jvm.sh jobs stock|ours [JOB...]      kafka flink spark: jobs of ours whose process is killed KILLS times (3), and
 #                                                  whose counts must be exact in the end
@@ -88,6 +89,13 @@ compile() {
     javac -nowarn -Xlint:none "${processor[@]}" -d "$out" -cp "$(class_path "$part")" "$@" 2>"$work/javac.log" ||
         { cat "$work/javac.log" >&2; exit 1; }
     touch "$out/.done"
+}
+
+# rocksdbjni_jar VERSION: sets $jar, fetches it where it is not there.
+rocksdbjni_jar() {
+    jar=$cache/repository/org/rocksdb/rocksdbjni/$1/rocksdbjni-$1.jar
+    [ -e "$jar" ] || timeout "$patience_s" mvn -q -B "-Dmaven.repo.local=$cache/repository" \
+        org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get "-Dartifact=org.rocksdb:rocksdbjni:$1" -Dtransitive=false
 }
 
 class_path() { cat "$cache/$1.classpath"; }
@@ -186,17 +194,23 @@ start_suite() {
     say "$1 on $which"
 }
 
+# suite_rocksdbjni [VERSION]: under the jar of another version. Tests of what that no longer has meet a NoSuchMethodError.
 suite_rocksdbjni() {
-    local class count=0
+    local class count=0 jar=
+    [ $# = 0 ] || rocksdbjni_jar "$1"
     grep -rL '^public abstract class' "$tests" --include='*Test.java' | sed "s#^$tests/java/##; s#/#.#g; s#\.java\$##" | sort >"$work/classes"
     while read -r class; do
         # A JVM for each: what one leaves in the process is no other's.
-        again "$file" 900 jvm -ea -cp "$cache/classes/runner-rocksdbjni:$cache/classes/rocksdbjni:$(class_path rocksdbjni)" \
+        again "$file" 900 jvm -ea -cp "${jar:+$jar:}$cache/classes/runner-rocksdbjni:$cache/classes/rocksdbjni:$(class_path rocksdbjni)" \
             JUnitRunner "$file" "$class" </dev/null
         count=$((count + 1))
         [ $((count % 20)) != 0 ] || echo "$count of $(wc -l <"$work/classes") classes, $((SECONDS - started)) s"
     done <"$work/classes"
 }
+
+suite_rocksdbjni-10() { suite_rocksdbjni 10.1.3; }
+
+suite_rocksdbjni-11() { suite_rocksdbjni 11.8.1; }
 
 suite_kafka() {
     mapfile -t classes <clients/jvm/kafka/classes.txt
@@ -336,11 +350,7 @@ bench() {
     local round version name jar run
     take ours
     prepare bench
-    for version in "${bench_versions[@]}"; do
-        jar=$cache/repository/org/rocksdb/rocksdbjni/$version/rocksdbjni-$version.jar
-        [ -e "$jar" ] || timeout "$patience_s" mvn -q -B "-Dmaven.repo.local=$cache/repository" \
-            org.apache.maven.plugins:maven-dependency-plugin:3.6.1:get "-Dartifact=org.rocksdb:rocksdbjni:$version" -Dtransitive=false
-    done
+    for version in "${bench_versions[@]}"; do rocksdbjni_jar "$version"; done
     rm -rf "$results/bench"
     mkdir -p "$results/bench" "$work/tmp"
     for round in $(seq "${ROUNDS:-3}"); do
@@ -349,7 +359,7 @@ bench() {
             run=() version=$name
             # Ours under the jar that Spark takes.
             if [ "$name" = ours ]; then run=("${flags[@]}") version=${bench_versions[0]}; fi
-            jar=$cache/repository/org/rocksdb/rocksdbjni/$version/rocksdbjni-$version.jar
+            rocksdbjni_jar "$version"
             java -cp "$cache/classes/bench:$jar:$(class_path bench)" org.openjdk.jmh.Main "${BENCH:-Engine}" \
                 -f 1 -wi 2 -w 1 -i 3 -r 1 -foe true -rf json -rff "$results/bench/$name-$round.json" \
                 -jvmArgs "-Xmx2g -Djava.io.tmpdir=$work/tmp ${run[*]}" >"$results/bench/$name-$round.log" ||
