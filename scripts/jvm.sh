@@ -43,7 +43,8 @@ say() { printf '\n== %s  %s\n' "$(date +%T)" "$*"; }
 # fetch PART: its class path. Maven's own files lie in the cache too, where they can be removed.
 fetch() {
     local pom=$root/clients/jvm/$1/pom.xml
-    [ "$cache/$1.classpath" -nt "$pom" ] && return
+    # By contents: a checkout makes all files new, and another run may be reading what is here.
+    [ -e "$cache/$1.classpath" ] && cmp -s "$pom" "$cache/$1.pom" && return
     { command -v mvn && command -v javac; } >/dev/null || ./scripts/setup.sh jvm
     say "Fetching $1"
     if ! timeout --kill-after=5 "$patience_s" mvn -q -B "-Dmaven.repo.local=$cache/repository" -f "$pom" \
@@ -53,6 +54,7 @@ fetch() {
         exit 3
     fi
     mv "$work/$1.classpath" "$cache/$1.classpath"
+    cp "$pom" "$cache/$1.pom"
 }
 
 # rocksdbjni's tests are in no package of Maven's. Debian has RocksDB's sources, whole, as RocksDB's tag has them: java/src is
@@ -79,16 +81,18 @@ fetch_tests() {
 compile() {
     local part=$1 name=$2
     shift 2
-    local out=$cache/classes/$name
-    if [ -e "$out/.done" ] && [ -z "$(find "$@" "$cache/$part.classpath" -newer "$out/.done" -print -quit)" ]; then return; fi
-    rm -rf "$out"
-    mkdir -p "$out"
+    local out=$work/classes/$name sum
+    sum=$(cat "$@" "$cache/$part.classpath" | sha256sum)
+    [ "$(cat "$cache/classes/$name/.done" 2>/dev/null)" != "$sum" ] || return 0
+    mkdir -p "$out" "$cache/classes"
     # JMH's processor writes the loops around what is measured.
     local processor=(-proc:none)
     [ "$name" != bench ] || processor=(-processor org.openjdk.jmh.generators.BenchmarkProcessor)
     javac -nowarn -Xlint:none "${processor[@]}" -d "$out" -cp "$(class_path "$part")" "$@" 2>"$work/javac.log" ||
         { cat "$work/javac.log" >&2; exit 1; }
-    touch "$out/.done"
+    echo "$sum" >"$out/.done"
+    rm -rf "$cache/classes/$name"
+    mv "$out" "$cache/classes/"
 }
 
 # rocksdbjni_jar VERSION: sets $jar, fetches it where it is not there.
