@@ -9,6 +9,7 @@ pub mod family_handles;
 pub mod manage;
 pub mod open;
 pub mod properties;
+pub mod ranges;
 pub mod read;
 pub mod read_many;
 pub mod snapshots;

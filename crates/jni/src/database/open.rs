@@ -5,7 +5,7 @@ use std::path::Path;
 use capi::database::Database;
 use capi::database::open::{Mode, locked_out};
 use capi::options::Options;
-use spillway::internal::Database as Engine;
+use spillway::internal::{Database as Engine, ErrorKind};
 
 use super::Db;
 use crate::boundary::argument::{Closed, Handles};
@@ -85,9 +85,13 @@ natives! { "RocksDB";
         Ok(())
     }
 
+    /// Empty where there is no database, as in RocksDB: Kafka Streams asks before the first open.
     "listColumnFamilies" => fn(_env, options: &Options, path: String) -> Vec<Vec<u8>> {
-        let names = Engine::list_families(Path::new(&path), &options.vfs())?;
-        Ok(names.into_iter().map(String::into_bytes).collect())
+        match Engine::list_families(Path::new(&path), &options.vfs()) {
+            Ok(names) => Ok(names.into_iter().map(String::into_bytes).collect()),
+            Err(error) if error.is_not_found() || error.kind() == ErrorKind::InvalidArgument => Ok(Vec::new()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     "destroyDB" => fn(_env, path: String, options: &Options) -> () {

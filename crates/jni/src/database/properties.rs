@@ -22,7 +22,7 @@ impl Db {
     }
 
     /// The sum over all families.
-    fn total(&self, name: &str) -> Result<u64, Fault> {
+    pub fn total(&self, name: &str) -> Result<u64, Fault> {
         self.db.families().iter().try_fold(0u64, |sum, family| Ok(sum.saturating_add(self.number(family, name)?)))
     }
 }

@@ -1,0 +1,92 @@
+//! Ranges of keys, by pairs of slices.
+
+use capi::family::FamilyHandle;
+
+use super::Db;
+use crate::boundary::argument::Handles;
+use crate::boundary::handle;
+use crate::boundary::natives;
+use crate::fault::Fault;
+use crate::objects::slice::Slice;
+
+/// The bit of `SizeApproximationFlag.INCLUDE_FILES`. Memtables have no size by ranges here.
+const INCLUDE_FILES: i8 = 2;
+
+natives! { "RocksDB";
+    /// Start and end of each range in turn.
+    "getApproximateSizes" =>
+    fn(_env, database: &Db, family: Option<&FamilyHandle>, slices: Handles, include: i8) -> Vec<i64> {
+        let slices = slices.get::<Slice>()?;
+        let ranges: Vec<(&[u8], &[u8])> = slices
+            .chunks_exact(2)
+            .filter_map(|range| match range {
+                [start, end] => Some((start.bytes(), end.bytes())),
+                _ => None,
+            })
+            .collect();
+        if include & INCLUDE_FILES == 0 {
+            return Ok(vec![0; ranges.len()]);
+        }
+        let sizes = database.db.approximate_sizes(database.family(family), &ranges)?;
+        Ok(sizes.into_iter().map(|bytes| bytes as i64).collect())
+    }
+
+    /// The whole key space is compacted one level down, in the background. Slices of the range: empty ones, as in RocksDB.
+    "suggestCompactRange" => fn(_env, database: &Db, family: Option<&FamilyHandle>) -> Vec<i64> {
+        database.suggest(database.family(family), None, None)?;
+        let empty = || handle::open(Slice::new(Vec::new()));
+        Ok(vec![empty(), empty()])
+    }
+}
+
+/// `MemoryUtil`.
+pub mod memory {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use capi::cache::Cache;
+
+    use super::*;
+    use crate::boundary::class::{Class, Method};
+    use crate::boundary::env::Env;
+    use crate::boundary::object::{Object, Value};
+    use crate::boundary::reply::Made;
+    use crate::collections::map;
+
+    static BYTE: Class = Class::new(c"java/lang/Byte");
+    static LONG: Class = Class::new(c"java/lang/Long");
+    static BYTE_OF: Method = Method::fixed(&BYTE, c"valueOf", c"(B)Ljava/lang/Byte;");
+    static LONG_OF: Method = Method::fixed(&LONG, c"valueOf", c"(J)Ljava/lang/Long;");
+
+    /// `MemoryUsageType` with the property that has it.
+    const OF_DATABASES: [(i8, &str); 3] = [
+        (0, "rocksdb.size-all-mem-tables"),
+        (1, "rocksdb.cur-size-all-mem-tables"),
+        (2, "rocksdb.estimate-table-readers-mem"),
+    ];
+    const CACHES: i8 = 3;
+
+    fn boxed<'j>(env: Env<'j>, kind: i8, bytes: u64) -> Result<(Object<'j>, Object<'j>), Fault> {
+        let null = || Fault::illegal("valueOf gave null");
+        let kind = BYTE_OF.object_fixed(env, &[Value::Byte(kind)])?.ok_or_else(null)?;
+        let bytes = LONG_OF.object_fixed(env, &[Value::Long(bytes as i64)])?.ok_or_else(null)?;
+        Ok((kind, bytes))
+    }
+
+    natives! { "MemoryUtil";
+        /// A cache that is given twice counts once.
+        "getApproximateMemoryUsageByType" => fn(env, databases: Handles, caches: Handles) -> Made {
+            let databases = databases.get::<Db>()?;
+            let total = |property: &str| -> u64 {
+                let of = |database: &&Db| database.total(property).unwrap_or(0);
+                databases.iter().map(of).sum()
+            };
+            let mut usage: Vec<(i8, u64)> = OF_DATABASES.iter().map(|(kind, property)| (*kind, total(property))).collect();
+            let mut seen = BTreeSet::new();
+            let caches = caches.get::<Cache>()?.into_iter().map(Cache::shared);
+            let caches = caches.filter(|cache| seen.insert(Arc::as_ptr(cache).addr()));
+            usage.push((CACHES, caches.map(|cache| (cache.usage() + cache.table_bytes()) as u64).sum()));
+            Ok(map(env, usage.into_iter(), |(kind, bytes)| boxed(env, kind, bytes))?.into())
+        }
+    }
+}
