@@ -10,7 +10,7 @@ use log::framed::FramedWriter;
 use log::{LogReader, Position, RecordKind};
 use vfs::{IfExists, IoClass};
 
-use crate::commit::batch::{self, BatchReader, WriteBatch};
+use crate::commit::batch::{self, BatchReader, BatchRecord, WriteBatch};
 use crate::commit::pipeline::LogPosition;
 use crate::core::{Core, FamilyState};
 use crate::version::file_name::FileType;
@@ -118,21 +118,30 @@ impl RestOfLog {
     /// Appends what no table has of a batch. Parts of it keep their numbers, each in a batch of its own: the log is
     /// complete, so none is applied without the others.
     fn put(&self, writer: &mut FramedWriter, first: SeqNo, batch: BatchReader<'_>) -> Result<()> {
-        let (whole, count) = (batch.rest(), batch.declared_count());
+        let numbered = || batch.clone().zip(first.0..).map(|(record, seq)| record.map(|record| (record, SeqNo(seq))));
+        let is_wanted = |(record, seq): &(BatchRecord<'_>, SeqNo)| {
+            self.flushed.get(&record.family).is_some_and(|flushed| flushed < seq)
+        };
+        let (mut wanted, mut count) = (0, 0);
+        for numbered in numbered() {
+            wanted += u32::from(is_wanted(&numbered?));
+            count += 1;
+        }
+        if wanted == 0 {
+            return Ok(());
+        }
+        if wanted == count {
+            return writer.append(&[&batch::header(first, count), batch.rest()].concat()); // log data included
+        }
         let mut part = Part { first, batch: WriteBatch::new() };
-        let mut seq = first;
-        for record in batch {
-            let record = record?;
-            if self.flushed.get(&record.family).is_some_and(|flushed| *flushed < seq) {
+        for numbered in numbered() {
+            let (record, seq) = numbered?;
+            if is_wanted(&(record, seq)) {
                 part.batch.add(record.family, record.kind, record.key, record.value);
             } else {
                 part.write(writer)?;
                 part.first = SeqNo(seq.0 + 1);
             }
-            seq = SeqNo(seq.0 + 1);
-        }
-        if part.first == first && count > 0 {
-            return writer.append(&[&batch::header(first, count), whole].concat()); // log data included
         }
         part.write(writer)
     }
