@@ -21,8 +21,9 @@ use crossbeam_utils::CachePadded;
 
 use crate::commit::sync::{AtomicBool, AtomicU64, Backoff, Condvar, Mutex, MutexGuard, fence};
 
-/// Maximum writes in flight. If the ring is full, a writer waits before it takes a number.
-pub const IN_FLIGHT_MAX: usize = if cfg!(loom) { 2 } else { 1024 };
+/// Maximum writes in flight. If the ring is full, a writer waits before it takes a number. A thread has one write in
+/// flight, and many only while one that took its number early does not run. Every database keeps the ring: 96 KiB.
+pub const IN_FLIGHT_MAX: usize = if cfg!(loom) { 2 } else { 256 };
 
 /// A position in the history of all WALs: bytes since the first WAL of this run, capacities of full WALs included.
 pub type LogPosition = u64;
