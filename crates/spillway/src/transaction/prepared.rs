@@ -5,13 +5,14 @@
 
 use std::mem;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use base::{Error, Result, ValueKind};
+use base::{Error, ErrorKind, Result, ValueKind, note};
 use log::Position;
 use parking_lot::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::locks::{LockTable, Mode};
+use super::locks::{LockTable, Mode, Patience};
 use super::{Concurrency, Pessimistic, Shows, Track, Transaction};
 use crate::commit::batch::{BatchRecord, WriteBatch};
 use crate::commit::options::WriteOptions;
@@ -92,12 +93,13 @@ impl Transaction {
         found: RecoveredTransaction,
     ) -> Result<Transaction> {
         let RecoveredTransaction { name, batch, at } = found;
-        let mut transaction = Transaction::pessimistic(locks, options);
+        let patience = Patience { wait_max: Some(Duration::ZERO), ..options.patience };
+        let mut transaction = Transaction::pessimistic(locks, Pessimistic { patience, ..options });
+        transaction.two_phased.name = Some(name);
         for record in batch.iter() {
             transaction.recover_change(db, &record?)?;
         }
         let hash = hash_of(transaction.batch.read().batch());
-        transaction.two_phased.name = Some(name);
         transaction.two_phased.phase = Phase::Prepared(Prepare { at, hash });
         Ok(transaction)
     }
@@ -110,10 +112,18 @@ impl Transaction {
             return Ok(());
         };
         let order = &family.order().user;
-        if kind != ValueKind::RangeDeletion {
-            self.lock(db, &family, key, Mode::Exclusive, Track::Untracked)?;
-        } else if order.compare(key, value).is_lt() {
-            self.lock_range(db, &family, (key, Some(value)), Mode::Exclusive)?;
+        let locked = match kind {
+            ValueKind::RangeDeletion if order.compare(key, value).is_ge() => Ok(()),
+            ValueKind::RangeDeletion => self.lock_range(db, &family, (key, Some(value)), Mode::Exclusive),
+            _ => self.lock(db, &family, key, Mode::Exclusive, Track::Untracked),
+        };
+        match locked {
+            // RocksDB recovers without locks, so what it leaves prepared may share keys.
+            Err(error) if error.kind() == ErrorKind::TimedOut => {
+                let (name, key) = (self.name().escape_ascii(), key.escape_ascii());
+                note::warn!("prepared transaction '{name}' has no lock on '{key}': another prepared one has it");
+            }
+            locked => locked?,
         }
         self.counts.add(kind);
         self.batch.write().add(id, || order.clone(), kind, key, value);
