@@ -1,6 +1,7 @@
 //! `rocksdb_sst_file_manager_t`: total size of several databases' tables. Files are removed at once, so there is never
 //! trash. The limit is not enforced, but can be checked.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -71,6 +72,13 @@ impl FileManager {
     pub fn total_bytes(&self) -> u64 {
         let databases = self.0.lock().databases.clone();
         databases.sum("rocksdb.total-sst-files-size")
+    }
+
+    /// Tables of the open databases, with their bytes.
+    pub fn tables(&self) -> Vec<(PathBuf, u64)> {
+        let databases = self.0.lock().databases.clone();
+        let tables = |db: Arc<Db>| db.live_files().into_iter().map(|file| (file.path, file.bytes));
+        databases.open().flat_map(tables).collect()
     }
 
     pub fn is_full(&self) -> bool {

@@ -14,10 +14,15 @@ impl Watched {
         self.0.push(Arc::downgrade(db));
     }
 
+    /// Those still open.
+    pub fn open(&self) -> impl Iterator<Item = Arc<Db>> {
+        self.0.iter().filter_map(Weak::upgrade)
+    }
+
     /// The sum of a property over all families.
     pub fn sum(&self, property: &str) -> u64 {
         let of =
             |db: Arc<Db>| -> u64 { db.families().iter().filter_map(|family| db.int_property(family, property)).sum() };
-        self.0.iter().filter_map(Weak::upgrade).map(of).sum()
+        self.open().map(of).sum()
     }
 }

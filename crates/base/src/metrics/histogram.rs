@@ -146,8 +146,11 @@ impl Distribution {
         self.max as f64
     }
 
-    /// Estimated from the buckets' middles.
+    /// Estimated from the buckets' middles; 0 if all values are equal.
     pub fn standard_deviation(&self) -> f64 {
+        if self.min() == self.max() {
+            return 0.0;
+        }
         let (count, average) = (self.count(), self.average());
         let mut left = 0u64;
         let mut squares = 0.0;
@@ -156,6 +159,6 @@ impl Distribution {
             squares += count as f64 * (middle - average).powi(2);
             left = right;
         }
-        if count == 0 { 0.0 } else { (squares / count as f64).sqrt() }
+        (squares / count as f64).sqrt()
     }
 }

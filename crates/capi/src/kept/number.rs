@@ -51,7 +51,11 @@ impl Number {
         match self {
             Number::Integer(number) if is_flag => (number != 0).to_string(),
             Number::Integer(number) => number.to_string(),
-            Number::Real(number) => format!("{number:.6}"),
+            Number::Real(number) => {
+                let as_rocksdb_writes_it = format!("{number:.6}");
+                let is_exact = as_rocksdb_writes_it.parse() == Ok(number);
+                if is_exact { as_rocksdb_writes_it } else { number.to_string() }
+            }
         }
     }
 }

@@ -66,7 +66,7 @@ impl JavaNumber for bool {
 
 impl JavaNumber for f64 {
     #[cfg(test)]
-    const SAMPLES: &'static [f64] = &[0.0, 0.125, 1.5, 99.0];
+    const SAMPLES: &'static [f64] = &[0.0, 0.125, 1.5, 99.0, 0.8619385989502999];
 
     fn number(self) -> Number {
         CNumber::number(self)

@@ -3,8 +3,22 @@
 use capi::env::EnvHandle;
 use capi::file_manager::FileManager;
 
+use crate::boundary::class::{Class, Method};
+use crate::boundary::env::Env;
 use crate::boundary::natives;
+use crate::boundary::object::{Object, Value};
+use crate::boundary::reply::Made;
 use crate::callbacks::logger::Logger;
+use crate::collections;
+use crate::fault::Fault;
+
+static LONG: Class = Class::new(c"java/lang/Long");
+static VALUE_OF: Method = Method::fixed(&LONG, c"valueOf", c"(J)Ljava/lang/Long;");
+
+/// A number as an object.
+fn boxed(env: Env<'_>, number: u64) -> Result<Object<'_>, Fault> {
+    VALUE_OF.object_fixed(env, &[Value::Long(number as i64)])?.ok_or_else(|| Fault::illegal("Long.valueOf gave null"))
+}
 
 natives! { "SstFileManager";
     /// Files are removed at once: there are no chunks.
@@ -36,6 +50,14 @@ natives! { "SstFileManager";
     "isMaxAllowedSpaceReached" | "isMaxAllowedSpaceReachedIncludingCompactions" =>
     fn(_env, manager: &FileManager) -> bool {
         Ok(manager.is_full())
+    }
+
+    /// By path.
+    "getTrackedFiles" => fn(env, manager: &FileManager) -> Made {
+        let files = collections::map(env, manager.tables().into_iter(), |(path, bytes)| {
+            Ok((env.new_text(&path.to_string_lossy())?, boxed(env, bytes)?))
+        })?;
+        Ok(Made::from(files))
     }
 
     "getTotalSize" => fn(_env, manager: &FileManager) -> i64 {

@@ -47,51 +47,54 @@ fn give(env: Env<'_>, file: OptionsFile, options: &mut Options, list: Object<'_>
 const NO_FILTER: i8 = 0;
 const BLOOM_FILTER: i8 = 1;
 
-/// Java's object of tables' options. Options without effect here have RocksDB's defaults.
-fn table_config<'j>(env: Env<'j>, table: &TableOptions) -> Result<Object<'j>, Fault> {
-    let flag = |name: &str, default: bool| Value::Bool(table.kept.get(name).map_or(default, |text| text == "true"));
+/// Java's object of tables' options.
+fn table_config<'j>(env: Env<'j>, of: &TableOptions) -> Result<Object<'j>, Fault> {
+    let kept = table::of_blocks_with(of);
+    let flag = |name: &str| Value::Bool(table::option(&kept, name));
+    let byte = |name: &str| Value::Byte(table::option(&kept, name));
     let int = |number: usize| Value::Int(i32::try_from(number).unwrap_or(i32::MAX));
-    let bits = table.filter_policy.bits_per_key;
+    let bits = of.filter_policy.bits_per_key;
     // Java keeps the filter without owning it.
-    let filter = bits.map_or(0, |_| handle::open(Filter::of(table.filter_policy.clone())));
+    let filter = bits.map_or(0, |_| handle::open(Filter::of(of.filter_policy.clone())));
     let first = [
-        Value::Bool(table.cache_index_and_filter_blocks),
-        flag("cache_index_and_filter_blocks_with_high_priority", true),
-        Value::Bool(table.pin_l0_filter_and_index_blocks_in_cache),
-        flag("pin_top_level_index_and_filter", true),
-        Value::Byte(table.index_type.number() as i8),
-        Value::Byte(table.data_block_index_type.number() as i8),
-        Value::Double(table.data_block_hash_table_util_ratio),
-        Value::Byte(table.checksum.number() as i8),
-        Value::Bool(table.no_block_cache),
-        Value::Long(table.block_size as i64),
-        int(table.block_size_deviation as usize),
-        int(table.block_restart_interval),
-        int(table.index_block_restart_interval),
-        Value::Long(table.metadata_block_size as i64),
-        Value::Bool(table.partition_filters),
-        flag("optimize_filters_for_memory", false),
-        flag("use_delta_encoding", true),
-        Value::Bool(table.whole_key_filtering),
-        Value::Bool(table.verify_compression),
-        Value::Int(0), // read_amp_bytes_per_bit
-        Value::Int(table.format_version as i32),
+        Value::Bool(of.cache_index_and_filter_blocks),
+        flag("cache_index_and_filter_blocks_with_high_priority"),
+        Value::Bool(of.pin_l0_filter_and_index_blocks_in_cache),
+        flag("pin_top_level_index_and_filter"),
+        Value::Byte(of.index_type.number() as i8),
+        Value::Byte(of.data_block_index_type.number() as i8),
+        Value::Double(of.data_block_hash_table_util_ratio),
+        Value::Byte(of.checksum.number() as i8),
+        Value::Bool(of.no_block_cache),
+        Value::Long(of.block_size as i64),
+        int(of.block_size_deviation as usize),
+        int(of.block_restart_interval),
+        int(of.index_block_restart_interval),
+        Value::Long(of.metadata_block_size as i64),
+        Value::Bool(of.partition_filters),
+        flag("optimize_filters_for_memory"),
+        flag("use_delta_encoding"),
+        Value::Bool(of.whole_key_filtering),
+        Value::Bool(of.verify_compression),
+        Value::Int(table::option(&kept, "read_amp_bytes_per_bit")),
+        Value::Int(of.format_version as i32),
     ];
-    let second = [Value::Bool(table.enable_index_compression), flag("block_align", false)];
-    const SHORTEN_SEPARATORS: Value<'_> = Value::Byte(1);
+    let second = [Value::Bool(of.enable_index_compression), flag("block_align")];
+    let shortening = [byte("index_shortening")];
     let last = [
         Value::Byte(if bits.is_some() { BLOOM_FILTER } else { NO_FILTER }),
         Value::Long(filter),
         Value::Double(bits.unwrap_or(0.0)),
     ];
     if NEW_TABLE.find(env).is_ok() {
-        return NEW_TABLE.make(env, &[&first[..], &second, &[SHORTEN_SEPARATORS], &last].concat());
+        return NEW_TABLE.make(env, &[&first[..], &second, &shortening, &last].concat());
     }
     env.clear_pending();
-    const BINARY_SEARCH: Value<'_> = Value::Byte(0);
-    let newer = [flag("separate_key_value_in_data_block", false), Value::Double(-1.0)];
-    let alignment = [Value::Long(0), Value::Long(128), SHORTEN_SEPARATORS, BINARY_SEARCH];
-    NEW_NEWER_TABLE.make(env, &[&first[..], &newer, &second, &alignment, &last].concat())
+    let newer = [flag("separate_key_value_in_data_block"), Value::Double(table::option(&kept, "uniform_cv_threshold"))];
+    let alignment = ["super_block_alignment_size", "super_block_alignment_space_overhead_ratio"]
+        .map(|name| Value::Long(table::option(&kept, name)));
+    let search = [byte("index_block_search_type")];
+    NEW_NEWER_TABLE.make(env, &[&first[..], &newer, &second, &alignment, &shortening, &search, &last].concat())
 }
 
 natives! { "OptionsUtil";

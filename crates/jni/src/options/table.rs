@@ -6,6 +6,8 @@ use capi::kept::number::Number;
 use capi::options::Options;
 use capi::options::table::{BlockBasedOptions, Filter, ROWS};
 
+use spillway::internal::options::TableOptions;
+
 use crate::boundary::natives;
 use crate::boundary::settings::{JavaNumber, kept, set_by_name};
 use crate::fault::Fault;
@@ -58,6 +60,19 @@ const NEWER: &[Row<BlockBasedOptions>] = kept! { BlockBasedOptions;
 };
 
 const TABLES: &[&[Row<BlockBasedOptions>]] = &[ROWS, NEWER];
+
+/// Options of tables, for getters by name.
+pub fn of_blocks_with(table: &TableOptions) -> BlockBasedOptions {
+    let mut options = BlockBasedOptions::default();
+    options.table = table.clone();
+    options
+}
+
+/// An option by its name; 0 if no row has it, which a test finds.
+pub fn option<T: JavaNumber>(options: &BlockBasedOptions, name: &str) -> T {
+    let row = TABLES.iter().copied().flatten().find(|row| row.name == name);
+    T::of(row.map_or(Number::Integer(0), |row| (row.get)(options)))
+}
 
 /// Handles and sizes of caches and filters.
 struct Shared<'a> {
