@@ -199,7 +199,34 @@ natives! { "Statistics";
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use capi::database::Database;
+    use capi::database::open::Mode;
+    use capi::env::Env as FileEnv;
+    use capi::options::Options;
+    use capi::write_options::WriteSettings;
+
     use super::*;
+
+    #[test]
+    fn databases_count_in_statistics_made_before_them() {
+        let shared = SharedStatistics::default();
+        let mut options = Box::<Options>::default();
+        options.env = Some(FileEnv::in_memory());
+        options.db.create_if_missing = true;
+        options.shared_statistics = Some(shared.clone());
+        for path in ["/one", "/other"] {
+            let database = Database::open_at(&options, Path::new(path), Mode::Write).ok().expect("opened");
+            let put = database.put(database.default_family(), b"key", b"value", &WriteSettings::default());
+            assert!(put.is_ok());
+        }
+        assert_eq!(shared.statistics.count(Ticker::NumberKeysWritten), 2);
+        assert_eq!(
+            (shared.statistics.take(Ticker::NumberKeysWritten), shared.statistics.count(Ticker::NumberKeysWritten)),
+            (2, 0)
+        );
+    }
 
     #[test]
     fn metrics_have_javas_names() {
