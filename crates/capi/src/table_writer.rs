@@ -58,9 +58,10 @@ impl TableMaker {
         Ok(())
     }
 
-    /// Approximate bytes of the open table; if none is open, of the last one.
+    /// Approximate bytes of the open table, 0 before its first entry; if none is open, of the last one.
     pub fn bytes(&self) -> u64 {
-        self.writer.as_ref().map_or(self.finished_bytes, TableWriter::estimated_bytes)
+        let so_far = |writer: &TableWriter| if writer.entries() == 0 { 0 } else { writer.estimated_bytes() };
+        self.writer.as_ref().map_or(self.finished_bytes, so_far)
     }
 
     pub fn finish(&mut self) -> Result<(), Failure> {
