@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use capi::family::FamilyHandle;
-use spillway::internal::Family;
 use spillway::internal::report::LiveFile;
+use spillway::internal::{Family, LogFileReport};
 
 use crate::boundary::class::{Class, Method};
 use crate::boundary::env::Env;
@@ -23,6 +23,8 @@ static TABLE: Class = Class::new(c"org/rocksdb/SstFileMetaData");
 static NEW_TABLE: Method = Method::constructor(&TABLE, c"(Ljava/lang/String;Ljava/lang/String;JJJ[B[BJZJJ[B)V");
 static LEVEL: Class = Class::new(c"org/rocksdb/LevelMetaData");
 static NEW_LEVEL: Method = Method::constructor(&LEVEL, c"(IJ[Lorg/rocksdb/SstFileMetaData;)V");
+static LOG: Class = Class::new(c"org/rocksdb/LogFile");
+static NEW_LOG: Method = Method::constructor(&LOG, c"(Ljava/lang/String;JBJJ)V");
 static FAMILY: Class = Class::new(c"org/rocksdb/ColumnFamilyMetaData");
 static NEW_FAMILY: Method = Method::constructor(&FAMILY, c"(JJ[B[Lorg/rocksdb/LevelMetaData;)V");
 
@@ -67,6 +69,24 @@ fn table<'j>(env: Env<'j>, constructor: &Method, of_family: bool, file: &LiveFil
     Ok(made)
 }
 
+/// Java's `WalFileType` is 0 in the archive, else 1.
+fn log_file<'j>(env: Env<'j>, log: &LogFileReport) -> Result<Object<'j>, Fault> {
+    let name = shown_name(&log.path);
+    let name = env.new_text(&if log.is_archived { format!("/archive{name}") } else { name })?;
+    let made = NEW_LOG.make(
+        env,
+        &[
+            Value::Object(name),
+            Value::Long(log.number.0 as i64),
+            Value::Byte(i8::from(!log.is_archived)),
+            Value::Long(log.first.0 as i64),
+            Value::Long(log.bytes as i64),
+        ],
+    )?;
+    env.delete(name);
+    Ok(made)
+}
+
 fn family<'j>(env: Env<'j>, database: &Db, family: &Arc<Family>) -> Result<Object<'j>, Fault> {
     let mut files = database.db.live_files();
     files.retain(|file| file.family == family.name());
@@ -104,5 +124,11 @@ natives! { "RocksDB";
         let files = database.db.live_file_names()?;
         let names = files.paths.iter().map(|path| shown_name(path));
         Ok(names.chain([files.manifest_bytes.to_string()]).collect())
+    }
+
+    /// Logs with records, by number, those in the archive included.
+    "getSortedWalFiles" => fn(env, database: &Db) -> ArrayOf {
+        let logs = database.db.log_files()?;
+        Ok(env.new_array(&LOG, logs.iter(), |log| log_file(env, log).map(Some))?.into())
     }
 }
