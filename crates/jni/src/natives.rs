@@ -58,7 +58,6 @@ const BY_HAND: &[&[Native]] = &[
     files::table_reader::iterator::NATIVES,
     files::table_writer::NATIVES,
     files::updates::NATIVES,
-    files::updates::logs::NATIVES,
     files::updates::made::NATIVES,
     iterator::NATIVES,
     iterator::made::NATIVES,

@@ -75,7 +75,6 @@ absent! {
     plain "RocksDB_promoteL0"
     plain "RocksDB_resumeAllCompactions"
     plain "RocksDB_startTrace"
-    plain "SstFileManager_getTrackedFiles"
     plain "ThreadStatus_getOperationName"
     plain "ThreadStatus_getOperationPropertyName"
     plain "ThreadStatus_getOperationStageName"

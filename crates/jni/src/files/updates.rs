@@ -53,37 +53,3 @@ pub mod made {
         }
     }
 }
-
-pub mod logs {
-    use super::*;
-    use crate::boundary::reply::ArrayOf;
-
-    static LOG_FILE: Class = Class::new(c"org/rocksdb/LogFile");
-    static NEW_LOG_FILE: Method = Method::constructor(&LOG_FILE, c"(Ljava/lang/String;JBJJ)V");
-
-    /// `WalFileType`.
-    const ARCHIVED: i8 = 0;
-    const ALIVE: i8 = 1;
-
-    natives! { "RocksDB";
-        /// Logs with records, by number, those in the archive included.
-        "getSortedWalFiles" => fn(env, database: &Db) -> ArrayOf {
-            let logs = database.db.log_files()?;
-            let array = env.new_array(&LOG_FILE, logs.into_iter(), |log| {
-                let name = log.path.file_name().unwrap_or_default().to_string_lossy();
-                let dir = if log.is_archived { "/archive/" } else { "/" };
-                let path = env.new_text(&format!("{dir}{name}"))?;
-                let made = NEW_LOG_FILE.make(env, &[
-                    Value::Object(path),
-                    Value::Long(log.number.0 as i64),
-                    Value::Byte(if log.is_archived { ARCHIVED } else { ALIVE }),
-                    Value::Long(log.first.0 as i64),
-                    Value::Long(log.bytes as i64),
-                ])?;
-                env.delete(path);
-                Ok(Some(made))
-            })?;
-            Ok(array.into())
-        }
-    }
-}
