@@ -100,9 +100,9 @@ impl Method {
     }
 }
 
-/// Calls by the type of result: of an object, and of a class.
+/// Calls of an object's methods, by the type of result.
 macro_rules! calls {
-    ($($name:ident, $fixed:ident: $result:ty = $function:ident, $fixed_function:ident;)+) => {
+    ($($name:ident: $result:ty = $function:ident;)+) => {
         impl Method {$(
             /// # Errors
             /// The method threw: the exception is pending.
@@ -113,26 +113,16 @@ macro_rules! calls {
                 env.check()?;
                 Ok(result)
             }
-
-            /// # Errors
-            /// The method threw: the exception is pending.
-            pub fn $fixed(&self, env: Env<'_>, arguments: &[Value<'_>]) -> Result<$result, Fault> {
-                let (class, id, values) = (self.class.get(env)?, self.id(env)?, Env::values(arguments));
-                // SAFETY: a static method of this class, with the arguments of its descriptor.
-                let result = unsafe { jni!(env, $fixed_function, class.raw(), id, values.as_ptr()) };
-                env.check()?;
-                Ok(result)
-            }
         )+}
     };
 }
 
 calls! {
-    call, call_fixed: () = CallVoidMethodA, CallStaticVoidMethodA;
-    boolean, boolean_fixed: bool = CallBooleanMethodA, CallStaticBooleanMethodA;
-    byte, byte_fixed: i8 = CallByteMethodA, CallStaticByteMethodA;
-    int, int_fixed: i32 = CallIntMethodA, CallStaticIntMethodA;
-    long, long_fixed: i64 = CallLongMethodA, CallStaticLongMethodA;
+    call: () = CallVoidMethodA;
+    boolean: bool = CallBooleanMethodA;
+    byte: i8 = CallByteMethodA;
+    int: i32 = CallIntMethodA;
+    long: i64 = CallLongMethodA;
 }
 
 impl Method {
@@ -151,6 +141,20 @@ impl Method {
         Ok(Object::new(result))
     }
 
+    /// A static method's result.
+    ///
+    /// # Errors
+    /// The method threw: the exception is pending.
+    pub fn int_fixed(&self, env: Env<'_>, arguments: &[Value<'_>]) -> Result<i32, Fault> {
+        let (class, id, values) = (self.class.get(env)?, self.id(env)?, Env::values(arguments));
+        // SAFETY: a static method of this class, with the arguments of its descriptor.
+        let result = unsafe { jni!(env, CallStaticIntMethodA, class.raw(), id, values.as_ptr()) };
+        env.check()?;
+        Ok(result)
+    }
+
+    /// A static method's result.
+    ///
     /// # Errors
     /// The method threw: the exception is pending.
     pub fn object_fixed<'j>(&self, env: Env<'j>, arguments: &[Value<'_>]) -> Result<Option<Object<'j>>, Fault> {

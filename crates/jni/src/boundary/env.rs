@@ -330,12 +330,6 @@ impl<'j> Env<'j> {
         self.made(unsafe { jni!(self, NewDirectByteBuffer, bytes.cast(), len as jlong) })
     }
 
-    pub fn is_same(self, one: Object<'_>, other: Object<'_>) -> bool {
-        // SAFETY: two live references.
-        let same: jboolean = unsafe { jni!(self, IsSameObject, one.raw(), other.raw()) };
-        same
-    }
-
     /// The JVM's arguments.
     pub(super) fn values(arguments: &[Value<'_>]) -> smallvec::SmallVec<[jvalue; 12]> {
         arguments.iter().map(|argument| argument.raw()).collect()

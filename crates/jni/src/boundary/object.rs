@@ -87,33 +87,3 @@ impl Drop for Global {
         });
     }
 }
-
-/// A reference that does not keep its object alive: of an object that owns the holder.
-pub struct Weak(NonNull<_jobject>);
-
-// SAFETY: weak global references may be used by every thread.
-unsafe impl Send for Weak {}
-// SAFETY: as above.
-unsafe impl Sync for Weak {}
-
-impl Weak {
-    pub fn new(env: Env<'_>, object: Object<'_>) -> Option<Weak> {
-        // SAFETY: a live reference.
-        NonNull::new(unsafe { jni!(env, NewWeakGlobalRef, object.raw()) }).map(Weak)
-    }
-
-    /// A local reference; `None` once the object is collected.
-    pub fn upgrade<'j>(&self, env: Env<'j>) -> Option<Object<'j>> {
-        // SAFETY: a weak global reference.
-        Object::new(unsafe { jni!(env, NewLocalRef, self.0.as_ptr()) })
-    }
-}
-
-impl Drop for Weak {
-    fn drop(&mut self) {
-        thread::attached(|env| {
-            // SAFETY: made by `NewWeakGlobalRef`, and given up here.
-            unsafe { jni!(env, DeleteWeakGlobalRef, self.0.as_ptr()) };
-        });
-    }
-}
