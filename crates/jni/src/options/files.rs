@@ -55,7 +55,7 @@ fn table_config<'j>(env: Env<'j>, of: &TableOptions) -> Result<Object<'j>, Fault
     let int = |number: usize| Value::Int(i32::try_from(number).unwrap_or(i32::MAX));
     let bits = of.filter_policy.bits_per_key;
     // Java keeps the filter without owning it.
-    let filter = bits.map_or(0, |_| handle::open(Filter::of(of.filter_policy.clone())));
+    let filter = bits.map_or(0, |_| handle::open(Filter::of(of.filter_policy)));
     let first = [
         Value::Bool(of.cache_index_and_filter_blocks),
         flag("cache_index_and_filter_blocks_with_high_priority"),
