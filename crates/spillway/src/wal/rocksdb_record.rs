@@ -87,7 +87,7 @@ impl<'a> Part<'a> {
         let (all, mut count) = (rest.rest(), 0);
         loop {
             let changes = all.get(..all.len() - rest.len()).unwrap_or_default();
-            let mut ahead = rest.clone();
+            let mut ahead = *rest;
             if ahead.is_empty() {
                 return Ok(Part { changes, count, mark: None });
             }
