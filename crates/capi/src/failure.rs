@@ -14,6 +14,8 @@ pub struct Failure {
 /// Status of what the caller's own limits stopped.
 const INCOMPLETE: &str = "Result incomplete";
 
+const LOCKED: &str = "IO error: lock";
+
 /// RocksDB's status of an error, the start of its texts.
 fn status(kind: ErrorKind) -> &'static str {
     match kind {
@@ -47,7 +49,7 @@ const CODES: [(&str, Code); 17] = [
     ("Not implemented", Code { code: 3, subcode: 0 }),
     ("Invalid argument", Code { code: 4, subcode: 0 }),
     ("IO error", Code { code: 5, subcode: 0 }),
-    ("IO error: lock", Code { code: 5, subcode: 0 }),
+    (LOCKED, Code { code: 5, subcode: 0 }),
     ("IO error: No space left on device", Code { code: 5, subcode: 4 }),
     ("Merge in progress", Code { code: 6, subcode: 0 }),
     (INCOMPLETE, Code { code: 7, subcode: 0 }),
@@ -71,6 +73,11 @@ impl Failure {
     /// The message without the status.
     pub fn message(&self) -> &str {
         &self.message
+    }
+
+    /// A different handle or process has the database open.
+    pub fn is_lock(&self) -> bool {
+        self.status == LOCKED
     }
 
     fn new(status: &'static str, message: impl Into<String>) -> Failure {
@@ -106,7 +113,12 @@ impl Failure {
 
     /// A different process or handle has the database open.
     pub fn locked(message: impl Into<String>) -> Failure {
-        Failure::new("IO error: lock", message)
+        Failure::new(LOCKED, message)
+    }
+
+    /// The database, or its background work, was ended.
+    pub fn shutdown(message: impl Into<String>) -> Failure {
+        Failure::new(status(ErrorKind::Closed), message)
     }
 
     pub fn aborted(message: impl Into<String>) -> Failure {

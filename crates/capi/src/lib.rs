@@ -23,7 +23,7 @@ pub mod ingest;
 pub mod iterator;
 pub mod job_options;
 pub mod kept;
-pub mod lent;
+mod lent;
 pub mod logger;
 pub mod memory;
 pub mod metadata;

@@ -1,5 +1,7 @@
 //! The natives beside those of RocksDB's jars: names, descriptors, and none left out.
 
+#![allow(clippy::disallowed_methods, reason = "a test uses the real file system as other programs do")]
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::boundary::Native;

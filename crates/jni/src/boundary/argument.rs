@@ -162,7 +162,7 @@ pub struct Handles(pub Vec<jlong>);
 impl Handles {
     /// # Errors
     /// One is closed, or of another type.
-    pub fn get<'j, T: Held>(&'j self) -> Result<Vec<&'j T>, Fault> {
+    pub fn get<T: Held>(&self) -> Result<Vec<&T>, Fault> {
         // SAFETY: J2, as for a single handle.
         self.0.iter().map(|&handle| unsafe { handle::get(handle) }).collect()
     }

@@ -42,6 +42,7 @@ pub fn message(panic: &(dyn Any + Send)) -> &str {
 }
 
 /// An absent function: always an exception, and a result of zero.
+#[cfg(not(test))]
 #[cold]
 pub fn absent(name: &'static str, env: RawEnv<'_>) {
     // SAFETY: J1: the environment of this call.

@@ -4,7 +4,7 @@ use std::ffi::{CStr, c_void};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-use jni_sys::{JNINativeInterface_, jarray, jboolean, jint, jlong, jobject, jsize, jvalue};
+use jni_sys::{JNINativeInterface_, jarray, jint, jlong, jobject, jsize, jvalue};
 
 use super::class::Class;
 use super::object::{Object, Value};

@@ -57,7 +57,8 @@ pub fn attached<R>(call: impl FnOnce(Env<'_>) -> R) -> Option<R> {
 }
 
 /// The JVM loads the library.
-#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "the JVM's name")]
 unsafe extern "system" fn JNI_OnLoad(vm: *mut JavaVM, _reserved: *mut c_void) -> jni_sys::jint {
     if let Some(vm) = NonNull::new(vm) {
         VM.get_or_init(|| Vm(vm));

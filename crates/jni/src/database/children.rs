@@ -10,7 +10,10 @@ use crate::boundary::handle::{self, Held};
 /// Handles that Java does not close after their database: iterators, snapshots, the default family. They would pin
 /// tables and disk space for ever.
 #[derive(Clone, Default)]
-pub struct Children(Arc<Mutex<BTreeMap<i64, fn(i64)>>>);
+pub struct Children(Arc<Mutex<BTreeMap<i64, Close>>>);
+
+/// Closes a handle of some type.
+type Close = fn(i64);
 
 /// An object that knows its database, to be closed before it.
 pub trait Child: Held {

@@ -39,7 +39,7 @@ impl Db {
         let mut all = Iterator::new(self, &family.0, &ReadSettings::default());
         all.go(Move::First);
         if all.valid() && all.key() < start {
-            self.delete_range(&family.0, &all.key().to_vec(), start, &WriteSettings::default())?;
+            self.delete_range(&family.0, all.key(), start, &WriteSettings::default())?;
         }
         all.go(Move::Last);
         if all.valid() && all.key() >= end {
@@ -71,6 +71,7 @@ fn bound(key: &Option<Head>) -> Option<&[u8]> {
 
 natives! { "RocksDB";
     "flush" => fn(_env, database: &Db, options: &FlushSettings, families: Option<Handles>) -> () {
+        database.check_uncanceled()?;
         let families = families.as_ref().map_or(Ok(Vec::new()), Handles::get::<FamilyHandle>)?;
         let families: Vec<_> = families.iter().map(|family| &family.0).collect();
         let families = if families.is_empty() { vec![database.default_family()] } else { families };
@@ -119,7 +120,7 @@ natives! { "RocksDB";
     }
 
     "cancelAllBackgroundWork" => fn(_env, database: &Db, wait: bool) -> () {
-        database.stop_compactions(wait);
+        database.cancel(wait);
         Ok(())
     }
 

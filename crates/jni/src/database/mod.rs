@@ -18,6 +18,7 @@ pub mod write;
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use capi::database::Database;
 use capi::failure::Failure;
@@ -36,6 +37,8 @@ pub struct Db {
     kind: Kind,
     children: Children,
     transactions: Arc<Named>,
+    /// `cancelAllBackgroundWork` was called: a flush by hand is an error, as in RocksDB.
+    is_canceled: AtomicBool,
 }
 
 /// How writes without a transaction go.
@@ -57,7 +60,13 @@ impl Db {
     }
 
     fn of(database: Arc<Database>, kind: Kind) -> Box<Db> {
-        Box::new(Db { database, kind, children: Children::default(), transactions: Arc::default() })
+        Box::new(Db {
+            database,
+            kind,
+            children: Children::default(),
+            transactions: Arc::default(),
+            is_canceled: AtomicBool::new(false),
+        })
     }
 
     /// # Errors
@@ -67,6 +76,21 @@ impl Db {
             Kind::Plain => Err(Failure::invalid_argument("the database was not opened as a TransactionDB").into()),
             Kind::Locking(locking) => Ok(locking),
         }
+    }
+
+    /// Ends compactions for good.
+    pub fn cancel(&self, wait: bool) {
+        self.is_canceled.store(true, Ordering::Relaxed);
+        self.stop_compactions(wait);
+    }
+
+    /// # Errors
+    /// `ShutdownInProgress`, after [`cancel`](Self::cancel).
+    pub fn check_uncanceled(&self) -> Result<(), Fault> {
+        if self.is_canceled.load(Ordering::Relaxed) {
+            return Err(Failure::shutdown("cancelAllBackgroundWork was called").into());
+        }
+        Ok(())
     }
 
     /// Transactions by name.

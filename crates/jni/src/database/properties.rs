@@ -88,6 +88,6 @@ natives! { "RocksDB";
     }
 
     "level0StopWriteTrigger" => fn(_env, database: &Db, family: Option<&FamilyHandle>) -> i32 {
-        Ok(i32::try_from(database.family(family).options().level0_stop_writes_trigger).unwrap_or(i32::MAX))
+        Ok(database.family(family).options().level0_stop_writes_trigger)
     }
 }
