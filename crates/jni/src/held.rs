@@ -36,6 +36,7 @@ use crate::callbacks::flink::ConfigHolder;
 use crate::callbacks::logger::Logger;
 use crate::database::Db;
 use crate::extend::{Collector, Merge, Partitioner};
+use crate::files::compaction_info::{JobInfo, JobStats};
 use crate::files::table_reader::TableReader;
 use crate::iterator::Walk;
 use crate::objects::limiter::{RateLimit, TaskLimiter};
@@ -101,6 +102,8 @@ held! {
     Checkpoint = Checkpoint,
     Exported = Exported,
     Backups = Backups,
+    CompactionJobInfo = JobInfo,
+    CompactionJobStats = JobStats,
     TableReader = TableReader,
     TableWalk = TableWalk,
     TableWriter = TableMaker,

@@ -115,6 +115,23 @@ impl<'j, T: Held> FromJava for &'j mut T {
     }
 }
 
+/// An optional object that the call changes; 0 is none.
+pub struct OptionalMut<'j, T>(pub Option<&'j mut T>);
+
+impl<T: Held> FromJava for OptionalMut<'_, T> {
+    type Parameter = jlong;
+    type Raw = jlong;
+    const DESCRIPTOR: &'static str = "J";
+
+    unsafe fn from_java(raw: jlong, _env: Env<'_>, _name: &'static str) -> Result<Self, Fault> {
+        if raw == 0 {
+            return Ok(OptionalMut(None));
+        }
+        // SAFETY: J2.
+        unsafe { handle::get_mut(raw) }.map(|object| OptionalMut(Some(object)))
+    }
+}
+
 /// An object closed by the call. Closing twice does nothing, as for the objects of a closed database.
 pub struct Closed<T>(pub Option<Box<T>>);
 

@@ -51,7 +51,13 @@ impl extend::Logger for Leveled {
         level(self.level.load(Ordering::Relaxed))
     }
 
+    /// Headers are informative lines, as for RocksDB's loggers.
     fn log(&self, level: InfoLogLevel, line: &str) {
+        let is_header = level == InfoLogLevel::Header;
+        if is_header && self.level.load(Ordering::Relaxed) > InfoLogLevel::Info.number() {
+            return;
+        }
+        let level = if is_header { InfoLogLevel::Info } else { level };
         let object = match &self.to {
             To::Java(object) => object,
             To::Stderr(prefix) => return eprintln!("{prefix}{}{line}", if prefix.is_empty() { "" } else { " " }),

@@ -10,9 +10,10 @@ use spillway::internal::ReadOptions;
 use spillway::internal::indexed::Move;
 
 use super::Db;
-use crate::boundary::argument::{Array, Bytes, Handles, Head};
+use crate::boundary::argument::{Array, Bytes, Handles, Head, OptionalMut};
 use crate::boundary::natives;
 use crate::fault::Fault;
+use crate::files::compaction_info::{JobInfo, JobStats, MANUAL};
 
 impl Db {
     /// Sets options of a family, or of the database.
@@ -111,12 +112,23 @@ natives! { "RocksDB";
         names: Vec<String>,
         level: i32,
         path_id: i32,
-        info: i64,
+        info: OptionalMut<'_, JobInfo>,
     ) -> Vec<String> {
-        if info != 0 {
-            return Err(Fault::not_implemented("compactFiles with a CompactionJobInfo: its report"));
+        let family = database.family(family);
+        let made = database.compact_files(family, options, &names, level, path_id)?;
+        if let Some(info) = info.0 {
+            let (input_files, output_files) = (names.len() as i64, made.len() as i64);
+            *info = JobInfo {
+                family: family.name().to_owned(),
+                inputs: names,
+                outputs: made.clone(),
+                output_level: level,
+                reason: MANUAL,
+                stats: JobStats { input_files, output_files, is_manual: true, ..JobStats::default() },
+                ..JobInfo::default()
+            };
         }
-        Ok(database.compact_files(database.family(family), options, &names, level, path_id)?)
+        Ok(made)
     }
 
     "cancelAllBackgroundWork" => fn(_env, database: &Db, wait: bool) -> () {

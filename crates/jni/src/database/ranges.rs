@@ -74,18 +74,22 @@ pub mod memory {
     }
 
     natives! { "MemoryUtil";
-        /// A cache that is given twice counts once.
+        /// A cache that is given twice counts once. Without databases, or caches, nothing is said of them.
         "getApproximateMemoryUsageByType" => fn(env, databases: Handles, caches: Handles) -> Made {
             let databases = databases.get::<Db>()?;
             let total = |property: &str| -> u64 {
                 let of = |database: &&Db| database.total(property).unwrap_or(0);
                 databases.iter().map(of).sum()
             };
-            let mut usage: Vec<(i8, u64)> = OF_DATABASES.iter().map(|(kind, property)| (*kind, total(property))).collect();
+            let of_databases = OF_DATABASES.iter().filter(|_| !databases.is_empty());
+            let mut usage: Vec<(i8, u64)> = of_databases.map(|(kind, property)| (*kind, total(property))).collect();
             let mut seen = BTreeSet::new();
             let caches = caches.get::<Cache>()?.into_iter().map(Cache::shared);
             let caches = caches.filter(|cache| seen.insert(Arc::as_ptr(cache).addr()));
-            usage.push((CACHES, caches.map(|cache| (cache.usage() + cache.table_bytes()) as u64).sum()));
+            let cached: Vec<u64> = caches.map(|cache| (cache.usage() + cache.table_bytes()) as u64).collect();
+            if !cached.is_empty() {
+                usage.push((CACHES, cached.iter().sum()));
+            }
             Ok(map(env, usage.into_iter(), |(kind, bytes)| boxed(env, kind, bytes))?.into())
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod backups;
 pub mod checkpoint;
+pub mod compaction_info;
 pub mod ingest;
 pub mod lists;
 pub mod properties;
