@@ -54,6 +54,8 @@ run_mutations() {
     SPILLWAY_MUTATIONS=10000 cargo test --release -p spillway-testkit --test mutated_images &&
         SPILLWAY_FUZZ_SECONDS=600 cargo test --release -p spillway-db-memtable random_damage
 }
+# What the JVM's engines test, and jobs with kills: an hour.
+run_jvm() { make jvm; }
 run_clients() { ./scripts/clients.sh; }
 # The comparison with other engines, in small: no ordinary build compiles them.
 run_peers() {
@@ -97,7 +99,7 @@ run_publish() {
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
-for name in ${*:-loom miri asan capi-asan kills effort seeds memory differential mutations clients peers features msrv platforms publish deny}; do
+for name in ${*:-loom miri asan capi-asan kills effort seeds memory differential mutations clients jvm peers features msrv platforms publish deny}; do
     part "$name" "run_$name"
 done
 if [ ${#failed[@]} -gt 0 ]; then
