@@ -1,7 +1,5 @@
 //! Column families: handles, and their lives.
 
-use std::sync::Arc;
-
 use capi::database::families::NO_TTL;
 use capi::family::FamilyHandle;
 use capi::options::Options;
@@ -54,6 +52,6 @@ natives! { "RocksDB";
 
     /// The database's own: Java does not close it.
     "getDefaultColumnFamily" => fn(_env, database: &Db) -> i64 {
-        Ok(database.children().adopt(Box::new(FamilyHandle(Arc::clone(database.default_family())))))
+        Ok(database.default_handle())
     }
 }

@@ -17,8 +17,8 @@ pub mod ttl;
 pub mod write;
 
 use std::ops::Deref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use capi::database::Database;
 use capi::failure::Failure;
@@ -36,6 +36,8 @@ pub struct Db {
     pub database: Arc<Database>,
     kind: Kind,
     children: Children,
+    /// The default family's, for callers that never close it.
+    default_handle: OnceLock<i64>,
     transactions: Arc<Named>,
     /// `cancelAllBackgroundWork` was called: a flush by hand is an error, as in RocksDB.
     is_canceled: AtomicBool,
@@ -64,6 +66,7 @@ impl Db {
             database,
             kind,
             children: Children::default(),
+            default_handle: OnceLock::new(),
             transactions: Arc::default(),
             is_canceled: AtomicBool::new(false),
         })
@@ -109,6 +112,12 @@ impl Db {
         if let Some(database) = database.0 {
             database.children.close();
         }
+    }
+
+    /// One handle of the default family, closed with the database.
+    pub fn default_handle(&self) -> i64 {
+        let adopt = || self.children.adopt(Box::new(FamilyHandle(self.default_family().clone())));
+        *self.default_handle.get_or_init(adopt)
     }
 
     pub fn children(&self) -> &Children {
