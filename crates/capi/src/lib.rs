@@ -4,6 +4,8 @@
 //! The other modules are grouped by C's handles. RocksDB features missing from Spillway are refused (`absent`). Options
 //! without effect on results keep their values for getters, and give one warning (`kept`).
 
+#![allow(rustdoc::private_intra_doc_links, reason = "of the public modules the JVM's library reads the code")]
+
 mod absent;
 pub mod backup;
 pub mod batch;

@@ -199,15 +199,19 @@ impl Reported<'_> {
     }
 
     /// Each deletion is taken to hide one entry, as in RocksDB. Unreadable tables count nothing.
+    /// Entries, less two for each deletion: it and the key that it deletes, which is elsewhere perhaps.
     fn keys(&self) -> u64 {
-        let in_memory =
-            |memtable: &dyn memtable::Memtable| memtable.entries().saturating_sub(2 * memtable.counts().deletions);
-        let in_table = |table: &dyn table::Table| {
+        let of_memtable = |memtable: &dyn memtable::Memtable| (memtable.entries(), memtable.counts().deletions);
+        let of_table = |table: &dyn table::Table| {
             let properties = table.properties();
-            Ok(properties.entries.saturating_sub(2 * properties.deletions))
+            Ok((properties.entries, properties.deletions))
         };
-        let tables = self.view.tables().filter_map(|file| file.with(in_table).ok());
-        in_memory(&**self.view.mutable.memtable()) + self.queued(in_memory) + tables.sum::<u64>()
+        let mutable = of_memtable(&**self.view.mutable.memtable());
+        let queued = (self.queued(|memtable| memtable.entries()), self.queued(|memtable| memtable.counts().deletions));
+        let tables = self.view.tables().filter_map(|file| file.with(of_table).ok());
+        let all = [mutable, queued].into_iter().chain(tables);
+        let (entries, deletions) = all.fold((0u64, 0u64), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        entries.saturating_sub(2 * deletions)
     }
 
     fn open_table_bytes(&self) -> u64 {
