@@ -56,7 +56,7 @@ impl Copier<'_> {
         manifest.as_ref().ok_or_else(closed)?;
         let published = core.pipeline.published_log();
         let snapshot = self.installer.manifest_snapshot(Vec::new());
-        let waits = |family: &FamilyState| has_waiting_ingest(family, snapshot.last_seq);
+        let waits = |family: &FamilyState| has_waiting_ingest(snapshot.last_seq, family);
         let waiting = core.state.lock().families_where(waits);
         if !waiting.is_empty() {
             return Ok(Attempt::IngestsWait(waiting));
@@ -74,6 +74,6 @@ enum Attempt {
 }
 
 /// Whether an ingest that is visible at `through` has no level yet.
-fn has_waiting_ingest(family: &FamilyState, through: SeqNo) -> bool {
+fn has_waiting_ingest(through: SeqNo, family: &FamilyState) -> bool {
     family.queue.iter().any(|entry| entry.as_ingest().is_some() && entry.created_at() < through)
 }
