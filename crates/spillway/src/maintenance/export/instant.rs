@@ -24,38 +24,38 @@ pub(super) struct Instant {
     pub rest: RestOfLog,
 }
 
-impl Copier<'_> {
+impl Instant {
     /// Captures an instant, after a flush if the WAL is as long as `options` say.
     ///
     /// # Errors
     /// `Busy`: ingests kept coming. `ReadOnly`, `Closed`, and as a flush.
-    pub(super) fn capture_instant(&self, options: ExportOptions) -> Result<Instant> {
+    pub(super) fn capture(copier: &Copier<'_>, options: ExportOptions) -> Result<Instant> {
         let mut start = None;
-        if self.core.logs.total().0 >= options.flush_from_log_bytes {
-            start = Some(LogStart::now(self.core));
-            let families: Vec<_> = self.core.families.load().iter().cloned().collect();
-            self.flusher.flush_families(&families.iter().collect::<Vec<_>>())?;
+        if copier.core.logs.total().0 >= options.flush_from_log_bytes {
+            start = Some(LogStart::now(copier.core));
+            let families: Vec<_> = copier.core.families.load().iter().cloned().collect();
+            copier.flusher.flush_families(&families.iter().collect::<Vec<_>>())?;
         } else {
-            self.flush_what_no_log_has()?;
+            copier.flush_what_no_log_has()?;
         }
         for _ in 0..ATTEMPTS_MAX {
-            let waiting = match self.try_capture_instant(start)? {
+            let waiting = match Instant::try_capture(copier, start)? {
                 Attempt::Captured(instant) => return Ok(*instant),
                 Attempt::IngestsWait(families) => families,
             };
-            self.flusher.flush_families(&waiting.iter().collect::<Vec<_>>())?;
+            copier.flusher.flush_families(&waiting.iter().collect::<Vec<_>>())?;
         }
         let what = "tables kept being ingested meanwhile; pause them, or make a checkpoint of our own form";
-        Err(Error::busy(what).at_path(&self.core.context.dir))
+        Err(Error::busy(what).at_path(&copier.core.context.dir))
     }
 
     /// The manifest lock freezes versions, and keeps ingests without a level in the queues.
-    fn try_capture_instant(&self, start: Option<LogStart>) -> Result<Attempt> {
-        let core = self.core;
-        let manifest = self.installer.manifest.lock();
+    fn try_capture(copier: &Copier<'_>, start: Option<LogStart>) -> Result<Attempt> {
+        let core = copier.core;
+        let manifest = copier.installer.manifest.lock();
         manifest.as_ref().ok_or_else(closed)?;
         let published = core.pipeline.published_log();
-        let snapshot = self.installer.manifest_snapshot(Vec::new());
+        let snapshot = copier.installer.manifest_snapshot(Vec::new());
         let waits = |family: &FamilyState| has_waiting_ingest(snapshot.last_seq, family);
         let waiting = core.state.lock().families_where(waits);
         if !waiting.is_empty() {

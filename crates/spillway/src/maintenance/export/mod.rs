@@ -56,7 +56,7 @@ impl Copier<'_> {
         let core = self.core;
         core.check_writable()?;
         let staging = Staging::begin(core.context.vfs.clone(), dir)?;
-        let instant = self.capture_instant(options)?;
+        let instant = Instant::capture(self, options)?;
         let summary = self.fill_export(&staging, instant, options)?;
         staging.commit()?;
         Ok(summary)
