@@ -6,8 +6,8 @@ use capi::iterator::Iterator;
 use capi::job_options::{CompactSettings, FlushSettings};
 use capi::read_options::ReadSettings;
 use capi::write_options::WriteSettings;
-use spillway::internal::ReadOptions;
 use spillway::internal::indexed::Move;
+use spillway::internal::{Family, ReadOptions};
 
 use super::Db;
 use crate::boundary::argument::{Array, Bytes, Handles, Head, OptionalMut};
@@ -48,6 +48,14 @@ impl Db {
             self.delete_range(&family.0, end, &after_last, &WriteSettings::default())?;
         }
         Ok(all.status()?)
+    }
+
+    /// The largest last key of the family's tables that is before `end`: a range up to it leaves tables with `end` alone.
+    fn last_before(&self, family: &Family, end: &[u8]) -> Option<Vec<u8>> {
+        let order = family.options().order.clone();
+        let of_family = self.db.live_files().into_iter().filter(|file| file.family == family.name());
+        let before = of_family.map(|file| file.largest).filter(|last| order.compare(last, end).is_lt());
+        before.max_by(|a, b| order.compare(a, b))
     }
 
     /// Reads every table's blocks with their checksums.
@@ -136,7 +144,7 @@ natives! { "RocksDB";
         Ok(())
     }
 
-    /// Manual and automatic compactions; flushes go on, so writes do.
+    /// Compactions by hand give up, and none begins. Automatic ones, and flushes, go on.
     "pauseBackgroundWork" => fn(_env, database: &Db) -> () {
         database.disable_manual_compaction();
         Ok(())
@@ -195,16 +203,23 @@ natives! { "RocksDB";
         database: &Db,
         family: Option<&FamilyHandle>,
         ranges: Array<'_>,
-        _include_end: bool,
+        include_end: bool,
     ) -> () {
+        let family = database.family(family);
         let mut keys: Vec<Option<Vec<u8>>> = Vec::new();
         env.each_element(ranges.0, |key| {
             keys.push(key.map(|key| env.bytes(key)).transpose()?);
             Ok(())
         })?;
         for range in keys.chunks_exact(2) {
-            if let [start, end] = range {
-                database.delete_files(database.family(family), start.as_deref(), end.as_deref())?;
+            let [start, end] = range else { continue };
+            match end {
+                Some(end) if !include_end => {
+                    if let Some(last) = database.last_before(family, end) {
+                        database.delete_files(family, start.as_deref(), Some(&last))?;
+                    }
+                }
+                end => database.delete_files(family, start.as_deref(), end.as_deref())?,
             }
         }
         Ok(())
