@@ -18,10 +18,10 @@ const PLAIN_MAGICS: [u64; 2] = [0x8242_2296_63bf_9564, 0x4f34_18eb_7a8f_13b8];
 pub const FOOTER_BYTES: usize = 53;
 pub const FORMAT_VERSION_MIN: u32 = 2;
 pub const FORMAT_VERSION_MAX: u32 = 7;
-/// The newest version written: RocksDB 7.8 reads it.
-pub const FORMAT_VERSION_WRITTEN_MAX: u32 = 5;
 /// From here on the footer is checksummed, block checksums depend on their offset, and the metaindex names the index.
-const FORMAT_VERSION_CONTEXT: u32 = 6;
+pub const FORMAT_VERSION_CONTEXT: u32 = 6;
+/// From here on the properties name the compressions by number.
+pub const FORMAT_VERSION_COMPRESSION_SET: u32 = 7;
 
 const EXTENDED_MAGIC: [u8; 4] = [0x3e, 0x00, 0x7a, 0x00];
 
@@ -121,20 +121,41 @@ impl Footer {
         context_modifier(self.base_context_checksum, offset)
     }
 
-    /// Encodes a footer of version 2 to 5.
-    pub fn encode(&self) -> Vec<u8> {
+    /// Encodes the footer. It follows the metaindex.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: from version 6 on, a metaindex of 4 GiB or more.
+    pub fn encode(&self) -> Result<Vec<u8>> {
         let mut out = Vec::with_capacity(FOOTER_BYTES);
         out.push(self.checksum as u8);
-        self.metaindex.encode_to(&mut out);
-        self.index.unwrap_or_default().encode_to(&mut out);
+        if self.format_version < FORMAT_VERSION_CONTEXT {
+            self.metaindex.encode_to(&mut out);
+            self.index.unwrap_or_default().encode_to(&mut out);
+        } else {
+            let Ok(size) = u32::try_from(self.metaindex.size) else {
+                return Err(Error::invalid_argument("the metaindex of a table has 4 GiB or more"));
+            };
+            out.extend_from_slice(&EXTENDED_MAGIC);
+            put_u32(&mut out, 0);
+            put_u32(&mut out, self.base_context_checksum);
+            put_u32(&mut out, size);
+        }
         out.resize(41, 0);
         put_u32(&mut out, self.format_version);
         put_u64(&mut out, MAGIC);
-        out
+        if self.format_version >= FORMAT_VERSION_CONTEXT {
+            let context = self.context_modifier(self.metaindex.end());
+            let sum = self.checksum.of_buffer(&out).wrapping_add(context);
+            if let Some(field) = out.get_mut(5..9) {
+                field.copy_from_slice(&sum.to_le_bytes());
+            }
+        }
+        Ok(out)
     }
 }
 
-fn context_modifier(base: u32, offset: u64) -> u32 {
+/// The addend to a checksum at `offset`, given a table's base.
+pub fn context_modifier(base: u32, offset: u64) -> u32 {
     if base == 0 { 0 } else { base ^ (offset as u32).wrapping_add((offset >> 32) as u32) }
 }
 
@@ -180,16 +201,19 @@ mod tests {
 
     #[test]
     fn a_footer_round_trips() {
-        let bytes = footer().encode();
-        assert_eq!(bytes.len(), FOOTER_BYTES);
-        assert_eq!(Footer::decode(&bytes, 755 + 53).expect("good"), footer());
-        assert!(Footer::decode(&bytes, 754 + 53).is_err(), "the metaindex would overlap the footer");
+        let with_context = Footer { format_version: 6, index: None, base_context_checksum: 0xabcd_ef01, ..footer() };
+        for footer in [footer(), with_context] {
+            let bytes = footer.encode().expect("small");
+            assert_eq!(bytes.len(), FOOTER_BYTES);
+            assert_eq!(Footer::decode(&bytes, 755 + 53).expect("good"), footer);
+            assert!(Footer::decode(&bytes, 754 + 53).is_err(), "the metaindex would overlap the footer");
+        }
     }
 
     #[test]
     fn what_cannot_be_read_says_why() {
         let kind = |change: &dyn Fn(&mut Vec<u8>)| {
-            let mut bytes = footer().encode();
+            let mut bytes = footer().encode().expect("small");
             change(&mut bytes);
             Footer::decode(&bytes, 1000).expect_err("changed").kind()
         };

@@ -131,7 +131,7 @@ fn every_combination_reads_back() {
 #[test]
 fn every_format_version_reads_back() {
     let all = entries(80);
-    for version in 2..=5 {
+    for version in 2..=7 {
         for (index, filter) in layouts() {
             let mut config = config(index, filter, CompressionKind::Lz4);
             config.options.format_version = version;

@@ -32,9 +32,6 @@ const MONTH_S: u64 = 30 * 24 * 60 * 60;
 /// Level 0, a level for compaction output, and the last level reserved for `ingest_behind`.
 const BEHIND_LEVELS_MIN: usize = 3;
 
-/// The newest written version of block-based tables.
-const FORMAT_VERSION_WRITTEN_MAX: u32 = 5;
-
 option_table! {
     for_each: ($) for_each_family_option;
     /// Options of a column family.
@@ -224,10 +221,6 @@ impl FamilyOptions {
     /// Resolves contradictory options like RocksDB, and returns a list of changes.
     pub fn settle(&mut self) -> Vec<String> {
         let mut changes = Vec::new();
-        if self.table.format_version > FORMAT_VERSION_WRITTEN_MAX {
-            let asked = std::mem::replace(&mut self.table.format_version, FORMAT_VERSION_WRITTEN_MAX);
-            changes.push(format!("format_version lowered from {asked} to {FORMAT_VERSION_WRITTEN_MAX}"));
-        }
         let mut raise = |name: &str, value: &mut i32, least: i32| {
             if *value >= 0 && *value < least {
                 changes.push(format!("{name} raised from {value} to {least}"));

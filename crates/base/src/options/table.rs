@@ -36,7 +36,7 @@ option_table! {
     partition_filters: bool = false, ANY, RocksDb, Fixed;
     /// Puts whole keys into the filter, not only prefixes.
     whole_key_filtering: bool = true, ANY, RocksDb, Fixed;
-    /// Version of the table format. Above 5, 5 is written; those up to 7 are read.
+    /// Version of the table format. From 6 on a block's checksum covers its place; RocksDB 7.8 reads up to 5.
     format_version: u32 = 5, within(2.0, 7.0), RocksDb, Fixed;
     /// Keeps index and filter blocks in the block cache instead of for as long as the table is open.
     cache_index_and_filter_blocks: bool = false, ANY, RocksDb, Fixed;

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use base::extend::PrefixExtractor;
 use base::key::{self, ParsedKey};
 use base::limits;
-use base::options::{CompressionKind, CompressionOptions, FilterPolicy, IndexType, TableOptions};
+use base::options::{ChecksumKind, CompressionKind, CompressionOptions, FilterPolicy, IndexType, TableOptions};
 use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder, ValueKind};
 use vfs::IoClass;
 
-use crate::footer::{FORMAT_VERSION_MIN, FORMAT_VERSION_WRITTEN_MAX};
+use crate::footer::{FORMAT_VERSION_CONTEXT, FORMAT_VERSION_MAX, FORMAT_VERSION_MIN};
 use crate::index::IndexFormat;
 use crate::properties::{ExternalFile, Properties};
 
@@ -51,9 +51,11 @@ impl TableBuilderConfig {
     /// # Errors
     /// `InvalidArgument`: the options contradict each other, or no reader would understand the table.
     pub(super) fn check(&self) -> Result<()> {
-        let version = self.format_version();
-        if version < FORMAT_VERSION_MIN {
-            return Err(Error::invalid_argument(format!("format_version={version}: 2 to 5 are written")));
+        let version = self.options.format_version;
+        if !(FORMAT_VERSION_MIN..=FORMAT_VERSION_MAX).contains(&version) {
+            return Err(Error::invalid_argument(format!(
+                "format_version={version}: {FORMAT_VERSION_MIN} to {FORMAT_VERSION_MAX} are written"
+            )));
         }
         if self.options.index_type == IndexType::HashSearch && self.prefix_extractor.is_none() {
             return Err(Error::invalid_argument("index_type=kHashSearch needs a prefix_extractor"));
@@ -133,14 +135,20 @@ impl TableBuilderConfig {
         }
     }
 
-    /// The format version to write: the requested one, capped.
-    pub(super) fn format_version(&self) -> u32 {
-        self.options.format_version.min(FORMAT_VERSION_WRITTEN_MAX)
+    /// The part of block checksums that differs from table to table, so that a block of another table is not taken for
+    /// one of this. Not 0 from version 6 on.
+    pub(super) fn base_context_checksum(&self) -> u32 {
+        if self.options.format_version < FORMAT_VERSION_CONTEXT {
+            return 0;
+        }
+        let TableOrigin { db_id, session_id, file_number, .. } = &self.origin;
+        let name = format!("{db_id} {session_id} {} {}", file_number.0, self.path.display());
+        ChecksumKind::Xxh3.of_buffer(name.as_bytes()).max(1)
     }
 
     /// The format of the data index. `needs_trailers`: its separators need their trailers.
     pub(super) fn index_format(&self, needs_trailers: bool) -> IndexFormat {
-        let version = self.format_version();
+        let version = self.options.format_version;
         IndexFormat {
             user_keys: version > 2 && !needs_trailers,
             delta_values: version > 3,

@@ -6,7 +6,7 @@ use base::options::{CompressionKind, CompressionOptions, IndexType};
 use super::BlockBasedTableBuilder;
 use super::filter::FilterPart;
 use crate::TableSummary;
-use crate::footer::Footer;
+use crate::footer::{FORMAT_VERSION_COMPRESSION_SET, FORMAT_VERSION_CONTEXT, Footer};
 use crate::handle::BlockHandle;
 use crate::index::{IndexBlockBuilder, IndexEntry, IndexFormat, METADATA_NAME, PREFIXES_NAME};
 use crate::metaindex::{self as meta_names, Metaindex};
@@ -33,16 +33,21 @@ impl BlockBasedTableBuilder {
         self.complete_properties(format);
         let properties = self.draft.properties.encode();
         metaindex.insert(properties::BLOCK_NAME, self.writer.write_raw(&properties)?);
+        let format_version = self.draft.config.options.format_version;
+        let index_in_footer = format_version < FORMAT_VERSION_CONTEXT;
+        if !index_in_footer {
+            metaindex.insert(meta_names::INDEX, index);
+        }
         let metaindex = self.writer.write_raw(&metaindex.encode())?;
         let footer = Footer {
             checksum: self.draft.config.options.checksum,
-            format_version: self.draft.config.format_version(),
+            format_version,
             metaindex,
-            index: Some(index),
-            base_context_checksum: 0,
+            index: index_in_footer.then_some(index),
+            base_context_checksum: self.draft.config.base_context_checksum(),
         };
         self.draft.last_key = self.block.last_key().to_vec();
-        Ok(self.draft.summary(self.writer.sink.finish(&footer.encode())?))
+        Ok(self.draft.summary(self.writer.sink.finish(&footer.encode()?)?))
     }
 
     fn write_filter(&mut self, format: IndexFormat, metaindex: &mut Metaindex) -> Result<()> {
@@ -146,16 +151,23 @@ impl BlockBasedTableBuilder {
         properties.index_type = config.options.index_type;
         properties.index_key_is_user_key = format.user_keys;
         properties.index_value_is_delta = format.delta_values;
-        properties.format_version = u64::from(config.format_version());
-        properties.compression = property_name(config.compression).to_string();
+        properties.format_version = u64::from(config.options.format_version);
+        properties.compression = property_name(config.compression, config.options.format_version);
         properties.compression_options = compression_options_text(config.compression, &config.compression_options);
         config.describe(properties);
     }
 }
 
-/// The compression's name in the properties.
-fn property_name(kind: CompressionKind) -> &'static str {
-    match kind {
+/// The compression's name in the properties: from version 7 on the name of RocksDB's set of compressions, and the
+/// numbers of those used.
+fn property_name(kind: CompressionKind, format_version: u32) -> String {
+    if format_version >= FORMAT_VERSION_COMPRESSION_SET {
+        return match kind {
+            CompressionKind::None => "BuiltinV2;;".to_string(),
+            kind => format!("BuiltinV2;{:02X};", kind.number()),
+        };
+    }
+    let name = match kind {
         CompressionKind::Snappy => "Snappy",
         CompressionKind::Zlib => "Zlib",
         CompressionKind::Bzip2 => "BZip2",
@@ -163,7 +175,8 @@ fn property_name(kind: CompressionKind) -> &'static str {
         CompressionKind::Lz4hc => "LZ4HC",
         CompressionKind::Zstd => "ZSTD",
         _ => "NoCompression",
-    }
+    };
+    name.to_string()
 }
 
 /// The compression options as RocksDB spells them in the properties.

@@ -7,6 +7,7 @@ use base::{Error, Result};
 use vfs::{AppendFile, IoClass};
 
 use super::TableBuilderConfig;
+use crate::footer::context_modifier;
 use crate::handle::BlockHandle;
 
 /// Bytes buffered before a write to the file.
@@ -19,6 +20,7 @@ pub(crate) struct Sink {
     /// Bytes of the table so far, including buffered ones.
     offset: u64,
     checksum: ChecksumKind,
+    base_context_checksum: u32,
     class: IoClass,
     bytes_per_sync: u64,
     since_writeback: u64,
@@ -37,6 +39,7 @@ impl Sink {
             buffer: Vec::with_capacity(BUFFER_BYTES + (BUFFER_BYTES >> 3)),
             offset: 0,
             checksum: config.options.checksum,
+            base_context_checksum: config.base_context_checksum(),
             class: config.class,
             bytes_per_sync: config.bytes_per_sync,
             since_writeback: 0,
@@ -50,7 +53,8 @@ impl Sink {
     /// Appends a block, compressed by `kind`, and its trailer.
     pub(crate) fn write_block(&mut self, stored: &[u8], kind: CompressionKind) -> Result<BlockHandle> {
         let handle = BlockHandle { offset: self.offset, size: stored.len() as u64 };
-        let checksum = self.checksum.of_block(stored, kind.number());
+        let context = context_modifier(self.base_context_checksum, self.offset);
+        let checksum = self.checksum.of_block(stored, kind.number()).wrapping_add(context);
         self.buffer.extend_from_slice(stored);
         self.buffer.push(kind.number());
         self.buffer.extend_from_slice(&checksum.to_le_bytes());
