@@ -1,6 +1,7 @@
 /* What a library leaves that is killed with prepared transactions, and what a library finds then:
- *     prepared_life LIBRARY make DIRECTORY SEED     some steps, and the end without a close
- *     prepared_life LIBRARY end DIRECTORY           prints what is there, ends what is prepared, and prints again
+ *     prepared_life LIBRARY make DIRECTORY SEED [CHECKPOINT]     some steps, a checkpoint where one is asked for, and the end
+ *                                                                without a close
+ *     prepared_life LIBRARY end DIRECTORY                        prints what is there, ends what is prepared, and prints again
  */
 
 #include <dlfcn.h>
@@ -21,6 +22,7 @@
     CALL(transactiondb_put_cf) CALL(transactiondb_flush_cf)                \
     CALL(transactiondb_create_iterator_cf)                                 \
     CALL(transactiondb_get_prepared_transactions)                          \
+    CALL(transactiondb_checkpoint_object_create) CALL(checkpoint_create)   \
     CALL(transaction_options_create) CALL(transaction_begin)               \
     CALL(transaction_set_name) CALL(transaction_get_name)                  \
     CALL(transaction_put_cf) CALL(transaction_delete_cf)                   \
@@ -129,6 +131,13 @@ static void make(int steps) {
     }
 }
 
+static void make_checkpoint(const char* directory) {
+    rocksdb_checkpoint_t* checkpoint = lib_transactiondb_checkpoint_object_create(database, &error);
+    CHECK_OK(error);
+    lib_checkpoint_create(checkpoint, directory, UINT64_MAX, &error);
+    CHECK_OK(error);
+}
+
 static void print_all(void) {
     rocksdb_readoptions_t* read = lib_readoptions_create();
     int i;
@@ -184,6 +193,7 @@ int main(int argc, char** argv) {
     if (strcmp(argv[2], "make") == 0) {
         seed = strtoull(argv[4], NULL, 10);
         make(60);
+        if (argc > 5) make_checkpoint(argv[5]);
         fflush(NULL);
         _exit(failures != 0);
     }

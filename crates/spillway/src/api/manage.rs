@@ -192,8 +192,8 @@ impl Db {
     /// reads every block.
     ///
     /// # Errors
-    /// `InvalidArgument`: `dir` exists. `Corruption`: a table is damaged. `Busy`: a transaction is prepared, or ingests kept
-    /// coming; make a [checkpoint](Self::checkpoint). Nothing is left at `dir`.
+    /// `InvalidArgument`: `dir` exists. `Corruption`: a table is damaged. `Busy`: ingests kept coming; make a
+    /// [checkpoint](Self::checkpoint). Nothing is left at `dir`.
     pub fn export(&self, dir: impl AsRef<Path>) -> Result<ExportSummary> {
         self.shared().database.export(dir, &ExportOptions::default())
     }

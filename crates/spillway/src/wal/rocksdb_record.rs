@@ -1,11 +1,11 @@
 //! A record of RocksDB's log: changes, and steps of transactions that are prepared before they are committed. The steps are
 //! those of RocksDB's write policy `WriteCommitted`, which numbers changes where they take effect.
 
-use base::coding::Reader;
+use base::coding::{Reader, put_prefixed};
 use base::{Error, ErrorKind, Result, SeqNo};
 use smallvec::SmallVec;
 
-use crate::commit::batch::{BatchReader, tag};
+use crate::commit::batch::{BatchReader, header, tag};
 use crate::wal::two_phase_record::NAME_BYTES_MAX;
 
 /// A part of a record. Several writers may share a record.
@@ -56,6 +56,16 @@ pub(crate) fn steps_of<'a>(record: &BatchReader<'a>) -> Result<RocksdbSteps<'a>>
         return Err(Error::corruption("a batch in the log does not hold as many records as it says"));
     }
     Ok(steps)
+}
+
+/// A record that prepares `batch`. Its changes take no number; `next` is the number of the record behind it.
+pub(crate) fn prepare_record(next: SeqNo, name: &[u8], batch: &BatchReader<'_>) -> Vec<u8> {
+    let mut record = header(next, batch.declared_count()).to_vec();
+    record.push(tag::BEGIN_PREPARE);
+    record.extend_from_slice(batch.rest());
+    record.push(tag::END_PREPARE);
+    put_prefixed(&mut record, name);
+    record
 }
 
 fn checked(name: &[u8]) -> Result<&[u8]> {
@@ -163,6 +173,13 @@ mod tests {
         assert_eq!(steps(1, &[put, b"\x03\x03log\x0b\x02t1"]).unwrap(), "changes 1, commit t1");
         let all = [put, PREPARE, put, b"\x0c\x02t1", put, put, b"\x0b\x02t2", b"\x0d"];
         assert_eq!(steps(6, &all).unwrap(), "changes 1, prepare t1 2, changes 1, rollback t1, changes 2, commit t2");
+    }
+
+    #[test]
+    fn a_prepare_is_written_as_it_is_read() {
+        let changes = [&header(SeqNo(7), 2), &PREPARE[1..10]].concat();
+        let record = prepare_record(SeqNo(9), b"t1", &BatchReader::new(&changes).unwrap());
+        assert_eq!(record, [&header(SeqNo(9), 2), PREPARE].concat());
     }
 
     #[test]

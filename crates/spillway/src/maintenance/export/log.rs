@@ -1,5 +1,6 @@
 //! What an instant's tables lack, as one log in RocksDB's framing. The batches of our WAL have RocksDB's layout already:
-//! only records of families whose tables have them are left out. Keeps D2: an unreadable record is an error, not an end.
+//! only records of families whose tables have them are left out. Transactions that are prepared stand at its end. Keeps D2:
+//! an unreadable record is an error, not an end.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use crate::version::file_name::FileType;
 use crate::version::log_life::LogLife;
 use crate::version::snapshot::ManifestSnapshot;
 use crate::wal::record::{CommitRecord, RecordedBatch};
+use crate::wal::rocksdb_record::prepare_record;
 use crate::wal::two_phase_record::{Step, TransactionRecord, commit_without_prepare};
 
 /// A place in the WAL before every record above a number.
@@ -67,8 +69,11 @@ enum LogEnding {
     Own(u64),
 }
 
-/// Batches of prepared transactions read so far, by name.
-type Prepares = BTreeMap<Vec<u8>, Vec<u8>>;
+/// A transaction that is prepared.
+struct Prepare {
+    name: Vec<u8>,
+    batch: Vec<u8>,
+}
 
 /// Takes a batch with its first number.
 type See<'s> = dyn FnMut(SeqNo, BatchReader<'_>) -> Result<()> + 's;
@@ -106,12 +111,15 @@ impl RestOfLog {
     /// Writes and syncs the log. Without a rest it is empty, as in RocksDB's checkpoints.
     ///
     /// # Errors
-    /// `Corruption`: a log cannot be read. `Busy`: a transaction is prepared.
+    /// `Corruption`: a log cannot be read.
     pub fn write(&self, core: &Core, path: &Path) -> Result<()> {
         let file = core.context.vfs.create(path, IfExists::Fail)?;
         let mut writer = FramedWriter::new(file, IoClass::Other);
-        let mut reading = Reading { core, rest: self, prepares: Prepares::new(), gap: None };
+        let mut reading = Reading { core, rest: self, prepares: Vec::new(), gap: None };
         reading.run(&mut |first, batch| self.put(&mut writer, first, batch))?;
+        for Prepare { name, batch } in &reading.prepares {
+            writer.append(&prepare_record(SeqNo(self.through.0 + 1), name, &BatchReader::new(batch)?))?;
+        }
         writer.sync()
     }
 
@@ -185,7 +193,8 @@ impl Part {
 struct Reading<'a> {
     core: &'a Core,
     rest: &'a RestOfLog,
-    prepares: Prepares,
+    /// Those without an end so far, in their order.
+    prepares: Vec<Prepare>,
     /// The error if a record follows: the log before it was not read to its end.
     gap: Option<Error>,
 }
@@ -206,7 +215,7 @@ impl Reading<'_> {
                 break;
             }
         }
-        self.check_nothing_is_prepared()
+        Ok(())
     }
 
     /// True once the last number was passed.
@@ -264,13 +273,13 @@ impl Reading<'_> {
         let last = record.last();
         match record.step {
             Step::Prepare(batch) => {
-                self.prepares.insert(record.name.to_vec(), batch.to_bytes());
+                self.prepares.push(Prepare { name: record.name.to_vec(), batch: batch.to_bytes() });
             }
             Step::Rollback => {
-                self.prepares.remove(record.name);
+                self.take_prepare(record.name);
             }
-            Step::Commit(commit) => match self.prepares.remove(record.name) {
-                Some(batch) => see(record.first, BatchReader::new(&batch)?)?,
+            Step::Commit(commit) => match self.take_prepare(record.name) {
+                Some(prepare) => see(record.first, BatchReader::new(&prepare.batch)?)?,
                 None if commit.is_needed(last, |id| self.rest.flushed.get(&id).copied()) => {
                     return Err(commit_without_prepare(record.name));
                 }
@@ -280,15 +289,8 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn check_nothing_is_prepared(&self) -> Result<()> {
-        let count = self.prepares.len();
-        if count == 0 {
-            return Ok(());
-        }
-        let what = format!(
-            "{count} transactions are prepared, which a directory for RocksDB cannot hold; commit them or roll them back, \
-             or make a checkpoint of our own form"
-        );
-        Err(Error::busy(what).at_path(&self.core.context.dir))
+    fn take_prepare(&mut self, name: &[u8]) -> Option<Prepare> {
+        let at = self.prepares.iter().position(|prepare| prepare.name == name)?;
+        Some(self.prepares.remove(at))
     }
 }
