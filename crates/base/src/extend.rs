@@ -1,10 +1,11 @@
 //! Extension traits: merge operators, compaction filters, prefix extractors, listeners and loggers.
 
+use std::any::Any;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::key::FileNumber;
+use crate::key::{FileNumber, SeqNo};
 use crate::options::InfoLogLevel;
 
 /// Combines operands written by `merge` with the value below them.
@@ -181,6 +182,8 @@ pub enum Event {
     FlushBegin {
         /// Name of the family.
         family: String,
+        /// A caller asked for it.
+        by_hand: bool,
     },
     /// A flush ended with a table.
     FlushEnd {
@@ -194,6 +197,12 @@ pub enum Event {
         duration_us: u64,
         /// How the table was made.
         way: FlushWay,
+        /// A caller asked for the flush.
+        by_hand: bool,
+        /// No entry of the table has a smaller sequence number.
+        smallest_seq: SeqNo,
+        /// The largest sequence number in the table.
+        largest_seq: SeqNo,
     },
     /// A compaction begins.
     CompactionBegin {
@@ -207,6 +216,10 @@ pub enum Event {
         inputs: usize,
         /// Bytes of the inputs.
         bytes: u64,
+        /// The reason's name: `level0`, `level-size`, `manual`, and so on.
+        reason: &'static str,
+        /// The input tables, level by level.
+        input_tables: Vec<FileNumber>,
     },
     /// A compaction ended.
     CompactionEnd {
@@ -220,6 +233,14 @@ pub enum Event {
         bytes: u64,
         /// Time of the compaction, in microseconds.
         duration_us: u64,
+        /// The reason's name.
+        reason: &'static str,
+        /// Uppermost level of the inputs.
+        level: usize,
+        /// The input tables, level by level.
+        input_tables: Vec<FileNumber>,
+        /// The new tables. Empty if the compaction was given up.
+        output_tables: Vec<FileNumber>,
     },
     /// Ingested tables are now part of a family, in its queue.
     Ingested {
@@ -229,6 +250,10 @@ pub enum Event {
         tables: usize,
         /// Bytes of the tables.
         bytes: u64,
+        /// The caller's files, with the numbers of their tables. Files without entries have none.
+        files: Vec<(PathBuf, FileNumber)>,
+        /// The first sequence number of the ingest; 0 if it took none.
+        first_seq: SeqNo,
     },
     /// An ingested table was assigned a level, or, if small and over a memtable, merged with it into a level-0 table.
     TablePlaced {
@@ -241,12 +266,36 @@ pub enum Event {
         /// Bytes of the table.
         bytes: u64,
     },
+    /// A flush or compaction begins a table's file.
+    TableBegin {
+        /// Name of the family.
+        family: String,
+        /// The file.
+        path: PathBuf,
+        /// Written by a flush; else by a compaction.
+        by_flush: bool,
+    },
     /// A table's file was finished.
     TableCreated {
+        /// Name of the family.
+        family: String,
         /// The file.
         path: PathBuf,
         /// Bytes of the file.
         bytes: u64,
+        /// Written by a flush; else by a compaction.
+        by_flush: bool,
+    },
+    /// A memtable takes no more writes. Told by upkeep a moment later: its flush may have begun.
+    MemtableSealed {
+        /// Name of the family.
+        family: String,
+        /// No entry has a smaller sequence number.
+        first_seq: SeqNo,
+        /// Point entries, deletions included, and range deletions.
+        entries: u64,
+        /// Deletions of every kind.
+        deletions: u64,
     },
     /// A file was deleted.
     FileDeleted {
@@ -263,6 +312,10 @@ pub enum Event {
         delayed: bool,
         /// Writers are stopped.
         stopped: bool,
+        /// Writers were slowed down before.
+        was_delayed: bool,
+        /// Writers were stopped before.
+        was_stopped: bool,
     },
     /// A job failed. [`RecoveryBegin`](Event::RecoveryBegin) follows `NoSpace`; after other errors the database refuses
     /// writes.
@@ -292,7 +345,7 @@ pub enum Event {
 /// ingest waits for the listener's own flush, the result is a deadlock. Reads are fine, and so is work handed to
 /// another thread. Writes with `no_slowdown` are fine: they fail instead of waiting. `Ingested` comes from the
 /// ingesting thread at the end of the ingest; the listener may write there.
-pub trait EventListener: Send + Sync {
+pub trait EventListener: Any + Send + Sync {
     /// Called for each event, in order of the events of one thread.
     fn on_event(&self, event: &Event);
 }

@@ -52,7 +52,7 @@ impl Default for CompactFilesSettings {
 }
 
 /// The number in a table's name, with or without its directory.
-fn number_of(name: &str) -> Result<FileNumber, Error> {
+pub fn number_of(name: &str) -> Result<FileNumber, Error> {
     let number = name.rsplit('/').next().and_then(|file| file.split('.').next()).and_then(|number| number.parse().ok());
     number.map(FileNumber).ok_or_else(|| Error::invalid_argument(format!("compact_files: \"{name}\" names no table")))
 }

@@ -70,6 +70,11 @@ impl Env {
         Env::new(memory, spillway::internal::Env::new(spillway::internal::EnvOptions::default()))
     }
 
+    /// Whether both are the same env.
+    pub fn is(&self, other: &Env) -> bool {
+        Arc::ptr_eq(&self.threads, &other.threads)
+    }
+
     pub fn threads(&self, pool: Pool) -> c_int {
         let threads = self.threads.lock();
         match pool {

@@ -27,7 +27,7 @@ pub use crate::open::follow::Lag;
 pub use crate::queue::memory::MemoryBudget;
 pub use crate::read::damage::SkippedDamage;
 pub use crate::read::iterator::DbIterator;
-pub use crate::read::options::{ReadOptions, ReadTier};
+pub use crate::read::options::{ReadOptions, ReadTier, TableFilter};
 pub use crate::read::snapshot::Snapshot;
 pub use crate::transaction::locks::{DEADLOCK_DEPTH, LockLimits, LockTable, Mode as LockMode, Patience};
 pub use crate::transaction::{Change, Counts, Pessimistic, PreparedTransactions, Track, Transaction, lock_and_write};

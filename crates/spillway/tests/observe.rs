@@ -145,7 +145,7 @@ fn listeners_hear_of_tables_that_come_and_go() {
         db.flush(&[&family]).expect("flush");
     }
     let created = recorder.take(|event| match event {
-        Event::TableCreated { path, bytes } => Some((path.clone(), *bytes)),
+        Event::TableCreated { path, bytes, .. } => Some((path.clone(), *bytes)),
         _ => None,
     });
     let live: Vec<_> = db.live_files().into_iter().map(|file| (file.path, file.bytes)).collect();
@@ -176,7 +176,7 @@ fn listeners_hear_of_stalls_and_of_their_end() {
             put(&db, key);
             db.flush(&[&family]).expect("flush");
             recorder.take(|event| match event {
-                Event::StallChanged { family, cause, delayed, stopped } => {
+                Event::StallChanged { family, cause, delayed, stopped, .. } => {
                     assert_eq!((family.as_str(), *cause), ("default", "l0-file-count"));
                     Some((*delayed, *stopped))
                 }
@@ -189,4 +189,50 @@ fn listeners_hear_of_stalls_and_of_their_end() {
         // The fourth table holds writers up until it has been compacted with the others.
         assert_eq!(flush("d"), [held_up, (false, false)]);
     }
+}
+
+#[test]
+fn listeners_hear_what_a_flush_and_a_compaction_were_of() {
+    let recorder = Arc::new(Recorder::default());
+    let mut options = options(&MemoryVfs::new(8));
+    options.db.listeners.push(recorder.clone());
+    let db = Db::open("/db", &options).expect("open");
+    let family = db.default_family();
+    put(&db, "a");
+    db.delete(&family, b"b", &WriteOptions::default()).expect("delete");
+    db.flush(&[&family]).expect("flush");
+    put(&db, "upkeep comes after a write");
+    let told = recorder.take(|event| match event {
+        Event::MemtableSealed { family, first_seq, entries, deletions } => {
+            Some(format!("{family}: sealed, from {}, {entries} entries, {deletions} deletions", first_seq.0))
+        }
+        Event::FlushBegin { by_hand, .. } => Some(format!("flush by hand: {by_hand}")),
+        Event::TableBegin { by_flush, .. } => Some(format!("a table begins, by flush: {by_flush}")),
+        Event::TableCreated { by_flush, .. } => Some(format!("a table is done, by flush: {by_flush}")),
+        Event::FlushEnd { smallest_seq, largest_seq, .. } => Some(format!("{} to {}", smallest_seq.0, largest_seq.0)),
+        _ => None,
+    });
+    for line in [
+        "default: sealed, from 1, 2 entries, 1 deletions",
+        "flush by hand: true",
+        "a table begins, by flush: true",
+        "a table is done, by flush: true",
+        "1 to 2",
+    ] {
+        assert!(told.iter().any(|told| told == line), "{line}: {told:?}");
+    }
+    let live = |db: &Db| db.live_files().into_iter().map(|file| file.number).collect::<Vec<_>>();
+    db.flush(&[&family]).expect("flush");
+    let before = live(&db);
+    db.compact_range(&family, None, None, &CompactRangeOptions::default()).expect("compact");
+    let compacted = recorder.take(|event| match event {
+        Event::CompactionEnd { reason, input_tables, output_tables, .. } => {
+            Some((*reason, input_tables.clone(), output_tables.clone()))
+        }
+        _ => None,
+    });
+    assert_eq!(compacted.last().map(|(reason, ..)| *reason), Some("manual"));
+    let inputs: Vec<_> = compacted.iter().flat_map(|(_, inputs, _)| inputs).collect();
+    assert!(before.iter().all(|table| inputs.contains(&table)), "{before:?} {compacted:?}");
+    assert_eq!(compacted.last().map(|(.., outputs)| outputs.clone()), Some(live(&db)));
 }

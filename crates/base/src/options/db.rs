@@ -26,7 +26,7 @@ option_table! {
     /// Opens the tables of level 0 with the database, so that damage in what was written last fails the open.
     paranoid_checks: bool = true, ANY, RocksDb, Fixed;
     /// Table files kept open; -1 keeps all of them open.
-    max_open_files: i32 = -1, at_least(-1.0), RocksDb, Fixed;
+    max_open_files: i32 = -1, at_least(-1.0), RocksDb, Mutable;
     /// Threads for flushes and compactions together.
     max_background_jobs: usize = 2, within(1.0, 1024.0), RocksDb, Mutable;
     /// Threads that one compaction can be split over.

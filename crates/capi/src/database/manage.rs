@@ -1,19 +1,33 @@
 //! Flushes, compactions, files, and options of an open database.
 
+use std::borrow::Cow;
 use std::ffi::c_char;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use spillway::internal::{CompactRangeOptions, Family};
+use spillway::internal::options::row::OptionGroup;
+use spillway::internal::{CompactRangeOptions, DbOptions, Family, FamilyOptions};
 
 use super::Database;
 use crate::boundary::array::{Array, Count, IntCount};
 use crate::boundary::{export, fallible};
+use crate::compact_files;
 use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::job_options::{CompactSettings, FlushSettings, WaitSettings};
 use crate::text::utf8;
 use crate::updates::FlushLogSettings;
+
+/// The values, with numbers out of bounds set to the nearest: RocksDB takes them too.
+fn bounded<'a>(group: &impl OptionGroup, pairs: &[(&'a str, &'a str)]) -> Vec<(&'a str, Cow<'a, str>)> {
+    let within = |name: &str, text: &str| {
+        let (row, _) = group.settings().into_iter().find(|(row, _)| row.name == name)?;
+        let number = text.parse::<f64>().ok().filter(|number| !row.bounds.contains(*number))?;
+        Some(number.clamp(row.bounds.min, row.bounds.max).to_string())
+    };
+    let pair = |&(name, text): &(&'a str, &'a str)| (name, within(name, text).map_or(Cow::Borrowed(text), Cow::Owned));
+    pairs.iter().map(pair).collect()
+}
 
 impl Database {
     pub fn flush(&self, families: &[&Arc<Family>], options: &FlushSettings) -> Result<(), Failure> {
@@ -67,6 +81,33 @@ impl Database {
         self.canceled.store(*times_disabled > 0, Ordering::Release);
     }
 
+    /// No compaction starts until [`continue_compactions`](Self::continue_compactions) was called as often. Manual ones give up; the call waits for the
+    /// others. Flushes go on.
+    ///
+    /// # Errors
+    /// The engine's: a compaction failed.
+    pub fn pause_compactions(&self) -> Result<(), Failure> {
+        self.disable_manual_compaction();
+        self.db.pause_compactions().map_err(|error| self.refused(error))
+    }
+
+    pub fn continue_compactions(&self) {
+        self.enable_manual_compaction();
+        self.db.continue_compactions();
+    }
+
+    /// Drops a table by its name, if nothing older is below it.
+    ///
+    /// # Errors
+    /// As of the engine's `drop_table`; `InvalidArgument`: no table has the name.
+    pub fn delete_file(&self, name: &str) -> Result<(), Failure> {
+        let number = compact_files::number_of(name)?;
+        let of = self.db.live_files().into_iter().find(|file| file.number == number);
+        let family = of.and_then(|file| self.db.family(&file.family));
+        let family = family.ok_or_else(|| Failure::invalid_argument(format!("File {name} not found")))?;
+        self.db.drop_table(&family, number).map_err(|error| self.refused(error))
+    }
+
     pub fn stop_compactions(&self, wait: bool) {
         let disable = [("disable_auto_compactions", "true")];
         for family in self.db.families() {
@@ -99,9 +140,16 @@ impl Database {
 
     /// Sets options of a family by name and text; of the database for `None`.
     pub fn set_named(&self, family: Option<&Family>, pairs: &[(&str, &str)]) -> Result<(), Failure> {
+        let within = match family {
+            Some(_) => bounded(&FamilyOptions::default(), pairs),
+            None => bounded(&DbOptions::default(), pairs),
+        };
+        let clamped = pairs.iter().zip(&within).filter(|((_, asked), (_, taken))| asked != taken);
+        clamped.for_each(|((name, asked), (_, taken))| self.db.note_clamped(name, asked, taken));
+        let pairs: Vec<(&str, &str)> = within.iter().map(|(name, text)| (*name, text.as_ref())).collect();
         let set = match family {
-            Some(family) => self.db.set_options(family, pairs),
-            None => self.db.set_db_options(pairs),
+            Some(family) => self.db.set_options(family, &pairs),
+            None => self.db.set_db_options(&pairs),
         };
         set.map_err(|error| self.refused(error))
     }

@@ -12,6 +12,10 @@ use crate::boundary::{export, fallible};
 use crate::failure::Failure;
 use crate::family::FamilyHandle;
 
+/// RocksDB's flags of sizes.
+const INCLUDE_MEMTABLES: u8 = 1;
+const INCLUDE_FILES: u8 = 2;
+
 impl Database {
     pub fn property(&self, family: &Family, name: &CStr) -> Given<c_char> {
         let value = name.to_str().ok().and_then(|name| self.db.property(family, name));
@@ -26,12 +30,31 @@ impl Database {
         0
     }
 
-    fn sizes(&self, family: &Family, ranges: Ranges, sizes: OutArray<u64>) -> Result<(), Failure> {
+    /// Bytes of ranges, by RocksDB's flags: of memtables, of files.
+    pub fn approximate_sizes(
+        &self,
+        family: &Family,
+        ranges: &[(&[u8], &[u8])],
+        flags: u8,
+    ) -> Result<Vec<u64>, Failure> {
+        let mut sizes = vec![0; ranges.len()];
+        if flags & INCLUDE_FILES != 0 {
+            sizes = self.db.approximate_sizes(family, ranges)?;
+        }
+        if flags & INCLUDE_MEMTABLES != 0 {
+            for (size, (start, end)) in sizes.iter_mut().zip(ranges) {
+                *size += self.db.approximate_memtables(family, start, end)?.bytes;
+            }
+        }
+        Ok(sizes)
+    }
+
+    fn sizes(&self, family: &Family, ranges: Ranges, flags: u8, sizes: OutArray<u64>) -> Result<(), Failure> {
         let count = ranges.count;
         let starts = ranges.starts.byte_strings(ranges.start_lens, count);
         let limits = ranges.limits.byte_strings(ranges.limit_lens, count);
         let ranges: Vec<(&[u8], &[u8])> = starts.zip(limits).collect();
-        let found = self.db.approximate_sizes(family, &ranges)?;
+        let found = self.approximate_sizes(family, &ranges, flags)?;
         for (room, size) in sizes.room(count).iter_mut().zip(found) {
             room.write(size);
         }
@@ -87,7 +110,7 @@ fallible! {
         sizes: OutArray<u64>,
     ) {
         let ranges = Ranges { count: count.into(), starts, start_lens, limits, limit_lens };
-        database.sizes(database.default_family(), ranges, sizes)
+        database.sizes(database.default_family(), ranges, INCLUDE_FILES, sizes)
     }
 
     fn rocksdb_approximate_sizes_cf(
@@ -101,6 +124,21 @@ fallible! {
         sizes: OutArray<u64>,
     ) {
         let ranges = Ranges { count: count.into(), starts, start_lens, limits, limit_lens };
-        database.sizes(&family.0, ranges, sizes)
+        database.sizes(&family.0, ranges, INCLUDE_FILES, sizes)
+    }
+
+    fn rocksdb_approximate_sizes_cf_with_flags(
+        database: &Database,
+        family: &FamilyHandle,
+        count: IntCount,
+        starts: Array<*const c_char>,
+        start_lens: Array<usize>,
+        limits: Array<*const c_char>,
+        limit_lens: Array<usize>,
+        include_flags: c_char,
+        sizes: OutArray<u64>,
+    ) {
+        let ranges = Ranges { count: count.into(), starts, start_lens, limits, limit_lens };
+        database.sizes(&family.0, ranges, include_flags as u8, sizes)
     }
 }

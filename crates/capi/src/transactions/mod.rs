@@ -140,6 +140,12 @@ impl TransactionHandle {
         self.transaction.get_for_update(&self.database.db, &family, key, mode, &options.options)
     }
 
+    /// See [`Transaction::undo_get_for_update`].
+    pub fn undo_get_for_update(&mut self, family: Option<&FamilyHandle>, key: &[u8]) {
+        let family = self.family(family).clone();
+        self.transaction.undo_get_for_update(&family, key);
+    }
+
     pub fn multi_get(&self, families: &[&Arc<Family>], keys: &[&[u8]], options: &ReadSettings) -> Vec<Found> {
         let asked: Vec<(&Arc<Family>, &[u8])> = families.iter().copied().zip(keys.iter().copied()).collect();
         let found = self.database.honour(options);

@@ -118,6 +118,14 @@ static void test_looking_after(rocksdb_t* db, rocksdb_readoptions_t* read, rocks
     CHECK(rocksdb_property_int_cf(db, families[1], "rocksdb.estimate-num-keys", &number) == 0);
     rocksdb_approximate_sizes_cf(db, families[1], 1, &start, &one, &limit, &one, &size, &error);
     CHECK_OK(error);
+    rocksdb_approximate_sizes_cf_with_flags(db, families[1], 1, &start, &one, &limit, &one,
+        rocksdb_size_approximation_flags_include_memtable, &size, &error);
+    CHECK_OK(error);
+    CHECK(size == 0); /* everything is in tables */
+    values[0] = "2048";
+    rocksdb_set_options_cf(db, families[1], 1, names, values, &error);
+    CHECK_OK(error); /* the least there is, as a note in LOG says */
+    values[0] = "131072";
     rocksdb_set_options_cf(db, families[1], 1, names, values, &error);
     CHECK_OK(error);
     names[0] = "comparator";
@@ -213,6 +221,9 @@ int main(int argc, char** argv) {
     CHECK(error != NULL);
     rocksdb_free(error);
     error = NULL;
+    CHECK(rocksdb_open_for_read_only_column_families(
+              options, path_in(argv, "db"), 2, names, of, families, 1, &error) == NULL);
+    CHECK_ERROR(error, "Corruption: "); /* a log is there */
     db = rocksdb_open_for_read_only_column_families(options, path_in(argv, "db"), 2, names, of, families, 0, &error);
     CHECK_OK(error);
     CHECK_GIVEN(rocksdb_get_cf(db, read, families[0], LIT("k"), &len, &error), len, "of default");

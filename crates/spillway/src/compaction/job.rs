@@ -33,6 +33,9 @@ impl Compactor {
 
     /// Picks the most urgent compaction of any family and registers it as running.
     pub(crate) fn pick_compaction(&self, state: &mut State) -> Option<CompactionPlan> {
+        if state.pauses > 0 {
+            return None;
+        }
         let now_s = self.core.context.now_s();
         let mut most_urgent: Option<(f64, FamilyId, Pick)> = None;
         for family in state.families.values() {
@@ -88,6 +91,8 @@ impl Compactor {
             output_level: pick.output_level,
             inputs,
             bytes: pick.input_bytes(),
+            reason: pick.reason.name(),
+            input_tables: pick.files().map(|(_, file)| file.meta.number).collect(),
         });
         let start = self.core.context.vfs.now();
         let entries_read = entries_read(pick);
@@ -123,6 +128,10 @@ impl Compactor {
             outputs: if installed { added.len() } else { 0 },
             bytes,
             duration_us,
+            reason: pick.reason.name(),
+            level: pick.start_level(),
+            input_tables: pick.files().map(|(_, file)| file.meta.number).collect(),
+            output_tables: added.iter().filter(|_| installed).map(|(_, file)| file.number).collect(),
         });
         Ok(installed.then(|| added.into_iter().map(|(_, file)| file.number).collect()))
     }

@@ -168,6 +168,8 @@ impl<'a> Outputs<'a> {
         let context = self.context;
         let number = context.numbers.take();
         let path = context.table_path(number);
+        let (family, by_flush) = (self.rules.family.name.clone(), self.by_flush());
+        context.notify(&Event::TableBegin { family, path: path.clone(), by_flush });
         let file = context.vfs.create(&path, IfExists::Fail)?;
         self.paths.push(path.clone());
         let file = context.throttle.limit(file, self.rules.class);
@@ -177,6 +179,10 @@ impl<'a> Outputs<'a> {
         let builder = new_builder(kind, &context.vfs, file, config).map_err(|e| e.at_path(&path))?;
         let density = Density::new(&self.rules.family.options.table_properties_collectors.0);
         Ok(OpenTable { density, builder, number, path, creation_time })
+    }
+
+    fn by_flush(&self) -> bool {
+        self.rules.class == IoClass::Flush
     }
 
     fn config(&self, path: &std::path::Path, number: FileNumber, creation_time: u64) -> TableBuilderConfig {
@@ -237,13 +243,17 @@ impl<'a> Outputs<'a> {
             mostly_deletions: has_mostly_deletions(&summary.properties),
             ..FileMeta::default()
         };
-        let ticker =
-            if self.rules.class == IoClass::Flush { Ticker::FlushWriteBytes } else { Ticker::CompactWriteBytes };
+        let ticker = if self.by_flush() { Ticker::FlushWriteBytes } else { Ticker::CompactWriteBytes };
         tick(&self.context.statistics, ticker, meta.file_bytes);
         if self.rules.family.options.paranoid_file_checks {
             self.read_back(&meta, &table.path)?;
         }
-        self.context.notify(&Event::TableCreated { path: table.path, bytes: meta.file_bytes });
+        self.context.notify(&Event::TableCreated {
+            family: self.rules.family.name.clone(),
+            path: table.path,
+            bytes: meta.file_bytes,
+            by_flush: self.by_flush(),
+        });
         self.metas.push(meta);
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use arc_swap::{ArcSwap, Guard};
+use base::extend::Listeners;
 use base::options::FamilyOptions;
 use base::{Error, FamilyId, InternalOrder, Result};
 use memtable::{Conversion, ConvertToSst, Memtable, MemtableConfig, MemtableFactory};
@@ -240,6 +241,11 @@ impl Family {
 
     pub(crate) fn mark_dropped(&self) {
         self.dropped.store(true, Ordering::Release);
+    }
+
+    /// The listeners of the family's database; none once it is closed.
+    pub fn listeners(&self) -> Listeners {
+        self.home.upgrade().map(|home| home.listeners.clone()).unwrap_or_default()
     }
 
     /// # Errors

@@ -136,6 +136,7 @@ impl Core {
                 flushes_running: 0,
                 flushes_all: false,
                 compactions_running: 0,
+                pauses: 0,
                 prepares_running: 0,
             }),
             state_changed: StateChanged::default(),

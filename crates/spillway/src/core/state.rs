@@ -25,6 +25,8 @@ pub(crate) struct State {
     /// An atomic flush runs: of all families, and alone.
     pub flushes_all: bool,
     pub compactions_running: usize,
+    /// No automatic compaction starts while above 0.
+    pub pauses: usize,
     /// Ingests being prepared. They create files in the directory.
     pub prepares_running: usize,
 }
@@ -78,6 +80,8 @@ pub(crate) struct FamilyState {
     pub linked_ingests: BTreeSet<SeqNo>,
     /// Entries created at or before this are flushed regardless of their count.
     pub flush_wanted_through: SeqNo,
+    /// The flushes up to this number were asked for by callers.
+    pub by_hand_through: SeqNo,
     /// When the first ingest since the last flush began was enqueued; `None` if no flush is delayed.
     pub joined_at: Option<Duration>,
     pub flushing: bool,
@@ -102,6 +106,7 @@ impl FamilyState {
             flushed_through,
             linked_ingests: BTreeSet::new(),
             flush_wanted_through: SeqNo::ZERO,
+            by_hand_through: SeqNo::ZERO,
             joined_at: None,
             flushing: false,
             compactions: FamilyCompactions::default(),

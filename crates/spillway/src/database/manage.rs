@@ -120,6 +120,12 @@ impl Database {
         note::warn!("option `{option}={text}` of RocksDB has no effect here");
     }
 
+    /// Notes in the event log an option of a call whose value is out of bounds.
+    pub fn note_clamped(&self, option: &str, asked: &str, taken: &str) {
+        let _noting = self.core().context.noting();
+        note::warn!("option `{option}={asked}` is out of bounds: {taken} is taken");
+    }
+
     /// Changes mutable options of a family, by RocksDB's names.
     ///
     /// # Errors
@@ -257,6 +263,88 @@ impl Database {
         self.engine().copier().drop_tables_in_range(family, start, end)
     }
 
+    /// Drops a table of the deepest level with any, or the oldest of level 0 if there is no other level. Its file is
+    /// deleted when nobody reads it. Iterators keep the dropped data; snapshots lose it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it is another table, or none; a compaction reads it. As of
+    /// [`drop_tables_in_range`](Self::drop_tables_in_range).
+    pub fn drop_table(&self, family: &Arc<Family>, number: FileNumber) -> Result<()> {
+        let _noting = self.core().context.noting();
+        self.engine().copier().drop_table(family, number)?;
+        self.engine().jobs.purge_obsolete();
+        Ok(())
+    }
+
+    /// Keeps automatic compactions from starting, until [`continue_compactions`](Self::continue_compactions) was called
+    /// as often, and waits for the running ones. Flushes go on: writes do not wait, until level 0 is too large.
+    ///
+    /// # Errors
+    /// The background error of a running one; `Closed`.
+    pub fn pause_compactions(&self) -> Result<()> {
+        let core = self.core();
+        core.state.lock().pauses += 1;
+        let _awaited = core.context.throttle.await_compactions();
+        core.wait_until(|state| Ok(state.compactions_running == 0))
+    }
+
+    /// Undoes one [`pause_compactions`](Self::pause_compactions).
+    pub fn continue_compactions(&self) {
+        let mut state = self.core().state.lock();
+        state.pauses = state.pauses.saturating_sub(1);
+        drop(state);
+        self.core().state_changed.notify_all();
+    }
+
+    /// Moves the tables of level 0 into `level`, without rewriting them.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: `level` is 0 or not there, the tables overlap, or a level down to it has tables. As of
+    /// [`compact_files`](Self::compact_files).
+    pub fn promote_level0(&self, family: &Arc<Family>, level: usize) -> Result<()> {
+        let refused = |why: &str| Error::invalid_argument(format!("level 0 cannot move to level {level}: {why}"));
+        self.core().check_family(family)?;
+        let version = family.view_full().version.clone();
+        if level == 0 || level >= version.num_levels() {
+            return Err(refused("there is no such level below"));
+        }
+        if (1..=level).any(|below| !version.level(below).is_empty()) {
+            return Err(refused("a level down to it has tables"));
+        }
+        let order = &family.order().user;
+        let mut files: Vec<_> = version.level(0).iter().collect();
+        files.sort_by(|a, b| order.compare(a.smallest_user_key(), b.smallest_user_key()));
+        let meet = files.windows(2).any(|pair| match pair {
+            [a, b] => order.compare(a.largest_user_key(), b.smallest_user_key()).is_ge(),
+            _ => false,
+        });
+        if meet {
+            return Err(refused("its tables overlap"));
+        }
+        let numbers: BTreeSet<FileNumber> = files.iter().map(|file| file.number()).collect();
+        if !numbers.is_empty() {
+            let options = CompactFilesOptions { allow_trivial_move: true, ..CompactFilesOptions::default() };
+            self.compact_files(family, &numbers, level, &options)?;
+        }
+        Ok(())
+    }
+
+    /// Reads every block of every table, and checks its checksum.
+    ///
+    /// # Errors
+    /// `Corruption`, with the file. `Io`.
+    pub fn verify_tables(&self) -> Result<()> {
+        for family in self.core().families.load().iter() {
+            let view = family.view_full();
+            let placed = view.version.all_files().map(|(_, table)| table);
+            for table in placed.chain(view.queued_tables()) {
+                let path = self.core().context.table_path(table.meta.physical_number());
+                table.with(|table| table.verify()).map_err(|error| error.at_path(&path))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Makes a database in `dir`, which must not exist, with the state of this one at some instant during the call:
     /// every write acknowledged before it, and a prefix of the concurrent writes. Tables are hard links if the file
     /// system allows it, and are not read: use `check` to verify them. Returns its last write's sequence number.
@@ -302,3 +390,7 @@ impl Database {
         self.engine().copier().export_family(family, dir.as_ref())
     }
 }
+
+#[cfg(test)]
+#[path = "manage_tests.rs"]
+mod tests;

@@ -42,10 +42,13 @@ pub(crate) fn run(
     memtable.seal();
     let image = memtable.image().ok_or_else(|| Error::unsupported("a memtable that has no image"))?;
     let job = Job::new(context, plan, &image, conversion)?;
+    let family = || plan.family.name().to_owned();
+    context.notify(&Event::TableBegin { family: family(), path: job.path.clone(), by_flush: true });
     let (meta, table) = job.run(memtable, &image).inspect_err(|_| job.discard())?;
     tick(&context.statistics, Ticker::FlushWriteBytes, meta.file_bytes);
     let handle = plan.family.tables().open_file(meta.clone(), table);
-    context.notify(&Event::TableCreated { path: job.path, bytes: meta.file_bytes });
+    let (path, bytes) = (job.path, meta.file_bytes);
+    context.notify(&Event::TableCreated { family: family(), path, bytes, by_flush: true });
     Ok(BuiltTable { meta, way: FlushWay::Convert, adopted: Some(handle), is_synced: conversion.sync_sst_file })
 }
 

@@ -90,7 +90,8 @@ impl Flusher {
         for plan in plans {
             // Writers registered with a memtable before the switch may still be inserting; they finish on their own.
             self.core.pipeline.wait_visible(plan.through)?;
-            self.core.context.notify(&Event::FlushBegin { family: plan.family.name().to_owned() });
+            let (family, by_hand) = (plan.family.name().to_owned(), plan.by_hand);
+            self.core.context.notify(&Event::FlushBegin { family, by_hand });
         }
         let entries = plans.iter().flat_map(|plan| &plan.entries);
         let logged = entries.map(|entry| entry.logged_through()).max().unwrap_or(0);
@@ -161,7 +162,16 @@ impl Flusher {
             let (family, way) = (plan.family.name().to_owned(), table.way);
             let (number, bytes) = (table.meta.number, table.meta.file_bytes);
             note::info!(family, table = number.0, bytes, way = way.name(), duration_us, "flushed");
-            self.core.context.notify(&Event::FlushEnd { family, table: number, bytes, duration_us, way });
+            self.core.context.notify(&Event::FlushEnd {
+                family,
+                table: number,
+                bytes,
+                duration_us,
+                way,
+                by_hand: plan.by_hand,
+                smallest_seq: table.meta.smallest_seq,
+                largest_seq: table.meta.largest_seq,
+            });
         }
     }
 

@@ -16,7 +16,11 @@ impl Flusher {
         let mut goals: Vec<(FamilyId, SeqNo)> = Vec::with_capacity(families.len());
         for family in families {
             self.core.check_family(family)?;
-            goals.push((family.id(), self.memtables.seal_for_flush(family)?));
+            let through = self.memtables.seal_for_flush(family)?;
+            if let Some(family) = self.core.state.lock().families.get_mut(&family.id()) {
+                family.by_hand_through = family.by_hand_through.max(through);
+            }
+            goals.push((family.id(), through));
         }
         self.core.state_changed.notify_all();
         Ok(goals)

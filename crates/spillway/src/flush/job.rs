@@ -32,13 +32,22 @@ pub(crate) struct FlushPlan {
     pub small: SmallIngests,
     /// The largest sequence number in the entries.
     pub through: SeqNo,
+    /// A caller asked for it.
+    pub by_hand: bool,
 }
 
 impl FlushPlan {
     /// `None` if there is nothing to flush.
     pub fn new(family: &FamilyState, entries: Vec<Arc<dyn Flushable>>, small: SmallIngests) -> Option<Self> {
         let through = entries.iter().filter_map(|entry| entry.largest_seq()).max()?;
-        Some(FlushPlan { family: family.family.clone(), version: family.version.clone(), entries, small, through })
+        Some(FlushPlan {
+            family: family.family.clone(),
+            version: family.version.clone(),
+            entries,
+            small,
+            through,
+            by_hand: through <= family.by_hand_through,
+        })
     }
 
     /// Bytes of the memtables in the plan.

@@ -87,6 +87,7 @@ impl Placer {
                 through: entry.largest_seq().unwrap_or(SeqNo::ZERO),
                 entries: vec![entry.clone()],
                 small: SmallIngests::Link,
+                by_hand: false,
             };
             match self.linker.link(&plan, &[], &snapshots) {
                 Err(_) if family.is_dropped() => Ok(()),

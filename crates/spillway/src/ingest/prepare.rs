@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::ingest::commit::Ingester;
 use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable};
+use crate::version::file_name;
 
 /// Helper threads at most: a disk gains little from more parallel syncs.
 const HELPERS_MAX: usize = 3;
@@ -69,6 +71,14 @@ impl PreparedIngest {
     /// Tables; files without entries are not among them.
     pub fn files(&self) -> usize {
         self.tables().count()
+    }
+
+    /// The caller's files, with the numbers of their tables.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (PathBuf, FileNumber)> {
+        self.files.iter().filter_map(|ReadyFile { source, made }| {
+            let (_, number) = file_name::parse(made.as_ref()?.path().file_name()?.to_str()?)?;
+            Some((source.path.clone(), number))
+        })
     }
 
     fn tables(&self) -> impl Iterator<Item = &IngestTable> {

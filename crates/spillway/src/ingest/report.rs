@@ -1,11 +1,12 @@
 //! Reports of an ingest: to its caller, the statistics and the listeners.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use base::SeqNo;
 use base::extend::Event;
 use base::metrics::{Histogram, Ticker, record, tick};
 use base::note;
+use base::{FileNumber, SeqNo};
 
 use super::options::{IngestMode, IngestOptions};
 use super::prepare::PreparedIngest;
@@ -158,8 +159,14 @@ impl Ingester {
         for (family, share) in prepared.shares() {
             let tables = share.layers.iter().flatten();
             let bytes = tables.clone().map(|table| table.meta.file_bytes).sum();
-            let family = family.name().to_owned();
-            self.core.context.notify(&Event::Ingested { family, tables: tables.count(), bytes });
+            let numbers: BTreeSet<FileNumber> = tables.clone().map(|table| table.meta.number).collect();
+            self.core.context.notify(&Event::Ingested {
+                family: family.name().to_owned(),
+                tables: tables.count(),
+                bytes,
+                files: prepared.sources().filter(|(_, number)| numbers.contains(number)).collect(),
+                first_seq: report.first,
+            });
         }
     }
 }

@@ -106,8 +106,16 @@ impl Jobs {
         }
     }
 
-    /// Follows a change of `max_background_jobs`.
+    /// Follows a change of `max_background_jobs` or `max_open_files`.
     pub fn follow_options(&self) {
+        if self.core.slots.set_max(self.core.context.options_now.load().max_open_files) {
+            for family in self.core.families.load().iter() {
+                let view = family.view_full();
+                let placed = view.version.all_files().map(|(_, table)| table);
+                let open = placed.chain(view.queued_tables()).filter(|table| table.is_open());
+                open.for_each(|table| self.core.slots.took_slot(Arc::downgrade(table)));
+            }
+        }
         if let Some(registration) = self.core.state_changed.registration() {
             registration.set_limits(self.limits());
         }

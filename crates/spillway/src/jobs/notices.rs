@@ -57,14 +57,20 @@ impl Jobs {
         drop(told);
         let freed = before.iter().filter(|(id, _)| !now.contains_key(id)).map(|(_, (family, condition))| {
             let (family, cause) = (family.clone(), condition.cause.name());
-            Event::StallChanged { family, cause, delayed: false, stopped: false }
+            let (was_delayed, was_stopped) = (!condition.stopped, condition.stopped);
+            Event::StallChanged { family, cause, delayed: false, stopped: false, was_delayed, was_stopped }
         });
         let changed = now.iter().filter(|(id, condition)| before.get(id) != Some(condition));
-        let held_up = changed.map(|(_, (family, StallCondition { cause, stopped }))| Event::StallChanged {
-            family: family.clone(),
-            cause: cause.name(),
-            delayed: !stopped,
-            stopped: *stopped,
+        let held_up = changed.map(|(id, (family, StallCondition { cause, stopped }))| {
+            let was_stopped = before.get(id).map(|(_, condition)| condition.stopped);
+            Event::StallChanged {
+                family: family.clone(),
+                cause: cause.name(),
+                delayed: !stopped,
+                stopped: *stopped,
+                was_delayed: was_stopped == Some(false),
+                was_stopped: was_stopped == Some(true),
+            }
         });
         freed.chain(held_up).for_each(|event| {
             note_stall(&event);
@@ -181,7 +187,7 @@ pub(crate) struct UpkeepWaits {
 }
 
 fn note_stall(event: &Event) {
-    let Event::StallChanged { family, cause, delayed, stopped } = event else { return };
+    let Event::StallChanged { family, cause, delayed, stopped, .. } = event else { return };
     match (stopped, delayed) {
         (true, _) => note::info!("[{family}] writers are stopped: {cause}"),
         (false, true) => note::info!("[{family}] writers are slowed down: {cause}"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{FileNumber, Result, UserOrder};
+use base::{Error, FileNumber, Result, UserOrder};
 
 use crate::core::family::Family;
 use crate::core::install::Change;
@@ -39,6 +39,29 @@ impl KeyRange<'_> {
     }
 }
 
+/// The level of a table with nothing older below it.
+///
+/// # Errors
+/// `InvalidArgument`: there is no such table, or something is below it, or a compaction reads it.
+fn oldest(core: &Core, family: &Family, number: FileNumber) -> Result<usize> {
+    let refused = |why: &str| Error::invalid_argument(format!("table {} cannot be dropped: {why}", number.0));
+    let state = core.state.lock();
+    let Some(FamilyState { version, compactions, .. }) = state.families.get(&family.id()) else {
+        return Err(refused("its family was dropped"));
+    };
+    let Some((level, _)) = version.all_files().find(|(_, file)| file.number() == number) else {
+        return Err(refused("there is none of this number in a level"));
+    };
+    let is_last_of_zero = version.level(0).last().is_some_and(|file| file.number() == number);
+    if version.all_files().any(|(other, _)| other > level) || (level == 0 && !is_last_of_zero) {
+        return Err(refused("there are older tables"));
+    }
+    if compactions.is_busy(number) {
+        return Err(refused("a compaction reads it"));
+    }
+    Ok(level)
+}
+
 impl Copier<'_> {
     /// See [`Database::drop_tables_in_range`](crate::internal::Database::drop_tables_in_range).
     pub fn drop_tables_in_range(
@@ -47,12 +70,25 @@ impl Copier<'_> {
         start: Option<&[u8]>,
         end: Option<&[u8]>,
     ) -> Result<usize> {
+        let range = KeyRange { order: &family.order().user, start, end };
+        self.drop_chosen(family, |core| Ok(range.tables_in(core, family)))
+    }
+
+    /// See [`Database::drop_table`](crate::internal::Database::drop_table).
+    pub fn drop_table(&self, family: &Arc<Family>, number: FileNumber) -> Result<()> {
+        self.drop_chosen(family, |core| oldest(core, family, number).map(|level| vec![(level, number)])).map(drop)
+    }
+
+    fn drop_chosen(
+        &self,
+        family: &Arc<Family>,
+        choose: impl Fn(&Core) -> Result<Vec<(usize, FileNumber)>>,
+    ) -> Result<usize> {
         let core = self.core;
         core.check_writable()?;
         core.check_family(family)?;
-        let range = KeyRange { order: &family.order().user, start, end };
         loop {
-            let dropped = range.tables_in(core, family);
+            let dropped = choose(core)?;
             let mut edit = VersionEdit::new(family.id());
             edit.deleted.clone_from(&dropped);
             let change = Change {

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use base::extend::Event;
 use base::metrics::{Histogram, record};
 use base::{FamilyId, Result, SeqNo};
 
@@ -14,7 +15,7 @@ use crate::core::family::Family;
 use crate::core::space::Needs;
 use crate::core::{CommitState, FamilyState, OldViews};
 use crate::queue::Memtables;
-use crate::queue::flushable::QueuedMemtable;
+use crate::queue::flushable::{Flushable, QueuedMemtable};
 use crate::queue::staged::{Seam, Staged};
 
 impl Memtables {
@@ -92,17 +93,33 @@ impl Memtables {
             return Ok(());
         }
         self.core.context.throttle.note_filled(switched.mutable.used_bytes());
+        let sealed = switched.mutable.clone();
         let replaced = self.install_memtable(switched, made);
         if switched.is_behind() {
             self.core.context.throttle.set_debt(1.0); // until a new version sets it
         }
         drop(state);
         drop(replaced);
+        self.tell_sealed(family, &sealed);
         self.core.state_changed.notify_all();
         self.core.upkeep.raise();
         let micros = self.core.context.vfs.now().saturating_sub(start).as_micros() as u64;
         record(&self.core.context.statistics, Histogram::MemtableSwitch, micros);
         Ok(())
+    }
+
+    /// Tells listeners of a sealed memtable, a moment later: the caller may be a writer.
+    fn tell_sealed(&self, family: &Family, sealed: &QueuedMemtable) {
+        if self.core.context.listeners.is_empty() {
+            return;
+        }
+        let counts = sealed.memtable().counts();
+        self.core.tell_later(Event::MemtableSealed {
+            family: family.name().to_owned(),
+            first_seq: SeqNo(sealed.created_at().0 + 1),
+            entries: counts.entries,
+            deletions: counts.deletions,
+        });
     }
 
     /// Seals the mutable memtable and makes `made` mutable. Called under the state lock; takes the commit lock.
@@ -165,15 +182,18 @@ impl Memtables {
             state.families.get(id).into_iter().for_each(|family| staged.install(&family.family, &seam));
         }
         drop(commit);
+        let mut sealed = Vec::with_capacity(switched.len());
         for (id, staged, old) in switched.iter_mut().filter(|_| is_whole) {
             made.remove(id);
             if let Some(family) = state.families.get_mut(id) {
+                sealed.push((family.family.clone(), family.mutable.clone()));
                 staged.follow(family);
                 *old = family.settle_view();
             }
         }
         drop(state);
         drop(switched); // off the locks
+        sealed.iter().for_each(|(family, memtable)| self.tell_sealed(family, memtable));
         is_whole.then_some(seam.last)
     }
 

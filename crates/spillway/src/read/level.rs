@@ -8,6 +8,7 @@ use table::{AnyCursor, TableReadOptions};
 
 use super::damage::DamageBearing;
 use super::merging::MergeChild;
+use super::options::TableFilter;
 use super::tombstones::CoverFeed;
 use crate::version::level::ends_before;
 use crate::version::table_file::TableFile;
@@ -77,11 +78,13 @@ pub struct LevelContext {
     feed: Option<CoverFeed>,
     /// Seeks before a table stand on its smallest key until [`arrive`](MergeChild::arrive).
     waits: bool,
+    /// Refused tables have no entries.
+    filter: Option<TableFilter>,
 }
 
 impl LevelContext {
     pub fn new(order: InternalOrder, options: TableReadOptions) -> Self {
-        LevelContext { order, options, bounds: UserBounds::default(), feed: None, waits: false }
+        LevelContext { order, options, bounds: UserBounds::default(), feed: None, waits: false, filter: None }
     }
 
     #[must_use]
@@ -95,11 +98,23 @@ impl LevelContext {
         LevelContext { waits: true, ..self }
     }
 
+    /// Leaves out the entries of tables refused by `filter`.
+    #[must_use]
+    pub fn filtered(self, filter: Option<TableFilter>) -> Self {
+        LevelContext { filter, ..self }
+    }
+
     /// Passes the range tombstones of every opened table to `feed`. A table is opened before the walk reaches its keys,
     /// so the feed has every tombstone of the run over a key the walk reaches.
     #[must_use]
     pub fn feeding(self, feed: CoverFeed) -> Self {
         LevelContext { feed: Some(feed), ..self }
+    }
+}
+
+impl LevelContext {
+    fn takes(&self, file: &TableFile) -> Result<bool> {
+        self.filter.as_ref().map_or(Ok(true), |filter| file.with(|table| Ok(filter(table.properties()))))
     }
 }
 
@@ -136,8 +151,9 @@ impl LevelCursor {
             let opened = open_cursor(file, &self.context.options, |tombstones| {
                 feed.into_iter().for_each(|feed| feed.add(rank, file, tombstones.clone()));
             });
+            let opened = opened.and_then(|cursor| Ok((cursor, self.context.takes(file)?)));
             match opened {
-                Ok(cursor) => self.table = Some(cursor),
+                Ok((cursor, is_taken)) => self.table = Some(cursor).filter(|_| is_taken),
                 Err(error) => self.error = Some(error),
             }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use table::TableReadOptions;
+use table::{Properties, TableReadOptions};
 use vfs::IoClass;
 
 use super::damage::SkippedDamage;
@@ -19,6 +19,9 @@ pub enum ReadTier {
     /// values that memtables leave in the log do not.
     BlockCache,
 }
+
+/// Whether a table may have something of interest.
+pub type TableFilter = Arc<dyn Fn(&Properties) -> bool + Send + Sync>;
 
 /// Options of a lookup or an iterator.
 #[derive(Clone)]
@@ -49,6 +52,8 @@ pub struct ReadOptions {
     /// Iterators skip damaged blocks, values and tables, and list them there; lookups still fail. Entries hidden by a
     /// damaged block may reappear: an older value, or a deleted key.
     pub skip_damaged: Option<Arc<SkippedDamage>>,
+    /// Iterators leave tables out whose properties it refuses, but not their range deletions. Lookups do not ask it.
+    pub table_filter: Option<TableFilter>,
 }
 
 impl Default for ReadOptions {
@@ -66,6 +71,7 @@ impl Default for ReadOptions {
             readahead_size: 0,
             max_skippable_internal_keys: 0,
             skip_damaged: None,
+            table_filter: None,
         }
     }
 }

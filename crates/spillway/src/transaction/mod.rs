@@ -24,7 +24,7 @@ use self::pessimistic::Locking;
 pub use self::pessimistic::{Pessimistic, lock_and_write};
 pub use self::prepared::PreparedTransactions;
 use self::prepared::TwoPhased;
-use self::tracked::Tracked;
+use self::tracked::{Tracked, Use};
 use self::validate::Unchanged;
 use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
@@ -209,7 +209,7 @@ impl Transaction {
         }
         match (&self.concurrency, track) {
             (Concurrency::Optimistic, Track::Untracked) => {}
-            (Concurrency::Optimistic, Track::Tracked) => self.remember(db, family, key, None),
+            (Concurrency::Optimistic, Track::Tracked) => self.remember(db, family, key, None, Use::Write),
             (Concurrency::Pessimistic(_), _) => self.lock(db, family, key, Mode::Exclusive, track)?,
         }
         self.counts.add(kind);
@@ -257,14 +257,14 @@ impl Transaction {
     ) -> Result<()> {
         match self.concurrency {
             Concurrency::Optimistic => {
-                self.remember(db, family, key, read_at);
+                self.remember(db, family, key, read_at, Use::Read);
                 Ok(())
             }
             Concurrency::Pessimistic(_) => self.lock(db, family, key, mode, Track::Tracked),
         }
     }
 
-    fn remember(&mut self, db: &Database, family: &Arc<Family>, key: &[u8], read_at: Option<&Snapshot>) {
+    fn remember(&mut self, db: &Database, family: &Arc<Family>, key: &[u8], read_at: Option<&Snapshot>, to: Use) {
         if self.shows.is_due {
             self.set_snapshot(db);
         }
@@ -273,13 +273,13 @@ impl Transaction {
             if self.pin.as_ref().is_none_or(|pin| given.seq() < pin.seq()) {
                 self.pin = Some(given.clone());
             }
-            return self.tracked.add(family, key, given.seq());
+            return self.tracked.add(family, key, given.seq(), to);
         }
         let now = match self.pin {
             Some(_) => db.latest_sequence_number(),
             None => self.pin.insert(db.snapshot()).seq(),
         };
-        self.tracked.add(family, key, now);
+        self.tracked.add(family, key, now, to);
     }
 
     /// The changes are forgotten; others may write the keys.
@@ -359,6 +359,16 @@ impl Transaction {
         // Before the read: a write between both is a conflict, though the read saw it.
         self.track(db, family, key, mode, options.snapshot.as_ref())?;
         self.get(db, family, key, options)
+    }
+
+    /// Takes one [`get_for_update`](Self::get_for_update) of a key back, unless it was before the last savepoint. Others
+    /// may change the key then, if the transaction neither wrote it nor read it for another update. No effect on a
+    /// pessimistic transaction: its locks stay to its end.
+    pub fn undo_get_for_update(&mut self, family: &Family, key: &[u8]) {
+        if matches!(self.concurrency, Concurrency::Optimistic) {
+            let kept = self.savepoints.last().map_or(0, |savepoint| savepoint.tracked);
+            self.tracked.undo_read(family.id(), key, kept);
+        }
     }
 
     /// As [`get_for_update`](Self::get_for_update), but what a pessimistic transaction reads may have changed since its

@@ -6,6 +6,7 @@ use std::time::Duration;
 use base::{Error, ErrorKind, Result, SeqNo};
 
 use super::locks::{Granted, LockTable, LockedKey, LockedRange, Mode, Owner, Patience};
+use super::tracked::Use;
 use super::validate::conflict;
 use super::{Concurrency, Track, Transaction};
 use crate::commit::batch::WriteBatch;
@@ -130,7 +131,7 @@ impl Transaction {
             }
             return Err(error);
         }
-        self.tracked.add(family, key, SeqNo::MAX);
+        self.tracked.add(family, key, SeqNo::MAX, Use::Write);
         Ok(())
     }
 

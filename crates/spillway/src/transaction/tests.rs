@@ -334,3 +334,28 @@ fn money_is_neither_made_nor_lost() {
     assert_eq!(sum, ACCOUNTS * 1000);
     assert!(conflicts > 0, "the threads never met");
 }
+
+#[test]
+fn a_read_that_was_undone_is_no_conflict() {
+    let db = open();
+    put(&db, "k", "1");
+    let (mut undone, mut written) = (Transaction::default(), Transaction::default());
+    for transaction in [&mut undone, &mut written] {
+        read_for_update(&db, transaction, "k");
+    }
+    write(&db, &mut written, "k", "2");
+    for transaction in [&mut undone, &mut written] {
+        transaction.undo_get_for_update(&db.default_family(), b"k");
+        write(&db, transaction, "other", "x");
+    }
+    put(&db, "k", "3");
+    assert!(!commit(&db, &mut written), "it wrote the key");
+    written.rollback(&db, &WriteOptions::default()).expect("as new");
+    assert!(commit(&db, &mut undone));
+    read_for_update(&db, &mut undone, "k");
+    undone.set_savepoint();
+    undone.undo_get_for_update(&db.default_family(), b"k");
+    write(&db, &mut undone, "other", "y");
+    put(&db, "k", "4");
+    assert!(!commit(&db, &mut undone), "the read was before the savepoint");
+}

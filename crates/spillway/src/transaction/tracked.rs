@@ -33,6 +33,23 @@ struct Key {
     /// The family's place in [`Tracked::families`].
     slot: usize,
     since: SeqNo,
+    /// Reads for an update that were not undone.
+    reads: u32,
+    is_written: bool,
+}
+
+impl Key {
+    /// False once every read for an update was undone.
+    fn counts(&self) -> bool {
+        self.is_written || self.reads > 0
+    }
+}
+
+/// Why a key is tracked.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    Read,
+    Write,
 }
 
 /// A tracked key.
@@ -55,7 +72,7 @@ impl Tracked {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = TrackedKey<'_>> {
-        self.keys.iter().filter_map(|key| {
+        self.keys.iter().filter(|key| key.counts()).filter_map(|key| {
             let user_key = self.bytes.get(key.at..key.at + key.len)?;
             Some(TrackedKey { family: self.families.get(key.slot)?, user_key, since: key.since })
         })
@@ -65,25 +82,38 @@ impl Tracked {
     pub fn since(&self, family: FamilyId, user_key: &[u8]) -> Option<SeqNo> {
         let slot = self.slot_of(family)?;
         let number = self.find(slot, user_key, hash(user_key))?;
-        self.keys.get(number).map(|key| key.since)
+        self.keys.get(number).filter(|key| key.counts()).map(|key| key.since)
     }
 
     /// Tracks a key. Of two numbers the older stands.
-    pub fn add(&mut self, family: &Arc<Family>, user_key: &[u8], since: SeqNo) {
+    pub fn add(&mut self, family: &Arc<Family>, user_key: &[u8], since: SeqNo, to: Use) {
         let slot = self.slot_of(family.id()).unwrap_or_else(|| {
             self.families.push(family.clone());
             self.families.len() - 1
         });
         let hash = hash(user_key);
         if let Some(key) = self.find(slot, user_key, hash).and_then(|number| self.keys.get_mut(number)) {
-            key.since = key.since.min(since);
+            key.since = if key.counts() { key.since.min(since) } else { since };
+            key.reads += u32::from(to == Use::Read);
+            key.is_written |= to == Use::Write;
             return;
         }
         let (at, len) = (self.bytes.len(), user_key.len());
         self.bytes.extend_from_slice(user_key);
-        self.keys.push(Key { hash, at, len, slot, since });
+        let (reads, is_written) = (u32::from(to == Use::Read), to == Use::Write);
+        self.keys.push(Key { hash, at, len, slot, since, reads, is_written });
         if self.keys.len() > LISTED_MAX {
             self.put_in_table(self.keys.len() - 1);
+        }
+    }
+
+    /// Takes one read for an update back, of a key that is not among the first `kept`. A key without any other use is
+    /// not tracked then.
+    pub fn undo_read(&mut self, family: FamilyId, user_key: &[u8], kept: usize) {
+        let Some(slot) = self.slot_of(family) else { return };
+        let number = self.find(slot, user_key, hash(user_key)).filter(|&number| number >= kept);
+        if let Some(key) = number.and_then(|number| self.keys.get_mut(number)) {
+            key.reads = key.reads.saturating_sub(1);
         }
     }
 
@@ -163,10 +193,10 @@ mod tests {
         let mut kept = 0;
         for n in 0..500u64 {
             let key = n.to_le_bytes();
-            tracked.add(&default, &key, SeqNo(n + 10));
-            tracked.add(&default, &key, SeqNo(n + 11));
+            tracked.add(&default, &key, SeqNo(n + 10), Use::Write);
+            tracked.add(&default, &key, SeqNo(n + 11), Use::Read);
             if n % 2 == 0 {
-                tracked.add(&other, &key, SeqNo(n));
+                tracked.add(&other, &key, SeqNo(n), Use::Read);
             }
             if n == 200 {
                 kept = tracked.len();
@@ -186,5 +216,30 @@ mod tests {
         tracked.truncate(6);
         check(&tracked, 3);
         assert_eq!(tracked.iter().map(|key| key.since.0).collect::<Vec<_>>(), [10, 0, 11, 12, 2, 13]);
+    }
+
+    #[test]
+    fn a_read_that_was_undone_does_not_count() {
+        let options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
+        let db = Database::open("/db", &options).expect("opened");
+        let family = db.default_family();
+        let mut tracked = Tracked::default();
+        let since = |tracked: &Tracked, key: &[u8]| tracked.since(family.id(), key).map(|seq| seq.0);
+        for key in [b"read", b"both"] {
+            tracked.add(&family, key, SeqNo(1), Use::Read);
+        }
+        tracked.add(&family, b"both", SeqNo(2), Use::Write);
+        tracked.add(&family, b"read", SeqNo(2), Use::Read);
+        tracked.undo_read(family.id(), b"read", 0);
+        assert_eq!(since(&tracked, b"read"), Some(1), "it was read twice");
+        for key in [b"read", b"both"] {
+            tracked.undo_read(family.id(), key, 0);
+        }
+        assert_eq!((since(&tracked, b"read"), since(&tracked, b"both")), (None, Some(1)), "a write stays");
+        assert_eq!(tracked.iter().count(), 1);
+        tracked.add(&family, b"read", SeqNo(7), Use::Read);
+        assert_eq!(since(&tracked, b"read"), Some(7), "as if new");
+        tracked.undo_read(family.id(), b"read", 1);
+        assert_eq!(since(&tracked, b"read"), Some(7), "of before the savepoint");
     }
 }

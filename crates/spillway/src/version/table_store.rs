@@ -1,6 +1,7 @@
 //! Opens tables and bounds the number of open ones.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use base::Result;
@@ -75,26 +76,42 @@ impl TableStore {
     }
 }
 
+const UNBOUNDED: usize = usize::MAX;
+
+fn bound(max_open_files: i32) -> usize {
+    usize::try_from(max_open_files).map_or(UNBOUNDED, |max| max.max(1))
+}
+
 /// The open tables, bounded by CLOCK eviction. Over the bound, the hand skips tables read since its last pass and
 /// closes the first unread one.
 pub struct OpenSlots {
-    /// `None`: no bound, and nothing is tracked.
-    max: Option<usize>,
+    /// `UNBOUNDED`: nothing is tracked.
+    max: AtomicUsize,
     pub(super) clock: Mutex<VecDeque<Weak<TableFile>>>,
 }
 
 impl OpenSlots {
     /// `max_open_files` as in RocksDB: -1 keeps every table open.
     pub fn new(max_open_files: i32) -> Arc<Self> {
-        let max = usize::try_from(max_open_files).ok().map(|max| max.max(1));
-        Arc::new(OpenSlots { max, clock: Mutex::new(VecDeque::new()) })
+        Arc::new(OpenSlots { max: AtomicUsize::new(bound(max_open_files)), clock: Mutex::new(VecDeque::new()) })
+    }
+
+    /// Changes the bound. True if nothing was tracked before: the caller registers the open tables.
+    pub fn set_max(&self, max_open_files: i32) -> bool {
+        let max = bound(max_open_files);
+        let before = self.max.swap(max, Ordering::Relaxed);
+        if max == UNBOUNDED {
+            self.clock.lock().clear();
+        }
+        before == UNBOUNDED && max != UNBOUNDED
     }
 
     /// Registers an opened table, and closes tables while over the bound.
-    pub(super) fn took_slot(&self, file: Weak<TableFile>) {
-        let Some(max) = self.max else {
+    pub(crate) fn took_slot(&self, file: Weak<TableFile>) {
+        let max = self.max.load(Ordering::Relaxed);
+        if max == UNBOUNDED {
             return;
-        };
+        }
         // Closed and dropped after the lock: this may drop the last handle of a table and queue its file.
         let mut passed = Vec::new();
         let mut clock = self.clock.lock();

@@ -79,7 +79,7 @@ struct Dropper {
 
 impl EventListener for Dropper {
     fn on_event(&self, event: &Event) {
-        if let Event::FlushBegin { family } = event
+        if let Event::FlushBegin { family, .. } = event
             && family == "b"
             && self.armed.swap(false, Ordering::SeqCst)
         {

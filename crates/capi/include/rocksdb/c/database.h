@@ -187,6 +187,15 @@ ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes(rocksdb_t* database, int coun
 ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes_cf(rocksdb_t* database, rocksdb_column_family_handle_t* family,
     int count, const char* const* starts, const size_t* start_lens, const char* const* limits,
     const size_t* limit_lens, uint64_t* sizes, char** errptr);
+enum {
+    rocksdb_size_approximation_flags_none = 0,
+    rocksdb_size_approximation_flags_include_memtable = 1 << 0,
+    rocksdb_size_approximation_flags_include_files = 1 << 1,
+    rocksdb_size_approximation_flags_include_blob_files = 1 << 2,
+};
+ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes_cf_with_flags(rocksdb_t* database,
+    rocksdb_column_family_handle_t* family, int count, const char* const* starts, const size_t* start_lens,
+    const char* const* limits, const size_t* limit_lens, uint8_t include_flags, uint64_t* sizes, char** errptr);
 
 /* Flushes, compactions, files, and options of an open database. */
 

@@ -25,6 +25,9 @@ struct Shared {
     is_automatic: bool,
     /// Time at which all charges are paid for.
     paid_at: Mutex<Duration>,
+    /// Bytes that passed, limited or not.
+    bytes: AtomicU64,
+    requests: AtomicU64,
 }
 
 impl RateLimiter {
@@ -46,7 +49,8 @@ impl RateLimiter {
 
     fn make(clock: Arc<dyn Vfs>, bytes_per_s: u64, is_automatic: bool) -> RateLimiter {
         let bytes_per_s = AtomicU64::new(bytes_per_s);
-        RateLimiter(Arc::new(Shared { clock, bytes_per_s, is_automatic, paid_at: Mutex::default() }))
+        let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
+        RateLimiter(Arc::new(Shared { clock, bytes_per_s, is_automatic, paid_at: Mutex::default(), bytes, requests }))
     }
 
     /// 0 for no limit.
@@ -57,6 +61,32 @@ impl RateLimiter {
     /// Changes the limit, for what is written from now on.
     pub fn set_bytes_per_second(&self, bytes_per_second: u64) {
         self.0.bytes_per_s.store(bytes_per_second, Ordering::Relaxed);
+    }
+
+    /// Bytes that passed so far, of all databases.
+    pub fn total_bytes(&self) -> u64 {
+        self.0.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Writes that passed so far.
+    pub fn total_requests(&self) -> u64 {
+        self.0.requests.load(Ordering::Relaxed)
+    }
+
+    /// Lets `bytes` of the caller's own pass, and waits as long as the limit says.
+    pub fn request(&self, bytes: u64) {
+        self.note(bytes);
+        let bytes_per_s = self.bytes_per_second();
+        if bytes_per_s > 0 {
+            let until = self.charge(bytes, bytes_per_s);
+            self.0.clock.sleep(until.saturating_sub(self.0.clock.now()));
+        }
+    }
+
+    /// Counts what passes.
+    pub(super) fn note(&self, bytes: u64) {
+        self.0.bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.0.requests.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(super) fn allowed(&self) -> Allowed {

@@ -189,6 +189,7 @@ struct PaidFile {
 
 impl AppendFile for PaidFile {
     fn append(&mut self, bytes: &[u8], class: IoClass) -> Result<()> {
+        self.throttle.limiter.note(bytes.len() as u64);
         let mut rest = bytes;
         while !rest.is_empty() {
             let Some(rate) = self.throttle.rate(self.work) else { return self.file.append(rest, class) };

@@ -153,3 +153,18 @@ fn a_table_goes_to_the_disk_in_pieces_while_it_is_limited() {
 }
 
 mod database;
+
+#[test]
+fn what_passes_is_counted_limited_or_not() {
+    for bytes_per_s in [0, 8 * MIB] {
+        let (_, throttle) = throttle(bytes_per_s);
+        time_of(&throttle, IoClass::Flush, MIB);
+        time_of(&throttle, IoClass::Compaction, 2 * MIB);
+        assert_eq!((throttle.limiter.total_bytes(), throttle.limiter.total_requests()), (3 * MIB, 2));
+    }
+    let (vfs, throttle) = throttle(8 * MIB);
+    let start = vfs.now();
+    throttle.limiter.request(8 * MIB);
+    assert!(is_about(vfs.now() - start, Duration::from_secs(1)));
+    assert_eq!(throttle.limiter.total_bytes(), 8 * MIB);
+}

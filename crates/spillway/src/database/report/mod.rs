@@ -2,6 +2,7 @@
 //!
 //! Figures are read one after the other, without stopping writers: two of them may be of different instants.
 
+mod memtables;
 mod properties;
 mod stats;
 mod tables;
@@ -30,6 +31,7 @@ use crate::version::table_file::TableFile;
 use crate::version::{current, manifest};
 use crate::wal::updates::LogFileReport;
 
+pub use self::memtables::MemtableRange;
 pub use self::properties::property_names;
 pub(crate) use self::stats::Told;
 

@@ -31,7 +31,7 @@ impl Children {
         seq: SeqNo,
         options: &ReadOptions,
     ) -> Result<Children> {
-        let options = options.for_tables();
+        let (options, table_filter) = (options.for_tables(), options.table_filter.clone());
         let order = &context.order;
         let version = &view.version;
         let level0 = version.level(0);
@@ -47,7 +47,7 @@ impl Children {
         let level0 = level0.iter().filter(|file| !bounds.exclude(order, file)).cloned().map(LevelFiles::One);
         let levels = levels().map(|level| LevelFiles::OfVersion(Arc::clone(version), level));
         let context = LevelContext::new(order.clone(), options).within(bounds.clone()).waiting().feeding(cover.feed());
-        let context = Arc::new(context);
+        let context = Arc::new(context.filtered(table_filter));
         for files in level0.chain(levels) {
             cursors.push(Child::Tables(LevelCursor::new(context.clone(), cursors.len(), files)));
         }

@@ -104,7 +104,11 @@ impl DbIterator {
                 max => max,
             },
             hidden: 0,
-            dead: DeadRun::new(seq, view.version.era(), options.skip_damaged.is_none()),
+            dead: DeadRun::new(
+                seq,
+                view.version.era(),
+                options.skip_damaged.is_none() && options.table_filter.is_none(),
+            ),
             dead_key: Vec::new(),
             tally: context.meter.as_ref().map(Tally::new),
             error: None,
