@@ -15,6 +15,20 @@ static ARRAY_LIST: Class = Class::new(c"java/util/ArrayList");
 static NEW_LIST: Method = Method::constructor(&ARRAY_LIST, c"(I)V");
 static ADD: Method = Method::new(&ARRAY_LIST, c"add", c"(Ljava/lang/Object;)Z");
 
+static LONG: Class = Class::new(c"java/lang/Long");
+static LONG_OF: Method = Method::fixed(&LONG, c"valueOf", c"(J)Ljava/lang/Long;");
+
+/// A `Long`.
+pub fn boxed_long<'j>(env: Env<'j>, number: i64) -> Result<Object<'j>, Fault> {
+    LONG_OF.object_fixed(env, &[Value::Long(number)])?.ok_or_else(|| Fault::illegal("Long.valueOf gave null"))
+}
+
+/// Looks up what maps need, for callbacks (J5).
+pub fn find_maps(env: Env<'_>) -> Result<(), Fault> {
+    NEW_MAP.find(env)?;
+    PUT.find(env)
+}
+
 /// An `ArrayList`. The references of its elements end once they are in it.
 pub fn list<'j, T>(
     env: Env<'j>,

@@ -44,6 +44,38 @@ pub fn status<'j>(env: Env<'j>, failure: Option<&Failure>) -> Result<Object<'j>,
     status_of(env, failure.code(), Some(failure.message()).filter(|message| !message.is_empty()))
 }
 
+/// A status that callbacks tell. By default it is no error.
+#[derive(Clone)]
+pub struct Outcome {
+    code: Code,
+    state: Option<String>,
+}
+
+impl Default for Outcome {
+    fn default() -> Outcome {
+        Outcome::by_code(0, 0)
+    }
+}
+
+impl Outcome {
+    pub fn by_code(code: u8, subcode: u8) -> Outcome {
+        Outcome { code: Code { code, subcode }, state: None }
+    }
+
+    pub fn of(failure: &Failure) -> Outcome {
+        Outcome { code: failure.code(), state: Some(failure.message().to_owned()) }
+    }
+
+    pub fn object<'j>(&self, env: Env<'j>) -> Result<Object<'j>, Fault> {
+        status_of(env, self.code, self.state.as_deref())
+    }
+}
+
+/// Looks the class up, for callbacks (J5).
+pub fn find_status(env: Env<'_>) -> Result<(), Fault> {
+    NEW_STATUS.find(env)
+}
+
 fn status_of<'j>(env: Env<'j>, code: Code, state: Option<&str>) -> Result<Object<'j>, Fault> {
     let state = state.map(|state| env.new_text(state)).transpose()?;
     let arguments = [Value::Byte(code.code as i8), Value::Byte(code.subcode as i8), state.into()];

@@ -33,7 +33,9 @@ use crate::boundary::handle::held;
 use crate::callbacks::comparator::{ComparatorOptions, Order};
 use crate::callbacks::filter::{Factory, Filter};
 use crate::callbacks::flink::ConfigHolder;
+use crate::callbacks::listener::Listener;
 use crate::callbacks::logger::Logger;
+use crate::callbacks::table_filter::Chooser;
 use crate::database::Db;
 use crate::extend::{Collector, Merge, Partitioner};
 use crate::files::compaction_info::{JobInfo, JobStats};
@@ -66,9 +68,11 @@ held! {
     CompactionFilterFactory = Factory,
     FlinkConfig = ConfigHolder,
     Logger = Logger,
+    EventListener = Listener,
     Statistics = SharedStatistics,
     Cache = Cache,
     TableFilter = TableFilter,
+    TableChooser = Chooser,
     TableFactory = TableFormat,
     MemtableFactory = Memtable,
     MergeOperator = Merge,

@@ -71,6 +71,19 @@ impl<'j> Env<'j> {
         if self.is_pending() { Err(Fault::Pending) } else { Ok(()) }
     }
 
+    /// Runs `call`. Local references made by it end with it, so its result has none.
+    pub fn framed<R>(self, call: impl FnOnce(Env<'j>) -> Result<R, Fault>) -> Result<R, Fault> {
+        const ROOM: jint = 32;
+        // SAFETY: any room; without memory an exception is pending.
+        if unsafe { jni!(self, PushLocalFrame, ROOM) } != 0 {
+            return Err(Fault::Pending);
+        }
+        let result = call(self);
+        // SAFETY: allowed with an exception pending; ends the frame above.
+        unsafe { jni!(self, PopLocalFrame, ptr::null_mut()) };
+        result
+    }
+
     /// Prints and ends a pending exception; false if there was none.
     pub fn describe_pending(self) -> bool {
         let is_pending = self.is_pending();

@@ -74,6 +74,12 @@ impl Global {
         NonNull::new(unsafe { jni!(env, NewGlobalRef, object.raw()) }).map(Global)
     }
 
+    /// A local reference; `None` if the object is gone.
+    pub fn local<'j>(&self, env: Env<'j>) -> Option<Object<'j>> {
+        // SAFETY: a live reference.
+        Object::new(unsafe { jni!(env, NewLocalRef, self.0.as_ptr()) })
+    }
+
     pub fn object(&self) -> Object<'_> {
         Object { object: self.0, call: PhantomData }
     }

@@ -3,8 +3,10 @@
 pub mod comparator;
 pub mod filter;
 pub mod flink;
+pub mod listener;
 pub mod logger;
 pub mod own_tests;
+pub mod table_filter;
 
 use crate::boundary::env::Env;
 use crate::boundary::natives;
@@ -24,6 +26,11 @@ impl Callback {
 
     pub fn of(env: Env<'_>, object: Object<'_>) -> Result<Callback, Fault> {
         Global::new(env, object).map(Callback).ok_or(Fault::OutOfMemory)
+    }
+
+    /// A local reference to the object.
+    pub fn local<'j>(&self, env: Env<'j>) -> Result<Option<Object<'j>>, Fault> {
+        self.0.local(env).map(Some).ok_or(Fault::OutOfMemory)
     }
 
     /// Calls the object. An exception is printed and ended: there is nobody to throw to. `None` after one, and where the

@@ -10,10 +10,10 @@ use crate::boundary::handle;
 use crate::boundary::natives;
 use crate::fault::Fault;
 
-/// Handles of a new database and its families.
-pub fn handles_of(database: Box<Db>, families: Vec<FamilyHandle>) -> Vec<i64> {
+/// The handles of a new database and its families.
+pub fn handles_of(database: i64, families: Vec<FamilyHandle>) -> Vec<i64> {
     let families = families.into_iter().map(|family| handle::open(Box::new(family)));
-    std::iter::once(handle::open(database)).chain(families).collect()
+    std::iter::once(database).chain(families).collect()
 }
 
 impl Db {

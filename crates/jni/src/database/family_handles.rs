@@ -9,6 +9,7 @@ use crate::boundary::handle;
 use crate::boundary::natives;
 use crate::boundary::object::Value;
 use crate::boundary::reply::Made;
+use crate::callbacks::listener::tell_family_closed;
 
 static DESCRIPTOR: Class = Class::new(c"org/rocksdb/ColumnFamilyDescriptor");
 static NEW_DESCRIPTOR: Method = Method::constructor(&DESCRIPTOR, c"([BLorg/rocksdb/ColumnFamilyOptions;)V");
@@ -17,7 +18,9 @@ static NEW_OPTIONS: Method = Method::constructor(&OPTIONS, c"(J)V");
 
 natives! { "ColumnFamilyHandle";
     "disposeInternal" | "disposeInternalJni" => fn(_env, family: Closed<FamilyHandle>) -> () {
-        drop(family.0);
+        if let Some(family) = family.0 {
+            tell_family_closed(&family);
+        }
         Ok(())
     }
 

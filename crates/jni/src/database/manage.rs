@@ -6,8 +6,8 @@ use capi::iterator::Iterator;
 use capi::job_options::{CompactSettings, FlushSettings};
 use capi::read_options::ReadSettings;
 use capi::write_options::WriteSettings;
+use spillway::internal::Family;
 use spillway::internal::indexed::Move;
-use spillway::internal::{Family, ReadOptions};
 
 use super::Db;
 use crate::boundary::argument::{Array, Bytes, Handles, Head, OptionalMut};
@@ -56,20 +56,6 @@ impl Db {
         let of_family = self.db.live_files().into_iter().filter(|file| file.family == family.name());
         let before = of_family.map(|file| file.largest).filter(|last| order.compare(last, end).is_lt());
         before.max_by(|a, b| order.compare(a, b))
-    }
-
-    /// Reads every table's blocks with their checksums.
-    fn verify_checksums(&self) -> Result<(), Fault> {
-        let options = ReadOptions { verify_checksums: true, fill_cache: false, ..ReadOptions::default() };
-        for family in self.db.families() {
-            let mut all = self.db.iter(&family, &options)?;
-            all.seek_to_first();
-            while all.valid() {
-                all.next();
-            }
-            all.status()?;
-        }
-        Ok(())
     }
 }
 
@@ -144,14 +130,29 @@ natives! { "RocksDB";
         Ok(())
     }
 
-    /// Compactions by hand give up, and none begins. Automatic ones, and flushes, go on.
-    "pauseBackgroundWork" => fn(_env, database: &Db) -> () {
-        database.disable_manual_compaction();
+    "pauseBackgroundWork" | "abortAllCompactions" => fn(_env, database: &Db) -> () {
+        Ok(database.pause_compactions()?)
+    }
+
+    "continueBackgroundWork" | "resumeAllCompactions" => fn(_env, database: &Db) -> () {
+        database.continue_compactions();
         Ok(())
     }
 
-    "continueBackgroundWork" => fn(_env, database: &Db) -> () {
-        database.enable_manual_compaction();
+    /// A failure is noted alone, as in RocksDB.
+    "promoteL0" => fn(_env, database: &Db, family: Option<&FamilyHandle>, level: i32) -> () {
+        let level = usize::try_from(level).unwrap_or(0);
+        if let Err(error) = database.db.promote_level0(database.family(family), level) {
+            tracing::warn!(%error, "promoteL0");
+        }
+        Ok(())
+    }
+
+    /// A failure is noted alone, as in RocksDB.
+    "deleteFile" => fn(_env, database: &Db, name: String) -> () {
+        if let Err(error) = database.delete_file(&name) {
+            tracing::warn!(%error, "deleteFile");
+        }
         Ok(())
     }
 
@@ -240,6 +241,6 @@ natives! { "RocksDB";
     }
 
     "verifyChecksum" => fn(_env, database: &Db) -> () {
-        database.verify_checksums()
+        Ok(database.db.verify_tables()?)
     }
 }

@@ -21,6 +21,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use capi::database::Database;
+use capi::env::{Env, EnvHandle};
 use capi::failure::Failure;
 use capi::family::FamilyHandle;
 use capi::transactions::locking::TransactionDb;
@@ -39,6 +40,9 @@ pub struct Db {
     /// The default family's, for callers that never close it.
     default_handle: OnceLock<i64>,
     transactions: Arc<Named>,
+    /// `None` for the process's.
+    env: Option<Env>,
+    env_handle: OnceLock<i64>,
     /// `cancelAllBackgroundWork` was called: a flush by hand is an error, as in RocksDB.
     is_canceled: AtomicBool,
 }
@@ -68,6 +72,8 @@ impl Db {
             children: Children::default(),
             default_handle: OnceLock::new(),
             transactions: Arc::default(),
+            env: None,
+            env_handle: OnceLock::new(),
             is_canceled: AtomicBool::new(false),
         })
     }
@@ -118,6 +124,17 @@ impl Db {
     pub fn default_handle(&self) -> i64 {
         let adopt = || self.children.adopt(Box::new(FamilyHandle(self.default_family().clone())));
         *self.default_handle.get_or_init(adopt)
+    }
+
+    /// The env that the database was opened in.
+    pub fn set_env(&mut self, env: &Env) {
+        self.env = Some(env.clone()).filter(|env| !env.is(&Env::of_process()));
+    }
+
+    /// One handle of its env, closed with the database; `None` for the process's.
+    pub fn env_handle(&self) -> Option<i64> {
+        let env = self.env.as_ref()?;
+        Some(*self.env_handle.get_or_init(|| self.children.adopt(Box::new(EnvHandle(env.clone())))))
     }
 
     pub fn children(&self) -> &Children {

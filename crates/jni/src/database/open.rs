@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use capi::database::Database;
-use capi::database::open::{Mode, locked_out};
+use capi::database::open::{Mode, locked_out, refuse_logs};
 use capi::options::Options;
 use spillway::internal::{Database as Engine, ErrorKind};
 
 use super::Db;
 use crate::boundary::argument::{Closed, Handles};
 use crate::boundary::natives;
+use crate::callbacks::listener::opening::Opening;
 use crate::fault::Fault;
 
 /// Names as Java passes them: bytes of UTF-8.
@@ -21,6 +22,13 @@ pub fn named<'a>(names: Vec<Vec<u8>>, options: &[&'a Options]) -> Result<Vec<(St
     names.into_iter().zip(options).map(|(bytes, options)| Ok((name(bytes)?, *options))).collect()
 }
 
+/// Opens the default family: the database's handle.
+pub fn open_alone(options: &Options, path: &str, mode: Mode<'_>) -> Result<i64, Fault> {
+    let opening = Opening::new(options, path);
+    let database = Database::open_at(&opening.options, Path::new(path), mode)?;
+    Ok(opening.done_alone(Db::new(database)))
+}
+
 /// Opens families: the database's handle, then the families', in their order.
 fn open_families(
     options: &Options,
@@ -30,13 +38,14 @@ fn open_families(
     mode: Mode<'_>,
 ) -> Result<Vec<i64>, Fault> {
     let families = named(names, &family_options.get::<Options>()?)?;
-    let (database, families) = Database::open_named(options, Path::new(path), &families, mode)?;
-    Ok(super::families::handles_of(Db::new(database), families))
+    let opening = Opening::new(options, path);
+    let (database, families) = Database::open_named(&opening.options, Path::new(path), &families, mode)?;
+    Ok(super::families::handles_of(opening.done(Db::new(database)), families))
 }
 
 natives! { "RocksDB";
-    "open__JLjava_lang_String_2" => fn(_env, options: &Options, path: String) -> Box<Db> {
-        Ok(Db::new(Database::open_at(options, Path::new(&path), Mode::Write)?))
+    "open__JLjava_lang_String_2" => fn(_env, options: &Options, path: String) -> i64 {
+        open_alone(options, &path, Mode::Write)
     }
 
     "open__JLjava_lang_String_2_3_3B_3J" =>
@@ -45,8 +54,11 @@ natives! { "RocksDB";
     }
 
     "openROnly__JLjava_lang_String_2Z" =>
-    fn(_env, options: &Options, path: String, _error_if_wal_file_exists: bool) -> Box<Db> {
-        Ok(Db::new(Database::open_at(options, Path::new(&path), Mode::ReadOnly)?))
+    fn(_env, options: &Options, path: String, error_if_wal_file_exists: bool) -> i64 {
+        if error_if_wal_file_exists {
+            refuse_logs(options, Path::new(&path))?;
+        }
+        open_alone(options, &path, Mode::ReadOnly)
     }
 
     "openROnly__JLjava_lang_String_2_3_3B_3JZ" => fn(
@@ -55,14 +67,17 @@ natives! { "RocksDB";
         path: String,
         names: Vec<Vec<u8>>,
         family_options: Handles,
-        _error_if_wal_file_exists: bool,
+        error_if_wal_file_exists: bool,
     ) -> Vec<i64> {
+        if error_if_wal_file_exists {
+            refuse_logs(options, Path::new(&path))?;
+        }
         open_families(options, &path, names, &family_options, Mode::ReadOnly)
     }
 
     "openAsSecondary__JLjava_lang_String_2Ljava_lang_String_2" =>
-    fn(_env, options: &Options, path: String, own_dir: String) -> Box<Db> {
-        Ok(Db::new(Database::open_at(options, Path::new(&path), Mode::Secondary(Path::new(&own_dir)))?))
+    fn(_env, options: &Options, path: String, own_dir: String) -> i64 {
+        open_alone(options, &path, Mode::Secondary(Path::new(&own_dir)))
     }
 
     "openAsSecondary__JLjava_lang_String_2Ljava_lang_String_2_3_3B_3J" => fn(

@@ -9,9 +9,6 @@ use crate::boundary::natives;
 use crate::fault::Fault;
 use crate::objects::slice::Slice;
 
-/// The bit of `SizeApproximationFlag.INCLUDE_FILES`. Memtables have no size by ranges here.
-const INCLUDE_FILES: i8 = 2;
-
 natives! { "RocksDB";
     /// Start and end of each range in turn.
     "getApproximateSizes" =>
@@ -24,11 +21,15 @@ natives! { "RocksDB";
                 _ => None,
             })
             .collect();
-        if include & INCLUDE_FILES == 0 {
-            return Ok(vec![0; ranges.len()]);
-        }
-        let sizes = database.db.approximate_sizes(database.family(family), &ranges)?;
+        let sizes = database.approximate_sizes(database.family(family), &ranges, include as u8)?;
         Ok(sizes.into_iter().map(|bytes| bytes as i64).collect())
+    }
+
+    /// Entries and bytes.
+    "getApproximateMemTableStats" =>
+    fn(_env, database: &Db, family: Option<&FamilyHandle>, start: &Slice, end: &Slice) -> Vec<i64> {
+        let range = database.db.approximate_memtables(database.family(family), start.bytes(), end.bytes())?;
+        Ok(vec![range.entries as i64, range.bytes as i64])
     }
 
     /// The whole key space is compacted one level down, in the background. Slices of the range: empty ones, as in RocksDB.
@@ -51,12 +52,10 @@ pub mod memory {
     use crate::boundary::env::Env;
     use crate::boundary::object::{Object, Value};
     use crate::boundary::reply::Made;
-    use crate::collections::map;
+    use crate::collections::{boxed_long, map};
 
     static BYTE: Class = Class::new(c"java/lang/Byte");
-    static LONG: Class = Class::new(c"java/lang/Long");
     static BYTE_OF: Method = Method::fixed(&BYTE, c"valueOf", c"(B)Ljava/lang/Byte;");
-    static LONG_OF: Method = Method::fixed(&LONG, c"valueOf", c"(J)Ljava/lang/Long;");
 
     /// `MemoryUsageType` with the property that has it.
     const OF_DATABASES: [(i8, &str); 3] = [
@@ -69,12 +68,11 @@ pub mod memory {
     fn boxed<'j>(env: Env<'j>, kind: i8, bytes: u64) -> Result<(Object<'j>, Object<'j>), Fault> {
         let null = || Fault::illegal("valueOf gave null");
         let kind = BYTE_OF.object_fixed(env, &[Value::Byte(kind)])?.ok_or_else(null)?;
-        let bytes = LONG_OF.object_fixed(env, &[Value::Long(bytes as i64)])?.ok_or_else(null)?;
-        Ok((kind, bytes))
+        Ok((kind, boxed_long(env, bytes as i64)?))
     }
 
     natives! { "MemoryUtil";
-        /// A cache that is given twice counts once. Without databases, or caches, nothing is said of them.
+        /// A cache that is given twice counts once, without its own tables, as in RocksDB. Without databases, or caches, nothing is said of them.
         "getApproximateMemoryUsageByType" => fn(env, databases: Handles, caches: Handles) -> Made {
             let databases = databases.get::<Db>()?;
             let total = |property: &str| -> u64 {
@@ -86,7 +84,7 @@ pub mod memory {
             let mut seen = BTreeSet::new();
             let caches = caches.get::<Cache>()?.into_iter().map(Cache::shared);
             let caches = caches.filter(|cache| seen.insert(Arc::as_ptr(cache).addr()));
-            let cached: Vec<u64> = caches.map(|cache| (cache.usage() + cache.table_bytes()) as u64).collect();
+            let cached: Vec<u64> = caches.map(|cache| cache.usage() as u64).collect();
             if !cached.is_empty() {
                 usage.push((CACHES, cached.iter().sum()));
             }

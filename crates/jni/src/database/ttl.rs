@@ -9,9 +9,10 @@ use capi::options::Options;
 
 use super::Db;
 use super::families::handles_of;
-use super::open::named;
+use super::open::{named, open_alone};
 use crate::boundary::argument::{Closed, Handles, Whole};
 use crate::boundary::natives;
+use crate::callbacks::listener::opening::Opening;
 use crate::fault::Fault;
 
 /// The mode of an open with times to live in seconds.
@@ -20,8 +21,8 @@ fn mode(ttls_s: &[i32], is_read_only: bool) -> Mode<'_> {
 }
 
 natives! { "TtlDB";
-    "open" => fn(_env, options: &Options, path: String, ttl_s: i32, is_read_only: bool) -> Box<Db> {
-        Ok(Db::new(Database::open_at(options, Path::new(&path), mode(&[ttl_s], is_read_only))?))
+    "open" => fn(_env, options: &Options, path: String, ttl_s: i32, is_read_only: bool) -> i64 {
+        open_alone(options, &path, mode(&[ttl_s], is_read_only))
     }
 
     "openCF" => fn(
@@ -38,8 +39,9 @@ natives! { "TtlDB";
         }
         let families = named(names, &family_options.get::<Options>()?)?;
         let mode = mode(&ttls_s, is_read_only);
-        let (database, families) = Database::open_named(options, Path::new(&path), &families, mode)?;
-        Ok(handles_of(Db::new(database), families))
+        let opening = Opening::new(options, &path);
+        let (database, families) = Database::open_named(&opening.options, Path::new(&path), &families, mode)?;
+        Ok(handles_of(opening.done(Db::new(database)), families))
     }
 
     "createColumnFamilyWithTtl" =>

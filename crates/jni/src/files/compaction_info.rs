@@ -1,43 +1,53 @@
 //! `CompactionJobInfo` and `CompactionJobStats`: reports of compactions of named files.
 
-use std::collections::BTreeMap;
 use std::ops::AddAssign;
 
 use crate::boundary::argument::Closed;
-use crate::boundary::env::Env;
 use crate::boundary::natives;
 use crate::boundary::reply::Made;
-use crate::collections::string_map;
-use crate::fault::{self, Fault};
+use crate::collections::map;
+use crate::fault::Outcome;
+use crate::files::properties::Facts;
 
 /// `CompactionReason`, by number.
 const UNKNOWN: i8 = 0;
 pub const MANUAL: i8 = 9;
 
+/// The number of a reason of the engine's.
+pub fn reason_number(name: &str) -> i8 {
+    match name {
+        "level0" | "intra-level0" | "sink" => 1,
+        "level-size" => 2,
+        "size-amplification" => 3,
+        "size-ratio" => 4,
+        "sorted-runs" => 5,
+        "too-many-bytes" => 6,
+        "expired" => 8,
+        "manual" => MANUAL,
+        "ttl" => 11,
+        "periodic" => 14,
+        "marked" | "deletions" => 16,
+        _ => UNKNOWN,
+    }
+}
+
 /// A report. Family, files, output level and counts of files are filled. What is not told is 0 or empty: job, thread,
 /// properties of tables, records and bytes.
+#[derive(Default)]
 pub struct JobInfo {
     pub family: String,
+    pub outcome: Outcome,
+    pub thread: i64,
+    pub job: i32,
+    pub base_input_level: i32,
     pub inputs: Vec<String>,
     pub outputs: Vec<String>,
+    /// By path.
+    pub tables: Vec<(String, Facts)>,
     pub output_level: i32,
     pub reason: i8,
     pub compression: i8,
     pub stats: JobStats,
-}
-
-impl Default for JobInfo {
-    fn default() -> Self {
-        JobInfo {
-            family: String::new(),
-            inputs: Vec::new(),
-            outputs: Vec::new(),
-            output_level: 0,
-            reason: UNKNOWN,
-            compression: 0,
-            stats: JobStats::default(),
-        }
-    }
 }
 
 /// Numbers of a compaction.
@@ -58,10 +68,6 @@ impl AddAssign for JobStats {
     }
 }
 
-fn no_properties(env: Env<'_>) -> Result<Made, Fault> {
-    Ok(string_map(env, &BTreeMap::new())?.into())
-}
-
 natives! { "CompactionJobInfo";
     "newCompactionJobInfo" => fn(_env) -> Box<JobInfo> {
         Ok(Box::default())
@@ -77,20 +83,20 @@ natives! { "CompactionJobInfo";
     }
 
     /// A compaction that failed throws, and has no report.
-    "status" => fn(env, _info: &JobInfo) -> Made {
-        Ok(fault::status(env, None)?.into())
+    "status" => fn(env, info: &JobInfo) -> Made {
+        Ok(info.outcome.object(env)?.into())
     }
 
-    "threadId" => fn(_env, _info: &JobInfo) -> i64 {
-        Ok(0)
+    "threadId" => fn(_env, info: &JobInfo) -> i64 {
+        Ok(info.thread)
     }
 
-    "jobId" => fn(_env, _info: &JobInfo) -> i32 {
-        Ok(0)
+    "jobId" => fn(_env, info: &JobInfo) -> i32 {
+        Ok(info.job)
     }
 
-    "baseInputLevel" => fn(_env, _info: &JobInfo) -> i32 {
-        Ok(0)
+    "baseInputLevel" => fn(_env, info: &JobInfo) -> i32 {
+        Ok(info.base_input_level)
     }
 
     "outputLevel" => fn(_env, info: &JobInfo) -> i32 {
@@ -105,8 +111,8 @@ natives! { "CompactionJobInfo";
         Ok(info.outputs.clone())
     }
 
-    "tableProperties" => fn(env, _info: &JobInfo) -> Made {
-        no_properties(env)
+    "tableProperties" => fn(env, info: &JobInfo) -> Made {
+        Ok(map(env, info.tables.iter(), |(path, table)| Ok((env.new_text(path)?, table.object(env)?)))?.into())
     }
 
     "compactionReason" => fn(_env, info: &JobInfo) -> i8 {

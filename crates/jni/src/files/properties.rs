@@ -25,7 +25,22 @@ static NEW_PROPERTIES: Method = Method::constructor(
     c"(JJJJJJJJJJJJJJJJJJJJJJ[BLjava/lang/String;Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;Ljava/lang/String;Ljava/util/Map;Ljava/util/Map;)V",
 );
 
-/// The numbers, in the constructor's order.
+/// What Java's object has.
+#[derive(Clone, Default)]
+pub struct Facts {
+    /// In the constructor's order.
+    pub numbers: [i64; 22],
+    pub family: String,
+    pub filter_policy: String,
+    pub comparator: String,
+    pub merge_operator: String,
+    pub prefix_extractor: String,
+    pub collectors: String,
+    pub compression: String,
+    pub user: BTreeMap<String, String>,
+    pub readable: BTreeMap<String, String>,
+}
+
 fn numbers(properties: &Properties) -> [u64; 22] {
     [
         properties.data_bytes,
@@ -58,32 +73,55 @@ fn name<'j>(env: Env<'j>, name: &str) -> Result<Value<'j>, Fault> {
     Ok(if name.is_empty() { Value::Null } else { Value::Object(env.new_text(name)?) })
 }
 
-/// An object of Java's.
-pub fn properties<'j>(env: Env<'j>, properties: &Properties) -> Result<Object<'j>, Fault> {
-    let mut values: Vec<Value<'_>> = numbers(properties).iter().map(|number| Value::Long(*number as i64)).collect();
-    let user: BTreeMap<String, String> = properties
-        .other
-        .iter()
-        .map(|(name, value)| (name.clone(), String::from_utf8_lossy(value).into_owned()))
-        .collect();
-    values.extend([
-        Value::Object(env.new_bytes(properties.family_name.as_bytes())?),
-        name(env, &properties.filter_policy)?,
-        name(env, &properties.comparator)?,
-        name(env, &properties.merge_operator)?,
-        name(env, &properties.prefix_extractor)?,
-        Value::Object(env.new_text("[]")?),
-        name(env, &properties.compression)?,
-        Value::Object(string_map(env, &user)?),
-        Value::Object(string_map(env, &Default::default())?),
-    ]);
-    let made = NEW_PROPERTIES.make(env, &values)?;
-    for value in values {
-        if let Value::Object(reference) = value {
-            env.delete(reference);
+impl Facts {
+    pub fn of(properties: &Properties) -> Facts {
+        let user = properties.other.iter();
+        Facts {
+            numbers: numbers(properties).map(|number| number as i64),
+            family: properties.family_name.clone(),
+            filter_policy: properties.filter_policy.clone(),
+            comparator: properties.comparator.clone(),
+            merge_operator: properties.merge_operator.clone(),
+            prefix_extractor: properties.prefix_extractor.clone(),
+            collectors: "[]".to_owned(),
+            compression: properties.compression.clone(),
+            user: user.map(|(name, value)| (name.clone(), String::from_utf8_lossy(value).into_owned())).collect(),
+            readable: BTreeMap::new(),
         }
     }
-    Ok(made)
+
+    /// An object of Java's.
+    pub fn object<'j>(&self, env: Env<'j>) -> Result<Object<'j>, Fault> {
+        let mut values: Vec<Value<'_>> = self.numbers.iter().map(|&number| Value::Long(number)).collect();
+        values.extend([
+            Value::Object(env.new_bytes(self.family.as_bytes())?),
+            name(env, &self.filter_policy)?,
+            name(env, &self.comparator)?,
+            name(env, &self.merge_operator)?,
+            name(env, &self.prefix_extractor)?,
+            name(env, &self.collectors)?,
+            name(env, &self.compression)?,
+            Value::Object(string_map(env, &self.user)?),
+            Value::Object(string_map(env, &self.readable)?),
+        ]);
+        let made = NEW_PROPERTIES.make(env, &values)?;
+        for value in values {
+            if let Value::Object(reference) = value {
+                env.delete(reference);
+            }
+        }
+        Ok(made)
+    }
+}
+
+/// Looks the class up, for callbacks (J5).
+pub fn find_properties(env: Env<'_>) -> Result<(), Fault> {
+    NEW_PROPERTIES.find(env)
+}
+
+/// An object of Java's.
+pub fn properties<'j>(env: Env<'j>, properties: &Properties) -> Result<Object<'j>, Fault> {
+    Facts::of(properties).object(env)
 }
 
 /// By path.

@@ -1,8 +1,10 @@
 //! Envs: where files are, and threads of jobs.
 
+use std::sync::OnceLock;
+
 use capi::env::{Env, EnvHandle, Pool};
 
-use crate::boundary::natives;
+use crate::boundary::{handle, natives};
 use crate::fault::Fault;
 
 /// A pool by Java's number of a priority. RocksDB's user threads are no pool here.
@@ -15,12 +17,30 @@ fn pool(priority: i8) -> Result<Pool, Fault> {
     }
 }
 
+/// The handle of the process's env: one, for `Env.getDefault()` to be known again. Java does not close it.
+fn default_handle() -> i64 {
+    static DEFAULT: OnceLock<i64> = OnceLock::new();
+    *DEFAULT.get_or_init(|| handle::open(Box::new(EnvHandle(Env::of_process()))))
+}
+
+pub mod of_database {
+    use super::*;
+    use crate::database::Db;
+
+    natives! { "RocksDB";
+        /// The database's own: Java does not close it.
+        "getEnv" => fn(_env, database: &Db) -> i64 {
+            Ok(database.env_handle().unwrap_or_else(default_handle))
+        }
+    }
+}
+
 pub mod any {
     use super::*;
 
     natives! { "Env";
-        "getDefaultEnvInternal" => fn(_env) -> Box<EnvHandle> {
-            Ok(Box::new(EnvHandle(Env::of_process())))
+        "getDefaultEnvInternal" => fn(_env) -> i64 {
+            Ok(default_handle())
         }
 
         "setBackgroundThreads" => fn(_env, env: &EnvHandle, threads: i32, priority: i8) -> () {

@@ -60,6 +60,19 @@ pub mod rate {
             Ok(limit.limiter.bytes_per_second() as i64)
         }
 
+        "getTotalBytesThrough" => fn(_env, limit: &RateLimit) -> i64 {
+            Ok(limit.limiter.total_bytes() as i64)
+        }
+
+        "getTotalRequests" => fn(_env, limit: &RateLimit) -> i64 {
+            Ok(limit.limiter.total_requests() as i64)
+        }
+
+        "request" => fn(_env, limit: &RateLimit, bytes: i64) -> () {
+            limit.limiter.request(u64::try_from(bytes).unwrap_or(0));
+            Ok(())
+        }
+
         /// What RocksDB's limiter gives at once: the bytes of one refill.
         "getSingleBurstBytes" => fn(_env, limit: &RateLimit) -> i64 {
             const US: i128 = 1_000_000;

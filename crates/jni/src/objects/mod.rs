@@ -5,3 +5,4 @@ pub mod env;
 pub mod file_manager;
 pub mod limiter;
 pub mod slice;
+pub mod threads;

@@ -12,9 +12,10 @@ use capi::write_options::WriteSettings;
 use super::Txn;
 use crate::boundary::argument::{Closed, Handles, Numbered};
 use crate::boundary::natives;
+use crate::callbacks::listener::opening::Opening;
 use crate::database::Db;
 use crate::database::families::handles_of;
-use crate::database::open::named;
+use crate::database::open::{named, open_alone};
 use crate::fault::Fault;
 
 impl Db {
@@ -54,9 +55,10 @@ pub mod pessimistic {
 
     natives! { "TransactionDB";
         "open__JJLjava_lang_String_2" =>
-        fn(_env, options: &Options, locking: &DbSettings, path: String) -> Box<Db> {
-            let database = Database::open_at(options, Path::new(&path), Mode::Write)?;
-            Ok(Db::locking(*TransactionDb::new(database, locking)?))
+        fn(_env, options: &Options, locking: &DbSettings, path: String) -> i64 {
+            let opening = Opening::new(options, &path);
+            let database = Database::open_at(&opening.options, Path::new(&path), Mode::Write)?;
+            Ok(opening.done_alone(Db::locking(*TransactionDb::new(database, locking)?)))
         }
 
         "open__JJLjava_lang_String_2_3_3B_3J" => fn(
@@ -68,8 +70,10 @@ pub mod pessimistic {
             family_options: Handles,
         ) -> Vec<i64> {
             let families = named(names, &family_options.get::<Options>()?)?;
-            let (database, families) = Database::open_named(options, Path::new(&path), &families, Mode::Write)?;
-            Ok(handles_of(Db::locking(*TransactionDb::new(database, locking)?), families))
+            let opening = Opening::new(options, &path);
+            let (database, families) =
+                Database::open_named(&opening.options, Path::new(&path), &families, Mode::Write)?;
+            Ok(handles_of(opening.done(Db::locking(*TransactionDb::new(database, locking)?)), families))
         }
 
         "closeDatabase" => fn(_env, database: &Db) -> () {
@@ -126,8 +130,8 @@ pub mod optimistic {
     use super::*;
 
     natives! { "OptimisticTransactionDB";
-        "open__JLjava_lang_String_2" => fn(_env, options: &Options, path: String) -> Box<Db> {
-            Ok(Db::new(Database::open_at(options, Path::new(&path), Mode::Write)?))
+        "open__JLjava_lang_String_2" => fn(_env, options: &Options, path: String) -> i64 {
+            open_alone(options, &path, Mode::Write)
         }
 
         "open__JLjava_lang_String_2_3_3B_3J" => fn(
@@ -138,8 +142,10 @@ pub mod optimistic {
             family_options: Handles,
         ) -> Vec<i64> {
             let families = named(names, &family_options.get::<Options>()?)?;
-            let (database, families) = Database::open_named(options, Path::new(&path), &families, Mode::Write)?;
-            Ok(handles_of(Db::new(database), families))
+            let opening = Opening::new(options, &path);
+            let (database, families) =
+                Database::open_named(&opening.options, Path::new(&path), &families, Mode::Write)?;
+            Ok(handles_of(opening.done(Db::new(database)), families))
         }
 
         "closeDatabase" => fn(_env, database: &Db) -> () {

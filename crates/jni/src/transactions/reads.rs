@@ -183,12 +183,14 @@ natives! { "Transaction";
         txn.multi_get_for_update(env, Some(&families), &keys, options)
     }
 
-    /// The locks of the key stay to the transaction's end: giving them back early is a hint in RocksDB.
-    "undoGetForUpdate__J_3BI" => fn(_env, _txn: &Txn, _key[_len]: Head) -> () {
+    /// Of a pessimistic transaction the key's lock stays: giving it back early is a hint in RocksDB.
+    "undoGetForUpdate__J_3BI" => fn(_env, txn: &mut Txn, key[len]: Head) -> () {
+        txn.transaction.undo_get_for_update(None, &key);
         Ok(())
     }
 
-    "undoGetForUpdate__J_3BIJ" => fn(_env, _txn: &Txn, _key[_len]: Head, _family: &FamilyHandle) -> () {
+    "undoGetForUpdate__J_3BIJ" => fn(_env, txn: &mut Txn, key[len]: Head, family: &FamilyHandle) -> () {
+        txn.transaction.undo_get_for_update(Some(family), &key);
         Ok(())
     }
 
