@@ -2,12 +2,12 @@
 # Spillway beside RocksDB's release library, both through RocksDB's C API, on one machine and by turns, and beside engines of other
 # kinds: what docs/benchmarks.md has of them. Draws the page.
 #
-#     scripts/compare.sh [rocksdb|reads|transactions|mechanisms|operations|memtables|writers|peers|ycsb|builds ...]      rocksdb where none is named
+#     scripts/compare.sh [rocksdb|universal|reads|transactions|mechanisms|operations|memtables|writers|peers|ycsb|builds ...]      rocksdb where none is named
 #
 # builds sets another build of Spillway (BEFORE=its librocksdb.so) beside this one and RocksDB; it prints a page and keeps nothing.
 # peers and ycsb set LMDB, redb and fjall beside both, each in a memory group of MEMORY_MIB (1024; ycsb 2048): run them as root. They compile those
 # engines. ycsb takes 15 GB of the disk.
-# rocksdb takes 5 minutes, reads 15, transactions 4, mechanisms 3, operations 25, memtables 8, writers 2, peers 10, ycsb 10, builds 10. NUM, ROUNDS: how much and how often
+# rocksdb takes 5 minutes, universal 3, reads 15, transactions 4, mechanisms 3, operations 25, memtables 8, writers 2, peers 10, ycsb 10, builds 10. NUM, ROUNDS: how much and how often
 # (peers: a million entries, 3 rounds; ycsb: 10 million, 1 round). FLAGS: more flags of bench-compare or bench-peers. ROCKSDB_LIB: another library than RocksDB's release. WORK: a folder on the file system to be measured. RESULTS is
 # another folder than bench/results, of which nothing is drawn. On a machine that does other things too, only ratios mean something.
 set -euo pipefail
@@ -33,6 +33,12 @@ run_rocksdb() {
     local workloads=fillseq,fillrandom,fillbatch,fillsync,overwrite,readrandom,readmissing,multireadrandom,readseq,seekrandom
     compare rocksdb.jsonl --write_buffer_size $((16 << 20)) --ingest_seconds 3 --ingest_interval_ms 300 \
         --workloads $workloads,readwhilewriting,readrandomwriterandom,compact,ingest,load,restart,space
+}
+
+# Universal compaction: small memtables, so that there are some thirty sorted runs to merge; then each key is written again.
+run_universal() {
+    num=$((num * 10 / 3)) rounds=3 compare universal.jsonl --write_buffer_size $((4 << 20)) \
+        --options all=compaction_style=kCompactionStyleUniversal --workloads fillrandom,overwrite,space,readrandom,seekrandom
 }
 
 # Reads, by calls and of mapped tables: all in the block cache (memory, of which one in two may be mapped instead), and with a block
