@@ -65,7 +65,7 @@ run_peers() {
 # Each feature alone, and what a build without features says.
 run_features() {
     local feature
-    for feature in config lz4 snappy tokio topling zlib zstd; do
+    for feature in config lz4 observe snappy tokio topling zlib zstd; do
         cargo clippy --package spillway-db --no-default-features --features "$feature" --quiet -- -D warnings || return
     done
     cargo test --package spillway-db-table --no-default-features --test features

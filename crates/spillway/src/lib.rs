@@ -18,6 +18,7 @@
 //! | memory, compression, writers that wait, what to watch | [Tuning](docs::tuning) |
 //! | loading much at once | [Bulk loads](docs::bulk_loads), [`TableWriter`] |
 //! | merge operators, compaction filters, listeners | [`merge`], [`extend`]; all of them can be closures |
+//! | health, levels, latencies, metrics, advice of a live database | [`Db::observe`], [`observe`] |
 //! | copies, backups, checks, repairs | [`Db::checkpoint`], [`Backups`], [`Db::check`], [`Db::repair`] |
 //! | following a database | [`Db::updates_since`], the log's batches; [`Db::open_as_secondary`], a reader beside the writer |
 //! | databases from JSON and YAML documents | `Config`, with the feature `config` |
@@ -42,6 +43,7 @@
 //! | `snappy`, `lz4`, `zlib`, `zstd` | these compressions of tables | yes |
 //! | `config` | `Config`, databases from JSON and YAML documents | no |
 //! | `tokio` | `AsyncDb`, whose calls do not block the runtime | no |
+//! | `observe` | [`observe`]: readings as JSON, and the socket of a live database | no |
 //! | `topling` | tables of ToplingDB's kinds ([`FamilyOptions::table_format`]) | no |
 //!
 //! A table in a compression that the build lacks is an error of the read, [`Unsupported`](ErrorKind::Unsupported), and
@@ -66,6 +68,7 @@ mod ingest;
 pub mod internal;
 mod jobs;
 mod maintenance;
+pub mod observe;
 mod open;
 mod queue;
 mod read;

@@ -14,6 +14,8 @@ pub mod real;
 
 #[cfg(test)]
 mod conformance;
+#[cfg_attr(not(unix), path = "no_socket.rs")]
+mod local_socket;
 mod mapped_memory;
 mod page;
 mod prefetch;
@@ -27,6 +29,7 @@ use std::time::Duration;
 use base::Result;
 
 pub use fault::{Fault, FaultCode, FaultVfs, Operation, Rule, RuleId};
+pub use local_socket::{LocalListener, LocalStream};
 pub use mapped_memory::MappedMemory;
 pub use memory::{CrashPolicy, MemoryVfs};
 pub use prefetch::prefetch;
@@ -387,6 +390,14 @@ pub trait Vfs: Send + Sync {
 
     /// Starts a thread. Only if [`runs_inline`](Vfs::runs_inline) is false.
     fn spawn(&self, name: &str, task: Task) -> Result<Box<dyn JoinHandle>>;
+
+    /// Listens at a Unix socket `path`, in place of a socket that is there: see [`LocalListener::bind`].
+    ///
+    /// # Errors
+    /// `Unsupported`: no such sockets here. `Io`.
+    fn listen(&self, _path: &Path) -> Result<LocalListener> {
+        Err(base::Error::unsupported("there are no Unix sockets here"))
+    }
 
     /// Lowers the CPU priority of the calling thread and of threads it starts later. Permanent, since raising it takes
     /// privileges. False if not possible.

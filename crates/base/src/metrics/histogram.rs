@@ -106,6 +106,11 @@ impl Distribution {
         self.counts.iter().sum()
     }
 
+    /// Each bucket's largest value and its number of records, ascending.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
+        LIMITS.iter().copied().zip(self.counts)
+    }
+
     /// Sum of all records.
     pub fn sum(&self) -> u64 {
         self.sum

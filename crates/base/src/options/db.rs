@@ -104,6 +104,11 @@ option_table! {
     log_file_time_to_roll: u64 = 0, ANY, RocksDb, Fixed;
     /// Counts what the database does, for the statistics properties.
     statistics: bool = false, ANY, Spillway, Fixed;
+    /// Serves readings of the open database at a Unix socket, `OBSERVE.sock` in its directory, to programs of the same user:
+    /// `spillway top`, `spillway serve`, `spillway metrics` attach there.
+    observe_socket: bool = false, ANY, Spillway, Fixed;
+    /// Lets programs attached to that socket change options that can change while the database is open.
+    observe_changes: bool = false, ANY, Spillway, Fixed;
 
     /// Has options that change what is stored, kept or found, and cannot be honoured, told of instead of refused.
     ignore_unsupported_options: bool = false, ANY, Unwritten, Fixed;

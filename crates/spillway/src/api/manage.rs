@@ -16,6 +16,7 @@ use crate::api::updates::Updates;
 use crate::database::handle::Database;
 use crate::database::report::{LevelReport, LiveFile, PinReport, StallReport};
 use crate::maintenance::export::{ExportOptions, ExportSummary};
+use crate::observe::{Observation, ObservedEvents};
 use crate::open::follow::Lag;
 
 /// Flushing, compacting, options at run time.
@@ -196,6 +197,18 @@ impl Db {
     /// [checkpoint](Self::checkpoint). Nothing is left at `dir`.
     pub fn export(&self, dir: impl AsRef<Path>) -> Result<ExportSummary> {
         self.shared().database.export(dir, &ExportOptions::default())
+    }
+
+    /// One reading of everything that an operator asks for: health, writes, reads, levels, jobs, logs, memory, options. No
+    /// I/O; it takes microseconds for each family. Two readings give rates.
+    pub fn observe(&self) -> Observation {
+        self.shared().database.observe()
+    }
+
+    /// The latest events after a number, oldest first, 1,024 at the most: flushes, compactions, ingests, stalls, errors. 0
+    /// for all of them, then [`ObservedEvents::last`].
+    pub fn events(&self, since: u64) -> ObservedEvents {
+        self.shared().database.events(since)
     }
 
     /// Every table of every family.

@@ -15,7 +15,9 @@ use super::plan::{FamilyCompactions, Pick};
 use super::run::{self, Ran, Work};
 use crate::background::caught::caught;
 use crate::core::install::{Change, Installer};
+use crate::core::running::{EntriesDone, JobPlan};
 use crate::core::{Core, FamilyState, State};
+use crate::observe::ObservedJobKind;
 use crate::version::edit::VersionEdit;
 use crate::version::table_file::FileMeta;
 use crate::version::work::LevelWork;
@@ -96,7 +98,11 @@ impl Compactor {
         });
         let start = self.core.context.vfs.now();
         let entries_read = entries_read(pick);
-        let made = self.tables_of_compaction(plan)?;
+        let (done, bytes) = (EntriesDone::default(), pick.input_bytes());
+        let measured = done.clone();
+        let measure = move || measured.bytes(bytes, entries_read);
+        let _running = self.core.context.running.begin(job_plan(plan), start, measure);
+        let made = self.tables_of_compaction(plan, &done)?;
         let installed = match &made {
             Some(made) => self.install_compaction(plan, made)?,
             None => false,
@@ -137,7 +143,7 @@ impl Compactor {
     }
 
     /// `None` if a file cannot sink after all.
-    fn tables_of_compaction(&self, plan: &CompactionPlan) -> Result<Option<Made>> {
+    fn tables_of_compaction(&self, plan: &CompactionPlan, done: &EntriesDone) -> Result<Option<Made>> {
         let pick = &plan.pick;
         if pick.drops {
             return Ok(Some(Made { uncovers: true, ..Made::default() }));
@@ -146,7 +152,7 @@ impl Compactor {
             let added = pick.files().map(|(_, file)| (pick.output_level, file.meta.clone())).collect();
             return Ok(Some(Made { added, ..Made::default() }));
         }
-        let ran = match self.run_compaction(plan) {
+        let ran = match self.run_compaction(plan, done) {
             Err(error) if pick.sinking().is_some_and(|file| file.is_kept_above()) => {
                 note::info!(family = plan.family.name(), %error, "a table does not sink");
                 return Ok(None);
@@ -158,13 +164,14 @@ impl Compactor {
         Ok(Some(Made { added: written.chain(sunk).collect(), dropped: ran.dropped, uncovers: ran.skipped }))
     }
 
-    fn run_compaction(&self, plan: &CompactionPlan) -> Result<Ran> {
+    fn run_compaction(&self, plan: &CompactionPlan, done: &EntriesDone) -> Result<Ran> {
         let work = Arc::new(Work {
             context: self.core.context.clone(),
             family: FamilyRules::of(&plan.family),
             version: plan.version.clone(),
             pick: plan.pick.clone(),
             snapshots: self.core.snapshots.capture(|| self.core.pipeline.visible()),
+            done: done.clone(),
         });
         let is_canceled = || plan.canceled.as_ref().is_some_and(|canceled| canceled.load(Ordering::Acquire));
         run::run(&work, &|| self.core.is_closing() || plan.family.is_dropped() || is_canceled())
@@ -207,6 +214,16 @@ struct Made {
     dropped: u64,
     /// See [`Change::uncovers`].
     uncovers: bool,
+}
+
+fn job_plan(plan: &CompactionPlan) -> JobPlan {
+    JobPlan {
+        kind: ObservedJobKind::Compaction,
+        family: plan.family.name().to_owned(),
+        level: Some(plan.pick.start_level()),
+        output_level: Some(plan.pick.output_level),
+        reason: plan.pick.reason.name(),
+    }
 }
 
 /// Entries of the rewritten tables; an unreadable table counts 0.

@@ -12,7 +12,9 @@ use crate::compaction::cutter::CutLimits;
 use crate::compaction::entries::EntryRules;
 use crate::core::context::FileNumbers;
 use crate::core::flush_ways::FlushCounts;
+use crate::core::running::RunningJobs;
 use crate::info_log::InfoLog;
+use crate::observe::events::EventRing;
 use crate::queue::flushable::MemtableMaking;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
@@ -39,6 +41,8 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         tasks: Tasks::new(true),
         statistics: None,
         flushes: FlushCounts::default(),
+        running: RunningJobs::default(),
+        events: EventRing::default(),
         listeners: Vec::new(),
         db_id: "id".into(),
         session_id: "AAAAAAAAAAAAAAAAAAAA".into(),

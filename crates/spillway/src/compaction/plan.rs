@@ -233,6 +233,11 @@ impl FamilyCompactions {
         self.running.iter().any(|running| running.inputs.contains(&file))
     }
 
+    /// The files read by running compactions.
+    pub fn busy(&self) -> impl Iterator<Item = FileNumber> {
+        self.running.iter().flat_map(|running| running.inputs.iter().copied())
+    }
+
     /// Count and bytes of a level's files read by running compactions.
     pub fn taken(&self, level: usize) -> (usize, u64) {
         let of_level = self.running.iter().flat_map(|running| &running.taken).filter(|taken| taken.0 == level);

@@ -14,6 +14,7 @@ use super::plan::Pick;
 use super::subcompaction::{self, Part};
 use crate::background::{Helpers, run_parts};
 use crate::core::context::Context;
+use crate::core::running::EntriesDone;
 use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::span::bytes_of;
@@ -30,6 +31,8 @@ pub(crate) struct Work {
     pub version: Arc<Version>,
     pub pick: Arc<Pick>,
     pub snapshots: CapturedSnapshots,
+    /// Input entries done, by all subcompactions.
+    pub done: EntriesDone,
 }
 
 /// Result of a compaction run.

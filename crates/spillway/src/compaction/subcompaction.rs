@@ -10,7 +10,7 @@ use vfs::IoClass;
 
 use super::below::key_not_below;
 use super::cutter::{CutLimits, Cutter};
-use super::entries::{Beneath, DropCounts, EntryRules, EntryStream};
+use super::entries::{Beneath, DropCounts, EntryRules, EntryStream, PAUSE_ENTRIES};
 use super::output::{OutputRules, Outputs};
 use super::plan::Reason;
 use super::run::Work;
@@ -86,7 +86,11 @@ fn write<C: Cursor>(work: &Work, range: &UserBounds, input: C, stop: &dyn Fn() -
     let cutter = (!in_level0).then_some(cutter);
     let rules = output_rules(work);
     let mut outputs = Outputs::new(&work.context, &rules);
-    outputs.write(&mut stream, cutter, stop)?;
+    let pause = || {
+        work.done.add(PAUSE_ENTRIES.into());
+        stop()
+    };
+    outputs.write(&mut stream, cutter, &pause)?;
     Ok(Part { files: outputs.keep()?, drops: stream.drops() })
 }
 

@@ -16,7 +16,9 @@ use crate::background::caught::caught_panic;
 use crate::background::tasks::Tasks;
 use crate::background::{Throttle, as_away};
 use crate::core::flush_ways::FlushCounts;
+use crate::core::running::RunningJobs;
 use crate::info_log::{InfoLog, Noting};
+use crate::observe::events::{EventRing, ObservedEvent};
 use crate::queue::flushable::{HeldMemtable, MemtableMaking, QueuedMemtable};
 use crate::read::meter::{Meter, MeteredFile};
 use crate::version::file_name::{self, FileType};
@@ -64,6 +66,9 @@ pub struct Context {
     /// Limits the rate of jobs' table writes.
     pub throttle: Arc<Throttle>,
     pub flushes: FlushCounts,
+    pub(crate) running: RunningJobs,
+    /// The latest events.
+    pub(crate) events: EventRing,
     pub listeners: Listeners,
     pub info_log: Arc<InfoLog>,
     /// The database's id, as in the file IDENTITY.
@@ -143,8 +148,11 @@ impl Context {
         note::within(Some(self.info_log.clone()))
     }
 
-    /// Calls the listeners. Called under no lock. A listener's panic is caught and noted.
+    /// Keeps the event, and calls the listeners. Called under no lock. A listener's panic is caught and noted.
     pub fn notify(&self, event: &Event) {
+        if let Some(seen) = ObservedEvent::of(event, self.vfs.unix_time_us()) {
+            self.events.keep(seen);
+        }
         for listener in &self.listeners {
             if let Err(error) = caught_panic("a listener", || as_away(|| listener.on_event(event))) {
                 note::error!(%error, ?event, "the database goes on");

@@ -424,6 +424,7 @@ pub(crate) mod kept_views;
 pub(crate) mod late_excise;
 pub(crate) mod progress;
 pub(crate) mod reserve;
+pub(crate) mod running;
 pub(crate) mod space;
 mod state;
 pub(crate) mod tables;

@@ -177,7 +177,7 @@ impl OpenOptions {
     }
 }
 
-/// An open database. Usable from any number of threads; closed when dropped.
+/// An open database, usable from any number of threads.
 pub struct Database {
     engine: Arc<Engine>,
     lock: Arc<DirectoryLock>,
@@ -193,9 +193,8 @@ impl Database {
         Database::start(open::open(path.as_ref(), options)?, options)
     }
 
-    /// Opens the database in `primary`, which another process, or this one, may have open for writing, to follow it. Shows
-    /// it as of now; [`try_catch_up_with_primary`](Self::try_catch_up_with_primary) shows what was written since. Files of
-    /// its own, such as the event log, are in `secondary`. Every table is kept open. No snapshots.
+    /// Opens the database in `primary`, to follow its writer. Shows it as of now; see
+    /// [`try_catch_up_with_primary`](Self::try_catch_up_with_primary). Own files are in `secondary`. No snapshots.
     ///
     /// # Errors
     /// As of [`open`](Self::open) for reading only.
@@ -246,14 +245,14 @@ impl Database {
         }
         db.engine.core.upkeep.raise();
         db.engine.core.drive_if_inline();
+        super::report::serve::begin(&db.engine);
         Ok(db)
     }
 
     /// Stops background work, and releases the directory. Data in the WAL is not flushed: the next open replays it.
     /// Writes with `disable_wal` are flushed, unless `avoid_flush_during_shutdown` is set.
     ///
-    /// If a listener calls it on a background thread of the database, it returns at once. The database closes when the
-    /// job is done.
+    /// On a background thread of the database it returns at once; the database closes when the job is done.
     ///
     /// # Errors
     /// The first failure; the database is closed all the same.

@@ -131,13 +131,7 @@ impl Database {
     /// # Errors
     /// `InvalidArgument`: an unknown name, a value out of bounds, or a fixed option. `Closed`. Nothing was changed.
     pub fn set_options(&self, family: &Family, options: &[(&str, &str)]) -> Result<()> {
-        self.core().check_open()?;
-        let _noting = self.core().context.noting();
-        self.engine().catalog().set_family_options(family, options)?;
-        if !self.core().read_only {
-            self.engine().options_file.write_options_file();
-        }
-        Ok(())
+        self.engine().set_options(family, options)
     }
 
     /// Changes mutable options of the database, by RocksDB's names.
@@ -145,14 +139,7 @@ impl Database {
     /// # Errors
     /// As of [`set_options`](Self::set_options).
     pub fn set_db_options(&self, options: &[(&str, &str)]) -> Result<()> {
-        self.core().check_open()?;
-        let _noting = self.core().context.noting();
-        self.engine().catalog().set_db_options(options)?;
-        self.engine().jobs.follow_options();
-        if !self.core().read_only {
-            self.engine().options_file.write_options_file();
-        }
-        Ok(())
+        self.engine().set_db_options(options)
     }
 
     /// Compacts the user keys from `start` through `end`; `None` is the end of the key space. Afterwards every earlier

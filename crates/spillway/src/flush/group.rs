@@ -104,6 +104,12 @@ impl Flusher {
             self.sync_beside(logged);
         }
         let start = self.core.context.vfs.now();
+        let running = &self.core.context.running;
+        let begin = |plan: &Arc<FlushPlan>| {
+            let (job, measure) = plan.as_job();
+            running.begin(job, start, measure)
+        };
+        let _running: Vec<_> = plans.iter().map(begin).collect();
         let (plans, tables) = self.build_tables(plans, rewrites, &snapshots)?;
         // No table becomes durable before the WAL, if other families need the WAL or the table refers to values in it
         // (F1). Later records are left to ordinary write-back.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use base::{FamilyId, SeqNo};
 
 use crate::core::family::Family;
+use crate::core::running::{EntriesDone, JobBytes, JobPlan};
 use crate::core::{FamilyState, State};
+use crate::observe::ObservedJobKind;
 use crate::queue::due::{SmallIngests, excises, is_converted, is_held, is_ingest, is_linked, memtable_bytes};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
@@ -34,6 +36,8 @@ pub(crate) struct FlushPlan {
     pub through: SeqNo,
     /// A caller asked for it.
     pub by_hand: bool,
+    /// Entries written so far.
+    pub done: EntriesDone,
 }
 
 impl FlushPlan {
@@ -47,12 +51,28 @@ impl FlushPlan {
             small,
             through,
             by_hand: through <= family.by_hand_through,
+            done: EntriesDone::default(),
         })
     }
 
     /// Bytes of the memtables in the plan.
     pub fn bytes(&self) -> u64 {
         memtable_bytes(&self.entries) as u64
+    }
+
+    /// The flush in the register of running jobs, and how far it is.
+    pub fn as_job(&self) -> (JobPlan, impl Fn() -> JobBytes + Send + Sync + 'static) {
+        let memtables = self.entries.iter().filter_map(|entry| entry.as_memtable());
+        let (bytes, entries) = (self.bytes(), memtables.map(|memtable| memtable.entries()).sum());
+        let plan = JobPlan {
+            kind: ObservedJobKind::Flush,
+            family: self.family.name().to_owned(),
+            level: None,
+            output_level: Some(0),
+            reason: if self.has_ingests() { "ingests" } else { "memtables" },
+        };
+        let done = self.done.clone();
+        (plan, move || done.bytes(bytes, entries))
     }
 
     /// The entries that are ingests.

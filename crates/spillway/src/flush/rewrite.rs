@@ -7,7 +7,7 @@ use base::{Cursor, Result};
 use table::TableReadOptions;
 use vfs::IoClass;
 
-use crate::compaction::entries::{EntryRules, EntryStream};
+use crate::compaction::entries::{EntryRules, EntryStream, PAUSE_ENTRIES};
 use crate::compaction::output::{FamilyRules, OutputRules, Outputs};
 use crate::core::context::Context;
 use crate::flush::job::FlushPlan;
@@ -76,6 +76,10 @@ fn write<C: Cursor>(
     };
     let mut outputs = Outputs::new(context, &rules);
     // A started flush always finishes: closing waits for it instead of repeating its work at the next open.
-    outputs.write(&mut stream, None, &|| false)?;
+    let go_on = || {
+        plan.done.add(PAUSE_ENTRIES.into());
+        false
+    };
+    outputs.write(&mut stream, None, &go_on)?;
     Ok(outputs.keep()?.pop())
 }

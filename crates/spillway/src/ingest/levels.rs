@@ -13,6 +13,7 @@ use super::way::needs_number;
 use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::install::Installer;
+use crate::core::running::EntriesDone;
 use crate::flush::job::FlushPlan;
 use crate::ingest::link::Linker;
 use crate::queue::due::SmallIngests;
@@ -88,6 +89,7 @@ impl Placer {
                 entries: vec![entry.clone()],
                 small: SmallIngests::Link,
                 by_hand: false,
+                done: EntriesDone::default(),
             };
             match self.linker.link(&plan, &[], &snapshots) {
                 Err(_) if family.is_dropped() => Ok(()),

@@ -23,7 +23,9 @@ use crate::background::{Helpers, run_parts};
 use crate::core::Core;
 use crate::core::context::Context;
 use crate::core::family::Family;
+use crate::core::running::{JobBytes, JobPlan};
 use crate::ingest::commit::Ingester;
+use crate::observe::ObservedJobKind;
 use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable};
 use crate::version::file_name;
 
@@ -54,6 +56,19 @@ pub struct PreparedIngest {
 struct ReadyFile {
     source: Source,
     made: Option<MadeFile>,
+}
+
+fn job_plan(requests: &[IngestRequest]) -> JobPlan {
+    let family = requests.first().map_or("", |request| request.family.name()).to_owned();
+    JobPlan { kind: ObservedJobKind::Ingest, family, reason: "prepare", ..JobPlan::default() }
+}
+
+fn measure(progress: &IngestProgress) -> impl Fn() -> JobBytes + Send + Sync + 'static {
+    let progress = progress.clone();
+    move || {
+        let (total, done) = progress.bytes();
+        JobBytes { done, total }
+    }
 }
 
 /// Eight bytes of a table's file for its sequence number.
@@ -192,6 +207,7 @@ impl Ingester {
         let items = items_of(requests, &self.core.context)?;
         let bytes = items.iter().map(|item| item.source.metadata.len).sum();
         progress.expect(items.len() as u64, bytes);
+        let _job = self.core.context.running.begin(job_plan(requests), self.core.context.vfs.now(), measure(progress));
         let threads = helpers_for(items.len(), bytes);
         let helpers = self.core.context.tasks.registration().map_or_else(Helpers::none, |env| env.helpers(threads));
         let job = Job {

@@ -153,9 +153,6 @@ impl Ingester {
             micros(Histogram::IngestLogSync, report.synced_in);
             record(statistics, Histogram::IngestCommitLock, report.locked_for.as_nanos() as u64);
         }
-        if self.core.context.listeners.is_empty() {
-            return;
-        }
         for (family, share) in prepared.shares() {
             let tables = share.layers.iter().flatten();
             let bytes = tables.clone().map(|table| table.meta.file_bytes).sum();

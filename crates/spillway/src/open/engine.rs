@@ -21,6 +21,8 @@ use crate::jobs::Jobs;
 use crate::maintenance::catalog::Catalog;
 use crate::maintenance::checkpoint::Copier;
 use crate::maintenance::import::Importer;
+#[cfg(feature = "observe")]
+use crate::observe::socket::Server;
 use crate::open::follow::Follower;
 use crate::open::options_file::OptionsFile;
 use crate::queue::Memtables;
@@ -45,6 +47,9 @@ pub(crate) struct Engine {
     pub follower: OnceLock<Follower>,
     /// The state of the last `rocksdb.stats` report. A leaf lock.
     pub told: Mutex<Told>,
+    /// Set while readings are served at a socket.
+    #[cfg(feature = "observe")]
+    pub observer: OnceLock<Server>,
 }
 
 impl Engine {
@@ -75,6 +80,8 @@ impl Engine {
             options_file,
             follower: OnceLock::new(),
             told: Mutex::default(),
+            #[cfg(feature = "observe")]
+            observer: OnceLock::new(),
         })
     }
 
@@ -90,6 +97,31 @@ impl Engine {
         Copier { core: &self.core, installer: &self.installer, flusher: &self.flusher }
     }
 
+    /// Changes mutable options of a family, and stores them.
+    pub fn set_options(&self, family: &Family, options: &[(&str, &str)]) -> Result<()> {
+        self.core.check_open()?;
+        let _noting = self.core.context.noting();
+        self.catalog().set_family_options(family, options)?;
+        self.store_options();
+        Ok(())
+    }
+
+    /// Changes mutable options of the database, and stores them.
+    pub fn set_db_options(&self, options: &[(&str, &str)]) -> Result<()> {
+        self.core.check_open()?;
+        let _noting = self.core.context.noting();
+        self.catalog().set_db_options(options)?;
+        self.jobs.follow_options();
+        self.store_options();
+        Ok(())
+    }
+
+    fn store_options(&self) {
+        if !self.core.read_only {
+            self.options_file.write_options_file();
+        }
+    }
+
     /// Closes the database, unless closing began before. Not called on a thread running one of its jobs.
     pub(crate) fn close(&self, lock: &DirectoryLock) -> Result<()> {
         let _noting = self.core.context.noting();
@@ -98,6 +130,8 @@ impl Engine {
         if !self.core.begin_closing() {
             return Ok(());
         }
+        #[cfg(feature = "observe")]
+        self.observer.get().into_iter().for_each(Server::stop);
         if let Some(registration) = self.core.state_changed.registration() {
             registration.end();
         }

@@ -21,9 +21,11 @@ use crate::core::family::FamilySet;
 use crate::core::family::check_name;
 use crate::core::flush_ways::FlushCounts;
 use crate::core::reserve::give_up_in;
+use crate::core::running::RunningJobs;
 use crate::core::{Core, CoreParts, FamilyState};
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
 use crate::info_log::InfoLog;
+use crate::observe::events::EventRing;
 use crate::open::replay::{LogReplay, Replayed};
 use crate::open::restart::Restored;
 use crate::queue::flushable::MemtableMaking;
@@ -278,6 +280,8 @@ impl<'a> Opening<'a> {
                 }),
             },
             flushes: FlushCounts::default(),
+            running: RunningJobs::default(),
+            events: EventRing::default(),
             tasks,
             logs: LogLives::new(vfs.clone(), log_dir(dir, &options.db), PurgeQueue::new()),
             throttle: Throttle::new(vfs.clone(), statistics.clone(), rate_limiter),

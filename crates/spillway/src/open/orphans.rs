@@ -44,7 +44,7 @@ pub(super) fn remove(engine: &Engine) -> Result<()> {
         FileType::Log | FileType::LargeBatch => !logs.contains(&number),
         FileType::Manifest => Some(number) != manifest,
         FileType::MemtableImage => is_left_image(number, core.first_own_file, &images),
-        FileType::RocksLog | FileType::Temp => true,
+        FileType::RocksLog | FileType::Temp | FileType::Socket => true,
         FileType::Current | FileType::Identity | FileType::Lock | FileType::Options | FileType::Reserve => false,
     };
     let (log_dir, own) = (context.log_dir(), DatabaseId::new(&context.db_id));

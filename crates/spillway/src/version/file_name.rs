@@ -40,6 +40,8 @@ pub enum FileType {
     Lock,
     /// `RESERVE`: space for a full disk; without content.
     Reserve,
+    /// `OBSERVE.sock`: the socket of an open database.
+    Socket,
 }
 
 impl FileType {
@@ -61,7 +63,7 @@ enum Shape {
     Fixed(&'static str),
 }
 
-const SHAPES: [(FileType, Shape); 12] = [
+const SHAPES: [(FileType, Shape); 13] = [
     (FileType::Table, Shape::Numbered(".sst")),
     (FileType::Log, Shape::Numbered(".splog")),
     (FileType::LargeBatch, Shape::Numbered(".spbatch")),
@@ -74,6 +76,7 @@ const SHAPES: [(FileType, Shape); 12] = [
     (FileType::Identity, Shape::Fixed("IDENTITY")),
     (FileType::Lock, Shape::Fixed("LOCK")),
     (FileType::Reserve, Shape::Fixed("RESERVE")),
+    (FileType::Socket, Shape::Fixed("OBSERVE.sock")),
 ];
 
 /// Same text as the number's `Display`, without the formatting machinery: an ingest names its files in cold code.

@@ -276,6 +276,11 @@ impl TableFile {
         self.open.load().is_some()
     }
 
+    /// Memory of the open table beside the caches'; `None` if it is closed.
+    pub fn memory_bytes_if_open(&self) -> Option<usize> {
+        self.open.load().as_ref().map(|open| open.0.memory_bytes())
+    }
+
     /// Closes the table. Readers already holding it keep it.
     pub(super) fn close(&self) {
         self.open.store(None);

@@ -66,6 +66,11 @@ struct Seen {
 }
 
 impl LogPace {
+    /// Bytes prefaulted at the last check.
+    pub fn last_window_bytes(&self) -> u64 {
+        self.0.lock().window_bytes
+    }
+
     /// Bytes to prefault beyond `end`, the log's end at `now`. Zero until growth was fast for some checks: after a
     /// burst the next sync would write unused pages. Prefault thus adds at most half to the bytes written.
     pub fn window_bytes(&self, end: LogPosition, now: Duration) -> u64 {

@@ -24,7 +24,7 @@ pub(crate) struct Wal {
     memtables: Arc<Memtables>,
     /// Memtables are in files outliving the process, and get recovery watermarks.
     pub(super) tells_marks: bool,
-    pub(super) log_pace: LogPace,
+    pub log_pace: LogPace,
 }
 
 /// A smaller log frees too little: its successor takes a quarter as much.
@@ -56,7 +56,7 @@ impl Wal {
     }
 
     /// `max_total_wal_size`, or four times the limit on all memtables.
-    fn log_limit_bytes(&self) -> u64 {
+    pub fn log_limit_bytes(&self) -> u64 {
         let limit_bytes = self.core.context.options_now.load().max_total_wal_size;
         if limit_bytes > 0 {
             return limit_bytes;

@@ -62,6 +62,8 @@ pub struct CacheStats {
     pub misses: u64,
     /// Blocks put in.
     pub inserts: u64,
+    /// Blocks put in again soon after they were evicted: a larger cache would have had them.
+    pub returns: u64,
 }
 
 /// A cache of values `V`, shared by any number of tables and databases.
@@ -255,6 +257,7 @@ impl<V> Cache<V> {
             sum.hits += stats.hits;
             sum.misses += stats.misses;
             sum.inserts += stats.inserts;
+            sum.returns += stats.returns;
         }
         sum
     }

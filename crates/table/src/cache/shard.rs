@@ -74,7 +74,10 @@ impl<V> Shard<V> {
         }
         let queue = match priority {
             Priority::High => Queue::High,
-            Priority::Low if self.ghosts.take(key.mixed()) => Queue::Main,
+            Priority::Low if self.ghosts.take(key.mixed()) => {
+                self.stats.returns += 1;
+                Queue::Main
+            }
             Priority::Low => Queue::Small,
         };
         let at = self.slab.add(key, cost, queue);

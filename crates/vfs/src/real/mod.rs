@@ -34,8 +34,8 @@ pub use heap::HeapMemory;
 pub use heap::HeapMemory as AnonymousMapping;
 
 use crate::{
-    AppendFile, GuardedMapping, IfExists, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, Remains, RwMapping,
-    SharedFile, Task, Vfs, std_calls,
+    AppendFile, GuardedMapping, IfExists, JoinHandle, LocalListener, LockGuard, Metadata, RandomFile, ReadMapping,
+    Remains, RwMapping, SharedFile, Task, Vfs, std_calls,
 };
 
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -161,6 +161,10 @@ impl Vfs for RealVfs {
 
     fn spawn(&self, name: &str, task: Task) -> Result<Box<dyn JoinHandle>> {
         std_calls::spawn_thread(name, task)
+    }
+
+    fn listen(&self, path: &Path) -> Result<LocalListener> {
+        LocalListener::bind(path)
     }
 
     fn lower_cpu_priority(&self) -> bool {

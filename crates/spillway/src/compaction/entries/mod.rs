@@ -34,7 +34,7 @@ use crate::read::level::UserBounds;
 use crate::read::snapshot::CapturedSnapshots;
 
 /// Entries between two pauses.
-const PAUSE_ENTRIES: u32 = 64;
+pub const PAUSE_ENTRIES: u32 = 64;
 
 /// Whether no older entry of a user key lies below the output level. Called for ascending keys.
 pub type KeyNotBelow = Box<dyn FnMut(&[u8]) -> bool + Send>;

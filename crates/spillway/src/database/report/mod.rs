@@ -3,7 +3,10 @@
 //! Figures are read one after the other, without stopping writers: two of them may be of different instants.
 
 mod memtables;
+mod observation;
 mod properties;
+pub(crate) mod serve;
+mod spans;
 mod stats;
 mod tables;
 mod text;
@@ -24,7 +27,9 @@ use crate::core::family::Family;
 use crate::core::flush_ways::FlushReport;
 use crate::core::kept_views::Pinned;
 use crate::database::handle::Database;
+use crate::database::report::observation::Reading;
 use crate::ingest::IngestWaitReport;
+use crate::observe::{Observation, ObservedEvents};
 use crate::version::file_name::{self, FileType};
 use crate::version::level::overlaps;
 use crate::version::table_file::TableFile;
@@ -148,6 +153,16 @@ impl Database {
     pub fn int_property(&self, family: &Family, name: &str) -> Option<u64> {
         family.check_home(&self.core().context).ok()?;
         properties::number(self.engine(), family, name)
+    }
+
+    /// One reading of everything that an operator asks for. No I/O; microseconds for each family.
+    pub fn observe(&self) -> Observation {
+        Reading::new(self.engine()).take()
+    }
+
+    /// The latest events after a number; 0 for all that are kept.
+    pub fn events(&self, since: u64) -> ObservedEvents {
+        self.core().context.events.since(since)
     }
 
     /// Counters and distributions; `None` if the option `statistics` is off.

@@ -73,8 +73,10 @@ impl BackupPath {
             Place::Shared => file_name::parse(name).filter(|(kind, _)| *kind == FileType::Table)?,
             Place::SharedChecksum => file_name::parse(&without_unique(name)?)?,
         };
-        let is_kept =
-            !matches!(file_type, FileType::Temp | FileType::Lock | FileType::MemtableImage | FileType::Reserve);
+        let is_kept = !matches!(
+            file_type,
+            FileType::Temp | FileType::Lock | FileType::MemtableImage | FileType::Reserve | FileType::Socket
+        );
         is_kept.then(|| BackupPath { place, name: name.to_owned(), file_type, number })
     }
 

@@ -1,0 +1,72 @@
+//! Rules for caches and for what readers keep.
+
+use super::{Advice, AdviceSeverity, Scene, bytes, percent};
+
+/// Fewer misses prove nothing.
+const MISSES_MIN: u64 = 10_000;
+
+/// Part of lookups that miss from which a cache is small, if blocks come back.
+const MISSED_MIN: f64 = 0.1;
+
+/// Part of misses that a larger cache would have spared.
+const RETURNS_MIN: f64 = 0.1;
+
+/// The cache's ghost list remembers evicted blocks: those that come back say that it is too small.
+pub(super) fn cache_too_small(scene: &Scene<'_>) -> Vec<Advice> {
+    let (hits, misses) = (scene.grown(|seen| seen.cache.hits), scene.grown(|seen| seen.cache.misses));
+    let returns = scene.grown(|seen| seen.cache.returns);
+    let cache = &scene.now.cache;
+    let is_full = cache.usage_bytes > cache.capacity_bytes / 10 * 8;
+    let is_small = misses as f64 > MISSED_MIN * (hits + misses) as f64 && returns as f64 > RETURNS_MIN * misses as f64;
+    if misses < MISSES_MIN || !is_full || !is_small {
+        return Vec::new();
+    }
+    let (missed, came_back) = (percent(misses as f64, (hits + misses) as f64), percent(returns as f64, misses as f64));
+    let capacity = bytes(cache.capacity_bytes);
+    let seen = format!(
+        "{missed} of the lookups in the block cache of {capacity} miss, and {came_back} of the missed blocks were there \
+         shortly before"
+    );
+    let what =
+        "The cache is smaller than what is read again and again. Make it larger, or blocks smaller in the table.";
+    let wanted = cache.capacity_bytes.saturating_mul(2);
+    let advice = Advice::new("cache-too-small", AdviceSeverity::Warning, seen, what);
+    vec![advice.option("block_cache", cache.capacity_bytes.to_string(), wanted.to_string())]
+}
+
+/// A snapshot that is older, with more written since, keeps what nobody else needs.
+const SNAPSHOT_AGE_S: u64 = 3600;
+const CHANGES_MIN: u64 = 1_000_000;
+
+pub(super) fn old_snapshots(scene: &Scene<'_>) -> Vec<Advice> {
+    let oldest = scene.now.snapshots.oldest.as_ref();
+    let is_old = oldest.filter(|oldest| oldest.age_s >= SNAPSHOT_AGE_S && oldest.changes_since >= CHANGES_MIN);
+    let Some(oldest) = is_old else { return Vec::new() };
+    let minutes = oldest.age_s / 60;
+    let seen = format!("a snapshot is {minutes} minutes old, and {} changes were written since", oldest.changes_since);
+    let what = "Nothing that it sees can be dropped by compactions: release it, or take it anew now and then.";
+    vec![Advice::new("old-snapshot", AdviceSeverity::Warning, seen, what)]
+}
+
+/// An older state with more bytes is worth a word.
+const ITERATOR_AGE_S: u64 = 300;
+const KEPT_BYTES_MIN: u64 = 16 << 20;
+
+pub(super) fn old_iterators(scene: &Scene<'_>) -> Vec<Advice> {
+    let kept = scene.now.kept.iter().filter(|kept| {
+        kept.age_us >= ITERATOR_AGE_S * 1_000_000 && kept.memtable_bytes + kept.table_bytes >= KEPT_BYTES_MIN
+    });
+    let of = |kept: &crate::observe::ObservedKept| {
+        let seen = format!(
+            "{} iterators are older than {} minutes, and keep {} of memory and {} of disk",
+            kept.readers,
+            kept.age_us / 60_000_000,
+            bytes(kept.memtable_bytes),
+            bytes(kept.table_bytes)
+        );
+        let what = "Release them, or make them anew now and then.";
+        let advice = Advice::new("old-iterator", AdviceSeverity::Warning, seen, what);
+        Advice { family: Some(kept.family.clone()), ..advice }
+    };
+    kept.map(of).collect()
+}

@@ -1,0 +1,108 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use vfs::MemoryVfs;
+
+use crate::internal::{Database, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
+
+const HOSTILE: &str = "a \"b\"\n\\{x=\u{7}} # EOF";
+
+fn text() -> String {
+    let mut options = OpenOptions { vfs: MemoryVfs::new(1), ..OpenOptions::create_if_missing() };
+    (options.db.statistics, options.db.create_missing_column_families) = (true, true);
+    options.db.db_write_buffer_size = 8 << 20;
+    let db = Database::open("/db", &options.family(HOSTILE, FamilyOptions::default())).expect("opened");
+    let family = db.family(HOSTILE).expect("there");
+    for key in 0..100u32 {
+        db.put(&family, &key.to_be_bytes(), b"value", &WriteOptions { sync: key == 7, ..Default::default() })
+            .expect("put");
+    }
+    db.flush(&[&family]).expect("flushed");
+    db.get(&family, &[0; 4], &ReadOptions::default()).expect("read");
+    let _snapshot = db.snapshot();
+    db.observe().to_metrics()
+}
+
+/// A sample's name, labels and value, as OpenMetrics' grammar has them.
+fn sample(line: &str) -> (String, Vec<(String, String)>, f64) {
+    let name_end = line.find(['{', ' ']).expect("a name");
+    let (name, mut rest) = line.split_at(name_end);
+    let mut labels = Vec::new();
+    if let Some(inner) = rest.strip_prefix('{') {
+        rest = inner;
+        while !rest.starts_with('}') {
+            let (label, value) = rest.split_once("=\"").expect("a label");
+            let (mut text, mut chars) = (String::new(), value.char_indices());
+            let end = loop {
+                match chars.next().expect("an end of the label") {
+                    (_, '\\') => match chars.next().expect("an escape").1 {
+                        'n' => text.push('\n'),
+                        other => text.push(other),
+                    },
+                    (at, '"') => break at,
+                    (_, other) => text.push(other),
+                }
+            };
+            labels.push((label.to_owned(), text));
+            rest = value[end + 1..].trim_start_matches(',');
+        }
+        rest = &rest[1..];
+    }
+    (name.to_owned(), labels, rest.trim().parse().expect("a number"))
+}
+
+/// Prometheus' rules for this form: heads once and before their samples, samples together, no sample twice, counters end
+/// in `_total` and are not negative, buckets grow.
+#[test]
+fn the_text_is_openmetrics() {
+    let text = text();
+    assert!(text.ends_with("\n# EOF\n") && text.lines().filter(|line| *line == "# EOF").count() == 1);
+    let (mut heads, mut seen) = (BTreeSet::new(), BTreeSet::new());
+    let (mut head, mut buckets) = ((String::new(), String::new()), BTreeMap::new());
+    for line in text.lines().filter(|line| *line != "# EOF") {
+        if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').expect("a kind");
+            assert!(heads.insert(name.to_owned()), "{name} twice");
+            head = (name.to_owned(), kind.to_owned());
+        } else if let Some(unit) = line.strip_prefix("# UNIT ") {
+            let (name, unit) = unit.split_once(' ').expect("a unit");
+            assert!(name == head.0 && name.ends_with(unit), "{line}");
+        } else if !line.starts_with("# HELP ") {
+            let (name, labels, value) = sample(line);
+            let suffixes: &[&str] = match head.1.as_str() {
+                "counter" => &["_total"],
+                "info" => &["_info"],
+                "histogram" => &["_bucket", "_count", "_sum"],
+                _ => &[""],
+            };
+            assert!(suffixes.iter().any(|suffix| format!("{}{suffix}", head.0) == name), "{line} under {head:?}");
+            assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && value >= 0.0, "{line}");
+            if let Some((le, rest)) = labels.split_last().filter(|((label, _), _)| label == "le") {
+                let before = buckets.insert((name.clone(), rest.to_vec()), value).unwrap_or(0.0);
+                assert!(value >= before && (le.1 == "+Inf" || le.1.parse::<f64>().is_ok()), "{line}");
+            }
+            assert!(seen.insert((name, labels)), "{line} twice");
+        }
+    }
+    let of_family = |name: &str| (name.to_owned(), vec![("family".to_owned(), HOSTILE.to_owned())]);
+    assert!(seen.contains(&of_family("spillway_memtable_bytes")), "its name comes back unharmed");
+    for name in ["spillway_write_duration_seconds_count", "rocksdb_db_write_seconds_count", "spillway_log_syncs_total"]
+    {
+        assert!(seen.iter().any(|(found, _)| found == name), "{name}");
+    }
+}
+
+/// Every metric that the dashboard for Grafana names is there.
+#[test]
+#[allow(clippy::disallowed_methods, reason = "tests read the repository as other programs do")]
+fn the_dashboard_names_what_exists() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/grafana/spillway.json");
+    let (dashboard, text) = (std::fs::read_to_string(path).expect("there"), text());
+    let names: BTreeSet<_> = text.lines().filter(|line| !line.starts_with('#')).map(|line| sample(line).0).collect();
+    let expressions = dashboard.lines().filter_map(|line| line.trim().strip_prefix("\"expr\": "));
+    let words = expressions.flat_map(|text| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let named: BTreeSet<_> =
+        words.filter(|word| word.starts_with("spillway_") || word.starts_with("rocksdb_")).collect();
+    let gate = "spillway_write_gate"; // also a label
+    let missing: Vec<_> = named.iter().filter(|name| **name != gate && !names.contains(**name)).collect();
+    assert!(missing.is_empty() && named.len() >= 20, "{missing:?} of {}", named.len());
+}
