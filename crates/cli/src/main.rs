@@ -26,6 +26,7 @@ mod long;
 mod make;
 mod man;
 mod manifest;
+mod metrics;
 mod options;
 mod progress;
 mod put;
@@ -92,6 +93,8 @@ enum Command {
     Delete(delete::Args),
     Scan(scan::Args),
     Stats(stats::Args),
+    Metrics(metrics::MetricsArgs),
+    Advise(metrics::AdviseArgs),
     Families(families::Args),
     Compact(compact::Args),
     Check(check::Args),
@@ -118,6 +121,7 @@ impl Command {
             Command::Ingest(args) => args.json,
             Command::Scan(args) => args.json,
             Command::Stats(args) => args.json,
+            Command::Advise(args) => args.json,
             Command::Families(args) => args.is_json(),
             Command::Check(args) => args.json,
             Command::Repair(args) => args.json,
@@ -137,6 +141,8 @@ impl Command {
             Command::Delete(args) => delete::run(args),
             Command::Scan(args) => scan::run(args, out),
             Command::Stats(args) => stats::run(args, out),
+            Command::Metrics(args) => metrics::metrics(args, out),
+            Command::Advise(args) => metrics::advise(args, out),
             Command::Families(args) => families::run(args, out),
             Command::Compact(args) => compact::run(args, out),
             Command::Check(args) => check::run(args, out),

@@ -89,6 +89,13 @@ export! {
         database.int_property(&family.0, name, value)
     }
 
+    /// Spillway's own: a reading of everything as OpenMetrics text, with a zero behind it.
+    fn spillway_metrics(database: &Database, len: Out<usize>) -> Given<c_char> {
+        let text = database.db.observe().to_metrics();
+        len.set(text.len());
+        Given::text(text)
+    }
+
     fn rocksdb_get_db_identity(database: &Database, len: Out<usize>) -> Given<c_char> {
         len.set(database.db.identity().len());
         Given::bytes(database.db.identity().as_bytes())

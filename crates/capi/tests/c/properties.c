@@ -156,6 +156,15 @@ static void test_stats(void) {
     CHECK(number("rocksdb.estimate-live-data-size") == number("rocksdb.total-sst-files-size"));
 }
 
+/* Spillway's own: OpenMetrics text. */
+static void test_metrics(void) {
+    size_t len = 0;
+    char* text = spillway_metrics(db, &len);
+    CHECK(text != NULL && strlen(text) == len);
+    CHECK(strstr(text, "spillway_writes_total ") != NULL && strcmp(text + len - 6, "# EOF\n") == 0);
+    rocksdb_free(text);
+}
+
 int main(int argc, char** argv) {
     rocksdb_options_t* options = rocksdb_options_create();
     if (argc < 2) return 2;
@@ -168,6 +177,7 @@ int main(int argc, char** argv) {
     test_numbers();
     test_texts();
     test_stats();
+    test_metrics();
     rocksdb_close(db);
     rocksdb_flushoptions_destroy(flush);
     rocksdb_readoptions_destroy(read);

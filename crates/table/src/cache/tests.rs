@@ -180,6 +180,7 @@ fn a_block_that_comes_back_soon_after_its_eviction_stays() {
     assert!(!read(&cache, key(1, 95)));
     (0..99).for_each(|i| put(&cache, key(2, i), Priority::Low));
     assert!(read(&cache, key(1, 95)));
+    assert_eq!(cache.stats().returns, 1);
     assert_eq!(present(&cache, 1, 190..200), 0, "those that did not come back went instead");
 }
 

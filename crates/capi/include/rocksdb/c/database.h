@@ -210,6 +210,9 @@ ROCKSDB_LIBRARY_API void rocksdb_flush_wal_with_options(rocksdb_t* database, con
     char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_wait_for_compact(rocksdb_t* database, rocksdb_wait_for_compact_options_t* options,
     char** errptr);
+/* Spillway's own: a reading of the database as OpenMetrics text, for Prometheus. `len` gets its length, and a zero follows it.
+   To be freed with rocksdb_free. */
+ROCKSDB_LIBRARY_API char* spillway_metrics(rocksdb_t* database, size_t* len);
 /* Spillway's own, as C++'s DB::Resume. What lacked disk space goes on by itself when there is some; this tries at once, and
    says how that ended. */
 ROCKSDB_LIBRARY_API void spillway_resume(rocksdb_t* database, char** errptr);

@@ -158,7 +158,7 @@ impl<'a> Reading<'a> {
         ObservedFamily {
             id: family.id().0,
             name: family.name().to_owned(),
-            memtables: memtables(family, view, &options, running),
+            memtables: self.memtables(family, view, &options),
             levels: self.levels(family, view, &options),
             tables: view.version.all_files().count() as u64,
             table_bytes: view.version.total_bytes(),
@@ -172,6 +172,26 @@ impl<'a> Reading<'a> {
             flushes: work(&done.flushes),
             ingested_tables: done.ingested.iter().sum(),
             ingested_bytes: done.ingested_bytes,
+        }
+    }
+
+    fn memtables(&self, family: &Family, view: &ReadView, options: &FamilyOptions) -> ObservedMemtables {
+        let running = self.running.get(&family.id());
+        let (memtable, sealed) = (view.mutable.memtable(), view.queue.iter().filter(|entry| entry.charge().is_some()));
+        let (sealed, sealed_bytes) =
+            sealed.fold((0, 0), |(n, bytes), entry| (n + 1, bytes + entry.memory_bytes() as u64));
+        ObservedMemtables {
+            kind: memtable.name().to_owned(),
+            mutable_bytes: view.mutable.used_bytes() as u64,
+            mutable_entries: memtable.entries(),
+            mutable_deletions: memtable.counts().deletions,
+            capacity_bytes: options.write_buffer_size as u64,
+            sealed,
+            sealed_bytes,
+            number_max: options.max_write_buffer_number as u64,
+            has_spare: running.is_some_and(|running| running.has_spare),
+            total_bytes: family.memtable_bytes() as u64,
+            is_flushing: running.is_some_and(|running| running.is_flushing),
         }
     }
 
@@ -315,29 +335,6 @@ fn gate_of(debt: Debt) -> WriteGate {
         1.0.. => WriteGate::Stopped,
         level if level > 0.0 => WriteGate::Delayed,
         _ => WriteGate::Free,
-    }
-}
-
-fn memtables(
-    family: &Family,
-    view: &ReadView,
-    options: &FamilyOptions,
-    running: Option<&Running>,
-) -> ObservedMemtables {
-    let (memtable, sealed) = (view.mutable.memtable(), view.queue.iter().filter(|entry| entry.charge().is_some()));
-    let (sealed, sealed_bytes) = sealed.fold((0, 0), |(n, bytes), entry| (n + 1, bytes + entry.memory_bytes() as u64));
-    ObservedMemtables {
-        kind: memtable.name().to_owned(),
-        mutable_bytes: view.mutable.used_bytes() as u64,
-        mutable_entries: memtable.entries(),
-        mutable_deletions: memtable.counts().deletions,
-        capacity_bytes: options.write_buffer_size as u64,
-        sealed,
-        sealed_bytes,
-        number_max: options.max_write_buffer_number as u64,
-        has_spare: running.is_some_and(|running| running.has_spare),
-        total_bytes: family.memtable_bytes() as u64,
-        is_flushing: running.is_some_and(|running| running.is_flushing),
     }
 }
 

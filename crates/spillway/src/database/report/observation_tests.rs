@@ -87,7 +87,7 @@ fn json_leads_back() {
     let other = r#"{"process":{"pid":7,"later":1},"families":[{"name":"x"}]}"#;
     let read = Observation::from_json(other).expect("of another version");
     assert_eq!((read.process.pid, read.families[0].name.as_str(), read.writes), (7, "x", None));
-    Observation::from_json("[]").expect_err("no reading");
+    Observation::from_json("7").expect_err("no reading");
 }
 
 /// Observes the database while a table is written.

@@ -27,14 +27,16 @@ impl<'a> Group<'a> {
     }
 
     fn span(&self, bounds: &Bounds<'_>, busy: &BTreeSet<FileNumber>) -> ObservedSpan {
-        let mut span = ObservedSpan::default();
-        span.tables = self.files.len() as u64;
-        span.bytes = self.files.iter().map(|file| file.meta.file_bytes).sum();
-        span.number = self.files.first().map_or(0, |file| file.number().0);
-        (span.from, span.to) = (bounds.rank(self.smallest), bounds.rank(self.largest));
-        (span.smallest, span.largest) = (shown(self.smallest), shown(self.largest));
-        span.is_busy = !busy.is_empty() && self.files.iter().any(|file| busy.contains(&file.number()));
-        span
+        ObservedSpan {
+            tables: self.files.len() as u64,
+            bytes: self.files.iter().map(|file| file.meta.file_bytes).sum(),
+            number: self.files.first().map_or(0, |file| file.number().0),
+            from: bounds.rank(self.smallest),
+            to: bounds.rank(self.largest),
+            smallest: shown(self.smallest),
+            largest: shown(self.largest),
+            is_busy: !busy.is_empty() && self.files.iter().any(|file| busy.contains(&file.number())),
+        }
     }
 }
 
