@@ -56,6 +56,8 @@ run_mutations() {
 }
 # What the JVM's engines test, and jobs with kills: an hour.
 run_jvm() { make jvm; }
+# The live page in a browser.
+run_page() { ./scripts/page.sh; }
 run_clients() { ./scripts/clients.sh; }
 # The comparison with other engines, in small: no ordinary build compiles them.
 run_peers() {
@@ -99,7 +101,7 @@ run_publish() {
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
-for name in ${*:-loom miri asan capi-asan kills effort seeds memory differential mutations clients jvm peers features msrv platforms publish deny}; do
+for name in ${*:-loom miri asan capi-asan kills effort seeds memory differential mutations clients page jvm peers features msrv platforms publish deny}; do
     part "$name" "run_$name"
 done
 if [ ${#failed[@]} -gt 0 ]; then

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs what is missing of the packages that the build and the tests need.
 #
-#     scripts/setup.sh [compare|jvm]  for make compare, also Maven, and RocksDB's release library, which it fetches; for make jvm,
-#                                     Maven and a JDK
+#     scripts/setup.sh [compare|jvm|page]  for make compare, also Maven, and RocksDB's release library, which it fetches; for make
+#                                          jvm, Maven and a JDK; for scripts/page.sh, Chromium
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,6 +28,10 @@ if [ "${1:-}" = jvm ]; then
     need mvn maven "fetches jars"
     need javac default-jdk-headless "compiles jobs and runners, and runs them"
     need curl curl "fetches rocksdbjni's tests"
+fi
+if [ "${1:-}" = page ]; then
+    need chromium chromium "shows the live page"
+    need chromedriver chromium-driver "plays through it"
 fi
 if [ ${#missing[@]} -gt 0 ] &&
     ! { "${as_root[@]}" apt-get update -qq && "${as_root[@]}" apt-get install -y -qq "${missing[@]}"; }; then

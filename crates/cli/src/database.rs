@@ -154,6 +154,13 @@ impl DatabaseArgs {
         }
     }
 
+    /// Opens the database for a reader that follows it. `own` is made, and stays empty.
+    pub fn open_to_follow(&self, own: &Path) -> Outcome<Database> {
+        let (dir, mut options) = self.options_for(Access::Read)?;
+        options.db.info_log = Some(Arc::new(NoLog));
+        Ok(Database::open_as_secondary(dir, own, &options)?)
+    }
+
     /// Opens a damaged database for reading. Missing tables fail only reads in their range; damaged WALs are salvaged.
     /// If WALs were salvaged, also returns the error of the ordinary open.
     pub fn open_damaged(&self) -> Outcome<(Database, Option<Error>)> {

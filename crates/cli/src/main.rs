@@ -32,6 +32,7 @@ mod progress;
 mod put;
 mod repair;
 mod scan;
+mod serve;
 mod settings;
 mod sort;
 mod staging;
@@ -39,6 +40,8 @@ mod stats;
 mod table;
 mod terminal;
 mod threads;
+mod top;
+mod watched;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::process::ExitCode;
@@ -93,6 +96,8 @@ enum Command {
     Delete(delete::Args),
     Scan(scan::Args),
     Stats(stats::Args),
+    Top(top::Args),
+    Serve(serve::Args),
     Metrics(metrics::MetricsArgs),
     Advise(metrics::AdviseArgs),
     Families(families::Args),
@@ -121,6 +126,7 @@ impl Command {
             Command::Ingest(args) => args.json,
             Command::Scan(args) => args.json,
             Command::Stats(args) => args.json,
+            Command::Top(args) => args.json,
             Command::Advise(args) => args.json,
             Command::Families(args) => args.is_json(),
             Command::Check(args) => args.json,
@@ -141,6 +147,8 @@ impl Command {
             Command::Delete(args) => delete::run(args),
             Command::Scan(args) => scan::run(args, out),
             Command::Stats(args) => stats::run(args, out),
+            Command::Top(args) => top::run(args, out),
+            Command::Serve(args) => serve::run(args, out),
             Command::Metrics(args) => metrics::metrics(args, out),
             Command::Advise(args) => metrics::advise(args, out),
             Command::Families(args) => families::run(args, out),

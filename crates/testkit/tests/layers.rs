@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Who may use whom; the order is from the bottom to the top. Dependencies for tests may also be the test kit.
-const LAYERS: [(&str, &[&str]); 11] = [
+const LAYERS: [(&str, &[&str]); 12] = [
     ("base", &[]),
     ("vfs", &["base"]),
     ("memtable", &["base", "vfs"]),
@@ -15,7 +15,8 @@ const LAYERS: [(&str, &[&str]); 11] = [
     ("spillway", &["base", "vfs", "memtable", "log", "table"]),
     ("capi", &["spillway"]),
     ("jni", &["spillway", "capi"]),
-    ("cli", &["base", "vfs", "memtable", "log", "table", "spillway", "bench"]),
+    ("live", &["spillway"]),
+    ("cli", &["base", "vfs", "memtable", "log", "table", "spillway", "bench", "live"]),
     ("testkit", &["base", "vfs", "memtable", "log", "table", "spillway"]),
     ("bench", &["base", "vfs", "memtable", "log", "table", "spillway", "testkit"]),
 ];

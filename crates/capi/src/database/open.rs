@@ -196,7 +196,7 @@ pub fn refuse_logs(options: &Options, path: &Path) -> Result<(), Failure> {
         Some(name) => {
             let what =
                 "a log is there, and the database is opened with error_if_wal_file_exists: open it for writing once";
-            Err(Error::corruption(what).at_path(&dir.join(name)).into())
+            Err(Error::corruption(what).at_path(dir.join(name)).into())
         }
         None => Ok(()),
     }

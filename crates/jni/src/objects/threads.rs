@@ -177,8 +177,8 @@ pub mod names {
         let minutes = micros / 60_000_000;
         match micros {
             0 => String::new(),
-            ..10_000 => format!("{micros} us"),
-            ..10_000_000 => format!("{:.3} ms", micros as f64 / 1e3),
+            1..10_000 => format!("{micros} us"),
+            10_000..10_000_000 => format!("{:.3} ms", micros as f64 / 1e3),
             ..60_000_000 => format!("{seconds:.3} sec"),
             ..3_600_000_000 => format!("{minutes:02}:{:06.3} M:S", seconds - (minutes * 60) as f64),
             _ => {

@@ -1,0 +1,313 @@
+//! A reading as lines of text, from 80 columns and 24 lines upwards.
+
+use live::history::{History, Point};
+use live::units::{Age, Bytes, Count, Micros};
+use live::verdict::{Level, Verdict};
+use spillway::observe::{Observation, ObservedFamily, ObservedJobKind, WriteGate};
+
+use crate::terminal::printable;
+
+/// What is shown.
+pub struct Seen<'a> {
+    pub now: &'a Observation,
+    /// `None` with the first reading.
+    pub point: Option<&'a Point>,
+    pub history: &'a History,
+    pub verdict: &'a Verdict,
+}
+
+pub struct Screen {
+    pub width: usize,
+    pub height: usize,
+    pub colours: bool,
+}
+
+const RED: &str = "31";
+const YELLOW: &str = "33";
+const GREEN: &str = "32";
+const DIM: &str = "2";
+const BOLD: &str = "1";
+
+/// Columns of a small chart.
+const SPARK: usize = 24;
+const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+impl Screen {
+    pub fn lines(&self, seen: &Seen<'_>) -> Vec<String> {
+        let mut lines = vec![self.heading(seen.now)];
+        lines.extend(self.verdict(seen.verdict));
+        lines.push(String::new());
+        lines.extend(self.rates(seen));
+        lines.extend(self.stocks(seen.now));
+        lines.push(String::new());
+        let jobs = self.jobs(seen.now);
+        let room = self.height.saturating_sub(lines.len() + jobs.len() + 2).max(1);
+        lines.extend(self.families(seen.now, room));
+        lines.extend(jobs);
+        lines.truncate(self.height);
+        lines
+    }
+
+    fn paint(&self, code: &str, text: &str) -> String {
+        if self.colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+
+    fn cut(&self, text: &str) -> String {
+        fit(text, self.width).trim_end().to_string()
+    }
+
+    fn heading(&self, now: &Observation) -> String {
+        let process = &now.process;
+        let right = format!("process {}, open for {}", process.pid, Age(process.uptime_us / 1_000_000));
+        let left =
+            fit(&format!("Spillway  {}", printable(&process.directory)), self.width.saturating_sub(right.len() + 2));
+        self.paint(BOLD, &format!("{left}  {right}"))
+    }
+
+    /// The three worst things.
+    fn verdict(&self, verdict: &Verdict) -> Vec<String> {
+        let sentence = |sentence: &live::verdict::Sentence| {
+            let (mark, code) = match sentence.level {
+                Level::Good => ("well", GREEN),
+                Level::Attention => ("LOOK", YELLOW),
+                _ => ("BAD ", RED),
+            };
+            let text = self.cut(&format!("{mark}  {}", printable(&sentence.text)));
+            let shown = self.paint(code, &text);
+            if sentence.remedy.is_empty() {
+                return vec![shown];
+            }
+            vec![shown, self.paint(DIM, &self.cut(&format!("      {}", printable(&sentence.remedy))))]
+        };
+        verdict.sentences.iter().take(3).flat_map(sentence).collect()
+    }
+
+    fn rates(&self, seen: &Seen<'_>) -> Vec<String> {
+        let Some(point) = seen.point else { return vec![self.paint(DIM, "rates come with the second reading")] };
+        let us = |us: Option<u64>| us.map_or_else(|| "-".to_string(), |us| Micros(us).to_string());
+        let line = |name: &str, text: String, value: &dyn Fn(&Point) -> f64| {
+            let spark = spark(seen.history, value);
+            let text = fit(&text, self.width.saturating_sub(10 + SPARK + 1));
+            format!("{} {text} {spark}", self.paint(BOLD, &fit(name, 9)))
+        };
+        let mut waits: Vec<_> = point.stall_ms.iter().collect();
+        waits.sort_by(|a, b| b.1.total_cmp(a.1));
+        let causes: Vec<_> = waits.iter().take(2).map(|(cause, ms)| format!("{cause} {ms:.0}")).collect();
+        let writes = format!(
+            "{:>8}/s {:>10}/s  1/2 {}  1/100 {}  1/1000 {}",
+            Count(point.writes).to_string(),
+            Bytes(point.write_bytes as u64).to_string(),
+            us(point.write_p50_us),
+            us(point.write_p99_us),
+            us(point.write_p999_us)
+        );
+        let waits = format!("{:>8} ms/s  {}", Count(point.stalled_ms()).to_string(), causes.join(", "));
+        let cache =
+            point.cache_hit_rate.map_or_else(String::new, |rate| format!("  cache finds {:.0} %", rate * 100.0));
+        let reads = match point.reads {
+            Some(reads) => format!("{:>8}/s  1/100 {}{cache}", Count(reads).to_string(), us(point.get_p99_us)),
+            None => format!("not counted without the option statistics{cache}"),
+        };
+        let bytes = |bytes: f64| format!("{}/s", Bytes(bytes as u64));
+        let tables = format!(
+            "flushed {}  compacted {}  ingested {}",
+            bytes(point.flushed_bytes),
+            bytes(point.compacted_bytes),
+            bytes(point.ingested_bytes)
+        );
+        vec![
+            line("writes", writes, &|point| point.writes),
+            line("waits", waits, &Point::stalled_ms),
+            line("reads", reads, &|point| point.reads.unwrap_or(0.0)),
+            line("tables", tables, &|point| point.compacted_bytes),
+        ]
+    }
+
+    /// What can fill up.
+    fn stocks(&self, now: &Observation) -> Vec<String> {
+        let (memory, logs, cache) = (&now.memory, &now.logs, &now.cache);
+        let of = |value: u64, limit: u64| format!("{} {} of {}", gauge(value, limit, 10), Bytes(value), Bytes(limit));
+        let memtables = match (memory.charged_bytes, memory.budget_bytes) {
+            (Some(charged), Some(budget)) => of(charged, budget),
+            _ => format!("{} without a limit", Bytes(memory.memtables_bytes)),
+        };
+        let lines = [
+            ("memory", format!("memtables {memtables}  open tables {}", Bytes(memory.table_readers_bytes))),
+            ("cache", of(cache.usage_bytes, cache.capacity_bytes)),
+            ("logs", format!("{} in {}", of(logs.live_bytes, logs.limit_bytes), logs.live)),
+            ("kept", kept(now)),
+        ];
+        let shown = |(name, text): (&str, String)| {
+            format!("{} {}", self.paint(BOLD, &fit(name, 9)), fit(&text, self.width.saturating_sub(10)).trim_end())
+        };
+        lines.into_iter().map(shown).collect()
+    }
+
+    fn families(&self, now: &Observation, room: usize) -> Vec<String> {
+        let name_width = if self.width >= 100 { 24 } else { 14 };
+        let head = format!("{} memtable        full  behind  gate     tables by level", fit("family", name_width));
+        let mut lines = vec![self.paint(DIM, &self.cut(&head))];
+        let mut sorted: Vec<_> = now.families.iter().collect();
+        let urgency = |family: &ObservedFamily| {
+            (family.gate != WriteGate::Free, family.memtables.total_bytes + family.table_bytes)
+        };
+        sorted.sort_by_key(|family| std::cmp::Reverse(urgency(family)));
+        let shown = sorted.len().min(room);
+        for family in sorted.iter().take(shown) {
+            lines.push(self.family(family, name_width));
+        }
+        if sorted.len() > shown {
+            lines.push(self.paint(DIM, &format!("and {} smaller ones", sorted.len() - shown)));
+        }
+        lines
+    }
+
+    fn family(&self, family: &ObservedFamily, name_width: usize) -> String {
+        let memtables = &family.memtables;
+        let gate = match family.gate {
+            WriteGate::Free => "free",
+            WriteGate::Delayed => "slowed",
+            WriteGate::Stopped => "STOPPED",
+            _ => "refused",
+        };
+        let last = family.levels.iter().rposition(|level| level.tables > 0).map_or(0, |last| last + 1);
+        let levels: Vec<_> =
+            family.levels.iter().take(last).map(|level| format!("{}·{}", level.tables, Bytes(level.bytes))).collect();
+        let text = format!(
+            "{} {} {:>3} % {:>2} of {:<2} {:>4.0} %  {gate:<8} {}",
+            fit(&printable(&family.name).replace(['\n', '\t'], " "), name_width),
+            gauge(memtables.mutable_bytes, memtables.capacity_bytes, 9),
+            memtables.mutable_bytes * 100 / memtables.capacity_bytes.max(1),
+            memtables.sealed,
+            memtables.number_max.saturating_sub(1),
+            family.debt * 100.0,
+            levels.join(" ")
+        );
+        let text = self.cut(&text);
+        match family.gate {
+            WriteGate::Free => text,
+            WriteGate::Delayed => self.paint(YELLOW, &text),
+            _ => self.paint(RED, &text),
+        }
+    }
+
+    fn jobs(&self, now: &Observation) -> Vec<String> {
+        let mut lines: Vec<_> = now
+            .jobs
+            .iter()
+            .take(4)
+            .map(|job| {
+                let what = match job.kind {
+                    ObservedJobKind::Flush => "flush".to_string(),
+                    ObservedJobKind::Compaction => {
+                        let level =
+                            |level: Option<u32>| level.map_or_else(|| "?".to_string(), |level| level.to_string());
+                        format!("compaction {}-{}", level(job.level), level(job.output_level))
+                    }
+                    _ => "ingest".to_string(),
+                };
+                let done = gauge(job.done_bytes, job.total_bytes, 10);
+                let family = printable(&job.family).replace(['\n', '\t'], " ");
+                self.cut(&format!(
+                    "{what:<16} {done} of {:<9} {} {family}, {}",
+                    Bytes(job.total_bytes).to_string(),
+                    Age(job.running_us / 1_000_000),
+                    job.reason
+                ))
+            })
+            .collect();
+        if lines.is_empty() {
+            lines.push(self.paint(DIM, "no job runs"));
+        } else if now.jobs.len() > lines.len() {
+            lines.push(self.paint(DIM, &format!("and {} more jobs", now.jobs.len() - lines.len())));
+        }
+        lines
+    }
+}
+
+fn kept(now: &Observation) -> String {
+    let mut parts = Vec::new();
+    if let Some(oldest) = &now.snapshots.oldest {
+        parts.push(format!("{} snapshots, the oldest {}", now.snapshots.count, Age(oldest.age_s)));
+    }
+    if let Some(oldest) = now.kept.iter().max_by_key(|kept| kept.age_us) {
+        let bytes: u64 = now.kept.iter().map(|kept| kept.memtable_bytes + kept.table_bytes).sum();
+        parts.push(format!("iterators of {} keep {}", Age(oldest.age_us / 1_000_000), Bytes(bytes)));
+    }
+    if parts.is_empty() { "nothing for old readers".to_string() } else { parts.join("; ") }
+}
+
+/// Exactly `width` columns; what is longer ends with an ellipsis.
+fn fit(text: &str, width: usize) -> String {
+    let shown = console::truncate_str(text, width, "…");
+    console::pad_str(&shown, width, console::Alignment::Left, None).into_owned()
+}
+
+fn gauge(value: u64, limit: u64, width: usize) -> String {
+    let full = if limit == 0 { 0 } else { (value.min(limit) as f64 / limit as f64 * width as f64).round() as usize };
+    format!("[{}{}]", "#".repeat(full), "-".repeat(width - full))
+}
+
+/// The newest values, each against the largest of them.
+fn spark(history: &History, value: &dyn Fn(&Point) -> f64) -> String {
+    let mut values: Vec<_> = history.points().rev().take(SPARK).map(value).collect();
+    values.reverse();
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let step = |value: f64| match most > 0.0 {
+        true => STEPS.get(((value / most * 7.0).round() as usize).min(7)).copied().unwrap_or(' '),
+        false => '▁',
+    };
+    let drawn: String = values.into_iter().map(step).collect();
+    format!("{}{drawn}", " ".repeat(SPARK - drawn.chars().count()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Two readings of a database with a hostile name, under writes.
+    fn readings() -> (Observation, Observation) {
+        let dir = tempfile::tempdir().unwrap();
+        let db = spillway::Db::open(dir.path().join("db")).unwrap();
+        let family = db.family("\x1b[31mred\nnext").unwrap();
+        let before = db.observe();
+        for n in 0..100u8 {
+            family.put([n], [0; 100]).unwrap();
+        }
+        db.flush().unwrap();
+        spillway::internal::vfs::RealVfs::new().sleep(Duration::from_millis(2));
+        (before, db.observe())
+    }
+
+    #[test]
+    fn a_screen_fits_and_escapes() {
+        let (before, now) = readings();
+        let point = Point::between(&before, &now).unwrap();
+        let mut history = History::default();
+        history.push(point.clone());
+        let verdict = Verdict::of(&now, &history, &[]);
+        for (width, height) in [(80, 24), (100, 30), (200, 60)] {
+            let screen = Screen { width, height, colours: false };
+            let lines = screen.lines(&Seen { now: &now, point: Some(&point), history: &history, verdict: &verdict });
+            assert!(lines.len() <= height, "{lines:#?}");
+            assert!(lines.iter().all(|line| console::measure_text_width(line) <= width), "{lines:#?}");
+            assert!(lines.iter().all(|line| !line.contains(char::is_control)), "{lines:#?}");
+            let text = lines.join("\n");
+            assert!(text.contains("\\x1b[31mred next") || text.contains("\\x1b[31mre…"), "{text}");
+            assert!(text.contains("All is well") && text.contains("no job runs"), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_first_reading_and_a_small_terminal_are_no_trouble() {
+        let (now, _) = readings();
+        let history = History::default();
+        let verdict = Verdict::of(&now, &history, &[]);
+        for (width, height) in [(80, 24), (10, 3), (1, 1)] {
+            let screen = Screen { width, height, colours: true };
+            screen.lines(&Seen { now: &now, point: None, history: &history, verdict: &verdict });
+        }
+    }
+}

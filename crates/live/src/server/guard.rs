@@ -1,0 +1,85 @@
+//! Who may look, and who may change.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::Shared;
+
+pub(super) const TOKEN_COOKIE: &str = "spillway_token";
+/// A page of another site cannot send it without asking first.
+const CHANGE_HEADER: &str = "x-spillway-change";
+
+pub(super) async fn check(State(shared): State<Arc<Shared>>, request: Request, next: Next) -> Response {
+    let refused = match &shared.settings.token {
+        Some(token) if !has_token(&request, token) => Some((
+            StatusCode::UNAUTHORIZED,
+            "The token is missing or wrong: open the address that the server printed.\n",
+        )),
+        // Without a token whoever is on this machine may look, but no site on the web by a name of its own.
+        None if !is_local(request.headers()) => {
+            Some((StatusCode::FORBIDDEN, "This server answers to localhost and loopback addresses only.\n"))
+        }
+        _ if request.method() == Method::POST && !request.headers().contains_key(CHANGE_HEADER) => {
+            Some((StatusCode::FORBIDDEN, "Changes need the header x-spillway-change.\n"))
+        }
+        _ => None,
+    };
+    let mut response = match refused {
+        Some(answer) => answer.into_response(),
+        None => next.run(request).await,
+    };
+    harden(&mut response);
+    response
+}
+
+fn harden(response: &mut Response<Body>) {
+    const ALL: [(&str, &str); 5] = [
+        (
+            "content-security-policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+        ),
+        ("x-content-type-options", "nosniff"),
+        ("referrer-policy", "no-referrer"),
+        ("cache-control", "no-store"),
+        ("cross-origin-resource-policy", "same-origin"),
+    ];
+    for (name, value) in ALL {
+        response.headers_mut().insert(name, axum::http::HeaderValue::from_static(value));
+    }
+}
+
+fn is_local(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else { return false };
+    let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address,
+        None => host.split(':').next().unwrap_or_default(),
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn has_token(request: &Request, token: &str) -> bool {
+    let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+    let bearer = header(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+    let cookies = header(COOKIE).into_iter().flat_map(|all| all.split(';'));
+    let cookie = cookies.filter_map(|cookie| cookie.trim().split_once('=')).find(|(name, _)| *name == TOKEN_COOKIE);
+    let given = bearer.or(cookie.map(|(_, value)| value)).or_else(|| token_of_query(request));
+    given.is_some_and(|given| is_same(given.as_bytes(), token.as_bytes()))
+}
+
+/// The token in the address, which the first visit has.
+pub(super) fn token_of_query(request: &Request) -> Option<&str> {
+    let pairs = request.uri().query()?.split('&');
+    pairs.filter_map(|pair| pair.split_once('=')).find(|(name, _)| *name == "token").map(|(_, value)| value)
+}
+
+/// Takes as long for a wrong first byte as for a wrong last one.
+fn is_same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}

@@ -1,0 +1,138 @@
+//! The server: a thread with a runtime of its own, a sampler, and a few pages.
+
+mod guard;
+mod listener;
+mod routes;
+mod sampler;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use spillway::{Error, Result};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use self::listener::Bounded;
+use self::sampler::Sampler;
+use crate::source::Source;
+
+/// Where the page is, and who may see it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Settings {
+    /// Port 0 is any free port.
+    pub address: SocketAddr,
+    /// Whoever has it may look. Needed where `address` is not loopback.
+    pub token: Option<String>,
+    /// The page can change options that may be changed while the database is open.
+    pub allow_changes: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { address: (Ipv4Addr::LOCALHOST, 0).into(), token: None, allow_changes: false }
+    }
+}
+
+/// A token shorter than this is guessed.
+const TOKEN_BYTES_MIN: usize = 16;
+
+impl Settings {
+    fn check(&self) -> Result<()> {
+        match &self.token {
+            None if !self.address.ip().is_loopback() => Err(Error::invalid_argument(format!(
+                "{} can be reached from other machines: give a token, or listen on 127.0.0.1",
+                self.address
+            ))),
+            Some(token) if token.len() < TOKEN_BYTES_MIN || !token.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+                let what = format!(
+                    "a token is {TOKEN_BYTES_MIN} letters and digits or more, such as of `openssl rand -hex 16`"
+                );
+                Err(Error::invalid_argument(what))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A running server. Dropped, it ends.
+pub struct Server {
+    address: SocketAddr,
+    url: String,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What all connections share.
+struct Shared {
+    sampler: Arc<Sampler>,
+    settings: Settings,
+}
+
+impl Server {
+    /// Listens, and serves until it is dropped.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: an address that needs a token, or a weak one. `Io`: the port is taken.
+    pub fn start(source: impl Source, settings: Settings) -> Result<Server> {
+        settings.check()?;
+        let at = settings.address.to_string();
+        let io = |error| Error::io("listen", Path::new(&at), error).advise("choose another port, 0 for any");
+        let listener = std::net::TcpListener::bind(settings.address).map_err(io)?;
+        listener.set_nonblocking(true).map_err(io)?;
+        let address = listener.local_addr().map_err(io)?;
+        let url = match &settings.token {
+            Some(token) => format!("http://{address}/?token={token}"),
+            None => format!("http://{address}/"),
+        };
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(4).build().map_err(io)?;
+        let (stop, stopped) = oneshot::channel();
+        let shared = Arc::new(Shared { sampler: Sampler::new(source), settings });
+        let serve = move || {
+            runtime.block_on(serve(listener, shared, stopped));
+            runtime.shutdown_background();
+        };
+        let thread = std::thread::Builder::new().name("spillway-live".into()).spawn(serve).map_err(io)?;
+        Ok(Server { address, url, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What to open in a browser, with the token.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            thread.join().ok();
+        }
+    }
+}
+
+async fn serve(listener: std::net::TcpListener, shared: Arc<Shared>, stopped: oneshot::Receiver<()>) {
+    let listener = match TcpListener::from_std(listener) {
+        Ok(listener) => Bounded::new(listener),
+        Err(error) => return tracing::error!(%error, "the live page cannot be served"),
+    };
+    let sampling = sampler::run(shared.clone());
+    let serving = axum::serve(listener, routes::router(shared)).into_future();
+    tokio::select! {
+        _ = stopped => {}
+        () = sampling => {}
+        result = serving => {
+            if let Err(error) = result {
+                tracing::error!(%error, "the live page ended");
+            }
+        }
+    }
+}

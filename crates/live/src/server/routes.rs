@@ -1,0 +1,126 @@
+//! The pages.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Path, Request, State};
+use axum::http::StatusCode;
+use axum::http::header::{CONTENT_TYPE, LOCATION, SET_COOKIE};
+use axum::middleware;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use futures_util::stream;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::sampler::Viewer;
+use super::{Shared, guard};
+
+/// Bytes of a change.
+const BODY_BYTES_MAX: usize = 16 << 10;
+
+const FILES: &[(&str, &str, &str)] = &[
+    ("app.js", "text/javascript; charset=utf-8", include_str!("../page/app.js")),
+    ("charts.js", "text/javascript; charset=utf-8", include_str!("../page/charts.js")),
+    ("panels.js", "text/javascript; charset=utf-8", include_str!("../page/panels.js")),
+    ("levels.js", "text/javascript; charset=utf-8", include_str!("../page/levels.js")),
+    ("lanes.js", "text/javascript; charset=utf-8", include_str!("../page/lanes.js")),
+    ("text.js", "text/javascript; charset=utf-8", include_str!("../page/text.js")),
+    ("style.css", "text/css; charset=utf-8", include_str!("../page/style.css")),
+    ("icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
+];
+
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/", get(index))
+        .route("/page/{file}", get(file))
+        .route("/stream", get(stream_of_frames))
+        .route("/observation", get(observation))
+        .route("/options", post(set_option))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
+        .with_state(shared)
+}
+
+/// The page. The address with the token leaves a cookie and leads to the one without.
+async fn index(request: Request) -> Response {
+    match guard::token_of_query(&request) {
+        Some(token) => {
+            let cookie = format!("{}={token}; HttpOnly; SameSite=Strict; Path=/", guard::TOKEN_COOKIE);
+            (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, "/".to_string())]).into_response()
+        }
+        None => ([(CONTENT_TYPE, "text/html; charset=utf-8")], include_str!("../page/index.html")).into_response(),
+    }
+}
+
+async fn file(Path(wanted): Path<String>) -> Response {
+    match FILES.iter().find(|(name, ..)| *name == wanted) {
+        Some((_, kind, text)) => ([(CONTENT_TYPE, *kind)], *text).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}
+
+/// Server-sent events: `history` once, then a `frame` for each reading.
+async fn stream_of_frames(State(shared): State<Arc<Shared>>) -> Response {
+    let Some(viewer) = shared.sampler.viewer() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "Too many viewers: close a page.\n").into_response();
+    };
+    let head = json!({ "points": shared.sampler.history(), "allow_changes": shared.settings.allow_changes });
+    let first = event("history", &head.to_string());
+    let frames = stream::unfold((viewer, Some(first)), next_event);
+    ([(CONTENT_TYPE, "text/event-stream")], Body::from_stream(frames)).into_response()
+}
+
+type Next = Option<(Result<Bytes, Infallible>, (Viewer, Option<Bytes>))>;
+
+async fn next_event((mut viewer, first): (Viewer, Option<Bytes>)) -> Next {
+    match first {
+        Some(first) => Some((Ok(first), (viewer, None))),
+        None => {
+            let frame = viewer.next().await?;
+            Some((Ok(event("frame", &frame)), (viewer, None)))
+        }
+    }
+}
+
+/// JSON of one line: no line of it can be taken for another event.
+fn event(name: &str, json: &str) -> Bytes {
+    format!("event: {name}\ndata: {json}\n\n").into()
+}
+
+/// A whole reading.
+async fn observation(State(shared): State<Arc<Shared>>) -> Response {
+    let sampler = shared.sampler.clone();
+    match tokio::task::spawn_blocking(move || sampler.source().observe()).await {
+        Ok(Ok(now)) => ([(CONTENT_TYPE, "application/json")], now.to_json()).into_response(),
+        Ok(Err(error)) => (StatusCode::GONE, format!("{error}\n")).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    family: Option<String>,
+    name: String,
+    value: String,
+}
+
+async fn set_option(State(shared): State<Arc<Shared>>, body: Bytes) -> Response {
+    if !shared.settings.allow_changes {
+        return (StatusCode::FORBIDDEN, "The page is read-only: start it with --allow-changes.\n").into_response();
+    }
+    let change: Change = match serde_json::from_slice(&body) {
+        Ok(change) => change,
+        Err(error) => return (StatusCode::BAD_REQUEST, format!("not a change: {error}\n")).into_response(),
+    };
+    let sampler = shared.sampler.clone();
+    let set = move || sampler.source().set_option(change.family.as_deref(), &change.name, &change.value);
+    match tokio::task::spawn_blocking(set).await {
+        Ok(Ok(())) => StatusCode::NO_CONTENT.into_response(),
+        Ok(Err(error)) => (StatusCode::BAD_REQUEST, format!("{error}\n")).into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

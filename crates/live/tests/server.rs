@@ -1,0 +1,217 @@
+//! The live page by plain sockets: what viewers get, who is refused, and what nobody can do to the database.
+#![allow(clippy::disallowed_methods, reason = "a test has threads, a clock and files of its own")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use live::{Server, Settings};
+use serde_json::Value;
+use spillway::{Db, ErrorKind, Options};
+
+struct Opened {
+    db: Db,
+    server: Server,
+    _dir: tempfile::TempDir,
+}
+
+const TOKEN: &str = "0123456789abcdef0123";
+
+fn opened(change: impl FnOnce(&mut Settings)) -> Opened {
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open_with(dir.path().join("db"), &Options::new().statistics(true)).unwrap();
+    let mut settings = Settings::default();
+    change(&mut settings);
+    let server = Server::start(db.clone(), settings).unwrap();
+    Opened { db, server, _dir: dir }
+}
+
+impl Opened {
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.server.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
+    }
+
+    /// Status and body of a request with these headers.
+    fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+        let mut stream = self.connect();
+        let len = body.len();
+        write!(stream, "{method} {path} HTTP/1.1\r\n{headers}connection: close\r\ncontent-length: {len}\r\n\r\n{body}")
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, answer)
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        self.ask("GET", path, "host: localhost\r\n", "")
+    }
+
+    /// The events of the stream: names and JSON.
+    fn stream(&self) -> impl Iterator<Item = (String, Value)> {
+        let mut stream = self.connect();
+        write!(stream, "GET /stream HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n").unwrap();
+        let mut lines = BufReader::new(stream).lines().map(|line| line.unwrap());
+        std::iter::from_fn(move || {
+            let name = lines.find_map(|line| line.strip_prefix("event: ").map(str::to_string))?;
+            let data = lines.find_map(|line| line.strip_prefix("data: ").map(str::to_string))?;
+            Some((name, serde_json::from_str(&data).unwrap()))
+        })
+    }
+}
+
+#[test]
+fn a_viewer_gets_the_page_and_a_frame_each_second() {
+    let opened = opened(|_| {});
+    let (status, page) = opened.get("/");
+    assert!(status == 200 && page.contains("Is it well?") && page.contains("content-security-policy"), "{page}");
+    for file in ["app.js", "charts.js", "lanes.js", "levels.js", "panels.js", "text.js", "style.css", "icon.svg"] {
+        assert_eq!(opened.get(&format!("/page/{file}")).0, 200, "{file}");
+    }
+    assert_eq!(opened.get("/page/../Cargo.toml").0, 404);
+    assert_eq!(opened.get("/else").0, 404);
+    let hostile = "</script><img src=x onerror=alert(1)>\"'\r\nevent: frame";
+    let family = opened.db.family(hostile).unwrap();
+    let mut stream = opened.stream();
+    assert_eq!(stream.next().unwrap().0, "history");
+    let frame = stream.find(|(_, frame)| !frame["point"].is_null()).unwrap().1;
+    assert_eq!(frame["verdict"]["level"], "good");
+    family.put("key", "value").unwrap();
+    opened.db.flush().unwrap();
+    let frame = stream.find(|(_, frame)| frame["point"]["writes"].as_f64() > Some(0.0)).unwrap().1;
+    assert_eq!(frame["observation"]["families"][1]["name"], hostile, "text, not an event or markup");
+    assert!(frame["point"]["write_p99_us"].is_u64());
+    let (status, whole) = opened.get("/observation");
+    assert!(status == 200 && whole.contains("\"tickers\""), "{whole}");
+}
+
+#[test]
+fn strangers_are_refused() {
+    let by_name = opened(|_| {});
+    assert_eq!(by_name.ask("GET", "/", "host: evil.example\r\n", "").0, 403, "another site's name for this machine");
+    for host in ["localhost:80", "127.0.0.1:7700", "[::1]:7700"] {
+        assert_eq!(by_name.ask("GET", "/", &format!("host: {host}\r\n"), "").0, 200, "{host}");
+    }
+    let by_token = opened(|settings| settings.token = Some(TOKEN.into()));
+    for (headers, status) in [
+        ("", 401),
+        ("authorization: Bearer 0123456789abcdef0124\r\n", 401),
+        ("cookie: other=1; spillway_token=0123\r\n", 401),
+        ("authorization: Bearer 0123456789abcdef0123\r\n", 200),
+        ("cookie: other=1; spillway_token=0123456789abcdef0123\r\n", 200),
+    ] {
+        for path in ["/observation", "/page/app.js"] {
+            let host = "host: db.example\r\n";
+            assert_eq!(by_token.ask("GET", path, &format!("{host}{headers}"), "").0, status, "{path} {headers}");
+        }
+    }
+    let (status, answer) = by_token.get(&format!("/?token={TOKEN}"));
+    assert!(status == 303 && answer.contains("HttpOnly; SameSite=Strict"), "{answer}");
+    assert_eq!(by_token.get("/?token=wrong").0, 401);
+    assert!(by_token.server.url().ends_with(TOKEN));
+}
+
+#[test]
+fn options_change_only_where_that_is_allowed() {
+    let change = r#"{"family":"default","name":"write_buffer_size","value":"8M"}"#;
+    let headers = "host: localhost\r\nx-spillway-change: 1\r\n";
+    let closed = opened(|_| {});
+    let (status, answer) = closed.ask("POST", "/options", headers, change);
+    assert!(status == 403 && answer.contains("--allow-changes"), "{answer}");
+    let open = opened(|settings| settings.allow_changes = true);
+    assert_eq!(
+        open.ask("POST", "/options", "host: localhost\r\n", change).0,
+        403,
+        "a form of another site has no such header"
+    );
+    assert_eq!(open.ask("POST", "/options", headers, change).0, 204);
+    let options = open.db.observe().options;
+    assert!(
+        options.iter().any(|option| option.name == "write_buffer_size" && option.value == "8388608"),
+        "{options:?}"
+    );
+    for (body, why) in [
+        (r#"{"family":"none","name":"write_buffer_size","value":"8M"}"#, "none"),
+        (r#"{"name":"no_such_option","value":"1"}"#, "no_such_option"),
+        (r#"{"name":"max_background_jobs","value":"many"}"#, "max_background_jobs"),
+        ("{}", "not a change"),
+    ] {
+        let (status, answer) = open.ask("POST", "/options", headers, body);
+        assert!(status == 400 && answer.contains(why), "{answer}");
+    }
+    assert_eq!(open.ask("POST", "/options", headers, &" ".repeat(1 << 20)).0, 413);
+}
+
+#[test]
+fn what_cannot_be_served_says_so() {
+    let first = opened(|_| {});
+    let start = |change: &dyn Fn(&mut Settings)| {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        Server::start(first.db.clone(), settings).map(drop).unwrap_err()
+    };
+    let error = start(&|settings| settings.address = first.server.address());
+    assert!(error.to_string().contains("choose another port"), "{error}");
+    let error = start(&|settings| settings.address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)));
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("give a token"), "{error}");
+    for token in ["short", "0123456789abcde\r\n1", ""] {
+        let error = start(&|settings| settings.token = Some(token.into()));
+        assert!(error.to_string().contains("openssl rand"), "{error}");
+    }
+}
+
+/// Two servers of one database, readers that never read, and more viewers than there are places.
+#[test]
+fn crowds_and_slow_readers_are_bounded() {
+    let opened = opened(|_| {});
+    let second = Server::start(opened.db.clone(), Settings::default()).unwrap();
+    assert_ne!(second.address(), opened.server.address());
+    let mut crowd = Vec::new();
+    for _ in 0..64 {
+        let mut stream = opened.connect();
+        write!(stream, "GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        assert_eq!(&head, b"HTTP/1.1 200");
+        crowd.push(stream); // and nothing of it is read
+    }
+    let (status, answer) = opened.get("/stream");
+    assert!(status == 503 && answer.contains("Too many viewers"), "{answer}");
+    assert_eq!(opened.get("/").0, 200);
+    // Beyond the server's places and the system's queue nobody is let in.
+    let patience = Duration::from_millis(1);
+    let more: Vec<_> =
+        (0..1000).filter_map(|_| TcpStream::connect_timeout(&opened.server.address(), patience).ok()).collect();
+    assert!(more.len() < 1000, "{} connections", more.len());
+    let began = Instant::now();
+    for n in 0..1000u16 {
+        opened.db.put(n.to_be_bytes(), "value").unwrap();
+    }
+    assert!(began.elapsed() < Duration::from_secs(10));
+    drop((crowd, more));
+    let until = Instant::now() + Duration::from_secs(20);
+    while opened.get("/observation").0 != 200 {
+        assert!(Instant::now() < until);
+    }
+    // Places are free again once the server has seen the ends: a frame that it cannot write.
+    let until = Instant::now() + Duration::from_secs(20);
+    while !opened.stream().any(|(name, _)| name == "frame") {
+        assert!(Instant::now() < until);
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn a_closed_database_is_told_and_a_dropped_server_is_gone() {
+    let opened = opened(|_| {});
+    opened.db.close().unwrap();
+    let address = opened.server.address();
+    let mut stream = opened.stream();
+    let (_, frame) = stream.find(|(name, _)| name == "frame").unwrap();
+    assert!(frame.is_object());
+    drop(stream);
+    drop(opened);
+    assert!(TcpStream::connect(address).is_err());
+}
