@@ -20,7 +20,6 @@ use crate::family::FamilyHandle;
 use crate::options::Options;
 use crate::text::{path, utf8};
 use spillway::internal::ttl::{MergeName, Stamps};
-use spillway::internal::version::file_name::{self, FileType};
 
 /// Clamps numbers out of bounds: C's setters cannot refuse any, and RocksDB clamps too. The requested values are kept:
 /// the open notes them.
@@ -182,26 +181,6 @@ impl Database {
     }
 }
 
-/// For an open that must find no log.
-///
-/// # Errors
-/// `Corruption`, as in RocksDB: there is one, with writes or without.
-pub fn refuse_logs(options: &Options, path: &Path) -> Result<(), Failure> {
-    let dir = if options.db.wal_dir.is_empty() { path } else { Path::new(&options.db.wal_dir) };
-    let is_log = |name: &String| {
-        let kind = file_name::parse(name).map(|(kind, _)| kind);
-        matches!(kind, Some(FileType::Log | FileType::LargeBatch | FileType::RocksLog))
-    };
-    match options.vfs().read_dir(dir)?.into_iter().find(is_log) {
-        Some(name) => {
-            let what =
-                "a log is there, and the database is opened with error_if_wal_file_exists: open it for writing once";
-            Err(Error::corruption(what).at_path(dir.join(name)).into())
-        }
-        None => Ok(()),
-    }
-}
-
 /// A locked directory is an IO error, as in RocksDB.
 pub fn locked_out(error: Error) -> Failure {
     match error.kind() {
@@ -278,10 +257,8 @@ fallible! {
         Database::open_default(options, name, Mode::Write)
     }
 
-    fn rocksdb_open_for_read_only(options: &Options, name: &CStr, error_if_wal_file_exists: bool) -> Box<Database> {
-        if error_if_wal_file_exists {
-            refuse_logs(options, path(name))?;
-        }
+    /// WALs are read either way, as by RocksDB 11.8: the flag has no effect.
+    fn rocksdb_open_for_read_only(options: &Options, name: &CStr, _error_if_wal_file_exists: bool) -> Box<Database> {
         Database::open_default(options, name, Mode::ReadOnly)
     }
 
@@ -325,11 +302,8 @@ fallible! {
         names: Array<*const c_char>,
         family_options: Array<*const Options>,
         handles: OutArray<*mut FamilyHandle>,
-        error_if_wal_file_exists: bool,
+        _error_if_wal_file_exists: bool,
     ) -> Box<Database> {
-        if error_if_wal_file_exists {
-            refuse_logs(options, path(name))?;
-        }
         Database::open_families(options, name, Families { count, names, options: family_options, handles }, Mode::ReadOnly)
     }
 

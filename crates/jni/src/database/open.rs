@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use capi::database::Database;
-use capi::database::open::{Mode, locked_out, refuse_logs};
+use capi::database::open::{Mode, locked_out};
 use capi::options::Options;
 use spillway::internal::{Database as Engine, ErrorKind};
 
@@ -54,10 +54,7 @@ natives! { "RocksDB";
     }
 
     "openROnly__JLjava_lang_String_2Z" =>
-    fn(_env, options: &Options, path: String, error_if_wal_file_exists: bool) -> i64 {
-        if error_if_wal_file_exists {
-            refuse_logs(options, Path::new(&path))?;
-        }
+    fn(_env, options: &Options, path: String, _error_if_wal_file_exists: bool) -> i64 {
         open_alone(options, &path, Mode::ReadOnly)
     }
 
@@ -67,11 +64,8 @@ natives! { "RocksDB";
         path: String,
         names: Vec<Vec<u8>>,
         family_options: Handles,
-        error_if_wal_file_exists: bool,
+        _error_if_wal_file_exists: bool,
     ) -> Vec<i64> {
-        if error_if_wal_file_exists {
-            refuse_logs(options, Path::new(&path))?;
-        }
         open_families(options, &path, names, &family_options, Mode::ReadOnly)
     }
 

@@ -179,8 +179,8 @@ pub mod names {
             0 => String::new(),
             1..10_000 => format!("{micros} us"),
             10_000..10_000_000 => format!("{:.3} ms", micros as f64 / 1e3),
-            ..60_000_000 => format!("{seconds:.3} sec"),
-            ..3_600_000_000 => format!("{minutes:02}:{:06.3} M:S", seconds - (minutes * 60) as f64),
+            10_000_000..60_000_000 => format!("{seconds:.3} sec"),
+            60_000_000..3_600_000_000 => format!("{minutes:02}:{:06.3} M:S", seconds - (minutes * 60) as f64),
             _ => {
                 let (hours, left) = (minutes / 60, minutes % 60);
                 format!("{hours:02}:{left:02}:{:06.3} H:M:S", seconds - (minutes * 60) as f64)

@@ -80,11 +80,13 @@ pub(crate) struct FamilyState {
     pub linked_ingests: BTreeSet<SeqNo>,
     /// Entries created at or before this are flushed regardless of their count.
     pub flush_wanted_through: SeqNo,
-    /// The flushes up to this number were asked for by callers.
+    /// Flushes of anything older were asked for by callers.
     pub by_hand_through: SeqNo,
     /// When the first ingest since the last flush began was enqueued; `None` if no flush is delayed.
     pub joined_at: Option<Duration>,
     pub flushing: bool,
+    /// The running flush has nothing written before this number.
+    pub flushing_from: SeqNo,
     pub compactions: FamilyCompactions,
     pub pending_compaction_bytes: u64,
     /// Excises deferred until older snapshots are released.
@@ -109,6 +111,7 @@ impl FamilyState {
             by_hand_through: SeqNo::ZERO,
             joined_at: None,
             flushing: false,
+            flushing_from: SeqNo::ZERO,
             compactions: FamilyCompactions::default(),
             pending_compaction_bytes: 0,
             late_excises: Vec::new(),

@@ -16,11 +16,11 @@ impl Flusher {
         let mut goals: Vec<(FamilyId, SeqNo)> = Vec::with_capacity(families.len());
         for family in families {
             self.core.check_family(family)?;
-            let through = self.memtables.seal_for_flush(family)?;
+            // Before the seal: the flush may begin at once.
             if let Some(family) = self.core.state.lock().families.get_mut(&family.id()) {
-                family.by_hand_through = family.by_hand_through.max(through);
+                family.by_hand_through = self.core.pipeline.visible();
             }
-            goals.push((family.id(), through));
+            goals.push((family.id(), self.memtables.seal_for_flush(family)?));
         }
         self.core.state_changed.notify_all();
         Ok(goals)
@@ -30,9 +30,13 @@ impl Flusher {
         let _awaited = self.core.context.throttle.await_flushes();
         self.core.space.try_now(Needs::Flush);
         let goals = self.seal_families(families)?;
+        // As in RocksDB, listeners have heard of the flush when the call returns.
+        let has_listeners = !self.core.context.listeners.is_empty();
+        let untold = |family: &FamilyState, through| has_listeners && family.flushing && family.flushing_from < through;
         self.core.wait_until(|state| {
             let is_done = |(id, through): &(FamilyId, SeqNo)| {
-                state.families.get(id).is_none_or(|family| family.is_flushed_through(*through))
+                let is_done = |family: &FamilyState| family.is_flushed_through(*through) && !untold(family, *through);
+                state.families.get(id).is_none_or(is_done)
             };
             self.core.is_done_or_lacks_space(goals.iter().all(is_done))
         })

@@ -47,10 +47,10 @@ impl FlushPlan {
         Some(FlushPlan {
             family: family.family.clone(),
             version: family.version.clone(),
+            by_hand: entries.iter().any(|entry| entry.created_at() < family.by_hand_through),
             entries,
             small,
             through,
-            by_hand: through <= family.by_hand_through,
             done: EntriesDone::default(),
         })
     }
@@ -252,6 +252,7 @@ impl State {
         assert!(!family.flushing, "one flush of a family at a time (Q2)");
         let plan = FlushPlan::new(family, entries, small)?;
         family.flushing = true;
+        family.flushing_from = plan.entries.iter().map(|entry| entry.created_at()).min().unwrap_or(SeqNo::ZERO);
         family.joined_at = None;
         self.flushes_running += 1;
         Some(plan)

@@ -9,6 +9,7 @@ use base::{Error, Result};
 use vfs::{FileIdentity, FileKind, Metadata, Vfs};
 
 use crate::core::context::{Context, directory_at};
+use crate::version::file_name;
 
 /// A file of the caller, with its metadata at the first look.
 #[derive(Clone, Debug)]
@@ -88,7 +89,8 @@ pub(super) fn check_each_once<'a>(sources: impl Iterator<Item = &'a Source>) -> 
     Ok(())
 }
 
-/// Checks files lie outside the database's directories, compared by identity, not by name.
+/// Checks that files are none of the database's own: outside its directories, compared by identity, or with a name
+/// that no file of a database has.
 pub(super) struct Outside<'a> {
     own: &'a [FileIdentity],
     /// The last directory found to be outside, as the caller wrote it.
@@ -101,8 +103,8 @@ impl<'a> Outside<'a> {
     }
 
     /// # Errors
-    /// `InvalidArgument`: the file lies in a directory of the database. It may be one of its tables, or be taken for a
-    /// leftover of a crash.
+    /// `InvalidArgument`: the file lies in a directory of the database, under the name of such a file. It may be one of
+    /// its tables, or be taken for a leftover of a crash.
     pub fn check(&mut self, vfs: &dyn Vfs, path: &'a Path) -> Result<()> {
         let parent = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -113,7 +115,12 @@ impl<'a> Outside<'a> {
             return Ok(());
         }
         if self.own.contains(&directory_at(vfs, parent)?) {
-            let what = "the file lies in the database's own directory: put tables to be ingested elsewhere";
+            let name = path.file_name().and_then(|name| name.to_str());
+            if name.is_some_and(|name| file_name::parse(name).is_none()) {
+                return Ok(());
+            }
+            let what = "the file lies in the database's own directory, and has the name of one of its files: put tables to be \
+                        ingested elsewhere, or name them otherwise";
             return Err(Error::invalid_argument(what).at_path(path));
         }
         self.other = Some(parent);

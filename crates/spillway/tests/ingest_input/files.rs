@@ -43,17 +43,20 @@ fn the_databases_own_files_are_not_ingested_into_it() {
     place.db.flush(&[&place.family]).unwrap();
     let db = place.path("db");
     let live = place.db.live_files()[0].path.clone();
-    std::fs::copy(&live, db.join("mine.sst")).unwrap();
+    std::fs::copy(&live, db.join("999999.sst")).unwrap();
     std::fs::create_dir(db.join("sub")).unwrap();
     symlink(&db, place.path("other-way")).unwrap();
     let name = live.file_name().unwrap();
-    let ways = [live.clone(), db.join("mine.sst"), db.join("sub/..").join(name), place.path("other-way").join(name)];
+    let ways = [live.clone(), db.join("999999.sst"), db.join("sub/..").join(name), place.path("other-way").join(name)];
     for file in ways {
         let error = place.refused_one(&file, &IngestOptions { allow_db_generated_files: true, ..default() });
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.message().contains("own directory"), "{error}");
     }
-    // A folder in it is the caller's.
+    // A name that no file of a database has is the caller's, and so is a folder.
+    let mine = db.join("mine.sst");
+    std::fs::rename(place.table("mine.sst", 20..30, "new"), &mine).unwrap();
+    place.ingest_one(&mine, &default()).unwrap();
     let inside = db.join("sub/in.sst");
     std::fs::rename(place.table("in.sst", 0..10, "new"), &inside).unwrap();
     place.ingest_one(&inside, &default()).unwrap();
