@@ -21,6 +21,7 @@ mod page;
 mod prefetch;
 mod read_many;
 mod std_calls;
+mod ticks;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,6 +36,7 @@ pub use memory::{CrashPolicy, MemoryVfs};
 pub use prefetch::prefetch;
 pub use read_many::{ReadRequest, read_many};
 pub use real::{AnonymousMapping, HeapMemory, RealVfs};
+pub use ticks::ticks;
 
 /// Purpose of a call: for statistics, rate limits and fault selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

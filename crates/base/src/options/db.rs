@@ -107,6 +107,9 @@ option_table! {
     /// Serves readings of the open database at a Unix socket, `OBSERVE.sock` in its directory, to programs of the same user:
     /// `spillway top`, `spillway serve`, `spillway metrics` attach there.
     observe_socket: bool = false, ANY, Spillway, Fixed;
+    /// Microseconds from which a write is told of, with where its time went: in the event log, to `Db::events` and `tracing`,
+    /// ten a second at most. 0 for never. 10000 suits writes without sync; synced ones take their disk's time.
+    slow_operation_micros: u64 = 0, ANY, Spillway, Mutable;
     /// Lets programs attached to that socket change options that can change while the database is open.
     observe_changes: bool = false, ANY, Spillway, Fixed;
 

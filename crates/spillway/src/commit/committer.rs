@@ -19,6 +19,7 @@ use crate::commit::admission::{self, Part, flushed_eagerly};
 use crate::commit::batch::WriteBatch;
 use crate::commit::options::WriteOptions;
 use crate::commit::pipeline::Ticket;
+use crate::commit::slow::{Marks, SlowWrites, Step};
 use crate::commit::stall::{IngestWaits, StallCause};
 use crate::commit::{Commit, Committed, ConflictCheck, Entries, Given, InLog, Missing, Record, Written};
 use crate::core::context::Context;
@@ -68,8 +69,13 @@ impl Committer {
         options: &WriteOptions,
         conflicts: Option<&dyn ConflictCheck>,
     ) -> Result<Written> {
+        let marks = self.counts.slow.begin();
         let start = self.counts.start(&self.core.context);
-        let written = self.write(batch, options, conflicts)?;
+        let written = self.write(batch, options, conflicts, marks.as_ref())?;
+        if let Some(marks) = &marks {
+            let first = || batch.iter().next()?.ok().and_then(|change| self.core.name_of(change.family));
+            self.counts.slow.end(marks, &self.core.context, batch.len(), first);
+        }
         self.counts.add(batch, options, start.map(|start| self.core.context.vfs.now().saturating_sub(start)));
         Ok(written)
     }
@@ -86,6 +92,7 @@ impl Committer {
         batch: &WriteBatch,
         options: &WriteOptions,
         conflicts: Option<&dyn ConflictCheck>,
+        marks: Option<&Marks>,
     ) -> Result<Written> {
         self.core.check_writable().or_else(|refused| self.core.check_after_refusal(refused))?;
         if options.sync && options.disable_wal {
@@ -105,7 +112,7 @@ impl Committer {
             return self.write_large(batch, &set, options, conflicts);
         }
         let mut commit = Commit::of_batch(batch, options);
-        commit.conflicts = conflicts;
+        (commit.conflicts, commit.marks) = (conflicts, marks);
         commit.take_apart(&set)?;
         let numbered = self.number(&mut commit)?;
         let committed = self.apply(&mut commit, numbered)?;
@@ -113,6 +120,7 @@ impl Committer {
         let given = committed.given;
         if options.sync {
             self.wal.sync_write(given.log_end)?;
+            marks.into_iter().for_each(|marks| marks.mark(Step::Synced));
         }
         Ok(Written { last: given.last, to_flush: flushed_eagerly(commit.parts(), options) })
     }
@@ -355,13 +363,16 @@ impl Committer {
     /// `Io`, sticky: the database takes no more writes.
     pub(crate) fn apply(&self, commit: &mut Commit<'_>, numbered: Numbered<'_>) -> Result<Committed> {
         let Numbered { given, space, mut unfinished } = numbered;
+        commit.mark(Step::Numbered);
         if let (Some(record), Some((log, reservation))) = (&commit.record, &space) {
             log.note_published(self.core.pipeline.published_log());
             let append = |kind, pieces: &[&[u8]]| self.core.logs.append(log, reservation, kind, pieces);
             record.appended(&given, append).inspect_err(|error| self.core.fail(error))?;
+            commit.mark(Step::Logged);
         }
         if let Some(entries) = &commit.entries {
             entries.insert(&given, space.as_ref());
+            commit.mark(Step::Inserted);
         }
         commit.flushables.iter().for_each(|flushable| flushable.cut_gaps(&given));
         unfinished.finish();
@@ -372,6 +383,7 @@ impl Committer {
         commit.latch = None;
         commit.clearance.give_back_pass();
         self.core.pipeline.wait_visible(given.last)?;
+        commit.mark(Step::Published);
         Ok(Committed { given, under, begins_wait: commit.begins_wait, log: space })
     }
 
@@ -431,13 +443,17 @@ impl Drop for Unfinished<'_> {
 /// Writes since the database was opened.
 pub(crate) struct WriteCounts {
     statistics: Option<Arc<Statistics>>,
+    /// Beside `statistics`: a write reads both.
+    pub slow: SlowWrites,
     /// Writes, changes, bytes; logged writes, their bytes.
     sums: Counters<5>,
 }
 
 impl WriteCounts {
     pub fn new(context: &Context) -> Self {
-        WriteCounts { statistics: context.statistics.clone(), sums: Counters::default() }
+        let slow = SlowWrites::default();
+        slow.watch(context.options.slow_operation_micros, context.vfs.now());
+        WriteCounts { statistics: context.statistics.clone(), slow, sums: Counters::default() }
     }
 
     pub fn sums(&self) -> [u64; 5] {

@@ -12,6 +12,7 @@ pub(crate) mod latch;
 pub mod options;
 pub(crate) mod overlap;
 pub mod pipeline;
+pub(crate) mod slow;
 pub mod stall;
 pub(crate) mod sync;
 pub(crate) mod two_phase;
@@ -31,6 +32,7 @@ use crate::commit::large::OwnLog;
 use crate::commit::latch::{Clearance, KeyRange, LatchGuard, LatchSpan, Reach};
 use crate::commit::options::WriteOptions;
 use crate::commit::pipeline::{KeyBounds, LogPosition};
+use crate::commit::slow::{Marks, Step};
 use crate::core::family::{Family, FamilySet};
 use crate::queue::staged::Staged;
 use crate::wal::logs::ActiveLog;
@@ -70,6 +72,8 @@ pub(crate) struct Commit<'a> {
     begins_wait: bool,
     /// Ingests only.
     pub lock: LockTimes,
+    /// Set if slow writes are watched.
+    pub marks: Option<&'a Marks>,
 }
 
 /// Validation of a commit, for transactions.
@@ -231,6 +235,15 @@ impl<'a> Commit<'a> {
             staged: Vec::new(),
             begins_wait: false,
             lock: LockTimes::default(),
+            marks: None,
+        }
+    }
+
+    /// Marks the end of a step, if the commit is watched.
+    #[inline]
+    pub(super) fn mark(&self, step: Step) {
+        if let Some(marks) = self.marks {
+            marks.mark(step);
         }
     }
 

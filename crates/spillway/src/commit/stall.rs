@@ -11,6 +11,7 @@ use base::options::{CompactionStyle, FamilyOptions};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::Vfs;
 
+use crate::commit::slow::note_wait;
 use crate::core::CommitState;
 use crate::version::version::Version;
 
@@ -329,6 +330,7 @@ impl Stall {
     }
 
     fn count(&self, cause: StallCause, micros: u64) {
+        note_wait(cause, micros);
         if let Some(counter) = self.counters.get(cause as usize) {
             counter.waits.fetch_add(1, Ordering::Relaxed);
             counter.micros.fetch_add(micros, Ordering::Relaxed);

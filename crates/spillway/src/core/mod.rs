@@ -172,6 +172,11 @@ impl Core {
         commit.log.as_ref().map_or_else(before_logs, |log| log.end_position())
     }
 
+    /// The name of a family.
+    pub fn name_of(&self, id: FamilyId) -> Option<String> {
+        self.families.load().get(id).map(|family| family.name().to_owned())
+    }
+
     /// How long the database has been open.
     pub fn uptime(&self) -> Duration {
         self.context.vfs.now().saturating_sub(self.opened_at)

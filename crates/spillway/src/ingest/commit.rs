@@ -127,7 +127,7 @@ impl Ingester {
 
     fn commit_batch_alone(&self, batch: Option<&WriteBatch>, options: &IngestOptions) -> Result<IngestReport> {
         let Some(batch) = batch else { return Ok(IngestReport::default()) };
-        let written = self.committer.write(batch, &WriteOptions { sync: true, ..options.as_write() }, None)?;
+        let written = self.committer.write(batch, &WriteOptions { sync: true, ..options.as_write() }, None, None)?;
         if !written.to_flush.is_empty() {
             self.flusher.flush_written(&written)?;
         }

@@ -112,6 +112,8 @@ impl Engine {
         let _noting = self.core.context.noting();
         self.catalog().set_db_options(options)?;
         self.jobs.follow_options();
+        let limit_us = self.core.context.options_now.load().slow_operation_micros;
+        self.committer.counts.slow.watch(limit_us, self.core.context.vfs.now());
         self.store_options();
         Ok(())
     }

@@ -1,0 +1,245 @@
+//! Slow writes: where their time went. Off by default; then a write pays one load beside the one of the statistics.
+//!
+//! A watched write reads the processor's counter between its steps, an instruction each, and no clock. Only a write over
+//! the limit is translated to microseconds. Waits by cause are noted by the thread that waits, where it waits.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use base::note;
+use parking_lot::Mutex;
+use vfs::ticks;
+
+use crate::commit::stall::StallCause;
+use crate::core::context::Context;
+use crate::observe::{ObservedEvent, ObservedEventKind, ObservedPart};
+
+/// The slowest rate of a processor's counter: ticks each microsecond.
+const TICKS_MIN: u64 = if cfg!(target_arch = "x86_64") { 400 } else { 1000 };
+
+/// Slow writes told in a second, at most.
+const TOLD_MAX: u64 = 10;
+
+/// Waits of one write that are kept.
+const WAITS_MAX: usize = 32;
+
+/// A step of a write, by its end.
+#[derive(Clone, Copy)]
+pub(crate) enum Step {
+    /// Admitted and numbered.
+    Numbered,
+    Logged,
+    Inserted,
+    Published,
+    Synced,
+}
+
+const STEPS: [&str; 5] = ["lock", "log", "insert", "publish", "sync"];
+
+/// Ends of a write's steps, in ticks; 0 for steps that were not taken.
+pub(crate) struct Marks {
+    begun: u64,
+    ends: [Cell<u64>; STEPS.len()],
+}
+
+impl Marks {
+    fn begin() -> Self {
+        Marks { begun: ticks(), ends: Default::default() }
+    }
+
+    #[inline]
+    pub fn mark(&self, step: Step) {
+        if let Some(end) = self.ends.get(step as usize) {
+            end.set(ticks());
+        }
+    }
+}
+
+thread_local! {
+    /// The thread's latest waits: cause, microseconds, and the ticks at their end.
+    static WAITS: RefCell<Vec<(StallCause, u64, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Notes a wait of this thread. Called at its end.
+pub(super) fn note_wait(cause: StallCause, micros: u64) {
+    let _ = WAITS.try_with(|waits| {
+        let mut waits = waits.borrow_mut();
+        if waits.len() >= WAITS_MAX {
+            waits.remove(0);
+        }
+        waits.push((cause, micros, ticks()));
+    });
+}
+
+fn waits_since(begun: u64) -> Vec<(StallCause, u64)> {
+    let waits = WAITS.try_with(|waits| std::mem::take(&mut *waits.borrow_mut())).unwrap_or_default();
+    waits.into_iter().filter(|(_, _, end)| *end >= begun).map(|(cause, micros, _)| (cause, micros)).collect()
+}
+
+/// The watch over slow writes of a database.
+#[derive(Default)]
+pub(crate) struct SlowWrites {
+    /// A write of fewer ticks is not slow; 0 while nothing is watched.
+    limit_ticks: AtomicU64,
+    limit_us: AtomicU64,
+    /// Ticks and the vfs's clock at one instant. A leaf lock.
+    anchor: Mutex<(u64, Duration)>,
+    told: Mutex<Told>,
+}
+
+/// Slow writes of the present second.
+#[derive(Default)]
+struct Told {
+    second: u64,
+    told: u64,
+    left_out: u64,
+}
+
+impl Told {
+    /// How many were left out before this one; `None` if it is left out.
+    fn admit(&mut self, second: u64) -> Option<u64> {
+        if self.second != second {
+            (self.second, self.told) = (second, 0);
+        }
+        if self.told >= TOLD_MAX {
+            self.left_out += 1;
+            return None;
+        }
+        self.told += 1;
+        Some(std::mem::take(&mut self.left_out))
+    }
+}
+
+impl SlowWrites {
+    /// Watches writes of `limit_us` and more; 0 for none.
+    pub fn watch(&self, limit_us: u64, now: Duration) {
+        *self.anchor.lock() = (ticks(), now);
+        self.limit_us.store(limit_us, Ordering::Relaxed);
+        self.limit_ticks.store(limit_us.saturating_mul(TICKS_MIN), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn begin(&self) -> Option<Marks> {
+        (self.limit_ticks.load(Ordering::Relaxed) != 0).then(Marks::begin)
+    }
+
+    /// Ends a watched write of `bytes`. `family`: the first that it wrote to.
+    #[inline]
+    pub fn end(&self, marks: &Marks, context: &Context, bytes: usize, family: impl FnOnce() -> Option<String>) {
+        if ticks().saturating_sub(marks.begun) >= self.limit_ticks.load(Ordering::Relaxed) {
+            self.tell(marks, context, bytes, family());
+        }
+    }
+
+    #[cold]
+    fn tell(&self, marks: &Marks, context: &Context, bytes: usize, family: Option<String>) {
+        let (ended, now) = (ticks(), context.vfs.now());
+        let (first, first_now) = *self.anchor.lock();
+        // Ticks since the watch began, and the clock's time since: the longer, the more exact.
+        let clock_us = now.saturating_sub(first_now).as_micros() as f64;
+        let each_us = (ended.saturating_sub(first) as f64 / clock_us.max(1.0)).max(1.0);
+        let micros = |ticks: u64| (ticks as f64 / each_us) as u64;
+        let took_us = micros(ended.saturating_sub(marks.begun));
+        if took_us < self.limit_us.load(Ordering::Relaxed) {
+            return;
+        }
+        let unix_time_us = context.vfs.unix_time_us();
+        let Some(left_out) = self.told.lock().admit(unix_time_us / 1_000_000) else { return };
+        let event = ObservedEvent {
+            unix_time_us,
+            kind: ObservedEventKind::SlowWrite,
+            family,
+            duration_us: Some(took_us),
+            bytes: Some(bytes as u64),
+            detail: (left_out > 0).then(|| format!("{left_out} others were left out")),
+            parts: parts(marks, micros),
+            ..ObservedEvent::default()
+        };
+        let _scope = context.note_scope();
+        let shown: Vec<_> = event.parts.iter().map(|part| format!("{} {}", part.name, part.micros)).collect();
+        let (parts, family) = (shown.join(", "), event.family.as_deref().unwrap_or_default());
+        note::warn!(family, took_us, bytes, left_out, parts, "a slow write");
+        context.events.keep(event);
+    }
+}
+
+/// The parts with time in them: waits by cause, then the steps without those waits.
+fn parts(marks: &Marks, micros: impl Fn(u64) -> u64) -> Vec<ObservedPart> {
+    let mut parts: Vec<(&str, u64)> = Vec::new();
+    let waits = waits_since(marks.begun);
+    for (cause, waited_us) in &waits {
+        match parts.iter_mut().find(|(name, _)| *name == cause.name()) {
+            Some((_, sum)) => *sum += waited_us,
+            None => parts.push((cause.name(), *waited_us)),
+        }
+    }
+    let waited_us: u64 = waits.iter().map(|(_, micros)| micros).sum();
+    let mut before = marks.begun;
+    for (name, end) in STEPS.iter().zip(&marks.ends) {
+        if end.get() == 0 {
+            continue;
+        }
+        let took_us = micros(end.get().saturating_sub(before));
+        // Writers wait before they are numbered.
+        parts.push((name, if *name == "lock" { took_us.saturating_sub(waited_us) } else { took_us }));
+        before = end.get();
+    }
+    let part = |(name, micros): (&str, u64)| {
+        let mut part = ObservedPart::default();
+        (part.name, part.micros) = (name.to_owned(), micros);
+        part
+    };
+    parts.into_iter().filter(|(_, micros)| *micros > 0).map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use vfs::{Fault, FaultVfs, Operation, Rule};
+
+    use super::*;
+    use crate::internal::{Database, OpenOptions, WriteOptions};
+
+    #[test]
+    fn only_so_many_are_told_in_a_second() {
+        let mut told = Told::default();
+        let admitted = (0..100).filter(|_| told.admit(7).is_some()).count();
+        assert_eq!((admitted as u64, told.left_out), (TOLD_MAX, 100 - TOLD_MAX));
+        assert_eq!((told.admit(8), told.admit(8)), (Some(100 - TOLD_MAX), Some(0)));
+    }
+
+    #[test]
+    fn a_slow_sync_is_told_with_its_part() {
+        let faults = FaultVfs::new(vfs::RealVfs::new());
+        let dir = tempfile::tempdir().expect("made");
+        let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
+        options.db.slow_operation_micros = 20_000;
+        let db = Database::open(dir.path(), &options).expect("opened");
+        let (family, sync) = (db.default_family(), WriteOptions { sync: true, ..WriteOptions::default() });
+        db.put(&family, b"warm", b"value", &sync).expect("put");
+        let before = db.events(0).last;
+        faults.inject(Rule::new(Fault::Latency(Duration::from_millis(60))).on(Operation::Sync).path("splog"));
+        db.put(&family, b"key", b"value", &sync).expect("put");
+        let events = db.events(before).events;
+        let [event] = events.as_slice() else { panic!("{events:?}") };
+        assert_eq!((event.kind, event.family.as_deref()), (ObservedEventKind::SlowWrite, Some("default")));
+        let took = event.duration_us.expect("it took time");
+        let synced = event.parts.iter().find(|part| part.name == "sync").expect("that was it").micros;
+        assert!((50_000..10_000_000).contains(&synced) && took >= synced, "{event:?}");
+        db.set_db_options(&[("slow_operation_micros", "0")]).expect("changed");
+        db.put(&family, b"key", b"value", &sync).expect("put");
+        assert_eq!(db.events(0).last, event.number);
+    }
+
+    #[test]
+    fn waits_of_earlier_writes_do_not_count() {
+        note_wait(StallCause::Memory, 5);
+        let marks = Marks::begin();
+        note_wait(StallCause::Level0, 7);
+        note_wait(StallCause::Level0, 3);
+        marks.mark(Step::Numbered);
+        let parts = parts(&marks, |_| 12);
+        let shown: Vec<_> = parts.iter().map(|part| (part.name.as_str(), part.micros)).collect();
+        assert_eq!(shown, [("l0-file-count", 10), ("lock", 2)]);
+    }
+}
