@@ -4,6 +4,8 @@
 //
 // The trouble is in `staged`. Look at the page, or with `spillway top --db DIR`, and find it without reading on.
 
+#![allow(clippy::disallowed_methods, reason = "an example has the clock and threads of any program")]
+
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};

@@ -1,5 +1,6 @@
 //! The live page by plain sockets: what viewers get, who is refused, and what nobody can do to the database.
 #![allow(clippy::disallowed_methods, reason = "a test has threads, a clock and files of its own")]
+#![allow(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
