@@ -11,6 +11,9 @@
 #                                                  whose counts must be exact in the end
 #     scripts/jvm.sh bench                         JMH, ours beside RocksDB 9.8.4, 10.1.3 and 11.8.1: nanoseconds a key, a quarter of
 #                                                  an hour
+#     scripts/jvm.sh measure [PROGRAM...]          spark kafka flink: whole programs, ours beside RocksDB's libraries by turns: rates,
+#                                                  latencies, memory. KEYS, RECORDS and what else clients/jvm/measure/ reads of the
+#                                                  environment make them smaller; VARIANTS chooses some; FIRST=N goes on with round N
 #     scripts/jvm.sh demo-spark                    a stateful stream of PySpark's on both libraries, an executor killed
 #     scripts/jvm.sh jar FILE                      our library in a jar, to be put before RocksDB's on a class path
 #     scripts/jvm.sh why stock|ours SUITE          what its tests fell over, the most frequent first
@@ -373,6 +376,60 @@ bench() {
     python3 clients/jvm/bench/report.py "$results/bench"
 }
 
+# --- Whole programs.
+
+declare -A measure_part=([spark]=spark [kafka]=kafka-4.4 [flink]=flink)
+declare -A measure_class=([spark]=MeasureSpark [kafka]=MeasureKafka [flink]=MeasureFlink)
+declare -A measure_variants=([spark]="snapshot changelog" [kafka]="default bounded" [flink]="plain checkpoints")
+# Ours runs under the program's own jar. Flink's is a fork of RocksDB 8.10: its backend calls what newer jars do not have.
+declare -A measure_contenders=([spark]="ours 9.8.4 10.1.3" [kafka]="ours 9.8.4 10.1.3" [flink]="ours 8.10.0")
+
+# measure [PROGRAM...]: a JVM for each run, ROUNDS times (3). Who goes first changes from round to round.
+measure() {
+    local program contenders variant contender round i
+    take ours
+    mkdir -p "$results/measure" "$cache/measure"
+    for program in ${*:-spark kafka flink}; do
+        prepare "${measure_part[$program]}"
+        compile "${measure_part[$program]}" "measure-$program" "$root"/clients/jvm/measure/{common,"$program"}/*.java "$root"/clients/jvm/runner/{Results,Library}.java
+        read -ra contenders <<<"${CONTENDERS:-${measure_contenders[$program]}}"
+        [ "${FIRST:-1}" != 1 ] || rm -f "$results/measure/$program.jsonl"
+        for round in $(seq "${FIRST:-1}" "${ROUNDS:-3}"); do
+            for variant in ${VARIANTS:-${measure_variants[$program]}}; do
+                for i in "${!contenders[@]}"; do
+                    contender=${contenders[$(((i + round - 1) % ${#contenders[@]}))]}
+                    say "$program, $variant, round $round: $contender"
+                    measure_one "$program" "$variant" "$contender" "$round"
+                done
+            done
+        done
+    done
+    python3 clients/jvm/measure/report.py "$results/measure"
+}
+
+# measure_one PROGRAM VARIANT CONTENDER ROUND. The heap is whole from the start: what differs in memory is the library's.
+measure_one() {
+    local part=${measure_part[$1]} folder=$work/measure run=() opens=() jar= heap=${HEAP:-1g}
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    case $3 in
+        ours) run=("${flags[@]}") ;;
+        8.10.0) ;;
+        *) rocksdbjni_jar "$3" ;;
+    esac
+    if [ "$1" = spark ]; then
+        heap=${HEAP:-2g}
+        mapfile -t opens < <(spark_opens)
+        set -- "$@" "$cache/measure/spark-${KEYS:-1000000}-${BATCHES:-15}-${BATCH_ROWS:-100000}"
+        rm -rf "$5.new" # of a run that was ended
+    fi
+    timeout --kill-after=10 "${limit_s:-900}" java "-Xms$heap" "-Xmx$heap" -XX:+AlwaysPreTouch -XX:+UseSerialGC -XX:-CreateCoredumpOnCrash \
+        "-XX:ErrorFile=$results/measure/hs_err_%p.log" "-Djava.io.tmpdir=$folder" "-Dcontender=$3" "-Dround=$4" "${run[@]}" "${opens[@]}" \
+        -cp "$cache/classes/measure-$1:${jar:+$jar:}$(class_path "$part")" \
+        "${measure_class[$1]}" "$results/measure/$1.jsonl" "$folder" "$2" "${@:5}" 2>"$results/measure/$1.log" ||
+        { grep -v $'^\tat ' "$results/measure/$1.log" | tail -n 20; return 1; }
+}
+
 # --- The demonstration.
 
 pyspark_version=4.2.1
@@ -447,6 +504,7 @@ case $command in
     class) classes "$@" ;;
     jobs) jobs "$@" ;;
     bench) bench ;;
+    measure) measure "$@" ;;
     demo-spark) demo_spark ;;
     jar) jar_of_library "$@" ;;
     why) python3 clients/jvm/results.py why "$results" "$@" ;;
