@@ -43,7 +43,7 @@ impl KeyRange<'_> {
 ///
 /// # Errors
 /// `InvalidArgument`: there is no such table, or something is below it, or a compaction reads it.
-fn oldest(core: &Core, family: &Family, number: FileNumber) -> Result<usize> {
+fn level_of_oldest(number: FileNumber, core: &Core, family: &Family) -> Result<usize> {
     let refused = |why: &str| Error::invalid_argument(format!("table {} cannot be dropped: {why}", number.0));
     let state = core.state.lock();
     let Some(FamilyState { version, compactions, .. }) = state.families.get(&family.id()) else {
@@ -76,7 +76,8 @@ impl Copier<'_> {
 
     /// See [`Database::drop_table`](crate::internal::Database::drop_table).
     pub fn drop_table(&self, family: &Arc<Family>, number: FileNumber) -> Result<()> {
-        self.drop_chosen(family, |core| oldest(core, family, number).map(|level| vec![(level, number)])).map(drop)
+        self.drop_chosen(family, |core| level_of_oldest(number, core, family).map(|level| vec![(level, number)]))
+            .map(drop)
     }
 
     fn drop_chosen(

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use base::key::{self, SEEK_KIND, append, user_key};
-use base::{Cursor, Result, SeqNo};
+use base::{Cursor, SeqNo};
 use memtable::Memtable;
 
 use crate::core::family::Family;
-use crate::database::handle::Database;
 
 /// Entries that are counted one by one. What is beyond them is estimated.
 const COUNTED_MAX: u64 = 10_000;
@@ -22,24 +21,18 @@ pub struct MemtableRange {
     pub bytes: u64,
 }
 
-impl Database {
-    /// Entries of memtables with keys in `[start, end)`: counted if they are few, else estimated.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: the family is of another database. `Closed`.
-    pub fn approximate_memtables(&self, family: &Family, start: &[u8], end: &[u8]) -> Result<MemtableRange> {
-        self.core().check_family(family)?;
-        let view = family.view_full();
-        let mut all = MemtableRange::default();
-        for flushable in view.flushables() {
-            let Some(memtable) = flushable.as_memtable().filter(|memtable| memtable.entries() > 0) else { continue };
-            let counts = memtable.counts();
-            let entries = entries_between(memtable, family, start, end).min(counts.entries);
-            all.entries += entries;
-            all.bytes += (entries as f64 * counts.payload_bytes as f64 / counts.entries as f64) as u64;
-        }
-        Ok(all)
+/// See [`Database::approximate_memtables`](crate::internal::Database::approximate_memtables).
+pub(super) fn between(range: (&[u8], &[u8]), family: &Family) -> MemtableRange {
+    let (start, end) = range;
+    let mut all = MemtableRange::default();
+    for flushable in family.view_full().flushables() {
+        let Some(memtable) = flushable.as_memtable().filter(|memtable| memtable.entries() > 0) else { continue };
+        let counts = memtable.counts();
+        let entries = entries_between(memtable, family, start, end).min(counts.entries);
+        all.entries += entries;
+        all.bytes += (entries as f64 * counts.payload_bytes as f64 / counts.entries as f64) as u64;
     }
+    all
 }
 
 fn entries_between(memtable: &Arc<dyn Memtable>, family: &Family, start: &[u8], end: &[u8]) -> u64 {
@@ -62,7 +55,7 @@ mod tests {
     use vfs::MemoryVfs;
 
     use super::*;
-    use crate::internal::{OpenOptions, WriteOptions};
+    use crate::internal::{Database, OpenOptions, WriteOptions};
 
     #[test]
     fn entries_of_a_range_are_counted_or_estimated() {

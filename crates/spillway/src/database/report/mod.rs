@@ -280,6 +280,15 @@ impl Database {
         Ok(sizes)
     }
 
+    /// Entries of memtables with keys in `[start, end)`: counted if they are few, else estimated.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the family is of another database. `Closed`.
+    pub fn approximate_memtables(&self, family: &Family, start: &[u8], end: &[u8]) -> Result<MemtableRange> {
+        self.core().check_family(family)?;
+        Ok(memtables::between((start, end), family))
+    }
+
     /// Stalls of writers by cause, including causes without any.
     pub fn stalls(&self) -> Vec<StallReport> {
         let counts = self.core().stall.counts().into_iter();
