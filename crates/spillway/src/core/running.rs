@@ -1,4 +1,5 @@
-//! Running jobs: what each works on, since when, how far it is. For readings of a live database.
+//! Running jobs: what each works on, since when, how far it is. For readings of a live database; and each is a span of
+//! `tracing`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,6 +46,7 @@ pub(crate) struct RunningJobs {
 pub(crate) struct RunningJob<'a> {
     register: &'a RunningJobs,
     job: Arc<Registered>,
+    _span: tracing::Span,
 }
 
 impl Drop for RunningJob<'_> {
@@ -65,9 +67,11 @@ impl RunningJobs {
         now: Duration,
         measure: impl Fn() -> JobBytes + Send + Sync + 'static,
     ) -> RunningJob<'_> {
+        let JobPlan { kind, family, level, output_level, reason } = &plan;
+        let _span = tracing::info_span!("job", ?kind, %family, ?level, ?output_level, reason);
         let job = Arc::new(Registered { plan, since: now, measure: Box::new(measure) });
         self.jobs.lock().push(job.clone());
-        RunningJob { register: self, job }
+        RunningJob { register: self, job, _span }
     }
 
     /// The running jobs, oldest first.
