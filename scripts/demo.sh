@@ -16,9 +16,10 @@ if [ -n "${KEEP:-}" ]; then
 else
     work=$(mktemp -d "${TMPDIR:-/tmp}/spillway-demo.XXXXXX")
 fi
-loader=
+loader= server=
 cleanup() {
-    if [ -n "$loader" ]; then kill -KILL "$loader" 2>/dev/null || true; fi
+    local job
+    for job in $loader $server; do kill -KILL "$job" 2>/dev/null || true; done
     if [ -z "${KEEP:-}" ]; then rm -rf "$work"; fi
 }
 trap cleanup EXIT
@@ -197,5 +198,35 @@ if [ -x "$branches" ]; then
 else
     say "($branches is not built: cargo build --example branches makes it.)"
 fi
+
+step "11. Ingests again, seen live"
+"$spillway" bench ingest --db="$work/live" --live --tables="$work/tables/unicode-000001.sst" --keys=codepoints --mode=flushable --rounds=1 \
+    --rate=$rate --seconds=6 --warmup=0.1 --interval_ms=$interval_ms >"$work/live.txt" 2>&1 &
+loader=$!
+for _ in $(seq 300); do
+    [ ! -S "$work/live/flushable/OBSERVE.sock" ] || break
+    sleep 0.1
+done
+"$spillway" serve --db "$work/live/flushable" --port 0 >"$work/serve.txt" 2>&1 &
+server=$!
+for _ in $(seq 50); do
+    url=$(sed -n 's/^Look at //p' "$work/serve.txt")
+    [ -z "$url" ] || break
+    sleep 0.1
+done
+[ -n "$url" ] || fail "$(cat "$work/live.txt" "$work/serve.txt")"
+say "The page is at $url while this step runs."
+if command -v chromedriver >/dev/null && command -v chromium >/dev/null; then
+    picture=${TMPDIR:-/tmp}/spillway-live.png
+    if python3 clients/page/shot.py "$url" "$picture" 5; then say "Its picture: $picture"; fi
+else
+    say "(A picture of it needs Debian's chromium and chromium-driver.)"
+fi
+"$spillway" top --db "$work/live/flushable" --count 3 | tail -n 18 | sed 's/^/     /'
+wait "$loader" || fail "$(tail -n 3 "$work/live.txt")"
+loader=
+kill "$server"
+wait "$server" || true
+server=
 
 step "Done: $records records loaded and read back, $acknowledged acknowledged before a SIGKILL, 0 lost."

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Plays through the live page in a headless Chromium: a database under writes and reads, its page, keys, changes, hostile names,
+# Plays through the live page in a headless Chromium, and lets Prometheus read its metrics: a database under writes and reads, its page, keys, changes, hostile names,
 # light and dark, 400 pixels. Ends with 1 at the first thing that is not as it should be.
 #
 #     scripts/page.sh [FOLDER]     FOLDER gets screenshots: live-light.png, live-dark.png, live-narrow.png
 #
-# SPILLWAY=PATH uses that binary, and examples/stages beside it, instead of building them. Needs Debian's chromium and chromium-driver: scripts/setup.sh page.
+# SPILLWAY=PATH uses that binary, and examples/stages beside it, instead of building them. Needs Debian's chromium, chromium-driver and prometheus: scripts/setup.sh page.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -38,4 +38,6 @@ for _ in $(seq 100); do
     sleep 0.1
 done
 [ -n "$url" ] || { cat "$work/stages.txt" "$work/serve.txt" >&2; exit 1; }
+mkdir "$work/prometheus"
+python3 clients/prometheus/check.py "$url" docs/grafana/spillway.json "$work/prometheus"
 python3 clients/page/player.py "$url" "$family" ${1:+"$1"}

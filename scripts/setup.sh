@@ -32,6 +32,7 @@ fi
 if [ "${1:-}" = page ]; then
     need chromium chromium "shows the live page"
     need chromedriver chromium-driver "plays through it"
+    need prometheus prometheus "reads its metrics"
 fi
 if [ ${#missing[@]} -gt 0 ] &&
     ! { "${as_root[@]}" apt-get update -qq && "${as_root[@]}" apt-get install -y -qq "${missing[@]}"; }; then

@@ -86,6 +86,9 @@ fn a_viewer_gets_the_page_and_a_frame_each_second() {
     assert!(frame["point"]["write_p99_us"].is_u64());
     let (status, whole) = opened.get("/observation");
     assert!(status == 200 && whole.contains("\"tickers\""), "{whole}");
+    let (status, metrics) = opened.get("/metrics");
+    assert!(status == 200 && metrics.contains("application/openmetrics-text; version=1.0.0"), "{metrics}");
+    assert!(metrics.contains("\nspillway_writes_total 1\n") && metrics.contains("\n# EOF\n"), "{metrics}");
 }
 
 #[test]

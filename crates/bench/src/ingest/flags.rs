@@ -82,6 +82,8 @@ flags! {
     keys: KeyShape = KeyShape::Numbers;
     /// Keeps the databases of the last round, each in a folder named by its mode.
     keep: bool;
+    /// Counts everything (`statistics`), and lets `spillway serve` and `spillway top` look (`observe_socket`).
+    live: bool;
     /// Bytes of a value.
     value_size: usize = 100;
     /// Bytes of a memtable.

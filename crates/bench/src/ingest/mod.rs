@@ -113,6 +113,7 @@ impl Run<'_> {
         let family = family_options(self.flags.write_buffer_size);
         let mut options = OpenOptions::create_if_missing().family(DEFAULT_FAMILY, family);
         options.vfs = vfs.clone();
+        (options.db.statistics, options.db.observe_socket) = (self.flags.live, self.flags.live);
         let db = Database::open(&path, &options)?;
         let family = db.default_family();
         let plan = self.flags.plan();

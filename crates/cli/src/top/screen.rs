@@ -28,8 +28,6 @@ const GREEN: &str = "32";
 const DIM: &str = "2";
 const BOLD: &str = "1";
 
-/// Columns of a small chart.
-const SPARK: usize = 24;
 const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 impl Screen {
@@ -86,8 +84,9 @@ impl Screen {
         let Some(point) = seen.point else { return vec![self.paint(DIM, "rates come with the second reading")] };
         let us = |us: Option<u64>| us.map_or_else(|| "-".to_string(), |us| Micros(us).to_string());
         let line = |name: &str, text: String, value: &dyn Fn(&Point) -> f64| {
-            let spark = spark(seen.history, value);
-            let text = fit(&text, self.width.saturating_sub(10 + SPARK + 1));
+            let columns = if self.width >= 100 { 24 } else { 10 };
+            let spark = spark(seen.history, value, columns);
+            let text = fit(&text, self.width.saturating_sub(10 + columns + 1));
             format!("{} {text} {spark}", self.paint(BOLD, &fit(name, 9)))
         };
         let mut waits: Vec<_> = point.stall_ms.iter().collect();
@@ -249,8 +248,8 @@ fn gauge(value: u64, limit: u64, width: usize) -> String {
 }
 
 /// The newest values, each against the largest of them.
-fn spark(history: &History, value: &dyn Fn(&Point) -> f64) -> String {
-    let mut values: Vec<_> = history.points().rev().take(SPARK).map(value).collect();
+fn spark(history: &History, value: &dyn Fn(&Point) -> f64, columns: usize) -> String {
+    let mut values: Vec<_> = history.points().rev().take(columns).map(value).collect();
     values.reverse();
     let most = values.iter().copied().fold(0.0, f64::max);
     let step = |value: f64| match most > 0.0 {
@@ -258,7 +257,7 @@ fn spark(history: &History, value: &dyn Fn(&Point) -> f64) -> String {
         false => '▁',
     };
     let drawn: String = values.into_iter().map(step).collect();
-    format!("{}{drawn}", " ".repeat(SPARK - drawn.chars().count()))
+    format!("{}{drawn}", " ".repeat(columns - drawn.chars().count()))
 }
 
 #[cfg(test)]
@@ -295,7 +294,7 @@ mod tests {
             assert!(lines.iter().all(|line| console::measure_text_width(line) <= width), "{lines:#?}");
             assert!(lines.iter().all(|line| !line.contains(char::is_control)), "{lines:#?}");
             let text = lines.join("\n");
-            assert!(text.contains("\\x1b[31mred next") || text.contains("\\x1b[31mre…"), "{text}");
+            assert!(text.contains("\\x1b[31mred n"), "{text}");
             assert!(text.contains("All is well") && text.contains("no job runs"), "{text}");
         }
     }

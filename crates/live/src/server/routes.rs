@@ -14,6 +14,7 @@ use axum::routing::{get, post};
 use futures_util::stream;
 use serde::Deserialize;
 use serde_json::json;
+use spillway::observe::Observation;
 
 use super::sampler::Viewer;
 use super::{Shared, guard};
@@ -38,6 +39,7 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .route("/page/{file}", get(file))
         .route("/stream", get(stream_of_frames))
         .route("/observation", get(observation))
+        .route("/metrics", get(metrics))
         .route("/options", post(set_option))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn_with_state(shared.clone(), guard::check))
@@ -90,11 +92,21 @@ fn event(name: &str, json: &str) -> Bytes {
     format!("event: {name}\ndata: {json}\n\n").into()
 }
 
-/// A whole reading.
+/// A whole reading as JSON.
 async fn observation(State(shared): State<Arc<Shared>>) -> Response {
+    reading(shared, "application/json", Observation::to_json).await
+}
+
+/// A reading for Prometheus.
+async fn metrics(State(shared): State<Arc<Shared>>) -> Response {
+    reading(shared, "application/openmetrics-text; version=1.0.0; charset=utf-8", Observation::to_metrics).await
+}
+
+async fn reading(shared: Arc<Shared>, kind: &'static str, text: fn(&Observation) -> String) -> Response {
     let sampler = shared.sampler.clone();
-    match tokio::task::spawn_blocking(move || sampler.source().observe()).await {
-        Ok(Ok(now)) => ([(CONTENT_TYPE, "application/json")], now.to_json()).into_response(),
+    let read = move || sampler.source().observe().map(|now| text(&now));
+    match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(text)) => ([(CONTENT_TYPE, kind)], text).into_response(),
         Ok(Err(error)) => (StatusCode::GONE, format!("{error}\n")).into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
