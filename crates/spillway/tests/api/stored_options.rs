@@ -107,7 +107,7 @@ fn options_of_the_database_change_while_it_is_open() {
     let db = Db::open(dir.path()).unwrap();
     db.set_options([("max_background_jobs", "6"), ("delayed_write_rate", "1M"), ("stats_dump_period_sec", "0")])
         .unwrap();
-    for wrong in [("max_background_jobs", "0"), ("max_background_jops", "3"), ("max_open_files", "10")] {
+    for wrong in [("max_background_jobs", "0"), ("max_background_jops", "3"), ("max_log_file_size", "10")] {
         let error = db.set_options([("max_subcompactions", "3"), wrong]).unwrap_err();
         assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("max_"), "{error}");
     }

@@ -191,7 +191,7 @@ enum {
     rocksdb_size_approximation_flags_none = 0,
     rocksdb_size_approximation_flags_include_memtable = 1 << 0,
     rocksdb_size_approximation_flags_include_files = 1 << 1,
-    rocksdb_size_approximation_flags_include_blob_files = 1 << 2,
+    rocksdb_size_approximation_flags_include_blob_files = 1 << 2
 };
 ROCKSDB_LIBRARY_API void rocksdb_approximate_sizes_cf_with_flags(rocksdb_t* database,
     rocksdb_column_family_handle_t* family, int count, const char* const* starts, const size_t* start_lens,
