@@ -69,7 +69,7 @@ static void test_set_options(const char* dir) {
     CHECK_ERROR(error, "Invalid argument: ");
     rocksdb_set_db_options(db, 1, names, values, &error);
     CHECK_ERROR(error, "Invalid argument: ");
-    names[0] = "max_open_files";
+    names[0] = "max_log_file_size";
     rocksdb_set_db_options(db, 1, names, values, &error);
     CHECK_ERROR(error, "Invalid argument: ");
     names[0] = "max_background_jobs";
