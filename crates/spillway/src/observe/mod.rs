@@ -3,7 +3,7 @@
 //! Plain data, below the engine: the reports of `database` fill it in.
 //!
 //! ```
-//! # let dir = tempfile::tempdir()?;
+//! # let dir = tempfile::tempdir().unwrap();
 //! let db = spillway::Db::open(dir.path().join("db"))?;
 //! db.put("key", "value")?;
 //! let observed = db.observe();

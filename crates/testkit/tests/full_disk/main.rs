@@ -329,7 +329,7 @@ fn a_disk_that_is_full_anywhere_in_the_recovery_of_an_ingest() {
         for name in ["queued", "tiny"] {
             let profile = profile::by_name(name).unwrap();
             let mut ended = [0; 2];
-            for room in (0..).step_by(1009) {
+            for room in (0..).step_by(509) {
                 let memory = killed.crash_clone(2, CrashPolicy::ProcessKilled);
                 leave_room(&memory, room);
                 let opened = Db::open(DIR, &profile.open_options(memory.clone(), ["other"]));
