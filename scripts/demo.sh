@@ -201,7 +201,7 @@ fi
 
 step "11. Ingests again, seen live"
 "$spillway" bench ingest --db="$work/live" --live --tables="$work/tables/unicode-000001.sst" --keys=codepoints --mode=flushable --rounds=1 \
-    --rate=$rate --seconds=6 --warmup=0.1 --interval_ms=$interval_ms >"$work/live.txt" 2>&1 &
+    --rate=$rate --seconds=10 --warmup=0.1 --interval_ms=$interval_ms >"$work/live.txt" 2>&1 &
 loader=$!
 for _ in $(seq 300); do
     [ ! -S "$work/live/flushable/OBSERVE.sock" ] || break
@@ -216,13 +216,13 @@ for _ in $(seq 50); do
 done
 [ -n "$url" ] || fail "$(cat "$work/live.txt" "$work/serve.txt")"
 say "The page is at $url while this step runs."
+"$spillway" top --db "$work/live/flushable" --count 3 | tail -n 18 | sed 's/^/     /'
 if command -v chromedriver >/dev/null && command -v chromium >/dev/null; then
     picture=${TMPDIR:-/tmp}/spillway-live.png
-    if python3 clients/page/shot.py "$url" "$picture" 5; then say "Its picture: $picture"; fi
+    if python3 clients/page/shot.py "$url" "$picture" 4; then say "Its picture: $picture"; fi
 else
     say "(A picture of it needs Debian's chromium and chromium-driver.)"
 fi
-"$spillway" top --db "$work/live/flushable" --count 3 | tail -n 18 | sed 's/^/     /'
 wait "$loader" || fail "$(tail -n 3 "$work/live.txt")"
 loader=
 kill "$server"

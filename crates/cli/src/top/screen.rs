@@ -169,9 +169,9 @@ impl Screen {
             WriteGate::Stopped => "STOPPED",
             _ => "refused",
         };
-        let last = family.levels.iter().rposition(|level| level.tables > 0).map_or(0, |last| last + 1);
+        let filled = family.levels.iter().filter(|level| level.tables > 0);
         let levels: Vec<_> =
-            family.levels.iter().take(last).map(|level| format!("{}·{}", level.tables, Bytes(level.bytes))).collect();
+            filled.map(|level| format!("L{} {}·{}", level.level, level.tables, Bytes(level.bytes))).collect();
         let text = format!(
             "{} {} {:>3} % {:>2} of {:<2} {:>4.0} %  {gate:<8} {}",
             fit(&printable(&family.name).replace(['\n', '\t'], " "), name_width),
@@ -180,7 +180,7 @@ impl Screen {
             memtables.sealed,
             memtables.number_max.saturating_sub(1),
             family.debt * 100.0,
-            levels.join(" ")
+            levels.join("  ")
         );
         let text = self.cut(&text);
         match family.gate {
