@@ -131,7 +131,7 @@ export class Chart {
       this.points.forEach((point, at) => {
         const found = value(point) ?? 0;
         if (found <= 0) return;
-        const left = this.x(point.unix_ms - point.seconds * 1000);
+        const left = Math.max(this.x(point.unix_ms - point.seconds * 1000), LEFT);
         const width = Math.max(this.x(point.unix_ms) - left, 1);
         const low = this.y(heights[at]);
         heights[at] += found;
