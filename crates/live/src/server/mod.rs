@@ -18,13 +18,13 @@ use self::listener::Bounded;
 use self::sampler::Sampler;
 use crate::source::Source;
 
-/// Where the page is, and who may see it.
+/// Address of the page, and access to it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
     /// Port 0 is any free port.
     pub address: SocketAddr,
-    /// Whoever has it may look. Needed where `address` is not loopback.
+    /// Grants access. Needed unless `address` is loopback.
     pub token: Option<String>,
     /// The page can change options that may be changed while the database is open.
     pub allow_changes: bool,
@@ -65,7 +65,7 @@ pub struct Server {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What all connections share.
+/// Shared by all connections.
 struct Shared {
     sampler: Arc<Sampler>,
     settings: Settings,
@@ -99,12 +99,12 @@ impl Server {
         Ok(Server { address, url, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address in use.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What to open in a browser, with the token.
+    /// For a browser, token included.
     pub fn url(&self) -> &str {
         &self.url
     }

@@ -15,9 +15,9 @@ use crate::source::Source;
 use crate::told::Told;
 use crate::verdict::Verdict;
 
-/// Between readings while somebody looks.
+/// Interval of readings with viewers.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Between readings while nobody does: a history is there when somebody comes.
+/// Interval without viewers: the first one finds a history.
 const IDLE_INTERVAL: Duration = Duration::from_secs(10);
 /// Most families whose tables are drawn: the largest.
 const DRAWN_FAMILIES_MAX: usize = 8;
@@ -109,7 +109,7 @@ impl Sampler {
     }
 }
 
-/// What the page draws of a reading: no counters by name, and tables of the largest families only.
+/// The drawn part of a reading: no counters by name, tables of the largest families only.
 fn drawn(now: &Observation) -> Value {
     let mut shown = now.clone();
     shown.statistics = None;
@@ -122,7 +122,7 @@ fn drawn(now: &Observation) -> Value {
     json!(shown)
 }
 
-/// Somebody who looks.
+/// A viewer of the stream.
 pub(super) struct Viewer {
     frames: watch::Receiver<Arc<str>>,
     sampler: Arc<Sampler>,

@@ -135,8 +135,7 @@ impl TableBuilderConfig {
         }
     }
 
-    /// The part of block checksums that differs from table to table, so that a block of another table is not taken for
-    /// one of this. Not 0 from version 6 on.
+    /// Mixed into block checksums, and different for each table: a block of another table fails. Not 0 from version 6 on.
     pub(super) fn base_context_checksum(&self) -> u32 {
         if self.options.format_version < FORMAT_VERSION_CONTEXT {
             return 0;
