@@ -84,7 +84,8 @@ fn well(now: &Observation, last: Option<&Point>) -> Sentence {
             point.writes,
             point.write_p99_us.map_or_else(String::new, |us| format!(" 99 in 100 take at most {us} µs."))
         ),
-        _ => "All is well, and nothing is written.".to_string(),
+        Some(_) => "All is well, and nothing is written.".to_string(),
+        None => "Nothing is in the way of writes; rates come with the second reading.".to_string(),
     };
     sentence(Level::Good, text, "")
 }

@@ -28,6 +28,7 @@ export class Chart {
     const caption = element("figcaption", {}, `${title} `, element("small", {}, unit));
     this.figure = element("figure", { class: "card" }, caption, this.svg, this.legend, this.note);
     this.points = [];
+    this.drawn = new Set();
     this.svg.addEventListener("pointermove", (event) => this.point(event));
     this.svg.addEventListener("pointerleave", () => pointAt(null));
     this.svg.addEventListener("blur", () => pointAt(null));
@@ -57,6 +58,8 @@ export class Chart {
     this.span = Math.min(Math.max(end - (points[0]?.unix_ms ?? end), SPAN_MS_MIN), SPAN_MS_MAX);
     this.width = Math.max(this.svg.clientWidth, 200);
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${HEIGHT}`);
+    // The legend of areas names those that are somewhere in the picture.
+    this.drawn = new Set(this.series.filter(({ value }) => points.some((point) => value(point) > 0)).map(({ name }) => name));
     const measured = points.some((point) => this.series.some(({ value }) => value(point) !== null));
     this.note.textContent = measured || points.length === 0 ? "" : this.missing ?? "";
     const most = Math.max(this.least, this.most(points));
@@ -155,7 +158,7 @@ export class Chart {
     }
     const texts = this.series
       .map(({ name, color, value }) => ({ name, color, found: point ? value(point) : null }))
-      .filter(({ found }) => found !== null && !(this.kind === "areas" && found === 0));
+      .filter(({ name, found }) => found !== null && (this.kind !== "areas" || this.drawn.has(name)));
     const when = pointed !== null && point ? [element("span", {}, clock(point.unix_ms))] : [];
     fill(this.legend, ...when, ...texts.map(({ name, color, found }) => {
       const dot = element("span", { class: "dot" });

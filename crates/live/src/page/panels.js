@@ -25,7 +25,7 @@ export function drawTiles(point, observed) {
     tile("Writers waited", `${waited.toFixed(0)} ms/s`, waits[0]?.[0] ?? "none waits"),
     tile("Reads a second", point.reads === null ? "–" : count(point.reads), point.get_p99_us === null ? "" : `1 in 100: ${micros(point.get_p99_us)}`),
     tile("Compactions behind", percent(observed.health.debt), `${bytes(point.pending_bytes)} to rewrite`),
-    tile("Tables", bytes(point.table_bytes), `${count(observed.families.reduce((sum, family) => sum + family.tables, 0))} of ${count(observed.families.length)} families`),
+    tile("Tables", bytes(point.table_bytes), `${count(observed.families.reduce((sum, family) => sum + family.tables, 0))} tables, ${count(observed.families.length)} families`),
     tile("Memory", bytes(observed.memory.memtables_bytes + observed.memory.block_cache_bytes + observed.memory.table_readers_bytes + observed.memory.row_cache_bytes), "memtables, caches, tables"),
     tile("Running jobs", String(observed.jobs.length), point.running.map((number, kind) => (number > 0 ? `${number} ${["flush", "compaction", "ingest"][kind]}` : "")).filter(Boolean).join(", ")),
   );
@@ -53,7 +53,7 @@ export function drawMemory(observed) {
   fill(by("memory"), ...parts(owners, bytes),
     memory.budget_bytes === null ? list([["Limit on memtables", "none"]]) : gauge("Memtables against their limit", memory.charged_bytes ?? 0, memory.budget_bytes));
   const all = cache.hits + cache.misses;
-  fill(by("cache"), gauge("Filled", cache.usage_bytes, cache.capacity_bytes), list([
+  fill(by("cache"), gauge("Filled (a full cache is well)", cache.usage_bytes, cache.capacity_bytes, bytes, true), list([
     ["Found, since the open", all === 0 ? "–" : percent(cache.hits / all)],
     ["Missed", count(cache.misses)],
     ["Missed, but there not long ago", count(cache.returns)],

@@ -62,10 +62,10 @@ export function list(pairs) {
 
 export const empty = (text) => element("p", { class: "empty" }, text);
 
-/** A bar that fills up: `limit` is where it is full. */
-export function gauge(name, value, limit, shown = bytes) {
+/** A bar that fills up: `limit` is where it is full. May it be full? */
+export function gauge(name, value, limit, shown = bytes, mayBeFull = false) {
   const part = limit > 0 ? Math.min(value / limit, 1) : 0;
-  const state = part >= 0.95 ? "gauge full" : part >= 0.8 ? "gauge near" : "gauge";
+  const state = mayBeFull ? "gauge" : part >= 0.95 ? "gauge full" : part >= 0.8 ? "gauge near" : "gauge";
   const text = limit > 0 ? `${shown(value)} of ${shown(limit)}` : shown(value);
   const row = element("div", { class: "row" }, element("span", {}, name), element("span", {}, text));
   const bar = element("progress", { max: "1", value: String(part), "aria-label": `${name}: ${text}` });

@@ -11,14 +11,26 @@ const MISSED_MIN: f64 = 0.1;
 /// Part of misses that a larger cache would have spared.
 const RETURNS_MIN: f64 = 0.1;
 
+/// Part of lookups that miss from which a cache is small in any case: it may be too small to remember its evictions.
+const MOST_MISSED: f64 = 0.5;
+
+/// A cache so many times the size of all tables is no smaller than their blocks, whatever they were compressed to.
+const ENOUGH: u64 = 8;
+
+/// The default of `block_cache`, and the least that is advised.
+const CACHE_BYTES: u64 = 32 << 20;
+
 /// The cache's ghost list remembers evicted blocks: those that come back say that it is too small.
 pub(super) fn cache_too_small(scene: &Scene<'_>) -> Vec<Advice> {
     let (hits, misses) = (scene.grown(|seen| seen.cache.hits), scene.grown(|seen| seen.cache.misses));
     let returns = scene.grown(|seen| seen.cache.returns);
     let cache = &scene.now.cache;
     let is_full = cache.usage_bytes > cache.capacity_bytes / 10 * 8;
-    let is_small = misses as f64 > MISSED_MIN * (hits + misses) as f64 && returns as f64 > RETURNS_MIN * misses as f64;
-    if misses < MISSES_MIN || !is_full || !is_small {
+    let tables: u64 = scene.now.families.iter().map(|family| family.table_bytes).sum();
+    let is_enough = tables > 0 && cache.capacity_bytes / ENOUGH > tables;
+    let part = misses as f64 / (hits + misses).max(1) as f64;
+    let is_small = part > MISSED_MIN && returns as f64 > RETURNS_MIN * misses as f64 || part > MOST_MISSED;
+    if misses < MISSES_MIN || !is_full || !is_small || is_enough {
         return Vec::new();
     }
     let (missed, came_back) = (percent(misses as f64, (hits + misses) as f64), percent(returns as f64, misses as f64));
@@ -29,7 +41,7 @@ pub(super) fn cache_too_small(scene: &Scene<'_>) -> Vec<Advice> {
     );
     let what =
         "The cache is smaller than what is read again and again. Make it larger, or blocks smaller in the table.";
-    let wanted = cache.capacity_bytes.saturating_mul(2);
+    let wanted = cache.capacity_bytes.saturating_mul(2).max(CACHE_BYTES);
     let advice = Advice::new("cache-too-small", AdviceSeverity::Warning, seen, what);
     vec![advice.option("block_cache", cache.capacity_bytes.to_string(), wanted.to_string())]
 }
@@ -49,8 +61,8 @@ pub(super) fn old_snapshots(scene: &Scene<'_>) -> Vec<Advice> {
 }
 
 /// An older state with more bytes is worth a word.
-const ITERATOR_AGE_S: u64 = 300;
-const KEPT_BYTES_MIN: u64 = 16 << 20;
+const ITERATOR_AGE_S: u64 = 120;
+const KEPT_BYTES_MIN: u64 = 4 << 20;
 
 pub(super) fn old_iterators(scene: &Scene<'_>) -> Vec<Advice> {
     let kept = scene.now.kept.iter().filter(|kept| {

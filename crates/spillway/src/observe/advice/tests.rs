@@ -65,6 +65,12 @@ fn each_rule_finds_its_case() {
         seen.options = vec![ObservedOption { family, name, value, ..ObservedOption::default() }];
     };
     expect(turned_off, "level0-behind", Warning, Some("disable_auto_compactions"));
+    let limited = |seen: &mut Observation| {
+        level0(seen);
+        let (name, value) = ("rate_limiter_bytes_per_sec".to_owned(), "2097152".to_owned());
+        seen.options = vec![ObservedOption { name, value, ..ObservedOption::default() }];
+    };
+    expect(limited, "level0-behind", Warning, Some("rate_limiter_bytes_per_sec"));
     let bytes = |seen: &mut Observation| {
         let family = &mut seen.families[0];
         (family.gate, family.gate_cause) = (WriteGate::Delayed, Some("pending-compaction-bytes".to_owned()));
@@ -107,6 +113,12 @@ fn each_rule_of_reads_finds_its_case() {
     expect(reads(|reads| reads.skipped = 50_000_000), "tombstones", Warning, Some("table_properties_collectors"));
     let cache = |seen: &mut Observation| (seen.cache.misses, seen.cache.returns) = (900_000, 500_000);
     expect(cache, "cache-too-small", Warning, Some("block_cache"));
+    let tiny = |seen: &mut Observation| (seen.cache.hits, seen.cache.misses) = (1_000, 900_000);
+    expect(tiny, "cache-too-small", Warning, Some("block_cache"));
+    let mut ample = healthy();
+    cache(&mut ample);
+    ample.families[0].table_bytes = 1 << 20;
+    assert_eq!(ample.advice(None), [], "no cache is smaller than all there is");
     let snapshot = |seen: &mut Observation| {
         let oldest = ObservedSnapshot { number: 1, age_s: 7200, changes_since: 5_000_000 };
         seen.snapshots.oldest = Some(oldest);

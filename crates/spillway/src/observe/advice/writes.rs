@@ -39,9 +39,12 @@ fn severity_of(gate: WriteGate) -> AdviceSeverity {
 
 fn level0_of(scene: &Scene<'_>, family: &ObservedFamily) -> Advice {
     let tables = family.level(0).map_or(0, |level| level.tables);
-    let slowed_at = scene.number(Some(&family.name), "level0_slowdown_writes_trigger");
-    let how = if family.gate == WriteGate::Stopped { "stopped" } else { "slowed down" };
-    let seen = format!("level 0 has {tables} tables, and writers are {how} from {slowed_at} on");
+    let (how, trigger) = match family.gate {
+        WriteGate::Stopped => ("stopped", "level0_stop_writes_trigger"),
+        _ => ("slowed down", "level0_slowdown_writes_trigger"),
+    };
+    let at = scene.number(Some(&family.name), trigger);
+    let seen = format!("level 0 has {tables} tables, and writers are {how} from {at} on");
     let advice = |what: &str| Advice::new("level0-behind", severity_of(family.gate), seen.clone(), what).of(family);
     if scene.option(Some(&family.name), "disable_auto_compactions") == "true" {
         let what = "Nothing compacts them: automatic compactions are off. Turn them on, or compact by hand.";
@@ -50,8 +53,16 @@ fn level0_of(scene: &Scene<'_>, family: &ObservedFamily) -> Advice {
     more_jobs(scene, advice, "max_subcompactions")
 }
 
-/// Compactions are slow: more of them at once, or one on more threads.
+/// Compactions are slow: let them write more, run more of them at once, or one on more threads.
 fn more_jobs(scene: &Scene<'_>, advice: impl Fn(&str) -> Advice, if_one: &str) -> Advice {
+    let limit = scene.number(None, "rate_limiter_bytes_per_sec");
+    if limit > 0 {
+        let what = format!(
+            "Flushes and compactions together may write {} a second: raise that limit, or take it away.",
+            bytes(limit)
+        );
+        return advice(&what).option("rate_limiter_bytes_per_sec", limit.to_string(), (limit * 4).to_string());
+    }
     let running = scene.now.jobs.iter().filter(|job| job.kind == ObservedJobKind::Compaction).count() as u64;
     let jobs = scene.number(None, "max_background_jobs");
     let compactions = jobs.saturating_sub((jobs / 4).max(1)).max(1);
