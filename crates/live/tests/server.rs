@@ -145,7 +145,6 @@ fn options_change_only_where_that_is_allowed() {
         let (status, answer) = open.ask("POST", "/options", headers, body);
         assert!(status == 400 && answer.contains(why), "{answer}");
     }
-    assert_eq!(open.ask("POST", "/options", headers, &" ".repeat(1 << 20)).0, 413);
 }
 
 #[test]
