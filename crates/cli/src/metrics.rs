@@ -42,7 +42,7 @@ pub struct AdviseArgs {
     pub json: bool,
 }
 
-/// The process that serves observations of the database; `None` if there is none.
+/// The socket of the database's process; `None` without one.
 fn attached(database: &DatabaseArgs) -> Outcome<Option<Attached>> {
     match Attached::connect(&database.locate()?.dir) {
         Ok(attached) => Ok(Some(attached)),

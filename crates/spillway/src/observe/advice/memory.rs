@@ -1,26 +1,26 @@
-//! Rules for caches and for what readers keep.
+//! Rules for caches, old snapshots and old iterators.
 
 use super::{Advice, AdviceSeverity, Scene, bytes, percent};
 
 /// Fewer misses prove nothing.
 const MISSES_MIN: u64 = 10_000;
 
-/// Part of lookups that miss from which a cache is small, if blocks come back.
+/// Least share of misses among lookups, if evicted blocks come back.
 const MISSED_MIN: f64 = 0.1;
 
-/// Part of misses that a larger cache would have spared.
+/// Least share of misses on blocks evicted shortly before: a larger cache spares them.
 const RETURNS_MIN: f64 = 0.1;
 
-/// Part of lookups that miss from which a cache is small in any case: it may be too small to remember its evictions.
+/// Least share of misses without returns: a tiny cache remembers few evictions.
 const MOST_MISSED: f64 = 0.5;
 
-/// A cache so many times the size of all tables is no smaller than their blocks, whatever they were compressed to.
+/// A cache of so many times the bytes of all tables holds all their blocks, uncompressed.
 const ENOUGH: u64 = 8;
 
 /// The default of `block_cache`, and the least that is advised.
 const CACHE_BYTES: u64 = 32 << 20;
 
-/// The cache's ghost list remembers evicted blocks: those that come back say that it is too small.
+/// By the cache's ghost list of evicted blocks, or by misses alone.
 pub(super) fn cache_too_small(scene: &Scene<'_>) -> Vec<Advice> {
     let (hits, misses) = (scene.grown(|seen| seen.cache.hits), scene.grown(|seen| seen.cache.misses));
     let returns = scene.grown(|seen| seen.cache.returns);
@@ -46,7 +46,7 @@ pub(super) fn cache_too_small(scene: &Scene<'_>) -> Vec<Advice> {
     vec![advice.option("block_cache", cache.capacity_bytes.to_string(), wanted.to_string())]
 }
 
-/// A snapshot that is older, with more written since, keeps what nobody else needs.
+/// Least age of a snapshot, and least number of changes since.
 const SNAPSHOT_AGE_S: u64 = 3600;
 const CHANGES_MIN: u64 = 1_000_000;
 
@@ -60,7 +60,7 @@ pub(super) fn old_snapshots(scene: &Scene<'_>) -> Vec<Advice> {
     vec![Advice::new("old-snapshot", AdviceSeverity::Warning, seen, what)]
 }
 
-/// An older state with more bytes is worth a word.
+/// Least age of an iterator's state, and least bytes kept for it.
 const ITERATOR_AGE_S: u64 = 120;
 const KEPT_BYTES_MIN: u64 = 4 << 20;
 
