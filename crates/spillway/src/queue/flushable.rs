@@ -16,8 +16,9 @@ use crate::commit::pipeline::LogPosition;
 use crate::queue::images::ImageNames;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::memory::{Charge, MemoryBudget};
+use crate::wal::marks;
+use crate::wal::presence::MemtablePace;
 use crate::wal::value_logs::{Logged, ValueLogs};
-use crate::wal::{marks, presence};
 
 /// An entry of a family's queue. Reads use it exactly like a table.
 pub trait Flushable: Send + Sync {
@@ -115,6 +116,7 @@ pub struct QueuedMemtable {
     half_bytes: usize,
     /// Reserved bytes at which upkeep looks at the memtable next.
     look_at: AtomicUsize,
+    pace: MemtablePace,
     created_at: AtomicU64,
     /// The largest number allocated before the switch, or `MUTABLE`.
     largest_seq: AtomicU64,
@@ -137,6 +139,7 @@ impl QueuedMemtable {
             half_bytes: held.capacity_bytes() / 2,
             empty_bytes: held.memtable().reserved_bytes(),
             look_at: AtomicUsize::new(0),
+            pace: MemtablePace::default(),
             held,
             created_at: AtomicU64::new(0),
             largest_seq: AtomicU64::new(MUTABLE),
@@ -227,11 +230,15 @@ impl QueuedMemtable {
         Some(reserved >= self.look_at.load(Ordering::Relaxed) && self.takes_look(reserved))
     }
 
+    pub(crate) fn pace(&self) -> &MemtablePace {
+        &self.pace
+    }
+
     /// Advances `look_at`. True for only one of several writes that passed it together.
     #[cold]
     fn takes_look(&self, reserved: usize) -> bool {
         let due = self.look_at.load(Ordering::Relaxed);
-        let next = reserved.saturating_add(presence::look_after(self.used_bytes()));
+        let next = reserved.saturating_add(self.pace.look_after(self.used_bytes()));
         let next = if reserved < self.half_bytes { next.min(self.half_bytes) } else { next };
         reserved >= due && self.look_at.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }

@@ -2,8 +2,9 @@
 //! kernel clears a page on first touch, and a huge page takes milliseconds. Upkeep prefaults in small steps, as far
 //! ahead as a family is likely to write before the next check.
 //!
-//! Prefaulted memory not used yet is a *window*. A memtable's window is as large as its used bytes, within bounds, so
-//! a small memtable takes little. Upkeep is asked to check when a quarter of the window is used up ([`look_after`]).
+//! Prefaulted memory not used yet is a *window*. A memtable's window covers the writes of a moment, and is no larger
+//! than its used bytes: a small memtable and a slow family take little. Upkeep is asked to check when a quarter of the
+//! window is used up ([`MemtablePace::look_after`]).
 //! The log's window covers the writes of a moment, and is zero if writers are slow: prefaulted log pages are dirty,
 //! and slow down concurrent syncs, such as those of an ingest's tables.
 
@@ -21,17 +22,20 @@ use crate::wal::roll::Wal;
 /// Window of a nearly empty memtable: sixteen pages.
 const WINDOW_MIN_BYTES: usize = 64 << 10;
 
+/// Window of slow families. Smaller ones would wake upkeep more often than every 256 KiB.
+const WINDOW_SLOW_BYTES: usize = 1 << 20;
+
 /// Two huge pages: several times the bytes written between two checks at 100 MB/s.
 const WINDOW_MAX_BYTES: usize = 4 << 20;
 
-/// Smallest window of the log, used up in [`LOG_WINDOW`] at 25 MB/s. Slower writers get none.
+/// Smallest window of the log, used up in [`WINDOW_TIME`] at 25 MB/s. Slower writers get none.
 const LOG_WINDOW_MIN_BYTES: u64 = 1 << 20;
 
 /// Largest window of the log. The kernel treats prefaulted log pages as written, and the next sync writes them.
 const LOG_WINDOW_MAX_BYTES: u64 = 4 << 20;
 
-/// Writing time covered by the log's window.
-const LOG_WINDOW: Duration = Duration::from_millis(40);
+/// Writing time covered by a window.
+const WINDOW_TIME: Duration = Duration::from_millis(40);
 
 /// Consecutive checks with fast growth before the log gets a window: about twice the time of a window.
 const FAST_LOOKS_MIN: u32 = 8;
@@ -42,14 +46,52 @@ const PACE_MIN: Duration = Duration::from_millis(5);
 /// Steps for each memtable before upkeep turns to its other work.
 const STEPS_MAX: usize = 16;
 
-/// Bytes to prefault beyond the reserved ones, for a memtable with `used_bytes` written.
-fn window_bytes(used_bytes: usize) -> usize {
-    used_bytes.clamp(WINDOW_MIN_BYTES, WINDOW_MAX_BYTES)
+/// Bytes to prefault beyond the reserved ones, for a memtable with `used_bytes` written, which grows by `pace_bytes` in
+/// [`WINDOW_TIME`].
+fn window_bytes(used_bytes: usize, pace_bytes: u64) -> usize {
+    let pace_bytes = usize::try_from(pace_bytes).unwrap_or(usize::MAX);
+    used_bytes.clamp(WINDOW_MIN_BYTES, pace_bytes.clamp(WINDOW_SLOW_BYTES, WINDOW_MAX_BYTES))
 }
 
-/// Bytes until upkeep is to check a memtable again, with `used_bytes` written to it.
-pub(crate) fn look_after(used_bytes: usize) -> usize {
-    window_bytes(used_bytes) / 4
+/// Growth rate of a memtable or log, between checks.
+#[derive(Clone, Copy, Default)]
+struct Pace {
+    end: u64,
+    at: Duration,
+    /// Growth expected in [`WINDOW_TIME`].
+    bytes: u64,
+}
+
+impl Pace {
+    /// Notes `end` at `now`. False if the last check is too recent to tell.
+    fn note(&mut self, end: u64, now: Duration) -> bool {
+        let passed = now.saturating_sub(self.at);
+        if passed < PACE_MIN {
+            return false;
+        }
+        let grown = u128::from(end.saturating_sub(self.end));
+        let expected = grown * WINDOW_TIME.as_micros() / passed.as_micros();
+        *self = Pace { end, at: now, bytes: u64::try_from(expected).unwrap_or(u64::MAX) };
+        true
+    }
+}
+
+/// Growth rate of a memtable. A leaf lock.
+#[derive(Default)]
+pub(crate) struct MemtablePace(Mutex<Pace>);
+
+impl MemtablePace {
+    /// Bytes until upkeep is to check a memtable with `used_bytes` again.
+    pub fn look_after(&self, used_bytes: usize) -> usize {
+        window_bytes(used_bytes, self.0.lock().bytes) / 4
+    }
+
+    /// Notes `used_bytes` at `now`. Returns the bytes expected in [`WINDOW_TIME`].
+    fn note(&self, used_bytes: usize, now: Duration) -> u64 {
+        let mut pace = self.0.lock();
+        pace.note(used_bytes as u64, now);
+        pace.bytes
+    }
 }
 
 /// Growth rate of the log between checks. A leaf lock.
@@ -58,8 +100,7 @@ pub(crate) struct LogPace(Mutex<Seen>);
 
 #[derive(Clone, Copy, Default)]
 struct Seen {
-    end: LogPosition,
-    at: Duration,
+    pace: Pace,
     /// Consecutive checks with fast growth.
     fast_looks: u32,
     window_bytes: u64,
@@ -75,15 +116,11 @@ impl LogPace {
     /// burst the next sync would write unused pages. Prefault thus adds at most half to the bytes written.
     pub fn window_bytes(&self, end: LogPosition, now: Duration) -> u64 {
         let mut seen = self.0.lock();
-        let passed = now.saturating_sub(seen.at);
-        if passed >= PACE_MIN {
-            let grown = u128::from(end.saturating_sub(seen.end));
-            let expected = grown * LOG_WINDOW.as_micros() / passed.as_micros();
-            let window_bytes = u64::try_from(expected).unwrap_or(u64::MAX).min(LOG_WINDOW_MAX_BYTES);
+        if seen.pace.note(end, now) {
+            let window_bytes = seen.pace.bytes.min(LOG_WINDOW_MAX_BYTES);
             let is_fast = window_bytes >= LOG_WINDOW_MIN_BYTES;
-            let fast_looks = if is_fast { seen.fast_looks.saturating_add(1) } else { 0 };
-            let window_bytes = if fast_looks >= FAST_LOOKS_MIN { window_bytes } else { 0 };
-            *seen = Seen { end, at: now, fast_looks, window_bytes };
+            seen.fast_looks = if is_fast { seen.fast_looks.saturating_add(1) } else { 0 };
+            seen.window_bytes = if seen.fast_looks >= FAST_LOOKS_MIN { window_bytes } else { 0 };
         }
         seen.window_bytes
     }
@@ -115,9 +152,16 @@ impl Wal {
 
     /// The memtables to prefault now.
     fn windows(&self) -> Vec<Window> {
+        let now = self.core.context.vfs.now();
         let state = self.core.state.lock();
         let written = state.families.values().filter(|family| family.is_written());
-        written.flat_map(|family| [Some(Window::of_mutable(family)), Window::of_spare(family)]).flatten().collect()
+        written
+            .flat_map(|family| {
+                let pace_bytes = family.mutable.pace().note(family.mutable.used_bytes(), now);
+                [Some(Window::of_mutable(family, pace_bytes)), Window::of_spare(family, pace_bytes)]
+            })
+            .flatten()
+            .collect()
     }
 
     /// Prefaults one step; returns true if the window grew. Prefaulted memory counts as held, so a quarter of the
@@ -132,15 +176,17 @@ impl Wal {
 }
 
 impl Window {
-    fn of_mutable(family: &FamilyState) -> Window {
-        let (queued, ahead_bytes) = (&family.mutable, window_bytes(family.mutable.used_bytes()));
+    fn of_mutable(family: &FamilyState, pace_bytes: u64) -> Window {
+        let queued = &family.mutable;
+        let ahead_bytes = window_bytes(queued.used_bytes(), pace_bytes);
         Window { memtable: queued.memtable().clone(), charge: queued.memtable_charge().clone(), ahead_bytes }
     }
 
-    /// A spare about to become mutable gets the full window.
-    fn of_spare(family: &FamilyState) -> Option<Window> {
+    /// A spare about to become mutable gets the window of a used memtable.
+    fn of_spare(family: &FamilyState, pace_bytes: u64) -> Option<Window> {
         let spare = family.spare.as_ref()?;
-        let ahead_bytes = if family.mutable.is_half_full() { WINDOW_MAX_BYTES } else { WINDOW_MIN_BYTES };
+        let used_bytes = if family.mutable.is_half_full() { usize::MAX } else { 0 };
+        let ahead_bytes = window_bytes(used_bytes, pace_bytes);
         Some(Window { memtable: spare.memtable().clone(), charge: spare.memtable_charge().clone(), ahead_bytes })
     }
 }
@@ -175,16 +221,19 @@ mod tests {
         db.default_family().view_full().mutable.clone()
     }
 
+    const MS: Duration = Duration::from_millis(1);
+
     fn put(db: &Database, i: usize) {
         db.put(&db.default_family(), &i.to_be_bytes(), &[7; 4000], &WriteOptions::default()).expect("put");
     }
 
-    /// Puts until the mutable memtable is another, and looks after each put when upkeep was asked to; `seen` is shown each
-    /// memtable that was written to.
-    fn fill_one(db: &Database, mut seen: impl FnMut(&QueuedMemtable)) {
+    /// Puts of 4 KB until the mutable memtable is another, and looks after each put when upkeep was asked to; `seen` is shown
+    /// each memtable that was written to.
+    fn fill_one(vfs: &MemoryVfs, db: &Database, each_takes: Duration, mut seen: impl FnMut(&QueuedMemtable)) {
         let first = mutable(db);
         for i in 0.. {
             put(db, i);
+            vfs.sleep(each_takes);
             let now = mutable(db);
             if now.id() != first.id() {
                 return;
@@ -203,7 +252,7 @@ mod tests {
         db.engine().jobs.keep_up();
         assert!(empty.memtable().memory_bytes() < WINDOW_MIN_BYTES, "nobody writes to it");
         let (mut largest, mut windows_max) = (0, 0);
-        fill_one(&db, |queued| {
+        fill_one(&vfs, &db, MS / 25, |queued| {
             let (reserved, present) = (queued.memtable().reserved_bytes(), queued.memtable().memory_bytes());
             largest = reserved.max(largest);
             windows_max = windows_max.max(present - reserved.min(present));
@@ -219,6 +268,19 @@ mod tests {
     }
 
     #[test]
+    fn a_slow_family_has_a_small_window() {
+        let (vfs, db) = open(0);
+        let mut windows_max = 0;
+        fill_one(&vfs, &db, MS, |queued| {
+            let (reserved, present) = (queued.memtable().reserved_bytes(), queued.memtable().memory_bytes());
+            windows_max = windows_max.max(present - reserved.min(present));
+        });
+        assert!(windows_max < WINDOW_SLOW_BYTES + (2 << 20), "{windows_max}: to a huge page");
+        assert!(mutable(&db).memtable().memory_bytes() < WINDOW_SLOW_BYTES + (2 << 20), "the spare's too");
+        vfs.set_runs_inline(true);
+    }
+
+    #[test]
     fn windows_leave_a_quarter_of_the_limit_to_what_is_written() {
         const LIMIT: usize = 4 << 20;
         let (vfs, db) = open(LIMIT);
@@ -226,6 +288,7 @@ mod tests {
         let mut charged_max = 0;
         for i in 0..400 {
             put(&db, i);
+            vfs.sleep(MS / 25);
             let before = charged();
             db.engine().wal.keep_present();
             assert!(charged() == before || charged() <= LIMIT - LIMIT / 4, "{before} to {}", charged());
@@ -258,7 +321,6 @@ mod tests {
 
     #[test]
     fn the_logs_window_is_what_writers_take_in_a_moment_and_none_where_they_are_slow() {
-        const MS: Duration = Duration::from_millis(1);
         let pace = LogPace::default();
         let (mut end, mut now) = (0, 1000 * MS);
         let mut look = |grown: u64, after: Duration| {
