@@ -32,7 +32,7 @@ run_seeds() {
 }
 # A hundred databases under one limit on memory.
 run_memory() {
-    MALLOC_ARENA_MAX=2 SPILLWAY_MEMORY_SECONDS=${SPILLWAY_MEMORY_SECONDS:-600} cargo test --release -p spillway-db --test many_databases -- --nocapture
+    MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=32768 SPILLWAY_MEMORY_SECONDS=${SPILLWAY_MEMORY_SECONDS:-600} cargo test --release -p spillway-db --test many_databases -- --nocapture
 }
 # A million calls on RocksDB's library and ours, every answer compared: other histories every day.
 run_differential() {

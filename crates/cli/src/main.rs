@@ -28,6 +28,7 @@ mod man;
 mod manifest;
 mod metrics;
 mod options;
+mod plan;
 mod progress;
 mod put;
 mod repair;
@@ -100,6 +101,7 @@ enum Command {
     Serve(serve::Args),
     Metrics(metrics::MetricsArgs),
     Advise(metrics::AdviseArgs),
+    Plan(plan::Args),
     Families(families::Args),
     Compact(compact::Args),
     Check(check::Args),
@@ -128,6 +130,7 @@ impl Command {
             Command::Stats(args) => args.json,
             Command::Top(args) => args.json,
             Command::Advise(args) => args.json,
+            Command::Plan(args) => args.json,
             Command::Families(args) => args.is_json(),
             Command::Check(args) => args.json,
             Command::Repair(args) => args.json,
@@ -151,6 +154,7 @@ impl Command {
             Command::Serve(args) => serve::run(args, out),
             Command::Metrics(args) => metrics::metrics(args, out),
             Command::Advise(args) => metrics::advise(args, out),
+            Command::Plan(args) => plan::run(args, out),
             Command::Families(args) => families::run(args, out),
             Command::Compact(args) => compact::run(args, out),
             Command::Check(args) => check::run(args, out),
