@@ -49,7 +49,7 @@ lives! {
     "AbstractSlice": Slice, close "disposeInternal", close "disposeInternalJni";
     "BackupEngineOptions": capi::backup::BackupSettings, close "disposeInternal", close "disposeInternalJni";
     "ClockCache": Cache, close "disposeInternal", close "disposeInternalJni";
-    "ColumnFamilyOptions": Options, new "newColumnFamilyOptions", close "disposeInternal", close "disposeInternalJni";
+    "ColumnFamilyOptions": Options, close "disposeInternal", close "disposeInternalJni";
     "CompactRangeOptions": CompactSettings,
         new "newCompactRangeOptions", close "disposeInternal", close "disposeInternalJni";
     "CompactionOptions": CompactFilesSettings,
@@ -74,7 +74,7 @@ lives! {
     "LRUCache": Cache, close "disposeInternal", close "disposeInternalJni";
     "OptimisticTransactionOptions": OptimisticSettings,
         new "newOptimisticTransactionOptions", close "disposeInternal", close "disposeInternalJni";
-    "Options": Options, new "newOptions__", close "disposeInternal", close "disposeInternalJni";
+    "Options": Options, close "disposeInternal", close "disposeInternalJni";
     "RateLimiter": RateLimit, close "disposeInternal", close "disposeInternalJni";
     "ReadOptions": ReadSettings, new "newReadOptions__", close "disposeInternal", close "disposeInternalJni";
     "RestoreOptions": RestoreSettings, close "disposeInternal", close "disposeInternalJni";

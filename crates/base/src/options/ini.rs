@@ -273,11 +273,16 @@ fn without_kept(family: &FamilyOptions) -> FamilyOptions {
     family
 }
 
+/// Written as it was asked for, even if tables are written with another one: as by RocksDB, which checks it when a
+/// database is opened, and not in the options of a new family.
+const FORMAT_VERSION: &str = "format_version";
+
 /// Omits empty values: they are defaults, and RocksDB's parser rejects some of them.
 fn write_section(text: &mut String, header: &str, group: &dyn OptionGroup, home: Home) {
     text.push_str(&format!("\n{header}\n"));
     for (row, setting) in group.settings() {
-        let value = setting.text();
+        let asked = group.kept().get(row.name).filter(|_| row.name == FORMAT_VERSION);
+        let value = asked.map_or_else(|| setting.text(), str::to_owned);
         if row.home == home && !value.is_empty() {
             text.push_str(&format!("  {}={value}\n", row.name));
         }

@@ -57,6 +57,13 @@ option_table! {
 nested_group!(TableOptions);
 
 impl TableOptions {
+    /// The version of the table format that was asked for. [`format_version`](Self::format_version) is the nearest one
+    /// that is written, in options that were brought within their bounds.
+    pub fn asked_format_version(&self) -> u32 {
+        let asked = self.kept.get("format_version").and_then(|text| text.parse().ok());
+        asked.unwrap_or(self.format_version)
+    }
+
     fn set_nested(&mut self, text: &str, load: &mut Load) -> Result<()> {
         string::apply(self, text, load)
     }

@@ -512,6 +512,21 @@ fn a_retired_option_is_read_and_told_of_and_not_written() {
 }
 
 #[test]
+fn an_options_file_says_the_format_version_that_was_asked_for() {
+    let mut family = FamilyOptions::default();
+    family.table.format_version = 7;
+    family.table.kept.set("format_version", "8"); // as who brings options within their bounds
+    let text = ini::write(&DbOptions::default(), &[("default", &family)], Audience::Spillway);
+    assert!(text.contains("\n  format_version=8\n"), "{text}");
+    let (file, warnings) = read(&text).expect("valid");
+    let back = &file.family("default").expect("there").table;
+    assert_eq!((back.format_version, back.asked_format_version()), (7, 8));
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    let shared = ini::write(&DbOptions::default(), &[("default", &family)], Audience::RocksDb);
+    assert!(shared.contains("\n  format_version=7\n"), "RocksDB opens it: {shared}");
+}
+
+#[test]
 fn what_a_setter_kept_is_refused_when_it_is_reviewed() {
     let mut family = FamilyOptions::default();
     family.kept.set("compression", "kBZip2Compression");

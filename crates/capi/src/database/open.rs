@@ -21,8 +21,8 @@ use crate::options::Options;
 use crate::text::{path, utf8};
 use spillway::internal::ttl::{MergeName, Stamps};
 
-/// Clamps numbers out of bounds: C's setters cannot refuse any, and RocksDB clamps too. The requested values are kept:
-/// the open notes them.
+/// Clamps numbers out of bounds: C's setters cannot refuse any, and RocksDB clamps too, but for those that are checked
+/// before. The requested values are kept: the open notes them.
 fn clamp(group: &mut (impl OptionGroup + Clone)) {
     let mut changes = Vec::new();
     for (row, setting) in group.settings() {
@@ -132,6 +132,9 @@ impl Database {
     }
 
     pub fn open_at(options: &Options, path: &Path, mode: Mode<'_>) -> Result<Box<Database>, Failure> {
+        if !mode.only_reads() {
+            options.check_format_version()?;
+        }
         let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
         if mode.only_reads() {
             // RocksDB opens the default family alone then.
@@ -167,6 +170,9 @@ impl Database {
             return Err(Failure::invalid_argument("Default column family not specified"));
         }
         families.iter().try_for_each(|(_, family)| family.check(path))?;
+        if !mode.only_reads() {
+            families.iter().try_for_each(|(_, family)| family.check_format_version())?;
+        }
         let mut open = options.to_open(families.iter().cloned());
         if mode.only_reads() {
             open.other_families = OtherFamilies::OpenWith(Box::default());

@@ -10,6 +10,7 @@ use super::Options;
 use crate::boundary::settings::settings;
 use crate::boundary::{export, handles};
 use crate::cache::Cache;
+use crate::failure::Failure;
 use crate::kept::number::{CNumber, Number};
 use crate::kept::{Keeps, Kept};
 
@@ -95,7 +96,24 @@ impl BlockBasedOptions {
     }
 }
 
+/// The highest version of the table format that is written.
+const FORMAT_VERSION_MAX: u32 = 7;
+
 impl Options {
+    /// Checks what RocksDB checks when it opens a database for writing. A new family's options may have any version:
+    /// its tables are of the highest one that is written.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: tables of this `format_version` cannot be written.
+    pub fn check_format_version(&self) -> Result<(), Failure> {
+        if self.family.table.asked_format_version() > FORMAT_VERSION_MAX {
+            return Err(Failure::invalid_argument(
+                "Unsupported BlockBasedTable format_version. Please check include/rocksdb/table.h for more info",
+            ));
+        }
+        Ok(())
+    }
+
     pub fn set_block_based_table(&mut self, table: BlockBasedOptions) {
         self.family.kept.remove("table_factory");
         self.family.table_factory = Default::default();

@@ -77,7 +77,7 @@ fn table_config<'j>(env: Env<'j>, of: &TableOptions) -> Result<Object<'j>, Fault
         Value::Bool(of.whole_key_filtering),
         Value::Bool(of.verify_compression),
         Value::Int(table::option(&kept, "read_amp_bytes_per_bit")),
-        Value::Int(of.format_version as i32),
+        Value::Int(of.asked_format_version() as i32),
     ];
     let second = [Value::Bool(of.enable_index_compression), flag("block_align")];
     let shortening = [byte("index_shortening")];

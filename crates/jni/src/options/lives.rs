@@ -44,7 +44,7 @@ impl Part {
 
     /// Options from a text like `max_open_files=10;...`. `None` if one is unknown or wrong, as in RocksDB.
     fn read(self, text: &str, ignores_unknown: bool) -> Option<Box<Options>> {
-        let mut options = Box::<Options>::default();
+        let mut options = new_options();
         for (name, value) in string::pairs(text).ok()? {
             if self.has(&mut options, name) {
                 self.set(&mut options, name, value)?;
@@ -54,6 +54,16 @@ impl Part {
         }
         Some(options)
     }
+}
+
+/// Of RocksDB's from 9.0 on, whose jars take it for the default. RocksDB 8.6 reads such tables, and every jar that loads
+/// this library has a newer one.
+const FORMAT_VERSION: u32 = 6;
+
+fn new_options() -> Box<Options> {
+    let mut options = Box::<Options>::default();
+    options.family.table.format_version = FORMAT_VERSION;
+    options
 }
 
 /// RocksDB's defaults before its version 5.19, as far as a version had them.
@@ -95,6 +105,10 @@ pub mod both {
     use super::*;
 
     natives! { "Options";
+        "newOptions__" => fn(_env) -> Box<Options> {
+            Ok(new_options())
+        }
+
         "newOptions__JJ" => fn(_env, database: &Options, family: &Options) -> Box<Options> {
             Ok(Box::new(Options::joined(database, family)))
         }
@@ -153,6 +167,10 @@ pub mod of_family {
     use super::*;
 
     natives! { "ColumnFamilyOptions";
+        "newColumnFamilyOptions" => fn(_env) -> Box<Options> {
+            Ok(new_options())
+        }
+
         "copyColumnFamilyOptions" | "newColumnFamilyOptionsFromOptions" => fn(_env, options: &Options) -> Box<Options> {
             Ok(Box::new(options.clone()))
         }
@@ -207,6 +225,13 @@ pub mod presets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn new_options_have_the_jars_format_version() {
+        assert_eq!(new_options().family.table.format_version, 6);
+        let family = Part::Family.read("write_buffer_size=112", false).expect("valid");
+        assert_eq!(family.family.table.format_version, 6);
+    }
 
     #[test]
     fn properties_are_options_of_one_part() {
