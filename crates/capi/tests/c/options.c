@@ -169,7 +169,7 @@ static void test_without_getters(void) {
     rocksdb_options_set_block_based_table_factory(options, table);
 }
 
-/* Values out of bounds do not keep a database from being opened, as in RocksDB. */
+/* Other values out of bounds do not keep a database from being opened, as in RocksDB. */
 static void test_opening(char** argv) {
     size_t len;
     rocksdb_t* db;
@@ -193,6 +193,49 @@ static void test_opening(char** argv) {
     db = rocksdb_open(options, path_in(argv, "hashed"), &error);
     CHECK_OK(error);
     rocksdb_close(db);
+}
+
+/* A version of the table format that is not written: refused by an open for writing. A new family takes it. */
+static void test_format_versions(char** argv) {
+    static const char refusal[] = "Invalid argument: Unsupported BlockBasedTable format_version. "
+                                  "Please check include/rocksdb/table.h for more info";
+    const char* names[2] = {"default", "newer"};
+    const rocksdb_options_t* of[2];
+    rocksdb_column_family_handle_t *family, *families[2];
+    rocksdb_options_t *known = rocksdb_options_create(), *newer = rocksdb_options_create();
+    rocksdb_block_based_table_options_t* tables = rocksdb_block_based_options_create();
+    rocksdb_t* db;
+    rocksdb_options_set_create_if_missing(known, 1);
+    rocksdb_options_set_create_if_missing(newer, 1);
+    rocksdb_block_based_options_set_format_version(tables, 8);
+    rocksdb_options_set_block_based_table_factory(newer, tables);
+    CHECK(rocksdb_open(newer, path_in(argv, "versions"), &error) == NULL);
+    CHECK_ERROR(error, refusal);
+    db = rocksdb_open(known, path_in(argv, "versions"), &error);
+    CHECK_OK(error);
+    family = rocksdb_create_column_family(db, newer, "newer", &error);
+    CHECK_OK(error);
+    rocksdb_put_cf(db, write, family, LIT("k"), LIT("v"), &error);
+    rocksdb_flush_cf(db, flush, family, &error);
+    CHECK_OK(error);
+    rocksdb_column_family_handle_destroy(family);
+    rocksdb_close(db);
+    of[0] = known;
+    of[1] = newer;
+    CHECK(rocksdb_open_column_families(known, path_in(argv, "versions"), 2, names, of, families, &error) == NULL);
+    CHECK_ERROR(error, refusal);
+    db = rocksdb_open_for_read_only_column_families(known, path_in(argv, "versions"), 2, names, of, families, 0, &error);
+    CHECK_OK(error);
+    {
+        size_t len;
+        CHECK_GIVEN(rocksdb_get_cf(db, read, families[1], LIT("k"), &len, &error), 1, "v");
+    }
+    rocksdb_column_family_handle_destroy(families[0]);
+    rocksdb_column_family_handle_destroy(families[1]);
+    rocksdb_close(db);
+    rocksdb_block_based_options_destroy(tables);
+    rocksdb_options_destroy(newer);
+    rocksdb_options_destroy(known);
 }
 
 static void test_latest(char** argv) {
@@ -247,6 +290,7 @@ int main(int argc, char** argv) {
     test_strings();
     test_without_getters();
     test_opening(argv);
+    test_format_versions(argv);
     test_latest(argv);
     destroy();
     return outcome("options");
