@@ -121,6 +121,7 @@ const BY_HAND: &[&[Native]] = &[
     options::table::vector::NATIVES,
     options::transactions::order::NATIVES,
     perf::NATIVES,
+    perf::counts::NATIVES,
     perf::level::NATIVES,
     statistics::NATIVES,
 ];

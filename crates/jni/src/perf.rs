@@ -1,35 +1,26 @@
-//! `PerfContext`: costs of one thread's calls. Nothing is counted by thread here; statistics have a database's counts.
+//! `PerfContext`: costs of the calling thread's calls.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI8, Ordering};
 
 use capi::perf::PerfContext;
+use spillway::internal::vfs::perf::{self, Metric};
 
 use crate::boundary::{handle, natives};
-
-/// What was asked for. RocksDB's level of a thread.
-static LEVEL: AtomicI8 = AtomicI8::new(DISABLED);
-
-/// RocksDB's `kDisable`.
-const DISABLED: i8 = 1;
 
 pub mod level {
     use super::*;
 
     natives! { "RocksDB";
         "setPerfLevel" => fn(_env, level: i8) -> () {
-            if level > DISABLED {
-                capi::kept::warn("perf_level", &level.to_string());
-            }
-            LEVEL.store(level, Ordering::Relaxed);
+            capi::perf::set_level(level.into());
             Ok(())
         }
 
         "getPerfLevelNative" => fn(_env) -> i8 {
-            Ok(LEVEL.load(Ordering::Relaxed))
+            Ok(perf::level() as i8)
         }
 
-        /// One for all threads: Java does not close it.
+        /// One for all threads, each of which sees its own counts: Java does not close it.
         "getPerfContextNative" => fn(_env) -> i64 {
             static CONTEXT: OnceLock<i64> = OnceLock::new();
             Ok(*CONTEXT.get_or_init(|| handle::open(Box::new(PerfContext))))
@@ -37,23 +28,60 @@ pub mod level {
     }
 }
 
+/// Natives that return a metric of the thread.
+macro_rules! counted {
+    ($($name:literal => $metric:ident;)+) => {
+        natives! { "PerfContext";
+            $( $name => fn(_env, _context: &PerfContext) -> i64 {
+                Ok(perf::total(Metric::$metric) as i64)
+            } )+
+        }
+    };
+}
+
+pub mod counts {
+    use super::*;
+
+    counted! {
+        "getBlockCacheHitCount" => BlockCacheHitCount;
+        "getBlockCacheIndexHitCount" => BlockCacheIndexHitCount;
+        "getBlockCacheFilterHitCount" => BlockCacheFilterHitCount;
+        "getBlockReadCount" => BlockReadCount;
+        "getBlockReadByte" => BlockReadByte;
+        "getBlockReadTime" => BlockReadTime;
+        "getBlockReadCpuTime" => BlockReadCpuTime;
+        "getBlockChecksumTime" => BlockChecksumTime;
+        "getBlockDecompressTime" => BlockDecompressTime;
+        "getReadBytes" => GetReadBytes;
+        "getInternalKeySkippedCount" => InternalKeySkippedCount;
+        "getInternalDeleteSkippedCount" => InternalDeleteSkippedCount;
+        "getFromMemtableTime" => GetFromMemtableTime;
+        "getFromMemtableCount" => GetFromMemtableCount;
+        "getPostProcessTime" => GetPostProcessTime;
+        "getFromOutputFilesTime" => GetFromOutputFilesTime;
+        "getWriteWalTime" => WriteWalTime;
+        "getWriteMemtableTime" => WriteMemtableTime;
+        "getBloomSstHitCount" => BloomSstHitCount;
+        "getBloomSstMissCount" => BloomSstMissCount;
+        "getGetCpuNanos" => GetCpuNanos;
+    }
+}
+
 natives! { "PerfContext";
     "reset" => fn(_env, _context: &PerfContext) -> () {
+        perf::reset();
         Ok(())
     }
 
-    "toString" => fn(_env, _context: &PerfContext, _exclude_zero: bool) -> String {
-        Ok(String::new())
+    "toString" => fn(_env, context: &PerfContext, exclude_zero: bool) -> String {
+        Ok(context.report(exclude_zero))
     }
 
-    /// All counts of a thread: 0.
+    /// Not counted.
     "getBlobCacheHitCount" | "getBlobCacheReadByte" | "getBlobChecksumTime" | "getBlobDecompressTime" |
-    "getBlobReadByte" | "getBlobReadCount" | "getBlobReadTime" | "getBlockCacheFilterHitCount" |
-    "getBlockCacheHitCount" | "getBlockCacheIndexHitCount" | "getBlockCacheRealHandleCount" |
-    "getBlockCacheStandaloneHandleCount" | "getBlockChecksumTime" | "getBlockDecompressTime" | "getBlockReadByte" |
-    "getBlockReadCount" | "getBlockReadCpuTime" | "getBlockReadTime" | "getBlockSeekNanos" |
-    "getBloomMemtableHitCount" | "getBloomMemtableMissCount" | "getBloomSstHitCount" | "getBloomSstMissCount" |
-    "getCompressedSecCacheCompressedBytes" | "getCompressedSecCacheInsertDummyCount" |
+    "getBlobReadByte" | "getBlobReadCount" | "getBlobReadTime" | "getBlockCacheRealHandleCount" |
+    "getBlockCacheStandaloneHandleCount" | "getBlockSeekNanos" | "getBloomMemtableHitCount" |
+    "getBloomMemtableMissCount" | "getCompressedSecCacheCompressedBytes" | "getCompressedSecCacheInsertDummyCount" |
     "getCompressedSecCacheInsertRealCount" | "getCompressedSecCacheUncompressedBytes" |
     "getCompressionDictBlockReadCount" | "getDbConditionWaitNanos" | "getDbMutexLockNanos" | "getDecryptDataNanos" |
     "getEncryptDataNanos" | "getEnvCreateDirIfMissingNanos" | "getEnvCreateDirNanos" | "getEnvDeleteDirNanos" |
@@ -61,20 +89,17 @@ natives! { "PerfContext";
     "getEnvGetChildrenNanos" | "getEnvGetFileModificationTimeNanos" | "getEnvGetFileSizeNanos" |
     "getEnvLinkFileNanos" | "getEnvLockFileNanos" | "getEnvNewDirectoryNanos" | "getEnvNewLoggerNanos" |
     "getEnvNewRandomAccessFileNanos" | "getEnvNewRandomRwFileNanos" | "getEnvNewSequentialFileNanos" |
-    "getEnvNewWritableFileNanos" | "getEnvRenameFileNanos" | "getEnvReuseWritableFileNanos" |
-    "getEnvUnlockFileNanos" | "getFilterBlockReadCount" | "getFindNextUserEntryTime" | "getFindTableNanos" |
-    "getFromMemtableCount" | "getFromMemtableTime" | "getFromOutputFilesTime" | "getGetCpuNanos" |
-    "getIndexBlockReadCount" | "getInternalDeleteSkippedCount" | "getInternalKeySkippedCount" |
+    "getEnvNewWritableFileNanos" | "getEnvRenameFileNanos" | "getEnvReuseWritableFileNanos" | "getEnvUnlockFileNanos" |
+    "getFilterBlockReadCount" | "getFindNextUserEntryTime" | "getFindTableNanos" | "getIndexBlockReadCount" |
     "getInternalMergeCount" | "getInternalMergePointLookupCount" | "getInternalRangeDelReseekCount" |
     "getInternalRecentSkippedCount" | "getIterNextCpuNanos" | "getIterPrevCpuNanos" | "getIterReadBytes" |
     "getIterSeekCpuNanos" | "getKeyLockWaitCount" | "getKeyLockWaitTime" | "getMergeOperatorTimeNanos" |
     "getMultigetReadBytes" | "getNewTableBlockIterNanos" | "getNewTableIteratorNanos" | "getNextOnMemtableCount" |
-    "getNumberAsyncSeek" | "getPostProcessTime" | "getPrevOnMemtableCount" | "getReadBytes" |
-    "getReadFilterBlockNanos" | "getReadIndexBlockNanos" | "getSecondaryCacheHitCount" | "getSeekChildSeekCount" |
-    "getSeekChildSeekTime" | "getSeekInternalSeekTime" | "getSeekMaxHeapTime" | "getSeekMinHeapTime" |
-    "getSeekOnMemtableCount" | "getSeekOnMemtableTime" | "getSnapshotTime" | "getUserKeyComparisonCount" |
-    "getWriteDelayTime" | "getWriteMemtableTime" | "getWritePreAndPostProcessTime" |
-    "getWriteSchedulingFlushesCompactionsTime" | "getWriteThreadWaitNanos" | "getWriteWalTime"
+    "getNumberAsyncSeek" | "getPrevOnMemtableCount" | "getReadFilterBlockNanos" | "getReadIndexBlockNanos" |
+    "getSecondaryCacheHitCount" | "getSeekChildSeekCount" | "getSeekChildSeekTime" | "getSeekInternalSeekTime" |
+    "getSeekMaxHeapTime" | "getSeekMinHeapTime" | "getSeekOnMemtableCount" | "getSeekOnMemtableTime" |
+    "getSnapshotTime" | "getUserKeyComparisonCount" | "getWriteDelayTime" | "getWritePreAndPostProcessTime" |
+    "getWriteSchedulingFlushesCompactionsTime" | "getWriteThreadWaitNanos"
     => fn(_env, _context: &PerfContext) -> i64 {
         Ok(0)
     }

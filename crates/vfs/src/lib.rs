@@ -18,6 +18,7 @@ mod conformance;
 mod local_socket;
 mod mapped_memory;
 mod page;
+pub mod perf;
 mod prefetch;
 mod read_many;
 mod std_calls;

@@ -379,17 +379,69 @@ static void test_file_managers(char** argv) {
     rocksdb_env_destroy(env);
 }
 
-static void test_perf_contexts(void) {
+/* Costs of this thread's calls: a write, a lookup in the memtable, and one in a table that was just opened. */
+static void test_perf_contexts(char** argv) {
+    size_t len;
     char* report;
-    rocksdb_perfcontext_t* context;
-    rocksdb_set_perf_level(2);
-    context = rocksdb_perfcontext_create();
-    rocksdb_perfcontext_reset(context);
-    CHECK(rocksdb_perfcontext_metric(context, 0) == 0);
+    rocksdb_options_t* options = rocksdb_options_create();
+    rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    rocksdb_perfcontext_t* context = rocksdb_perfcontext_create();
+    rocksdb_t* db;
+    rocksdb_options_set_create_if_missing(options, 1);
+    rocksdb_options_set_compression(options, rocksdb_lz4_compression);
+    rocksdb_block_based_options_set_filter_policy(table, rocksdb_filterpolicy_create_bloom_full(10));
+    rocksdb_options_set_block_based_table_factory(options, table);
+    db = rocksdb_open(options, path_in(argv, "perf"), &error);
+    CHECK_OK(error);
+    rocksdb_put(db, write, LIT("k"), LIT("value"), &error);
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), len, "value");
     report = rocksdb_perfcontext_report(context, 1);
-    CHECK(report != NULL && report[0] == 0);
+    CHECK(strcmp(report, "") == 0); /* nothing is counted at first */
     rocksdb_free(report);
+
+    rocksdb_set_perf_level(rocksdb_enable_count);
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), len, "value");
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_get_from_memtable_count) == 1);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_get_read_bytes) == 5);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_get_from_memtable_time) == 0);
+    report = rocksdb_perfcontext_report(context, 1);
+    CHECK(strcmp(report, "get_read_bytes = 5, get_from_memtable_count = 1") == 0);
+    rocksdb_free(report);
+    rocksdb_perfcontext_reset(context);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_get_from_memtable_count) == 0);
+
+    rocksdb_set_perf_level(rocksdb_enable_time);
+    rocksdb_put(db, write, LIT("l"), LIT("value"), &error);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_write_wal_time) > 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_write_memtable_time) > 0);
+    rocksdb_flush(db, flush, &error);
+    CHECK_OK(error);
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), len, "value");
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_block_read_count) > 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_block_read_byte) > 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_block_read_time) > 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_block_read_cpu_time) > 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_block_checksum_time) > 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_get_from_output_files_time) > 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_get_post_process_time) > 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_bloom_sst_hit_count) == 1);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_user_key_comparison_count) == 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_total_metric_count) == 0);
+    CHECK(rocksdb_perfcontext_metric(context, -1) == 0);
+    report = rocksdb_perfcontext_report(context, 0);
+    CHECK(strncmp(report, "user_key_comparison_count = 0, ", 31) == 0);
+    rocksdb_free(report);
+
+    rocksdb_set_perf_level(rocksdb_disable);
+    rocksdb_perfcontext_reset(context);
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), len, "value");
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_get_read_bytes) == 0);
+    rocksdb_close(db);
     rocksdb_perfcontext_destroy(context);
+    rocksdb_flushoptions_destroy(flush);
+    rocksdb_block_based_options_destroy(table);
+    rocksdb_options_destroy(options);
 }
 
 static void test_statistics(char** argv) {
@@ -444,7 +496,7 @@ int main(int argc, char** argv) {
     test_strict_cache(argv);
     test_shared_limit(argv);
     test_file_managers(argv);
-    test_perf_contexts();
+    test_perf_contexts(argv);
     test_statistics(argv);
     rocksdb_readoptions_destroy(read);
     rocksdb_writeoptions_destroy(write);

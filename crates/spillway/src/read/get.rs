@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use base::{LookupKey, Result, SeqNo};
 use table::TableReadOptions;
+use vfs::perf::{Metric, Perf};
 
 use super::ReadContext;
 use super::options::ReadOptions;
@@ -27,27 +28,41 @@ pub fn get(
 ) -> Result<Found> {
     let key = LookupKey::new(user_key, seq);
     let search = Search::new(context, user_key, seq).merging(options.merges);
-    let mut lookup = Lookup { key: &key, options: options.for_tables(), search };
-    lookup.walk(view)?;
-    lookup.search.finish()
+    let perf = Perf::of_thread();
+    let mut lookup = Lookup { key: &key, options: options.for_tables(), search, perf };
+    let found = perf.processor_time(Metric::GetCpuNanos, || {
+        if !perf.time(Metric::GetFromMemtableTime, || lookup.in_queue(view))? {
+            perf.time(Metric::GetFromOutputFilesTime, || lookup.in_tables(view))?;
+        }
+        perf.time(Metric::GetPostProcessTime, || lookup.search.finish())
+    })?;
+    perf.count(Metric::GetReadBytes, found.value.as_ref().map_or(0, |value| value.len() as u64));
+    Ok(found)
 }
 
 struct Lookup<'a> {
     key: &'a LookupKey,
     options: TableReadOptions,
     search: Search<'a>,
+    perf: Perf,
 }
 
 impl Lookup<'_> {
-    fn walk(&mut self, view: &ReadView) -> Result<()> {
+    /// True if older sources cannot matter.
+    fn in_queue(&mut self, view: &ReadView) -> Result<bool> {
         if self.in_flushable(&*view.mutable)? {
-            return Ok(());
+            return Ok(true);
         }
         for flushable in &view.queue {
             if self.in_flushable(&**flushable)? {
-                return Ok(());
+                return Ok(true);
             }
         }
+        Ok(false)
+    }
+
+    /// Searches the kept answers and the tables.
+    fn in_tables(&mut self, view: &ReadView) -> Result<()> {
         let version = &*view.version;
         if self.search.ask(version, self.options.fill_cache) {
             return Ok(());
@@ -80,13 +95,14 @@ impl Lookup<'_> {
 
     /// Searches a flushable. True if older sources cannot matter.
     fn in_flushable(&mut self, flushable: &dyn Flushable) -> Result<bool> {
+        self.perf.count(Metric::GetFromMemtableCount, 1);
         self.search.cover(flushable.tombstones(&self.options)?.as_deref());
         flushable.get(self.key, &self.options, &mut |seq, kind, value| self.search.entry(seq, kind, value))?;
         Ok(self.search.decided_by(Source::Queue))
     }
 
     fn in_table(&mut self, file: &TableFile, level: usize) -> Result<bool> {
-        let Lookup { key, options, search } = self;
+        let Lookup { key, options, search, .. } = self;
         file.read_by(options, |table| {
             search.cover(table.tombstones().as_deref());
             table.get(key, options, &mut |seq, kind, value| search.entry(seq, kind, value))

@@ -5,8 +5,15 @@ use std::sync::Arc;
 use base::extend::PrefixExtractor;
 use base::metrics::{Statistics, Ticker, tick};
 use base::{Result, UserOrder};
+use vfs::perf::{Metric, Perf};
 
 use crate::{Properties, TableContext};
+
+/// Counts an answer of a filter for this thread.
+#[inline]
+fn count_of_thread(may_match: bool) {
+    Perf::of_thread().count(if may_match { Metric::BloomSstHitCount } else { Metric::BloomSstMissCount }, 1);
+}
 
 /// The parts of keys present in a filter.
 pub(crate) struct FilterQuestion {
@@ -50,6 +57,7 @@ impl FilterQuestion {
         let may_match = ask(order.strip_timestamp(user_key))?;
         let ticker = if may_match { Ticker::BloomFilterFullPositive } else { Ticker::BloomFilterUseful };
         tick(statistics, ticker, 1);
+        count_of_thread(may_match);
         Ok(may_match)
     }
 
@@ -66,6 +74,7 @@ impl FilterQuestion {
             return Ok(true);
         };
         let may_match = ask(prefix)?;
+        count_of_thread(may_match);
         tick(statistics, Ticker::BloomFilterPrefixChecked, 1);
         tick(statistics, Ticker::BloomFilterPrefixUseful, u64::from(!may_match));
         Ok(may_match)

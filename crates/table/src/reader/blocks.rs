@@ -3,7 +3,7 @@
 use base::Result;
 use vfs::{ReadRequest, read_many};
 
-use super::file::{Fetch, TableFile, check_whole};
+use super::file::{Fetch, TableFile, check_whole, read_measured};
 use super::not_in_memory;
 use crate::block::Block;
 use crate::cached::{BlockRef, BlockRole, CachedBlock};
@@ -82,12 +82,14 @@ fn read_together(wanted: &mut [&mut WantedBlock<'_>], fetch: Fetch) {
     let room = |wanted: &&mut WantedBlock<'_>| Ok(vec![0; wanted.file.stored_len(wanted.handle)?]);
     let mut stored: Vec<Result<Vec<u8>>> = wanted.iter().map(room).collect();
     let mut reads = Vec::with_capacity(wanted.len());
+    let mut bytes = 0;
     for (wanted, room) in wanted.iter().zip(&mut stored) {
         if let Ok(room) = room {
+            bytes += room.len();
             reads.push(ReadRequest::new(&**wanted.file.random_file(), wanted.handle.offset, room));
         }
     }
-    read_many(&mut reads, fetch.class);
+    read_measured(reads.len(), bytes, || read_many(&mut reads, fetch.class));
     let read: Vec<Result<usize>> = reads.into_iter().map(|read| read.read).collect();
     let mut read = read.into_iter();
     for (wanted, stored) in wanted.iter_mut().zip(stored) {

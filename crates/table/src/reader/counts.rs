@@ -1,10 +1,23 @@
-//! Counts a table's block cache hits and misses by block role. Called only if statistics are kept.
+//! Counts a table's block cache hits and misses by block role.
 
 use base::metrics::{Statistics, Ticker};
+use vfs::perf::{Metric, Perf};
 
 use crate::cached::{BlockRole, CachedBlock};
 
-/// A block was in the cache.
+/// A block was in the cache, for this thread's counts.
+#[inline]
+pub(super) fn hit_of_thread(role: BlockRole) {
+    let perf = Perf::of_thread();
+    perf.count(Metric::BlockCacheHitCount, 1);
+    match role {
+        BlockRole::Entries => {}
+        BlockRole::Index => perf.count(Metric::BlockCacheIndexHitCount, 1),
+        BlockRole::Filter => perf.count(Metric::BlockCacheFilterHitCount, 1),
+    }
+}
+
+/// A block was in the cache. Called only if statistics are kept, as `miss`.
 #[cold]
 pub(super) fn hit(statistics: &Statistics, role: BlockRole, block: &CachedBlock) {
     statistics.add(Ticker::BlockCacheHit, 1);

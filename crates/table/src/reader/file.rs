@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::metrics::{Statistics, Ticker, tick};
-use base::options::ChecksumKind;
+use base::options::{ChecksumKind, CompressionKind};
 use base::{Error, ErrorKind, Result};
+use vfs::perf::{Metric, Perf};
 use vfs::{IoClass, RandomFile};
 
 use super::mapped::MappedFile;
@@ -55,6 +56,15 @@ pub(crate) fn read_exactly(file: &dyn RandomFile, at: u64, len: usize, class: Io
     let mut bytes = vec![0; len];
     check_whole(file.read_at(at, &mut bytes, class)?, len, at)?;
     Ok(bytes)
+}
+
+/// Runs a read of blocks from files, `bytes` long together.
+#[inline]
+pub(super) fn read_measured<R>(blocks: usize, bytes: usize, read: impl FnOnce() -> R) -> R {
+    let perf = Perf::of_thread();
+    perf.count(Metric::BlockReadCount, blocks as u64);
+    perf.count(Metric::BlockReadByte, bytes as u64);
+    perf.time(Metric::BlockReadTime, || perf.processor_time(Metric::BlockReadCpuTime, read))
 }
 
 /// Checks that a read at `at` got all of its `len` bytes.
@@ -134,7 +144,9 @@ impl TableFile {
 
     /// A block's stored bytes with their trailer.
     fn read(&self, handle: BlockHandle, fetch: Fetch) -> Result<Vec<u8>> {
-        read_exactly(&*self.file, handle.offset, self.stored_len(handle)?, fetch.class)
+        let len = self.stored_len(handle)?;
+        let read = || read_exactly(&*self.file, handle.offset, len, fetch.class);
+        read_measured(1, len, read)
     }
 
     /// Bytes of a block and its trailer in the file.
@@ -172,10 +184,15 @@ impl TableFile {
         let Some((stored, &[kind, a, b, c, d])) = raw.split_last_chunk::<TRAILER>() else {
             return Err(Error::corruption("a block without its trailer"));
         };
+        let perf = Perf::of_thread();
         if fetch.verify_checksums {
-            self.check(handle, stored, kind, u32::from_le_bytes([a, b, c, d]))?;
+            let check = || self.check(handle, stored, kind, u32::from_le_bytes([a, b, c, d]));
+            perf.time(Metric::BlockChecksumTime, check)?;
         }
-        let contents = decompress(kind, stored, dictionary)?;
+        if kind == CompressionKind::None.number() {
+            return Ok(None);
+        }
+        let contents = perf.time(Metric::BlockDecompressTime, || decompress(kind, stored, dictionary))?;
         if contents.is_some() {
             tick(&self.statistics, Ticker::NumberBlockDecompressed, 1);
         }
@@ -323,6 +340,7 @@ impl TableFile {
         if let Err(error) = found.check(role) {
             return Some(Err(self.locate(error, handle)));
         }
+        counts::hit_of_thread(role);
         if let Some(statistics) = &self.statistics {
             counts::hit(statistics, role, &found);
         }

@@ -569,7 +569,7 @@ ROCKSDB_LIBRARY_API void rocksdb_set_perf_level(int level);
 ROCKSDB_LIBRARY_API rocksdb_perfcontext_t* rocksdb_perfcontext_create(void);
 ROCKSDB_LIBRARY_API void rocksdb_perfcontext_destroy(rocksdb_perfcontext_t* context);
 ROCKSDB_LIBRARY_API void rocksdb_perfcontext_reset(rocksdb_perfcontext_t* context);
-/* Names of counts and the counts: none. */
+/* "name = value, name = value", of the calling thread. */
 ROCKSDB_LIBRARY_API char* rocksdb_perfcontext_report(rocksdb_perfcontext_t* context,
     unsigned char exclude_zero_counters);
 ROCKSDB_LIBRARY_API uint64_t rocksdb_perfcontext_metric(rocksdb_perfcontext_t* context, int metric);

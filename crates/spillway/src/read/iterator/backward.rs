@@ -19,6 +19,9 @@ impl DbIterator {
     /// Moves to the last existing key at or before the cursor.
     pub(super) fn settle_backward(&mut self) -> bool {
         let found = self.walk_backward();
+        if self.hidden > 0 {
+            self.count_hidden();
+        }
         if !self.dead.is_empty() {
             self.dead.end(&self.context, false, &self.dead_key);
         }
@@ -28,7 +31,7 @@ impl DbIterator {
 
     fn walk_backward(&mut self) -> bool {
         let mut covered_run = 0;
-        self.hidden = 0;
+        (self.hidden, self.hidden_deletions) = (0, 0);
         while self.cursor.valid() {
             let passing = user_key(self.cursor.key());
             if self.bounds.is_before_lower(&self.context.order, passing) || self.leaves_prefix(passing) {
@@ -105,6 +108,7 @@ impl DbIterator {
                 self.value.extend_from_slice(self.cursor.value());
                 return Ok(Latest::Present);
             }
+            ValueKind::Deletion | ValueKind::SingleDeletion => self.hidden_deletions += 1,
             _ => {}
         }
         self.operands.clear();

@@ -23,6 +23,9 @@ impl DbIterator {
     #[inline]
     pub(super) fn settle_forward(&mut self, hide_key: bool) -> bool {
         let found = self.walk_forward(hide_key);
+        if self.hidden > 0 {
+            self.count_hidden();
+        }
         if !self.dead.is_empty() {
             self.dead.end(&self.context, true, &self.key);
         }
@@ -33,7 +36,7 @@ impl DbIterator {
     fn walk_forward(&mut self, mut hide_key: bool) -> bool {
         let mut run = 0;
         let mut run_of = Hidden::Deleted;
-        self.hidden = 0;
+        (self.hidden, self.hidden_deletions) = (0, 0);
         while self.cursor.valid() {
             let internal_key = self.cursor.key();
             let Some(ParsedKey { user_key, seq, kind }) = ParsedKey::parse(internal_key) else {
@@ -72,6 +75,7 @@ impl DbIterator {
                 return self.fail_skipping();
             }
             if hidden == Hidden::Deleted {
+                self.hidden_deletions += 1;
                 self.save_key();
                 hide_key = true;
                 if self.dead.pass_over(&self.context, &self.key, &mut self.cursor) {

@@ -64,6 +64,8 @@ pub struct DbIterator {
     skippable_max: u64,
     /// Hidden entries passed by the present call.
     hidden: u64,
+    /// Deletions among them.
+    hidden_deletions: u64,
     dead: DeadRun,
     /// The last dead key of a backward walk.
     dead_key: Vec<u8>,
@@ -104,6 +106,7 @@ impl DbIterator {
                 max => max,
             },
             hidden: 0,
+            hidden_deletions: 0,
             dead: DeadRun::new(
                 seq,
                 view.version.era(),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::metrics::{Histogram, Ticker};
+use vfs::perf::{Metric, Perf};
 
 use super::DbIterator;
 use crate::read::meter::Meter;
@@ -95,6 +96,14 @@ impl DbIterator {
         moves.found += u64::from(found);
         tally.bytes += bytes as u64; // zero if not valid
         tally.skipped += self.hidden;
+    }
+
+    /// Counts the hidden entries of a completed walk for this thread.
+    #[cold]
+    pub(super) fn count_hidden(&self) {
+        let perf = Perf::of_thread();
+        perf.count(Metric::InternalKeySkippedCount, self.hidden);
+        perf.count(Metric::InternalDeleteSkippedCount, self.hidden_deletions);
     }
 
     /// Counts a seek past hidden entries.
