@@ -6,6 +6,7 @@
 
 mod counters;
 mod histogram;
+mod sample;
 mod ticker;
 
 use std::cell::Cell;
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 pub use counters::Counters;
 pub use histogram::Distribution;
+pub use sample::{RareDistribution, SAMPLED_ONE_IN, is_sampled};
 pub use ticker::{Histogram, Ticker};
 
 use histogram::Buckets;

@@ -28,6 +28,7 @@ use crate::core::family::FamilySet;
 use crate::core::{CommitState, Core, State};
 use crate::queue::Memtables;
 use crate::queue::staged::Seam;
+use crate::read::sample::Sample;
 use crate::wal::roll::Wal;
 
 /// So often a commit's conflicts are checked again before its keys are latched: a latch makes every other commit look at it.
@@ -63,7 +64,7 @@ impl Committer {
         Arc::new(Committer { core, memtables, wal, ingest_waits, counts })
     }
 
-    /// [`write`](Self::write), counted; timed if statistics are kept.
+    /// [`write`](Self::write), counted; timed if statistics are kept or it is in the sample.
     pub(crate) fn write_counted(
         &self,
         batch: &WriteBatch,
@@ -77,7 +78,7 @@ impl Committer {
             let first = || batch.iter().next()?.ok().and_then(|change| self.core.name_of(change.family));
             self.counts.slow.end(marks, &self.core.context, batch.len(), first);
         }
-        self.counts.add(batch, options, start.map(|start| self.core.context.vfs.now().saturating_sub(start)));
+        self.counts.add(batch, options, &self.core.context, start);
         Ok(written)
     }
 
@@ -446,6 +447,7 @@ impl Drop for Unfinished<'_> {
 /// Writes since the database was opened.
 pub(crate) struct WriteCounts {
     statistics: Option<Arc<Statistics>>,
+    sample: Option<Arc<Sample>>,
     /// Beside `statistics`: a write reads both.
     pub slow: SlowWrites,
     /// Writes, changes, bytes; logged writes, their bytes.
@@ -456,29 +458,39 @@ impl WriteCounts {
     pub fn new(context: &Context) -> Self {
         let slow = SlowWrites::default();
         slow.watch(context.options.slow_operation_micros, context.vfs.now());
-        WriteCounts { statistics: context.statistics.clone(), slow, sums: Counters::default() }
+        let (statistics, sample) = (context.statistics.clone(), context.sample.clone());
+        WriteCounts { statistics, sample, slow, sums: Counters::default() }
     }
 
     pub fn sums(&self) -> [u64; 5] {
         self.sums.sums()
     }
 
-    /// Start time of a write; `None` without statistics, to save the clock read.
+    /// Start time of a write that is timed: of all with statistics, else of those in the sample.
     #[inline]
     pub fn start(&self, context: &Context) -> Option<Duration> {
-        self.statistics.as_ref().map(|_| context.vfs.now())
+        match &self.statistics {
+            Some(_) => Some(context.vfs.now()),
+            None => self.sample.as_ref().and_then(|sample| sample.start()),
+        }
     }
 
-    /// Counts a write and its duration. A batch without changes does not count.
+    /// Counts a write, and its duration if it was timed. A batch without changes does not count.
     #[inline]
-    pub fn add(&self, batch: &WriteBatch, options: &WriteOptions, took: Option<Duration>) {
+    pub fn add(&self, batch: &WriteBatch, options: &WriteOptions, context: &Context, start: Option<Duration>) {
         if batch.is_empty() {
             return;
         }
         let (bytes, logged) = (batch.len() as u64, u64::from(!options.disable_wal));
         self.sums.add([1, u64::from(batch.count()), bytes, logged, logged * bytes]);
-        if let (Some(statistics), Some(took)) = (&self.statistics, took) {
-            tell(statistics, batch, options, took);
+        if let Some(start) = start {
+            match (&self.statistics, &self.sample) {
+                (Some(statistics), _) => {
+                    tell(statistics, batch, options, context.vfs.now().saturating_sub(start));
+                }
+                (None, Some(sample)) => sample.end_write(start),
+                (None, None) => {}
+            }
         }
     }
 }

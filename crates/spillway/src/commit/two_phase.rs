@@ -69,7 +69,7 @@ impl TwoPhase<'_> {
         commit.record = Some(made(RecordKind::Commit, encode_commit(name, &step)));
         let committed = self.run(&mut commit, options)?;
         core.logs.prepared.end(at, end_of(&committed));
-        committer.counts.add(batch, options, None);
+        committer.counts.add(batch, options, &committer.core.context, None);
         Ok(Written { last: committed.given.last, to_flush: flushed_eagerly(commit.parts(), options) })
     }
 

@@ -40,6 +40,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         memtables: MemtableMaking::inline(),
         tasks: Tasks::new(true),
         statistics: None,
+        sample: None,
         flushes: FlushCounts::default(),
         running: RunningJobs::default(),
         events: EventRing::default(),

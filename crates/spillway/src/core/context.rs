@@ -21,6 +21,7 @@ use crate::info_log::{InfoLog, Noting};
 use crate::observe::events::{EventRing, ObservedEvent};
 use crate::queue::flushable::{HeldMemtable, MemtableMaking, QueuedMemtable};
 use crate::read::meter::{Meter, MeteredFile};
+use crate::read::sample::Sample;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
 use crate::version::table_file::FileMeta;
@@ -63,6 +64,8 @@ pub struct Context {
     /// Lifetimes and pins of the WAL files.
     pub logs: Arc<LogLives>,
     pub statistics: Option<Arc<Statistics>>,
+    /// `None` with statistics, and where jobs run inline: such a run repeats each look at the clock.
+    pub sample: Option<Arc<Sample>>,
     /// Limits the rate of jobs' table writes.
     pub throttle: Arc<Throttle>,
     pub flushes: FlushCounts,

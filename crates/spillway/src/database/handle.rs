@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arc_swap::Guard;
-use base::metrics::Statistics;
+use base::metrics::{Statistics, is_sampled};
 use base::options::{DbOptions, FamilyOptions, WalRecoveryMode};
 use base::{Error, Pinned, Result, SeqNo, UserOrder, note};
 use parking_lot::Mutex;
@@ -21,6 +21,7 @@ use crate::open::follow::{Follower, Lag};
 use crate::open::{self, Opened};
 use crate::queue::memory::MemoryBudget;
 use crate::queue::view::ReadView;
+use crate::read::ReadContext;
 use crate::read::get;
 use crate::read::iterator::DbIterator;
 use crate::read::multi_get::{self, Asked};
@@ -426,7 +427,14 @@ impl Database {
         let look_up = || get::get(&view, context, key, seq, options);
         let found = match &context.meter {
             Some(meter) => meter.get(look_up)?,
-            None => look_up()?,
+            None => {
+                let sampled = context.sample.as_ref().and_then(|sample| Some((sample, sample.start()?)));
+                let found = look_up()?;
+                if let Some((sample, start)) = sampled {
+                    sample.end_get(start, &found);
+                }
+                found
+            }
         };
         Ok(found.value)
     }
@@ -588,12 +596,16 @@ pub(crate) fn lock_path(dir: &Path) -> PathBuf {
     dir.join("LOCK")
 }
 
-/// Runs the lookups, and counts them in the database's statistics.
+/// Runs the lookups, and counts them in the database's statistics, or its sample.
 fn look_up_together(asked: &[Asked<'_>], seq: SeqNo, options: &ReadOptions) -> Vec<Result<Option<Pinned>>> {
     let look_up = || multi_get::multi_get(asked, seq, options);
-    let results = match asked.first().and_then(|asked| asked.context.meter.as_ref()) {
+    let Some(ReadContext { meter, sample, .. }) = asked.first().map(|asked| asked.context) else { return Vec::new() };
+    let results = match meter {
         Some(meter) => meter.multi_get(look_up),
         None => look_up(),
     };
+    if let Some(sample) = sample.as_ref().filter(|_| is_sampled()) {
+        results.iter().flatten().for_each(|found| sample.count(found));
+    }
     results.into_iter().map(|result| result.map(|found| found.value)).collect()
 }

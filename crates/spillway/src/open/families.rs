@@ -94,6 +94,7 @@ pub(super) fn build_family(
         max_sequential_skip: options.max_sequential_skip_in_iterations,
         gaps: Gaps::new(options.order.clone()),
         meter: context.meter(),
+        sample: context.sample.clone(),
         answers: shared.answers(&options),
     };
     let memtable = maker.make(&options, 0, maker.conversion(&options))?;

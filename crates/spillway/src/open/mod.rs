@@ -31,6 +31,7 @@ use crate::open::restart::Restored;
 use crate::queue::flushable::MemtableMaking;
 use crate::queue::images::ImageNames;
 use crate::queue::memory::MemoryBudget;
+use crate::read::sample::Sample;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
 use crate::version::manifest::ManifestWriter;
@@ -285,6 +286,7 @@ impl<'a> Opening<'a> {
             tasks,
             logs: LogLives::new(vfs.clone(), log_dir(dir, &options.db), PurgeQueue::new()),
             throttle: Throttle::new(vfs.clone(), statistics.clone(), rate_limiter),
+            sample: (statistics.is_none() && !vfs.runs_inline()).then(|| Sample::new(vfs.clone())),
             statistics,
             listeners: options.db.listeners.clone(),
             info_log: info_log.clone(),

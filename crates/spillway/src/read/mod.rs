@@ -16,6 +16,7 @@ pub mod merging;
 pub(crate) mod meter;
 pub mod multi_get;
 pub mod options;
+pub mod sample;
 pub mod search;
 pub mod snapshot;
 pub mod tombstones;
@@ -32,6 +33,7 @@ use table::BlockCache;
 
 use crate::read::gaps::Gaps;
 use crate::read::meter::Meter;
+use crate::read::sample::Sample;
 
 /// Settings of a family for reads. Cheap to clone.
 #[derive(Clone)]
@@ -44,6 +46,8 @@ pub struct ReadContext {
     pub gaps: Arc<Gaps>,
     /// `None` without statistics.
     pub meter: Option<Arc<Meter>>,
+    /// `None` with statistics.
+    pub sample: Option<Arc<Sample>>,
     /// The cache with answers of hot keys, if they are kept.
     pub answers: Option<Arc<BlockCache>>,
 }

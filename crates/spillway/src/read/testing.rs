@@ -68,6 +68,7 @@ pub fn context() -> ReadContext {
         max_sequential_skip: 3,
         gaps: Gaps::new(UserOrder::Bytewise),
         meter: None,
+        sample: None,
         answers: None,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use base::metrics::{Histogram, Statistics, Ticker};
+use base::metrics::{Histogram, SAMPLED_ONE_IN, Statistics, Ticker};
 use base::options::row::{Change, Row};
 use base::options::{DbOptions, FamilyOptions, OptionGroup};
 use base::{FamilyId, FileNumber};
@@ -18,6 +18,7 @@ use crate::observe::*;
 use crate::open::engine::Engine;
 use crate::queue::ingest::QueuedIngest;
 use crate::queue::view::ReadView;
+use crate::read::sample::{Place, Sample};
 use crate::version::work::LevelWork;
 
 use super::spans;
@@ -73,6 +74,7 @@ impl<'a> Reading<'a> {
             health: self.health(),
             writes: (!self.core.read_only).then(|| self.writes()),
             reads: statistics.map(reads),
+            sample: self.core.context.sample.as_deref().map(sampled),
             jobs: self.core.context.running.observe(self.now),
             ended: self.core.context.running.ended(),
             logs: self.logs(),
@@ -386,6 +388,24 @@ fn reads(statistics: &Statistics) -> ObservedReads {
         steps: count(Ticker::NumberDbNext) + count(Ticker::NumberDbPrev),
         skipped: count(Ticker::NumberIterSkip),
         reseeks: count(Ticker::NumberReseeksInIteration),
+    }
+}
+
+fn sampled(sample: &Sample) -> ObservedSample {
+    let [write_us, get_us, seek_us] = sample.times().each_ref().map(ObservedHistogram::from);
+    ObservedSample {
+        one_in: u64::from(SAMPLED_ONE_IN),
+        write_us,
+        get_us,
+        seek_us,
+        answers: ObservedAnswers {
+            memtables: sample.answered(Place::Queue),
+            kept: sample.answered(Place::Answer),
+            level0: sample.answered(Place::Level0),
+            level1: sample.answered(Place::Level1),
+            deeper: sample.answered(Place::Deeper),
+            nowhere: sample.answered(Place::Nowhere),
+        },
     }
 }
 

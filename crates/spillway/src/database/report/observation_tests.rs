@@ -57,6 +57,35 @@ fn a_reading_has_what_was_done() {
 }
 
 #[test]
+fn without_statistics_there_is_a_sample() {
+    let dir = tempfile::tempdir().expect("made");
+    let options = OpenOptions { vfs: vfs::RealVfs::new(), ..options(false) };
+    let db = Database::open(dir.path(), &options).expect("opened");
+    let family = db.default_family();
+    put(&db, "default", 0..6_400);
+    for key in 0..6_400u32 {
+        if key % 100 == 0 {
+            db.flush(&[&family]).expect("flushed");
+        }
+        let key = if key % 2 == 0 { key } else { key + 100_000 };
+        db.get(&family, &key.to_be_bytes(), &ReadOptions::default()).expect("read");
+        db.iter(&family, &ReadOptions::default()).expect("made").seek_to_first();
+    }
+    let sample = db.observe().sample.expect("no statistics");
+    let estimate = |count: u64| (count * sample.one_in) as f64;
+    // The standard deviation is 6 in 100, of halves 12.
+    for count in [sample.write_us.count, sample.get_us.count, sample.seek_us.count, sample.answers.all()] {
+        assert!((3_800.0..9_000.0).contains(&estimate(count)), "{sample:?}");
+    }
+    assert_eq!(sample.answers.all(), sample.get_us.count);
+    let (found, nowhere) = (sample.answers.level0 + sample.answers.deeper, sample.answers.nowhere);
+    assert!([found, nowhere].iter().all(|count| (1_200.0..5_200.0).contains(&estimate(*count))), "{sample:?}");
+    db.close().expect("closed");
+    let counted = self::options(true);
+    assert!(Database::open("/db", &counted).expect("opened").observe().sample.is_none(), "all are timed");
+}
+
+#[test]
 fn what_is_not_measured_is_none() {
     let options = options(false);
     let db = Database::open("/db", &options).expect("opened");

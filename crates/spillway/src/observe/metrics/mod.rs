@@ -8,8 +8,8 @@ mod text;
 
 use self::text::{Kind, Text};
 use crate::observe::{
-    Observation, ObservedBy, ObservedHistogram, ObservedJobKind, ObservedReads, ObservedStatistics, ObservedWrites,
-    WriteGate,
+    Observation, ObservedAnswers, ObservedBy, ObservedHistogram, ObservedJobKind, ObservedReads, ObservedSample,
+    ObservedStatistics, ObservedWrites, WriteGate,
 };
 use Kind::{Counter, Gauge, Histogram};
 
@@ -24,6 +24,7 @@ impl Observation {
         health(&mut text, self);
         self.writes.iter().for_each(|seen| writes(&mut text, seen));
         self.reads.iter().for_each(|seen| reads(&mut text, seen));
+        self.sample.iter().for_each(|seen| sample(&mut text, seen));
         families::write(&mut text, &self.families);
         jobs(&mut text, self);
         logs(&mut text, self);
@@ -115,18 +116,7 @@ fn writes(text: &mut Text, seen: &ObservedWrites) {
 
 fn reads(text: &mut Text, seen: &ObservedReads) {
     text.metric("spillway_lookups", Counter, "Keys looked up, by where they were answered.");
-    let answers = &seen.answers;
-    let by_place = [
-        ("memtables", answers.memtables),
-        ("kept_answers", answers.kept),
-        ("level_0", answers.level0),
-        ("level_1", answers.level1),
-        ("deeper", answers.deeper),
-        ("nowhere", answers.nowhere),
-    ];
-    for (place, count) in by_place {
-        text.sample(&[("answered_in", place)], count as f64);
-    }
+    answered(text, &seen.answers);
     let filters = &seen.filters;
     text.metric("spillway_filter_looks", Counter, "Looks into filters of tables, by outcome.");
     let by_outcome = [
@@ -146,6 +136,36 @@ fn reads(text: &mut Text, seen: &ObservedReads) {
         ("spillway_multi_get_duration_seconds", "Times of lookups of several keys.", &seen.multi_get_us),
         ("spillway_seek_duration_seconds", "Times of iterators' seeks.", &seen.seek_us),
         ("spillway_table_read_duration_seconds", "Times of reads of table files.", &seen.table_read_us),
+    ];
+    for (name, help, values) in times {
+        text.metric(name, Histogram, help).histogram(&[], values, MICROS);
+    }
+}
+
+/// The samples of a metric by where lookups were answered.
+fn answered(text: &mut Text, answers: &ObservedAnswers) {
+    let by_place = [
+        ("memtables", answers.memtables),
+        ("kept_answers", answers.kept),
+        ("level_0", answers.level0),
+        ("level_1", answers.level1),
+        ("deeper", answers.deeper),
+        ("nowhere", answers.nowhere),
+    ];
+    for (place, count) in by_place {
+        text.sample(&[("answered_in", place)], count as f64);
+    }
+}
+
+/// Under names of their own: their counts are not those of all operations.
+fn sample(text: &mut Text, seen: &ObservedSample) {
+    text.single("spillway_sampled_one_in", Gauge, "Operations that one of the sample stands for.", seen.one_in);
+    text.metric("spillway_sampled_lookups", Counter, "Keys looked up in the sample, by where they were answered.");
+    answered(text, &seen.answers);
+    let times = [
+        ("spillway_sampled_write_duration_seconds", "Times of writes in the sample.", &seen.write_us),
+        ("spillway_sampled_get_duration_seconds", "Times of lookups in the sample.", &seen.get_us),
+        ("spillway_sampled_seek_duration_seconds", "Times of iterators' seeks in the sample.", &seen.seek_us),
     ];
     for (name, help, values) in times {
         text.metric(name, Histogram, help).histogram(&[], values, MICROS);

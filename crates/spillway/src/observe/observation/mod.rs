@@ -35,7 +35,7 @@ plain! {
     /// One reading of a database.
     ///
     /// Counters and histograms count since the open: two readings give rates. `None` is "not measured", never zero:
-    /// what needs the option `statistics` is `None` without it, and what only a writer has is `None` on a reader. Figures
+    /// what needs the option `statistics` is `None` without it (then there is a [sample](Self::sample)), and what only a writer has is `None` on a reader. Figures
     /// are read one after the other, without stopping writers: two of them may be of different instants.
     pub struct Observation {
         /// Which database, seen by whom, when.
@@ -46,6 +46,8 @@ plain! {
         pub writes: Option<ObservedWrites>,
         /// Lookups and iterators; `None` without `statistics`.
         pub reads: Option<ObservedReads>,
+        /// Times of one operation in 64; `None` with `statistics`, which time all.
+        pub sample: Option<ObservedSample>,
         /// The families, by id.
         pub families: Vec<ObservedFamily>,
         /// Running flushes, compactions and ingests, oldest first.

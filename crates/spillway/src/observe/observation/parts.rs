@@ -148,6 +148,21 @@ plain! {
         pub reseeks: u64,
     }
 
+    /// Operations since the open, about one in `one_in` of each thread, at random. A count times `one_in` is an
+    /// estimate; n records err by the square root of n.
+    pub struct ObservedSample {
+        /// Operations that one of the sample stands for.
+        pub one_in: u64,
+        /// Times of writes.
+        pub write_us: ObservedHistogram,
+        /// Times of lookups of single keys.
+        pub get_us: ObservedHistogram,
+        /// Times of iterators' seeks.
+        pub seek_us: ObservedHistogram,
+        /// Where keys were found, those of lookups of several keys too.
+        pub answers: ObservedAnswers,
+    }
+
     /// Lookups by where they were answered.
     pub struct ObservedAnswers {
         /// In memtables, or in queued ingests.
@@ -365,6 +380,13 @@ plain! {
         pub tickers: BTreeMap<String, u64>,
         /// Distributions with records; units are in their names.
         pub histograms: BTreeMap<String, ObservedHistogram>,
+    }
+}
+
+impl ObservedAnswers {
+    /// Keys looked up.
+    pub fn all(&self) -> u64 {
+        self.memtables + self.kept + self.level0 + self.level1 + self.deeper + self.nowhere
     }
 }
 

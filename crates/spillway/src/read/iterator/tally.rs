@@ -61,11 +61,16 @@ impl Drop for Tally {
 }
 
 impl DbIterator {
-    /// Runs `seek`, timed and counted if there are statistics.
+    /// Runs `seek`, timed and counted if there are statistics, else if it is in the sample.
     #[inline]
     pub(super) fn counted_seek(&mut self, seek: impl FnOnce(&mut Self) -> bool) -> bool {
         let Some(start) = self.tally.as_ref().map(|tally| tally.meter.now()) else {
-            return seek(self);
+            let start = self.context.sample.as_ref().and_then(|sample| sample.start());
+            let found = seek(self);
+            if let (Some(start), Some(sample)) = (start, &self.context.sample) {
+                sample.end_seek(start);
+            }
+            return found;
         };
         let found = seek(self);
         if let Some(tally) = &self.tally {
