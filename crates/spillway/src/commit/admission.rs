@@ -275,11 +275,10 @@ impl Committer {
         if waiter.no_slowdown {
             return Err(latched());
         }
-        let start = self.core.context.vfs.now();
+        let wait = waiter.is_writer.then(|| self.core.stall.wait(StallCause::Ingest));
         let clearance = self.core.latches.wait(keys, &|| self.core.check_writable());
-        if waiter.is_writer {
-            self.core.stall.count_since(StallCause::Ingest, start);
-            self.ingest_waits.count_stop(self.core.context.vfs.now().saturating_sub(start));
+        if let Some(wait) = wait {
+            self.ingest_waits.count_stop(wait.age());
         }
         clearance
     }

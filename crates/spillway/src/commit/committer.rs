@@ -209,9 +209,8 @@ impl Committer {
             }
             Missing::Slot => {
                 commit.clearance.give_back_pass();
-                let start = self.core.context.vfs.now();
+                let _wait = self.core.stall.wait(StallCause::Pipeline);
                 backoff.snooze();
-                self.core.stall.count_since(StallCause::Pipeline, start);
             }
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Back-pressure: while compactions are behind, each writer is delayed before it takes a number (C3, C4). The delay is
-//! a smooth function of the debt. Writers stop only at the stop triggers. Every wait is counted by its cause; waits for ingests
+//! a smooth function of the debt. Writers stop only at the stop triggers. Every wait is counted by its cause, while it lasts and when it ends; waits for ingests
 //! also in `IngestWaits`: at the gate in modes `blocking` and `flush-first`, at a latch in mode `direct`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
@@ -164,6 +165,32 @@ struct Counter {
     /// Waits of stopped writers, included in `waits`.
     stops: AtomicU64,
     micros: AtomicU64,
+    /// Waits under way by their starts, each with an id. Waits are rare and long: a lock, and a tree for the oldest one.
+    under_way: Mutex<BTreeSet<(Duration, u64)>>,
+}
+
+/// A wait of a writer under way. It is counted when it is dropped, also if it ends by an error.
+pub(crate) struct Wait<'a> {
+    stall: &'a Stall,
+    cause: StallCause,
+    start: Duration,
+    id: u64,
+}
+
+impl Wait<'_> {
+    /// Since its begin.
+    pub fn age(&self) -> Duration {
+        self.stall.vfs.now().saturating_sub(self.start)
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        if let Some(counter) = self.stall.counters.get(self.cause as usize) {
+            counter.under_way.lock().remove(&(self.start, self.id));
+        }
+        self.stall.count(self.cause, self.age().as_micros() as u64);
+    }
 }
 
 /// Gate for every writer: one atomic load while nothing is behind.
@@ -179,6 +206,7 @@ pub(crate) struct Stall {
     /// own bytes, so all writers together keep the rate.
     next_us: AtomicU64,
     counters: [Counter; StallCause::ALL.len()],
+    waits_begun: AtomicU64,
     ended: AtomicBool,
     sleep: Mutex<()>,
     changed: Condvar,
@@ -199,6 +227,7 @@ impl Stall {
             rate: AtomicU64::new(delayed_write_rate),
             next_us: AtomicU64::new(0),
             counters: Default::default(),
+            waits_begun: AtomicU64::new(0),
             ended: AtomicBool::new(false),
             sleep: Mutex::new(()),
             changed: Condvar::new(),
@@ -291,9 +320,8 @@ impl Stall {
         // A shorter sleep costs more than it delays. A later writer sleeps for it.
         const SLEEP_MIN_US: u64 = 500;
         if wait_us >= SLEEP_MIN_US {
-            let start = self.vfs.now();
+            let _wait = self.wait(debt.cause);
             self.sleep_while_behind(Duration::from_micros(wait_us));
-            self.count_since(debt.cause, start);
         }
     }
 
@@ -313,7 +341,7 @@ impl Stall {
             return;
         }
         let cause = self.debt().cause;
-        let start = self.vfs.now();
+        let _wait = self.wait(cause);
         let mut guard = self.sleep.lock();
         while self.is_stopped() && !self.ended.load(Ordering::Acquire) {
             self.changed.wait(&mut guard);
@@ -322,11 +350,23 @@ impl Stall {
         if let Some(counter) = self.counters.get(cause as usize) {
             counter.stops.fetch_add(1, Ordering::Relaxed);
         }
-        self.count_since(cause, start);
     }
 
-    pub fn count_since(&self, cause: StallCause, start: Duration) {
-        self.count(cause, self.vfs.now().saturating_sub(start).as_micros() as u64);
+    /// Begins a wait.
+    pub fn wait(&self, cause: StallCause) -> Wait<'_> {
+        let (start, id) = (self.vfs.now(), self.waits_begun.fetch_add(1, Ordering::Relaxed));
+        if let Some(counter) = self.counters.get(cause as usize) {
+            counter.under_way.lock().insert((start, id));
+        }
+        Wait { stall: self, cause, start, id }
+    }
+
+    /// Writers that wait for a cause now, and how long the first of them has.
+    pub fn under_way(&self, cause: StallCause, now: Duration) -> (u64, Duration) {
+        let Some(counter) = self.counters.get(cause as usize) else { return (0, Duration::ZERO) };
+        let waits = counter.under_way.lock();
+        let longest = waits.first().map_or(Duration::ZERO, |(start, _)| now.saturating_sub(*start));
+        (waits.len() as u64, longest)
     }
 
     fn count(&self, cause: StallCause, micros: u64) {
@@ -458,6 +498,27 @@ fn nanos(wait: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_is_seen_while_it_lasts_and_counted_when_it_ends() {
+        let vfs = vfs::MemoryVfs::new(1);
+        let stall = Stall::new(vfs.clone(), None, 0);
+        let (first, second) = (stall.wait(StallCause::Memory), stall.wait(StallCause::Memory));
+        let seen = || stall.under_way(StallCause::Memory, vfs.now());
+        let (waiting, longest) = seen();
+        assert!(waiting == 2 && longest >= Duration::from_micros(2), "{longest:?}");
+        assert_eq!(stall.delays_and_stops(StallCause::Memory), (0, 0));
+        let started = second.start;
+        drop(first);
+        let (waiting, age) = seen();
+        assert!(waiting == 1 && age <= vfs.now() - started, "the oldest has gone: {age:?}");
+        let failing = move || -> base::Result<()> {
+            let _wait = second;
+            Err(base::Error::closed("while it waited"))
+        };
+        assert!(failing().is_err());
+        assert_eq!((seen(), stall.delays_and_stops(StallCause::Memory)), ((0, Duration::ZERO), (0, 2)));
+    }
 
     #[test]
     fn the_debt_grows_smoothly_from_slow_down_to_stop() {

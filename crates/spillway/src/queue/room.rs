@@ -106,16 +106,13 @@ impl Memtables {
         if options.no_slowdown {
             return Err(stalled());
         }
-        let start = self.core.context.vfs.now();
-        let met = if turn.is_none() && !self.core.context.vfs.runs_inline() {
+        let _wait = self.core.stall.wait(StallCause::Memory);
+        if turn.is_none() && !self.core.context.vfs.runs_inline() {
             *turn = Some(self.core.context.memtables.memory.turn.lock());
-            false
-        } else {
-            let is_mutable = || family.check_live().map(|()| family.mutable_id() == wanted.memtable);
-            self.wait_for_room(&Claim { charge: wanted.charge, bytes: wanted.bytes, stands: &is_mutable }, turn)?
-        };
-        self.core.stall.count_since(StallCause::Memory, start);
-        Ok(met)
+            return Ok(false);
+        }
+        let is_mutable = || family.check_live().map(|()| family.mutable_id() == wanted.memtable);
+        self.wait_for_room(&Claim { charge: wanted.charge, bytes: wanted.bytes, stands: &is_mutable }, turn)
     }
 
     /// Charges the memory of a large batch, for all families at once and before any of it is used: two such batches
@@ -134,10 +131,9 @@ impl Memtables {
         if options.no_slowdown {
             return Err(stalled());
         }
-        let start = self.core.context.vfs.now();
+        let _wait = self.core.stall.wait(StallCause::Memory);
         let mut turn = (!self.core.context.vfs.runs_inline()).then(|| memory.turn.lock());
         self.wait_for_room(&claim, &mut turn)?;
-        self.core.stall.count_since(StallCause::Memory, start);
         Ok(ahead)
     }
 

@@ -30,7 +30,6 @@ impl Memtables {
         full_id: Option<u64>,
         options: &WriteOptions,
     ) -> Result<()> {
-        let start = self.core.context.vfs.now();
         let mut waiting = None;
         let mut state = self.core.state.lock();
         loop {
@@ -48,7 +47,8 @@ impl Memtables {
             let raised = wanted > full.flush_wanted_through;
             full.flush_wanted_through = wanted.max(full.flush_wanted_through);
             if waiting.is_none() {
-                waiting = Some((family.writer_waits(), self.core.context.throttle.await_flushes()));
+                let wait = self.core.stall.wait(StallCause::Memtables);
+                waiting = Some((wait, family.writer_waits(), self.core.context.throttle.await_flushes()));
                 self.core.upkeep.raise(); // notifies listeners
             }
             if self.core.context.vfs.runs_inline() {
@@ -65,7 +65,6 @@ impl Memtables {
         }
         drop(state);
         if waiting.take().is_some() {
-            self.core.stall.count_since(StallCause::Memtables, start);
             self.core.upkeep.raise();
         }
         Ok(())
@@ -78,9 +77,8 @@ impl Memtables {
         let made = match spare {
             Some(spare) => spare,
             None => {
-                let made = self.make_memtable(family, need_bytes)?;
-                self.core.stall.count_since(StallCause::MemtableSwitch, start);
-                made
+                let _wait = self.core.stall.wait(StallCause::MemtableSwitch);
+                self.make_memtable(family, need_bytes)?
             }
         };
         let mut state = self.core.state.lock();

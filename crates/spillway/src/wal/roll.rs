@@ -131,12 +131,8 @@ impl Wal {
         let next = match self.core.logs.take_spare(need_bytes)? {
             Some(spare) => spare,
             None => {
-                let start = self.core.context.vfs.now();
-                let made = self.core.removals.with_all_space(|| self.core.logs.create(need_bytes))?;
-                if full.is_some() {
-                    self.core.stall.count_since(StallCause::LogSwitch, start);
-                }
-                made
+                let _wait = full.map(|_| self.core.stall.wait(StallCause::LogSwitch));
+                self.core.removals.with_all_space(|| self.core.logs.create(need_bytes))?
             }
         };
         if let Err(error) = self.install_log(next.clone()) {

@@ -130,8 +130,15 @@ impl<'a> Reading<'a> {
         let [writes, keys, bytes, logged, logged_bytes] = self.engine.committer.counts.sums();
         let stall = &self.core.stall;
         let stalls = stall.counts().into_iter().map(|(cause, waits, micros)| {
-            let (_, stops) = stall.delays_and_stops(cause);
-            ObservedStall { cause: cause.name().to_owned(), waits, stops, micros }
+            let ((_, stops), (waiting, age)) = (stall.delays_and_stops(cause), stall.under_way(cause, self.now));
+            ObservedStall {
+                cause: cause.name().to_owned(),
+                waits,
+                stops,
+                micros,
+                waiting,
+                waiting_us: self::micros(age),
+            }
         });
         let statistics = self.core.context.statistics.as_deref();
         let times = |of| statistics.map(|statistics| ObservedHistogram::from(&statistics.distribution(of)));

@@ -1,4 +1,5 @@
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use base::extend::{Event, EventListener};
 use parking_lot::Mutex;
@@ -153,6 +154,38 @@ fn jobs_are_seen_while_they_run() {
     assert_eq!((compactions[0].level, compactions[0].reason.as_str()), (Some(0), "manual"));
     assert_eq!(compactions[0].done_bytes, compactions[0].total_bytes, "its table is written");
     assert!(db.observe().jobs.is_empty());
+}
+
+#[test]
+fn writers_that_wait_are_seen_while_they_do() {
+    let dir = tempfile::tempdir().expect("made");
+    let options = OpenOptions { vfs: vfs::RealVfs::new(), ..options(false) };
+    let db = Database::open(dir.path(), &options).expect("opened");
+    let seen = || {
+        let stalls = db.observe().writes.expect("of a writer").stalls;
+        stalls.into_iter().find(|stall| stall.cause == "l0-file-count").expect("all are there")
+    };
+    let stall = &db.core().stall;
+    stall.set_debt(crate::commit::stall::Debt { level: 1.0, cause: crate::StallCause::Level0 });
+    std::thread::scope(|scope| {
+        let writers = [0u32, 1].map(|key| {
+            scope.spawn({
+                let db = &db;
+                move || put(db, "default", key..key + 1)
+            })
+        });
+        while seen().waiting < 2 {
+            options.vfs.sleep(Duration::from_millis(1));
+        }
+        let (earlier, later) = (seen(), seen());
+        assert!(later.waiting_us >= earlier.waiting_us, "{earlier:?} {later:?}");
+        assert_eq!((later.waits, later.micros), (0, 0), "none has ended");
+        stall.set_debt(crate::commit::stall::Debt::NONE);
+        writers.into_iter().for_each(|writer| writer.join().expect("written"));
+    });
+    let ended = seen();
+    assert_eq!((ended.waits, ended.stops, ended.waiting, ended.waiting_us), (2, 2, 0, 0));
+    assert!(ended.micros > 0);
 }
 
 #[test]

@@ -105,6 +105,14 @@ fn writes(text: &mut Text, seen: &ObservedWrites) {
     for stall in &seen.stalls {
         text.sample(&[("cause", &stall.cause)], stall.micros as f64 / MICROS);
     }
+    text.metric("spillway_waiting_writers", Gauge, "Writers that wait now, by cause.");
+    for stall in &seen.stalls {
+        text.sample(&[("cause", &stall.cause)], stall.waiting as f64);
+    }
+    text.metric("spillway_waiting_seconds", Gauge, "How long the first of them has waited, by cause.");
+    for stall in &seen.stalls {
+        text.sample(&[("cause", &stall.cause)], stall.waiting_us as f64 / MICROS);
+    }
     let times = [
         ("spillway_write_duration_seconds", "Times of writes.", &seen.latency_us),
         ("spillway_log_sync_duration_seconds", "Times of syncs of the log.", &seen.sync_us),

@@ -104,16 +104,20 @@ plain! {
         pub sync_us: Option<ObservedHistogram>,
     }
 
-    /// Waits of writers for one cause, since the open.
+    /// Waits of writers for one cause, since the open, and those under way.
     pub struct ObservedStall {
         /// A name of [`StallCause::name`](crate::StallCause::name).
         pub cause: String,
-        /// Waits.
+        /// Waits that have ended.
         pub waits: u64,
         /// Of these, waits of stopped writers; the others were slowed down.
         pub stops: u64,
         /// Time of all of them together, in microseconds.
         pub micros: u64,
+        /// Writers that wait now. These waits are in the figures above once they end.
+        pub waiting: u64,
+        /// How long the first of them has waited, in microseconds; 0 without any.
+        pub waiting_us: u64,
     }
 
     /// Reads since the open.
