@@ -206,6 +206,94 @@ fn crowds_and_slow_readers_are_bounded() {
     }
 }
 
+/// Silence, half a head, a head byte by byte, half a body, a kept connection, and answers that nobody reads: each is ended
+/// after ten seconds, while one who reads the stream stays.
+#[test]
+fn connections_without_an_answer_end() {
+    let opened = opened(|settings| settings.allow_changes = true);
+    let sent = |text: &str| {
+        let mut stream = opened.connect();
+        stream.write_all(text.as_bytes()).unwrap();
+        stream
+    };
+    let began = Instant::now();
+    let mut viewer = opened.stream();
+    let waiting = [
+        ("silent", sent("")),
+        ("half a head", sent("GET / HTTP/1.1\r\nhost: local")),
+        (
+            "half a body",
+            sent("POST /options HTTP/1.1\r\nhost: localhost\r\nx-spillway-change: 1\r\ncontent-length: 90\r\n\r\n{"),
+        ),
+        ("kept", sent("GET /page/icon.svg HTTP/1.1\r\nhost: localhost\r\n\r\n")),
+    ];
+    let mut slow = opened.connect();
+    let mut answers = opened.connect();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let is_refused = (0..60).any(|_| {
+                std::thread::sleep(Duration::from_millis(500));
+                slow.write_all(b"x").is_err()
+            });
+            assert!(is_refused, "a head byte by byte");
+        });
+        scope.spawn(|| {
+            let request = "GET /page/charts.js HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100);
+            answers.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
+            let error = (0..10_000).find_map(|_| answers.write_all(request.as_bytes()).err());
+            let kind = error.map(|error| error.kind());
+            assert!(kind.is_some_and(|kind| kind != std::io::ErrorKind::WouldBlock), "nothing is read: {kind:?}");
+        });
+        for (what, mut stream) in waiting {
+            let mut rest = Vec::new();
+            let ended = stream.read_to_end(&mut rest);
+            let is_reset = ended.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset);
+            assert!(ended.is_ok() || is_reset, "{what}: {ended:?}");
+            assert!(began.elapsed() > Duration::from_secs(9), "{what}: after {:?}", began.elapsed());
+        }
+    });
+    let late = |frame: &Value| frame["observation"]["process"]["uptime_us"].as_u64() > Some(14_000_000);
+    assert!(viewer.any(|(_, frame)| late(&frame)), "a viewer stays");
+}
+
+/// A database whose readings are large, so that few of them fill the system's buffers.
+struct Large(Db);
+
+impl live::Source for Large {
+    fn observe(&self) -> spillway::Result<spillway::observe::Observation> {
+        let mut now = self.0.observe();
+        now.process.identity = "x".repeat(2 << 20);
+        Ok(now)
+    }
+
+    fn set_option(&self, _: Option<&str>, _: &str, _: &str) -> spillway::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn viewers_that_do_not_read_lose_their_places() {
+    let opened = opened(|_| {});
+    let server = Server::start(Large(opened.db.clone()), Settings::default()).unwrap();
+    let view = || {
+        let mut stream = TcpStream::connect(server.address()).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        write!(stream, "GET /stream HTTP/1.1\r\nhost: localhost\r\n\r\n").unwrap();
+        let mut head = [0; 12];
+        stream.read_exact(&mut head).unwrap();
+        (stream, head == *b"HTTP/1.1 200")
+    };
+    let crowd: Vec<_> = (0..64).map(|_| view()).collect();
+    assert!(crowd.iter().all(|(_, is_let_in)| *is_let_in));
+    assert!(!view().1, "no place is left");
+    let until = Instant::now() + Duration::from_secs(90);
+    while !view().1 {
+        assert!(Instant::now() < until, "the others are connected still, and read nothing");
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    drop(crowd);
+}
+
 #[test]
 fn a_closed_database_is_told_and_a_dropped_server_is_gone() {
     let opened = opened(|_| {});
