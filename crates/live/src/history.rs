@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use serde::Serialize;
-use spillway::observe::{Observation, ObservedHistogram, ObservedJobKind, ObservedReads, ObservedWrites};
+use spillway::observe::{
+    Observation, ObservedFamily, ObservedHistogram, ObservedJobKind, ObservedReads, ObservedWrites,
+};
 
 /// How far back a history goes.
 pub const HISTORY: Duration = Duration::from_secs(600);
@@ -27,12 +29,20 @@ pub struct Point {
     pub write_p99_us: Option<u64>,
     /// Time that one write in a thousand exceeded.
     pub write_p999_us: Option<u64>,
+    /// The longest write, as far as the buckets of its histogram tell.
+    pub write_max_us: Option<u64>,
     /// Waits of writers, in milliseconds for each second, by cause. Several writers may wait at once.
     pub stall_ms: BTreeMap<String, f64>,
+    /// Waits of writers that were stopped, not slowed down.
+    pub stops: f64,
     /// Keys looked up.
     pub reads: Option<f64>,
+    /// Median time of a lookup.
+    pub get_p50_us: Option<u64>,
     /// Time that one lookup in a hundred exceeded.
     pub get_p99_us: Option<u64>,
+    /// Time that one lookup in a thousand exceeded.
+    pub get_p999_us: Option<u64>,
     /// Where lookups were answered.
     pub answers: Option<Answers>,
     /// The part of the block cache's lookups that found their block.
@@ -41,6 +51,11 @@ pub struct Point {
     pub flushed_bytes: f64,
     /// Bytes of tables written by compactions.
     pub compacted_bytes: f64,
+    /// The part of `rate_limiter_bytes_per_sec` that flushes and compactions used, by the tables that they finished: it
+    /// passes 1 when a large table is finished. `None` without a limit.
+    pub limit_used: Option<f64>,
+    /// Milliseconds that jobs waited for their rate for each second, of all jobs together. `None` without statistics.
+    pub rest_ms: Option<f64>,
     /// Bytes of ingested tables that were given a level.
     pub ingested_bytes: f64,
     /// Their number.
@@ -59,6 +74,10 @@ pub struct Point {
     pub memtable_bytes: u64,
     /// Memtables that wait for a flush.
     pub sealed_memtables: u64,
+    /// Bytes of memtables kept for old readers alone.
+    pub kept_memtable_bytes: u64,
+    /// Bytes of tables kept for old readers alone.
+    pub kept_table_bytes: u64,
     /// Bytes of live logs.
     pub log_bytes: u64,
     /// Bytes of tables.
@@ -122,6 +141,9 @@ impl Point {
         self.write_p50_us = percentile(latency.as_ref(), 50.0);
         self.write_p99_us = percentile(latency.as_ref(), 99.0);
         self.write_p999_us = percentile(latency.as_ref(), 99.9);
+        self.write_max_us = percentile(latency.as_ref(), 100.0);
+        let stops = |all: &ObservedWrites| all.stalls.iter().map(|stall| stall.stops).sum();
+        self.stops = per.second(stops(now), stops(before));
         self.syncs = per.second(now.syncs, before.syncs);
         self.sync_p99_us = percentile(since(now.sync_us.as_ref(), before.sync_us.as_ref()).as_ref(), 99.0);
         for stall in &now.stalls {
@@ -135,7 +157,9 @@ impl Point {
 
     fn set_reads(&mut self, before: &ObservedReads, now: &ObservedReads, per: Per) {
         self.reads = Some(per.second(now.gets + now.multi_get_keys, before.gets + before.multi_get_keys));
-        self.get_p99_us = percentile(Some(&now.get_us.since(&before.get_us)), 99.0);
+        let times = now.get_us.since(&before.get_us);
+        [self.get_p50_us, self.get_p99_us, self.get_p999_us] =
+            [50.0, 99.0, 99.9].map(|percent| percentile(Some(&times), percent));
         let (old, new) = (&before.answers, &now.answers);
         self.answers = Some(Answers {
             memtables: per.second(new.memtables, old.memtables),
@@ -158,6 +182,8 @@ impl Point {
         self.compacted_bytes = per.second(compacted(now), compacted(before));
         self.ingested_bytes = per.second(ingested(now), ingested(before));
         self.ingested_tables = per.second(now.ingests.placed_tables, before.ingests.placed_tables);
+        self.rest_ms = rested_us(before).zip(rested_us(now)).map(|(before, now)| per.second(now, before) / 1000.0);
+        self.limit_used = limit(now).map(|limit| per.second(written(now), written(before)) / limit);
         let (hits, misses) = (
             now.cache.hits.saturating_sub(before.cache.hits) as f64,
             now.cache.misses.saturating_sub(before.cache.misses) as f64,
@@ -172,6 +198,8 @@ impl Point {
         self.pending_bytes = now.families.iter().map(|family| family.pending_compaction_bytes).sum();
         self.memtable_bytes = now.memory.memtables_bytes;
         self.sealed_memtables = now.families.iter().map(|family| family.memtables.sealed).sum();
+        self.kept_memtable_bytes = now.kept.iter().map(|kept| kept.memtable_bytes).sum();
+        self.kept_table_bytes = now.kept.iter().map(|kept| kept.table_bytes).sum();
         self.log_bytes = now.logs.live_bytes;
         self.table_bytes = now.families.iter().map(|family| family.table_bytes).sum();
         let running = |kind| now.jobs.iter().filter(|job| job.kind == kind).count() as u64;
@@ -182,6 +210,33 @@ impl Point {
     pub fn stalled_ms(&self) -> f64 {
         self.stall_ms.values().sum::<f64>() + 0.0 // an empty sum is -0
     }
+}
+
+/// The limit on what jobs write, in bytes per second.
+fn limit(now: &Observation) -> Option<f64> {
+    let option = now.options.iter().find(|option| option.name == "rate_limiter_bytes_per_sec")?;
+    option.value.parse().ok().filter(|limit| *limit > 0.0)
+}
+
+/// Time that jobs have waited for their rate.
+fn rested_us(all: &Observation) -> Option<u64> {
+    all.statistics.as_ref()?.tickers.get("spillway.background.rest.micros").copied()
+}
+
+/// Bytes that flushes and compactions wrote: of every table where statistics count them, else of jobs that ended.
+fn written(all: &Observation) -> u64 {
+    match &all.statistics {
+        Some(statistics) => ["rocksdb.flush.write.bytes", "rocksdb.compact.write.bytes"]
+            .iter()
+            .filter_map(|name| statistics.tickers.get(*name))
+            .sum(),
+        None => all.families.iter().map(written_by_jobs).sum(),
+    }
+}
+
+fn written_by_jobs(family: &ObservedFamily) -> u64 {
+    let compacted: u64 = family.levels.iter().map(|level| level.compactions.written_bytes).sum();
+    family.flushes.written_bytes + compacted
 }
 
 fn since(now: Option<&ObservedHistogram>, before: Option<&ObservedHistogram>) -> Option<ObservedHistogram> {
@@ -243,7 +298,7 @@ impl Minutes {
 
 #[cfg(test)]
 mod tests {
-    use spillway::observe::{ObservedFamily, ObservedStall};
+    use spillway::observe::{ObservedBucket, ObservedKept, ObservedOption, ObservedStall};
 
     use super::*;
 
@@ -269,6 +324,34 @@ mod tests {
         assert_eq!((point.reads, point.write_p99_us, point.cache_hit_rate), (None, None, None), "not measured");
         let calm = Point::between(&reading(0, 0, 9), &reading(1_000_000, 0, 9)).unwrap();
         assert_eq!(format!("{:.0}", calm.stalled_ms()), "0");
+    }
+
+    #[test]
+    fn a_point_has_the_longest_write_stops_the_limit_and_what_readers_keep() {
+        let (mut before, mut now) = (reading(1_000_000, 100, 0), reading(2_000_000, 300, 0));
+        for (reading, count, stops) in [(&mut before, 0, 1), (&mut now, 1, 5)] {
+            let mut option = ObservedOption::default();
+            (option.name, option.value) = ("rate_limiter_bytes_per_sec".into(), "40000".into());
+            reading.options = vec![option];
+            let mut latency = ObservedHistogram::default();
+            let bucket = |up_to, count| {
+                let mut bucket = ObservedBucket::default();
+                (bucket.up_to, bucket.count) = (up_to, count);
+                bucket
+            };
+            latency.buckets = vec![bucket(10, 99 * count), bucket(500, count), bucket(90_000, 1)];
+            (latency.count, latency.max) = (100 * count + 1, 80_000);
+            let writes = reading.writes.as_mut().unwrap();
+            writes.latency_us = Some(latency);
+            writes.stalls[0].stops = stops;
+        }
+        let mut kept = ObservedKept::default();
+        (kept.memtable_bytes, kept.table_bytes) = (3, 4);
+        now.kept = vec![kept.clone(), kept];
+        let point = Point::between(&before, &now).unwrap();
+        assert_eq!((point.write_p50_us, point.write_max_us), (Some(10), Some(500)), "not the longest since the open");
+        assert_eq!((point.stops, point.limit_used), (4.0, Some(0.5)));
+        assert_eq!((point.kept_memtable_bytes, point.kept_table_bytes), (6, 8));
     }
 
     #[test]

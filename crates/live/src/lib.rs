@@ -15,6 +15,7 @@
 #![warn(missing_docs)]
 
 pub mod history;
+pub mod options;
 mod server;
 mod source;
 pub mod told;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use live::Source;
 use live::history::{History, Minutes, Point};
-use live::verdict::Verdict;
+use live::verdict::Judge;
 use serde_json::json;
 use spillway::internal::vfs::RealVfs;
 
@@ -59,7 +59,7 @@ fn follow(
     see: &mut dyn FnMut(&screen::Seen<'_>) -> Outcome,
 ) -> Outcome {
     let vfs = RealVfs::new();
-    let mut history = History::default();
+    let (mut history, mut judge) = (History::default(), Judge::default());
     let (mut last, mut minutes) = (None, Minutes::default());
     let mut taken = 0;
     loop {
@@ -68,7 +68,7 @@ fn follow(
         if let Some(point) = point.clone() {
             history.push(point);
         }
-        let verdict = Verdict::of(&now, &history, &now.advice(minutes.earlier()));
+        let verdict = judge.judge(&now, &history, &now.advice(minutes.earlier()));
         see(&screen::Seen { now: &now, point: point.as_ref(), history: &history, verdict: &verdict })?;
         minutes.note(&now);
         last = Some(now);

@@ -264,6 +264,8 @@ fn spark(history: &History, value: &dyn Fn(&Point) -> f64, columns: usize) -> St
 mod tests {
     use std::time::Duration;
 
+    use live::verdict::Judge;
+
     use super::*;
 
     /// Two readings of a database with a hostile name, under writes.
@@ -286,7 +288,7 @@ mod tests {
         let point = Point::between(&before, &now).unwrap();
         let mut history = History::default();
         history.push(point.clone());
-        let verdict = Verdict::of(&now, &history, &[]);
+        let verdict = Judge::default().judge(&now, &history, &[]);
         for (width, height) in [(80, 24), (100, 30), (200, 60)] {
             let screen = Screen { width, height, colours: false };
             let lines = screen.lines(&Seen { now: &now, point: Some(&point), history: &history, verdict: &verdict });
@@ -303,7 +305,7 @@ mod tests {
     fn the_first_reading_and_a_small_terminal_are_no_trouble() {
         let (now, _) = readings();
         let history = History::default();
-        let verdict = Verdict::of(&now, &history, &[]);
+        let verdict = Judge::default().judge(&now, &history, &[]);
         for (width, height) in [(80, 24), (10, 3), (1, 1)] {
             let screen = Screen { width, height, colours: true };
             screen.lines(&Seen { now: &now, point: None, history: &history, verdict: &verdict });

@@ -10,13 +10,19 @@ const CAUSES = ["memtable-limit", "memory-limit", "l0-file-count", "pending-comp
 const WITHOUT_STATISTICS = "Not measured: open the database with the option statistics.";
 
 const charts = [
-  new Chart({ title: "Write latency", unit: "1 in 2, in 100, in 1,000 takes longer", log: true, shown: micros, missing: WITHOUT_STATISTICS, least: 100, series: [
+  new Chart({ title: "Write latency", unit: "1 in 2, in 100, in 1,000 takes longer; the longest", log: true, shown: micros, missing: WITHOUT_STATISTICS, least: 100, series: [
     { name: "1 in 2", color: "var(--c2)", value: (point) => point.write_p50_us },
     { name: "1 in 100", color: "var(--c0)", value: (point) => point.write_p99_us },
     { name: "1 in 1,000", color: "var(--c1)", value: (point) => point.write_p999_us },
+    { name: "longest", color: "var(--c6)", value: (point) => point.write_max_us },
   ] }),
-  new Chart({ title: "Waits of writers by cause", unit: "milliseconds a second, of all writers together", kind: "areas", shown: (ms) => `${count(ms)} ms`, least: 10,
+  new Chart({ title: "Waits of writers by cause", unit: "milliseconds a second, of all writers together", kind: "areas", none: "No writer waited.", shown: (ms) => `${count(ms)} ms`, least: 10,
     series: CAUSES.map((cause, at) => ({ name: cause, color: `var(--c${at})`, value: (point) => point.stall_ms[cause] ?? 0 })) }),
+  new Chart({ title: "Read latency", unit: "1 in 2, in 100, in 1,000 takes longer", log: true, shown: micros, missing: WITHOUT_STATISTICS, least: 100, series: [
+    { name: "1 in 2", color: "var(--c2)", value: (point) => point.get_p50_us },
+    { name: "1 in 100", color: "var(--c0)", value: (point) => point.get_p99_us },
+    { name: "1 in 1,000", color: "var(--c1)", value: (point) => point.get_p999_us },
+  ] }),
   new Chart({ title: "Written to tables", unit: "bytes a second", kind: "areas", binary: true, shown: bytes, least: 1 << 20, series: [
     { name: "flushes", color: "var(--c0)", value: (point) => point.flushed_bytes },
     { name: "compactions", color: "var(--c1)", value: (point) => point.compacted_bytes },
@@ -34,6 +40,14 @@ const charts = [
   new Chart({ title: "Found in the block cache", unit: "of lookups", shown: (part) => `${Math.round(part * 100)} %`, least: 1, missing: "No lookups.", series: [
     { name: "found", color: "var(--c2)", value: (point) => point.cache_hit_rate },
   ] }),
+  new Chart({ title: "Kept for old readers", unit: "bytes that iterators keep from being freed", kind: "areas", none: "Nothing is kept.", binary: true, shown: bytes, least: 1 << 20, series: [
+    { name: "memory", color: "var(--c0)", value: (point) => point.kept_memtable_bytes },
+    { name: "disk", color: "var(--c1)", value: (point) => point.kept_table_bytes },
+  ] }),
+  new Chart({ title: "Use of the rate limiter", unit: "bytes, mean of a minute; time that jobs wait for it", shown: (part) => `${Math.round(part * 100)} %`, least: 1, onlyIfMeasured: true, series: [
+    { name: "of the limit’s bytes", color: "var(--c7)", value: (point) => point.limit_mean ?? null },
+    { name: "of the time a job is held back", color: "var(--c6)", value: (point) => (point.limit_used === null || point.rest_ms === null ? null : point.rest_ms / 1000) },
+  ] }),
 ];
 
 const lanes = new Lanes();
@@ -45,6 +59,7 @@ function start() {
   stream.addEventListener("history", (event) => {
     const head = JSON.parse(event.data);
     Object.assign(state, { points: head.points, allowChanges: head.allow_changes });
+    state.points.forEach((_, at) => smooth(state.points, at));
   });
   stream.addEventListener("frame", (event) => {
     take(JSON.parse(event.data));
@@ -78,9 +93,19 @@ function take(frame) {
   if (frame.point) {
     if (state.points.length > 0 && frame.point.unix_ms <= state.points.at(-1).unix_ms) state.points = [];
     state.points.push(frame.point);
+    smooth(state.points, state.points.length - 1);
     while (frame.point.unix_ms - state.points[0].unix_ms > 600_000) state.points.shift();
   }
   requestAnimationFrame(draw);
+}
+
+/** Tables are counted once they are finished, and a large one takes many seconds: a single second says little of the limit. */
+function smooth(points, at) {
+  const { unix_ms, limit_used } = points[at];
+  if (limit_used === null) return;
+  const minute = points.slice(0, at + 1).filter((point) => unix_ms - point.unix_ms < 60_000 && point.limit_used !== null);
+  const seconds = minute.reduce((sum, point) => sum + point.seconds, 0);
+  points[at].limit_mean = minute.reduce((sum, point) => sum + point.limit_used * point.seconds, 0) / seconds;
 }
 
 function draw() {
@@ -106,7 +131,7 @@ function draw() {
   drawAdvice(advice ?? []);
   drawFamilies(observation.families, flushRates(observation));
   // A list under the reader's hands is left as it is.
-  if (!by("options").contains(document.activeElement)) drawOptions(observation.options, state.allowChanges, pick);
+  if (!document.activeElement?.closest("#options-online, #options-at-open")) drawOptions(state.frame.options ?? [], state.allowChanges, pick);
   by("change").hidden = !state.allowChanges;
 }
 
@@ -153,12 +178,18 @@ async function change() {
   }
 }
 
+function mark(link, isHere) {
+  link.classList.toggle("here", isHere);
+  if (isHere) link.setAttribute("aria-current", "true");
+  else link.removeAttribute("aria-current");
+}
+
 /** Marks the question in the heading whose part of the page is in view. */
 function followSections() {
   const links = [...document.querySelectorAll("nav a")];
   const seen = new IntersectionObserver((entries) => {
     for (const { target, isIntersecting } of entries) {
-      if (isIntersecting) links.forEach((link) => link.classList.toggle("here", link.hash === `#${target.id}`));
+      if (isIntersecting) links.forEach((link) => mark(link, link.hash === `#${target.id}`));
     }
   }, { rootMargin: "-20% 0px -70% 0px" });
   document.querySelectorAll("main section").forEach((section) => seen.observe(section));

@@ -18,10 +18,10 @@ export class Chart {
   /**
    * series: [{name, color, value(point) -> number or null}], kind: "lines", "areas" (stacked) or "lanes".
    * shown(value): its text. log: a logarithmic axis; binary: marks at powers of two. missing: said where no value was
-   * measured. least: what the axis has at least.
+   * measured; onlyIfMeasured: nothing is shown then. none: said of areas without any. least: what the axis has at least.
    */
-  constructor({ title, unit, kind = "lines", log = false, binary = false, shown, series, missing, least = 1 }) {
-    Object.assign(this, { title, kind, log, binary, shown, series, missing, least });
+  constructor({ title, unit, kind = "lines", log = false, binary = false, shown, series, missing, none, onlyIfMeasured = false, least = 1 }) {
+    Object.assign(this, { title, kind, log, binary, shown, series, missing, none, onlyIfMeasured, least });
     this.svg = drawn("svg", { role: "img", tabindex: "0", preserveAspectRatio: "none" });
     this.legend = element("div", { class: "legend" });
     this.note = element("p", { class: "empty" });
@@ -61,7 +61,9 @@ export class Chart {
     // The legend of areas names those that are somewhere in the picture.
     this.drawn = new Set(this.series.filter(({ value }) => points.some((point) => value(point) > 0)).map(({ name }) => name));
     const measured = points.some((point) => this.series.some(({ value }) => value(point) !== null));
-    this.note.textContent = measured || points.length === 0 ? "" : this.missing ?? "";
+    this.figure.hidden = this.onlyIfMeasured && !measured;
+    const said = measured ? this.kind === "areas" && this.drawn.size === 0 && this.none : this.missing;
+    this.note.textContent = points.length > 0 && said ? said : "";
     const most = Math.max(this.least, this.most(points));
     this.scale = this.log ? logarithmic(most) : linear(most, this.binary);
     fill(this.svg, ...this.grid(), ...(this.kind === "areas" ? this.areas() : this.lines()));

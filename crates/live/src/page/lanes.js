@@ -7,7 +7,9 @@ const KINDS = [
   { name: "flushes", of: ["flush"], color: "var(--c0)" },
   { name: "compactions", of: ["compaction"], color: "var(--c1)" },
   { name: "ingests", of: ["ingest", "placed"], color: "var(--c2)" },
-  { name: "stalls", of: ["stall begins", "stall ends", "disk is full", "space again"], color: "var(--c6)" },
+  { name: "slowed", color: "var(--c4)" },
+  { name: "stopped", color: "var(--c6)" },
+  { name: "disk is full", color: "var(--c5)" },
   { name: "slow writes", of: ["slow write"], color: "var(--c3)" },
 ];
 
@@ -34,38 +36,48 @@ export class Lanes extends Chart {
 
   lines() {
     const height = (HEIGHT - TOP - BOTTOM) / KINDS.length;
-    return KINDS.flatMap(({ of, color }, lane) => bars(this.events.filter(({ kind }) => of.includes(kind)), this.end).map(({ from, to, said }) => {
+    return spans(this.events, this.end).map(({ lane, from, to, said }) => {
       const x = Math.max(this.x(from), LEFT);
       const width = Math.max(this.x(to) - x, 1.5);
-      const bar = drawn("rect", { x, y: TOP + height * lane + 3, width, height: height - 6, rx: 1 }, drawn("title", {}, said));
-      bar.style.fill = color;
+      const bar = drawn("rect", { x, y: TOP + height * lane + 3, width, height: height - 5, rx: 1 }, drawn("title", {}, said));
+      bar.style.fill = KINDS[lane].color;
       return bar;
-    })).filter((bar) => Number(bar.getAttribute("x")) + Number(bar.getAttribute("width")) > LEFT);
+    }).filter((bar) => Number(bar.getAttribute("x")) + Number(bar.getAttribute("width")) > LEFT);
   }
 
   cursor() {
     super.cursor();
-    const counts = KINDS.map(({ name, of }) => `${this.events.filter(({ kind }) => of.includes(kind)).length} ${name}`);
+    const all = spans(this.events, this.end);
+    const counts = KINDS.map(({ name }, at) => `${all.filter(({ lane }) => lane === at).length} ${name}`);
     this.svg.setAttribute("aria-label", `${this.title}: ${counts.join(", ")}`);
     fill(this.legend);
   }
 }
 
-/** Events as spans of time. What begins and ends by events of its own lasts from one to the other. */
-function bars(events, end) {
+const laneOf = (name) => KINDS.findIndex((kind) => kind.name === name);
+
+/** The lane of the condition that an event begins; -1 if it ends one. */
+function begins({ kind, text }) {
+  if (kind === "stall begins") return laneOf(text.includes("stopped: ") ? "stopped" : "slowed");
+  return kind === "disk is full" ? laneOf("disk is full") : -1;
+}
+
+/** Events as spans of time. A condition lasts until the next event of its subject: stopped writers may be slowed down next. */
+function spans(events, end) {
   const begun = new Map();
   const all = [];
   for (const event of events) {
-    const subject = event.text.split(",")[0];
     const said = `${clock(event.unix_ms)} ${event.kind}: ${event.text}`;
-    if (["stall begins", "disk is full"].includes(event.kind)) {
-      if (!begun.has(subject)) begun.set(subject, { from: event.unix_ms, said });
-    } else if (["stall ends", "space again"].includes(event.kind)) {
-      const start = begun.get(subject);
+    if (["stall begins", "stall ends", "disk is full", "space again"].includes(event.kind)) {
+      const subject = event.kind.startsWith("stall") ? event.text.split(",")[0] : "disk";
+      const before = begun.get(subject);
+      if (before) all.push({ ...before, to: event.unix_ms });
       begun.delete(subject);
-      if (start) all.push({ ...start, to: event.unix_ms });
+      const lane = begins(event);
+      if (lane >= 0) begun.set(subject, { lane, from: event.unix_ms, said });
     } else {
-      all.push({ from: event.unix_ms - event.duration_ms, to: event.unix_ms, said });
+      const lane = KINDS.findIndex(({ of }) => of?.includes(event.kind));
+      if (lane >= 0) all.push({ lane, from: event.unix_ms - event.duration_ms, to: event.unix_ms, said });
     }
   }
   return [...all, ...[...begun.values()].map((start) => ({ ...start, to: end }))];

@@ -10,6 +10,9 @@ export function drawVerdict(verdict) {
   const lines = verdict.sentences.map(({ level, text, remedy }) =>
     element("p", {}, element("span", { class: `mark ${level}` }, MARKS[level]), text, remedy ? element("span", { class: "remedy" }, ` ${remedy}`) : null));
   fill(box, ...lines);
+  // Told aloud if something is new: figures change each second.
+  const said = `${MARKS[verdict.level].slice(2)}: ${verdict.sentences.length} to know`;
+  if (by("said").textContent !== said) by("said").textContent = said;
 }
 
 function tile(name, figure, more = "") {
@@ -22,7 +25,7 @@ export function drawTiles(point, observed) {
   fill(by("tiles"),
     tile("Writes a second", count(point.writes), `${bytes(point.write_bytes)}/s`),
     tile("1 write in 100 takes", point.write_p99_us === null ? "–" : micros(point.write_p99_us), point.write_p999_us === null ? "" : `1 in 1,000: ${micros(point.write_p999_us)}`),
-    tile("Writers waited", `${waited.toFixed(0)} ms/s`, waits[0]?.[0] ?? "none waits"),
+    tile("Writers waited", `${waited.toFixed(0)} ms/s`, waits.length === 0 ? "none waits" : `${point.stops > 0 ? "stopped" : "slowed"}: ${waits[0][0]}`),
     tile("Reads a second", point.reads === null ? "–" : count(point.reads), point.get_p99_us === null ? "" : `1 in 100: ${micros(point.get_p99_us)}`),
     tile("Compactions behind", percent(observed.health.debt), `${bytes(point.pending_bytes)} to rewrite`),
     tile("Tables", bytes(point.table_bytes), `${count(observed.families.reduce((sum, family) => sum + family.tables, 0))} tables, ${count(observed.families.length)} families`),
@@ -127,6 +130,8 @@ function row(kind, cells) {
 }
 const number = (text) => ({ as: "number", text });
 
+const GATES = { free: "go freely", delayed: "slowed", stopped: "STOPPED", refused: "refused" };
+
 export function drawFamilies(families, rates) {
   const hot = [...families].sort((a, b) => (rates.get(b.id) ?? 0) - (rates.get(a.id) ?? 0) || b.table_bytes - a.table_bytes).slice(0, 50);
   fill(by("families"),
@@ -134,20 +139,23 @@ export function drawFamilies(families, rates) {
     ...hot.map((family) => {
       const compacted = family.levels.reduce((sum, level) => sum + level.compactions.written_bytes, 0);
       const fresh = family.flushes.written_bytes + family.ingested_bytes;
-      return row("td", [family.name, number(`${bytes(rates.get(family.id) ?? 0)}/s`), number(bytes(family.memtables.total_bytes)), number(count(family.tables)),
+      return row("td", [{ as: "name", text: family.name }, number(`${bytes(rates.get(family.id) ?? 0)}/s`), number(bytes(family.memtables.total_bytes)), number(count(family.tables)),
         number(bytes(family.table_bytes)), number(String(family.levels[0]?.tables ?? 0)), number(percent(family.debt)),
-        number(fresh === 0 ? "–" : `${((family.flushes.written_bytes + compacted) / fresh).toFixed(1)} times`), family.gate_cause ? `${family.gate}: ${family.gate_cause}` : family.gate]);
+        number(fresh === 0 ? "–" : `${((family.flushes.written_bytes + compacted) / fresh).toFixed(1)} times`), [GATES[family.gate] ?? family.gate, family.gate_cause].filter(Boolean).join(": ")]);
     }));
 }
 
 export function drawOptions(options, allowChanges, pick) {
   by("changes").textContent = allowChanges ? "" : "read-only: started without --allow-changes";
   const change = (option) => {
-    if (!allowChanges || !option.is_mutable) return option.is_mutable ? "while open" : "at an open";
-    const button = element("button", { type: "button" }, "change");
+    const button = element("button", { type: "button", "aria-label": `Change ${option.name} of ${option.family ?? "the database"}` }, "change");
     button.addEventListener("click", () => pick(option));
     return button;
   };
-  fill(by("options"), row("th", ["Family", "Option", "Value", "Default", "May be changed"]),
-    ...options.map((option) => row("td", [option.family ?? "(database)", option.name, { as: "value", text: option.value }, { as: "value", text: option.default }, change(option)])));
+  const draw = (id, shown, mayChange) => fill(by(id), row("th", ["Option", "Value", "Default", "Family", ...(mayChange ? [""] : [])]),
+    ...shown.map((option) => row("td", [{ as: "option", text: element("span", {}, option.name, option.is_changed ? element("b", { class: "new" }, " changed") : null) },
+      { as: "value", text: option.text }, { as: "default", text: option.default }, { as: "name", text: option.family ?? "(database)" }, ...(mayChange ? [change(option)] : [])])),
+    ...(shown.length === 0 ? [row("td", ["None."])] : []));
+  draw("options-online", options.filter((option) => option.is_mutable), allowChanges);
+  draw("options-at-open", options.filter((option) => !option.is_mutable), false);
 }

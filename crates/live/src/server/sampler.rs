@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use spillway::observe::{Observation, ObservedEvents};
+use spillway::observe::{Advice, Observation, ObservedEvents, ObservedOption};
 use tokio::sync::{Notify, watch};
 
 use super::Shared;
 use crate::history::{History, Minutes, Point};
+use crate::options;
 use crate::source::Source;
 use crate::told::Told;
-use crate::verdict::Verdict;
+use crate::verdict::Judge;
 
 /// Interval of readings with viewers.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -40,6 +41,9 @@ struct State {
     last: Option<Observation>,
     minutes: Minutes,
     history: History,
+    judge: Judge,
+    /// Of the first reading.
+    first_options: Option<Vec<ObservedOption>>,
     events: VecDeque<Told>,
     /// Number of the newest event seen.
     last_event: u64,
@@ -101,18 +105,30 @@ impl Sampler {
             state.history.push(point.clone());
         }
         let advice = now.advice(state.minutes.earlier());
-        let verdict = Verdict::of(&now, &state.history, &advice);
-        state.minutes.note(&now);
-        let frame = json!({ "point": point, "verdict": verdict, "advice": advice, "events": state.events, "observation": drawn(&now) });
+        let State { judge, history, first_options, minutes, .. } = &mut *state;
+        let verdict = judge.judge(&now, history, &advice);
+        let options = options::shown(&now.options, first_options.get_or_insert_with(|| now.options.clone()));
+        minutes.note(&now);
+        let frame = json!({ "point": point, "verdict": verdict, "advice": advice.into_iter().map(in_units).collect::<Vec<_>>(), "options": options, "events": state.events, "observation": drawn(&now) });
         state.last = Some(now);
         frame.to_string()
     }
 }
 
-/// The drawn part of a reading: no counters by name, tables of the largest families only.
+/// Advice with the values of its option in units.
+fn in_units(mut advice: Advice) -> Advice {
+    if let Some(name) = &advice.option {
+        advice.from = advice.from.map(|value| options::text(name, &value));
+        advice.to = advice.to.map(|value| options::text(name, &value));
+    }
+    advice
+}
+
+/// The drawn part of a reading: no counters by name, no options, tables of the largest families only.
 fn drawn(now: &Observation) -> Value {
     let mut shown = now.clone();
     shown.statistics = None;
+    shown.options.clear();
     let mut sizes: Vec<_> = shown.families.iter().map(|family| (family.table_bytes, family.id)).collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     let large: BTreeSet<u32> = sizes.iter().take(DRAWN_FAMILIES_MAX).map(|(_, id)| *id).collect();
