@@ -2,7 +2,7 @@
 
 use live::history::{History, Point};
 use live::units::{Age, Bytes, Count, Micros};
-use live::verdict::{Level, Verdict};
+use live::verdict::{Level, Sentence, Verdict};
 use spillway::observe::{Observation, ObservedFamily, ObservedJobKind, WriteGate};
 
 use crate::terminal::printable;
@@ -62,22 +62,34 @@ impl Screen {
         self.paint(BOLD, &format!("{left}  {right}"))
     }
 
-    /// The three worst things.
+    /// The worst things: the first one whole, more of them in a third of the height.
     fn verdict(&self, verdict: &Verdict) -> Vec<String> {
-        let sentence = |sentence: &live::verdict::Sentence| {
-            let (mark, code) = match sentence.level {
-                Level::Good => ("well", GREEN),
-                Level::Attention => ("LOOK", YELLOW),
-                _ => ("BAD ", RED),
-            };
-            let text = self.cut(&format!("{mark}  {}", printable(&sentence.text)));
-            let shown = self.paint(code, &text);
-            if sentence.remedy.is_empty() {
-                return vec![shown];
+        let room = (self.height / 3).max(3);
+        let mut lines: Vec<String> = Vec::new();
+        for (at, sentence) in verdict.sentences.iter().enumerate() {
+            let more = self.sentence(sentence);
+            if at > 0 && lines.len() + more.len() > room {
+                let left = verdict.sentences.len() - at;
+                lines.push(self.paint(DIM, &self.cut(&format!("      and {left} more"))));
+                break;
             }
-            vec![shown, self.paint(DIM, &self.cut(&format!("      {}", printable(&sentence.remedy))))]
+            lines.extend(more);
+        }
+        lines
+    }
+
+    /// A trouble and its remedy, wrapped.
+    fn sentence(&self, sentence: &Sentence) -> Vec<String> {
+        let (mark, code) = match sentence.level {
+            Level::Good => ("well", GREEN),
+            Level::Attention => ("LOOK", YELLOW),
+            _ => ("BAD", RED),
         };
-        verdict.sentences.iter().take(3).flat_map(sentence).collect()
+        let columns = self.width.saturating_sub(6);
+        let text = wrap(&printable(&sentence.text), columns).into_iter().enumerate();
+        let text = text.map(|(at, line)| (code, format!("{:<4}  {line}", if at == 0 { mark } else { "" })));
+        let remedy = wrap(&printable(&sentence.remedy), columns).into_iter().map(|line| (DIM, format!("      {line}")));
+        text.chain(remedy).map(|(code, line)| self.paint(code, &self.cut(&line))).collect()
     }
 
     fn rates(&self, seen: &Seen<'_>) -> Vec<String> {
@@ -100,7 +112,12 @@ impl Screen {
             us(point.write_p99_us),
             us(point.write_p999_us)
         );
-        let waits = format!("{:>8} ms/s  {}", Count(point.stalled_ms()).to_string(), causes.join(", "));
+        let how = match point.stops > 0.0 {
+            true => format!("stopped {}/s: ", Count(point.stops.ceil())),
+            false if !causes.is_empty() => "slowed: ".to_string(),
+            false => String::new(),
+        };
+        let waits = format!("{:>8} ms/s  {how}{}", Count(point.stalled_ms()).to_string(), causes.join(", "));
         let cache =
             point.cache_hit_rate.map_or_else(String::new, |rate| format!("  cache finds {:.0} %", rate * 100.0));
         let reads = match point.reads {
@@ -236,6 +253,21 @@ fn kept(now: &Observation) -> String {
     if parts.is_empty() { "nothing for old readers".to_string() } else { parts.join("; ") }
 }
 
+/// Lines of whole words, of at most `width` columns; a longer word stays whole.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if console::measure_text_width(line) + 1 + console::measure_text_width(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_string()),
+        }
+    }
+    lines
+}
+
 /// Exactly `width` columns; what is longer ends with an ellipsis.
 fn fit(text: &str, width: usize) -> String {
     let shown = console::truncate_str(text, width, "…");
@@ -299,6 +331,33 @@ mod tests {
             assert!(text.contains("\\x1b[31mred n"), "{text}");
             assert!(text.contains("All is well") && text.contains("no job runs"), "{text}");
         }
+    }
+
+    #[test]
+    fn a_remedy_is_wrapped_and_waits_tell_stopped_from_slowed() {
+        let (before, mut now) = readings();
+        now.health.gate = WriteGate::Stopped;
+        now.health.gate_cause = Some("pending-compaction-bytes".into());
+        let mut point = Point::between(&before, &now).unwrap();
+        point.stall_ms = [("pending-compaction-bytes".to_string(), 900.0)].into();
+        let history = History::default();
+        let verdict = Judge::default().judge(&now, &history, &[]);
+        let screen = Screen { width: 80, height: 24, colours: false };
+        let mut shown = |stops| {
+            point.stops = stops;
+            screen.lines(&Seen { now: &now, point: Some(&point), history: &history, verdict: &verdict })
+        };
+        let lines = shown(2.0);
+        let remedy = &verdict.sentences[0].remedy;
+        assert!(remedy.len() > 80 && lines[2].starts_with("      More") && !lines[2].contains('…'), "{lines:#?}");
+        let words: Vec<_> = lines[2..4].iter().flat_map(|line| line.split_whitespace()).collect();
+        assert_eq!(words.join(" "), *remedy);
+        assert!(lines.iter().any(|line| line.contains("stopped 2/s: pending-compaction-bytes 900")), "{lines:#?}");
+        assert!(shown(0.0).iter().any(|line| line.contains("slowed: pending-compaction-bytes 900")));
+        let mut many = verdict.clone();
+        many.sentences = vec![verdict.sentences[0].clone(); 9];
+        let lines = screen.lines(&Seen { now: &now, point: None, history: &history, verdict: &many });
+        assert!(lines.iter().any(|line| line == "      and 7 more"), "{lines:#?}");
     }
 
     #[test]
