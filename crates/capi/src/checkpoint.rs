@@ -24,8 +24,20 @@ impl Checkpoint {
 
     /// As C's function, from 0 bytes of log on.
     pub fn create(&self, dir: &Path) -> Result<(), Failure> {
+        self.check_parent(dir)?;
         self.0.checkpoint(dir)?;
         Ok(())
+    }
+
+    /// The directory that the checkpoint's is made in must be there, as for RocksDB.
+    fn check_parent(&self, dir: &Path) -> Result<(), Failure> {
+        match dir.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() && !self.0.vfs().exists(parent)? => {
+                let dir = dir.display();
+                Err(Failure::path_not_found(format!("While mkdir: {dir}.tmp: No such file or directory")))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub fn db(&self) -> &Db {
@@ -51,6 +63,7 @@ fallible! {
             flush_from_log_bytes: log_size_for_flush,
             ..ExportOptions::default()
         };
+        checkpoint.check_parent(path(dir))?;
         checkpoint.0.export(path(dir), &options)?;
         Ok(())
     }

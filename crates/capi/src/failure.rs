@@ -16,6 +16,11 @@ const INCOMPLETE: &str = "Result incomplete";
 
 const LOCKED: &str = "IO error: lock";
 
+const PATH_NOT_FOUND: &str = "IO error: No such file or directory";
+
+/// Java's subcode for those that it has no name for.
+const UNDEFINED: u8 = 0x7F;
+
 /// RocksDB's status of an error, the start of its texts.
 fn status(kind: ErrorKind) -> &'static str {
     match kind {
@@ -43,7 +48,7 @@ pub struct Code {
     pub subcode: u8,
 }
 
-const CODES: [(&str, Code); 17] = [
+const CODES: [(&str, Code); 18] = [
     ("NotFound", Code { code: 1, subcode: 0 }),
     ("Corruption", Code { code: 2, subcode: 0 }),
     ("Not implemented", Code { code: 3, subcode: 0 }),
@@ -51,6 +56,7 @@ const CODES: [(&str, Code); 17] = [
     ("IO error", Code { code: 5, subcode: 0 }),
     (LOCKED, Code { code: 5, subcode: 0 }),
     ("IO error: No space left on device", Code { code: 5, subcode: 4 }),
+    (PATH_NOT_FOUND, Code { code: 5, subcode: UNDEFINED }),
     ("Merge in progress", Code { code: 6, subcode: 0 }),
     (INCOMPLETE, Code { code: 7, subcode: 0 }),
     ("Shutdown in progress", Code { code: 8, subcode: 0 }),
@@ -114,6 +120,11 @@ impl Failure {
     /// A different process or handle has the database open.
     pub fn locked(message: impl Into<String>) -> Failure {
         Failure::new(LOCKED, message)
+    }
+
+    /// A directory that is not there.
+    pub fn path_not_found(message: impl Into<String>) -> Failure {
+        Failure::new(PATH_NOT_FOUND, message)
     }
 
     /// The database, or its background work, was ended.

@@ -377,6 +377,8 @@ static void test_checkpoint(rocksdb_t* db, char** argv) {
     rocksdb_t* copy;
     rocksdb_checkpoint_t* checkpoint = rocksdb_checkpoint_object_create(db, &error);
     CHECK_OK(error);
+    rocksdb_checkpoint_create(checkpoint, path_in(argv, "missing/checkpoint"), 0, &error);
+    CHECK_ERROR(error, "IO error: No such file or directory: While mkdir: ");
     rocksdb_checkpoint_create(checkpoint, path_in(argv, "checkpoint"), 0, &error);
     CHECK_OK(error);
     rocksdb_checkpoint_create(checkpoint, path_in(argv, "checkpoint"), 0, &error);
