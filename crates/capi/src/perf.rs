@@ -142,7 +142,7 @@ export! {
     }
 
     fn rocksdb_perfcontext_report(context: &PerfContext, exclude_zero_counters: bool) -> Given<c_char> {
-        Given::text(&context.report(exclude_zero_counters))
+        Given::text(context.report(exclude_zero_counters))
     }
 
     fn rocksdb_perfcontext_metric(_context: &PerfContext, metric: c_int) -> u64 {

@@ -1,9 +1,9 @@
 //! Costs of one thread's calls: RocksDB's perf context. A thread sets its level; from then on its own reads and writes add
 //! to its own counters. Background jobs run on other threads, and are not counted.
 //!
-//! Until some thread of the process raises its level, a place that counts pays one load of a shared flag and a branch.
-//! From then on it pays a load of the thread's level too. Such places are met once for each operation, block, filter or
-//! run of hidden entries, never for each entry or comparison.
+//! Until some thread of the process raises its level, a place that counts pays one load of a shared flag, and a branch for
+//! each metric it has. From then on it pays a load of the thread's level too. Such places are met once for each operation,
+//! block, filter or run of hidden entries, never for each entry or comparison.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -112,10 +112,16 @@ impl Perf {
         if IS_USED.load(Relaxed) { Perf(LEVEL.get()) } else { Perf(DISABLED) }
     }
 
+    /// Whether anything is measured.
+    #[inline]
+    pub fn is_on(self) -> bool {
+        self.0 >= COUNTS
+    }
+
     /// Adds to a count.
     #[inline]
     pub fn count(self, metric: Metric, amount: u64) {
-        if self.0 >= COUNTS {
+        if self.is_on() {
             add(metric, amount);
         }
     }

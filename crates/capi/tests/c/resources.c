@@ -387,6 +387,7 @@ static void test_perf_contexts(char** argv) {
     rocksdb_block_based_table_options_t* table = rocksdb_block_based_options_create();
     rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
     rocksdb_perfcontext_t* context = rocksdb_perfcontext_create();
+    rocksdb_iterator_t* iterator;
     rocksdb_t* db;
     rocksdb_options_set_create_if_missing(options, 1);
     rocksdb_options_set_compression(options, rocksdb_lz4_compression);
@@ -433,9 +434,22 @@ static void test_perf_contexts(char** argv) {
     CHECK(strncmp(report, "user_key_comparison_count = 0, ", 31) == 0);
     rocksdb_free(report);
 
+    rocksdb_delete(db, write, LIT("k"), &error);
+    CHECK_OK(error);
+    rocksdb_perfcontext_reset(context);
+    iterator = rocksdb_create_iterator(db, read);
+    rocksdb_iter_seek_to_first(iterator);
+    CHECK(rocksdb_iter_valid(iterator));
+    CHECK_BYTES(rocksdb_iter_key(iterator, &len), len, "l");
+    rocksdb_iter_destroy(iterator);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_block_cache_hit_count) > 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_block_read_count) == 0);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_internal_delete_skipped_count) == 1);
+    CHECK(rocksdb_perfcontext_metric(context, rocksdb_internal_key_skipped_count) == 2); /* and the value below it */
+
     rocksdb_set_perf_level(rocksdb_disable);
     rocksdb_perfcontext_reset(context);
-    CHECK_GIVEN(rocksdb_get(db, read, LIT("k"), &len, &error), len, "value");
+    CHECK_GIVEN(rocksdb_get(db, read, LIT("l"), &len, &error), len, "value");
     CHECK(rocksdb_perfcontext_metric(context, rocksdb_get_read_bytes) == 0);
     rocksdb_close(db);
     rocksdb_perfcontext_destroy(context);

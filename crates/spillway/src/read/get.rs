@@ -30,14 +30,13 @@ pub fn get(
     let search = Search::new(context, user_key, seq).merging(options.merges);
     let perf = Perf::of_thread();
     let mut lookup = Lookup { key: &key, options: options.for_tables(), search, perf };
-    let found = perf.processor_time(Metric::GetCpuNanos, || {
-        if !perf.time(Metric::GetFromMemtableTime, || lookup.in_queue(view))? {
-            perf.time(Metric::GetFromOutputFilesTime, || lookup.in_tables(view))?;
-        }
-        perf.time(Metric::GetPostProcessTime, || lookup.search.finish())
-    })?;
-    perf.count(Metric::GetReadBytes, found.value.as_ref().map_or(0, |value| value.len() as u64));
-    Ok(found)
+    if perf.is_on() {
+        return lookup.measured(view);
+    }
+    if !lookup.in_queue(view)? {
+        lookup.in_tables(view)?;
+    }
+    lookup.search.finish()
 }
 
 struct Lookup<'a> {
@@ -48,6 +47,20 @@ struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
+    /// The whole lookup, for the counts of this thread.
+    #[cold]
+    fn measured(mut self, view: &ReadView) -> Result<Found> {
+        let perf = self.perf;
+        let found = perf.processor_time(Metric::GetCpuNanos, || {
+            if !perf.time(Metric::GetFromMemtableTime, || self.in_queue(view))? {
+                perf.time(Metric::GetFromOutputFilesTime, || self.in_tables(view))?;
+            }
+            perf.time(Metric::GetPostProcessTime, || self.search.finish())
+        })?;
+        perf.count(Metric::GetReadBytes, found.value.as_ref().map_or(0, |value| value.len() as u64));
+        Ok(found)
+    }
+
     /// True if older sources cannot matter.
     fn in_queue(&mut self, view: &ReadView) -> Result<bool> {
         if self.in_flushable(&*view.mutable)? {
