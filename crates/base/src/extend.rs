@@ -302,6 +302,22 @@ pub enum Event {
         /// The file.
         path: PathBuf,
     },
+    /// A write took longer than `slow_operation_micros`. Ten a second at most are told, on the writing thread, after the
+    /// write: the listener delays that thread alone, and must not write.
+    SlowWrite {
+        /// Name of the first family that it wrote to.
+        family: String,
+        /// Bytes of the write.
+        bytes: u64,
+        /// Its time, in microseconds.
+        duration_us: u64,
+        /// Where the time went: a stall's cause or a step of the write, and microseconds.
+        parts: Vec<(&'static str, u64)>,
+        /// Slow writes that were left out since the one told before.
+        left_out: u64,
+        /// The trace that the thread worked for.
+        trace_id: Option<String>,
+    },
     /// Writers of a family are slowed down or stopped, or no longer are.
     StallChanged {
         /// Name of the family.

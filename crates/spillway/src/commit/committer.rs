@@ -111,7 +111,7 @@ impl Committer {
         }
         self.wait_for_debt(batch.len(), options, || batch.only_deletes())?;
         if self.is_large(batch) {
-            return self.write_large(batch, &set, options, conflicts);
+            return self.write_large(batch, &set, options, conflicts, marks);
         }
         let mut commit = Commit::of_batch(batch, options);
         (commit.conflicts, commit.marks) = (conflicts, marks);

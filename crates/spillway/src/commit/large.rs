@@ -15,6 +15,7 @@ use crate::commit::batch::{self, WriteBatch};
 use crate::commit::committer::Committer;
 use crate::commit::flushables::NewFlushable;
 use crate::commit::options::WriteOptions;
+use crate::commit::slow::{Marks, Step};
 use crate::commit::{Commit, Committed, ConflictCheck, MadeRecord, Record, Written, entries_of};
 use crate::core::family::FamilySet;
 use crate::queue::flushable::HeldMemtable;
@@ -55,20 +56,24 @@ impl Committer {
         set: &FamilySet,
         options: &WriteOptions,
         conflicts: Option<&dyn ConflictCheck>,
+        marks: Option<&Marks>,
     ) -> Result<Written> {
+        let mark = |step| marks.into_iter().for_each(|marks| marks.mark(step));
         let (parts, memtables) = self.take_apart(batch, set, options)?;
         if options.disable_wal {
             parts.iter().for_each(|part| part.family.note_unlogged());
         }
         let families = parts.iter().map(|part| part.family.id()).collect();
         let own_log = if options.disable_wal { None } else { Some(self.log_of_its_own(batch, families)?) };
+        mark(Step::InOwnLog);
         let flushables = self.large_flushables(batch, &parts, memtables)?;
+        mark(Step::Indexed);
         let record = own_log.as_ref().map(|own| Record::Made(record_of(&own.record)));
         let waiter = Waiter::of_write(options);
         let mut commit = Commit::of_flushables(record, u64::from(batch.count()), flushables, waiter);
         commit.bounds = parts.iter().map(Part::bounds).collect();
         commit.own_log = own_log.as_ref();
-        commit.conflicts = conflicts;
+        (commit.conflicts, commit.marks) = (conflicts, marks);
         let numbered = self.number(&mut commit)?;
         let Committed { given, .. } = self.apply(&mut commit, numbered)?;
         let last = given.last;
@@ -78,6 +83,7 @@ impl Committer {
         }
         if options.sync {
             self.wal.sync_write(given.log_end)?;
+            mark(Step::Synced);
         }
         tick(&self.core.context.statistics, Ticker::LargeBatches, 1);
         self.core.state_changed.notify_all();

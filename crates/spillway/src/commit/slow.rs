@@ -4,16 +4,19 @@
 //! the limit is translated to microseconds. Waits by cause are noted by the thread that waits, where it waits.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use base::extend::Event;
+use base::metrics::Distribution;
 use base::note;
 use parking_lot::Mutex;
 use vfs::ticks;
 
 use crate::commit::stall::StallCause;
 use crate::core::context::Context;
-use crate::observe::{ObservedEvent, ObservedEventKind, ObservedPart};
+use crate::observe::{ObservedTrace, trace};
 
 /// The slowest rate of a processor's counter: ticks each microsecond.
 const TICKS_MIN: u64 = if cfg!(target_arch = "x86_64") { 400 } else { 1000 };
@@ -27,6 +30,10 @@ const WAITS_MAX: usize = 32;
 /// A step of a write, by its end.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
+    /// A large batch is in the log of its own.
+    InOwnLog,
+    /// A large batch is in memtables.
+    Indexed,
     /// Admitted and numbered.
     Numbered,
     Logged,
@@ -35,7 +42,7 @@ pub(crate) enum Step {
     Synced,
 }
 
-const STEPS: [&str; 5] = ["lock", "log", "insert", "publish", "sync"];
+const STEPS: [&str; 7] = ["own-log", "index", "lock", "log", "insert", "publish", "sync"];
 
 /// Ends of a write's steps, in ticks; 0 for steps that were not taken.
 pub(crate) struct Marks {
@@ -72,9 +79,9 @@ pub(super) fn note_wait(cause: StallCause, micros: u64) {
     });
 }
 
-fn waits_since(begun: u64) -> Vec<(StallCause, u64)> {
+fn waits_since(begun: u64) -> Vec<(StallCause, u64, u64)> {
     let waits = WAITS.try_with(|waits| std::mem::take(&mut *waits.borrow_mut())).unwrap_or_default();
-    waits.into_iter().filter(|(_, _, end)| *end >= begun).map(|(cause, micros, _)| (cause, micros)).collect()
+    waits.into_iter().filter(|(_, _, end)| *end >= begun).collect()
 }
 
 /// The watch over slow writes of a database.
@@ -86,6 +93,8 @@ pub(crate) struct SlowWrites {
     /// Ticks and the vfs's clock at one instant. A leaf lock.
     anchor: Mutex<(u64, Duration)>,
     told: Mutex<Told>,
+    /// Of each bucket of a histogram, by its limit, the latest slow write with a trace. A leaf lock.
+    traces: Mutex<BTreeMap<u64, ObservedTrace>>,
 }
 
 /// Slow writes of the present second.
@@ -146,59 +155,73 @@ impl SlowWrites {
         }
         let unix_time_us = context.vfs.unix_time_us();
         let Some(left_out) = self.told.lock().admit(unix_time_us / 1_000_000) else { return };
-        let event = ObservedEvent {
-            unix_time_us,
-            kind: ObservedEventKind::SlowWrite,
-            family,
-            duration_us: Some(took_us),
-            bytes: Some(bytes as u64),
-            detail: (left_out > 0).then(|| format!("{left_out} others were left out")),
-            parts: parts(marks, micros),
-            ..ObservedEvent::default()
-        };
+        let (family, trace_id, told_parts) = (family.unwrap_or_default(), trace::current(), parts(marks, micros));
         let _scope = context.note_scope();
-        let shown: Vec<_> = event.parts.iter().map(|part| format!("{} {}", part.name, part.micros)).collect();
-        let (parts, family) = (shown.join(", "), event.family.as_deref().unwrap_or_default());
-        note::warn!(family, took_us, bytes, left_out, parts, "a slow write");
-        context.events.keep(event);
+        let shown: Vec<_> = told_parts.iter().map(|(name, micros)| format!("{name} {micros}")).collect();
+        let (parts, trace) = (shown.join(", "), trace_id.as_deref().unwrap_or_default());
+        note::warn!(family, took_us, bytes, left_out, parts, trace_id = trace, "a slow write");
+        if let Some(trace_id) = &trace_id {
+            self.keep(ObservedTrace { trace_id: trace_id.clone(), micros: took_us, unix_time_us });
+        }
+        let (bytes, duration_us) = (bytes as u64, took_us);
+        context.notify(&Event::SlowWrite { family, bytes, duration_us, parts: told_parts, left_out, trace_id });
+    }
+
+    fn keep(&self, trace: ObservedTrace) {
+        let mut limits = Distribution::default().buckets().map(|(limit, _)| limit).collect::<Vec<_>>().into_iter();
+        let limit = limits.find(|limit| trace.micros <= *limit).unwrap_or(u64::MAX);
+        self.traces.lock().insert(limit, trace);
+    }
+
+    /// The latest slow write with a trace of each bucket of a histogram, fastest first.
+    pub fn traces(&self) -> Vec<ObservedTrace> {
+        self.traces.lock().values().cloned().collect()
     }
 }
 
-/// The parts with time in them: waits by cause, then the steps without those waits.
-fn parts(marks: &Marks, micros: impl Fn(u64) -> u64) -> Vec<ObservedPart> {
+/// The parts with time in them: waits by cause, then the steps without the waits in them.
+fn parts(marks: &Marks, micros: impl Fn(u64) -> u64) -> Vec<(&'static str, u64)> {
     let mut parts: Vec<(&str, u64)> = Vec::new();
     let waits = waits_since(marks.begun);
-    for (cause, waited_us) in &waits {
+    for (cause, waited_us, _) in &waits {
         match parts.iter_mut().find(|(name, _)| *name == cause.name()) {
             Some((_, sum)) => *sum += waited_us,
             None => parts.push((cause.name(), *waited_us)),
         }
     }
-    let waited_us: u64 = waits.iter().map(|(_, micros)| micros).sum();
     let mut before = marks.begun;
-    for (name, end) in STEPS.iter().zip(&marks.ends) {
-        if end.get() == 0 {
-            continue;
-        }
-        let took_us = micros(end.get().saturating_sub(before));
-        // Writers wait before they are numbered.
-        parts.push((name, if *name == "lock" { took_us.saturating_sub(waited_us) } else { took_us }));
+    for (name, end) in STEPS.iter().zip(&marks.ends).filter(|(_, end)| end.get() != 0) {
+        let in_step = waits.iter().filter(|(_, _, ended)| (before..end.get()).contains(ended));
+        let waited_us: u64 = in_step.map(|(_, micros, _)| micros).sum();
+        parts.push((name, micros(end.get().saturating_sub(before)).saturating_sub(waited_us)));
         before = end.get();
     }
-    let part = |(name, micros): (&str, u64)| {
-        let mut part = ObservedPart::default();
-        (part.name, part.micros) = (name.to_owned(), micros);
-        part
-    };
-    parts.into_iter().filter(|(_, micros)| *micros > 0).map(part).collect()
+    parts.retain(|(_, micros)| *micros > 0);
+    parts
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use vfs::{Fault, FaultVfs, Operation, Rule};
 
     use super::*;
-    use crate::internal::{Database, OpenOptions, WriteOptions};
+    use base::extend::EventListener;
+
+    use crate::internal::{Database, OpenOptions, WriteBatch, WriteOptions};
+    use crate::observe::{ObservedEventKind, in_trace};
+
+    #[derive(Default)]
+    struct Listener(Mutex<Vec<Event>>);
+
+    impl EventListener for Listener {
+        fn on_event(&self, event: &Event) {
+            if matches!(event, Event::SlowWrite { .. }) {
+                self.0.lock().push(event.clone());
+            }
+        }
+    }
 
     #[test]
     fn only_so_many_are_told_in_a_second() {
@@ -214,21 +237,50 @@ mod tests {
         let dir = tempfile::tempdir().expect("made");
         let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
         options.db.slow_operation_micros = 20_000;
+        let listener = Arc::new(Listener::default());
+        options.db.listeners.push(listener.clone());
         let db = Database::open(dir.path(), &options).expect("opened");
         let (family, sync) = (db.default_family(), WriteOptions { sync: true, ..WriteOptions::default() });
         db.put(&family, b"warm", b"value", &sync).expect("put");
         let before = db.events(0).last;
         faults.inject(Rule::new(Fault::Latency(Duration::from_millis(60))).on(Operation::Sync).path("splog"));
+        let trace = in_trace("4bf92f3577b34da6a3ce929d0e0e4736").expect("an id");
         db.put(&family, b"key", b"value", &sync).expect("put");
+        drop(trace);
         let events = db.events(before).events;
         let [event] = events.as_slice() else { panic!("{events:?}") };
         assert_eq!((event.kind, event.family.as_deref()), (ObservedEventKind::SlowWrite, Some("default")));
         let took = event.duration_us.expect("it took time");
         let synced = event.parts.iter().find(|part| part.name == "sync").expect("that was it").micros;
         assert!((50_000..10_000_000).contains(&synced) && took >= synced, "{event:?}");
+        assert_eq!(event.trace_id.as_deref(), Some("4bf92f3577b34da6a3ce929d0e0e4736"));
+        let traces = db.observe().writes.expect("of a writer").traces;
+        assert_eq!(traces.iter().map(|trace| trace.micros).collect::<Vec<_>>(), [took]);
+        let told = std::mem::take(&mut *listener.0.lock());
+        let [Event::SlowWrite { family: name, duration_us, trace_id: Some(_), .. }] = told.as_slice() else {
+            panic!("{told:?}")
+        };
+        assert_eq!((name.as_str(), *duration_us), ("default", took));
         db.set_db_options(&[("slow_operation_micros", "0")]).expect("changed");
         db.put(&family, b"key", b"value", &sync).expect("put");
         assert_eq!(db.events(0).last, event.number);
+    }
+
+    #[test]
+    fn a_slow_large_batch_is_told_with_its_parts() {
+        let faults = FaultVfs::new(vfs::RealVfs::new());
+        let dir = tempfile::tempdir().expect("made");
+        let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
+        (options.db.slow_operation_micros, options.db.large_batch_bytes) = (20_000, 4_096);
+        let db = Database::open(dir.path(), &options).expect("opened");
+        let mut batch = WriteBatch::new();
+        (0..100u8).for_each(|key| batch.put(db.default_family().id(), &[key], &[7; 100]));
+        faults.inject(Rule::new(Fault::Latency(Duration::from_millis(60))).on(Operation::Sync).path("spbatch"));
+        db.write(&batch, &WriteOptions::default()).expect("written");
+        let events = db.events(0).events;
+        let event = events.iter().find(|event| event.kind == ObservedEventKind::SlowWrite).expect("told");
+        let part = |name: &str| event.parts.iter().find(|part| part.name == name).map_or(0, |part| part.micros);
+        assert!(part("own-log") >= 50_000 && part("index") < part("own-log"), "{event:?}");
     }
 
     #[test]
@@ -239,7 +291,6 @@ mod tests {
         note_wait(StallCause::Level0, 3);
         marks.mark(Step::Numbered);
         let parts = parts(&marks, |_| 12);
-        let shown: Vec<_> = parts.iter().map(|part| (part.name.as_str(), part.micros)).collect();
-        assert_eq!(shown, [("l0-file-count", 10), ("lock", 2)]);
+        assert_eq!(parts, [("l0-file-count", 10), ("lock", 2)]);
     }
 }

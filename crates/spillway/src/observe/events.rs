@@ -61,11 +61,14 @@ plain! {
         pub detail: Option<String>,
         /// Where the time of a slow write went.
         pub parts: Vec<ObservedPart>,
+        /// The trace that a slow write's thread worked for ([`in_trace`](super::in_trace)).
+        pub trace_id: Option<String>,
     }
 
     /// A part of a slow write.
     pub struct ObservedPart {
-        /// `lock`, `log`, `insert`, `publish`, `sync`, or a stall's cause for admission.
+        /// `lock`, `log`, `insert`, `publish`, `sync`; before these `own-log` and `index` of a large batch; or a stall's
+        /// cause for a wait.
         pub name: String,
         /// Its time in microseconds.
         pub micros: u64,
@@ -141,6 +144,14 @@ impl ObservedEvent {
                     ""
                 };
                 seen.is(kind, family).detail = Some(format!("{how}{cause}"));
+            }
+            Event::SlowWrite { family, bytes, duration_us, parts, left_out, trace_id } => {
+                seen.is(ObservedEventKind::SlowWrite, family);
+                (seen.bytes, seen.duration_us) = (Some(*bytes), Some(*duration_us));
+                seen.detail = (*left_out > 0).then(|| format!("{left_out} others were left out"));
+                let part = |&(name, micros): &(&str, u64)| ObservedPart { name: name.to_owned(), micros };
+                seen.parts = parts.iter().map(part).collect();
+                seen.trace_id.clone_from(trace_id);
             }
             Event::BackgroundError { error } => seen.is_of(ObservedEventKind::BackgroundError, error),
             Event::RecoveryBegin { error } => seen.is_of(ObservedEventKind::RecoveryBegun, error),

@@ -18,9 +18,11 @@ mod metrics;
 mod observation;
 #[cfg(feature = "observe")]
 pub(crate) mod socket;
+pub(crate) mod trace;
 
 pub use self::advice::{Advice, AdviceSeverity};
 pub use self::events::{EVENTS_MAX, ObservedEvent, ObservedEventKind, ObservedEvents, ObservedPart};
 pub use self::observation::*;
 #[cfg(feature = "observe")]
 pub use self::socket::{Attached, CLIENTS_MAX, SOCKET_NAME};
+pub use self::trace::{InTrace, TRACE_ID_MAX, in_trace};

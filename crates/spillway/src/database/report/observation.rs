@@ -152,6 +152,7 @@ impl<'a> Reading<'a> {
             stalls: stalls.collect(),
             latency_us: times(Histogram::DbWrite),
             sync_us: times(Histogram::WalFileSync),
+            traces: self.engine.committer.counts.slow.traces(),
         }
     }
 

@@ -9,7 +9,7 @@ mod text;
 use self::text::{Kind, Text};
 use crate::observe::{
     Observation, ObservedAnswers, ObservedBy, ObservedHistogram, ObservedJobKind, ObservedReads, ObservedSample,
-    ObservedStatistics, ObservedWrites, WriteGate,
+    ObservedStatistics, ObservedTrace, ObservedWrites, WriteGate,
 };
 use Kind::{Counter, Gauge, Histogram};
 
@@ -24,7 +24,8 @@ impl Observation {
         health(&mut text, self);
         self.writes.iter().for_each(|seen| writes(&mut text, seen));
         self.reads.iter().for_each(|seen| reads(&mut text, seen));
-        self.sample.iter().for_each(|seen| sample(&mut text, seen));
+        let traces = self.writes.as_ref().map_or(&[][..], |seen| &seen.traces);
+        self.sample.iter().for_each(|seen| sample(&mut text, seen, traces));
         families::write(&mut text, &self.families);
         jobs(&mut text, self);
         logs(&mut text, self);
@@ -113,12 +114,13 @@ fn writes(text: &mut Text, seen: &ObservedWrites) {
     for stall in &seen.stalls {
         text.sample(&[("cause", &stall.cause)], stall.waiting_us as f64 / MICROS);
     }
-    let times = [
-        ("spillway_write_duration_seconds", "Times of writes.", &seen.latency_us),
-        ("spillway_log_sync_duration_seconds", "Times of syncs of the log.", &seen.sync_us),
-    ];
-    for (name, help, values) in times {
-        values.iter().for_each(|values| text.metric(name, Histogram, help).histogram(&[], values, MICROS));
+    if let Some(values) = &seen.latency_us {
+        let text = text.metric("spillway_write_duration_seconds", Histogram, "Times of writes.");
+        text.histogram_with(&[], values, MICROS, &seen.traces);
+    }
+    if let Some(values) = &seen.sync_us {
+        let text = text.metric("spillway_log_sync_duration_seconds", Histogram, "Times of syncs of the log.");
+        text.histogram(&[], values, MICROS);
     }
 }
 
@@ -166,12 +168,17 @@ fn answered(text: &mut Text, answers: &ObservedAnswers) {
 }
 
 /// Under names of their own: their counts are not those of all operations.
-fn sample(text: &mut Text, seen: &ObservedSample) {
+fn sample(text: &mut Text, seen: &ObservedSample, traces: &[ObservedTrace]) {
     text.single("spillway_sampled_one_in", Gauge, "Operations that one of the sample stands for.", seen.one_in);
     text.metric("spillway_sampled_lookups", Counter, "Keys looked up in the sample, by where they were answered.");
     answered(text, &seen.answers);
+    text.metric("spillway_sampled_write_duration_seconds", Histogram, "Times of writes in the sample.").histogram_with(
+        &[],
+        &seen.write_us,
+        MICROS,
+        traces,
+    );
     let times = [
-        ("spillway_sampled_write_duration_seconds", "Times of writes in the sample.", &seen.write_us),
         ("spillway_sampled_get_duration_seconds", "Times of lookups in the sample.", &seen.get_us),
         ("spillway_sampled_seek_duration_seconds", "Times of iterators' seeks in the sample.", &seen.seek_us),
     ];

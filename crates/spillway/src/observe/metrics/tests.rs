@@ -3,6 +3,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use vfs::RealVfs;
 
 use crate::internal::{Database, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
+use crate::observe::{Observation, ObservedHistogram, ObservedTrace, ObservedWrites};
 
 const HOSTILE: &str = "a \"b\"\n\\{x=\u{7}} # EOF";
 
@@ -49,7 +50,8 @@ fn sample(line: &str) -> (String, Vec<(String, String)>, f64) {
         }
         rest = &rest[1..];
     }
-    (name.to_owned(), labels, rest.trim().parse().expect("a number"))
+    let value = rest.split(" # ").next().expect("one at least");
+    (name.to_owned(), labels, value.trim().parse().expect("a number"))
 }
 
 /// Prometheus' rules for this form: heads once and before their samples, samples together, no sample twice, counters end
@@ -96,6 +98,30 @@ fn check(text: &str, names: &[&str]) {
     for name in names {
         assert!(seen.iter().any(|(found, _)| found == name), "{name}");
     }
+}
+
+/// An exemplar stands behind the value of the bucket that its own value falls into; its labels are at most 128 characters.
+#[test]
+fn a_slow_write_with_a_trace_is_an_exemplar_of_its_bucket() {
+    let trace =
+        |trace_id: &str, micros, unix_time_us| ObservedTrace { trace_id: trace_id.into(), micros, unix_time_us };
+    let mut writes = ObservedWrites { latency_us: Some(ObservedHistogram::default()), ..Default::default() };
+    writes.traces = vec![
+        trace("earlier", 66_000, 1_520_879_606_000_000),
+        trace("4bf92f3577b34da6a3ce929d0e0e4736", 67_000, 1_520_879_607_789_000),
+        trace(&"f".repeat(121), 1_000_000, 1_520_879_607_000_000),
+        trace(&"e".repeat(120), 90_000_000, 1_520_879_608_000_000),
+    ];
+    let seen = Observation { writes: Some(writes), ..Default::default() };
+    let text = seen.to_metrics();
+    let found: Vec<_> = text.lines().filter(|line| line.contains(" # {")).collect();
+    let [slow, slowest] = found.as_slice() else { panic!("{found:?}") };
+    let exemplar = "0 # {trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\"} 0.067 1520879607.789";
+    assert!(slow.starts_with("spillway_write_duration_seconds_bucket{le=\"") && slow.ends_with(exemplar), "{slow}");
+    let le: f64 = sample(slow).1[0].1.parse().expect("a limit");
+    assert!((0.067..0.15).contains(&le), "{slow}");
+    let last = format!("le=\"+Inf\"}} 0 # {{trace_id=\"{}\"}} 90 1520879608", "e".repeat(120));
+    assert!(slowest.ends_with(&last), "{slowest}");
 }
 
 /// Every metric that the dashboard for Grafana names is there.

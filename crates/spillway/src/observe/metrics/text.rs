@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use base::metrics::Distribution;
 
-use crate::observe::ObservedHistogram;
+use crate::observe::{ObservedHistogram, ObservedTrace};
 
 /// A kind of metric.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -79,12 +79,26 @@ impl Text {
 
     /// The samples of a histogram; values are divided by `per_unit`.
     pub fn histogram(&mut self, labels: Labels<'_>, values: &ObservedHistogram, per_unit: f64) {
-        let name = self.metric.0.clone();
+        self.histogram_with(labels, values, per_unit, &[]);
+    }
+
+    /// A histogram whose buckets have the latest of `traces` that fall into them as exemplars.
+    pub fn histogram_with(
+        &mut self,
+        labels: Labels<'_>,
+        values: &ObservedHistogram,
+        per_unit: f64,
+        traces: &[ObservedTrace],
+    ) {
+        let (name, mut below) = (self.metric.0.clone(), None);
         for limit in limits() {
             let le = number(limit as f64 / per_unit);
             self.line(&name, "_bucket", labels, Some(&le), values.count_up_to(limit) as f64);
+            self.exemplar(latest(traces, below, Some(limit)), per_unit);
+            below = Some(limit);
         }
         self.line(&name, "_bucket", labels, Some("+Inf"), values.count as f64);
+        self.exemplar(latest(traces, below, None), per_unit);
         self.line(&name, "_count", labels, None, values.count as f64);
         self.line(&name, "_sum", labels, None, values.sum as f64 / per_unit);
     }
@@ -94,6 +108,14 @@ impl Text {
         let labels: Vec<_> = labels.map(|(label, value)| format!("{label}=\"{}\"", escaped(value))).collect();
         let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let _ = writeln!(self.out, "{name}{suffix}{labels} {}", number(value));
+    }
+
+    /// Adds an exemplar to the last line.
+    fn exemplar(&mut self, trace: Option<&ObservedTrace>, per_unit: f64) {
+        let Some(ObservedTrace { trace_id, micros, unix_time_us }) = trace else { return };
+        self.out.truncate(self.out.trim_end_matches('\n').len());
+        let (value, seconds) = (number(*micros as f64 / per_unit), number(*unix_time_us as f64 / 1e6));
+        let _ = writeln!(self.out, " # {{trace_id=\"{}\"}} {value} {seconds}", escaped(trace_id));
     }
 
     pub fn end(mut self) -> String {
@@ -106,6 +128,17 @@ impl Text {
 fn limits() -> impl Iterator<Item = u64> {
     let all = Distribution::default().buckets().map(|(limit, _)| limit).collect::<Vec<_>>();
     all.into_iter().skip(3).step_by(2).take_while(|limit| *limit <= 50_000_000)
+}
+
+/// Most characters of an exemplar's labels, names and values together.
+const EXEMPLAR_LABELS_MAX: usize = 128;
+
+/// The latest trace of the bucket above `below` up to `limit` whose id fits into an exemplar.
+fn latest(traces: &[ObservedTrace], below: Option<u64>, limit: Option<u64>) -> Option<&ObservedTrace> {
+    let is_in = |micros| below.is_none_or(|below| micros > below) && limit.is_none_or(|limit| micros <= limit);
+    let fits = |id: &str| "trace_id".len() + id.chars().count() <= EXEMPLAR_LABELS_MAX;
+    let fitting = traces.iter().filter(|trace| is_in(trace.micros) && fits(&trace.trace_id));
+    fitting.max_by_key(|trace| trace.unix_time_us)
 }
 
 /// `Display` of a float never has an exponent, and no point for whole numbers.

@@ -102,6 +102,18 @@ plain! {
         pub latency_us: Option<ObservedHistogram>,
         /// Times of syncs of the log; `None` without `statistics`.
         pub sync_us: Option<ObservedHistogram>,
+        /// Slow writes that were told with a trace: the latest of each bucket of a histogram, fastest first.
+        pub traces: Vec<ObservedTrace>,
+    }
+
+    /// A slow write on a thread that worked for a trace ([`in_trace`](crate::observe::in_trace)).
+    pub struct ObservedTrace {
+        /// The trace.
+        pub trace_id: String,
+        /// The write's time, in microseconds.
+        pub micros: u64,
+        /// When it ended, in microseconds since 1970.
+        pub unix_time_us: u64,
     }
 
     /// Waits of writers for one cause, since the open, and those under way.
