@@ -2,7 +2,7 @@
 # Plays through the live page in a headless Chromium, and lets Prometheus read its metrics: a database under writes and reads, its page, keys, changes, hostile names,
 # light and dark, 400 pixels. Ends with 1 at the first thing that is not as it should be.
 #
-#     scripts/page.sh [FOLDER]     FOLDER gets screenshots: live-light.png, live-dark.png, live-narrow.png
+#     scripts/page.sh [FOLDER]     FOLDER gets screenshots: live-light.webp, live-dark.webp, live-narrow.webp
 #
 # SPILLWAY=PATH uses that binary, and examples/stages beside it, instead of building them. Needs Debian's chromium, chromium-driver and prometheus: scripts/setup.sh page.
 set -euo pipefail

@@ -63,7 +63,8 @@ class Browser:
         self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def screenshot(self, path):
-        shot = self.devtools("Page.captureScreenshot", captureBeyondViewport=False)
+        how = {"format": "webp", "quality": 80} if path.endswith(".webp") else {"format": "png"}
+        shot = self.devtools("Page.captureScreenshot", captureBeyondViewport=False, **how)
         with open(path, "wb") as file:
             file.write(base64.b64decode(shot["data"]))
 

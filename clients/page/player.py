@@ -59,9 +59,17 @@ def read_an_instant_by_keys(browser):
 def reach_everything_by_keys(browser):
     browser.run("document.activeElement.blur(); window.scrollTo(0, 0)")
     reached = set()
+    tops = []
     for _ in range(60):
         browser.keys([TAB])
-        reached.add(browser.run("const at = document.activeElement; return at.id || at.hash || at.tagName"))
+        name, top, is_marked = browser.run("const at = document.activeElement; return [at.id || at.hash || at.tagName, at.closest('header') ? 0 : at.getBoundingClientRect().top + scrollY, at === document.body || getComputedStyle(at).outlineStyle !== 'none']")
+        if not is_marked:
+            check("the focus is seen", False, name)
+        reached.add(name)
+        tops.append(top)
+    # The heading has no place of its own: it sticks to the top, and follows the end.
+    check("from top to bottom", all(after >= before - 40 for before, after in zip(tops, tops[1:]) if after > 0), tops)
+    check("each has a name", browser.run("return [...document.querySelectorAll('[tabindex], input, select, button, svg[role]')].every((one) => one.ariaLabel || one.getAttribute('aria-labelledby') || one.labels?.length > 0 || one.textContent.trim())"))
     wanted = {"#well", "#slow", "#full", "#turn", "svg", "family", "change-name", "change-value"}
     check("keys reach links, charts and fields", wanted <= reached, wanted - reached)
 
@@ -70,7 +78,7 @@ def change_an_option(browser):
     browser.run("document.getElementById('change-family').value = 'default'; document.getElementById('change-name').value = 'write_buffer_size'; document.getElementById('change-value').value = '9M'; document.getElementById('change-value').focus()")
     browser.keys([ENTER])
     wait_for("an option is changed", browser, "return document.getElementById('change-result').textContent === 'Changed.'")
-    wait_for("and seen", browser, "return document.getElementById('options').textContent.includes(String(9 << 20))")
+    wait_for("and seen", browser, "return /write_buffer_size changed9 MiB/.test(document.getElementById('options-online').textContent)")
     browser.run("document.getElementById('change-value').value = 'large'; document.getElementById('change-value').focus()")
     browser.keys([ENTER])
     wait_for("nonsense is refused, in words", browser, "const said = document.getElementById('change-result'); return said.className === 'bad' && said.textContent.includes('write_buffer_size')")
@@ -89,7 +97,7 @@ def look(browser, folder):
         overflow = browser.run("return document.documentElement.scrollWidth - window.innerWidth")
         check(f"{name}: nothing is cut off at {width} pixels", overflow <= 0, overflow)
         if folder:
-            browser.screenshot(os.path.join(folder, f"live-{name}.png"))
+            browser.screenshot(os.path.join(folder, f"live-{name}.webp"))
 
 
 def main():

@@ -113,11 +113,11 @@ impl Screen {
             us(point.write_p999_us)
         );
         let how = match point.stops > 0.0 {
-            true => format!("stopped {}/s: ", Count(point.stops.ceil())),
-            false if !causes.is_empty() => "slowed: ".to_string(),
+            true => format!("; stopped {}/s", Count(point.stops.ceil())),
+            false if !causes.is_empty() => "; slowed".to_string(),
             false => String::new(),
         };
-        let waits = format!("{:>8} ms/s  {how}{}", Count(point.stalled_ms()).to_string(), causes.join(", "));
+        let waits = format!("{:>8} ms/s  {}{how}", Count(point.stalled_ms()).to_string(), causes.join(", "));
         let cache =
             point.cache_hit_rate.map_or_else(String::new, |rate| format!("  cache finds {:.0} %", rate * 100.0));
         let reads = match point.reads {
@@ -352,8 +352,8 @@ mod tests {
         assert!(remedy.len() > 80 && lines[2].starts_with("      More") && !lines[2].contains('…'), "{lines:#?}");
         let words: Vec<_> = lines[2..4].iter().flat_map(|line| line.split_whitespace()).collect();
         assert_eq!(words.join(" "), *remedy);
-        assert!(lines.iter().any(|line| line.contains("stopped 2/s: pending-compaction-bytes 900")), "{lines:#?}");
-        assert!(shown(0.0).iter().any(|line| line.contains("slowed: pending-compaction-bytes 900")));
+        assert!(lines.iter().any(|line| line.contains("pending-compaction-bytes 900; stopped 2/s")), "{lines:#?}");
+        assert!(shown(0.0).iter().any(|line| line.contains("pending-compaction-bytes 900; slowed")));
         let mut many = verdict.clone();
         many.sentences = vec![verdict.sentences[0].clone(); 9];
         let lines = screen.lines(&Seen { now: &now, point: None, history: &history, verdict: &many });

@@ -44,9 +44,9 @@ const charts = [
     { name: "memory", color: "var(--c0)", value: (point) => point.kept_memtable_bytes },
     { name: "disk", color: "var(--c1)", value: (point) => point.kept_table_bytes },
   ] }),
-  new Chart({ title: "Use of the rate limiter", unit: "bytes, mean of a minute; time that jobs wait for it", shown: (part) => `${Math.round(part * 100)} %`, least: 1, onlyIfMeasured: true, series: [
-    { name: "of the limit’s bytes", color: "var(--c7)", value: (point) => point.limit_mean ?? null },
-    { name: "of the time a job is held back", color: "var(--c6)", value: (point) => (point.limit_used === null || point.rest_ms === null ? null : point.rest_ms / 1000) },
+  new Chart({ title: "Use of the rate limiter", unit: "its bytes, mean of a minute; jobs that wait for it, 100 % is one all the time", shown: (part) => `${Math.round(part * 100)} %`, least: 1, onlyIfMeasured: true, series: [
+    { name: "bytes used", color: "var(--c7)", value: (point) => point.limit_mean ?? null },
+    { name: "jobs held back", color: "var(--c6)", value: (point) => (point.limit_used === null || point.rest_ms === null ? null : point.rest_ms / 1000) },
   ] }),
 ];
 
@@ -191,7 +191,7 @@ function followSections() {
     for (const { target, isIntersecting } of entries) {
       if (isIntersecting) links.forEach((link) => mark(link, link.hash === `#${target.id}`));
     }
-  }, { rootMargin: "-20% 0px -70% 0px" });
+  }, { rootMargin: "-10% 0px -80% 0px" });
   document.querySelectorAll("main section").forEach((section) => seen.observe(section));
 }
 

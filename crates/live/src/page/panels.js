@@ -25,7 +25,7 @@ export function drawTiles(point, observed) {
   fill(by("tiles"),
     tile("Writes a second", count(point.writes), `${bytes(point.write_bytes)}/s`),
     tile("1 write in 100 takes", point.write_p99_us === null ? "–" : micros(point.write_p99_us), point.write_p999_us === null ? "" : `1 in 1,000: ${micros(point.write_p999_us)}`),
-    tile("Writers waited", `${waited.toFixed(0)} ms/s`, waits.length === 0 ? "none waits" : `${point.stops > 0 ? "stopped" : "slowed"}: ${waits[0][0]}`),
+    tile("Writers waited", `${waited.toFixed(0)} ms/s`, waits.length === 0 ? "none waits" : `${waits[0][0]}, ${point.stops > 0 ? `${count(Math.ceil(point.stops))} stops/s` : "slowed"}`),
     tile("Reads a second", point.reads === null ? "–" : count(point.reads), point.get_p99_us === null ? "" : `1 in 100: ${micros(point.get_p99_us)}`),
     tile("Compactions behind", percent(observed.health.debt), `${bytes(point.pending_bytes)} to rewrite`),
     tile("Tables", bytes(point.table_bytes), `${count(observed.families.reduce((sum, family) => sum + family.tables, 0))} tables, ${count(observed.families.length)} families`),
