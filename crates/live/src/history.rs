@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 use spillway::observe::{
-    Observation, ObservedFamily, ObservedHistogram, ObservedJobKind, ObservedReads, ObservedWrites,
+    Observation, ObservedAnswers, ObservedFamily, ObservedHistogram, ObservedJobKind, ObservedReads, ObservedSample,
+    ObservedWrites,
 };
 
 /// How far back a history goes.
@@ -104,6 +105,19 @@ pub struct Answers {
     pub nowhere: f64,
 }
 
+impl Answers {
+    fn between(before: &ObservedAnswers, now: &ObservedAnswers, per: Per) -> Answers {
+        Answers {
+            memtables: per.second(now.memtables, before.memtables),
+            kept: per.second(now.kept, before.kept),
+            level0: per.second(now.level0, before.level0),
+            level1: per.second(now.level1, before.level1),
+            deeper: per.second(now.deeper, before.deeper),
+            nowhere: per.second(now.nowhere, before.nowhere),
+        }
+    }
+}
+
 /// Differences of counters, per second.
 #[derive(Clone, Copy)]
 struct Per(f64);
@@ -129,6 +143,9 @@ impl Point {
         if let (Some(before), Some(now)) = (&before.reads, &now.reads) {
             point.set_reads(before, now, per);
         }
+        if let (Some(before), Some(now)) = (&before.sample, &now.sample) {
+            point.set_sampled(before, now, per);
+        }
         point.set_tables(before, now, per);
         point.set_gauges(now);
         Some(point)
@@ -137,11 +154,7 @@ impl Point {
     fn set_writes(&mut self, before: &ObservedWrites, now: &ObservedWrites, per: Per) {
         self.writes = per.second(now.keys, before.keys);
         self.write_bytes = per.second(now.bytes, before.bytes);
-        let latency = since(now.latency_us.as_ref(), before.latency_us.as_ref());
-        self.write_p50_us = percentile(latency.as_ref(), 50.0);
-        self.write_p99_us = percentile(latency.as_ref(), 99.0);
-        self.write_p999_us = percentile(latency.as_ref(), 99.9);
-        self.write_max_us = percentile(latency.as_ref(), 100.0);
+        self.set_write_times(since(now.latency_us.as_ref(), before.latency_us.as_ref()).as_ref());
         let stops = |all: &ObservedWrites| all.stalls.iter().map(|stall| stall.stops).sum();
         self.stops = per.second(stops(now), stops(before));
         self.syncs = per.second(now.syncs, before.syncs);
@@ -157,18 +170,29 @@ impl Point {
 
     fn set_reads(&mut self, before: &ObservedReads, now: &ObservedReads, per: Per) {
         self.reads = Some(per.second(now.gets + now.multi_get_keys, before.gets + before.multi_get_keys));
-        let times = now.get_us.since(&before.get_us);
+        self.set_read_times(&now.get_us.since(&before.get_us));
+        self.answers = Some(Answers::between(&before.answers, &now.answers, per));
+    }
+
+    /// Without statistics: estimates.
+    fn set_sampled(&mut self, before: &ObservedSample, now: &ObservedSample, per: Per) {
+        let per = Per(per.0 / now.one_in.max(1) as f64);
+        self.set_write_times(Some(&now.write_us.since(&before.write_us)));
+        self.reads = Some(per.second(now.answers.all(), before.answers.all()));
+        self.set_read_times(&now.get_us.since(&before.get_us));
+        self.answers = Some(Answers::between(&before.answers, &now.answers, per));
+    }
+
+    fn set_read_times(&mut self, times: &ObservedHistogram) {
         [self.get_p50_us, self.get_p99_us, self.get_p999_us] =
-            [50.0, 99.0, 99.9].map(|percent| percentile(Some(&times), percent));
-        let (old, new) = (&before.answers, &now.answers);
-        self.answers = Some(Answers {
-            memtables: per.second(new.memtables, old.memtables),
-            kept: per.second(new.kept, old.kept),
-            level0: per.second(new.level0, old.level0),
-            level1: per.second(new.level1, old.level1),
-            deeper: per.second(new.deeper, old.deeper),
-            nowhere: per.second(new.nowhere, old.nowhere),
-        });
+            [50.0, 99.0, 99.9].map(|percent| percentile(Some(times), percent));
+    }
+
+    fn set_write_times(&mut self, latency: Option<&ObservedHistogram>) {
+        self.write_p50_us = percentile(latency, 50.0);
+        self.write_p99_us = percentile(latency, 99.0);
+        self.write_p999_us = percentile(latency, 99.9);
+        self.write_max_us = percentile(latency, 100.0);
     }
 
     fn set_tables(&mut self, before: &Observation, now: &Observation, per: Per) {
@@ -352,6 +376,19 @@ mod tests {
         assert_eq!((point.write_p50_us, point.write_max_us), (Some(10), Some(500)), "not the longest since the open");
         assert_eq!((point.stops, point.limit_used), (4.0, Some(0.5)));
         assert_eq!((point.kept_memtable_bytes, point.kept_table_bytes), (6, 8));
+    }
+
+    #[test]
+    fn a_sample_stands_for_all() {
+        let sampled = |us, gets| {
+            let (mut now, mut sample) = (reading(us, 0, 0), ObservedSample::default());
+            (sample.one_in, sample.answers.level0, sample.get_us.count, sample.get_us.max) = (64, gets, gets, 7);
+            now.sample = Some(sample);
+            now
+        };
+        let point = Point::between(&sampled(0, 0), &sampled(2_000_000, 10)).unwrap();
+        assert_eq!((point.reads, point.get_p99_us, point.write_p99_us), (Some(320.0), Some(7), None));
+        assert_eq!(point.answers.map(|answers| answers.level0), Some(320.0));
     }
 
     #[test]

@@ -70,10 +70,12 @@ export function drawReads(points, observed) {
   const kinds = [["memtables", "memtables"], ["kept", "kept answers"], ["level0", "level 0"], ["level1", "level 1"], ["deeper", "deeper levels"], ["nowhere", "not there"]];
   const all = kinds.map(([key, name], at) => ({ name, value: sum(key), color: `var(--c${at})` }));
   const box = by("answers");
-  if (observed.reads === null) return fill(box, empty("Not counted: open the database with the option statistics."));
+  if (recent.length === 0 && observed.reads === null) return fill(box, empty("No lookups in the last minute."));
+  const shown = all.some(({ value }) => value > 0) ? parts(all.filter(({ value }) => value > 0), count) : [empty("No lookups in the last minute.")];
+  if (observed.reads === null) return fill(box, ...shown, list([["Filters", "counted with the option statistics"]]));
   const { filters } = observed.reads;
   const asked = filters.useful + filters.passed;
-  fill(box, ...(all.some(({ value }) => value > 0) ? parts(all.filter(({ value }) => value > 0), count) : [empty("No lookups in the last minute.")]), list([
+  fill(box, ...shown, list([
     ["Tables spared by filters", asked === 0 ? "–" : percent(filters.useful / asked)],
     ["Let through in vain", count(Math.max(filters.passed - filters.passed_rightly, 0))],
     ["Hidden entries that iterators passed", count(observed.reads.skipped)],
