@@ -303,7 +303,8 @@ pub enum Event {
         path: PathBuf,
     },
     /// A write took longer than `slow_operation_micros`. Ten a second at most are told, on the writing thread, after the
-    /// write: the listener delays that thread alone, and must not write.
+    /// write: the listener delays that thread alone, and must neither write nor use the transaction
+    /// that was committed.
     SlowWrite {
         /// Name of the first family that it wrote to.
         family: String,
