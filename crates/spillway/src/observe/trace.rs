@@ -30,7 +30,8 @@ pub struct InTrace {
 ///
 /// ```
 /// # let dir = tempfile::tempdir().unwrap();
-/// let db = spillway::Options::new().slow_operation_micros(10_000).open(dir.path().join("db"))?;
+/// let options = spillway::Options::new().slow_operation_micros(10_000);
+/// let db = spillway::Db::open_with(dir.path().join("db"), &options)?;
 /// let _trace = spillway::observe::in_trace("4bf92f3577b34da6a3ce929d0e0e4736")?;
 /// db.put("key", "value")?; // if it is slow, its event has the id
 /// # Ok::<(), spillway::Error>(())
