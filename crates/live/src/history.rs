@@ -322,7 +322,7 @@ impl Minutes {
 
 #[cfg(test)]
 mod tests {
-    use spillway::observe::{ObservedBucket, ObservedKept, ObservedOption, ObservedStall};
+    use spillway::observe::{ObservedBucket, ObservedKept, ObservedOption, ObservedStall, ObservedStatistics};
 
     use super::*;
 
@@ -375,7 +375,17 @@ mod tests {
         let point = Point::between(&before, &now).unwrap();
         assert_eq!((point.write_p50_us, point.write_max_us), (Some(10), Some(500)), "not the longest since the open");
         assert_eq!((point.stops, point.limit_used), (4.0, Some(0.5)));
-        assert_eq!((point.kept_memtable_bytes, point.kept_table_bytes), (6, 8));
+        assert_eq!((point.kept_memtable_bytes, point.kept_table_bytes, point.rest_ms), (6, 8, None));
+        for (reading, bytes) in [(&mut before, 1_000), (&mut now, 21_000)] {
+            let mut statistics = ObservedStatistics::default();
+            for name in ["rocksdb.flush.write.bytes", "rocksdb.compact.write.bytes", "spillway.background.rest.micros"]
+            {
+                statistics.tickers.insert(name.into(), bytes);
+            }
+            reading.statistics = Some(statistics);
+        }
+        let point = Point::between(&before, &now).unwrap();
+        assert_eq!((point.limit_used, point.rest_ms), (Some(1.0), Some(20.0)), "of each table where that is counted");
     }
 
     #[test]

@@ -83,7 +83,15 @@ fn a_viewer_gets_the_page_and_a_frame_each_second() {
     opened.db.flush().unwrap();
     let frame = stream.find(|(_, frame)| frame["point"]["writes"].as_f64() > Some(0.0)).unwrap().1;
     assert_eq!(frame["observation"]["families"][1]["name"], hostile, "text, not an event or markup");
-    assert!(frame["point"]["write_p99_us"].is_u64());
+    assert!(frame["point"]["write_p99_us"].is_u64() && frame["point"]["write_max_us"].is_u64());
+    let option = |frame: &Value, name: &str| {
+        let options = frame["options"].as_array().unwrap().clone();
+        options.into_iter().find(|option| option["name"] == name)
+    };
+    assert_eq!(option(&frame, "statistics").unwrap()["is_changed"], false);
+    opened.db.set_options([("max_total_wal_size", "33554432")]).unwrap();
+    let changed = stream.find_map(|(_, frame)| option(&frame, "max_total_wal_size")).unwrap();
+    assert_eq!((&changed["text"], &changed["is_changed"]), (&"32 MiB".into(), &true.into()));
     let (status, whole) = opened.get("/observation");
     assert!(status == 200 && whole.contains("\"tickers\""), "{whole}");
     let (status, metrics) = opened.get("/metrics");
