@@ -51,6 +51,8 @@ const STALL_MS_PER_SECOND: f64 = 10.0;
 const TOLD_AFTER_MS: u64 = 2_000;
 /// It is taken back once it was not seen for so long.
 const CALM_AFTER_MS: u64 = 10_000;
+/// A wait under way is worth a word from then on.
+const LONG_WAIT_US: u64 = 1_000_000;
 /// From then on it is told as past.
 const PAST_AFTER_MS: u64 = 3_000;
 
@@ -160,7 +162,7 @@ impl Trouble {
 /// What is wrong in one reading: a trouble for each cause of waiting, and for each piece of advice that presses.
 fn troubles(now: &Observation, history: &History, advice: &[Advice]) -> Vec<Trouble> {
     let mut found: Vec<Trouble> = Vec::new();
-    for trouble in advice.iter().filter_map(pressing).chain(gate(now)).chain(waited(now, history)) {
+    for trouble in advice.iter().filter_map(pressing).chain(gate(now)).chain(waiting(now)).chain(waited(now, history)) {
         match found.iter_mut().find(|known| known.about == trouble.about) {
             Some(known) => {
                 known.sentence.level = known.sentence.level.max(trouble.sentence.level);
@@ -195,11 +197,7 @@ fn pressing(advice: &Advice) -> Option<Trouble> {
         "buffers-too-small" => ("memtable-limit".to_string(), Kind::Waited),
         rule => (format!("{rule} {family}"), Kind::Advice),
     };
-    let stopped = match (level, kind) {
-        (Level::Bad, Kind::Waits) if !advice.seen.contains("stopped") => "Writers are stopped: ",
-        _ => "",
-    };
-    let text = format!("{stopped}{family}{}.", advice.seen.trim_end_matches('.'));
+    let text = format!("{family}{}.", advice.seen.trim_end_matches('.'));
     let change = match (&advice.option, &advice.to) {
         (Some(name), Some(to)) => {
             let from = advice.from.as_deref().filter(|from| !from.is_empty());
@@ -270,6 +268,17 @@ fn gate(now: &Observation) -> Option<Trouble> {
     let causing = now.families.iter().filter(|family| family.gate_cause.as_ref() == Some(&cause));
     let families = causing.map(|family| family.name.clone()).collect();
     Some(Trouble { about: cause, kind: Kind::Waits, sentence: told, families })
+}
+
+/// Writers wait at the instant of the reading, and have for long.
+fn waiting(now: &Observation) -> Option<Trouble> {
+    let stalls = now.writes.iter().flat_map(|writes| &writes.stalls);
+    let stall = stalls.filter(|stall| stall.waiting_us >= LONG_WAIT_US).max_by_key(|stall| stall.waiting_us)?;
+    let (why, remedy) = meaning(&stall.cause);
+    let (who, seconds) = (stall.waiting, stall.waiting_us as f64 / 1e6);
+    let who = if who == 1 { "A writer waits".to_owned() } else { format!("{who} writers wait") };
+    let told = sentence(Level::Bad, format!("{who}, the first for {seconds:.0} s: {why}."), remedy);
+    Some(Trouble { about: stall.cause.clone(), kind: Kind::Waits, sentence: told, families: Vec::new() })
 }
 
 /// Writers waited in the last minute.

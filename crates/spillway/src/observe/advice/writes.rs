@@ -82,9 +82,12 @@ fn more_jobs(scene: &Scene<'_>, advice: impl Fn(&str) -> Advice, if_one: &str) -
 pub(super) fn bytes_behind(scene: &Scene<'_>) -> Vec<Advice> {
     let is_behind = |family: &&ObservedFamily| family.gate_cause.as_deref() == Some("pending-compaction-bytes");
     let of = |family: &ObservedFamily| {
-        let limit = scene.number(Some(&family.name), "soft_pending_compaction_bytes_limit");
-        let pending = bytes(family.pending_compaction_bytes);
-        let seen = format!("{pending} are to be compacted, and writers are slowed down from {} on", bytes(limit));
+        let (how, limit) = match family.gate {
+            WriteGate::Stopped => ("stopped", "hard_pending_compaction_bytes_limit"),
+            _ => ("slowed down", "soft_pending_compaction_bytes_limit"),
+        };
+        let (pending, at) = (bytes(family.pending_compaction_bytes), bytes(scene.number(Some(&family.name), limit)));
+        let seen = format!("{pending} are to be compacted, and writers are {how} from {at} on");
         let advice =
             |what: &str| Advice::new("compactions-behind", severity_of(family.gate), seen.clone(), what).of(family);
         more_jobs(scene, advice, "max_subcompactions")
