@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Levels by RocksDB's numbers; those above [`TIMES`] measure time of the processor too. RocksDB's versions number the
+/// Levels by RocksDB's numbers; those above `TIMES` measure time of the processor too. RocksDB's versions number the
 /// levels above counts differently: of two meanings the one that measures more is taken.
 pub const DISABLED: u8 = 1;
 /// Counts and bytes.

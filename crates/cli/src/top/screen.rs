@@ -104,11 +104,12 @@ impl Screen {
         let mut waits: Vec<_> = point.stall_ms.iter().collect();
         waits.sort_by(|a, b| b.1.total_cmp(a.1));
         let causes: Vec<_> = waits.iter().take(2).map(|(cause, ms)| format!("{cause} {ms:.0}")).collect();
+        // The median has no place in 80 columns.
+        let median = if self.width >= 100 { format!("  1/2 {}", us(point.write_p50_us)) } else { String::new() };
         let writes = format!(
-            "{:>8}/s {:>10}/s  1/2 {}  1/100 {}  1/1000 {}",
+            "{:>8}/s {:>10}/s{median}  1/100 {}  1/1000 {}",
             Count(point.writes).to_string(),
             Bytes(point.write_bytes as u64).to_string(),
-            us(point.write_p50_us),
             us(point.write_p99_us),
             us(point.write_p999_us)
         );
@@ -121,7 +122,12 @@ impl Screen {
         let cache =
             point.cache_hit_rate.map_or_else(String::new, |rate| format!("  cache finds {:.0} %", rate * 100.0));
         let reads = match point.reads {
-            Some(reads) => format!("{:>8}/s  1/100 {}{cache}", Count(reads).to_string(), us(point.get_p99_us)),
+            Some(reads) => format!(
+                "{:>8}/s  1/100 {}  1/1000 {}{cache}",
+                Count(reads).to_string(),
+                us(point.get_p99_us),
+                us(point.get_p999_us)
+            ),
             None => format!("not counted without the option statistics{cache}"),
         };
         let bytes = |bytes: f64| format!("{}/s", Bytes(bytes as u64));
@@ -225,8 +231,9 @@ impl Screen {
                 let done = gauge(job.done_bytes, job.total_bytes, 10);
                 let family = printable(&job.family).replace(['\n', '\t'], " ");
                 self.cut(&format!(
-                    "{what:<16} {done} of {:<9} {} {family}, {}",
-                    Bytes(job.total_bytes).to_string(),
+                    "{what:<16} {done} {} of {}  {} {family}, {}",
+                    Bytes(job.done_bytes),
+                    Bytes(job.total_bytes),
                     Age(job.running_us / 1_000_000),
                     job.reason
                 ))
@@ -247,8 +254,11 @@ fn kept(now: &Observation) -> String {
         parts.push(format!("{} snapshots, the oldest {}", now.snapshots.count, Age(oldest.age_s)));
     }
     if let Some(oldest) = now.kept.iter().max_by_key(|kept| kept.age_us) {
-        let bytes: u64 = now.kept.iter().map(|kept| kept.memtable_bytes + kept.table_bytes).sum();
-        parts.push(format!("iterators of {} keep {}", Age(oldest.age_us / 1_000_000), Bytes(bytes)));
+        let sum = |of: fn(&spillway::observe::ObservedKept) -> u64| Bytes(now.kept.iter().map(of).sum());
+        let (memory, disk) = (sum(|kept| kept.memtable_bytes), sum(|kept| kept.table_bytes));
+        let readers: u64 = now.kept.iter().map(|kept| kept.readers).sum();
+        let age = Age(oldest.age_us / 1_000_000);
+        parts.push(format!("{readers} iterators, the oldest {age}, keep {memory} of memory and {disk} of disk"));
     }
     if parts.is_empty() { "nothing for old readers".to_string() } else { parts.join("; ") }
 }

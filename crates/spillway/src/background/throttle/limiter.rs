@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use vfs::{RealVfs, Vfs};
 
 use super::WAIT_MAX;
-use super::policy::Allowed;
+use super::policy::{Allowed, Work};
 
 /// A limit on the bytes per second written by flushes and compactions. Clones are the same limiter: databases opened
 /// with it share the limit.
@@ -25,6 +25,8 @@ struct Shared {
     is_automatic: bool,
     /// Time at which all charges are paid for.
     paid_at: Mutex<Duration>,
+    /// The same of freed bytes under a fixed limit, which is on bytes written.
+    freed_at: Mutex<Duration>,
     /// Bytes that passed, limited or not.
     bytes: AtomicU64,
     requests: AtomicU64,
@@ -50,7 +52,8 @@ impl RateLimiter {
     fn make(clock: Arc<dyn Vfs>, bytes_per_s: u64, is_automatic: bool) -> RateLimiter {
         let bytes_per_s = AtomicU64::new(bytes_per_s);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
-        RateLimiter(Arc::new(Shared { clock, bytes_per_s, is_automatic, paid_at: Mutex::default(), bytes, requests }))
+        let (paid_at, freed_at) = Default::default();
+        RateLimiter(Arc::new(Shared { clock, bytes_per_s, is_automatic, paid_at, freed_at, bytes, requests }))
     }
 
     /// 0 for no limit.
@@ -78,7 +81,7 @@ impl RateLimiter {
         self.note(bytes);
         let bytes_per_s = self.bytes_per_second();
         if bytes_per_s > 0 {
-            let until = self.charge(bytes, bytes_per_s);
+            let until = self.charge(Work::Compaction, bytes, bytes_per_s);
             self.0.clock.sleep(until.saturating_sub(self.0.clock.now()));
         }
     }
@@ -99,10 +102,12 @@ impl RateLimiter {
         &*self.0.clock
     }
 
-    /// Charges `bytes` and returns the time at which all charges are paid for. Charges of all jobs queue up.
-    pub(super) fn charge(&self, bytes: u64, bytes_per_s: u64) -> Duration {
+    /// Charges `bytes` and returns the time at which all charges are paid for. Charges of all jobs queue up. An automatic
+    /// rate is of the disk's work, which freeing is too; of a fixed limit it takes nothing.
+    pub(super) fn charge(&self, work: Work, bytes: u64, bytes_per_s: u64) -> Duration {
         let cost = Duration::from_secs_f64(bytes as f64 / bytes_per_s.max(1) as f64);
-        let mut paid_at = self.0.paid_at.lock();
+        let is_apart = work == Work::Deletion && !self.0.is_automatic;
+        let mut paid_at = if is_apart { self.0.freed_at.lock() } else { self.0.paid_at.lock() };
         // Credit for unused time, such as sleeping too long.
         *paid_at = (*paid_at).max(self.0.clock.now().saturating_sub(WAIT_MAX)) + cost;
         *paid_at

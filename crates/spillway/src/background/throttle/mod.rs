@@ -122,7 +122,7 @@ impl Throttle {
 
     /// Charges for completed work. Returns the wait before further work; `None` if the work is not limited.
     pub(crate) fn charge(&self, work: Work, bytes: u64) -> Option<Duration> {
-        let until = self.limiter.charge(bytes, self.rate(work)?);
+        let until = self.limiter.charge(work, bytes, self.rate(work)?);
         Some(until.saturating_sub(self.limiter.clock().now()))
     }
 

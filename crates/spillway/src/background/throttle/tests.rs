@@ -61,10 +61,23 @@ fn a_limit_is_kept_by_all_jobs_together_whoever_writes() {
     assert!(is_about(Duration::from_micros(rested), Duration::from_secs(3)));
     // Two databases, one of which wrote before.
     let other = Throttle::new(vfs.clone(), None, throttle.limiter.clone());
-    throttle.limiter.charge(4 * MIB, 8 * MIB);
+    throttle.limiter.charge(Work::Flush, 4 * MIB, 8 * MIB);
     assert!(is_about(time_of(&other, IoClass::Flush, 4 * MIB), Duration::from_secs(1)));
     throttle.limiter.set_bytes_per_second(0);
     assert!(time_of(&other, IoClass::Flush, 8 * MIB) < MILLISECOND, "no limit");
+}
+
+#[test]
+fn freed_space_takes_nothing_of_a_limit_on_bytes_written() {
+    let (_, fixed) = throttle(8 * MIB);
+    let wait = |throttle: &Throttle| throttle.charge(Work::Deletion, 64 * MIB).expect("limited");
+    assert!(is_about(wait(&fixed), Duration::from_secs(2)), "four times the limit");
+    assert!(is_about(time_of(&fixed, IoClass::Flush, 8 * MIB), Duration::from_secs(1)));
+    let (_, automatic) = throttle(0);
+    automatic.note_sync();
+    let freed = wait(&automatic);
+    automatic.note_sync();
+    assert!(time_of(&automatic, IoClass::Flush, MIB) >= freed / 2, "the disk has both to do");
 }
 
 #[test]

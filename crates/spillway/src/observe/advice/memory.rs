@@ -33,12 +33,12 @@ pub(super) fn cache_too_small(scene: &Scene<'_>) -> Vec<Advice> {
     if misses < MISSES_MIN || !is_full || !is_small || is_enough {
         return Vec::new();
     }
-    let (missed, came_back) = (percent(misses as f64, (hits + misses) as f64), percent(returns as f64, misses as f64));
-    let capacity = bytes(cache.capacity_bytes);
-    let seen = format!(
-        "{missed} of the lookups in the block cache of {capacity} miss, and {came_back} of the missed blocks were there \
-         shortly before"
-    );
+    let (missed, capacity) = (percent(misses as f64, (hits + misses) as f64), bytes(cache.capacity_bytes));
+    let came_back = match percent(returns as f64, misses as f64) {
+        _ if returns as f64 <= RETURNS_MIN * misses as f64 => String::new(),
+        part => format!(", and {part} of the missed blocks were there shortly before"),
+    };
+    let seen = format!("{missed} of the lookups in the block cache of {capacity} miss{came_back}");
     let what =
         "The cache is smaller than what is read again and again. Make it larger, or blocks smaller in the table.";
     let wanted = cache.capacity_bytes.saturating_mul(2).max(CACHE_BYTES);
