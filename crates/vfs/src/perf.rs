@@ -101,6 +101,13 @@ fn add(metric: Metric, amount: u64) {
     });
 }
 
+/// Apart, or the address of the level would be asked for before the branch: a call, in a shared library.
+#[cold]
+#[inline(never)]
+fn level_of_thread() -> u8 {
+    LEVEL.get()
+}
+
 /// What is measured now, asked once for a whole operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Perf(u8);
@@ -109,7 +116,7 @@ impl Perf {
     /// Of this thread.
     #[inline]
     pub fn of_thread() -> Perf {
-        if IS_USED.load(Relaxed) { Perf(LEVEL.get()) } else { Perf(DISABLED) }
+        if IS_USED.load(Relaxed) { Perf(level_of_thread()) } else { Perf(DISABLED) }
     }
 
     /// Whether anything is measured.

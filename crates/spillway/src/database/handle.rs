@@ -427,14 +427,10 @@ impl Database {
         let look_up = || get::get(&view, context, key, seq, options);
         let found = match &context.meter {
             Some(meter) => meter.get(look_up)?,
-            None => {
-                let sampled = context.sample.as_ref().and_then(|sample| Some((sample, sample.start()?)));
-                let found = look_up()?;
-                if let Some((sample, start)) = sampled {
-                    sample.end_get(start, &found);
-                }
-                found
-            }
+            None => match &context.sample {
+                Some(sample) if is_sampled() => sample.get(look_up)?,
+                _ => look_up()?,
+            },
         };
         Ok(found.value)
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use base::Result;
 use base::metrics::{Distribution, RareDistribution, is_sampled};
 use vfs::Vfs;
 
@@ -71,10 +72,14 @@ impl Sample {
         self.seeks.record(self.micros_since(start));
     }
 
+    /// Runs a lookup that is in the sample.
     #[cold]
-    pub fn end_get(&self, start: Duration, found: &Found) {
+    pub fn get(&self, look_up: impl FnOnce() -> Result<Found>) -> Result<Found> {
+        let start = self.vfs.now();
+        let found = look_up()?;
         self.gets.record(self.micros_since(start));
-        self.count(found);
+        self.count(&found);
+        Ok(found)
     }
 
     /// Counts a lookup by the source of its answer.
