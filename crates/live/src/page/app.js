@@ -44,7 +44,7 @@ const charts = [
     { name: "memory", color: "var(--c0)", value: (point) => point.kept_memtable_bytes },
     { name: "disk", color: "var(--c1)", value: (point) => point.kept_table_bytes },
   ] }),
-  new Chart({ title: "Use of the rate limiter", unit: "its bytes, mean of a minute; jobs that wait for it, 100 % is one all the time", shown: (part) => `${Math.round(part * 100)} %`, least: 1, onlyIfMeasured: true, series: [
+  new Chart({ title: "Use of the rate limiter", unit: "its bytes, mean of a minute; jobs that wait for it: 100 % is one job, waiting all the time", shown: (part) => `${Math.round(part * 100)} %`, least: 1, onlyIfMeasured: true, series: [
     { name: "bytes used", color: "var(--c7)", value: (point) => point.limit_mean ?? null },
     { name: "jobs held back", color: "var(--c6)", value: (point) => (point.limit_used === null || point.rest_ms === null ? null : point.rest_ms / 1000) },
   ] }),

@@ -38,7 +38,7 @@ export function drawMemory(observed) {
   const { memory, families, logs, cache } = observed;
   const most = [...families].sort((a, b) => b.memtables.total_bytes - a.memtables.total_bytes).slice(0, 4);
   fill(by("memtables"), ...most.flatMap((family) => [
-    gauge(`${family.name}: takes writes`, family.memtables.mutable_bytes, family.memtables.capacity_bytes),
+    gauge(`${family.name}: takes writes`, family.memtables.mutable_bytes, family.memtables.capacity_bytes, bytes, true),
     gauge(`${family.name}: full, waiting`, family.memtables.sealed, Math.max(family.memtables.number_max - 1, 1), String),
   ]), list([["Representation", families[0]?.memtables.kind ?? "–"], ["Families not shown", String(Math.max(families.length - most.length, 0))]]));
   fill(by("log"),
@@ -65,13 +65,16 @@ export function drawMemory(observed) {
 }
 
 export function drawReads(points, observed) {
-  const recent = points.slice(-60).filter((point) => point.answers !== null);
-  const sum = (name) => recent.reduce((all, point) => all + point.answers[name] * point.seconds, 0);
+  // Points are ten seconds apart while nobody looks.
+  const after = (points.at(-1)?.unix_ms ?? 0) - 60_000;
+  const recent = points.filter((point) => point.unix_ms > after && point.answers !== null);
+  const seconds = recent.reduce((all, point) => all + point.seconds, 0);
+  const mean = (name) => recent.reduce((all, point) => all + point.answers[name] * point.seconds, 0) / Math.max(seconds, 1);
   const kinds = [["memtables", "memtables"], ["kept", "kept answers"], ["level0", "level 0"], ["level1", "level 1"], ["deeper", "deeper levels"], ["nowhere", "not there"]];
-  const all = kinds.map(([key, name], at) => ({ name, value: sum(key), color: `var(--c${at})` }));
+  const all = kinds.map(([key, name], at) => ({ name, value: mean(key), color: `var(--c${at})` }));
   const box = by("answers");
   if (recent.length === 0 && observed.reads === null) return fill(box, empty("No lookups in the last minute."));
-  const shown = all.some(({ value }) => value > 0) ? parts(all.filter(({ value }) => value > 0), count) : [empty("No lookups in the last minute.")];
+  const shown = all.some(({ value }) => value > 0) ? parts(all.filter(({ value }) => value > 0), (value) => `${count(value)}/s`) : [empty("No lookups in the last minute.")];
   if (observed.reads === null) return fill(box, ...shown, list([["Filters", "counted with the option statistics"]]));
   const { filters } = observed.reads;
   const asked = filters.useful + filters.passed;
