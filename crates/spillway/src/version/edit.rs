@@ -1,7 +1,7 @@
 //! Version edit: one change to the database's files, as in a MANIFEST record. Encoding: [`super::edit_codec`].
 
 use base::{FamilyId, FileNumber, SeqNo};
-use log::KnownEnd;
+use log::{FILE_HEADER_BYTES, KnownEnd};
 
 use super::table_file::FileMeta;
 
@@ -24,6 +24,16 @@ pub struct LogEnd {
 }
 
 impl LogEnd {
+    /// The end of a log with nothing that is not in tables. It is not read again.
+    pub fn of_log_in_tables(log: FileNumber) -> Self {
+        LogEnd { log, end_offset: FILE_HEADER_BYTES, last_seq: SeqNo::ZERO, on_disk: true }
+    }
+
+    /// True of [`of_log_in_tables`](Self::of_log_in_tables), and of a log without records.
+    pub fn is_all_in_tables(&self) -> bool {
+        self.end_offset <= FILE_HEADER_BYTES
+    }
+
     /// This end, as input to replay.
     pub fn known(&self) -> KnownEnd {
         KnownEnd { offset: self.end_offset, on_disk: self.on_disk }

@@ -525,8 +525,6 @@ impl ReplayedLog {
     /// Marks the log as fully in tables for the MANIFEST, so it is not even read if it outlives its deletion.
     pub fn forget(&mut self) {
         self.is_end_known = true;
-        self.end.end_offset = FILE_HEADER_BYTES;
-        self.end.last_seq = SeqNo::ZERO;
-        self.end.on_disk = true;
+        self.end = LogEnd::of_log_in_tables(self.end.log);
     }
 }

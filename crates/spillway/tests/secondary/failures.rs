@@ -55,3 +55,42 @@ fn a_catch_up_that_fails_shows_nothing_and_the_next_one_all() {
     println!("{failed} of {n} catch-ups failed");
     assert!(failed > 10, "{failed} of {n} catch-ups failed");
 }
+
+/// Recovery flushes everything if the logs are many or large, and notes that nothing of them is needed. The secondary has
+/// read a part of one.
+#[test]
+fn an_open_of_the_primary_that_fails_anywhere_leaves_a_secondary_all_writes() {
+    let mut failed = 0;
+    for nth in 1.. {
+        let vfs = MemoryVfs::new(nth);
+        let faults = FaultVfs::new(vfs.clone());
+        let mut options = OpenOptions { vfs: vfs.clone(), ..options() };
+        let primary = Db::open("/db", &options).unwrap();
+        write(&primary, 1);
+        let second = Db::open_as_secondary("/db", "/second", &options).unwrap();
+        write(&primary, 2);
+        second.try_catch_up_with_primary().unwrap();
+        write(&primary, 3);
+        primary.close().unwrap();
+        drop(primary);
+        vfs.set_mount(None); // so the log is replayed
+        options.db.max_total_wal_size = 1;
+        faults.inject(Rule::new(Fault::Error(FaultCode::Io)).path("/db").nth(nth).sticky());
+        let opened = Db::open("/db", &OpenOptions { vfs: faults.clone(), ..options.clone() });
+        let has_fired = faults.fired() > 0;
+        drop(opened);
+        faults.clear();
+        failed += u64::from(has_fired);
+        second.try_catch_up_with_primary().unwrap_or_else(|error| panic!("call {nth}: {error}"));
+        assert_eq!((read_all(&second), second.lag().unwrap().bytes), (3, 0), "call {nth}");
+        let primary = Db::open("/db", &options).unwrap();
+        write(&primary, 4);
+        second.try_catch_up_with_primary().unwrap_or_else(|error| panic!("call {nth}, then opened: {error}"));
+        assert_eq!((read_all(&second), second.lag().unwrap().bytes), (4, 0), "call {nth}");
+        if !has_fired {
+            break;
+        }
+    }
+    println!("{failed} opens failed");
+    assert!(failed > 20, "{failed} opens failed");
+}

@@ -224,13 +224,14 @@ impl Follower {
     pub fn lag(&self) -> Result<Lag> {
         let (context, place) = (&self.core.context, self.place.lock());
         let dir = context.log_dir();
-        let (oldest, from) = place.log.map_or((FileNumber(0), 0), |at| (at.log, at.offset));
+        let needed = place.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
+        let from = place.log.unwrap_or_default();
         let mut bytes = 0;
-        for number in file_name::numbers_in(&*context.vfs, &dir, FileType::Log)?.range(oldest..) {
+        for number in file_name::numbers_in(&*context.vfs, &dir, FileType::Log)?.range(from.log.max(needed)..) {
             let path = dir.join(file_name::format(FileType::Log, *number));
             let Some(mut reader) = LogReader::open(&*context.vfs, &path, *number)? else { continue };
-            if *number == oldest {
-                reader.go_on_at(from);
+            if *number == from.log {
+                reader.go_on_at(from.offset);
             }
             let start = reader.offset();
             while reader.read()?.is_some() {}

@@ -163,9 +163,18 @@ impl LogReplay<'_> {
         log: &mut Option<Position>,
         applied: &mut SeqNo,
     ) -> Result<bool> {
-        let known_end = self.recovered.log_ends.iter().find(|end| end.log == found.number).map(LogEnd::known);
-        if from.zip(known_end).is_some_and(|(from, end)| from > end.offset) {
-            let what = "the primary lost writes that this secondary has read; open the secondary again";
+        let noted = self.recovered.log_ends.iter().find(|end| end.log == found.number);
+        if noted.is_some_and(LogEnd::is_all_in_tables) && *applied <= self.recovered.last_written {
+            *log = Some(Position { log: found.number, offset: ENDED });
+            return Ok(true);
+        }
+        let known_end = noted.map(LogEnd::known);
+        if let Some((from, end)) = from.zip(known_end).filter(|(from, end)| *from > end.offset) {
+            let end = end.offset;
+            let what = format!(
+                "the primary lost writes that this secondary has read: this log was read to byte {from}, and ends at {end} now; \
+                 open the secondary again"
+            );
             return Err(Error::invalid_argument(what).at_path(self.path(FileType::Log, found.number)));
         }
         let read = self.replay_own_log(found, from, known_end);
