@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use spillway::observe::{
-    Observation, ObservedAnswers, ObservedFamily, ObservedHistogram, ObservedJobKind, ObservedReads, ObservedSample,
-    ObservedWrites,
+    Observation, ObservedAnswers, ObservedHistogram, ObservedJobKind, ObservedReads, ObservedSample, ObservedWrites,
 };
 
 /// How far back a history goes.
@@ -52,11 +51,10 @@ pub struct Point {
     pub flushed_bytes: f64,
     /// Bytes of tables written by compactions.
     pub compacted_bytes: f64,
-    /// The part of `rate_limiter_bytes_per_sec` that flushes and compactions used, by the tables that they finished: it
-    /// passes 1 when a large table is finished. `None` without a limit.
+    /// The part of `rate_limiter_bytes_per_sec` that flushes and compactions used. `None` without a limit.
     pub limit_used: Option<f64>,
-    /// Milliseconds that jobs waited for their rate for each second, of all jobs together. `None` without statistics.
-    pub rest_ms: Option<f64>,
+    /// Milliseconds that jobs waited for their rate for each second, of all jobs together.
+    pub rest_ms: f64,
     /// Bytes of ingested tables that were given a level.
     pub ingested_bytes: f64,
     /// Their number.
@@ -79,6 +77,8 @@ pub struct Point {
     pub kept_memtable_bytes: u64,
     /// Bytes of tables kept for old readers alone.
     pub kept_table_bytes: u64,
+    /// Bytes of deleted files whose space is not released yet.
+    pub release_bytes: u64,
     /// Bytes of live logs.
     pub log_bytes: u64,
     /// Bytes of tables.
@@ -196,18 +196,16 @@ impl Point {
     }
 
     fn set_tables(&mut self, before: &Observation, now: &Observation, per: Per) {
-        let flushed = |all: &Observation| all.families.iter().map(|family| family.flushes.written_bytes).sum();
         let ingested = |all: &Observation| all.families.iter().map(|family| family.ingested_bytes).sum();
-        let compacted = |all: &Observation| {
-            let levels = all.families.iter().flat_map(|family| &family.levels);
-            levels.map(|level| level.compactions.written_bytes).sum()
-        };
-        self.flushed_bytes = per.second(flushed(now), flushed(before));
-        self.compacted_bytes = per.second(compacted(now), compacted(before));
+        let (disk, disk_before) = (&now.disk, &before.disk);
+        self.flushed_bytes = per.second(disk.flushed_bytes, disk_before.flushed_bytes);
+        self.compacted_bytes = per.second(disk.compacted_bytes, disk_before.compacted_bytes);
+        self.rest_ms = per.second(disk.rate_wait_us, disk_before.rate_wait_us) / 1000.0;
+        self.limit_used =
+            disk.rate_limit.map(|limit| (self.flushed_bytes + self.compacted_bytes) / limit.max(1) as f64);
+        self.release_bytes = disk.bytes_to_release;
         self.ingested_bytes = per.second(ingested(now), ingested(before));
         self.ingested_tables = per.second(now.ingests.placed_tables, before.ingests.placed_tables);
-        self.rest_ms = rested_us(before).zip(rested_us(now)).map(|(before, now)| per.second(now, before) / 1000.0);
-        self.limit_used = limit(now).map(|limit| per.second(written(now), written(before)) / limit);
         let (hits, misses) = (
             now.cache.hits.saturating_sub(before.cache.hits) as f64,
             now.cache.misses.saturating_sub(before.cache.misses) as f64,
@@ -234,33 +232,6 @@ impl Point {
     pub fn stalled_ms(&self) -> f64 {
         self.stall_ms.values().sum::<f64>() + 0.0 // an empty sum is -0
     }
-}
-
-/// The limit on what jobs write, in bytes per second.
-fn limit(now: &Observation) -> Option<f64> {
-    let option = now.options.iter().find(|option| option.name == "rate_limiter_bytes_per_sec")?;
-    option.value.parse().ok().filter(|limit| *limit > 0.0)
-}
-
-/// Time that jobs have waited for their rate.
-fn rested_us(all: &Observation) -> Option<u64> {
-    all.statistics.as_ref()?.tickers.get("spillway.background.rest.micros").copied()
-}
-
-/// Bytes that flushes and compactions wrote: of every table where statistics count them, else of jobs that ended.
-fn written(all: &Observation) -> u64 {
-    match &all.statistics {
-        Some(statistics) => ["rocksdb.flush.write.bytes", "rocksdb.compact.write.bytes"]
-            .iter()
-            .filter_map(|name| statistics.tickers.get(*name))
-            .sum(),
-        None => all.families.iter().map(written_by_jobs).sum(),
-    }
-}
-
-fn written_by_jobs(family: &ObservedFamily) -> u64 {
-    let compacted: u64 = family.levels.iter().map(|level| level.compactions.written_bytes).sum();
-    family.flushes.written_bytes + compacted
 }
 
 fn since(now: Option<&ObservedHistogram>, before: Option<&ObservedHistogram>) -> Option<ObservedHistogram> {
@@ -322,7 +293,7 @@ impl Minutes {
 
 #[cfg(test)]
 mod tests {
-    use spillway::observe::{ObservedBucket, ObservedKept, ObservedOption, ObservedStall, ObservedStatistics};
+    use spillway::observe::{ObservedBucket, ObservedKept, ObservedStall};
 
     use super::*;
 
@@ -332,11 +303,9 @@ mod tests {
         (stall.cause, stall.micros) = ("memtable-limit".into(), waited_us);
         let mut writes = ObservedWrites::default();
         (writes.keys, writes.stalls) = (keys, vec![stall]);
-        let mut family = ObservedFamily::default();
-        family.flushes.written_bytes = keys * 100;
         let mut reading = Observation::default();
         (reading.process.uptime_us, reading.process.unix_time_us, reading.process.pid) = (us, us, 7);
-        (reading.writes, reading.families) = (Some(writes), vec![family]);
+        (reading.writes, reading.disk.flushed_bytes) = (Some(writes), keys * 100);
         reading
     }
 
@@ -354,9 +323,8 @@ mod tests {
     fn a_point_has_the_longest_write_stops_the_limit_and_what_readers_keep() {
         let (mut before, mut now) = (reading(1_000_000, 100, 0), reading(2_000_000, 300, 0));
         for (reading, count, stops) in [(&mut before, 0, 1), (&mut now, 1, 5)] {
-            let mut option = ObservedOption::default();
-            (option.name, option.value) = ("rate_limiter_bytes_per_sec".into(), "40000".into());
-            reading.options = vec![option];
+            (reading.disk.rate_limit, reading.disk.compacted_bytes) = (Some(40_000), count * 10_000);
+            (reading.disk.rate_wait_us, reading.disk.bytes_to_release) = (stops * 10_000, 5);
             let mut latency = ObservedHistogram::default();
             let bucket = |up_to, count| {
                 let mut bucket = ObservedBucket::default();
@@ -374,18 +342,8 @@ mod tests {
         now.kept = vec![kept.clone(), kept];
         let point = Point::between(&before, &now).unwrap();
         assert_eq!((point.write_p50_us, point.write_max_us), (Some(10), Some(500)), "not the longest since the open");
-        assert_eq!((point.stops, point.limit_used), (4.0, Some(0.5)));
-        assert_eq!((point.kept_memtable_bytes, point.kept_table_bytes, point.rest_ms), (6, 8, None));
-        for (reading, bytes) in [(&mut before, 1_000), (&mut now, 21_000)] {
-            let mut statistics = ObservedStatistics::default();
-            for name in ["rocksdb.flush.write.bytes", "rocksdb.compact.write.bytes", "spillway.background.rest.micros"]
-            {
-                statistics.tickers.insert(name.into(), bytes);
-            }
-            reading.statistics = Some(statistics);
-        }
-        let point = Point::between(&before, &now).unwrap();
-        assert_eq!((point.limit_used, point.rest_ms), (Some(1.0), Some(20.0)), "of each table where that is counted");
+        assert_eq!((point.stops, point.limit_used, point.rest_ms), (4.0, Some(0.75), 40.0));
+        assert_eq!((point.kept_memtable_bytes, point.kept_table_bytes, point.release_bytes), (6, 8, 5));
     }
 
     #[test]

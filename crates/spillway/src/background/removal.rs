@@ -61,6 +61,12 @@ impl Removals {
         (!waiting.files.is_empty()).then(|| waiting.next_step.saturating_sub(now))
     }
 
+    /// Files whose space is still to be released, and that space in bytes.
+    pub fn pending(&self) -> (usize, u64) {
+        let waiting = self.waiting.lock();
+        (waiting.files.len(), waiting.files.iter().map(|file| file.bytes()).sum())
+    }
+
     /// Runs all due steps. `charge` returns the wait after a step of so many bytes.
     fn step(&self, clock: &dyn Fn() -> Duration, charge: &dyn Fn(u64) -> Option<Duration>) {
         let mut waiting = self.waiting.lock();
@@ -202,6 +208,7 @@ mod tests {
         assert!(removals.add(world.file(2 * STEP_BYTES + 7), None).is_empty());
         assert!(removals.add(world.file(2 * STEP_BYTES), None).is_empty());
         assert_eq!(removals.until_next(world.now()), Some(Duration::ZERO));
+        assert_eq!(removals.pending(), (2, 4 * STEP_BYTES + 7));
         for left in [3 * STEP_BYTES + 7, 2 * STEP_BYTES + 7, 2 * STEP_BYTES] {
             step();
             assert_eq!((world.left(), removals.until_next(world.now())), (left, Some(WAIT)));

@@ -74,12 +74,18 @@ impl Committer {
         let marks = self.counts.slow.begin();
         let start = self.counts.start(&self.core.context);
         let written = self.write(batch, options, conflicts, marks.as_ref())?;
-        if let Some(marks) = &marks {
+        self.end_watch(marks.as_ref(), batch);
+        self.counts.add(batch, options, &self.core.context, start);
+        Ok(written)
+    }
+
+    /// Tells of a watched write, if it was slow.
+    #[inline]
+    pub(super) fn end_watch(&self, marks: Option<&Marks>, batch: &WriteBatch) {
+        if let Some(marks) = marks {
             let first = || batch.iter().next()?.ok().and_then(|change| self.core.name_of(change.family));
             self.counts.slow.end(marks, &self.core.context, batch.len(), first);
         }
-        self.counts.add(batch, options, &self.core.context, start);
-        Ok(written)
     }
 
     /// Applies a batch atomically. Every read started after the return sees it. The caller

@@ -209,6 +209,7 @@ mod tests {
     use super::*;
     use base::extend::EventListener;
 
+    use crate::commit::two_phase::{PreparedBatch, TwoPhase};
     use crate::internal::{Database, OpenOptions, WriteBatch, WriteOptions};
     use crate::observe::{ObservedEventKind, in_trace};
 
@@ -281,6 +282,31 @@ mod tests {
         let event = events.iter().find(|event| event.kind == ObservedEventKind::SlowWrite).expect("told");
         let part = |name: &str| event.parts.iter().find(|part| part.name == name).map_or(0, |part| part.micros);
         assert!(part("own-log") >= 50_000 && part("index") < part("own-log"), "{event:?}");
+    }
+
+    #[test]
+    fn slow_steps_of_a_prepared_transaction_are_told() {
+        let faults = FaultVfs::new(vfs::RealVfs::new());
+        let dir = tempfile::tempdir().expect("made");
+        let mut options = OpenOptions { vfs: faults.clone(), ..OpenOptions::create_if_missing() };
+        options.db.slow_operation_micros = 20_000;
+        let db = Database::open(dir.path(), &options).expect("opened");
+        let mut batch = WriteBatch::new();
+        batch.put(db.default_family().id(), b"key", b"value");
+        let (steps, sync) = (TwoPhase(&db.engine().committer), WriteOptions { sync: true, ..WriteOptions::default() });
+        faults.inject(Rule::new(Fault::Latency(Duration::from_millis(60))).on(Operation::Sync).path("splog"));
+        let at = steps.prepare(b"name", &batch, &sync).expect("prepared");
+        steps.commit(&PreparedBatch { name: b"name", batch: &batch, at }, &sync).expect("committed");
+        let events = db.events(0).events;
+        let slow = events.iter().filter(|event| event.kind == ObservedEventKind::SlowWrite);
+        let synced: Vec<_> = slow.map(|event| event.parts.iter().any(|part| part.name == "sync")).collect();
+        assert_eq!(synced, [true], "the prepare, whose sync is the first: {events:?}");
+        faults.clear();
+        faults.inject(Rule::new(Fault::Latency(Duration::from_millis(60))).on(Operation::Sync).path("splog"));
+        let at = steps.prepare(b"name", &batch, &WriteOptions::default()).expect("prepared");
+        steps.commit(&PreparedBatch { name: b"name", batch: &batch, at }, &sync).expect("committed");
+        let events = db.events(0).events;
+        assert_eq!(events.iter().filter(|event| event.kind == ObservedEventKind::SlowWrite).count(), 2, "{events:?}");
     }
 
     #[test]

@@ -75,8 +75,12 @@ impl PurgeQueue {
         self.holds.load(Ordering::Relaxed) > 0
     }
 
+    pub fn len(&self) -> usize {
+        self.files.lock().len()
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.files.lock().is_empty()
+        self.len() == 0
     }
 }
 

@@ -45,6 +45,10 @@ pub struct Throttle {
     filled: Mutex<Filled>,
     /// The bits of a float: see [`Load::debt`].
     debt: AtomicU64,
+    /// Bytes of tables written by flushes, and by compactions.
+    written: [AtomicU64; 2],
+    /// Time that jobs have waited here.
+    rested_us: AtomicU64,
     /// Callers waiting for flushes, and for compactions.
     flush_waiters: AtomicUsize,
     compaction_waiters: AtomicUsize,
@@ -83,6 +87,8 @@ impl Throttle {
             synced_us: AtomicU64::new(0),
             filled: Mutex::default(),
             debt: AtomicU64::new(0),
+            written: Default::default(),
+            rested_us: AtomicU64::new(0),
             flush_waiters: AtomicUsize::new(0),
             compaction_waiters: AtomicUsize::new(0),
         })
@@ -136,7 +142,32 @@ impl Throttle {
             clock.sleep(left.min(WAIT_MAX));
             left = until.saturating_sub(clock.now());
         }
-        tick(&self.statistics, Ticker::BackgroundRestMicros, micros(clock.now().saturating_sub(start)));
+        let rested_us = micros(clock.now().saturating_sub(start));
+        self.rested_us.fetch_add(rested_us, Ordering::Relaxed);
+        tick(&self.statistics, Ticker::BackgroundRestMicros, rested_us);
+    }
+
+    /// Bytes of tables written by flushes, and by all other jobs.
+    pub fn written_bytes(&self) -> [u64; 2] {
+        self.written.each_ref().map(|bytes| bytes.load(Ordering::Relaxed))
+    }
+
+    /// Time that jobs have waited for their rate, all jobs together.
+    pub fn rested_us(&self) -> u64 {
+        self.rested_us.load(Ordering::Relaxed)
+    }
+
+    /// The limit in bytes per second; `None` if there is none.
+    pub fn limit_bytes_per_second(&self) -> Option<u64> {
+        self.limiter.allowed().bytes_per_s
+    }
+
+    /// Counts bytes before they are written.
+    fn note_written(&self, work: Work, bytes: u64) {
+        let [flushed, compacted] = &self.written;
+        let written = if work == Work::Flush { flushed } else { compacted };
+        written.fetch_add(bytes, Ordering::Relaxed);
+        self.limiter.note(bytes);
     }
 
     fn rate(&self, work: Work) -> Option<u64> {
@@ -189,7 +220,7 @@ struct PaidFile {
 
 impl AppendFile for PaidFile {
     fn append(&mut self, bytes: &[u8], class: IoClass) -> Result<()> {
-        self.throttle.limiter.note(bytes.len() as u64);
+        self.throttle.note_written(self.work, bytes.len() as u64);
         let mut rest = bytes;
         while !rest.is_empty() {
             let Some(rate) = self.throttle.rate(self.work) else { return self.file.append(rest, class) };

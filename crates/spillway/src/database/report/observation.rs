@@ -77,6 +77,7 @@ impl<'a> Reading<'a> {
             sample: self.core.context.sample.as_deref().map(sampled),
             jobs: self.core.context.running.observe(self.now),
             ended: self.core.context.running.ended(),
+            disk: self.disk(),
             logs: self.logs(),
             ingests: self.ingests(&families),
             cache: self.cache(),
@@ -229,6 +230,21 @@ impl<'a> Reading<'a> {
             }
         };
         (0..version.num_levels()).map(level).collect()
+    }
+
+    fn disk(&self) -> ObservedDisk {
+        let throttle = &self.core.context.throttle;
+        let [flushed_bytes, compacted_bytes] = throttle.written_bytes();
+        let (files_to_release, bytes_to_release) = self.core.removals.pending();
+        ObservedDisk {
+            flushed_bytes,
+            compacted_bytes,
+            rate_limit: throttle.limit_bytes_per_second(),
+            rate_wait_us: throttle.rested_us(),
+            files_to_delete: self.core.purge.len() as u64,
+            files_to_release: files_to_release as u64,
+            bytes_to_release,
+        }
     }
 
     fn logs(&self) -> ObservedLogs {

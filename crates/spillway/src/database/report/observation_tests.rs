@@ -46,6 +46,7 @@ fn a_reading_has_what_was_done() {
     assert_eq!((reads.gets, answers.memtables, answers.level0 + answers.deeper, answers.nowhere), (3, 1, 1, 1));
     let family = seen.family(HOSTILE).expect("there");
     assert_eq!((family.tables, family.memtables.mutable_entries, family.flushes.jobs), (1, 10, 1));
+    assert_eq!((seen.disk.flushed_bytes, seen.disk.compacted_bytes), (family.table_bytes, 0));
     let shown: u64 = family.levels.iter().flat_map(|level| &level.spans).map(|span| span.tables).sum();
     assert_eq!(shown, 1);
     assert_eq!(seen.ended.flushes, 1);
@@ -153,7 +154,9 @@ fn jobs_are_seen_while_they_run() {
     assert!(seen.iter().all(|job| job.family == "default" && job.total_bytes > 0), "{seen:?}");
     assert_eq!((compactions[0].level, compactions[0].reason.as_str()), (Some(0), "manual"));
     assert_eq!(compactions[0].done_bytes, compactions[0].total_bytes, "its table is written");
-    assert!(db.observe().jobs.is_empty());
+    let after = db.observe();
+    assert!(after.jobs.is_empty());
+    assert_eq!(after.disk.compacted_bytes, after.families[0].table_bytes);
 }
 
 #[test]

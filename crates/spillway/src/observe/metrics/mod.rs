@@ -8,8 +8,8 @@ mod text;
 
 use self::text::{Kind, Text};
 use crate::observe::{
-    Observation, ObservedAnswers, ObservedBy, ObservedHistogram, ObservedJobKind, ObservedReads, ObservedSample,
-    ObservedStatistics, ObservedTrace, ObservedWrites, WriteGate,
+    Observation, ObservedAnswers, ObservedBy, ObservedDisk, ObservedHistogram, ObservedJobKind, ObservedReads,
+    ObservedSample, ObservedStatistics, ObservedTrace, ObservedWrites, WriteGate,
 };
 use Kind::{Counter, Gauge, Histogram};
 
@@ -28,6 +28,7 @@ impl Observation {
         self.sample.iter().for_each(|seen| sample(&mut text, seen, traces));
         families::write(&mut text, &self.families);
         jobs(&mut text, self);
+        disk(&mut text, &self.disk);
         logs(&mut text, self);
         ingests(&mut text, self);
         cache(&mut text, self);
@@ -201,6 +202,31 @@ fn jobs(text: &mut Text, seen: &Observation) {
     for (name, _, ended) in kinds {
         text.sample(&[("kind", name)], ended as f64);
     }
+}
+
+fn disk(text: &mut Text, seen: &ObservedDisk) {
+    text.metric("spillway_job_written_bytes", Counter, "Bytes of tables written, running jobs included, by kind.");
+    for (kind, bytes) in [("flush", seen.flushed_bytes), ("compaction", seen.compacted_bytes)] {
+        text.sample(&[("kind", kind)], bytes as f64);
+    }
+    text.metric("spillway_job_rate_wait_seconds", Counter, "Time that flushes and compactions waited for their rate.")
+        .sample(&[], seen.rate_wait_us as f64 / MICROS);
+    if let Some(limit) = seen.rate_limit {
+        text.single(
+            "spillway_job_rate_limit",
+            Gauge,
+            "Bytes per second that flushes and compactions may write.",
+            limit,
+        );
+    }
+    text.single("spillway_files_to_delete", Gauge, "Obsolete files not deleted yet.", seen.files_to_delete);
+    text.single(
+        "spillway_files_to_release",
+        Gauge,
+        "Deleted files whose space is released in steps.",
+        seen.files_to_release,
+    );
+    text.single("spillway_release_bytes", Gauge, "Bytes of those files.", seen.bytes_to_release);
 }
 
 fn logs(text: &mut Text, seen: &Observation) {

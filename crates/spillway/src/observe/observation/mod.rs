@@ -54,6 +54,8 @@ plain! {
         pub jobs: Vec<ObservedJob>,
         /// Jobs that have ended since the open.
         pub ended: ObservedEnds,
+        /// Tables that jobs write, and files that they delete.
+        pub disk: ObservedDisk,
         /// The write-ahead log.
         pub logs: ObservedLogs,
         /// Ingested tables.

@@ -239,6 +239,26 @@ plain! {
         pub ingests: u64,
     }
 
+    /// Tables that jobs write, and files that they delete. Figures are since the open, or of now.
+    pub struct ObservedDisk {
+        /// Bytes of tables written by flushes, running ones included.
+        pub flushed_bytes: u64,
+        /// The same of compactions.
+        pub compacted_bytes: u64,
+        /// Limit of the rate of both in bytes per second (`rate_limiter_bytes_per_sec`, or a limiter of several databases);
+        /// `None` without one.
+        pub rate_limit: Option<u64>,
+        /// Time that they waited for their rate, in microseconds, all jobs together. Without a limit, they wait while callers
+        /// sync and compactions are not behind.
+        pub rate_wait_us: u64,
+        /// Obsolete files not deleted yet.
+        pub files_to_delete: u64,
+        /// Deleted files whose space is released in steps.
+        pub files_to_release: u64,
+        /// That space, in bytes.
+        pub bytes_to_release: u64,
+    }
+
     /// The write-ahead log.
     pub struct ObservedLogs {
         /// Logs that some family still needs.
