@@ -21,7 +21,6 @@ use crate::open::follow::{Follower, Lag};
 use crate::open::{self, Opened};
 use crate::queue::memory::MemoryBudget;
 use crate::queue::view::ReadView;
-use crate::read::ReadContext;
 use crate::read::get;
 use crate::read::iterator::DbIterator;
 use crate::read::multi_get::{self, Asked};
@@ -446,7 +445,7 @@ impl Database {
         let (view, seq) = self.point_in_time(family, options);
         let context = family.read_context();
         let asked: Vec<Asked<'_>> = keys.iter().map(|user_key| Asked { view: &view, context, user_key }).collect();
-        Ok(look_up_together(&asked, seq, options))
+        Ok(multi_get::multi_get_counted(&asked, seq, options))
     }
 
     /// The values of keys of several families, all as of one instant, in the order asked for.
@@ -467,7 +466,7 @@ impl Database {
             let at = families.partition_point(|other| other.id() < family.id());
             asked.extend(views.get(at).map(|view| Asked { view, context: family.read_context(), user_key }));
         }
-        Ok(look_up_together(&asked, seq, options))
+        Ok(multi_get::multi_get_counted(&asked, seq, options))
     }
 
     /// An iterator over a family, as of now or of the options' snapshot. It owns its view, and can outlive the handle.
@@ -590,18 +589,4 @@ impl Drop for Database {
 /// The path of a database's lock file.
 pub(crate) fn lock_path(dir: &Path) -> PathBuf {
     dir.join("LOCK")
-}
-
-/// Runs the lookups, and counts them in the database's statistics, or its sample.
-fn look_up_together(asked: &[Asked<'_>], seq: SeqNo, options: &ReadOptions) -> Vec<Result<Option<Pinned>>> {
-    let look_up = || multi_get::multi_get(asked, seq, options);
-    let Some(ReadContext { meter, sample, .. }) = asked.first().map(|asked| asked.context) else { return Vec::new() };
-    let results = match meter {
-        Some(meter) => meter.multi_get(look_up),
-        None => look_up(),
-    };
-    if let Some(sample) = sample.as_ref().filter(|_| is_sampled()) {
-        results.iter().flatten().for_each(|found| sample.count(found));
-    }
-    results.into_iter().map(|result| result.map(|found| found.value)).collect()
 }

@@ -4,7 +4,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use base::{ErrorKind, LookupKey, Result, SeqNo};
+use base::metrics::is_sampled;
+use base::{ErrorKind, LookupKey, Pinned, Result, SeqNo};
 use table::{Lane, Table, TableReadOptions, TableValue, look_up_together};
 
 use super::ReadContext;
@@ -36,6 +37,20 @@ impl Asked<'_> {
             false => std::ptr::from_ref(self.view).cmp(&std::ptr::from_ref(other.view)),
         }
     }
+}
+
+/// As [`multi_get`], counted in the database's statistics, or its sample. Values alone.
+pub fn multi_get_counted(asked: &[Asked<'_>], seq: SeqNo, options: &ReadOptions) -> Vec<Result<Option<Pinned>>> {
+    let look_up = || multi_get(asked, seq, options);
+    let Some(ReadContext { meter, sample, .. }) = asked.first().map(|asked| asked.context) else { return Vec::new() };
+    let results = match meter {
+        Some(meter) => meter.multi_get(look_up),
+        None => look_up(),
+    };
+    if let Some(sample) = sample.as_ref().filter(|_| is_sampled()) {
+        results.iter().flatten().for_each(|found| sample.count(found));
+    }
+    results.into_iter().map(|result| result.map(|found| found.value)).collect()
 }
 
 /// Looks up all keys as of `seq`. Results have the order of `asked`, each with its own error.
