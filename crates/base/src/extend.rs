@@ -372,7 +372,7 @@ pub trait EventListener: Any + Send + Sync {
 /// Called without any lock held, by one thread at a time: the upkeep thread, or a thread opening or closing the
 /// database. A slow logger delays the thread. It must not wait for the database.
 pub trait Logger: Send + Sync {
-    /// Lowest level to log. Lines below the option `info_log_level` are dropped too.
+    /// Lowest level to log, asked for each line. The option `info_log_level` is of the file alone.
     fn level(&self) -> InfoLogLevel {
         InfoLogLevel::Info
     }

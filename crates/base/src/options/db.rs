@@ -94,7 +94,7 @@ option_table! {
     large_batch_bytes: u64 = 64 * MIB, within(4096.0, 4294000000.0), Spillway, Fixed;
     /// The directory of the event log (`LOG`), which then has the database's path in its name; empty for the database's own.
     db_log_dir: String = String::new(), ANY, RocksDb, Fixed;
-    /// What the event log takes: lines of this level and above.
+    /// What the event log takes: lines of this level and above. A logger in its place has a level of its own.
     info_log_level: InfoLogLevel = InfoLogLevel::Info, ANY, RocksDb, Fixed;
     /// Event logs kept, the one being written included.
     keep_log_file_num: usize = 1000, at_least(1.0), RocksDb, Fixed;

@@ -1,5 +1,7 @@
 //! Copies of options, options from properties, and presets.
 
+use std::sync::OnceLock;
+
 use capi::cache::Cache;
 use capi::kept::number::Number;
 use capi::options::Options;
@@ -9,8 +11,11 @@ use spillway::internal::options::{CompactionPri, WalRecoveryMode, keep_both, str
 
 use super::config::ConfigSettings;
 use super::{database, family};
+use crate::boundary::class::{Class, Method};
+use crate::boundary::env::Env;
 use crate::boundary::natives;
 use crate::boundary::settings::set_by_name;
+use crate::fault::Fault;
 
 /// Which part of the options a text may set.
 #[derive(Clone, Copy)]
@@ -42,9 +47,8 @@ impl Part {
         keep_both(&mut options.db, &mut options.family, &format!("{name}={{{value}}}")).ok().map(drop)
     }
 
-    /// Options from a text like `max_open_files=10;...`. `None` if one is unknown or wrong, as in RocksDB.
-    fn read(self, text: &str, ignores_unknown: bool) -> Option<Box<Options>> {
-        let mut options = new_options();
+    /// `options`, changed by a text like `max_open_files=10;...`. `None` if one is unknown or wrong, as in RocksDB.
+    fn read(self, mut options: Box<Options>, text: &str, ignores_unknown: bool) -> Option<Box<Options>> {
         for (name, value) in string::pairs(text).ok()? {
             if self.has(&mut options, name) {
                 self.set(&mut options, name, value)?;
@@ -56,14 +60,32 @@ impl Part {
     }
 }
 
-/// Of RocksDB's from 9.0 on, whose jars take it for the default. RocksDB 8.6 reads such tables, and every jar that loads
-/// this library has a newer one.
-const FORMAT_VERSION: u32 = 6;
+static TABLE: Class = Class::new(c"org/rocksdb/BlockBasedTableConfig");
+static NEW_TABLE: Method = Method::constructor(&TABLE, c"()V");
+static FORMAT_VERSION: Method = Method::new(&TABLE, c"formatVersion", c"()I");
 
-fn new_options() -> Box<Options> {
+/// The format of tables that the jar takes for its library's default: 6 since RocksDB 9, 7 since 11. Asked once.
+fn format_version(env: Env<'_>) -> Result<u32, Fault> {
+    static KNOWN: OnceLock<u32> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Ok(*known);
+    }
+    let table = NEW_TABLE.make(env, &[])?;
+    let version = FORMAT_VERSION.int(env, table, &[]);
+    env.delete(table);
+    let version = u32::try_from(version?).unwrap_or_default().clamp(FORMAT_VERSION_OLDEST, FORMAT_VERSION_NEWEST);
+    Ok(*KNOWN.get_or_init(|| version))
+}
+
+/// RocksDB 8.6 reads tables of 6, and every jar that loads this library has a newer one.
+const FORMAT_VERSION_OLDEST: u32 = 6;
+/// The newest that is written.
+const FORMAT_VERSION_NEWEST: u32 = 7;
+
+fn new_options(env: Env<'_>) -> Result<Box<Options>, Fault> {
     let mut options = Box::<Options>::default();
-    options.family.table.format_version = FORMAT_VERSION;
-    options
+    options.family.table.format_version = format_version(env)?;
+    Ok(options)
 }
 
 /// RocksDB's defaults before its version 5.19, as far as a version had them.
@@ -105,8 +127,8 @@ pub mod both {
     use super::*;
 
     natives! { "Options";
-        "newOptions__" => fn(_env) -> Box<Options> {
-            Ok(new_options())
+        "newOptions__" => fn(env) -> Box<Options> {
+            new_options(env)
         }
 
         "newOptions__JJ" => fn(_env, database: &Options, family: &Options) -> Box<Options> {
@@ -147,13 +169,13 @@ pub mod of_database {
             Ok(Box::new(options.clone()))
         }
 
-        "getDBOptionsFromProps__Ljava_lang_String_2" => fn(_env, text: String) -> Option<Box<Options>> {
-            Ok(Part::Database.read(&text, false))
+        "getDBOptionsFromProps__Ljava_lang_String_2" => fn(env, text: String) -> Option<Box<Options>> {
+            Ok(Part::Database.read(new_options(env)?, &text, false))
         }
 
         "getDBOptionsFromProps__JLjava_lang_String_2" =>
-        fn(_env, config: &ConfigSettings, text: String) -> Option<Box<Options>> {
-            Ok(Part::Database.read(&text, config.ignores_unknown))
+        fn(env, config: &ConfigSettings, text: String) -> Option<Box<Options>> {
+            Ok(Part::Database.read(new_options(env)?, &text, config.ignores_unknown))
         }
 
         "optimizeForSmallDb" => fn(_env, options: &mut Options) -> () {
@@ -167,21 +189,21 @@ pub mod of_family {
     use super::*;
 
     natives! { "ColumnFamilyOptions";
-        "newColumnFamilyOptions" => fn(_env) -> Box<Options> {
-            Ok(new_options())
+        "newColumnFamilyOptions" => fn(env) -> Box<Options> {
+            new_options(env)
         }
 
         "copyColumnFamilyOptions" | "newColumnFamilyOptionsFromOptions" => fn(_env, options: &Options) -> Box<Options> {
             Ok(Box::new(options.clone()))
         }
 
-        "getColumnFamilyOptionsFromProps__Ljava_lang_String_2" => fn(_env, text: String) -> Option<Box<Options>> {
-            Ok(Part::Family.read(&text, false))
+        "getColumnFamilyOptionsFromProps__Ljava_lang_String_2" => fn(env, text: String) -> Option<Box<Options>> {
+            Ok(Part::Family.read(new_options(env)?, &text, false))
         }
 
         "getColumnFamilyOptionsFromProps__JLjava_lang_String_2" =>
-        fn(_env, config: &ConfigSettings, text: String) -> Option<Box<Options>> {
-            Ok(Part::Family.read(&text, config.ignores_unknown))
+        fn(env, config: &ConfigSettings, text: String) -> Option<Box<Options>> {
+            Ok(Part::Family.read(new_options(env)?, &text, config.ignores_unknown))
         }
 
         "oldDefaults" => fn(_env, options: &mut Options, major: i32, minor: i32) -> () {
@@ -227,23 +249,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn new_options_have_the_jars_format_version() {
-        assert_eq!(new_options().family.table.format_version, 6);
-        let family = Part::Family.read("write_buffer_size=112", false).expect("valid");
-        assert_eq!(family.family.table.format_version, 6);
-    }
-
-    #[test]
     fn properties_are_options_of_one_part() {
-        let family = Part::Family.read("write_buffer_size=112;max_write_buffer_number=13;", false).expect("valid");
+        let family = Part::Family
+            .read(Box::default(), "write_buffer_size=112;max_write_buffer_number=13;", false)
+            .expect("valid");
         let row = |name| crate::boundary::settings::row(family::TABLES, name).ok().expect("there");
         assert_eq!((row("write_buffer_size").get)(&family), Number::Integer(112), "out of our bounds, and still taken");
         assert_eq!(family.family.max_write_buffer_number, 13);
-        assert!(Part::Family.read("max_open_files=5", false).is_none(), "an option of the database");
-        assert!(Part::Family.read("tomato=5;num_levels=3", false).is_none());
-        let family = Part::Family.read("tomato=5;num_levels=3;compression=kZSTD", true).expect("valid");
+        assert!(Part::Family.read(Box::default(), "max_open_files=5", false).is_none(), "an option of the database");
+        assert!(Part::Family.read(Box::default(), "tomato=5;num_levels=3", false).is_none());
+        let family = Part::Family.read(Box::default(), "tomato=5;num_levels=3;compression=kZSTD", true).expect("valid");
         assert_eq!((family.family.num_levels, family.family.compression.name()), (3, "kZSTD"));
-        let database = Part::Database.read("max_open_files=5;allow_mmap_writes=true", false).expect("valid");
+        let database =
+            Part::Database.read(Box::default(), "max_open_files=5;allow_mmap_writes=true", false).expect("valid");
         assert_eq!(database.db.max_open_files, 5);
     }
 }

@@ -76,7 +76,10 @@ impl Database {
     pub fn flush(&self, families: &[&Arc<Family>]) -> Result<()> {
         let _noting = self.core().context.noting();
         self.core().check_writable()?;
-        self.engine().flusher.flush_families(families)
+        note::info!(families = families.len(), "a flush was asked for");
+        self.engine().flusher.flush_families(families)?;
+        self.core().context.info_log.write_out(); // its lines are there when it returns
+        Ok(())
     }
 
     /// Starts a [`flush`](Self::flush) in the background.

@@ -32,8 +32,7 @@ const WAITING_MAX: usize = 4096;
 
 pub struct InfoLog {
     vfs: Arc<dyn Vfs>,
-    /// `None` if there is neither file nor logger.
-    level: Option<InfoLogLevel>,
+    least: Least,
     /// A leaf lock.
     waiting: Mutex<Waiting>,
     /// Held while lines are written; never acquired under a different lock. A logger may call the database, and so
@@ -41,6 +40,15 @@ pub struct InfoLog {
     target: ReentrantMutex<RefCell<Target>>,
     /// The upkeep thread, if there is one.
     writer: OnceLock<Arc<Signal>>,
+}
+
+/// The lowest level of lines that are wanted.
+enum Least {
+    /// There is neither file nor logger.
+    Nothing,
+    Fixed(InfoLogLevel),
+    /// A logger may change its level at any time.
+    OfLogger(Arc<dyn base::extend::Logger>),
 }
 
 #[derive(Default)]
@@ -58,14 +66,17 @@ enum Target {
 impl InfoLog {
     /// The event log of the database in `dir`. The file is made at the first line.
     pub(crate) fn new(vfs: &Arc<dyn Vfs>, dir: &Path, options: &DbOptions, read_only: bool) -> Arc<InfoLog> {
-        let (target, level) = match &options.info_log {
-            Some(logger) => (Target::Logger(logger.clone()), Some(options.info_log_level.max(logger.level()))),
-            None if read_only || vfs.runs_inline() => (Target::Nobody, None),
-            None => (Target::File(Box::new(LogFile::new(vfs.clone(), dir, options))), Some(options.info_log_level)),
+        let (target, least) = match &options.info_log {
+            Some(logger) => (Target::Logger(logger.clone()), Least::OfLogger(logger.clone())),
+            None if read_only || vfs.runs_inline() => (Target::Nobody, Least::Nothing),
+            None => {
+                let file = LogFile::new(vfs.clone(), dir, options);
+                (Target::File(Box::new(file)), Least::Fixed(options.info_log_level))
+            }
         };
         Arc::new(InfoLog {
             vfs: vfs.clone(),
-            level,
+            least,
             waiting: Mutex::default(),
             target: ReentrantMutex::new(RefCell::new(target)),
             writer: OnceLock::new(),
@@ -79,7 +90,7 @@ impl InfoLog {
 
     /// Writes the queued lines. Called with no lock held.
     pub(crate) fn write_out(&self) {
-        if self.level.is_none() {
+        if matches!(self.least, Least::Nothing) {
             return;
         }
         let target = self.target.lock();
@@ -115,7 +126,11 @@ impl InfoLog {
 
 impl Sink for InfoLog {
     fn takes(&self, level: InfoLogLevel) -> bool {
-        self.level.is_some_and(|least| level >= least)
+        match &self.least {
+            Least::Nothing => false,
+            Least::Fixed(least) => level >= *least,
+            Least::OfLogger(logger) => level >= logger.level(),
+        }
     }
 
     fn take(&self, level: InfoLogLevel, text: String) {

@@ -115,6 +115,37 @@ impl Logger for Collected {
     }
 }
 
+struct Changed {
+    level: Mutex<InfoLogLevel>,
+    lines: Mutex<Vec<String>>,
+}
+
+impl Logger for Changed {
+    fn level(&self) -> InfoLogLevel {
+        *self.level.lock()
+    }
+
+    fn log(&self, _level: InfoLogLevel, line: &str) {
+        self.lines.lock().push(line.to_owned());
+    }
+}
+
+#[test]
+fn a_loggers_level_changes_at_any_time_and_a_flush_has_its_lines_when_it_returns() {
+    let logger = Arc::new(Changed { level: Mutex::new(InfoLogLevel::Header), lines: Mutex::default() });
+    let mut options = options(threaded());
+    options.db.info_log = Some(logger.clone());
+    options.db.info_log_level = InfoLogLevel::Header;
+    let db = Database::open("/db", &options).expect("opened");
+    let last = logger.lines.lock().last().cloned();
+    assert!(last.as_ref().is_some_and(|line| line.starts_with("DB pointer 0x")), "{last:?}");
+    *logger.level.lock() = InfoLogLevel::Debug;
+    db.put(&db.default_family(), b"key", b"value", &Default::default()).expect("put");
+    db.flush(&[&db.default_family()]).expect("flushed");
+    let lines = logger.lines.lock();
+    assert!(lines.iter().any(|line| line.contains("a flush was asked for")), "{lines:?}");
+}
+
 #[test]
 fn a_logger_takes_the_lines_in_place_of_the_file() {
     for inline in [false, true] {

@@ -22,6 +22,10 @@ pub(crate) fn note_opened(engine: &Engine) {
     }
     let families = engine.core.families.load();
     families.iter().for_each(|family| note_family_options(log, family));
+    if log.takes(InfoLogLevel::Header) {
+        // Where programs that read event logs look for the header's end.
+        log.header(format!("DB pointer {:p}", std::ptr::from_ref(engine)));
+    }
     let (count, last_seq) = (families.iter().count(), engine.core.pipeline.visible().0);
     note::info!(families = count, last_sequence = last_seq, "the database is open");
 }
