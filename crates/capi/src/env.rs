@@ -63,16 +63,16 @@ impl Env {
         PROCESS.clone()
     }
 
-    /// Files in memory, gone with the env.
-    pub fn in_memory() -> Env {
+    /// Files in memory, gone with the env; threads of `base`.
+    pub fn in_memory(base: &Env) -> Env {
         let memory = MemoryVfs::new(SEED);
         memory.set_runs_inline(false);
-        Env::new(memory, spillway::internal::Env::new(spillway::internal::EnvOptions::default()))
+        Env { vfs: memory, ..base.clone() }
     }
 
     /// Whether both are the same env.
     pub fn is(&self, other: &Env) -> bool {
-        Arc::ptr_eq(&self.threads, &other.threads)
+        Arc::ptr_eq(&self.vfs, &other.vfs)
     }
 
     pub fn threads(&self, pool: Pool) -> c_int {
@@ -167,7 +167,7 @@ export! {
     }
 
     fn rocksdb_create_mem_env() -> Box<EnvHandle> {
-        Box::new(EnvHandle(Env::in_memory()))
+        Box::new(EnvHandle(Env::in_memory(&Env::of_process())))
     }
 
     fn rocksdb_env_destroy(env: Option<Box<EnvHandle>>) {
@@ -254,5 +254,20 @@ export! {
 
     fn rocksdb_ratelimiter_destroy(limiter: Option<Box<RateLimiter>>) {
         drop(limiter);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_env_in_memory_has_the_threads_of_its_base() {
+        let base = Env::new(RealVfs::new(), spillway::internal::Env::default());
+        let memory = Env::in_memory(&base);
+        memory.set_threads(Pool::Low, 4);
+        base.set_threads(Pool::High, 2);
+        assert_eq!((base.threads(Pool::Low), memory.threads(Pool::High)), (4, 2));
+        assert!(!memory.is(&base) && memory.is(&memory.clone()));
     }
 }

@@ -213,7 +213,7 @@ mod tests {
     fn databases_count_in_statistics_made_before_them() {
         let shared = SharedStatistics::default();
         let mut options = Box::<Options>::default();
-        options.env = Some(FileEnv::in_memory());
+        options.env = Some(FileEnv::in_memory(&FileEnv::of_process()));
         options.db.create_if_missing = true;
         options.shared_statistics = Some(shared.clone());
         for path in ["/one", "/other"] {

@@ -83,8 +83,8 @@ pub mod memory {
     use super::*;
 
     natives! { "RocksMemEnv";
-        "createMemEnv" => fn(_env, _base: &EnvHandle) -> Box<EnvHandle> {
-            Ok(Box::new(EnvHandle(Env::in_memory())))
+        "createMemEnv" => fn(_env, base: &EnvHandle) -> Box<EnvHandle> {
+            Ok(Box::new(EnvHandle(Env::in_memory(&base.env()))))
         }
     }
 }
