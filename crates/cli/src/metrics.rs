@@ -102,7 +102,8 @@ fn show(advice: &Advice, out: &mut dyn Write) -> Outcome {
             .as_deref()
             .filter(|from| !from.is_empty())
             .map_or_else(String::new, |from| format!("{from} -> "));
-        writeln!(out, "  {option}: {from}{to}")?;
+        let when = if advice.is_mutable { "at run time" } else { "at the next open" };
+        writeln!(out, "  {option}: {from}{to} ({when})")?;
     }
     Ok(())
 }

@@ -22,7 +22,10 @@ fn files_and_a_live_process_are_told_apart() {
     let text = place.spillway(&["metrics", "--db", "db"]).ok();
     assert!(text.contains("observed_by=\"writer\"") && text.contains("\nspillway_writes_total 1\n"), "{text}");
     let advice = place.spillway(&["advise", "--db", "db", "--seconds", "1"]).ok();
-    assert!(advice.starts_with("note: not-measured: ") && advice.contains("statistics: false -> true"), "{advice}");
+    assert!(
+        advice.starts_with("note: not-measured: ") && advice.contains("statistics: false -> true (at the next open)"),
+        "{advice}"
+    );
     let json = place.spillway(&["advise", "--db", "db", "--json"]).ok();
     assert!(
         json.starts_with(r#"{"observed_by":"writer","advice":[{"severity":"note","rule":"not-measured""#),

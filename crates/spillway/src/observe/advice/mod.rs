@@ -10,7 +10,8 @@ mod reads;
 mod tests;
 mod writes;
 
-use base::options::{DbOptions, FamilyOptions, OptionGroup};
+use base::options::row::Change;
+use base::options::{DbOptions, FamilyOptions, OptionGroup, TableOptions};
 
 use super::observation::{plain, plain_choice};
 use super::{Observation, ObservedFamily, WriteGate};
@@ -48,6 +49,8 @@ plain! {
         pub from: Option<String>,
         /// The value to try.
         pub to: Option<String>,
+        /// The option can be changed while the database is open; else it takes effect at the next open.
+        pub is_mutable: bool,
     }
 }
 
@@ -117,7 +120,7 @@ impl Advice {
     }
 
     fn option(self, name: &str, from: String, to: String) -> Advice {
-        Advice { option: Some(name.to_owned()), from: Some(from), to: Some(to), ..self }
+        Advice { option: Some(name.to_owned()), from: Some(from), to: Some(to), is_mutable: is_mutable(name), ..self }
     }
 
     fn of(self, family: &ObservedFamily) -> Advice {
@@ -163,6 +166,14 @@ fn default_of(is_familys: bool, name: &str) -> String {
     let group: &dyn OptionGroup = if is_familys { &of_family } else { &of_db };
     let found = group.settings().into_iter().find(|(row, _)| row.name == name);
     found.map_or_else(String::new, |(_, setting)| setting.text())
+}
+
+/// Of an option of databases, families or tables.
+fn is_mutable(name: &str) -> bool {
+    let (of_db, of_family, of_table) = (DbOptions::default(), FamilyOptions::default(), TableOptions::default());
+    let groups: [&dyn OptionGroup; 3] = [&of_db, &of_family, &of_table];
+    let mut rows = groups.into_iter().flat_map(OptionGroup::settings).map(|(row, _)| row);
+    rows.any(|row| row.name == name && row.change == Change::Mutable)
 }
 
 /// Bytes for people.

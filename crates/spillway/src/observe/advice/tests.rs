@@ -36,6 +36,15 @@ fn expect(change: impl Fn(&mut Observation), rule: &str, severity: AdviceSeverit
 }
 
 #[test]
+fn advice_says_whether_its_option_changes_while_the_database_is_open() {
+    let names = ["max_background_jobs", "write_buffer_size", "filter_policy", "block_cache", "statistics", "wal_dir"];
+    assert_eq!(names.map(is_mutable), [true, true, true, false, false, false]);
+    let mut seen = healthy();
+    seen.statistics = None;
+    assert!(!seen.advice(None)[0].is_mutable, "{seen:?}");
+}
+
+#[test]
 fn a_healthy_database_gets_no_advice() {
     assert_eq!(healthy().advice(None), []);
     assert_eq!(healthy().advice(Some(&Observation::default())), []);
