@@ -250,6 +250,8 @@ pub enum Event {
         tables: usize,
         /// Bytes of the tables.
         bytes: u64,
+        /// Time of the ingest, its files' preparation included, in microseconds. Of all its families together.
+        duration_us: u64,
         /// The caller's files, with the numbers of their tables. Files without entries have none.
         files: Vec<(PathBuf, FileNumber)>,
         /// The first sequence number of the ingest; 0 if it took none.

@@ -161,6 +161,7 @@ impl Ingester {
                 family: family.name().to_owned(),
                 tables: tables.count(),
                 bytes,
+                duration_us: (report.prepared_in + report.committed_in).as_micros() as u64,
                 files: prepared.sources().filter(|(_, number)| numbers.contains(number)).collect(),
                 first_seq: report.first,
             });

@@ -126,9 +126,9 @@ impl ObservedEvent {
                 seen.is(ObservedEventKind::Compaction, family).made(*outputs as u64, *bytes, *output_level);
                 seen.duration_us = Some(*duration_us);
             }
-            Event::Ingested { family, tables, bytes, .. } => {
+            Event::Ingested { family, tables, bytes, duration_us, .. } => {
                 seen.is(ObservedEventKind::Ingest, family);
-                (seen.tables, seen.bytes) = (Some(*tables as u64), Some(*bytes));
+                (seen.tables, seen.bytes, seen.duration_us) = (Some(*tables as u64), Some(*bytes), Some(*duration_us));
             }
             Event::TablePlaced { family, level, bytes, .. } => {
                 seen.is(ObservedEventKind::Placed, family).made(1, *bytes, *level);
@@ -178,6 +178,14 @@ impl ObservedEvent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_ingest_says_how_long_it_took() {
+        let (files, first_seq) = (Vec::new(), base::SeqNo(0));
+        let event = Event::Ingested { family: "f".to_owned(), tables: 2, bytes: 9, duration_us: 7, files, first_seq };
+        let seen = ObservedEvent::of(&event, 1).expect("of interest");
+        assert_eq!((seen.tables, seen.bytes, seen.duration_us), (Some(2), Some(9), Some(7)));
+    }
 
     #[test]
     fn the_ring_is_bounded_and_says_what_it_lost() {
