@@ -60,7 +60,7 @@ def reach_everything_by_keys(browser):
     browser.run("document.activeElement.blur(); window.scrollTo(0, 0)")
     reached = set()
     tops = []
-    for _ in range(60):
+    for _ in range(80):
         browser.keys([TAB])
         name, top, is_marked = browser.run("const at = document.activeElement; return [at.id || at.hash || at.tagName, at.closest('header') ? 0 : at.getBoundingClientRect().top + scrollY, at === document.body || getComputedStyle(at).outlineStyle !== 'none']")
         if not is_marked:
@@ -70,8 +70,26 @@ def reach_everything_by_keys(browser):
     # The heading has no place of its own: it sticks to the top, and follows the end.
     check("from top to bottom", all(after >= before - 40 for before, after in zip(tops, tops[1:]) if after > 0), tops)
     check("each has a name", browser.run("return [...document.querySelectorAll('[tabindex], input, select, button, svg[role]')].every((one) => one.ariaLabel || one.getAttribute('aria-labelledby') || one.labels?.length > 0 || one.textContent.trim())"))
-    wanted = {"#well", "#slow", "#full", "#turn", "svg", "family", "change-name", "change-value"}
+    wanted = {"#well", "#slow", "#full", "#turn", "#card-events", "#card-options", "svg", "family", "change-name", "change-value"}
     check("keys reach links, charts and fields", wanted <= reached, wanted - reached)
+
+
+def follow_links(browser):
+    check("each link of the heading has its place", browser.run("return [...document.querySelectorAll('nav a')].every((link) => document.querySelector(link.hash))"))
+    # The database is well most of the time: its trouble is made here, of figures that the page knows.
+    told = """
+        const { drawVerdict, drawOptions } = await import('/page/panels.js');
+        const options = [{ family: null, name: 'max_subcompactions', member_of: null, value: '1', text: '1', default: '1', is_mutable: true, is_changed: false, is_named: true, advised: null }];
+        document.querySelectorAll('#options-online, #options-at-open').forEach((table) => table.replaceChildren());
+        drawOptions(options, false, () => {});
+        drawVerdict({ level: 'bad', sentences: [{ level: 'bad', text: 'Stopped.', remedy: 'More max_subcompactions.', family: null, place: 'chart-level0' }] }, options);
+        const links = [...document.querySelectorAll('#verdict a')];
+        const reached = links.map((link) => { link.click(); return document.querySelector(decodeURIComponent(link.hash))?.id; });
+        return [reached.join(' '), document.getElementById('chart-level0').dataset.told, document.querySelector('#options-online tr.named')?.textContent.includes('named above')];
+    """
+    seen = browser.run("return (async () => {" + told + "})()")
+    check("a trouble leads to its chart and its option, and marks both", seen == ["chart-level0 option-max_subcompactions-", "bad", True], seen)
+    browser.run("document.activeElement.blur()")
 
 
 def change_an_option(browser):
@@ -110,6 +128,7 @@ def main():
         read_an_instant_by_keys(browser)
         reach_everything_by_keys(browser)
         take_hostile_names_as_text(browser, family)
+        follow_links(browser)
         change_an_option(browser)
         # The refused change above is told by the browser, too.
         complaints = [text for text in browser.complaints() if "/options" not in text]

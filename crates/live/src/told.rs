@@ -59,15 +59,29 @@ fn text(event: &ObservedEvent) -> String {
     parts.extend(event.bytes.map(|bytes| Bytes(bytes).to_string()));
     parts.extend(event.level.map(|level| format!("level {level}")));
     parts.extend(event.duration_us.map(|us| format!("took {}", Micros(us))));
-    parts.extend(event.detail.clone());
+    parts.extend(event.detail.as_deref().map(|detail| match event.kind {
+        ObservedEventKind::Flush => way(detail).to_owned(),
+        _ => detail.to_owned(),
+    }));
     let mut slow: Vec<_> = event.parts.iter().filter(|part| part.micros > 0).collect();
     slow.sort_by_key(|part| std::cmp::Reverse(part.micros));
     parts.extend(slow.iter().map(|part| format!("{} {}", part.name, Micros(part.micros))));
     parts.join(", ")
 }
 
+/// What a flush did with its memtables, by its name of [`FlushWay`](spillway::extend::FlushWay).
+fn way(name: &str) -> &str {
+    match name {
+        "rewrite" => "entries written to a new table",
+        "convert" => "the memtable's memory became the table",
+        "link" => "ingested tables got their levels",
+        other => other,
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use spillway::extend::FlushWay;
     use spillway::observe::ObservedPart;
 
     use super::*;
@@ -86,5 +100,17 @@ mod tests {
         let told = Told::of(&event);
         assert_eq!((told.kind, told.unix_ms, told.duration_ms), ("slow write", 5_000, 12));
         assert_eq!(told.text, "2.0 KiB, took 12.0 ms, l0-file-count 10.0 ms, log 2.0 ms");
+    }
+
+    #[test]
+    fn a_flush_says_what_it_did_and_how_long_it_took() {
+        let mut event = ObservedEvent::default();
+        (event.kind, event.tables, event.bytes) = (ObservedEventKind::Flush, Some(1), Some(1 << 20));
+        event.duration_us = Some(3_000);
+        for way in [FlushWay::Rewrite, FlushWay::Convert, FlushWay::Link] {
+            event.detail = Some(way.name().to_owned());
+            let text = Told::of(&event).text;
+            assert!(text.starts_with("1 table, 1.0 MiB, took 3.0 ms, ") && !text.ends_with(way.name()), "{text}");
+        }
     }
 }

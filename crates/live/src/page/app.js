@@ -10,41 +10,44 @@ const CAUSES = ["memtable-limit", "memory-limit", "l0-file-count", "pending-comp
 const WITHOUT_STATISTICS = "Not measured: open the database with the option statistics.";
 
 const charts = [
-  new Chart({ title: "Write latency", unit: "1 in 2, in 100, in 1,000 takes longer; the longest", log: true, shown: micros, missing: WITHOUT_STATISTICS, least: 100, series: [
+  new Chart({ id: "writes", title: "Write latency", unit: "1 in 2, in 100, in 1,000 takes longer; the longest", log: true, shown: micros, missing: WITHOUT_STATISTICS, least: 100, series: [
     { name: "1 in 2", color: "var(--c2)", value: (point) => point.write_p50_us },
     { name: "1 in 100", color: "var(--c0)", value: (point) => point.write_p99_us },
     { name: "1 in 1,000", color: "var(--c1)", value: (point) => point.write_p999_us },
     { name: "longest", color: "var(--c6)", value: (point) => point.write_max_us },
   ] }),
-  new Chart({ title: "Waits of writers by cause", unit: "milliseconds a second, of all writers together", kind: "areas", none: "No writer waited.", shown: (ms) => `${count(ms)} ms`, least: 10,
+  new Chart({ id: "waits", title: "Waits of writers by cause", unit: "milliseconds a second, of all writers together", kind: "areas", none: "No writer waited.", shown: (ms) => `${count(ms)} ms`, least: 10,
     series: CAUSES.map((cause, at) => ({ name: cause, color: `var(--c${at})`, value: (point) => point.stall_ms[cause] ?? 0 })) }),
-  new Chart({ title: "Read latency", unit: "1 in 2, in 100, in 1,000 takes longer", log: true, shown: micros, missing: WITHOUT_STATISTICS, least: 100, series: [
+  new Chart({ id: "reads", title: "Read latency", unit: "1 in 2, in 100, in 1,000 takes longer", log: true, shown: micros, missing: WITHOUT_STATISTICS, least: 100, series: [
     { name: "1 in 2", color: "var(--c2)", value: (point) => point.get_p50_us },
     { name: "1 in 100", color: "var(--c0)", value: (point) => point.get_p99_us },
     { name: "1 in 1,000", color: "var(--c1)", value: (point) => point.get_p999_us },
   ] }),
-  new Chart({ title: "Written to tables", unit: "bytes a second", kind: "areas", binary: true, shown: bytes, least: 1 << 20, series: [
+  new Chart({ id: "tables", title: "Written to tables", unit: "bytes a second", kind: "areas", binary: true, shown: bytes, least: 1 << 20, series: [
     { name: "flushes", color: "var(--c0)", value: (point) => point.flushed_bytes },
     { name: "compactions", color: "var(--c1)", value: (point) => point.compacted_bytes },
     { name: "ingests", color: "var(--c2)", value: (point) => point.ingested_bytes },
   ] }),
-  new Chart({ title: "Operations", unit: "a second", shown: count, least: 10, series: [
+  new Chart({ id: "operations", title: "Operations", unit: "a second", shown: count, least: 10, series: [
     { name: "writes", color: "var(--c0)", value: (point) => point.writes },
     { name: "reads", color: "var(--c2)", value: (point) => point.reads },
     { name: "syncs", color: "var(--c1)", value: (point) => point.syncs },
   ] }),
-  new Chart({ title: "Level 0 and full memtables", unit: "tables; memtables that wait", shown: count, least: 4, series: [
+  new Chart({ id: "level0", title: "Level 0 and full memtables", unit: "tables; memtables that wait", shown: count, least: 4, series: [
     { name: "tables in level 0", color: "var(--c1)", value: (point) => point.level0_tables },
     { name: "full memtables", color: "var(--c0)", value: (point) => point.sealed_memtables },
   ] }),
-  new Chart({ title: "Found in the block cache", unit: "of lookups", shown: (part) => `${Math.round(part * 100)} %`, least: 1, missing: "No lookups.", series: [
+  new Chart({ id: "debt", title: "Compaction debt", unit: "bytes to rewrite until each level is within its target", kind: "areas", none: "Nothing is to be rewritten.", binary: true, shown: bytes, least: 1 << 20, series: [
+    { name: "to rewrite", color: "var(--c1)", value: (point) => point.pending_bytes },
+  ] }),
+  new Chart({ id: "cache", title: "Found in the block cache", unit: "of lookups", shown: (part) => `${Math.round(part * 100)} %`, least: 1, missing: "No lookups.", series: [
     { name: "found", color: "var(--c2)", value: (point) => point.cache_hit_rate },
   ] }),
-  new Chart({ title: "Kept for old readers", unit: "bytes that iterators keep from being freed", kind: "areas", none: "Nothing is kept.", binary: true, shown: bytes, least: 1 << 20, series: [
+  new Chart({ id: "kept", title: "Kept for old readers", unit: "bytes that iterators keep from being freed", kind: "areas", none: "Nothing is kept.", binary: true, shown: bytes, least: 1 << 20, series: [
     { name: "memory", color: "var(--c0)", value: (point) => point.kept_memtable_bytes },
     { name: "disk", color: "var(--c1)", value: (point) => point.kept_table_bytes },
   ] }),
-  new Chart({ title: "Use of the rate limiter", unit: "its bytes, mean of a minute; jobs that wait for it: 100 % is one job, waiting all the time", shown: (part) => `${Math.round(part * 100)} %`, least: 1, onlyIfMeasured: true, series: [
+  new Chart({ id: "limiter", title: "Use of the rate limiter", unit: "its bytes, mean of a minute; jobs that wait for it: 100 % is one job, waiting all the time", shown: (part) => `${Math.round(part * 100)} %`, least: 1, onlyIfMeasured: true, series: [
     { name: "bytes used", color: "var(--c7)", value: (point) => point.limit_mean ?? null },
     { name: "jobs held back", color: "var(--c6)", value: (point) => (point.limit_used === null || point.rest_ms === null ? null : point.rest_ms / 1000) },
   ] }),
@@ -115,12 +118,13 @@ function draw() {
   document.title = `${{ good: "✓", attention: "!", bad: "✕" }[verdict.level]} Spillway: ${process.directory}`;
   by("directory").textContent = process.directory;
   by("facts").textContent = `process ${process.pid}, open for ${age(process.uptime_us / 1e6)}, Spillway ${process.version}`;
-  drawVerdict(verdict);
+  const options = state.frame.options ?? [];
   const point = state.points.at(-1);
   if (point) drawTiles(point, observation);
   const now = process.unix_time_us / 1000;
   charts.forEach((chart) => chart.draw(state.points, now));
-  lanes.drawEvents(state.points, state.events, now);
+  lanes.drawEvents(state.points, state.events, now, slowFrom(options));
+  drawVerdict(verdict, options);
   drawEvents(state.events);
   chooseFamily(observation.families);
   drawLevels(by("levels"), observation.families.find((family) => family.name === state.family));
@@ -128,11 +132,17 @@ function draw() {
   drawReads(state.points, observation);
   drawJobs(observation);
   drawKept(observation);
-  drawAdvice(advice ?? []);
+  drawAdvice(advice ?? [], options);
   drawFamilies(observation.families, flushRates(observation));
   // A list under the reader's hands is left as it is.
-  if (!document.activeElement?.closest("#options-online, #options-at-open")) drawOptions(state.frame.options ?? [], state.allowChanges, pick);
+  if (!document.activeElement?.closest("#options-online, #options-at-open")) drawOptions(options, state.allowChanges, pick);
   by("change").hidden = !state.allowChanges;
+}
+
+/** From when a write is an event, in words; null for never. */
+function slowFrom(options) {
+  const option = options.find(({ name }) => name === "slow_operation_micros");
+  return option && option.value !== "0" ? option.text : null;
 }
 
 /** Bytes that each family flushed in the last second. */
@@ -157,10 +167,10 @@ function offer(select, names, chosen) {
   select.value = chosen;
 }
 
-function pick({ family, name, value }) {
+function pick({ family, name, member_of, value }) {
   by("change-family").value = family ?? "(database)";
-  by("change-name").value = name;
-  by("change-value").value = value;
+  by("change-name").value = member_of ?? name;
+  by("change-value").value = member_of === null ? value : `{${name}=${value}}`;
   by("change-value").focus();
 }
 

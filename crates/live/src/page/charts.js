@@ -16,17 +16,17 @@ const charts = [];
 
 export class Chart {
   /**
-   * series: [{name, color, value(point) -> number or null}], kind: "lines", "areas" (stacked) or "lanes".
+   * id: of its figure, behind `chart-`. series: [{name, color, value(point) -> number or null}], kind: "lines", "areas" (stacked) or "lanes".
    * shown(value): its text. log: a logarithmic axis; binary: marks at powers of two. missing: said where no value was
    * measured; onlyIfMeasured: nothing is shown then. none: said of areas without any. least: what the axis has at least.
    */
-  constructor({ title, unit, kind = "lines", log = false, binary = false, shown, series, missing, none, onlyIfMeasured = false, least = 1 }) {
+  constructor({ id, title, unit, kind = "lines", log = false, binary = false, shown, series, missing, none, onlyIfMeasured = false, least = 1 }) {
     Object.assign(this, { title, kind, log, binary, shown, series, missing, none, onlyIfMeasured, least });
     this.svg = drawn("svg", { role: "img", tabindex: "0", preserveAspectRatio: "none" });
     this.legend = element("div", { class: "legend" });
     this.note = element("p", { class: "empty" });
-    const caption = element("figcaption", {}, `${title} `, element("small", {}, unit));
-    this.figure = element("figure", { class: "card" }, caption, this.svg, this.legend, this.note);
+    const caption = element("figcaption", {}, element("b", {}, title), " ", element("small", {}, unit));
+    this.figure = element("figure", { class: "card", id: `chart-${id}`, tabindex: "-1" }, caption, this.svg, this.legend, this.note);
     this.points = [];
     this.drawn = new Set();
     this.svg.addEventListener("pointermove", (event) => this.point(event));

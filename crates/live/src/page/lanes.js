@@ -15,13 +15,23 @@ const KINDS = [
 
 export class Lanes extends Chart {
   constructor() {
-    super({ title: "What ran", unit: "the last thousand events", shown: String, series: [] });
+    super({ id: "ran", title: "What ran", unit: "the last thousand events", shown: String, series: [] });
     this.events = [];
   }
 
-  drawEvents(points, events, end) {
+  /** slowFrom: from when a write is an event, in words; null for never. */
+  drawEvents(points, events, end, slowFrom) {
     this.events = events;
+    this.points = points;
     super.draw(points, end);
+    const isEmpty = !this.spans().some(({ lane }) => lane === laneOf("slow writes"));
+    const why = slowFrom === null ? "Slow writes are not told: the option slow_operation_micros (at run time) is 0." : `No slow write: told from ${slowFrom} on (slow_operation_micros).`;
+    this.note.textContent = isEmpty ? why : "";
+  }
+
+  /** A short wait leaves its mark, too: an interval between two readings takes its worst state. */
+  spans() {
+    return [...waits(this.points), ...spans(this.events, this.end)];
   }
 
   grid() {
@@ -36,7 +46,7 @@ export class Lanes extends Chart {
 
   lines() {
     const height = (HEIGHT - TOP - BOTTOM) / KINDS.length;
-    return spans(this.events, this.end).map(({ lane, from, to, said }) => {
+    return this.spans().map(({ lane, from, to, said }) => {
       const x = Math.max(this.x(from), LEFT);
       const width = Math.max(this.x(to) - x, 1.5);
       const bar = drawn("rect", { x, y: TOP + height * lane + 3, width, height: height - 5, rx: 1 }, drawn("title", {}, said));
@@ -47,7 +57,7 @@ export class Lanes extends Chart {
 
   cursor() {
     super.cursor();
-    const all = spans(this.events, this.end);
+    const all = this.spans();
     const counts = KINDS.map(({ name }, at) => `${all.filter(({ lane }) => lane === at).length} ${name}`);
     this.svg.setAttribute("aria-label", `${this.title}: ${counts.join(", ")}`);
     fill(this.legend);
@@ -55,6 +65,23 @@ export class Lanes extends Chart {
 }
 
 const laneOf = (name) => KINDS.findIndex((kind) => kind.name === name);
+
+/** What writers must wait in an interval, in milliseconds of all of them together, to be seen. */
+const WAITED_MS_MIN = 10;
+
+/** Intervals in which writers waited: as stopped if one of them was. */
+function waits(points) {
+  return points.filter((point) => waitedMs(point) >= WAITED_MS_MIN).map((point) => {
+    const how = point.stops > 0 ? "stopped" : "slowed";
+    const causes = Object.keys(point.stall_ms).join(", ");
+    const said = `${clock(point.unix_ms)} ${how}: writers waited ${Math.round(waitedMs(point))} ms, ${causes}`;
+    return { lane: laneOf(how), from: point.unix_ms - point.seconds * 1000, to: point.unix_ms, said };
+  });
+}
+
+function waitedMs(point) {
+  return Object.values(point.stall_ms).reduce((sum, ms) => sum + ms, 0) * point.seconds;
+}
 
 /** The lane of the condition that an event begins; -1 if it ends one. */
 function begins({ kind, text }) {

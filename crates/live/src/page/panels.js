@@ -1,18 +1,37 @@
 // Everything that is not a chart.
 
-import { age, by, bytes, clock, count, element, empty, fill, gauge, list, micros, parts, percent } from "./text.js";
+import { age, by, bytes, clock, count, element, empty, fill, gauge, list, micros, parts, percent, refill, rowOf, withOptions } from "./text.js";
 
 const MARKS = { good: "✓ Well", attention: "! Look", bad: "✕ Bad" };
 
-export function drawVerdict(verdict) {
+export function drawVerdict(verdict, options) {
   const box = by("verdict");
   box.className = `verdict ${verdict.level}`;
-  const lines = verdict.sentences.map(({ level, text, remedy }) =>
-    element("p", {}, element("span", { class: `mark ${level}` }, MARKS[level]), text, remedy ? element("span", { class: "remedy" }, ` ${remedy}`) : null));
-  fill(box, ...lines);
+  const lines = verdict.sentences.map(({ level, text, remedy, family, place }) =>
+    element("p", {}, element("span", { class: `mark ${level}` }, MARKS[level]), text, seen(place),
+      remedy ? element("span", { class: "remedy" }, " ", ...withOptions(remedy, family, options)) : null));
+  refill(box, ...lines);
+  markPlaces(verdict.sentences);
   // Told aloud if something is new: figures change each second.
   const said = `${MARKS[verdict.level].slice(2)}: ${verdict.sentences.length} to know`;
   if (by("said").textContent !== said) by("said").textContent = said;
+}
+
+/** A link to what shows a trouble. */
+function seen(place) {
+  const shown = place ? by(place) : null;
+  if (!shown || shown.hidden) return null;
+  return element("span", {}, " ", element("a", { class: "seen", href: `#${place}` }, `See: ${shown.querySelector("figcaption b, h3").textContent}`), ".");
+}
+
+/** Headings of what shows a trouble have its mark, as long as it is told. */
+function markPlaces(sentences) {
+  const told = new Map([...sentences].reverse().map(({ level, place }) => [place, level]));
+  document.querySelectorAll("figure.card, .card[id]").forEach((card) => {
+    const level = told.get(card.id);
+    if (level) card.dataset.told = level;
+    else delete card.dataset.told;
+  });
 }
 
 function tile(name, figure, more = "") {
@@ -22,12 +41,15 @@ function tile(name, figure, more = "") {
 export function drawTiles(point, observed) {
   const waits = Object.entries(point.stall_ms).sort((a, b) => b[1] - a[1]);
   const waited = waits.reduce((sum, [, ms]) => sum + ms, 0);
+  const waiting = (observed.writes?.stalls ?? []).reduce((sum, stall) => sum + stall.waiting, 0);
+  const how = waits.length === 0 ? "" : `${waits[0][0]}, ${point.stops > 0 ? `${count(Math.ceil(point.stops))} stops/s` : "slowed"}; `;
+  const { debt } = observed.health;
   fill(by("tiles"),
     tile("Writes a second", count(point.writes), `${bytes(point.write_bytes)}/s`),
     tile("1 write in 100 takes", point.write_p99_us === null ? "–" : micros(point.write_p99_us), point.write_p999_us === null ? "" : `1 in 1,000: ${micros(point.write_p999_us)}`),
-    tile("Writers waited", `${waited.toFixed(0)} ms/s`, waits.length === 0 ? "none waits" : `${waits[0][0]}, ${point.stops > 0 ? `${count(Math.ceil(point.stops))} stops/s` : "slowed"}`),
+    tile("Writers waited", `${waited.toFixed(0)} ms/s`, `${how}${waiting === 0 ? "none waits" : waiting === 1 ? "1 waits" : `${waiting} wait`} now`),
     tile("Reads a second", point.reads === null ? "–" : count(point.reads), point.get_p99_us === null ? "" : `1 in 100: ${micros(point.get_p99_us)}`),
-    tile("Compactions behind", percent(observed.health.debt), `${bytes(point.pending_bytes)} to rewrite`),
+    tile("Compaction debt", bytes(point.pending_bytes), debt === 0 ? "to rewrite; slows no writer" : `to rewrite; ${percent(debt)} of the way from slowed to stopped writers`),
     tile("Tables", bytes(point.table_bytes), `${count(observed.families.reduce((sum, family) => sum + family.tables, 0))} tables, ${count(observed.families.length)} families`),
     tile("Memory", bytes(observed.memory.memtables_bytes + observed.memory.block_cache_bytes + observed.memory.table_readers_bytes + observed.memory.row_cache_bytes), "memtables, caches, tables"),
     tile("Running jobs", String(observed.jobs.length), point.running.map((number, kind) => (number > 0 ? `${number} ${["flush", "compaction", "ingest"][kind]}` : "")).filter(Boolean).join(", ")),
@@ -121,16 +143,17 @@ export function drawEvents(events) {
   fill(by("events"), ...(rows.length > 0 ? rows : [empty("Nothing happened yet.")]));
 }
 
-export function drawAdvice(advice) {
+export function drawAdvice(advice, options) {
   const levels = { urgent: "bad", warning: "attention", note: "good" };
-  const rows = advice.map(({ severity, family, seen, advice, option, from, to }) => element("li", {},
+  const rows = advice.map(({ severity, family, seen, advice, option, from, to, is_mutable }) => element("li", {},
     element("span", { class: `mark ${levels[severity]}` }, severity), family === null ? "" : `Family ${family}: `, `${seen.replace(/\.$/, "")}. `,
-    element("span", { class: "remedy" }, advice, option === null ? "" : ` ${option}: ${from ? `${from} → ` : ""}${to}`)));
-  fill(by("advice"), ...(rows.length > 0 ? rows : [empty("Nothing to turn, as far as rules of thumb see.")]));
+    element("span", { class: "remedy" }, ...withOptions(advice, family, options),
+      ...(option === null ? [] : [" ", ...withOptions(option, family, options), `: ${from ? `${from} → ` : ""}${to} (${is_mutable ? "at run time" : "at the next open"})`]))));
+  refill(by("advice"), ...(rows.length > 0 ? rows : [empty("Nothing to turn, as far as rules of thumb see.")]));
 }
 
-function row(kind, cells) {
-  return element("tr", {}, ...cells.map((cell) =>
+function row(kind, cells, attributes = {}) {
+  return element("tr", attributes, ...cells.map((cell) =>
     typeof cell === "object" && !(cell instanceof Node) ? element(kind, { class: cell.as }, cell.text) : element(kind, {}, cell)));
 }
 const number = (text) => ({ as: "number", text });
@@ -140,7 +163,7 @@ const GATES = { free: "go freely", delayed: "slowed", stopped: "STOPPED", refuse
 export function drawFamilies(families, rates) {
   const hot = [...families].sort((a, b) => (rates.get(b.id) ?? 0) - (rates.get(a.id) ?? 0) || b.table_bytes - a.table_bytes).slice(0, 50);
   fill(by("families"),
-    row("th", ["Family", number("Flushed/s"), number("Memtables"), number("Tables"), number("Bytes"), number("Level 0"), number("Behind"), number("Written again"), "Writers"]),
+    row("th", ["Family", number("Flushed/s"), number("Memtables"), number("Tables"), number("Bytes"), number("Level 0"), number("From slowed to stopped"), number("Written again"), "Writers"]),
     ...hot.map((family) => {
       const compacted = family.levels.reduce((sum, level) => sum + level.compactions.written_bytes, 0);
       const fresh = family.flushes.written_bytes + family.ingested_bytes;
@@ -158,9 +181,16 @@ export function drawOptions(options, allowChanges, pick) {
     return button;
   };
   const draw = (id, shown, mayChange) => fill(by(id), row("th", ["Option", "Value", "Default", "Family", ...(mayChange ? [""] : [])]),
-    ...shown.map((option) => row("td", [{ as: "option", text: element("span", {}, option.name, option.is_changed ? element("b", { class: "new" }, " changed") : null) },
-      { as: "value", text: option.text }, { as: "default", text: option.default }, { as: "name", text: option.family ?? "(database)" }, ...(mayChange ? [change(option)] : [])])),
+    ...shown.map((option) => row("td", [{ as: "option", text: nameOf(option) },
+      { as: "value", text: option.text }, { as: "default", text: option.default }, { as: "name", text: option.family ?? "(database)" }, ...(mayChange ? [change(option)] : [])],
+      { id: rowOf(option), tabindex: "-1", ...(option.is_named ? { class: "named" } : {}) })),
     ...(shown.length === 0 ? [row("td", ["None."])] : []));
   draw("options-online", options.filter((option) => option.is_mutable), allowChanges);
   draw("options-at-open", options.filter((option) => !option.is_mutable), false);
+}
+
+function nameOf({ name, member_of, is_changed, is_named, advised }) {
+  const told = advised ? `advised: ${advised}` : is_named ? "named above" : null;
+  return element("span", {}, name, is_changed ? element("b", { class: "new" }, " changed") : null, told === null ? null : element("small", { class: "told" }, ` ${told}`),
+    member_of === null ? null : element("small", {}, ` in ${member_of}`));
 }

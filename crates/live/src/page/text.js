@@ -54,6 +54,26 @@ export function fill(parent, ...children) {
   parent.replaceChildren(...children.filter((child) => child !== null && child !== undefined));
 }
 
+/** As `fill`, of links that a reader may be on: the focus stays. Nothing is done while nothing has changed. */
+export function refill(parent, ...children) {
+  const next = element("div", {}, ...children);
+  if (next.innerHTML === parent.innerHTML) return;
+  const at = [...parent.querySelectorAll("a")].indexOf(document.activeElement);
+  fill(parent, ...next.childNodes);
+  if (at >= 0) parent.querySelectorAll("a")[at]?.focus({ preventScroll: true });
+}
+
+export const rowOf = ({ family, name }) => `option-${name}-${encodeURIComponent(family ?? "")}`;
+
+/** A text whose names of options lead to their rows, where the table has one: of this family, else the first. */
+export function withOptions(text, family, options) {
+  return text.split(/(\w+)/).map((word) => {
+    const rows = options.filter(({ name }) => name === word);
+    const row = rows.find((row) => row.family === family) ?? rows[0];
+    return row?.is_named ? element("a", { href: `#${rowOf(row)}` }, word) : word;
+  });
+}
+
 export function list(pairs) {
   const made = element("dl");
   for (const [name, value] of pairs) made.append(element("dt", {}, name), element("dd", {}, value));

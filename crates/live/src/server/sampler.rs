@@ -11,10 +11,10 @@ use tokio::sync::{Notify, watch};
 
 use super::Shared;
 use crate::history::{History, Minutes, Point};
-use crate::options;
+use crate::options::{self, Named};
 use crate::source::Source;
 use crate::told::Told;
-use crate::verdict::Judge;
+use crate::verdict::{Judge, Verdict};
 
 /// Interval of readings with viewers.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -107,12 +107,26 @@ impl Sampler {
         let advice = now.advice(state.minutes.earlier());
         let State { judge, history, first_options, minutes, .. } = &mut *state;
         let verdict = judge.judge(&now, history, &advice);
-        let options = options::shown(&now.options, first_options.get_or_insert_with(|| now.options.clone()));
+        let default_family = now.families.first().map_or("default", |family| &family.name);
+        let first_options = first_options.get_or_insert_with(|| now.options.clone());
+        let options = options::shown(&now.options, first_options, &named(&verdict, &advice), default_family);
         minutes.note(&now);
         let frame = json!({ "point": point, "verdict": verdict, "advice": advice.into_iter().map(in_units).collect::<Vec<_>>(), "options": options, "events": state.events, "observation": drawn(&now) });
         state.last = Some(now);
         frame.to_string()
     }
+}
+
+/// The options that the verdict and advice name.
+fn named(verdict: &Verdict, advice: &[Advice]) -> Vec<Named> {
+    let told = verdict.sentences.iter();
+    let told = told.flat_map(|sentence| Named::in_text(sentence.family.as_deref(), &sentence.remedy));
+    let in_text = |advice: &Advice| Named::in_text(advice.family.as_deref(), &advice.advice).collect::<Vec<_>>();
+    let option = |advice: &Advice| {
+        let name = advice.option.clone()?;
+        Some(Named { family: advice.family.clone(), name, to: advice.to.clone() })
+    };
+    told.chain(advice.iter().flat_map(in_text)).chain(advice.iter().filter_map(option)).collect()
 }
 
 /// Advice with the values of its option in units.

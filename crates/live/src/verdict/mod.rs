@@ -29,8 +29,12 @@ pub struct Sentence {
     pub level: Level,
     /// The thing, with its figures.
     pub text: String,
-    /// What helps; empty if nothing is to be done.
+    /// What helps; empty if nothing is to be done. An option has when a change of it takes effect behind its name.
     pub remedy: String,
+    /// The first family with it, if it is of one.
+    pub family: Option<String>,
+    /// The element of the page that shows it; empty for none.
+    pub place: &'static str,
 }
 
 /// What is to be known now, the worst first: a sentence for each trouble.
@@ -141,6 +145,7 @@ impl Judge {
 impl Lasting {
     fn words(&self, now_ms: u64) -> Sentence {
         let mut sentence = self.trouble.sentence.clone();
+        sentence.family = self.trouble.families.first().cloned();
         let more = self.trouble.families.len().saturating_sub(1);
         if more > 0 {
             let families = if more == 1 { "family" } else { "families" };
@@ -178,8 +183,29 @@ fn troubles(now: &Observation, history: &History, advice: &[Advice]) -> Vec<Trou
 }
 
 fn sentence(level: Level, text: impl Into<String>, remedy: impl Into<String>) -> Sentence {
-    Sentence { level, text: text.into(), remedy: remedy.into() }
+    Sentence { level, text: text.into(), remedy: remedy.into(), family: None, place: "" }
 }
+
+/// Where the page shows a cause of waiting, or what a rule of advice looks at.
+fn place(about: &str) -> &'static str {
+    match about {
+        "l0-file-count" | "level0-behind" | "memtable-limit" | "memtable-switch" | "buffers-too-small" => {
+            "chart-level0"
+        }
+        "pending-compaction-bytes" | "compactions-behind" => "chart-debt",
+        "memory-limit" => "card-memory",
+        "log-switch" | "pipeline-full" | "ingest-latch" => WAITS,
+        "read-only" | "disk-full" => "chart-ran",
+        "slow-syncs" => "chart-writes",
+        "filters" | "tombstones" => "card-answers",
+        "cache-too-small" => "chart-cache",
+        "old-snapshot" => "card-kept",
+        "old-iterator" => "chart-kept",
+        _ => "",
+    }
+}
+
+const WAITS: &str = "chart-waits";
 
 /// Advice that cannot wait until somebody looks for it.
 fn pressing(advice: &Advice) -> Option<Trouble> {
@@ -202,12 +228,13 @@ fn pressing(advice: &Advice) -> Option<Trouble> {
         (Some(name), Some(to)) => {
             let from = advice.from.as_deref().filter(|from| !from.is_empty());
             let from = from.map_or_else(String::new, |from| format!("{} → ", options::text(name, from)));
-            format!(" {name}: {from}{}.", options::text(name, to))
+            format!(" {name}: {from}{} ({}).", options::text(name, to), options::when(advice.is_mutable))
         }
         _ => String::new(),
     };
     let families = advice.family.iter().cloned().collect();
-    Some(Trouble { about, kind, sentence: sentence(level, text, format!("{}{change}", advice.advice)), families })
+    let told = sentence(level, text, format!("{}{change}", advice.advice));
+    Some(Trouble { about, kind, sentence: Sentence { place: place(&advice.rule), ..told }, families })
 }
 
 fn well(now: &Observation, last: Option<&Point>) -> Sentence {
@@ -229,22 +256,23 @@ pub fn meaning(cause: &str) -> (&'static str, &'static str) {
     match cause {
         "memtable-limit" => (
             "all memtables are full, and flushes are slower than writes",
-            "More or larger memtables (max_write_buffer_number, write_buffer_size); a faster disk.",
+            "More or larger memtables: max_write_buffer_number, write_buffer_size (at run time); a faster disk.",
         ),
         "memory-limit" => (
             "memtables have reached the limit on their memory",
-            "A larger db_write_buffer_size or budget; fewer databases or families that write at once.",
+            "A larger db_write_buffer_size (at the next open) or budget; fewer databases or families that write at once.",
         ),
         "l0-file-count" => (
             "level 0 has too many tables: compactions are slower than flushes",
-            "More max_background_jobs or max_subcompactions where processors idle; larger memtables; fewer writes.",
+            "More max_background_jobs or max_subcompactions (at run time) where processors idle; larger memtables; fewer writes.",
         ),
         "pending-compaction-bytes" => (
             "too many bytes wait for a compaction",
-            "More max_background_jobs where processors idle; a higher soft_pending_compaction_bytes_limit; fewer writes.",
+            "More max_background_jobs where processors idle, a higher soft_pending_compaction_bytes_limit (at run time); \
+             fewer writes.",
         ),
-        "memtable-switch" => ("a new memtable was not ready", "Larger memtables (write_buffer_size)."),
-        "log-switch" => ("a new log was not ready", "Larger logs (log_file_bytes); a faster disk."),
+        "memtable-switch" => ("a new memtable was not ready", "Larger memtables: write_buffer_size (at run time)."),
+        "log-switch" => ("a new log was not ready", "Larger logs: log_file_bytes (at the next open); a faster disk."),
         "pipeline-full" => ("too many writers are under way, or one is slow", "Fewer threads that write at once."),
         "ingest-latch" => ("an ingest held the keys", "Smaller ingests, or those without a write to the same keys."),
         _ => ("", ""),
@@ -267,6 +295,7 @@ fn gate(now: &Observation) -> Option<Trouble> {
     };
     let causing = now.families.iter().filter(|family| family.gate_cause.as_ref() == Some(&cause));
     let families = causing.map(|family| family.name.clone()).collect();
+    let told = Sentence { place: place(&cause), ..told };
     Some(Trouble { about: cause, kind: Kind::Waits, sentence: told, families })
 }
 
@@ -278,6 +307,7 @@ fn waiting(now: &Observation) -> Option<Trouble> {
     let (who, seconds) = (stall.waiting, stall.waiting_us as f64 / 1e6);
     let who = if who == 1 { "A writer waits".to_owned() } else { format!("{who} writers wait") };
     let told = sentence(Level::Bad, format!("{who}, the first for {seconds:.0} s: {why}."), remedy);
+    let told = Sentence { place: place(&stall.cause), ..told };
     Some(Trouble { about: stall.cause.clone(), kind: Kind::Waits, sentence: told, families: Vec::new() })
 }
 
@@ -302,7 +332,7 @@ fn waited(now: &Observation, history: &History) -> Option<Trouble> {
     let how =
         if stops >= 0.5 { format!("were stopped {stops:.0} times and waited") } else { "were slowed down by".into() };
     let text = format!("Writers {how} {:.1} s in the last {seconds:.0} s, most since {why}.", all / 1000.0);
-    let told = sentence(Level::Attention, text, remedy);
+    let told = Sentence { place: WAITS, ..sentence(Level::Attention, text, remedy) };
     Some(Trouble { about: most.to_string(), kind: Kind::Waited, sentence: told, families: Vec::new() })
 }
 

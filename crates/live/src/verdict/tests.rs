@@ -67,7 +67,7 @@ fn one_trouble_is_one_sentence() {
     assert_eq!(told.sentences.len(), 1, "{told:?}");
     let only = &told.sentences[0];
     assert_eq!((only.level, only.text.as_str()), (Level::Bad, "Family f: seen. So in 2 more families."));
-    assert_eq!(only.remedy, "Turn. write_buffer_size: 64 MiB → 128 MiB.");
+    assert_eq!(only.remedy, "Turn. write_buffer_size: 64 MiB → 128 MiB (at the next open).");
     let plain = first(&writing(60, WriteGate::Stopped), &History::default(), &[]);
     assert!(plain.sentences[0].text.starts_with("Writers are stopped: level 0"), "{plain:?}");
     let slow = first(&writing(60, WriteGate::Delayed), &History::default(), &[]);
@@ -140,4 +140,39 @@ fn a_long_wait_is_told_before_it_ends() {
         told.sentences[0].text.starts_with("2 writers wait, the first for 3 s: all memtables are full"),
         "{told:?}"
     );
+}
+
+#[test]
+fn remedies_say_when_their_options_take_effect() {
+    for cause in spillway::StallCause::ALL {
+        let (_, remedy) = meaning(cause.name());
+        for named in options::Named::in_text(None, remedy) {
+            let behind = remedy.split_once(&named.name).unwrap().1;
+            let shown = options::shown(&[], &[], std::slice::from_ref(&named), "default");
+            let when = behind.split_once(" (").and_then(|(_, behind)| behind.split_once(')')).unwrap().0;
+            assert_eq!(when, options::when(shown[0].is_mutable), "{}: {remedy}", named.name);
+        }
+    }
+}
+
+#[test]
+fn a_sentence_has_its_place_on_the_page() {
+    let page = [include_str!("../page/index.html"), include_str!("../page/app.js"), include_str!("../page/lanes.js")];
+    let is_there = |place: &str| {
+        let id = match place.strip_prefix("chart-") {
+            Some(chart) => format!("id: \"{chart}\""),
+            None => format!("id=\"{place}\""),
+        };
+        page.iter().any(|text| text.contains(&id))
+    };
+    let causes = spillway::StallCause::ALL.iter().map(|cause| cause.name());
+    let rules = ["read-only", "disk-full", "level0-behind", "compactions-behind", "buffers-too-small", "slow-syncs"];
+    let more = ["memory-limit", "filters", "tombstones", "cache-too-small", "old-snapshot", "old-iterator"];
+    for about in causes.chain(rules).chain(more) {
+        assert!(is_there(place(about)), "{about}: {}", place(about));
+    }
+    let told =
+        first(&writing(60, WriteGate::Stopped), &waits(12.0), &[advice("old-iterator", "f", AdviceSeverity::Warning)]);
+    let places: Vec<_> = told.sentences.iter().map(|sentence| (sentence.place, sentence.family.as_deref())).collect();
+    assert_eq!(places, [("chart-level0", None), ("chart-waits", None), ("chart-kept", Some("f"))]);
 }
