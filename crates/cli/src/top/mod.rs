@@ -22,6 +22,8 @@ use crate::watched::{self, WatchedArgs};
   spillway top --db /tmp/people
   spillway top --db /tmp/people --json --count 10 | jq .point.writes
 
+Debt: how far compactions are behind; from 0 % on writers are slowed down, at 100 % stopped.
+
 The process that has the database open shows itself if its option observe_socket is set; else the figures are those of the
 directory's files: families, levels and logs.")]
 pub struct Args {

@@ -96,7 +96,7 @@ impl Screen {
         let Some(point) = seen.point else { return vec![self.paint(DIM, "rates come with the second reading")] };
         let us = |us: Option<u64>| us.map_or_else(|| "-".to_string(), |us| Micros(us).to_string());
         let line = |name: &str, text: String, value: &dyn Fn(&Point) -> f64| {
-            let columns = if self.width >= 100 { 24 } else { 10 };
+            let columns = if self.is_wide() { 24 } else { 10 };
             let spark = spark(seen.history, value, columns);
             let text = fit(&text, self.width.saturating_sub(10 + columns + 1));
             format!("{} {text} {spark}", self.paint(BOLD, &fit(name, 9)))
@@ -105,7 +105,7 @@ impl Screen {
         waits.sort_by(|a, b| b.1.total_cmp(a.1));
         let causes: Vec<_> = waits.iter().take(2).map(|(cause, ms)| format!("{cause} {ms:.0}")).collect();
         // The median has no place in 80 columns.
-        let median = if self.width >= 100 { format!("  1/2 {}", us(point.write_p50_us)) } else { String::new() };
+        let median = if self.is_wide() { format!("  1/2 {}", us(point.write_p50_us)) } else { String::new() };
         let writes = format!(
             "{:>8}/s {:>10}/s{median}  1/100 {}  1/1000 {}",
             Count(point.writes).to_string(),
@@ -118,7 +118,13 @@ impl Screen {
             false if !causes.is_empty() => "; slowed".to_string(),
             false => String::new(),
         };
-        let waits = format!("{:>8} ms/s  {}{how}", Count(point.stalled_ms()).to_string(), causes.join(", "));
+        let stalls = seen.now.writes.iter().flat_map(|writes| &writes.stalls);
+        let now = match stalls.map(|stall| stall.waiting).sum::<u64>() {
+            0 => String::new(),
+            1 => "1 waits now  ".to_string(),
+            waiting => format!("{waiting} wait now  "),
+        };
+        let waits = format!("{:>8} ms/s  {now}{}{how}", Count(point.stalled_ms()).to_string(), causes.join(", "));
         let cache =
             point.cache_hit_rate.map_or_else(String::new, |rate| format!("  cache finds {:.0} %", rate * 100.0));
         let reads = match point.reads {
@@ -166,17 +172,18 @@ impl Screen {
     }
 
     fn families(&self, now: &Observation, room: usize) -> Vec<String> {
-        let name_width = if self.width >= 100 { 24 } else { 14 };
-        let head = format!("{} memtable        full  behind  gate     tables by level", fit("family", name_width));
+        let name_width = if self.is_wide() { 24 } else { 14 };
+        let levels = if self.is_wide() { "tables by level" } else { "(levels below)" };
+        let head = format!("{} memtable          full      debt   gate     {levels}", fit("family", name_width));
         let mut lines = vec![self.paint(DIM, &self.cut(&head))];
         let mut sorted: Vec<_> = now.families.iter().collect();
         let urgency = |family: &ObservedFamily| {
             (family.gate != WriteGate::Free, family.memtables.total_bytes + family.table_bytes)
         };
         sorted.sort_by_key(|family| std::cmp::Reverse(urgency(family)));
-        let shown = sorted.len().min(room);
+        let shown = sorted.len().min((room / if self.is_wide() { 1 } else { 2 }).max(1));
         for family in sorted.iter().take(shown) {
-            lines.push(self.family(family, name_width));
+            lines.extend(self.family(family, name_width));
         }
         if sorted.len() > shown {
             lines.push(self.paint(DIM, &format!("and {} smaller ones", sorted.len() - shown)));
@@ -184,7 +191,8 @@ impl Screen {
         lines
     }
 
-    fn family(&self, family: &ObservedFamily, name_width: usize) -> String {
+    /// One line; in few columns the levels have a second one.
+    fn family(&self, family: &ObservedFamily, name_width: usize) -> Vec<String> {
         let memtables = &family.memtables;
         let gate = match family.gate {
             WriteGate::Free => "free",
@@ -196,21 +204,32 @@ impl Screen {
         let levels: Vec<_> =
             filled.map(|level| format!("L{} {}·{}", level.level, level.tables, Bytes(level.bytes))).collect();
         let text = format!(
-            "{} {} {:>3} % {:>2} of {:<2} {:>4.0} %  {gate:<8} {}",
+            "{} {} {:>3} % {:>2} of {:<2} {:>4.0} %  {gate:<8} ",
             fit(&printable(&family.name).replace(['\n', '\t'], " "), name_width),
             gauge(memtables.mutable_bytes, memtables.capacity_bytes, 9),
             memtables.mutable_bytes * 100 / memtables.capacity_bytes.max(1),
             memtables.sealed,
             memtables.number_max.saturating_sub(1),
             family.debt * 100.0,
-            levels.join("  ")
         );
-        let text = self.cut(&text);
-        match family.gate {
-            WriteGate::Free => text,
-            WriteGate::Delayed => self.paint(YELLOW, &text),
-            _ => self.paint(RED, &text),
-        }
+        let lines = if self.is_wide() {
+            let columns = self.width.saturating_sub(console::measure_text_width(&text));
+            vec![text + &whole(&levels, columns)]
+        } else if levels.is_empty() {
+            vec![text]
+        } else {
+            vec![text, format!("  {}", whole(&levels, self.width.saturating_sub(2)))]
+        };
+        let paint = |line: String| match family.gate {
+            WriteGate::Free => self.cut(&line),
+            WriteGate::Delayed => self.paint(YELLOW, &self.cut(&line)),
+            _ => self.paint(RED, &self.cut(&line)),
+        };
+        lines.into_iter().map(paint).collect()
+    }
+
+    fn is_wide(&self) -> bool {
+        self.width >= 100
     }
 
     fn jobs(&self, now: &Observation) -> Vec<String> {
@@ -261,6 +280,17 @@ fn kept(now: &Observation) -> String {
         parts.push(format!("{readers} iterators, the oldest {age}, keep {memory} of memory and {disk} of disk"));
     }
     if parts.is_empty() { "nothing for old readers".to_string() } else { parts.join("; ") }
+}
+
+/// As many of the parts as there is room for, none cut.
+fn whole(parts: &[String], columns: usize) -> String {
+    let text = |shown: usize| {
+        let left = parts.len() - shown;
+        let more = if left > 0 { vec![format!("+{left}")] } else { Vec::new() };
+        parts.iter().take(shown).cloned().chain(more).collect::<Vec<_>>().join("  ")
+    };
+    let shown = (1..=parts.len()).rev().find(|shown| console::measure_text_width(&text(*shown)) <= columns);
+    text(shown.unwrap_or(0))
 }
 
 /// Lines of whole words, of at most `width` columns; a longer word stays whole.
@@ -368,6 +398,34 @@ mod tests {
         many.sentences = vec![verdict.sentences[0].clone(); 9];
         let lines = screen.lines(&Seen { now: &now, point: None, history: &history, verdict: &many });
         assert!(lines.iter().any(|line| line == "      and 7 more"), "{lines:#?}");
+    }
+
+    #[test]
+    fn levels_keep_their_units_and_writers_that_wait_are_counted() {
+        let (before, mut now) = readings();
+        let point = Point::between(&before, &now).unwrap();
+        let level = |level| {
+            let mut seen = spillway::observe::ObservedLevel::default();
+            (seen.level, seen.tables, seen.bytes) = (level, 12, 345 << 20);
+            seen
+        };
+        now.families[1].levels = (0..7).map(level).collect();
+        let mut stall = spillway::observe::ObservedStall::default();
+        stall.waiting = 3;
+        now.writes.as_mut().unwrap().stalls = vec![stall];
+        let history = History::default();
+        let verdict = Judge::default().judge(&now, &history, &[]);
+        for width in [80, 120, 200] {
+            let screen = Screen { width, height: 24, colours: false };
+            let lines = screen.lines(&Seen { now: &now, point: Some(&point), history: &history, verdict: &verdict });
+            let levels = lines.iter().find(|line| line.contains("L0 12·345 MiB")).unwrap();
+            let shown: Vec<_> = levels.split("  ").filter(|part| part.contains('·')).collect();
+            assert!(shown.len() > 1 && shown.iter().all(|part| part.trim().ends_with(" MiB")), "{lines:#?}");
+            let left = 7 - shown.len();
+            assert!(left == 0 || levels.ends_with(&format!("  +{left}")), "{lines:#?}");
+            assert!(console::measure_text_width(levels) <= width, "{lines:#?}");
+            assert!(lines.iter().any(|line| line.starts_with("waits") && line.contains("3 wait now")), "{lines:#?}");
+        }
     }
 
     #[test]
