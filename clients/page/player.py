@@ -92,6 +92,18 @@ def follow_links(browser):
     browser.run("document.activeElement.blur()")
 
 
+def see_a_short_wait(browser):
+    drawn = """
+        const { Lanes } = await import('/page/lanes.js');
+        const lanes = new Lanes();
+        const point = (at, ms) => ({ unix_ms: 1e12 + at * 10000, seconds: 10, stops: 0.1, stall_ms: { 'memtable-limit': ms } });
+        lanes.drawEvents([point(-2, 0.5), point(-1, 1.2), point(0, 0)], [], 1e12, '10.0 ms');
+        return [lanes.svg.querySelectorAll('rect').length, lanes.svg.querySelector('rect title')?.textContent.includes('stopped'), lanes.note.textContent];
+    """
+    seen = browser.run("return (async () => {" + drawn + "})()")
+    check("twelve milliseconds of ten seconds are seen as stopped, and an empty lane says why", seen[:2] == [1, True] and "10.0 ms" in seen[2], seen)
+
+
 def change_an_option(browser):
     browser.run("document.getElementById('change-family').value = 'default'; document.getElementById('change-name').value = 'write_buffer_size'; document.getElementById('change-value').value = '9M'; document.getElementById('change-value').focus()")
     browser.keys([ENTER])
@@ -129,6 +141,7 @@ def main():
         reach_everything_by_keys(browser)
         take_hostile_names_as_text(browser, family)
         follow_links(browser)
+        see_a_short_wait(browser)
         change_an_option(browser)
         # The refused change above is told by the browser, too.
         complaints = [text for text in browser.complaints() if "/options" not in text]

@@ -15,7 +15,7 @@ const KINDS = [
 
 export class Lanes extends Chart {
   constructor() {
-    super({ id: "ran", title: "What ran", unit: "the last thousand events", shown: String, series: [] });
+    super({ id: "ran", title: "What ran", unit: "the last thousand events; pale: in which readings writers waited", shown: String, series: [] });
     this.events = [];
   }
 
@@ -29,7 +29,7 @@ export class Lanes extends Chart {
     this.note.textContent = isEmpty ? why : "";
   }
 
-  /** A short wait leaves its mark, too: an interval between two readings takes its worst state. */
+  /** A short wait leaves its mark, too: an interval between two readings takes its worst state. Exact times lie over it. */
   spans() {
     return [...waits(this.points), ...spans(this.events, this.end)];
   }
@@ -46,11 +46,12 @@ export class Lanes extends Chart {
 
   lines() {
     const height = (HEIGHT - TOP - BOTTOM) / KINDS.length;
-    return this.spans().map(({ lane, from, to, said }) => {
+    return this.spans().map(({ lane, from, to, said, isPale }) => {
       const x = Math.max(this.x(from), LEFT);
       const width = Math.max(this.x(to) - x, 1.5);
       const bar = drawn("rect", { x, y: TOP + height * lane + 3, width, height: height - 5, rx: 1 }, drawn("title", {}, said));
       bar.style.fill = KINDS[lane].color;
+      if (isPale) bar.style.opacity = 0.4;
       return bar;
     }).filter((bar) => Number(bar.getAttribute("x")) + Number(bar.getAttribute("width")) > LEFT);
   }
@@ -75,7 +76,7 @@ function waits(points) {
     const how = point.stops > 0 ? "stopped" : "slowed";
     const causes = Object.keys(point.stall_ms).join(", ");
     const said = `${clock(point.unix_ms)} ${how}: writers waited ${Math.round(waitedMs(point))} ms, ${causes}`;
-    return { lane: laneOf(how), from: point.unix_ms - point.seconds * 1000, to: point.unix_ms, said };
+    return { lane: laneOf(how), from: point.unix_ms - point.seconds * 1000, to: point.unix_ms, said, isPale: true };
   });
 }
 
