@@ -43,13 +43,14 @@ const charts = [
   new Chart({ id: "cache", title: "Found in the block cache", unit: "of lookups", shown: (part) => `${Math.round(part * 100)} %`, least: 1, missing: "No lookups.", series: [
     { name: "found", color: "var(--c2)", value: (point) => point.cache_hit_rate },
   ] }),
-  new Chart({ id: "kept", title: "Kept for old readers", unit: "bytes that iterators keep from being freed", kind: "areas", none: "Nothing is kept.", binary: true, shown: bytes, least: 1 << 20, series: [
+  new Chart({ id: "kept", title: "Kept for old readers, and not freed yet", unit: "bytes that iterators keep; of deleted files whose space is released step by step", kind: "areas", none: "Nothing is kept.", binary: true, shown: bytes, least: 1 << 20, series: [
     { name: "memory", color: "var(--c0)", value: (point) => point.kept_memtable_bytes },
     { name: "disk", color: "var(--c1)", value: (point) => point.kept_table_bytes },
+    { name: "deleted, space not released yet", color: "var(--c6)", value: (point) => point.release_bytes },
   ] }),
-  new Chart({ id: "limiter", title: "Use of the rate limiter", unit: "its bytes, mean of a minute; jobs that wait for it: 100 % is one job, waiting all the time", shown: (part) => `${Math.round(part * 100)} %`, least: 1, onlyIfMeasured: true, series: [
-    { name: "bytes used", color: "var(--c7)", value: (point) => point.limit_mean ?? null },
-    { name: "jobs held back", color: "var(--c6)", value: (point) => (point.limit_used === null || point.rest_ms === null ? null : point.rest_ms / 1000) },
+  new Chart({ id: "limiter", title: "Use of the rate limiter", unit: "its bytes; jobs that wait for it: 100 % is one job, waiting all the time", shown: (part) => `${Math.round(part * 100)} %`, least: 1, onlyIfMeasured: true, series: [
+    { name: "bytes used", color: "var(--c7)", value: (point) => point.limit_used },
+    { name: "jobs held back", color: "var(--c6)", value: (point) => (point.limit_used === null ? null : point.rest_ms / 1000) },
   ] }),
 ];
 
@@ -62,7 +63,6 @@ function start() {
   stream.addEventListener("history", (event) => {
     const head = JSON.parse(event.data);
     Object.assign(state, { points: head.points, allowChanges: head.allow_changes });
-    state.points.forEach((_, at) => smooth(state.points, at));
   });
   stream.addEventListener("frame", (event) => {
     take(JSON.parse(event.data));
@@ -96,19 +96,9 @@ function take(frame) {
   if (frame.point) {
     if (state.points.length > 0 && frame.point.unix_ms <= state.points.at(-1).unix_ms) state.points = [];
     state.points.push(frame.point);
-    smooth(state.points, state.points.length - 1);
     while (frame.point.unix_ms - state.points[0].unix_ms > 600_000) state.points.shift();
   }
   requestAnimationFrame(draw);
-}
-
-/** Tables are counted once they are finished, and a large one takes many seconds: a single second says little of the limit. */
-function smooth(points, at) {
-  const { unix_ms, limit_used } = points[at];
-  if (limit_used === null) return;
-  const minute = points.slice(0, at + 1).filter((point) => unix_ms - point.unix_ms < 60_000 && point.limit_used !== null);
-  const seconds = minute.reduce((sum, point) => sum + point.seconds, 0);
-  points[at].limit_mean = minute.reduce((sum, point) => sum + point.limit_used * point.seconds, 0) / seconds;
 }
 
 function draw() {
