@@ -55,8 +55,9 @@ option_table! {
     /// Bytes of a table after which the disk is to have begun with it and to have ended with those before; 0 is 512 KiB.
     bytes_per_sync: u64 = 0, ANY, RocksDb, Mutable;
     /// Most bytes per second written by flushes and compactions; jobs with a waiting caller have no limit. 0: while callers
-    /// sync the log, only as fast as needed to keep up; otherwise without a limit. (RocksDB reads it and never writes it: to RocksDB 0 is a limit.)
-    rate_limiter_bytes_per_sec: u64 = 0, ANY, Spillway, Fixed;
+    /// sync the log, only as fast as needed to keep up; otherwise without a limit. Changed in an open database, it is the
+    /// limit of all that share its limiter. (RocksDB reads it and never writes it: to RocksDB 0 is a limit.)
+    rate_limiter_bytes_per_sec: u64 = 0, ANY, Spillway, Mutable;
     /// Bytes that all memtables together may hold; 0 for no limit. The largest are flushed before that is reached.
     db_write_buffer_size: usize = 0, ANY, RocksDb, Fixed;
     /// Writers wait where memtables hold `db_write_buffer_size` bytes; else that is passed until a flush has ended. As the

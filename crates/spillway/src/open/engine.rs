@@ -110,10 +110,16 @@ impl Engine {
     pub fn set_db_options(&self, options: &[(&str, &str)]) -> Result<()> {
         self.core.check_open()?;
         let _noting = self.core.context.noting();
+        let context = &self.core.context;
+        let before = context.options_now.load_full();
         self.catalog().set_db_options(options)?;
         self.jobs.follow_options();
-        let limit_us = self.core.context.options_now.load().slow_operation_micros;
-        self.committer.counts.slow.watch(limit_us, self.core.context.vfs.now());
+        let now = context.options_now.load();
+        self.committer.counts.slow.watch(now.slow_operation_micros, context.vfs.now());
+        // Only a change: a limiter of several databases may have another limit.
+        if now.rate_limiter_bytes_per_sec != before.rate_limiter_bytes_per_sec {
+            context.throttle.set_limit(now.rate_limiter_bytes_per_sec);
+        }
         self.store_options();
         Ok(())
     }

@@ -22,7 +22,8 @@ struct Shared {
     clock: Arc<dyn Vfs>,
     /// 0 for no limit.
     bytes_per_s: AtomicU64,
-    is_automatic: bool,
+    /// The limit is a maximum of an automatic rate.
+    is_maximum: bool,
     /// Time at which all charges are paid for.
     paid_at: Mutex<Duration>,
     /// The same of freed bytes under a fixed limit, which is on bytes written.
@@ -46,22 +47,22 @@ impl RateLimiter {
 
     /// As [`new`](Self::new), with a given clock.
     pub(crate) fn with(clock: Arc<dyn Vfs>, bytes_per_s: u64) -> RateLimiter {
-        RateLimiter::make(clock, bytes_per_s, bytes_per_s == 0)
+        RateLimiter::make(clock, bytes_per_s, false)
     }
 
-    fn make(clock: Arc<dyn Vfs>, bytes_per_s: u64, is_automatic: bool) -> RateLimiter {
+    fn make(clock: Arc<dyn Vfs>, bytes_per_s: u64, is_maximum: bool) -> RateLimiter {
         let bytes_per_s = AtomicU64::new(bytes_per_s);
         let (bytes, requests) = (AtomicU64::new(0), AtomicU64::new(0));
         let (paid_at, freed_at) = Default::default();
-        RateLimiter(Arc::new(Shared { clock, bytes_per_s, is_automatic, paid_at, freed_at, bytes, requests }))
+        RateLimiter(Arc::new(Shared { clock, bytes_per_s, is_maximum, paid_at, freed_at, bytes, requests }))
     }
 
-    /// 0 for no limit.
+    /// 0 for an automatic rate without a maximum.
     pub fn bytes_per_second(&self) -> u64 {
         self.0.bytes_per_s.load(Ordering::Relaxed)
     }
 
-    /// Changes the limit, for what is written from now on.
+    /// Changes the limit, for what is written from now on. 0: as of [`new`](Self::new).
     pub fn set_bytes_per_second(&self, bytes_per_second: u64) {
         self.0.bytes_per_s.store(bytes_per_second, Ordering::Relaxed);
     }
@@ -93,8 +94,8 @@ impl RateLimiter {
     }
 
     pub(super) fn allowed(&self) -> Allowed {
-        let bytes_per_s = self.bytes_per_second();
-        Allowed { bytes_per_s: (bytes_per_s > 0).then_some(bytes_per_s), is_automatic: self.0.is_automatic }
+        let bytes_per_s = Some(self.bytes_per_second()).filter(|limit| *limit > 0);
+        Allowed { bytes_per_s, is_automatic: self.0.is_maximum || bytes_per_s.is_none() }
     }
 
     /// The clock of [`charge`](Self::charge).
@@ -106,7 +107,7 @@ impl RateLimiter {
     /// rate is of the disk's work, which freeing is too; of a fixed limit it takes nothing.
     pub(super) fn charge(&self, work: Work, bytes: u64, bytes_per_s: u64) -> Duration {
         let cost = Duration::from_secs_f64(bytes as f64 / bytes_per_s.max(1) as f64);
-        let is_apart = work == Work::Deletion && !self.0.is_automatic;
+        let is_apart = work == Work::Deletion && !self.allowed().is_automatic;
         let mut paid_at = if is_apart { self.0.freed_at.lock() } else { self.0.paid_at.lock() };
         // Credit for unused time, such as sleeping too long.
         *paid_at = (*paid_at).max(self.0.clock.now().saturating_sub(WAIT_MAX)) + cost;

@@ -162,6 +162,11 @@ impl Throttle {
         self.limiter.allowed().bytes_per_s
     }
 
+    /// Changes the limit, for what is written from now on; 0: automatic.
+    pub fn set_limit(&self, bytes_per_second: u64) {
+        self.limiter.set_bytes_per_second(bytes_per_second);
+    }
+
     /// Counts bytes before they are written.
     fn note_written(&self, work: Work, bytes: u64) {
         let [flushed, compacted] = &self.written;

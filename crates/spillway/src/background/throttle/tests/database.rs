@@ -137,6 +137,25 @@ fn a_database_keeps_the_limit_of_its_options_and_of_a_limiter_that_others_share(
     assert!(micros(shared.now()) >= 2 * expected_us * 4 / 5, "{:?}", shared.now());
 }
 
+#[test]
+fn the_limit_of_an_open_database_changes() {
+    let world = World::new(|options, _| options.db.rate_limiter_bytes_per_sec = 64 << 10);
+    let rest_of_a_flush_us = || {
+        let before = world.rested_us();
+        (0..14).for_each(|key| world.put(key, &WriteOptions::default()));
+        world.flush_unawaited();
+        world.rested_us() - before
+    };
+    let set = |limit| world.db.set_db_options(&[("rate_limiter_bytes_per_sec", limit)]).expect("changed");
+    let slow_us = rest_of_a_flush_us();
+    set("131072");
+    assert!((2 * rest_of_a_flush_us()).abs_diff(slow_us) < slow_us / 5);
+    set("0");
+    assert_eq!(rest_of_a_flush_us(), 0);
+    set("65536");
+    assert!(rest_of_a_flush_us().abs_diff(slow_us) < slow_us / 5);
+}
+
 /// Begins a flush beside synced writes, and awaits it by `wait`. Returns the rests of flushes in microseconds.
 fn check_awaited(
     name: &str,
