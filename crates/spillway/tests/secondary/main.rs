@@ -114,6 +114,24 @@ fn a_secondary_opens_before_anything_was_written_and_follows_a_reopened_primary(
     }
 }
 
+/// The listing of a directory can miss a file that is made meanwhile, and have a later one: the spare of a log, and not the
+/// log.
+#[test]
+fn a_log_without_a_header_hides_none_before_it() {
+    let vfs = MemoryVfs::new(1);
+    let options = options(vfs.clone());
+    let primary = Db::open("/db", &options).unwrap();
+    put(&primary, "a", "1");
+    primary.close().unwrap();
+    let second = secondary(&options);
+    let primary = Db::open("/db", &options).unwrap(); // its first write makes a log
+    vfs.write_file(Path::new("/db/000900.splog"), &[0; 8192]).unwrap();
+    second.try_catch_up_with_primary().unwrap();
+    put(&primary, "a", "2");
+    second.try_catch_up_with_primary().unwrap();
+    assert_eq!(get(&second, "a").as_deref(), Some("2"));
+}
+
 #[test]
 fn a_primary_that_is_gone_or_another_is_told() {
     let vfs = MemoryVfs::new(1);

@@ -180,6 +180,12 @@ impl LogReplay<'_> {
         let read = self.replay_own_log(found, from, known_end);
         *applied = self.applied;
         let end = read?;
+        // A log without a header may be the spare of one that the listing of a live directory missed, and does not name it
+        // yet. Beyond it that log would never be read.
+        let is_blank = !end.proper && end.offset < FILE_HEADER_BYTES;
+        if is_blank {
+            return Ok(false);
+        }
         *log = Some(Position { log: found.number, offset: if end.proper { ENDED } else { end.offset } });
         Ok(end.proper)
     }
