@@ -114,7 +114,7 @@ static void test_envs(void) {
     CHECK(rocksdb_env_get_high_priority_background_threads(env) == 5);
     CHECK(rocksdb_env_get_bottom_priority_background_threads(env) == 6);
     rocksdb_env_t* same = rocksdb_create_default_env(); // the process has one
-    CHECK(rocksdb_env_get_background_threads(same) == 4 && rocksdb_env_get_background_threads(memory) == 1);
+    CHECK(rocksdb_env_get_background_threads(same) == 4 && rocksdb_env_get_background_threads(memory) == 4);
     rocksdb_env_destroy(same);
     rocksdb_env_lower_thread_pool_io_priority(env);
     rocksdb_env_lower_high_priority_thread_pool_io_priority(env);
