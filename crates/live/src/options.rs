@@ -85,8 +85,8 @@ pub fn when(is_mutable: bool) -> &'static str {
     if is_mutable { "at run time" } else { "at the next open" }
 }
 
-/// Options in words: those that changed since `first`, then those that differ from their defaults. Options of `named` have
-/// a row in any case; where words say no family, that of `default_family`.
+/// Options in words: first the ones changed since `first`, then other differences from defaults. Options of `named` have a row
+/// in any case; without a family, the row of `default_family`.
 pub fn shown(now: &[ObservedOption], first: &[ObservedOption], named: &[Named], default_family: &str) -> Vec<Shown> {
     let earlier: Vec<_> = first.iter().flat_map(rows_of).collect();
     let is_same = |a: &Shown, b: &Shown| (&a.family, &a.name) == (&b.family, &b.name);
@@ -119,7 +119,7 @@ fn mark(all: &mut Vec<Shown>, named: &Named, default_family: &str) {
     all.push(row);
 }
 
-/// The row of an option; of an option with members, the rows of those that differ.
+/// The row of an option; of an option with members, a row for each member that differs.
 fn rows_of(option: &ObservedOption) -> Vec<Shown> {
     let row = |name: &str, value: &str, default: &str, is_mutable| {
         row_of(option.family.clone(), name, value, default, is_mutable)

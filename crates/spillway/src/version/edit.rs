@@ -24,7 +24,7 @@ pub struct LogEnd {
 }
 
 impl LogEnd {
-    /// The end of a log with nothing that is not in tables. It is not read again.
+    /// The end of a log whose records are all in tables. It is not read again.
     pub fn of_log_in_tables(log: FileNumber) -> Self {
         LogEnd { log, end_offset: FILE_HEADER_BYTES, last_seq: SeqNo::ZERO, on_disk: true }
     }

@@ -147,7 +147,7 @@ impl Throttle {
         tick(&self.statistics, Ticker::BackgroundRestMicros, rested_us);
     }
 
-    /// Bytes of tables written by flushes, and by all other jobs.
+    /// Bytes of tables written by flushes, and by compactions.
     pub fn written_bytes(&self) -> [u64; 2] {
         self.written.each_ref().map(|bytes| bytes.load(Ordering::Relaxed))
     }

@@ -180,8 +180,8 @@ impl LogReplay<'_> {
         let read = self.replay_own_log(found, from, known_end);
         *applied = self.applied;
         let end = read?;
-        // A log without a header may be the spare of one that the listing of a live directory missed, and does not name it
-        // yet. Beyond it that log would never be read.
+        // The listing of a live directory can miss a new log and have its spare, which has no header yet to name the log.
+        // Once a position lies in the spare, the log is never read.
         let is_blank = !end.proper && end.offset < FILE_HEADER_BYTES;
         if is_blank {
             return Ok(false);
