@@ -241,6 +241,7 @@ impl<'a> Outputs<'a> {
             file_creation_time: table.creation_time,
             marked_for_compaction: table.density.marks(summary.file_bytes),
             mostly_deletions: has_mostly_deletions(&summary.properties),
+            deletes_ranges: summary.properties.range_deletions > 0,
             ..FileMeta::default()
         };
         let ticker = if self.by_flush() { Ticker::FlushWriteBytes } else { Ticker::CompactWriteBytes };

@@ -162,6 +162,7 @@ impl<'a> Job<'a> {
             file_creation_time: self.now_s,
             value_logs: self.value_logs().map(|logs| logs.shares()).unwrap_or_default(),
             mostly_deletions: has_mostly_deletions(&summary.properties),
+            deletes_ranges: summary.properties.range_deletions > 0,
             ..FileMeta::default()
         })
     }

@@ -54,6 +54,8 @@ pub struct FileMeta {
     pub unique_id: Option<(u64, u64)>,
     /// See [`has_mostly_deletions`]. Not in the MANIFEST: set for tables written by this process.
     pub mostly_deletions: bool,
+    /// Whether it has range tombstones. Not in the MANIFEST either.
+    pub deletes_ranges: bool,
 }
 
 /// Fewer deletions are not worth a compaction of their own.

@@ -13,10 +13,21 @@ use crate::version::table_file::TableFile;
 const INTRA_FILES_MIN: usize = 4;
 /// While level 0 cannot compact down, it is merged in place from this many files above the trigger.
 const INTRA_FILES_ABOVE_TRIGGER: usize = 2;
+/// Level-0 files with less than 1/`SMALL_PART` of the bytes they overlap below are not worth rewriting those. RocksDB's part,
+/// at its default multiplier; it counts the whole base level.
+const SMALL_PART: u64 = 20;
 
 impl Picker<'_> {
+    /// Compacts level 0 where it is due: down, or within it while its files are small or the base level is busy.
+    pub(super) fn due_level0(&self) -> Option<Pick> {
+        match self.oldest_of_level0() {
+            Some(down) => self.small_in_level0(&down).or(Some(down)),
+            None => self.within_level0(),
+        }
+    }
+
     /// Compacts the oldest level-0 file, with all overlapping level-0 files, into the base level.
-    pub(super) fn oldest_of_level0(&self) -> Option<Pick> {
+    fn oldest_of_level0(&self) -> Option<Pick> {
         let oldest = self.version.level(0).last()?;
         let files = self.version.overlapping(0, Some(oldest.smallest_user_key()), Some(oldest.largest_user_key()));
         self.down_from_level0(files, Reason::Level0, true)
@@ -91,8 +102,23 @@ impl Picker<'_> {
         files.sort_by_key(place);
     }
 
+    /// Merges the level-0 files of a pick in place, if going down would rewrite much for little, as with flushes for frequent
+    /// checkpoints. Mostly deletions, and range tombstones, go down: what they free is below.
+    fn small_in_level0(&self, down: &Pick) -> Option<Pick> {
+        let [above, below] = down.inputs.as_slice() else { return None };
+        let deletes = |file: &Arc<TableFile>| file.meta.deletes_ranges || file.has_mostly_deletions();
+        // With values in logs, a table has fewer bytes than its merge would write.
+        let may_stay = |file: &Arc<TableFile>| file.meta.value_logs.is_empty() && !deletes(file);
+        let is_small = bytes_of(&above.files).saturating_mul(SMALL_PART) < bytes_of(&below.files);
+        // One file alone would stay what it is, and due.
+        if !is_small || above.files.len() < 2 || !above.files.iter().all(may_stay) {
+            return None;
+        }
+        self.merged_in_level0(above.files.clone())
+    }
+
     /// Merges the newest level-0 files into one level-0 file.
-    pub(super) fn within_level0(&self) -> Option<Pick> {
+    fn within_level0(&self) -> Option<Pick> {
         let level0 = self.version.level(0);
         let trigger = self.options.level0_file_num_compaction_trigger.max(1) as usize;
         let spare = if self.targets.base_level == 0 { 0 } else { INTRA_FILES_ABOVE_TRIGGER };
@@ -121,7 +147,10 @@ impl Picker<'_> {
         if count < least || per_file_gone > gone_bytes_max {
             return None;
         }
-        let files = level0.get(..count).unwrap_or(&[]).to_vec();
+        self.merged_in_level0(level0.get(..count).unwrap_or(&[]).to_vec())
+    }
+
+    fn merged_in_level0(&self, files: Vec<Arc<TableFile>>) -> Option<Pick> {
         let inputs = vec![LevelInputs { level: 0, files }];
         self.complete(Chosen { reason: Reason::IntraLevel0, inputs, output_level: 0, may_move: false })
     }

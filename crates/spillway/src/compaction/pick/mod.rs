@@ -117,7 +117,7 @@ impl<'a> Picker<'a> {
         for &(level, score) in self.scores.iter().take_while(|(_, score)| *score >= 1.0) {
             tracing::trace!(level, score, "due for compaction");
             if level == 0 {
-                if let Some(pick) = self.oldest_of_level0().or_else(|| self.within_level0()) {
+                if let Some(pick) = self.due_level0() {
                     return Some(pick);
                 }
                 level0_waits = true;

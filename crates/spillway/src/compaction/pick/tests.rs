@@ -6,7 +6,7 @@
 //! - `NAME=VALUE ...`: options of the family, from here on;
 //! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
 //!   tombstone; `BYTES@SEQ` gives all entries the number SEQ, `BYTES@SEQ..SEQ` numbers from here to there, otherwise some have 1 and some 2; `!` behind it marks the
-//!   file for compaction, `^` makes it mostly deletions, `~` makes it virtual, `~FILE/BYTES` virtual in a file of so many bytes; level-0 files are
+//!   file for compaction, `^` makes it mostly deletions, `%` gives it range tombstones, `~` makes it virtual, `~FILE/BYTES` virtual in a file of so many bytes; level-0 files are
 //!   older than files of earlier lines, or newer if the level is written `+0`; `BYTES@@SECOND` is when file and data were
 //!   written, `BYTES@@SECOND/SECOND` when the data was, and the file;
 //! - `now SECOND`: the time; `due`: when the next file gets due for its age;
@@ -68,6 +68,7 @@ impl World {
         }
         let level: usize = level.parse().unwrap();
         for text in files.split_whitespace() {
+            let (text, deletes_ranges) = text.strip_suffix('%').map_or((text, false), |text| (text, true));
             let (text, mostly_deletions) = text.strip_suffix('^').map_or((text, false), |text| (text, true));
             let (text, marked) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
             let (text, backing) = text.split_once('~').map_or((text, None), |(text, file)| (text, Some(backing(file))));
@@ -103,6 +104,7 @@ impl World {
                     oldest_ancestor_time: data_s.parse().unwrap(),
                     file_creation_time: file_s.parse().unwrap(),
                     mostly_deletions,
+                    deletes_ranges,
                     backing,
                     ..FileMeta::default()
                 },

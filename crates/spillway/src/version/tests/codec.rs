@@ -48,6 +48,7 @@ pub(super) fn random_meta(random: &mut Random) -> FileMeta {
         file_checksum_func: if has_checksum { "c".to_string() + &text(random) } else { String::new() },
         unique_id: random.chance(2).then(|| (wide(random), wide(random))),
         mostly_deletions: false, // not stored
+        deletes_ranges: false,   // nor this
     }
 }
 
