@@ -35,10 +35,10 @@ compare:
 clients:
 	./scripts/clients.sh
 
-# What the JVM world runs on RocksDB, on our librocksdbjni.so: rocksdbjni's, Kafka Streams', Flink's and Spark's own tests, then
-# jobs with kills. RECORD=yes writes the table into docs/compat.md.
+# What the JVM world runs on RocksDB, on its library and on our librocksdbjni.so: rocksdbjni's, Kafka Streams', Flink's and
+# Spark's own tests; then jobs with kills on ours. RECORD=yes writes the table into docs/compat.md.
 jvm:
-	./scripts/jvm.sh suites ours
+	./scripts/jvm.sh suites both
 	./scripts/jvm.sh jobs ours
 
 # The C library with its links, headers and pkg-config file, and the command with its manual: make install PREFIX=/usr/local [DESTDIR=...].

@@ -3,7 +3,8 @@
 #
 #     scripts/jvm.sh setup [PART...]               fetches PARTs, else all: rocksdbjni kafka kafka-4.4 kafka-broker spark flink bench
 #     scripts/jvm.sh quick [LIBRARY]               rocksdbjni's two main classes under -Xcheck:jni and a Kafka topology: 90 s at most
-#     scripts/jvm.sh suites stock|ours [SUITE...]  rocksdbjni kafka flink spark-store spark-rocksdb; by name only spark-more, and
+#     scripts/jvm.sh suites stock|ours|both [SUITE...]
+#                                                  rocksdbjni kafka flink spark-store spark-rocksdb; by name only spark-more, and
 #                                                  rocksdbjni-10, -11: the same tests under newer jars. Each test's result, and those
 #                                                  that clients/jvm/not-here-SUITE.txt does not list
 #     scripts/jvm.sh class stock|ours CLASS...     classes of rocksdbjni's tests, with their output; no result is kept
@@ -269,17 +270,20 @@ suite_spark-more() {
         execution.datasources.v2.state.RocksDBStateDataSourceReadSuite
 }
 
-# suites stock|ours [SUITE...]
+# suites stock|ours|both [SUITE...]
 suites() {
-    local suite failed=0
-    take "${1:?stock or ours}"
+    local library libraries=${1:?stock, ours or both} suite failed=0
     shift
-    for suite in ${*:-rocksdbjni kafka flink spark-store spark-rocksdb}; do
-        prepare "${suite%%-*}"
-        start_suite "$suite"
-        "suite_$suite"
-        echo "$((SECONDS - started)) s"
-        python3 clients/jvm/results.py compare "$results" "$which" "$suite" || failed=1
+    [ "$libraries" != both ] || libraries="stock ours"
+    for library in $libraries; do
+        take "$library"
+        for suite in ${*:-rocksdbjni kafka flink spark-store spark-rocksdb}; do
+            prepare "${suite%%-*}"
+            start_suite "$suite"
+            "suite_$suite"
+            echo "$((SECONDS - started)) s"
+            python3 clients/jvm/results.py compare "$results" "$which" "$suite" || failed=1
+        done
     done
     table
     return "$failed"
