@@ -206,14 +206,14 @@ start_suite() {
 suite_rocksdbjni() {
     local class count=0 jar=
     [ $# = 0 ] || rocksdbjni_jar "$1"
-    grep -rL '^public abstract class' "$tests" --include='*Test.java' | sed "s#^$tests/java/##; s#/#.#g; s#\.java\$##" | sort >"$work/classes"
+    grep -rL '^public abstract class' "$tests" --include='*Test.java' | sed "s#^$tests/java/##; s#/#.#g; s#\.java\$##" | sort >"$work/class-names"
     while read -r class; do
         # A JVM for each: what one leaves in the process is no other's.
         again "$file" 900 jvm -ea -cp "${jar:+$jar:}$cache/classes/runner-rocksdbjni:$cache/classes/rocksdbjni:$(class_path rocksdbjni)" \
             JUnitRunner "$file" "$class" </dev/null
         count=$((count + 1))
-        [ $((count % 20)) != 0 ] || echo "$count of $(wc -l <"$work/classes") classes, $((SECONDS - started)) s"
-    done <"$work/classes"
+        [ $((count % 20)) != 0 ] || echo "$count of $(wc -l <"$work/class-names") classes, $((SECONDS - started)) s"
+    done <"$work/class-names"
 }
 
 suite_rocksdbjni-10() { suite_rocksdbjni 10.1.3; }

@@ -6,7 +6,8 @@
 //! - `NAME=VALUE ...`: options of the family, from here on;
 //! - `LEVEL: NUMBER:FIRST-LAST:BYTES ...`: files, level 0 newest first; `LAST)` is the exclusive end of a range
 //!   tombstone; `BYTES@SEQ` gives all entries the number SEQ, `BYTES@SEQ..SEQ` numbers from here to there, otherwise some have 1 and some 2; `!` behind it marks the
-//!   file for compaction, `^` makes it mostly deletions, `%` gives it range tombstones, `~` makes it virtual, `~FILE/BYTES` virtual in a file of so many bytes; level-0 files are
+//!   file for compaction, `^` makes it mostly deletions, `%` gives it range tombstones,
+//!   `&` has it refer to values in a log, `~` makes it virtual, `~FILE/BYTES` virtual in a file of so many bytes; level-0 files are
 //!   older than files of earlier lines, or newer if the level is written `+0`; `BYTES@@SECOND` is when file and data were
 //!   written, `BYTES@@SECOND/SECOND` when the data was, and the file;
 //! - `now SECOND`: the time; `due`: when the next file gets due for its age;
@@ -29,6 +30,7 @@ use super::*;
 use crate::compaction::levels::pending_bytes;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;
+use crate::version::log_life::ValueLog;
 use crate::version::purge::PurgeQueue;
 use crate::version::table_file::{Backing, FileMeta};
 use crate::version::table_store::{OpenSlots, TableOpener, TableStore};
@@ -68,6 +70,7 @@ impl World {
         }
         let level: usize = level.parse().unwrap();
         for text in files.split_whitespace() {
+            let (text, in_log) = text.strip_suffix('&').map_or((text, false), |text| (text, true));
             let (text, deletes_ranges) = text.strip_suffix('%').map_or((text, false), |text| (text, true));
             let (text, mostly_deletions) = text.strip_suffix('^').map_or((text, false), |text| (text, true));
             let (text, marked) = text.strip_suffix('!').map_or((text, false), |text| (text, true));
@@ -105,6 +108,7 @@ impl World {
                     file_creation_time: file_s.parse().unwrap(),
                     mostly_deletions,
                     deletes_ranges,
+                    value_logs: in_log.then_some(ValueLog { log: FileNumber(9), bytes: 100 }).into_iter().collect(),
                     backing,
                     ..FileMeta::default()
                 },
