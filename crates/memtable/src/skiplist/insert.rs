@@ -8,12 +8,18 @@ use super::list::{BRANCHING, HEIGHT_MAX, Link, List, Splice, Target};
 use crate::Entry;
 use crate::arena::{GRANULE_BYTES, Ref};
 use crate::order::KeyOrder;
-use crate::record::{self, record_bytes, trailer_of};
+use crate::record::{self, RECORD_OVERHEAD_BYTES, record_bytes, trailer_of};
 
-/// Links paid for by every insertion. Towers have 2 on average. Later insertions of the stripe may use the unused
-/// links; a tower beyond the paid links is cut. So n insertions take at most 3n links, and a reservation need not
-/// assume the tallest tower.
-pub(super) const LINKS_PAID: usize = 3;
+/// Links reserved for each insertion. Towers have 2 on average. Later insertions of the stripe may use what is left over;
+/// a tower beyond that is cut. So a reservation need not assume the tallest tower.
+const LINKS_PAID: usize = 3;
+
+/// Bytes reserved for each insertion beside its key and value: links, the record's lengths and trailer, and alignment.
+pub(super) const BYTES_PAID: usize = LINKS_PAID * GRANULE_BYTES + RECORD_OVERHEAD_BYTES + GRANULE_BYTES - 1;
+
+/// Reserved bytes left over go back to the arena in such steps. What the tallest tower takes stays with the stripe.
+const STEP_BYTES: usize = 4096;
+const KEPT_BYTES: usize = HEIGHT_MAX * GRANULE_BYTES;
 
 /// Level-0 steps tried from the place of the last insertion before a descent.
 const NEAR_STEPS_MAX: usize = 3;
@@ -24,13 +30,13 @@ pub(super) struct Finger(Mutex<FingerState>);
 struct FingerState {
     /// Place of the stripe's last insertion.
     splice: Splice,
-    /// Links paid for and unused.
-    credit: usize,
+    /// Reserved bytes that the stripe's insertions did not need.
+    left_over: usize,
 }
 
 impl Finger {
     pub(super) fn new(head: Ref) -> Finger {
-        Finger(Mutex::new(FingerState { splice: Splice::new(head), credit: 0 }))
+        Finger(Mutex::new(FingerState { splice: Splice::new(head), left_over: 0 }))
     }
 }
 
@@ -50,7 +56,7 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
             self.descend::<false>(&target, |level, node| splice.set(level, node));
             finger.splice = splice;
         }
-        let height = finger.pay(height(random));
+        let height = self.pay(&mut finger, entry, height(random));
         let node = self.link_in(entry, &target, &mut finger.splice, height);
         self.keep_near(&mut finger.splice, node, &target);
         node
@@ -61,10 +67,21 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
         let target = self.target(entry.user_key, trailer_of(entry));
         let wanted = height(self.random(target.trailer));
         let height = match finger.0.try_lock() {
-            Some(mut finger) => finger.pay(wanted),
+            Some(mut finger) => self.pay(&mut finger, entry, wanted),
             None => wanted.min(LINKS_PAID),
         };
         self.link_in(entry, &target, splice, height)
+    }
+
+    /// Pays for a node from the entry's reservation; returns its height, at most `wanted`. Gives back what gathers unused:
+    /// without that a memtable of small entries would be full with a sixth of its bytes untouched.
+    fn pay(&self, finger: &mut FingerState, entry: &Entry<'_>, wanted: usize) -> usize {
+        let height = finger.pay(record_bytes(entry), wanted);
+        if finger.left_over >= STEP_BYTES + KEPT_BYTES {
+            finger.left_over -= STEP_BYTES;
+            self.arena.give_back(STEP_BYTES);
+        }
+        height
     }
 
     /// True if `entry` belongs near the stripe's last insertion: keys seem to come in order.
@@ -139,11 +156,12 @@ impl<O: KeyOrder, const IMAGE: bool> List<O, IMAGE> {
 }
 
 impl FingerState {
-    /// Pays for a tower; returns its height, at most `wanted`.
-    fn pay(&mut self, wanted: usize) -> usize {
-        let height = wanted.min(self.credit + LINKS_PAID);
-        self.credit += LINKS_PAID - height.min(LINKS_PAID);
-        self.credit -= height.saturating_sub(LINKS_PAID);
+    /// Pays for a node with a record of so many bytes; returns its height, at most `wanted`.
+    fn pay(&mut self, record_bytes: usize, wanted: usize) -> usize {
+        let payload_bytes = record_bytes - RECORD_OVERHEAD_BYTES;
+        let for_links = self.left_over + BYTES_PAID + payload_bytes - record_bytes.next_multiple_of(GRANULE_BYTES);
+        let height = wanted.min(for_links / GRANULE_BYTES);
+        self.left_over = for_links - height * GRANULE_BYTES;
         height
     }
 }
@@ -205,18 +223,40 @@ mod tests {
     }
 
     #[test]
-    fn towers_never_take_more_links_than_were_paid_for() {
-        let mut state = FingerState { splice: Splice::new(Ref::NULL), credit: 0 };
-        let (mut taken, mut cut) = (0, 0);
+    fn nodes_never_take_more_than_was_reserved() {
+        let mut state = FingerState { splice: Splice::new(Ref::NULL), left_over: 0 };
+        let (mut reserved, mut taken, mut cut) = (0, 0, 0);
         for n in 1..=10_000u64 {
             // Runs of tall towers between the usual mixture.
             let wanted = if n % 100 < 20 { HEIGHT_MAX } else { height(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) };
-            let height = state.pay(wanted);
+            let payload = n as usize % 37;
+            let height = state.pay(RECORD_OVERHEAD_BYTES + payload, wanted);
             assert!((1..=wanted).contains(&height));
-            taken += height;
+            reserved += BYTES_PAID + payload;
+            taken += (height * GRANULE_BYTES + RECORD_OVERHEAD_BYTES + payload).next_multiple_of(GRANULE_BYTES);
             cut += usize::from(height < wanted);
-            assert!(taken <= n as usize * LINKS_PAID, "{taken} links after {n} insertions");
+            assert_eq!(reserved - taken, state.left_over, "after {n} insertions");
         }
         assert!(cut > 0);
+    }
+
+    /// A full memtable has few bytes that no insertion needed.
+    #[test]
+    fn what_insertions_did_not_need_goes_back() {
+        let arena = Arena::with(&ArenaConfig::new(1 << 20)).expect("memory");
+        let list = List::new(arena, Bytewise).expect("room for a head");
+        let finger = Finger::new(list.head);
+        const BATCH: u64 = 16;
+        let batch_bytes = BATCH as usize * (BYTES_PAID + 44);
+        let mut n = 0u64;
+        while list.arena.try_reserve(batch_bytes) {
+            for n in n..n + BATCH {
+                let key = n.wrapping_mul(0x9E37_79B9_7F4A_7C15).to_be_bytes();
+                list.insert(&finger, &Entry { user_key: &key, seq: SeqNo(n), kind: ValueKind::Value, value: &[0; 36] });
+            }
+            n += BATCH;
+        }
+        let unused = list.arena.capacity() - list.arena.allocated();
+        assert!(unused < STEP_BYTES + KEPT_BYTES + batch_bytes, "{unused} bytes unused of {}", list.arena.capacity());
     }
 }

@@ -17,7 +17,7 @@ use base::{Cursor, Error, LookupKey, Result, SeqNo, UserOrder, ValueKind, key};
 use serde_json::Value;
 
 use self::descent::WIDTH;
-use self::insert::{Finger, LINKS_PAID};
+use self::insert::{BYTES_PAID, Finger};
 use self::list::{List, Target};
 use crate::arena::{Arena, ArenaConfig, GRANULE_BYTES, Ref};
 use crate::bloom::Bloom;
@@ -42,8 +42,10 @@ const TOGETHER_MIN: usize = 4;
 /// Upper bound of the option. Useful lookaheads are a few steps; longer ones delay the search.
 const LOOKAHEAD_MAX: usize = 1 << 16;
 
-const BYTES_PER_ENTRY_MAX: usize = LINKS_PAID * GRANULE_BYTES + RECORD_OVERHEAD_BYTES + GRANULE_BYTES - 1;
-const _: () = assert!(LINK_BYTES <= LINKS_PAID * GRANULE_BYTES, "range deletions take no more than other entries");
+const _: () = assert!(
+    LINK_BYTES + RECORD_OVERHEAD_BYTES < BYTES_PAID - GRANULE_BYTES,
+    "range deletions take no more than other entries"
+);
 
 struct SkipList<O, const IMAGE: bool = false> {
     list: List<O, IMAGE>,
@@ -183,7 +185,7 @@ impl<O: KeyOrder, const IMAGE: bool> Memtable for SkipList<O, IMAGE> {
     }
 
     fn worst_case_bytes(&self, entries: usize, payload_bytes: usize) -> usize {
-        entries.saturating_mul(BYTES_PER_ENTRY_MAX).saturating_add(payload_bytes)
+        entries.saturating_mul(BYTES_PAID).saturating_add(payload_bytes)
     }
 
     fn try_reserve(&self, bytes: usize) -> bool {
