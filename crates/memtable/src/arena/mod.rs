@@ -193,12 +193,9 @@ impl Arena<true> {
 }
 
 impl<const IMAGE: bool> Arena<IMAGE> {
-    /// Reserves `bytes`, rounded up to granules. False, with nothing reserved, if they do not fit or there is no disk
-    /// or memory for them.
+    /// Reserves `bytes`, which must cover the rounding of what is allocated from them. False, with nothing reserved, if
+    /// they do not fit or there is no disk or memory for them.
     pub(crate) fn try_reserve(&self, bytes: usize) -> bool {
-        let Some(bytes) = bytes.checked_next_multiple_of(GRANULE_BYTES) else {
-            return false;
-        };
         let mut reserved = self.reserved.0.load(Relaxed);
         loop {
             let Some(end) = reserved.checked_add(bytes).filter(|&end| end <= self.capacity) else {
@@ -214,10 +211,8 @@ impl<const IMAGE: bool> Arena<IMAGE> {
         }
     }
 
-    /// Releases a reservation or a part of it, in whole granules. Nothing may have been allocated from it, nor be
-    /// later.
+    /// Releases a reservation or a part of it. Nothing may have been allocated from it, nor be later.
     pub(crate) fn give_back(&self, bytes: usize) {
-        debug_assert!(bytes.is_multiple_of(GRANULE_BYTES));
         let before = self.reserved.0.fetch_sub(bytes, Relaxed);
         debug_assert!(before >= bytes && before - bytes >= GRANULE_BYTES, "more given back than was promised");
     }
@@ -351,10 +346,10 @@ impl<const IMAGE: bool> Arena<IMAGE> {
 
     /// Allocates `bytes`, rounded up to granules and aligned to one, zeroed. The bytes must have been reserved.
     ///
-    /// This cannot fail: each caller reserved at least the rounded size before it allocates. Reservations are whole
-    /// granules and their sum is at most the capacity. Allocations are whole granules, start on one (the sum of whole
-    /// granules) and follow each other without gaps, so no alignment is ever lost. In any order of threads, the sum of
-    /// allocations is at most the sum of reservations. The single `fetch_add` gives each thread its own range (A1) and
+    /// This cannot fail: each caller reserved at least the rounded size before it allocates, and the sum of reservations
+    /// is at most the capacity. Allocations are whole granules, start on one (the sum of whole granules) and follow each
+    /// other without gaps, so no alignment is ever lost. In any order of threads, the sum of allocations is at most the
+    /// sum of reservations. The single `fetch_add` gives each thread its own range (A1) and
     /// needs no ordering: nothing is read through the counter. The assertion keeps A1 even if a caller breaks its side.
     #[inline]
     pub(crate) fn allocate(&self, bytes: usize) -> Ref {
