@@ -47,8 +47,9 @@ say() { printf '\n== %s  %s\n' "$(date +%T)" "$*"; }
 # fetch PART: its class path. Maven's own files lie in the cache too, where they can be removed.
 fetch() {
     local pom=$root/clients/jvm/$1/pom.xml
-    # By contents: a checkout makes all files new, and another run may be reading what is here.
-    [ -e "$cache/$1.classpath" ] && cmp -s "$pom" "$cache/$1.pom" && return
+    # By contents: a checkout makes all files new, and another run may be reading what is here. The class path has the
+    # cache's own name: where the cache was moved, it is made anew.
+    [ -e "$(cut -d : -f 1 "$cache/$1.classpath" 2>/dev/null)" ] && cmp -s "$pom" "$cache/$1.pom" && return
     { command -v mvn && command -v javac; } >/dev/null || ./scripts/setup.sh jvm
     say "Fetching $1"
     if ! timeout --kill-after=5 "$patience_s" mvn -q -B "-Dmaven.repo.local=$cache/repository" -f "$pom" \
