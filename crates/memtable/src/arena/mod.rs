@@ -213,8 +213,9 @@ impl<const IMAGE: bool> Arena<IMAGE> {
 
     /// Releases a reservation or a part of it. Nothing may have been allocated from it, nor be later.
     pub(crate) fn give_back(&self, bytes: usize) {
+        let allocated = self.allocated();
         let before = self.reserved.0.fetch_sub(bytes, Relaxed);
-        debug_assert!(before >= bytes && before - bytes >= GRANULE_BYTES, "more given back than was promised");
+        debug_assert!(before >= bytes && before - bytes >= allocated, "more given back than was promised");
     }
 
     /// True if the bytes up to `end` may be touched.
@@ -349,8 +350,8 @@ impl<const IMAGE: bool> Arena<IMAGE> {
     /// This cannot fail: each caller reserved at least the rounded size before it allocates, and the sum of reservations
     /// is at most the capacity. Allocations are whole granules, start on one (the sum of whole granules) and follow each
     /// other without gaps, so no alignment is ever lost. In any order of threads, the sum of allocations is at most the
-    /// sum of reservations. The single `fetch_add` gives each thread its own range (A1) and
-    /// needs no ordering: nothing is read through the counter. The assertion keeps A1 even if a caller breaks its side.
+    /// sum of reservations. The single `fetch_add` gives each thread its own range (A1) and needs no ordering: nothing is
+    /// read through the counter. The assertion keeps A1 even if a caller breaks its side.
     #[inline]
     pub(crate) fn allocate(&self, bytes: usize) -> Ref {
         let size = bytes.next_multiple_of(GRANULE_BYTES);
