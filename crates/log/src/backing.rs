@@ -58,6 +58,13 @@ impl Backing {
         }
     }
 
+    pub fn start_writeback(&self, offset: u64, len: u64) -> Result<()> {
+        match self {
+            Backing::Mapped(mapping) => mapping.start_writeback(offset, len, IoClass::Log),
+            Backing::Pwrite(file) => file.start_writeback(offset, len, IoClass::Log),
+        }
+    }
+
     /// Cuts the file to `len` bytes, now or when it is closed. Best effort: the bytes after `len` are zeros and
     /// harmless.
     pub fn give_back_from(&self, len: u64) {

@@ -6,7 +6,7 @@
 //!
 //! Frontiers, each only growing: `synced <= published <= tail <= allocated <= capacity`.
 
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -119,8 +119,10 @@ pub struct LogFile {
     populated: AtomicU64,
     /// Bytes from the start, in whole pages, unmapped by [`release_behind`](LogFile::release_behind).
     released: AtomicU64,
+    /// Bytes from the start, in whole pages, whose writeback was started.
+    writeback: AtomicU64,
     growth: Mutex<()>,
-    /// Held during a sync. Holds the first failure, so no later sync can succeed (D4).
+    /// Held during a sync, or while writeback is started. Holds the first failure, so no later sync can succeed (D4).
     sync: Mutex<Option<Error>>,
     /// True if `sync` holds a failure.
     has_failed: AtomicBool,
@@ -163,6 +165,7 @@ impl LogFile {
             allocated: AtomicU64::new(0),
             populated: AtomicU64::new(0),
             released: AtomicU64::new(0),
+            writeback: AtomicU64::new(0),
             growth: Mutex::new(()),
             sync: Mutex::new(None),
             has_failed: AtomicBool::new(false),
@@ -296,6 +299,40 @@ impl LogFile {
         }
     }
 
+    /// Published pages that are neither synced nor on their way to the disk, if there are `bytes_min` bytes of them; the
+    /// last ones of a sealed WAL are due at any size.
+    fn due_writeback(&self, bytes_min: u64) -> Option<Range<u64>> {
+        let from = self.writeback.load(Ordering::Relaxed).max(self.synced() & !(PAGE_BYTES - 1));
+        let to = self.published() & !(PAGE_BYTES - 1);
+        let is_due = to.saturating_sub(from) >= bytes_min.max(PAGE_BYTES) || (from < to && self.is_sealed());
+        is_due.then_some(from..to)
+    }
+
+    /// Whether [`start_writeback`](Self::start_writeback) would write.
+    pub fn is_writeback_due(&self, bytes_min: u64) -> bool {
+        self.due_writeback(bytes_min).is_some()
+    }
+
+    /// Starts writeback of the published pages, if at least `bytes_min` bytes of them are due. A later sync then waits
+    /// for little more than what was written since. Does nothing during a sync, which writes these pages itself.
+    ///
+    /// # Errors
+    /// The pages may be lost: no later sync succeeds (D4).
+    pub fn start_writeback(&self, bytes_min: u64) -> Result<()> {
+        let Some(mut failed) = self.sync.try_lock().filter(|failed| failed.is_none()) else { return Ok(()) };
+        let Some(Range { start, end }) = self.due_writeback(bytes_min) else { return Ok(()) };
+        self.backing.release(start, end - start); // as before a sync
+        self.released.fetch_max(end, Ordering::Relaxed);
+        self.writeback.store(end, Ordering::Relaxed);
+        let started = self.backing.start_writeback(start, end - start).map_err(|error| error.at_path(&self.path));
+        started.inspect_err(|error| self.note_failure(&mut failed, error))
+    }
+
+    fn note_failure(&self, failed: &mut Option<Error>, error: &Error) {
+        *failed = Some(error.clone());
+        self.has_failed.store(true, Ordering::Release);
+    }
+
     /// Fills a reservation with `parts`, contiguously. Reservations may be filled concurrently.
     ///
     /// # Errors
@@ -350,8 +387,7 @@ impl LogFile {
             self.backing.release(from, frontier.saturating_sub(from));
             if let Err(error) = self.backing.sync() {
                 let error = error.at_path(&self.path);
-                *failed = Some(error.clone());
-                self.has_failed.store(true, Ordering::Release);
+                self.note_failure(&mut failed, &error);
                 return Err(error);
             }
             self.synced.fetch_max(frontier, Ordering::Release);

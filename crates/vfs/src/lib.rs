@@ -134,6 +134,14 @@ pub trait SharedFile: Send + Sync {
     /// As [`AppendFile::sync`]; covers every write that returned before the call.
     fn sync(&self, class: IoClass) -> Result<()>;
 
+    /// Starts writeback of a written range, without waiting for it. Not a sync; may do nothing.
+    ///
+    /// # Errors
+    /// `Io`, `NoSpace`: bytes of the range may be lost, as after a failed sync (D4).
+    fn start_writeback(&self, _offset: u64, _len: u64, _class: IoClass) -> Result<()> {
+        Ok(())
+    }
+
     /// Allocates blocks for `offset .. offset + len`, and extends the file to their end. A full disk is `NoSpace` here,
     /// not at a later write.
     fn allocate(&self, offset: u64, len: u64, class: IoClass) -> Result<()>;
@@ -225,6 +233,12 @@ pub trait RwMapping: Send + Sync {
 
     /// Writes back and waits: everything stored before the call is durable. As [`AppendFile::sync`] (D4).
     fn sync(&self, class: IoClass) -> Result<()>;
+
+    /// As [`SharedFile::start_writeback`]. A page still mapped interrupts its writers: [release](RwMapping::release) the
+    /// range first.
+    fn start_writeback(&self, _offset: u64, _len: u64, _class: IoClass) -> Result<()> {
+        Ok(())
+    }
 
     /// Cuts the file to `len` bytes when the mapping is dropped, and so frees extents allocated ahead.
     fn truncate_on_drop(&self, len: u64);

@@ -54,6 +54,10 @@ option_table! {
     memtable_crash_safe_recover: bool = true, ANY, Spillway, Fixed;
     /// Bytes of a table after which the disk is to have begun with it and to have ended with those before; 0 is 512 KiB.
     bytes_per_sync: u64 = 0, ANY, RocksDb, Mutable;
+    /// Bytes of the log after which the disk is to have begun with it, beside the writers; 0 for not before a sync, or the
+    /// system's own time. Where writes are not synced, an ingest, and a write with `sync` among them, then waits for little
+    /// more than so many bytes; the disk writes logs too that would have been deleted before. Looked at every 256 KiB.
+    wal_bytes_per_sync: u64 = 0, ANY, RocksDb, Mutable;
     /// Most bytes per second written by flushes and compactions; jobs with a waiting caller have no limit. 0: while callers
     /// sync the log, only as fast as needed to keep up; otherwise without a limit. Changed in an open database, it is the
     /// limit of all that share its limiter. (RocksDB reads it and never writes it: to RocksDB 0 is a limit.)

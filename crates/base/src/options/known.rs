@@ -182,7 +182,6 @@ pub static DB: &[Unhonoured] = &[
     how("use_fsync", &["false"]),
     how("verify_manifest_content_on_close", &["false"]),
     how("verify_sst_unique_id_in_manifest", &["true"]),
-    how("wal_bytes_per_sync", &["0"]),
     how("wal_compression", &["kNoCompression"]),
     what("wal_filter", &["nullptr"], "recovery takes all that the log holds"),
     how("wal_write_temperature", &["kUnknown"]),

@@ -116,6 +116,52 @@ fn a_failed_sync_is_final() {
 }
 
 #[test]
+fn writeback_starts_once_for_each_page_and_only_for_published_ones() {
+    for backing in BACKINGS {
+        let vfs = FaultVfs::new(MemoryVfs::new(1));
+        let log = create(&*vfs, backing);
+        let calls = || vfs.calls(Operation::Writeback);
+        put(&log, &[7; 5000]);
+        assert!(!log.is_writeback_due(8 << 10) && log.is_writeback_due(4 << 10));
+        log.start_writeback(8 << 10).unwrap();
+        assert_eq!(calls(), 0, "one page is less than two");
+        log.start_writeback(4 << 10).unwrap();
+        log.start_writeback(1).unwrap();
+        assert_eq!(calls(), 1, "the second page is not whole yet");
+        let open = log.try_reserve(3000).or_else(|| log.ensure(3000).ok().and_then(|_| log.try_reserve(3000))).unwrap();
+        assert!(!log.is_writeback_due(1), "reserved, and not published");
+        log.append(&open, RecordKind::Batch, &[&[7; 3000]]).unwrap();
+        log.publish(open.end());
+        put(&log, &[7; 2000]);
+        log.sync().unwrap();
+        log.start_writeback(1).unwrap();
+        assert_eq!(calls(), 1, "synced");
+        put(&log, &[7; 3000]);
+        let end = log.seal().unwrap();
+        log.append(&end, RecordKind::End, &[]).unwrap();
+        log.publish(end.end());
+        log.start_writeback(1 << 20).unwrap();
+        assert_eq!(calls(), 2, "no more is coming to a sealed log");
+    }
+}
+
+#[test]
+fn a_failed_writeback_fails_every_later_sync() {
+    for backing in BACKINGS {
+        let vfs = FaultVfs::new(MemoryVfs::new(1));
+        let log = create(&*vfs, backing);
+        let lost = put(&log, &[7; 5000]);
+        vfs.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Writeback));
+        let error = log.start_writeback(1).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(Path::new(PATH))));
+        assert!(log.sync().is_err() && log.failure_before(lost.end()).is_some());
+        assert_eq!(vfs.calls(Operation::Sync), 1, "that of the header");
+        log.start_writeback(1).unwrap();
+        assert_eq!(vfs.calls(Operation::Writeback), 1);
+    }
+}
+
+#[test]
 fn a_sync_covers_what_was_published_and_a_second_one_has_nothing_to_do() {
     let vfs = FaultVfs::new(MemoryVfs::new(1));
     let log = create(&*vfs, LogBacking::Pwrite);

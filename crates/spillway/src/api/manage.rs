@@ -139,8 +139,9 @@ impl Db {
     }
 
     /// Changes options of the database, by RocksDB's names, and stores them. All are changed, or none. These can change:
-    /// `max_background_jobs`, `max_subcompactions`, `max_total_wal_size`, `bytes_per_sync`, `delayed_write_rate`,
-    /// `avoid_flush_during_shutdown`, `stats_dump_period_sec`, `WAL_ttl_seconds`, `WAL_size_limit_MB`. Those of families: [`Family::set_options`].
+    /// `max_background_jobs`, `max_subcompactions`, `max_total_wal_size`, `bytes_per_sync`, `wal_bytes_per_sync`,
+    /// `delayed_write_rate`, `avoid_flush_during_shutdown`, `stats_dump_period_sec`, `WAL_ttl_seconds`, `WAL_size_limit_MB`.
+    /// Those of families: [`Family::set_options`].
     ///
     /// # Errors
     /// `InvalidArgument`: an unknown name, a value out of bounds, or an option that is fixed while the database is open.

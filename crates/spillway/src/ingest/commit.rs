@@ -67,7 +67,7 @@ struct AtOnce<'a> {
 pub(crate) struct Ingester {
     pub(super) core: Arc<Core>,
     pub(super) memtables: Arc<Memtables>,
-    wal: Arc<Wal>,
+    pub(super) wal: Arc<Wal>,
     pub(super) committer: Arc<Committer>,
     flusher: Arc<Flusher>,
     placer: Placer,

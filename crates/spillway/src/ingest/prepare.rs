@@ -216,6 +216,9 @@ impl Ingester {
             options: options.clone(),
             progress: progress.clone(),
         };
+        if !options.ingest_behind {
+            self.wal.write_back_before_sync(); // the commit syncs the log; the disk works on it meanwhile
+        }
         let done = run_parts(helpers, items, &|| false, move |item, gives_up| job.run(item, gives_up)).all()?;
         let prepared = self.assemble(requests, options, progress, done);
         if prepared.files.iter().any(|file| file.made.is_some()) {

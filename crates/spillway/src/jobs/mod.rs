@@ -186,6 +186,7 @@ impl Jobs {
         let kept = self.memtables.keep_memtables_within_limit().and_then(|()| self.flusher.pass_linked_ingests());
         let kept = kept.and_then(|()| self.memtables.make_spare_memtables());
         self.wal.keep_present();
+        self.wal.write_back();
         let kept = kept.and_then(|()| self.wal.make_spare_log());
         if let Err(e) = kept {
             // Not fatal: a writer without a spare makes one itself and reports its error.

@@ -272,16 +272,35 @@ impl Logs {
     }
 
     /// Allocates and prefaults the next part of the current log, as much as `pace` says, and releases the written
-    /// part. A background job.
-    pub fn keep_present(&self, pace: &LogPace) {
+    /// part. With `is_bounded` it prefaults nothing: a sync would write those pages too. A background job.
+    pub fn keep_present(&self, pace: &LogPace, is_bounded: bool) {
         let unsynced = self.sync.lock().unsynced.clone();
         if let Some(current) = unsynced.last() {
             let window_bytes = pace.window_bytes(current.end(), self.vfs.now());
             // On failure, the next writer allocates space itself and reports the error.
             let _ = current.file.allocate_ahead(window_bytes);
-            current.file.populate_ahead(window_bytes);
+            if !is_bounded {
+                current.file.populate_ahead(window_bytes);
+            }
         }
         unsynced.iter().for_each(|log| log.file.release_behind());
+    }
+
+    /// Whether a log has `bytes_min` bytes or more that are not on their way to the disk.
+    pub fn is_writeback_due(&self, bytes_min: u64) -> bool {
+        self.sync.lock().unsynced.iter().any(|log| log.file.is_writeback_due(bytes_min))
+    }
+
+    /// Starts writeback of each log with `bytes_min` bytes or more that are not on their way to the disk, oldest first.
+    /// What becomes durable by it does so in no order; only a sync tells (F1).
+    ///
+    /// # Errors
+    /// `Io`, sticky: as of [`sync_through`](Self::sync_through) (D4).
+    pub fn start_writeback(&self, bytes_min: u64) -> Result<()> {
+        self.check()?;
+        let unsynced = self.sync.lock().unsynced.clone();
+        let mut started = unsynced.iter().map(|log| log.file.start_writeback(bytes_min));
+        started.try_for_each(|started| started.inspect_err(|error| self.fail(error)))
     }
 
     /// Notes `log` as current; the log before it ends with `last_seq`.

@@ -5,8 +5,8 @@
 //! Prefaulted memory not used yet is a *window*. A memtable's window covers the writes of a moment, and is no larger
 //! than its used bytes: a small memtable and a slow family take little. Upkeep is asked to check when a quarter of the
 //! window is used up ([`MemtablePace::look_after`]).
-//! The log's window covers the writes of a moment, and is zero if writers are slow: prefaulted log pages are dirty,
-//! and slow down concurrent syncs, such as those of an ingest's tables.
+//! The log's window covers the writes of a moment, and is zero if writers are slow, or with `wal_bytes_per_sync`:
+//! prefaulted log pages are dirty, and slow down concurrent syncs, such as those of an ingest's tables.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,8 +140,9 @@ impl Wal {
             return;
         }
         let windows = self.windows();
+        let is_bounded = self.core.context.options_now.load().wal_bytes_per_sync > 0;
         for _ in 0..STEPS_MAX {
-            self.core.logs.keep_present(&self.log_pace);
+            self.core.logs.keep_present(&self.log_pace, is_bounded);
             let steps = windows.iter().filter(|window| self.make_step(window)).count();
             if steps == 0 {
                 return;

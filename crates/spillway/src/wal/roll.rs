@@ -80,6 +80,22 @@ impl Wal {
         }
     }
 
+    /// Starts writeback of the log where `wal_bytes_per_sync` or more of it is due, off the writers' path. It has a task
+    /// of its own: a busy disk would hold up upkeep.
+    pub(crate) fn write_back(&self) {
+        let bytes_min = self.core.context.options_now.load().wal_bytes_per_sync;
+        if bytes_min == 0 || !self.core.logs.is_writeback_due(bytes_min) {
+            return;
+        }
+        let core = self.core.clone();
+        self.core.context.tasks.run(Box::new(move || start_writeback(&core, bytes_min)));
+    }
+
+    /// Starts writeback of the whole log, for a caller about to sync it after other work.
+    pub(crate) fn write_back_before_sync(&self) {
+        start_writeback(&self.core, 0);
+    }
+
     /// Creates the successor of the current log. A background job.
     pub(crate) fn make_spare_log(&self) -> Result<()> {
         if !self.core.logs.wants_spare() || self.core.is_closing() {
@@ -190,9 +206,52 @@ impl Wal {
     }
 }
 
+fn start_writeback(core: &Core, bytes_min: u64) {
+    if let Err(error) = core.logs.start_writeback(bytes_min) {
+        core.fail(&error); // D4
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread;
+    use std::time::{Duration, Instant};
+
+    use vfs::RealVfs;
+    use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
+
+    use crate::internal::{Database, OpenOptions, WriteOptions};
+
+    fn put_mib(db: &Database, mib: usize) -> base::Result<()> {
+        let put = |i: usize| db.put(&db.default_family(), &i.to_be_bytes(), &[7; 8 << 10], &WriteOptions::default());
+        (0..mib * 128).try_for_each(|i| put(i).map(drop))
+    }
+
+    fn holds_soon(what: impl Fn() -> bool) -> bool {
+        let end = Instant::now() + Duration::from_secs(20);
+        while !what() && Instant::now() < end {
+            thread::sleep(Duration::from_millis(1));
+        }
+        what()
+    }
+
+    #[test]
+    fn unsynced_log_is_written_back_as_it_grows_if_asked_for() {
+        let dir = tempfile::tempdir().expect("made");
+        let vfs = FaultVfs::new(RealVfs::new());
+        let options = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+        let db = Database::open(dir.path().join("db"), &options).expect("opened");
+        let calls = || vfs.calls(Operation::Writeback);
+        put_mib(&db, 4).expect("written");
+        assert_eq!(calls(), 0, "the default leaves it to the system");
+        db.set_db_options(&[("wal_bytes_per_sync", "1M")]).expect("it changes while the database is open");
+        put_mib(&db, 4).expect("written");
+        assert!(holds_soon(|| calls() >= 2), "{}", calls());
+        assert!(calls() <= 8, "{} pieces of a MiB each", calls());
+        vfs.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Writeback));
+        let refused = || put_mib(&db, 1).is_err_and(|error| error.to_string().contains("splog"));
+        assert!(holds_soon(refused), "the log may have lost bytes (D4)");
+    }
 
     /// Two that find none would both make one, and that which is replaced would stay among the logs, unused.
     #[test]

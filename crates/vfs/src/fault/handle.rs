@@ -77,6 +77,11 @@ impl SharedFile for FaultHandle<Arc<dyn SharedFile>> {
         self.faults.sync(class, &self.path, &self.lost, || self.inner.sync(class))
     }
 
+    fn start_writeback(&self, offset: u64, len: u64, class: IoClass) -> Result<()> {
+        let start = || self.inner.start_writeback(offset, len, class);
+        self.faults.call(Operation::Writeback, Some(class), &self.path, start)
+    }
+
     fn allocate(&self, offset: u64, len: u64, class: IoClass) -> Result<()> {
         self.faults.call(Operation::Allocate, Some(class), &self.path, || self.inner.allocate(offset, len, class))
     }
@@ -125,6 +130,11 @@ impl RwMapping for FaultHandle<Arc<dyn RwMapping>> {
 
     fn sync(&self, class: IoClass) -> Result<()> {
         self.faults.sync(class, &self.path, &self.lost, || self.inner.sync(class))
+    }
+
+    fn start_writeback(&self, offset: u64, len: u64, class: IoClass) -> Result<()> {
+        let start = || self.inner.start_writeback(offset, len, class);
+        self.faults.call(Operation::Writeback, Some(class), &self.path, start)
     }
 
     fn truncate_on_drop(&self, len: u64) {

@@ -23,6 +23,8 @@ pub enum Operation {
     Write,
     /// A sync of a file.
     Sync,
+    /// `start_writeback` of a shared or mapped file.
+    Writeback,
     /// `allocate`, and `ensure` on a mapping.
     Allocate,
     /// A truncation.
@@ -57,13 +59,14 @@ pub enum Operation {
 
 impl Operation {
     /// All operations.
-    pub const ALL: [Operation; 21] = [
+    pub const ALL: [Operation; 22] = [
         Operation::Open,
         Operation::Create,
         Operation::OpenAppend,
         Operation::Read,
         Operation::Write,
         Operation::Sync,
+        Operation::Writeback,
         Operation::Allocate,
         Operation::Truncate,
         Operation::MapRead,

@@ -88,6 +88,10 @@ impl SharedFile for RealFile {
         sync_data(&self.fd, &self.path)
     }
 
+    fn start_writeback(&self, offset: u64, len: u64, _class: IoClass) -> Result<()> {
+        start_writeback(&self.fd, &self.path, offset, len)
+    }
+
     fn allocate(&self, offset: u64, len: u64, _class: IoClass) -> Result<()> {
         allocate(&self.fd, offset, len).map_err(|e| os_error("allocate", &self.path, e).at_offset(offset))
     }
@@ -186,6 +190,15 @@ pub(super) fn open_regular(path: &Path) -> Result<OwnedFd> {
 pub(super) fn len_of(fd: &OwnedFd, path: &Path) -> Result<u64> {
     let stat = rustix::fs::fstat(fd).map_err(|e| os_error("examine", path, e))?;
     Ok(u64::try_from(stat.st_size).unwrap_or(0))
+}
+
+pub(super) fn start_writeback(fd: &OwnedFd, path: &Path, offset: u64, len: u64) -> Result<()> {
+    let (Ok(from), Ok(bytes)) = (i64::try_from(offset), i64::try_from(len)) else { return Ok(()) };
+    // A length of zero would mean the whole rest of the file.
+    if bytes == 0 {
+        return Ok(());
+    }
+    os::write_back(fd, from, bytes, WriteBack::Start).map_err(|e| os_error("write back", path, e).at_offset(offset))
 }
 
 pub(super) fn sync_data(fd: &OwnedFd, path: &Path) -> Result<()> {

@@ -254,6 +254,10 @@ impl RwMapping for RealRwMapping {
         file::sync_data(&self.fd, &self.path)
     }
 
+    fn start_writeback(&self, offset: u64, len: u64, _class: IoClass) -> Result<()> {
+        file::start_writeback(&self.fd, &self.path, offset, len)
+    }
+
     fn truncate_on_drop(&self, len: u64) {
         self.cut_at.store(len, Ordering::Relaxed);
     }
