@@ -52,6 +52,11 @@ fn batches() {
 }
 
 #[test]
+fn eager_flush() {
+    passes("eager_flush");
+}
+
+#[test]
 fn exports() {
     passes("exports");
 }

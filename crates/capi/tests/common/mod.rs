@@ -56,13 +56,14 @@ pub fn is_of_the_api(name: &str) -> bool {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 27] = [
+pub const PROGRAMS: [&str; 28] = [
     "absent",
     "answers",
     "background",
     "backups",
     "basics",
     "batches",
+    "eager_flush",
     "exports",
     "extend",
     "families",
