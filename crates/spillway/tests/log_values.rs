@@ -153,6 +153,41 @@ fn values_are_read_wherever_they_lie() {
     }
 }
 
+/// `LogRef:<Plain|Short>;blob_no:wal_no:cnt:bytes,..`, as in ToplingDB; a log has one number here.
+#[test]
+fn table_names_the_logs_that_it_refers_to() {
+    for memtable in MEMTABLES {
+        let world = World::new(memtable);
+        let db = world.open();
+        let family = db.default_family();
+        let options = WriteOptions::default();
+        for i in 0..2000u32 {
+            db.put(&family, format!("long{i:04}").as_bytes(), &[7; 100], &options).unwrap();
+            db.put(&family, format!("short{i:04}").as_bytes(), b"7", &options).unwrap();
+        }
+        flush(&db, &family);
+        let tables = db.table_properties(&family, None).unwrap();
+        let [(_, properties)] = &tables[..] else { panic!("{} tables", tables.len()) };
+        let text = String::from_utf8(properties.other["spillway.values.in.logs"].clone()).unwrap();
+        let form = if memtable.contains("kPlainLogRef") { "LogRef:Plain;" } else { "LogRef:Short;" };
+        let logs = text.strip_prefix(form).unwrap_or_else(|| panic!("{memtable}: {text}"));
+        let (mut values, mut bytes, mut numbers) = (0, 0, Vec::new());
+        for log in logs.split(',') {
+            let parts: Vec<u64> = log.split(':').map(|part| part.parse().unwrap()).collect();
+            let [blob, wal, count, size] = parts[..] else { panic!("{text}") };
+            assert_eq!(blob, wal);
+            (values, bytes) = (values + count, bytes + size);
+            numbers.push(wal);
+        }
+        assert_eq!((values, bytes), (2000, 200_000), "{memtable}: {text}");
+        assert!(numbers.len() > 1 && numbers.is_sorted(), "{memtable}: {text}");
+        db.close().unwrap();
+        let again = world.open();
+        let (_, reopened) = &again.table_properties(&again.default_family(), None).unwrap()[0];
+        assert_eq!(reopened.other["spillway.values.in.logs"], text.as_bytes());
+    }
+}
+
 #[test]
 fn a_log_stays_as_long_as_a_table_refers_to_it() {
     for memtable in MEMTABLES {

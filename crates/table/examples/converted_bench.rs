@@ -38,7 +38,7 @@ fn config(path: &Path) -> ConvertConfig {
         origin: TableOrigin::default(),
         smallest_seq: SeqNo::ZERO,
         largest_seq: SeqNo::MAX,
-        leaves_values: false,
+        references: None,
         sync: true,
         path: path.to_owned(),
         class: IoClass::Other,

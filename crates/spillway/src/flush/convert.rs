@@ -121,7 +121,7 @@ impl<'a> Job<'a> {
             order: self.family.order.clone(),
             merge_operator: self.family.merge_operator_name(),
             origin: self.family.origin(self.context, self.number, self.now_s, self.now_s),
-            leaves_values: self.value_logs().is_some(),
+            references: self.value_logs().map(|logs| logs.description()),
             smallest_seq: self.smallest_seq(),
             largest_seq: self.plan.through,
             sync: self.sync,

@@ -39,10 +39,12 @@ impl Logged<'_> {
     }
 }
 
-/// A log, and its bytes referenced by one memtable.
+/// A log, and what one memtable refers to there.
 struct UsedLog {
     life: Arc<LogLife>,
     log: Arc<ActiveLog>,
+    values: AtomicU64,
+    /// Of these values.
     bytes: AtomicU64,
 }
 
@@ -75,12 +77,15 @@ impl ValueLogs {
             }
             let (mut stored, mut ends) =
                 (Vec::with_capacity(CHUNK * REFERENCE_BYTES_MAX), SmallVec::<[usize; CHUNK]>::new());
-            let mut referred_bytes = 0;
+            let (mut referred, mut referred_bytes) = (0, 0);
             for entry in &chunk {
-                referred_bytes += self.store_value(&mut stored, entry, logged);
+                let bytes = self.store_value(&mut stored, entry, logged);
+                referred += u64::from(bytes > 0);
+                referred_bytes += bytes;
                 ends.push(stored.len());
             }
-            if let Some(used) = used.as_ref().filter(|_| referred_bytes > 0) {
+            if let Some(used) = used.as_ref().filter(|_| referred > 0) {
+                used.values.fetch_add(referred, Ordering::Relaxed);
                 used.bytes.fetch_add(referred_bytes, Ordering::Relaxed);
             }
             let mut rest = &stored[..];
@@ -126,7 +131,7 @@ impl ValueLogs {
         }
         let life = self.lives.of_log(log.number());
         life.read_values_from(|| log.clone());
-        let added = Arc::new(UsedLog { life, log: log.clone(), bytes: AtomicU64::new(0) });
+        let added = Arc::new(UsedLog { life, log: log.clone(), values: AtomicU64::new(0), bytes: AtomicU64::new(0) });
         all.push(added.clone());
         self.used.store(Arc::new(all));
         added
@@ -140,6 +145,24 @@ impl ValueLogs {
         let mut shares: Vec<ValueLog> = shares.filter(|share| share.bytes > 0).collect();
         shares.sort_by_key(|share| share.log); // a writer of one log may come after a writer of the next
         shares
+    }
+
+    /// What a table made of the memtable refers to, in ToplingDB's words: `LogRef:Short;7:7:12:3456,8:8:1:100`, with the
+    /// log's number twice, values and bytes of each log. Called after all its writers are done.
+    pub fn description(&self) -> String {
+        let form = match self.form {
+            ReferenceForm::Plain => "Plain",
+            ReferenceForm::Short => "Short",
+        };
+        let used = self.used.load();
+        let told = |used: &Arc<UsedLog>| {
+            let (log, values) = (used.life.number(), used.values.load(Ordering::Relaxed));
+            (values > 0).then(|| (log.0, values, used.bytes.load(Ordering::Relaxed)))
+        };
+        let mut logs: Vec<_> = used.iter().filter_map(told).collect();
+        logs.sort_unstable();
+        let logs: Vec<_> = logs.iter().map(|(log, values, bytes)| format!("{log}:{log}:{values}:{bytes}")).collect();
+        format!("LogRef:{form};{}", logs.join(","))
     }
 
     /// The logs as a value source for a table made of the memtable.

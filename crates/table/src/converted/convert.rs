@@ -32,8 +32,8 @@ pub struct ConvertConfig {
     pub smallest_seq: SeqNo,
     /// The largest sequence number.
     pub largest_seq: SeqNo,
-    /// Whether values may be references to the WAL.
-    pub leaves_values: bool,
+    /// What the values refer to in the WAL, for the properties; `None` if the image has all values.
+    pub references: Option<String>,
     /// Whether to sync the file.
     pub sync: bool,
     /// For error messages.
@@ -81,8 +81,8 @@ fn properties_of(image: &SealedImage<'_>, config: &ConvertConfig) -> Properties 
         compression: "NoCompression".to_owned(),
         ..Properties::default()
     };
-    if config.leaves_values {
-        properties.other.insert(LEAVES_VALUES.to_owned(), vec![1]);
+    if let Some(references) = &config.references {
+        properties.other.insert(LEAVES_VALUES.to_owned(), references.clone().into_bytes());
     }
     properties.set_origin(&config.origin, &config.order.user, &config.merge_operator);
     properties

@@ -29,7 +29,7 @@ use self::anchors::Anchor;
 use crate::values::{Following, FollowingCursor, ValuesOfFile};
 use crate::{Properties, Table, TableContext, TableReadOptions, TableSummary, TableValue, Visit};
 
-/// Property of tables whose values may be references to the WAL.
+/// Property of tables whose values may be references to the WAL: which logs these are. Earlier tables have the byte 1.
 const LEAVES_VALUES: &str = "spillway.values.in.logs";
 
 /// An open converted table.

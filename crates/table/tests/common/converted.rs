@@ -84,7 +84,7 @@ pub fn config(order: &InternalOrder) -> ConvertConfig {
         origin,
         smallest_seq: SeqNo::ZERO,
         largest_seq: SeqNo::MAX,
-        leaves_values: false,
+        references: None,
         sync: true,
         path: TABLE.into(),
         class: IoClass::Other,
