@@ -290,6 +290,11 @@ export! {
         options.family.memtable_factory = format!("hash_linkedlist:{bucket_count}").into();
     }
 
+    /// Speedb's, of its sorted hash.
+    fn rocksdb_options_set_hash_spdb_rep(options: &mut Options, bucket_count: usize) {
+        options.family.memtable_factory = format!("hash_spdb:{bucket_count}").into();
+    }
+
     /// Tables stay block-based: plain tables are not written.
     fn rocksdb_options_set_plain_table_factory(
         options: &mut Options,

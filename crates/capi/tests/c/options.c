@@ -137,6 +137,7 @@ static void test_without_getters(void) {
     rocksdb_options_set_max_bytes_for_level_multiplier_additional(options, factors, 2);
     rocksdb_options_set_hash_skip_list_rep(options, 1000, 4, 4);
     rocksdb_options_set_hash_link_list_rep(options, 1000);
+    rocksdb_options_set_hash_spdb_rep(options, 1000);
     rocksdb_options_set_memtable_vector_rep(options);
     rocksdb_options_set_plain_table_factory(options, 0, 10, 0.75, 16, 0, 0, 0, 0);
     rocksdb_cuckoo_options_set_hash_ratio(cuckoo, 0.5);
@@ -192,6 +193,13 @@ static void test_opening(char** argv) {
     rocksdb_options_set_hash_skip_list_rep(options, 1 << 20, 4, 4);
     db = rocksdb_open(options, path_in(argv, "hashed"), &error);
     CHECK_OK(error);
+    rocksdb_close(db);
+    rocksdb_options_set_hash_spdb_rep(options, 1000);
+    db = rocksdb_open(options, path_in(argv, "sorted"), &error);
+    CHECK_OK(error);
+    char* stats = rocksdb_property_value(db, "rocksdb.stats");
+    CHECK(strstr(stats, "sorted_hash") != NULL);
+    rocksdb_free(stats);
     rocksdb_close(db);
 }
 

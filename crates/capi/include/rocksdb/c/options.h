@@ -343,6 +343,8 @@ ROCKSDB_LIBRARY_API void rocksdb_options_set_memtable_vector_rep(rocksdb_options
 ROCKSDB_LIBRARY_API void rocksdb_options_set_hash_skip_list_rep(rocksdb_options_t* options, size_t bucket_count,
     int32_t height, int32_t branching_factor);
 ROCKSDB_LIBRARY_API void rocksdb_options_set_hash_link_list_rep(rocksdb_options_t* options, size_t bucket_count);
+/* Speedb's: its sorted hash. */
+ROCKSDB_LIBRARY_API void rocksdb_options_set_hash_spdb_rep(rocksdb_options_t* options, size_t bucket_count);
 /* Tables stay block-based: plain tables are not written. */
 ROCKSDB_LIBRARY_API void rocksdb_options_set_plain_table_factory(rocksdb_options_t* options, uint32_t user_key_len,
     int bloom_bits_per_key, double hash_table_ratio, size_t index_sparseness, size_t huge_page_tlb_size,
