@@ -1,6 +1,8 @@
 //! From flags to the options for opening a database.
 
-use base::options::{CompressionKind, DbOptions, FamilyOptions, FilterPolicy, OptionGroup, TableOptions, apply_both};
+use base::options::{
+    CacheSize, CompressionKind, DbOptions, FamilyOptions, FilterPolicy, OptionGroup, TableOptions, apply_both,
+};
 use base::{Error, Result};
 use spillway::internal::{DEFAULT_FAMILY, OpenOptions};
 
@@ -25,7 +27,7 @@ pub fn open_options(flags: &Flags) -> Result<OpenOptions> {
     db.statistics = flags.statistics;
     family.memtable_factory = flags.memtablerep.as_str().into();
     family.compression = compression(&flags.compression_type)?;
-    family.table.block_cache = flags.cache_size;
+    family.table.block_cache = CacheSize(flags.cache_size);
     family.table.no_block_cache = flags.cache_size == 0;
     if flags.bloom_bits > 0 {
         family.table.filter_policy = FilterPolicy::bloom(f64::from(flags.bloom_bits));
@@ -79,7 +81,7 @@ mod tests {
         let (name, family) = &made.families[0];
         assert_eq!((name.as_str(), family.compression), (DEFAULT_FAMILY, CompressionKind::Lz4));
         assert_eq!(family.table.filter_policy.bits_per_key, Some(10.0));
-        assert_eq!((family.table.block_cache, family.table.block_size), (5, 8192));
+        assert_eq!((*family.table.block_cache, family.table.block_size), (5, 8192));
         assert_eq!((made.db.max_open_files, family.write_buffer_size), (7, 65536));
         assert!(family.memtable_factory == "vector" && family.disable_auto_compactions);
         assert!(made.db.delayed_write_rate == 8 << 20 && !family.level_compaction_dynamic_level_bytes);

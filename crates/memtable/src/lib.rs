@@ -248,6 +248,17 @@ pub trait Memtable: Send + Sync {
     }
 }
 
+/// Sizes of a family's memtables.
+#[derive(Clone, Copy, Debug)]
+pub struct MemtableSizes {
+    /// `write_buffer_size`.
+    pub write_buffer_bytes: usize,
+    /// [`MemtableConfig::capacity_bytes`].
+    pub capacity_bytes: usize,
+    /// [`MemtableConfig::bloom_ratio`].
+    pub bloom_ratio: f64,
+}
+
 /// Makes memtables of one representation, as named by an option string such as `skip_list` or `vector`.
 pub trait MemtableFactory: Send + Sync {
     /// The name by which the registry knows it.
@@ -263,5 +274,15 @@ pub trait MemtableFactory: Send + Sync {
     /// How flushes convert its memtables to tables; by default entries are rewritten.
     fn conversion(&self) -> Conversion {
         Conversion::default()
+    }
+
+    /// Whether its memtables have images, so that they can become tables.
+    fn can_convert(&self) -> bool {
+        false
+    }
+
+    /// Parameters and options that do nothing, or something else, beside these sizes: a sentence for each.
+    fn without_effect(&self, _sizes: &MemtableSizes) -> Vec<String> {
+        Vec::new()
     }
 }

@@ -15,7 +15,7 @@ fn small(memtable: &str) -> FamilyOptions {
     FamilyOptions {
         write_buffer_size: 64 << 10,
         target_file_size_base: 32 << 10,
-        max_bytes_for_level_base: 128 << 10,
+        max_bytes_for_level_base: (128 << 10).into(),
         memtable_factory: memtable.into(),
         ..FamilyOptions::default()
     }

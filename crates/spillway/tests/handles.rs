@@ -103,7 +103,7 @@ fn options_that_several_threads_set_at_once_are_all_set() {
                     db.set_options(&family, &[(name, &value.to_string())]).unwrap();
                     barrier.wait();
                     let now = family.options();
-                    let all = [now.write_buffer_size as u64, now.target_file_size_base, now.max_bytes_for_level_base];
+                    let all = [now.write_buffer_size as u64, now.target_file_size_base, *now.max_bytes_for_level_base];
                     lost.fetch_add(all.iter().filter(|&&set| set != value).count() as u64, Ordering::Relaxed);
                 }
             });

@@ -97,7 +97,7 @@ struct Seen {
 
 fn options(cache: &Arc<BlockCache>, budget: &Arc<MemoryBudget>) -> OpenOptions {
     let mut family = FamilyOptions { target_file_size_base: 1 << 20, ..FamilyOptions::default() };
-    family.max_bytes_for_level_base = 4 << 20;
+    family.max_bytes_for_level_base = (4 << 20).into();
     family.table.cache_index_and_filter_blocks = true;
     family.table.filter_policy =
         spillway::internal::options::FilterPolicy::parse("bloomfilter:10:false").expect("known");

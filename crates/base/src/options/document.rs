@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::options::ini::{NewFamily, OptionsFile};
 use crate::options::kept;
 use crate::options::known::IGNORE_UNSUPPORTED;
-use crate::options::row::{Home, Load, OptionGroup};
+use crate::options::row::{Given, Home, Load, OptionGroup};
 use crate::options::string;
 use crate::options::tree::{Content, Node};
 
@@ -66,7 +66,23 @@ pub fn to_value(group: &dyn OptionGroup) -> Value {
 pub fn apply_node(group: &mut dyn OptionGroup, node: &Node, load: &mut Load) -> Result<()> {
     let members = node.members(&format!("options of {}", group.title()))?;
     note_ignore(members, load)?;
+    check_names(group, members)?;
     members.iter().try_for_each(|member| apply_member(group, member, load))
+}
+
+/// Refuses two names of one option with different values.
+///
+/// # Errors
+/// `InvalidArgument`, at the later name.
+pub fn check_names(group: &mut dyn OptionGroup, members: &[Node]) -> Result<()> {
+    let mut given = Given::default();
+    for member in members {
+        if let Some((row, _)) = group.find_mut(member.name()) {
+            let text = member.text().unwrap_or_else(|_| member.to_value().to_string());
+            given.note(row, member.name(), &text).map_err(|error| member.locate_key(error))?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads `ignore_unsupported_options` ahead of the other members: its position does not matter.

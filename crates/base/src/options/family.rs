@@ -12,6 +12,7 @@ use crate::options::choices::{CompactionPri, CompactionStyle, CompressionKind};
 use crate::options::collector::Collectors;
 use crate::options::compression::{CompressionList, CompressionOptions};
 use crate::options::known;
+use crate::options::level_base::LevelBase;
 use crate::options::memtable::MemtableChoice;
 use crate::options::partitioner::SstPartitioner;
 use crate::options::row::{ANY, at_least, option_table, within};
@@ -52,7 +53,7 @@ option_table! {
     /// Each write ends with the flush of what it wrote to the family: it returns when that is in tables.
     eager_flush: bool = false, ANY, Spillway, Mutable;
     /// The memtable's representation, with its parameters.
-    memtable_factory: MemtableChoice = MemtableChoice::default(), ANY, Spillway, Fixed;
+    memtable_factory or "memtable": MemtableChoice = MemtableChoice::default(), ANY, Spillway, Fixed;
     /// Bits of bloom filter per memtable, as a share of the write buffer; 0 for none. Takes effect with
     /// `memtable_whole_key_filtering`.
     memtable_prefix_bloom_size_ratio: f64 = 0.0, within(0.0, 0.25), RocksDb, Mutable;
@@ -106,8 +107,9 @@ option_table! {
     target_file_size_base: u64 = 64 * MIB, at_least(4096.0), RocksDb, Mutable;
     /// Factor by which tables grow from level to level.
     target_file_size_multiplier: u32 = 1, at_least(1.0), RocksDb, Mutable;
-    /// Bytes of level 1.
-    max_bytes_for_level_base: u64 = 256 * MIB, at_least(4096.0), RocksDb, Mutable;
+    /// Bytes of level 1. Where it is not set and memtables become tables (`convert_to_sst`), the open takes
+    /// `write_buffer_size`.
+    max_bytes_for_level_base: LevelBase = LevelBase::DEFAULT, at_least(4096.0), RocksDb, Mutable;
     /// Factor by which levels grow.
     max_bytes_for_level_multiplier: f64 = 10.0, within(1.0, 1000.0), RocksDb, Mutable;
     /// Derives the levels' sizes from the last level's, and fills levels from the last one up.

@@ -175,6 +175,7 @@ impl OptionsFile {
                     return Err(Error::invalid_argument(format!("more than {FAMILIES_MAX} families")));
                 }
                 self.family_or(&name, new_family);
+                load.given.clear();
                 Ok(Section::Family(name))
             }
             (title, Some(name)) if Section::of_family(title, "").is_some() => {

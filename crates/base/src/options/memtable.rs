@@ -86,10 +86,11 @@ impl Setting for MemtableChoice {
         string::escape(&self.0)
     }
 
-    /// Restores the braces of `{id=NAME;...}`, stripped by option strings.
+    /// Restores the braces of `{lookahead=4;id=NAME}`, stripped by option strings.
     fn set(&mut self, text: &str, _load: &mut Load) -> Result<()> {
         let text = string::unescape(text.trim());
-        self.0 = if text.starts_with("id=") { format!("{{{text}}}") } else { text };
+        let lost_braces = !text.starts_with('{') && string::members(&text).is_some();
+        self.0 = if lost_braces { format!("{{{text}}}") } else { text };
         Ok(())
     }
 
@@ -171,8 +172,43 @@ mod tests {
             ("num_levels=3;memtable_factory=cspp:{\"mem_cap\":\"16G\",\"use_vm\":true}", CSPP),
             ("memtable_factory={cspp:{\"mem_cap\":\"16G\",\"use_vm\":true}};num_levels=3", CSPP),
             ("memtable_factory={id=SkipListFactory;lookahead=0;};num_levels=3", "{id=SkipListFactory;lookahead=0;}"),
+            ("memtable_factory={lookahead=4;id=SkipListFactory};num_levels=3", "{lookahead=4;id=SkipListFactory}"),
+            ("memtable_factory={ bucket_count=9; id=hash_spdb };num_levels=3", "{bucket_count=9; id=hash_spdb}"),
+            ("memtable=vector;num_levels=3", "vector"),
+            ("memtable={count=7;id=vector};num_levels=3;memtable_factory={count=7;id=vector}", "{count=7;id=vector}"),
         ] {
             assert_eq!(by_string(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn both_names_with_different_values_are_refused() {
+        let says = "set one option by its two names; leave one of them out";
+        let mut family = FamilyOptions::default();
+        let error = apply_string(&mut family, "memtable=vector;memtable_factory=trie").expect_err("two");
+        assert_eq!(error.message(), format!("`memtable=vector` and `memtable_factory=trie` {says}"));
+        let text = "memtable_factory: {class: trie}\nmemtable: vector\n";
+        let error = apply_document(&mut family, text, Syntax::Yaml).expect_err("two");
+        assert!(
+            error.message().starts_with("line 2, column 1: memtable: ") && error.message().ends_with(says),
+            "{error}"
+        );
+        let (both, same) = ("[CFOptions \"default\"]\n  memtable=vector\n", "  memtable_factory=vector\n");
+        let other = "[CFOptions \"more\"]\n  memtable_factory=trie\n  memtable=trie\n";
+        let read = |text: &str| OptionsFile::read(text, DbOptions::default(), &|_| FamilyOptions::default(), false);
+        let (file, _) = read(&format!("{both}{same}{other}")).expect("the same twice");
+        assert_eq!(file.family("more").expect("there").memtable_factory, "trie");
+        let error = read(&format!("{both}  memtable_factory=trie\n")).expect_err("two");
+        assert!(error.message().starts_with("line 3: ") && error.message().ends_with(says), "{error}");
+    }
+
+    #[test]
+    fn second_name_is_read_by_documents_and_not_written() {
+        for text in ["memtable: vector", "memtable: {class: vector}"] {
+            let mut family = FamilyOptions::default();
+            apply_document(&mut family, text, Syntax::Yaml).expect(text);
+            assert_eq!(family.memtable_factory, "vector");
+            assert!(!string::print(&family).contains("memtable="));
         }
     }
 

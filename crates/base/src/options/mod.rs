@@ -6,6 +6,7 @@
 //! stored, kept or found, it is an error unless the caller sets `ignore_unsupported_options`.
 
 mod apply;
+mod cache_size;
 mod choices;
 mod collector;
 mod compression;
@@ -17,6 +18,7 @@ mod filter;
 pub mod ini;
 pub mod kept;
 pub mod known;
+mod level_base;
 mod members;
 mod memtable;
 mod parse;
@@ -36,6 +38,7 @@ pub mod tree;
 mod yaml;
 
 pub use apply::{apply_both, apply_document, apply_string, apply_value, keep_both, set_at_runtime};
+pub use cache_size::CacheSize;
 pub use choices::{
     ChecksumKind, CompactionPri, CompactionStopStyle, CompactionStyle, CompressionKind, CpuPriority,
     DataBlockIndexType, IndexType, InfoLogLevel, LogBacking, WalRecoveryMode,
@@ -47,6 +50,7 @@ pub use document::{Syntax, to_value};
 pub use family::{AgeLimits, FamilyOptions};
 pub use filter::FilterPolicy;
 pub use ini::{Audience, OptionsFile};
+pub use level_base::LevelBase;
 pub use members::Members;
 pub use memtable::MemtableChoice;
 pub use partitioner::SstPartitioner;

@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::options::kept::Kept;
 use crate::options::known::Unhonoured;
 use crate::options::tree::Node;
@@ -75,6 +75,8 @@ impl Bounds {
 pub struct Row {
     /// RocksDB's name, or ours if RocksDB has no such option.
     pub name: &'static str,
+    /// RocksDB's other name, read and not written; none or one.
+    pub also: &'static [&'static str],
     /// What it does.
     pub doc: &'static str,
     /// The accepted numbers.
@@ -100,6 +102,37 @@ pub struct Load {
     pub running: bool,
     /// Options without effect or with another meaning, and skipped unknown names.
     pub warnings: Vec<String>,
+    /// What was given so far for options that have two names.
+    pub given: Given,
+}
+
+/// Values of options that have two names, by the name given.
+#[derive(Debug, Default)]
+pub struct Given(Vec<(&'static str, String, String)>);
+
+impl Given {
+    /// Notes a value of the option called `row`, given by `name`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: its other name was given with another value.
+    pub(super) fn note(&mut self, row: &Row, name: &str, text: &str) -> Result<()> {
+        if row.also.is_empty() {
+            return Ok(());
+        }
+        let other = self.0.iter().find(|(of, other, value)| *of == row.name && other != name && value != text);
+        if let Some((_, other, value)) = other {
+            return Err(Error::invalid_argument(format!(
+                "`{other}={value}` and `{name}={text}` set one option by its two names; leave one of them out"
+            )));
+        }
+        self.0.push((row.name, name.to_owned(), text.to_owned()));
+        Ok(())
+    }
+
+    /// Begins another group: what was given for the one before says nothing of it.
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
 }
 
 /// The value of a row.
@@ -225,10 +258,10 @@ macro_rules! row_name {
 ///
 /// ```text
 /// /// Doc text.
-/// field as "name": Type = default, bounds, Home, Change;
+/// field as "name" or "other name": Type = default, bounds, Home, Change;
 /// ```
 ///
-/// `as "name"` is only needed if the option's name is not the field's. Fields after `beside` are not options.
+/// `as "name"` is only needed if the option's name is not the field's; `or` adds a name that is read and not written. Fields after `beside` are not options.
 ///
 /// `for_each: ($) name` also exports the macro `name!(callback, tokens)`, which calls `callback!` with the tokens and
 /// every row's documentation, mutability, default, field and type: builders are made from the same table.
@@ -239,7 +272,7 @@ macro_rules! option_table {
         struct $Group:ident = $title:literal, unhonoured: $unhonoured:expr $(, supplied: $supplied:expr)?;
         $(
             $(#[doc = $doc:literal])+
-            $field:ident $(as $name:literal)? : $type:ty = $default:expr, $bounds:expr, $home:ident, $change:ident;
+            $field:ident $(as $name:literal)? $(or $also:literal)? : $type:ty = $default:expr, $bounds:expr, $home:ident, $change:ident;
         )+
         $(beside $($beside:tt)+)?
     ) => {
@@ -254,7 +287,7 @@ macro_rules! option_table {
         $crate::options::row::option_table! {
             $(#[doc = $about])+
             struct $Group = $title, unhonoured: $unhonoured $(, supplied: $supplied)?;
-            $( $(#[doc = $doc])+ $field $(as $name)? : $type = $default, $bounds, $home, $change; )+
+            $( $(#[doc = $doc])+ $field $(as $name)? $(or $also)? : $type = $default, $bounds, $home, $change; )+
             $(beside $($beside)+)?
         }
     };
@@ -263,7 +296,7 @@ macro_rules! option_table {
         struct $Group:ident = $title:literal, unhonoured: $unhonoured:expr $(, supplied: $supplied:expr)?;
         $(
             $(#[doc = $doc:literal])+
-            $field:ident $(as $name:literal)? : $type:ty = $default:expr, $bounds:expr, $home:ident, $change:ident;
+            $field:ident $(as $name:literal)? $(or $also:literal)? : $type:ty = $default:expr, $bounds:expr, $home:ident, $change:ident;
         )+
         $(beside $( $(#[doc = $side_doc:literal])+ $side:ident : $side_type:ty = $side_default:expr; )+)?
     ) => {
@@ -288,7 +321,7 @@ macro_rules! option_table {
             }
 
             fn settings(&self) -> Vec<(&'static $crate::options::row::Row, &dyn $crate::options::row::Setting)> {
-                vec![$( ($crate::options::row::row!($field $(as $name)?, [$($doc)+], $bounds, $home, $change), &self.$field) ),+]
+                vec![$( ($crate::options::row::row!($field $(as $name)? $(or $also)?, [$($doc)+], $bounds, $home, $change), &self.$field) ),+]
             }
 
             fn find_mut(
@@ -296,8 +329,8 @@ macro_rules! option_table {
                 name: &str,
             ) -> Option<(&'static $crate::options::row::Row, &mut dyn $crate::options::row::Setting)> {
                 match name {
-                    $( $crate::options::row::row_name!($field $(, $name)?) => Some((
-                        $crate::options::row::row!($field $(as $name)?, [$($doc)+], $bounds, $home, $change),
+                    $( $crate::options::row::row_name!($field $(, $name)?) $(| $also)? => Some((
+                        $crate::options::row::row!($field $(as $name)? $(or $also)?, [$($doc)+], $bounds, $home, $change),
                         &mut self.$field,
                     )), )+
                     _ => None,
@@ -332,9 +365,10 @@ macro_rules! option_table {
 
 /// One row's constant part, as a `&'static Row`.
 macro_rules! row {
-    ($field:ident $(as $name:literal)?, [$($doc:literal)+], $bounds:expr, $home:ident, $change:ident) => {{
+    ($field:ident $(as $name:literal)? $(or $also:literal)?, [$($doc:literal)+], $bounds:expr, $home:ident, $change:ident) => {{
         static ROW: $crate::options::row::Row = $crate::options::row::Row {
             name: $crate::options::row::row_name!($field $(, $name)?),
+            also: [$($also)?].as_slice(),
             doc: concat!($($doc),+),
             bounds: $bounds,
             home: $crate::options::row::Home::$home,

@@ -91,19 +91,27 @@ pub(crate) fn strip_braces(text: &str) -> Result<&str> {
     Err(malformed(text, "`{` without `}`"))
 }
 
-/// The name and the members of an object: `{id=StringAppendOperator;delimiter=,}`, or a bare name.
+/// The name and the members of an object, in any order: `{delimiter=,;id=StringAppendOperator}`, or a bare name.
 ///
 /// # Errors
-/// `InvalidArgument`: members without an `id`.
+/// `InvalidArgument`: unbalanced braces, or two members called `id`.
 pub(crate) fn object_id(text: &str) -> Result<(&str, Vec<(&str, &str)>)> {
     let text = strip_braces(text.trim())?;
-    if !text.starts_with("id=") && !text.contains(";id=") {
-        return Ok((text, Vec::new()));
+    let Some(members) = members(text) else { return Ok((text, Vec::new())) };
+    let mut ids = members.iter().filter(|(name, _)| *name == "id").map(|(_, id)| *id);
+    match (ids.next(), ids.next()) {
+        (Some(_), Some(_)) => Err(malformed(text, "`id` twice")),
+        (Some(id), None) => Ok((id, members)),
+        (None, _) => Ok((text, Vec::new())),
     }
-    let members = pairs(text)?;
-    let id = members.iter().find(|(name, _)| *name == "id").map(|(_, id)| *id);
-    let id = id.ok_or_else(|| malformed(text, "no `id`"))?;
-    Ok((id, members))
+}
+
+/// The members of an object without its braces, in any order: `id=NAME;a=1`. `None` for any other text, as a bare name
+/// or `NAME:{"a":1}`.
+pub(crate) fn members(text: &str) -> Option<Vec<(&str, &str)>> {
+    let members = pairs(text).ok()?;
+    let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    (!members.is_empty() && members.iter().all(|(name, _)| is_name(name))).then_some(members)
 }
 
 /// Escapes characters with a meaning in option strings and OPTIONS files.
@@ -145,7 +153,8 @@ pub(crate) fn unescape(text: &str) -> String {
 /// # Errors
 /// `InvalidArgument` or `Unsupported`, naming the option; an unknown name is answered with the nearest known one.
 pub(crate) fn set(group: &mut dyn OptionGroup, name: &str, text: &str, load: &mut Load) -> Result<()> {
-    if group.find_mut(name).is_some() {
+    if let Some((row, _)) = group.find_mut(name) {
+        load.given.note(row, name, text)?;
         return set_row(group, name, text, load).map_err(|error| error.context(format!("option `{name}`")));
     }
     set_unknown(group, name, text, load)
@@ -175,8 +184,8 @@ pub(super) fn set_row(group: &mut dyn OptionGroup, name: &str, text: &str, load:
     }
     load.warnings.iter_mut().skip(warned).for_each(|warning| *warning = format!("option `{name}`: {warning}"));
     match means_another {
-        true => group.kept_mut().set(name, text),
-        false => group.kept_mut().remove(name),
+        true => group.kept_mut().set(row.name, text),
+        false => group.kept_mut().remove(row.name),
     }
     Ok(())
 }

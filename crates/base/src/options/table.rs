@@ -1,6 +1,7 @@
 //! Options of block-based tables.
 
 use crate::error::{Error, Result};
+use crate::options::cache_size::CacheSize;
 use crate::options::choices::{ChecksumKind, DataBlockIndexType, IndexType};
 use crate::options::filter::FilterPolicy;
 use crate::options::known;
@@ -47,7 +48,7 @@ option_table! {
     /// Reads without a block cache.
     no_block_cache: bool = false, ANY, RocksDb, Fixed;
     /// Bytes of the block cache, where the caller gives none to share.
-    block_cache: usize = 32 << 20, ANY, Spillway, Fixed;
+    block_cache: CacheSize = CacheSize(32 << 20), ANY, Spillway, Fixed;
     /// Keeps values of keys looked up often in the block cache, in front of the tables. Not asked with a `row_cache`.
     cache_answers: bool = true, ANY, Spillway, Fixed;
     /// Decompresses every block right after compressing it, and compares.

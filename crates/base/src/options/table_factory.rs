@@ -98,8 +98,8 @@ impl TableFactory {
 
     fn parse(text: &str, load: &mut Load) -> Result<TableFactory> {
         let text = text.trim();
-        if text.contains("id=") && !text.contains('"') {
-            let (name, members) = string::object_id(text)?;
+        let (name, members) = string::object_id(text)?;
+        if !members.is_empty() {
             return Ok(TableKind::of_members(&string::unescape(name), &members, load)?.into());
         }
         let (name, params) = match text.split_once(':') {

@@ -46,6 +46,9 @@ option_table! {
     memory_bytes: usize = 256 << 20, within(65536.0, 1099511627776.0), Spillway, Fixed;
 }
 
+/// The remedy for parameters of `BlockBasedTable` beside its name.
+const ELSEWHERE: &str = "the options of block-based tables stand in block_based_table_factory";
+
 /// Formats of ToplingDB and RocksDB neither read nor written here.
 const REFUSED: [(&str, &str); 7] = [
     ("AdaptiveTable", "of the formats it mixes only BlockBasedTable is supported; use that"),
@@ -94,9 +97,11 @@ impl TableKind {
     /// Reads the members of an option string: `{id=NAME;a=1;}`.
     pub(super) fn of_members(name: &str, members: &[(&str, &str)], load: &mut Load) -> Result<TableKind> {
         let mut kind = TableClass::by_name(name)?.written()?;
+        let is_block_based = kind == TableKind::BlockBased;
         for (member, text) in members.iter().filter(|(member, _)| *member != "id") {
             match kind.options_mut() {
                 Some(options) => string::set(options, member, text, load)?,
+                None if is_block_based => return Err(Error::invalid_argument(ELSEWHERE)),
                 None => return Err(Error::invalid_argument(format!("{name} has no parameter `{member}`"))),
             }
         }
@@ -203,10 +208,7 @@ impl TableClass {
             TableClass::Written(TableKind::AutoSort(options)) => options.unhonoured(),
             TableClass::Written(TableKind::BlockBased) => match params.first() {
                 None => return Ok(class),
-                Some(param) => {
-                    let what = "the options of block-based tables stand in block_based_table_factory";
-                    return Err(param.locate_key(Error::invalid_argument(what)));
-                }
+                Some(param) => return Err(param.locate_key(Error::invalid_argument(ELSEWHERE))),
             },
         };
         let TableClass::Written(kind) = &mut class else {

@@ -219,7 +219,7 @@ fn option_strings_take_rocksdbs_syntax() {
                 kNoCompression:kLZ4Compression;merge_operator={id=StringAppendOperator;delimiter=\\:};";
     apply_string(&mut family, text).expect("valid");
     assert_eq!(family.write_buffer_size, 128 << 10);
-    assert_eq!((family.table.block_size, family.table.block_cache), (8192, 1 << 30));
+    assert_eq!((family.table.block_size, *family.table.block_cache), (8192, 1 << 30));
     assert_eq!(family.table.filter_policy, FilterPolicy::bloom(10.0));
     assert_eq!((family.compression_opts.level(), family.compression_opts.max_dict_bytes), (Some(5), 1024));
     assert_eq!(family.prefix_extractor().expect("set").name(), "rocksdb.FixedPrefix.4");

@@ -6,7 +6,7 @@ use spillway::internal::ReadTier;
 use spillway::internal::options::row::{Load, Setting};
 use spillway::internal::options::{
     ChecksumKind, CompactionPri, CompactionStopStyle, CompactionStyle, CompressionKind, DataBlockIndexType, IndexType,
-    InfoLogLevel, WalRecoveryMode,
+    InfoLogLevel, LevelBase, WalRecoveryMode,
 };
 
 /// A value between C's type and the option's.
@@ -139,6 +139,19 @@ macro_rules! integer_fields {
 }
 
 integer_fields!(i32, i64, u32, u64, usize);
+
+impl Field for LevelBase {
+    fn number(&self) -> Number {
+        Field::number(&**self)
+    }
+
+    fn take(&mut self, number: Number) -> bool {
+        let mut bytes = **self;
+        let taken = bytes.take(number);
+        *self = bytes.into();
+        taken
+    }
+}
 
 impl Field for f64 {
     fn number(&self) -> Number {

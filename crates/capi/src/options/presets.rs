@@ -35,7 +35,7 @@ impl Options {
         share_memtable_budget(family, memtable_memory_budget);
         family.level0_file_num_compaction_trigger = 2;
         family.target_file_size_base = memtable_memory_budget / 8;
-        family.max_bytes_for_level_base = memtable_memory_budget;
+        family.max_bytes_for_level_base = memtable_memory_budget.into();
         family.compaction_style = CompactionStyle::Level;
         let kind = |level| if level < 2 { CompressionKind::None } else { CompressionKind::Snappy };
         family.compression_per_level = CompressionList((0..family.num_levels).map(kind).collect());
@@ -61,7 +61,7 @@ impl Options {
         let family = &mut self.family;
         family.write_buffer_size = as_size(2 * MIB);
         family.target_file_size_base = 2 * MIB;
-        family.max_bytes_for_level_base = 10 * MIB;
+        family.max_bytes_for_level_base = (10 * MIB).into();
         family.soft_pending_compaction_bytes_limit = 256 * MIB;
         family.hard_pending_compaction_bytes_limit = 1024 * MIB;
         family.table.cache_index_and_filter_blocks = true;

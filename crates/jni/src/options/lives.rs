@@ -95,7 +95,7 @@ fn old_family_defaults(options: &mut Options, version: (i32, i32)) {
     if version < (4, 7) {
         family.write_buffer_size = 4 << 20;
         family.target_file_size_base = 2 * MIB;
-        family.max_bytes_for_level_base = 10 * MIB;
+        family.max_bytes_for_level_base = (10 * MIB).into();
         family.soft_pending_compaction_bytes_limit = 0;
         family.hard_pending_compaction_bytes_limit = 0;
     }

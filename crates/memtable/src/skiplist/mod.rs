@@ -367,4 +367,8 @@ impl MemtableFactory for Factory {
     fn conversion(&self) -> Conversion {
         self.conversion
     }
+
+    fn can_convert(&self) -> bool {
+        true
+    }
 }

@@ -10,7 +10,7 @@ use super::{NAME, SortedHash};
 use crate::arena::{CAPACITY_MAX_BYTES, GRANULE_BYTES};
 use crate::order::{Bytewise, Custom, ReverseBytewise};
 use crate::registry::{Arguments, factory_from_option_string};
-use crate::{Memtable, MemtableConfig, MemtableFactory, skiplist};
+use crate::{Memtable, MemtableConfig, MemtableFactory, MemtableSizes, skiplist};
 
 /// Arguments of RocksDB's hash memtables without a meaning here, accepted so that existing options can be read.
 const MEANINGLESS: [&str; 6] =
@@ -97,6 +97,17 @@ impl MemtableFactory for Factory {
             }
             UserOrder::Custom(c) => Arc::new(SortedHash::new(config, Custom::new(Arc::clone(c)), buckets)?),
         })
+    }
+
+    fn without_effect(&self, sizes: &MemtableSizes) -> Vec<String> {
+        let (asked, made) = (self.buckets, self.buckets_for(sizes.capacity_bytes, 0));
+        let cut = (made < asked).then(|| {
+            format!("bucket_count ({asked}) is cut to {made}: buckets take a quarter of the memtable at most")
+        });
+        let filter = (sizes.bloom_ratio > 0.0).then(|| {
+            format!("memtable_prefix_bloom_size_ratio has no effect: the buckets of a {NAME} find absent keys")
+        });
+        cut.into_iter().chain(filter).collect()
     }
 }
 

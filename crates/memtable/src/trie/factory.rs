@@ -13,7 +13,7 @@ use super::{NAME, Trie};
 use crate::arena::{Arena, ArenaConfig, IMAGE_HEADER_BYTES};
 use crate::order::{Bytewise, KeyOrder, ReverseBytewise};
 use crate::registry::Arguments;
-use crate::{Conversion, Memtable, MemtableConfig, MemtableFactory, skiplist};
+use crate::{Conversion, Memtable, MemtableConfig, MemtableFactory, MemtableSizes, skiplist};
 
 pub(crate) struct Factory {
     params: Params,
@@ -70,5 +70,13 @@ impl MemtableFactory for Factory {
 
     fn conversion(&self) -> Conversion {
         self.params.conversion()
+    }
+
+    fn can_convert(&self) -> bool {
+        true
+    }
+
+    fn without_effect(&self, sizes: &MemtableSizes) -> Vec<String> {
+        self.params.without_effect(sizes.write_buffer_bytes).into_iter().collect()
     }
 }

@@ -124,6 +124,13 @@ impl Params {
         }
     }
 
+    /// Says so if memtables are full before the write buffer is.
+    pub(crate) fn without_effect(&self, write_buffer_bytes: usize) -> Option<String> {
+        let (buffer, cap) = (bytes_text(write_buffer_bytes), bytes_text(self.mem_cap));
+        (self.mem_cap < write_buffer_bytes)
+            .then(|| format!("write_buffer_size ({buffer}) has no effect: memtables are full at mem_cap ({cap})"))
+    }
+
     pub(crate) fn conversion(&self) -> Conversion {
         self.conversion
     }

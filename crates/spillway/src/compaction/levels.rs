@@ -66,7 +66,7 @@ fn times(bytes: u64, factor: f64) -> u64 {
 }
 
 fn fixed(version: &Version, options: &FamilyOptions) -> LevelTargets {
-    let base = options.max_bytes_for_level_base;
+    let base = *options.max_bytes_for_level_base;
     let sizes = std::iter::successors(Some(base), |&bytes| Some(times(bytes, options.max_bytes_for_level_multiplier)));
     let max_bytes = std::iter::once(u64::MAX).chain(sizes).take(compacted_levels(version, options)).collect();
     LevelTargets { base_level: 1.min(compacted_levels(version, options) - 1), max_bytes }
@@ -80,7 +80,7 @@ fn unlimited(version: &Version, options: &FamilyOptions) -> LevelTargets {
 fn dynamic(version: &Version, options: &FamilyOptions) -> LevelTargets {
     let last = compacted_levels(version, options) - 1;
     let multiplier = options.max_bytes_for_level_multiplier;
-    let base_max = options.max_bytes_for_level_base;
+    let base_max = *options.max_bytes_for_level_base;
     let base_min = times(base_max, 1.0 / multiplier);
     let largest = (1..=last).map(|level| version.level_bytes(level)).max().unwrap_or(0);
     let Some(first_used) = (1..=last).find(|&level| !version.level(level).is_empty()) else {
@@ -163,7 +163,7 @@ fn level0_score(
     let (taken_files, taken_bytes) = running.taken(0);
     let files = version.level(0).len().saturating_sub(taken_files);
     let bytes = version.level_bytes(0).saturating_sub(taken_bytes);
-    let base_max = options.max_bytes_for_level_base;
+    let base_max = *options.max_bytes_for_level_base;
     let by_count = files as f64 / f64::from(options.level0_file_num_compaction_trigger.max(1));
     if version.num_levels() == 1 {
         return by_count;
@@ -193,7 +193,7 @@ pub fn pending_bytes(version: &Version, options: &FamilyOptions) -> u64 {
     let targets = LevelTargets::of(version, options);
     let level0 = version.level_bytes(0);
     let level0_is_due = version.level(0).len() >= options.level0_file_num_compaction_trigger.max(1) as usize
-        || level0 >= options.max_bytes_for_level_base;
+        || level0 >= *options.max_bytes_for_level_base;
     let (mut pending, mut coming) = (0u64, 0u64);
     if level0_is_due {
         pending = level0 + version.level_bytes(targets.base_level);

@@ -38,7 +38,7 @@ fn small_levels() -> FamilyOptions {
     FamilyOptions {
         merge_operator: Some(Arc::new(Join)),
         target_file_size_base: 8 << 10,
-        max_bytes_for_level_base: 32 << 10,
+        max_bytes_for_level_base: (32 << 10).into(),
         max_bytes_for_level_multiplier: 4.0,
         num_levels: 5,
         compression: CompressionKind::None,

@@ -1,7 +1,7 @@
 //! The sets of options in `DBOptions` and `CFOptions`: the template first, then the set's own entries, names resolved.
 
 use base::options::dispatcher::{self, DispatcherParams, check_reader};
-use base::options::document::{apply_member, apply_text, note_ignore};
+use base::options::document::{apply_member, apply_text, check_names, note_ignore};
 use base::options::known::{self, IGNORE_UNSUPPORTED};
 use base::options::row::{Load, OptionGroup};
 use base::options::tree::{Content, Node};
@@ -56,7 +56,9 @@ impl<'a> Document<'a> {
         let mut family = self.new_family();
         for set in self.with_templates(FAMILY_OPTIONS, set)? {
             family.ignore_unsupported |= ignores_unsupported(set)?;
-            for member in set.members("options of CFOptions")?.iter().filter(|member| member.name() != TEMPLATE) {
+            let members = set.members("options of CFOptions")?;
+            check_names(&mut family.options, members)?;
+            for member in members.iter().filter(|member| member.name() != TEMPLATE) {
                 self.apply_to_family(&mut family, member)?;
             }
         }
@@ -101,7 +103,7 @@ impl<'a> Document<'a> {
     pub(super) fn apply_to_family(&mut self, family: &mut FamilySet, member: &'a Node) -> Result<()> {
         let kind = match member.name() {
             IGNORE_UNSUPPORTED => return Ok(()), // already looked up
-            "memtable_factory" => Kind::MemTableRepFactory,
+            "memtable_factory" | "memtable" => Kind::MemTableRepFactory,
             "table_factory" => Kind::TableFactory,
             "merge_operator" => Kind::MergeOperator,
             "comparator" => Kind::Comparator,

@@ -6,7 +6,7 @@ use base::options::document::apply_member;
 use base::options::known::{Unhonoured, how};
 use base::options::row::{Load, OptionGroup};
 use base::options::tree::Node;
-use base::options::{FilterPolicy, MemtableChoice, TableOptions, string};
+use base::options::{CacheSize, FilterPolicy, MemtableChoice, TableOptions, string};
 use base::{Error, Result};
 
 use crate::config::groups::set_text;
@@ -136,7 +136,7 @@ impl<'a> Document<'a> {
             match (param.name(), referred) {
                 ("block_cache", Some(object)) => {
                     let found = cache(object, &mut self.warnings)?;
-                    table.block_cache = found.bytes;
+                    table.block_cache = CacheSize(found.bytes);
                     used = Some(found);
                 }
                 ("block_cache", None) if param.is_null() => {} // RocksDB's word for the default one

@@ -8,7 +8,7 @@ use arc_swap::{ArcSwap, Guard};
 use base::extend::Listeners;
 use base::options::FamilyOptions;
 use base::{Error, FamilyId, InternalOrder, Result};
-use memtable::{Conversion, ConvertToSst, Memtable, MemtableConfig, MemtableFactory};
+use memtable::{Conversion, ConvertToSst, Memtable, MemtableConfig, MemtableFactory, MemtableSizes};
 use parking_lot::Mutex;
 
 use crate::background::throttle::Awaited;
@@ -378,9 +378,7 @@ impl MemtableMaker {
         room_bytes: usize,
         conversion: Option<Conversion>,
     ) -> Result<HeldMemtable> {
-        let whole_keys = options.memtable_whole_key_filtering;
-        let bloom_ratio = if whole_keys { options.memtable_prefix_bloom_size_ratio } else { 0.0 };
-        let capacity_bytes = memtable_capacity_bytes(options.write_buffer_size, room_bytes, bloom_ratio);
+        let MemtableSizes { capacity_bytes, bloom_ratio, .. } = memtable_sizes(options, room_bytes);
         let mut config = MemtableConfig::new(InternalOrder::new(options.order.clone()), self.family, capacity_bytes);
         config.room_bytes = room_bytes;
         config.bloom_ratio = bloom_ratio;
@@ -406,6 +404,15 @@ impl MemtableMaker {
     fn living(&self) -> Vec<Arc<dyn Memtable>> {
         self.made.lock().iter().filter_map(Weak::upgrade).collect()
     }
+}
+
+/// The sizes of a family's memtables, with room for a batch of at least `room_bytes`.
+pub(crate) fn memtable_sizes(options: &FamilyOptions, room_bytes: usize) -> MemtableSizes {
+    let whole_keys = options.memtable_whole_key_filtering;
+    let bloom_ratio = if whole_keys { options.memtable_prefix_bloom_size_ratio } else { 0.0 };
+    let write_buffer_bytes = options.write_buffer_size;
+    let capacity_bytes = memtable_capacity_bytes(write_buffer_bytes, room_bytes, bloom_ratio);
+    MemtableSizes { write_buffer_bytes, capacity_bytes, bloom_ratio }
 }
 
 /// Arena size for a write buffer, or for one larger batch. Address space, not memory: pages are allocated on first

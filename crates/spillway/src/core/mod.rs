@@ -430,6 +430,7 @@ pub(crate) mod late_excise;
 pub(crate) mod progress;
 pub(crate) mod reserve;
 pub(crate) mod running;
+pub(crate) mod settled;
 pub(crate) mod space;
 mod state;
 pub(crate) mod tables;

@@ -221,7 +221,7 @@ impl FamilyState {
     /// How far jobs of the family are behind, for the throttle, from 0 to 1: 1 if [`is_behind`](Self::is_behind). Two
     /// base levels in bytes count as one compaction of level 0.
     pub fn debt(&self) -> f64 {
-        let by_bytes = self.pending_compaction_bytes as f64 / self.family.options().max_bytes_for_level_base as f64;
+        let by_bytes = self.pending_compaction_bytes as f64 / *self.family.options().max_bytes_for_level_base as f64;
         let waiting = self.compactions_of_level0_waiting().max(by_bytes / 2.0);
         if self.is_behind() { 1.0 } else { (waiting / COMPACTIONS_BEHIND).min(1.0) }
     }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use base::note;
-use base::options::{DbOptions, FamilyOptions, kept};
+use base::options::{FamilyOptions, kept};
 use base::{FamilyId, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
 
 use crate::core::Core;
 use crate::core::context::Context;
 use crate::core::family::{Family, FamilyParts, MemtableMaker};
+use crate::core::settled::settle;
 use crate::core::tables::Opener;
 use crate::queue::view::ReadView;
 use crate::read::gaps::Gaps;
@@ -42,16 +43,6 @@ impl Shared {
     }
 }
 
-/// Raises the default size of level 1 with the write buffer if memtables leave values in the WAL: such memtables and
-/// their tables stand for more data than they hold. A size set by the caller stays.
-pub(super) fn follow_write_buffer(options: &mut FamilyOptions, db: &DbOptions) {
-    let default = FamilyOptions::default().max_bytes_for_level_base;
-    if db.memtable_as_log_index && options.max_bytes_for_level_base == default {
-        let buffers = options.write_buffer_size as u64 * options.level0_file_num_compaction_trigger.max(1) as u64;
-        options.max_bytes_for_level_base = default.max(buffers.saturating_mul(2));
-    }
-}
-
 /// Options for a family not named at open: the options for all such families, with the stored order.
 pub(super) fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOptions {
     let mut options = options.clone();
@@ -81,7 +72,7 @@ pub(super) fn build_family(
     options.cf_allow_ingest_behind |= context.options.allow_ingest_behind;
     options.validate()?;
     let remarks = kept::review(&options, context.options.ignore_unsupported_options)?;
-    let settled = options.settle().into_iter().chain(settle_for_atomic_flush(context, &mut options));
+    let settled = settle(&context.options, &mut options)?;
     for remark in remarks.into_iter().chain(settled) {
         super::remark(&format!("column family \"{name}\": {remark}"));
     }
@@ -107,16 +98,6 @@ pub(super) fn build_family(
     let view = ReadView::new(mutable, Vec::new(), version);
     let (home, name) = (Arc::downgrade(context), name.to_owned());
     Ok(Family::new(FamilyParts { home, id, name, options, maker, tables, read, view }))
-}
-
-/// As in RocksDB: a memtable that is left for a merge would keep all families from being flushed.
-fn settle_for_atomic_flush(context: &Context, options: &mut FamilyOptions) -> Option<String> {
-    let asked = options.min_write_buffer_number_to_merge;
-    let is_lowered = context.options.atomic_flush && asked > 1;
-    if is_lowered {
-        options.min_write_buffer_number_to_merge = 1;
-    }
-    is_lowered.then(|| format!("min_write_buffer_number_to_merge lowered from {asked} to 1, for atomic_flush"))
 }
 
 impl Shared {

@@ -59,7 +59,7 @@ pub(crate) mod restart;
 mod start;
 
 use crate::open::engine::Engine;
-use families::{FamilyStart, Shared, adapted, build_family, follow_write_buffer};
+use families::{FamilyStart, Shared, adapted, build_family};
 use follow::Follower;
 use reading::Attempt;
 
@@ -295,8 +295,8 @@ impl<'a> Opening<'a> {
             dir_sync_failed: AtomicBool::new(false),
             vfs,
         });
-        let capacity = options.families.iter().map(|(_, f)| f.table.block_cache).max();
-        let capacity = capacity.unwrap_or_else(|| FamilyOptions::default().table.block_cache);
+        let capacity = options.families.iter().map(|(_, f)| *f.table.block_cache).max();
+        let capacity = capacity.unwrap_or_else(|| *FamilyOptions::default().table.block_cache);
         let shared = Shared {
             slots: OpenSlots::new(options.db.max_open_files),
             purge: context.logs.purge().clone(),
@@ -413,8 +413,7 @@ impl<'a> Opening<'a> {
         self.check_missing()
     }
 
-    fn open_family(&self, stored: &RecoveredFamily, mut options: FamilyOptions) -> Result<FamilyState> {
-        follow_write_buffer(&mut options, &self.context.options);
+    fn open_family(&self, stored: &RecoveredFamily, options: FamilyOptions) -> Result<FamilyState> {
         if !self.bears_damage() {
             stored.check_tables(&*self.context.vfs, &self.context.dir)?;
         }

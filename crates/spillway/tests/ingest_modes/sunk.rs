@@ -36,7 +36,7 @@ impl MergeOperator for Append {
 fn world() -> World {
     World::with(|options| {
         for (_, family) in &mut options.families {
-            family.max_bytes_for_level_base = BASE_BYTES;
+            family.max_bytes_for_level_base = BASE_BYTES.into();
             family.merge_operator = Some(Arc::new(Append));
         }
     })
@@ -291,7 +291,7 @@ fn what_does_not_sink_is_told_to_have_ended() {
 fn a_table_that_cannot_be_read_stays_above() {
     let mut world = World::with(|options| {
         for (_, family) in &mut options.families {
-            family.max_bytes_for_level_base = BASE_BYTES;
+            family.max_bytes_for_level_base = BASE_BYTES.into();
             family.disable_auto_compactions = true;
         }
     });
@@ -317,7 +317,7 @@ fn a_table_that_cannot_be_read_stays_above() {
 fn a_compaction_by_hand_waits_for_what_sinks() {
     let world = World::threaded_with(|options| {
         for (_, family) in &mut options.families {
-            family.max_bytes_for_level_base = BASE_BYTES;
+            family.max_bytes_for_level_base = BASE_BYTES.into();
             family.level_compaction_dynamic_level_bytes = false;
         }
     });

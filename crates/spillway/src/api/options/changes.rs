@@ -70,6 +70,8 @@ macro_rules! setter {
     ($changes:ident $Group:ty, $about:tt $row:tt wal_dir $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt db_log_dir $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt value_ttl_s $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt max_bytes_for_level_base $type:ty) => {};
+    ($changes:ident $Group:ty, $about:tt $row:tt block_cache $type:ty) => {};
     // Every open has its own: see `Options`.
     ($changes:ident $Group:ty, $about:tt $row:tt create_missing_column_families $type:ty) => {};
     ($changes:ident $Group:ty, $about:tt $row:tt create_if_missing $type:ty) => {};

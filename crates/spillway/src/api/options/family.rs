@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base::extend::{CompactionFilter, CompactionFilterFactory, FilterDecision, MergeOperator, PrefixExtractor};
 use base::options::{
-    ChecksumKind, CompactOnDeletion, CompactionPri, CompactionStopStyle, CompactionStyle, CompressionKind,
+    CacheSize, ChecksumKind, CompactOnDeletion, CompactionPri, CompactionStopStyle, CompactionStyle, CompressionKind,
     CompressionList, DataBlockIndexType, FamilyOptions as EngineFamilyOptions, FilterPolicy, IndexType, SstPartitioner,
     TableOptions as EngineTableOptions, apply_string,
 };
@@ -98,6 +98,15 @@ impl FamilyOptions {
             fifo.changes.apply(&mut family.compaction_options_fifo, &mut warnings)?;
             Ok(warnings)
         });
+        self
+    }
+
+    /// Bytes of level 1.
+    ///
+    /// Default: the `write_buffer_size` of the open where memtables become tables (`convert_to_sst`), else 256 MiB. Can
+    /// change while the database is open ([`Family::set_options`](crate::Family::set_options)).
+    pub fn max_bytes_for_level_base(mut self, bytes: u64) -> Self {
+        self.changes.set(bytes, |family, bytes| family.max_bytes_for_level_base = bytes.into());
         self
     }
 
@@ -284,6 +293,14 @@ impl TableOptions {
     /// No filter.
     pub fn no_filter(mut self) -> Self {
         self.changes.set(FilterPolicy::NONE, |table, filter| table.filter_policy = filter);
+        self
+    }
+
+    /// Bytes of the block cache, where the caller gives none to share.
+    ///
+    /// Default: 32 MiB.
+    pub fn block_cache(mut self, bytes: usize) -> Self {
+        self.changes.set(CacheSize(bytes), |table, size| table.block_cache = size);
         self
     }
 }

@@ -200,7 +200,7 @@ impl Picker<'_> {
 
     /// Whether a file may and should sink if the `older` files must be rewritten for it.
     fn is_worth_sinking(&self, file: &TableFile, older: &[Arc<TableFile>]) -> bool {
-        let (bytes, base_bytes) = (file.meta.file_bytes, self.options.max_bytes_for_level_base);
+        let (bytes, base_bytes) = (file.meta.file_bytes, *self.options.max_bytes_for_level_base);
         let most = (bytes / TIMES_THE_REST).min(base_bytes / LITTLE_PART);
         if bytes < base_bytes / WORTH_PART || bytes_of(older) > most || file.is_kept_above() {
             return false;

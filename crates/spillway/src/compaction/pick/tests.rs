@@ -240,7 +240,7 @@ fn describe(pick: &Pick) -> String {
 fn outcome(input: &str) -> String {
     let options = FamilyOptions {
         level_compaction_dynamic_level_bytes: false,
-        max_bytes_for_level_base: 4096,
+        max_bytes_for_level_base: 4096.into(),
         target_file_size_base: 4096,
         ..FamilyOptions::default()
     };

@@ -248,7 +248,7 @@ fn debt_is_tables_that_wait_in_level_0_or_bytes_in_all() {
     let mut options = OpenOptions::create_if_missing();
     options.vfs = MemoryVfs::new(1);
     let family = FamilyOptions { disable_auto_compactions: true, ..FamilyOptions::default() };
-    let base_bytes = family.max_bytes_for_level_base;
+    let base_bytes = *family.max_bytes_for_level_base;
     let db = Database::open("/db", &options.family(DEFAULT_FAMILY, family)).unwrap();
     let (core, family) = (db.core(), db.default_family());
     let debt_of = |pending: u64| {
