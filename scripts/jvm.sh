@@ -482,6 +482,20 @@ jar_of_library() {
 
 # --- What make test runs.
 
+# environment: options from the environment of the process reach a program in Java, and a mistake there is an error.
+environment() {
+    [ "$which" = ours ] || return 0
+    local dir=$work/environment program=$root/clients/jvm/runner/Environment.java
+    mkdir -p "$dir"
+    echo '{"databases": {"*": {"params": {"options": {"num_levels": 4}, "dyna_cf_opt": {"num_levels": 5}}}}}' >"$dir/app.json"
+    say "environment on ours"
+    (
+        export SPILLWAY_CONFIG=$dir/app.json SPILLWAY_OPTIONS=memtable_factory=trie
+        jvm -cp "$(class_path rocksdbjni)" "$program" "$dir/db" num_levels=4 num_levels=5 memtable_factory=trie write_buffer_size=33554432
+        SPILLWAY_OPTIONS=num_level=3 jvm -cp "$(class_path rocksdbjni)" "$program" "$dir/refused" SPILLWAY_OPTIONS num_levels
+    )
+}
+
 # quick [LIBRARY]: fails on any test, and on any warning of -Xcheck:jni with one of rocksdbjni's methods at the top.
 quick() {
     local class classes=(org.rocksdb.RocksDBTest org.rocksdb.WriteBatchTest)
@@ -495,6 +509,7 @@ quick() {
             JUnitRunner "$file" "$class"
     done
     again "$file" 40 jvm -Xcheck:jni -cp "$cache/classes/kafka-4.4:$(class_path kafka-4.4)" Topology "$file" "$work/topology"
+    environment
     echo "$((SECONDS - started)) s"
     python3 clients/jvm/results.py warnings "${file%.tsv}.log"
     python3 clients/jvm/results.py compare "$results" "$which" quick

@@ -43,7 +43,7 @@ pub mod compaction {
 
 #[cfg(feature = "config")]
 pub mod config {
-    pub use crate::config::{Config, ConfiguredDb, Start};
+    pub use crate::config::{Config, ConfiguredDb, Environment, Start};
 }
 
 pub mod indexed {

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
+use spillway::internal::config::Environment;
 use spillway::internal::ttl::MergeName;
 use spillway::internal::{ErrorKind, FamilyOptions};
 
@@ -33,6 +34,8 @@ impl Database {
     pub fn options_of_new(&self, options: &Options, name: &str, ttl_s: c_int) -> Result<FamilyOptions, Failure> {
         options.check(self.db.path())?;
         let mut options = options.within_bounds();
+        let told = Environment::of_process().apply_to_family(self.db.path(), name, &mut options)?;
+        told.iter().for_each(|remark| self.db.note_remark(remark));
         if let Some(stamps) = self.stamps() {
             stamps.wrap(&mut options, ttl_s, MergeName::RocksDb);
         } else {

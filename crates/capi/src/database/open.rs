@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use spillway::internal::config::Environment;
 use spillway::internal::options::row::OptionGroup;
 use spillway::internal::options::{CpuPriority, apply_string};
 use spillway::internal::{DEFAULT_FAMILY, Database as Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
@@ -47,8 +48,16 @@ fn within_bounds(options: &FamilyOptions) -> FamilyOptions {
 }
 
 impl Options {
-    /// The engine's options to open a database for writing with these families.
-    fn to_open<'a>(&self, families: impl Iterator<Item = (String, &'a Options)>) -> OpenOptions {
+    /// The engine's options to open the database in `path` for writing with these families, under those of the process's
+    /// environment.
+    ///
+    /// # Errors
+    /// A mistake in the environment.
+    fn to_open<'a>(
+        &self,
+        path: &Path,
+        families: impl Iterator<Item = (String, &'a Options)>,
+    ) -> Result<OpenOptions, Failure> {
         let mut open = OpenOptions { db: self.db.clone(), ..OpenOptions::default() };
         (open.block_cache, open.row_cache) = (self.block_cache.clone(), self.row_cache.clone());
         open.statistics = self.shared_statistics.as_ref().map(|shared| shared.statistics.clone());
@@ -65,7 +74,19 @@ impl Options {
             open.block_cache = open.block_cache.or_else(|| options.block_cache.clone());
             open.families.push((name, within_bounds(&options.family)));
         }
-        open
+        Environment::of_process().apply(path, &mut open)?;
+        Ok(open)
+    }
+
+    /// As [`to_open`](Self::to_open), with the default family alone.
+    fn to_open_alone(&self, path: &Path) -> Result<OpenOptions, Failure> {
+        self.to_open(path, std::iter::once((DEFAULT_FAMILY.to_owned(), self)))
+    }
+
+    /// Removes the database in `path`, with the directories that its options name.
+    pub fn destroy(&self, path: &Path) -> Result<(), Failure> {
+        let open = self.to_open_alone(path)?;
+        Db::destroy_by(path, &open.db, &self.vfs()).map_err(locked_out)
     }
 
     /// The family's options for the engine.
@@ -135,7 +156,7 @@ impl Database {
         if !mode.only_reads() {
             options.check_format_version()?;
         }
-        let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
+        let mut open = options.to_open_alone(path)?;
         if mode.only_reads() {
             // RocksDB opens the default family alone then.
             open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
@@ -173,7 +194,7 @@ impl Database {
         if !mode.only_reads() {
             families.iter().try_for_each(|(_, family)| family.check_format_version())?;
         }
-        let mut open = options.to_open(families.iter().cloned());
+        let mut open = options.to_open(path, families.iter().cloned())?;
         if mode.only_reads() {
             open.other_families = OtherFamilies::OpenWith(Box::default());
         }
@@ -340,12 +361,12 @@ fallible! {
     }
 
     fn rocksdb_destroy_db(options: &Options, name: &CStr) {
-        Db::destroy_by(path(name), &options.db, &options.vfs()).map_err(locked_out)
+        options.destroy(path(name))
     }
 
     /// Losses are listed in the directory's `lost/REPORT`. As in RocksDB they are an error only if no database is left.
     fn rocksdb_repair_db(options: &Options, name: &CStr) {
-        let mut open = options.to_open(std::iter::once((DEFAULT_FAMILY.to_owned(), options)));
+        let mut open = options.to_open_alone(path(name))?;
         open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
         let report = spillway::internal::repair(path(name), &open).map_err(locked_out)?;
         if !report.lost_nothing() {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use capi::database::Database;
-use capi::database::open::{Mode, locked_out};
+use capi::database::open::Mode;
 use capi::options::Options;
 use spillway::internal::{Database as Engine, ErrorKind};
 
@@ -104,8 +104,7 @@ natives! { "RocksDB";
     }
 
     "destroyDB" => fn(_env, path: String, options: &Options) -> () {
-        Engine::destroy_by(Path::new(&path), &options.db, &options.vfs()).map_err(locked_out)?;
-        Ok(())
+        Ok(options.destroy(Path::new(&path))?)
     }
 
     /// A real version of RocksDB: clients print it, and some compare it.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
+use base::options::document::check_names;
 use base::options::tree::Node;
 use base::options::{DbOptions, FamilyOptions, string};
 use base::{Error, Result};
@@ -13,6 +14,7 @@ use crate::config::groups::{FamilySet, ignores_unsupported, is_db_option};
 use crate::config::objects::CacheUse;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS};
 use crate::config::without_repetitions;
+use crate::core::settled::settle;
 use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions, OtherFamilies};
 
 /// Limit on families of one database.
@@ -40,7 +42,7 @@ pub(super) struct SharedCache {
 }
 
 impl SharedCache {
-    fn get(&self) -> Arc<BlockCache> {
+    pub(super) fn get(&self) -> Arc<BlockCache> {
         let make = || {
             let cache = BlockCache::new(self.used.bytes);
             cache.set_strict(self.used.is_strict);
@@ -58,6 +60,8 @@ pub struct ConfiguredDb {
     pub name: String,
     /// As written: relative to the process's directory. Defaults to the name.
     pub path: PathBuf,
+    /// True if the path is written down.
+    pub(super) has_path: bool,
     /// Opened for reading only.
     pub read_only: bool,
     /// Options of the database.
@@ -90,6 +94,24 @@ impl ConfiguredDb {
         options
     }
 
+    /// Derives what the document does not set, and returns remarks on options without effect beside others. An open
+    /// does and says the same.
+    pub(super) fn settle(&mut self) -> Result<Vec<String>> {
+        let named = self.families.iter_mut().map(|(name, options)| (format!("\"{name}\""), options));
+        let others = self.other_families.iter_mut().map(|options| ("not named".to_owned(), options));
+        let mut told = Vec::new();
+        for (family, options) in named.chain(others) {
+            let mut settled = options.clone();
+            let remarks =
+                settle(&self.db, &mut settled).map_err(|error| error.context(format!("column family {family}")))?;
+            options.max_bytes_for_level_base = settled.max_bytes_for_level_base;
+            told.extend(
+                remarks.iter().map(|remark| format!("database {}, column family {family}: {remark}", self.name)),
+            );
+        }
+        Ok(told)
+    }
+
     /// Opens it in the real file system.
     ///
     /// # Errors
@@ -101,12 +123,11 @@ impl ConfiguredDb {
 
 impl<'a> Document<'a> {
     /// Every database of the document.
-    pub(super) fn databases(&mut self) -> Result<Vec<ConfiguredDb>> {
-        let mut caches: Vec<SharedCache> = Vec::new();
+    pub(super) fn databases(&mut self, caches: &mut Vec<SharedCache>) -> Result<Vec<ConfiguredDb>> {
         let mut databases = Vec::new();
         for node in self.named(DATABASES)? {
             let before = self.warnings.len();
-            let database = self.database(node, &mut caches)?;
+            let database = self.database(node, caches)?;
             let own = self.warnings.get(before..).unwrap_or_default().to_vec();
             databases.push(ConfiguredDb { warnings: without_repetitions(own), ..database });
         }
@@ -127,6 +148,7 @@ impl<'a> Document<'a> {
         Ok(ConfiguredDb {
             name: node.name().to_owned(),
             path: params.path.map_or(Ok(node.name().to_owned()), Node::text)?.into(),
+            has_path: params.path.is_some(),
             read_only,
             db: draft.db,
             families: families.drain(..).map(|(name, set)| (name, set.options)).collect(),
@@ -148,6 +170,7 @@ impl<'a> Document<'a> {
         if let Some(options) = params.options {
             let family = default.get_or_insert_with(|| self.new_family());
             let ignores = ignores_unsupported(options)?;
+            check_names(&mut family.options, options.members("options of the database and its family")?)?;
             db.ignore_unsupported_options |= ignores;
             family.ignore_unsupported |= ignores;
             for member in options.members("options of the database and its family")? {

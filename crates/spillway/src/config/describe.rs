@@ -30,7 +30,7 @@ fn section(text: &mut String, title: &str, group: &dyn OptionGroup, defaults: &d
 }
 
 /// `name=value` of each changed option; of a nested group, its changed options.
-fn differing(group: &dyn OptionGroup, defaults: &dyn OptionGroup, all: bool) -> Vec<String> {
+pub(super) fn differing(group: &dyn OptionGroup, defaults: &dyn OptionGroup, all: bool) -> Vec<String> {
     let mut lines = Vec::new();
     for ((row, setting), (_, default)) in group.settings().into_iter().zip(defaults.settings()) {
         let value = setting.text();

@@ -11,11 +11,13 @@ use base::options::{DbOptions, FamilyOptions};
 use base::{Error, Result};
 use vfs::{IoClass, Vfs};
 
+use crate::config::databases::SharedCache;
 use crate::config::sections::{DATABASES, DB_OPTIONS, Document, FAMILY_OPTIONS, Kind, unknown_name};
 use crate::database::handle::Database;
 
 mod databases;
 mod describe;
+mod environment;
 mod groups;
 mod objects;
 mod sections;
@@ -23,6 +25,7 @@ mod sections;
 mod tests;
 
 pub use databases::ConfiguredDb;
+pub use environment::Environment;
 
 /// Options before the document is applied. Supply the program's own comparators, merge operators, prefix extractors and
 /// listeners here. The document names them.
@@ -62,8 +65,15 @@ impl Config {
     /// `InvalidArgument`: a part is malformed, unknown, out of bounds, or refers to a missing object. `Unsupported`: a
     /// ToplingDB feature cannot be honoured. Both with line, column and key.
     pub fn from_str(text: &str, syntax: Syntax, start: &Start) -> Result<Config> {
-        let root = Node::read(text, syntax)?;
-        let mut document = Document::new(&root, start)?;
+        Config::of_node(&Node::read(text, syntax)?, start, &mut Vec::new())
+    }
+
+    /// Reads a document's tree. Databases share the `caches`; those that are not there yet are added.
+    ///
+    /// # Errors
+    /// As [`from_str`](Config::from_str).
+    fn of_node(root: &Node, start: &Start, caches: &mut Vec<SharedCache>) -> Result<Config> {
+        let mut document = Document::new(root, start)?;
         for kind in Kind::ALL {
             document.try_objects(kind)?;
         }
@@ -73,7 +83,10 @@ impl Config {
         for set in document.named(FAMILY_OPTIONS)? {
             document.family(set).map(drop).or_else(|error| document.pass_if_unsupported(error))?;
         }
-        let databases = document.databases()?;
+        let mut databases = document.databases(caches)?;
+        for database in &mut databases {
+            document.warnings.extend(database.settle()?);
+        }
         let open = match document.open() {
             Some(node) => Some(position(&databases, &node.text()?).ok_or_else(|| {
                 let name = node.text().unwrap_or_default();

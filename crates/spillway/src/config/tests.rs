@@ -209,6 +209,55 @@ fn cut_and_garbled_documents_are_answered() {
     }
 }
 
+/// A check of the document and the event log of the open tell the same.
+#[test]
+fn options_without_effect_beside_others_are_told() {
+    let text = "
+CFOptions:
+  kept: { memtable_factory: { class: trie, params: { mem_cap: 1M } } }
+  hash: { memtable_factory: { class: sorted_hash, params: { bucket_count: 100M } } }
+DBOptions: { dbo: { memtable_as_log_index: true, create_if_missing: true, create_missing_column_families: true } }
+databases: { d: { params: { path: /db, db_options: dbo, column_families: { default: kept, more: hash } } } }
+";
+    let config = read(text, Syntax::Yaml).expect("it is well-formed");
+    let (vfs, database) = (MemoryVfs::new(1), config.database(None).expect("one"));
+    vfs.set_runs_inline(false); // or there is no LOG
+    Database::open(&database.path, &database.open_options(vfs.clone())).expect("opens").close().expect("closes");
+    let log = vfs::read_all(&*vfs, Path::new("/db/LOG"), 1 << 20, IoClass::Other).expect("there");
+    let log = String::from_utf8(log).expect("text");
+    let told = [
+        ("default", "write_buffer_size (64M) has no effect: memtables are full at mem_cap (1M)"),
+        (
+            "default",
+            "memtable_as_log_index has no effect: the trie holds its values where convert_to_sst is kDontConvert",
+        ),
+        ("more", "bucket_count (104857600) is cut to 2099200: buckets take a quarter of the memtable at most"),
+        (
+            "more",
+            "memtable_as_log_index has no effect: a sorted_hash holds its values; skip_list and trie can leave them",
+        ),
+    ];
+    let of_check: Vec<_> = told.map(|(family, what)| format!("database d, column family \"{family}\": {what}")).into();
+    assert_eq!(config.warnings(), of_check);
+    for (family, what) in told {
+        let line = format!("column family \"{family}\": {what}");
+        assert_eq!(
+            log.lines().filter(|log| log.contains("[WARN]") && log.ends_with(&line)).count(),
+            1,
+            "{line}:\n{log}"
+        );
+    }
+}
+
+/// The size of level 1 that counts is shown, whether or not it was written down.
+#[test]
+fn level_one_follows_the_write_buffer_in_what_a_check_shows() {
+    let text = "databases: {d: {params: {cf_options: {write_buffer_size: 2G, memtable_factory: {class: trie, params: \
+                {convert_to_sst: kFileMmap}}}}}}";
+    let shown = read(text, Syntax::Yaml).expect("valid").databases()[0].describe(false);
+    assert!(shown.contains("max_bytes_for_level_base=2147483648\n"), "{shown}");
+}
+
 /// What the document says in vain stands in the event log too, each remark once: options that are kept are told of by the
 /// open itself.
 #[test]

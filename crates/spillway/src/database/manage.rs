@@ -123,6 +123,12 @@ impl Database {
         note::warn!("option `{option}={text}` of RocksDB has no effect here");
     }
 
+    /// Notes in the event log what a call does otherwise than it says.
+    pub fn note_remark(&self, remark: &str) {
+        let _noting = self.core().context.noting();
+        note::warn!("{remark}");
+    }
+
     /// Notes in the event log an option of a call whose value is out of bounds.
     pub fn note_clamped(&self, option: &str, asked: &str, taken: &str) {
         let _noting = self.core().context.noting();
