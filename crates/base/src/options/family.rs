@@ -94,8 +94,8 @@ option_table! {
     /// or writes it, and none drops what such a table must not bring back. Needs three levels.
     /// RocksDB 7.8 does not know the name.
     cf_allow_ingest_behind: bool = false, ANY, Spillway, Fixed;
-    /// Largest ingest, in uncompressed bytes of the family, to merge with the memtable beneath it: their flush writes one
-    /// table of level 0. The tables of larger ingests are linked. 0: all are linked.
+    /// Most uncompressed bytes of an ingest's tables of the family to merge with memtables beneath that they overlap: their
+    /// flush writes one table of level 0. Larger tables, and those that overlap no memtable, are linked. 0: all are linked.
     merge_ingests_max_bytes: u64 = MIB, ANY, Spillway, Mutable;
     /// Tables in level 0 at which they are compacted; with universal compaction, sorted runs in all levels.
     level0_file_num_compaction_trigger: i32 = 4, at_least(1.0), RocksDb, Mutable;

@@ -21,10 +21,6 @@ use crate::version::span::Span;
 pub(crate) trait Joins: Flushable {
     /// Called once, under the commit lock, before any reader can find the entry.
     fn set_numbers(&self, given: &Given);
-
-    /// Called once, before a flush can find the entry, if the memtable below it was sealed because they overlap. Not called
-    /// if the memtable becomes a table in place.
-    fn stands_over_memtable(&self) {}
 }
 
 /// New entries for one family's queue.
@@ -79,10 +75,6 @@ impl NewFlushable {
     pub fn follow(&mut self, staged: &mut Staged, family: &mut FamilyState) {
         if !staged.keeps_mutable() {
             self.successor = None; // now the mutable memtable
-            // A memtable turned into a table in place leaves the entry's flush alone.
-            if self.coverage.is_some() && family.mutable.conversion().is_none() {
-                self.entries.iter().for_each(|entry| entry.stands_over_memtable());
-            }
         }
         staged.follow(family);
     }

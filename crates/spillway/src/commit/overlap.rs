@@ -73,7 +73,7 @@ impl Coverage {
         }
         let tombstones = memtable.tombstones();
         let mut cursor = memtable.clone().cursor();
-        self.few().iter().any(|span| self.meets(span, tombstones.as_deref(), &mut *cursor))
+        self.few().iter().any(|span| meets(&self.order, span, tombstones.as_deref(), &mut *cursor))
     }
 
     /// Whether a queue entry holds a key in a span. May read tables or build a memtable's index: not under a lock.
@@ -82,19 +82,12 @@ impl Coverage {
         let tombstones = entry.tombstones(&options)?;
         let mut cursor = entry.clone().cursor(&options)?;
         for span in &self.spans {
-            if self.meets(span, tombstones.as_deref(), &mut *cursor) {
+            if meets(&self.order, span, tombstones.as_deref(), &mut *cursor) {
                 return Ok(true);
             }
             cursor.status()?;
         }
         Ok(false)
-    }
-
-    fn meets(&self, span: &Span, tombstones: Option<&FragmentedTombstones>, cursor: &mut dyn Cursor) -> bool {
-        let next = tombstones.and_then(|all| all.fragments().get(all.seek(&span.start)));
-        next.is_some_and(|fragment| span.reaches(&self.order, &fragment.start))
-            || (cursor.seek(LookupKey::new(&span.start, SeqNo::MAX).internal())
-                && span.reaches(&self.order, key::user_key(cursor.key())))
     }
 
     /// As [`meets_memtable`](Self::meets_memtable), after the memtable has built its range tombstones. Not under a
@@ -103,6 +96,19 @@ impl Coverage {
         drop(memtable.tombstones());
         self.meets_memtable(memtable)
     }
+}
+
+/// Whether an entry with this cursor and these range tombstones holds a key in the span, or covers one.
+pub(crate) fn meets(
+    order: &UserOrder,
+    span: &Span,
+    tombstones: Option<&FragmentedTombstones>,
+    cursor: &mut dyn Cursor,
+) -> bool {
+    let next = tombstones.and_then(|all| all.fragments().get(all.seek(&span.start)));
+    next.is_some_and(|fragment| span.reaches(order, &fragment.start))
+        || (cursor.seek(LookupKey::new(&span.start, SeqNo::MAX).internal())
+            && span.reaches(order, key::user_key(cursor.key())))
 }
 
 /// Sorts spans and merges overlapping ones.

@@ -16,11 +16,11 @@ use crate::core::family::Family;
 use crate::core::install::{Change, Installer};
 use crate::core::{Core, FamilyState};
 use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_log, note_built};
+use crate::flush::divide::Divided;
 use crate::flush::job::FlushPlan;
 use crate::ingest::link::Linker;
 use crate::queue::Memtables;
 use crate::queue::due::memtable_bytes;
-use crate::queue::ingest::QueuedIngest;
 use crate::queue::memory::Charge;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::edit::VersionEdit;
@@ -31,9 +31,9 @@ use crate::wal::roll::Wal;
 /// Runs with fewer bytes of memtables are built on the calling thread: handing one over costs more.
 const HANDED_OVER_BYTES_MIN: usize = 256 << 10;
 
-/// A plan, and the table built from each of its runs of memtables.
+/// A divided plan, and the table built for each of its rewrites.
 struct Written {
-    plan: Arc<FlushPlan>,
+    divided: Divided,
     tables: Vec<Built>,
 }
 
@@ -100,7 +100,8 @@ impl Flusher {
         let logged = entries.map(|entry| entry.logged_through()).max().unwrap_or(0);
         self.core.pipeline.wait_published(logged)?;
         let snapshots = self.core.snapshots.capture(|| self.core.pipeline.visible());
-        let rewrites = rewrites_of(plans);
+        let divided = divide_all(plans)?;
+        let rewrites = rewrites_of(&divided);
         let is_missed = !self.leaves_nothing_behind(plans);
         let wants_log = is_missed && rewrites.iter().any(|plan| needs_synced_log(plan));
         if (wants_log || rewrites.iter().any(|plan| leaves_values(plan))) && !self.core.logs.is_synced_through(logged) {
@@ -113,7 +114,7 @@ impl Flusher {
             running.begin(job, start, measure)
         };
         let _running: Vec<_> = plans.iter().map(begin).collect();
-        let (plans, tables) = self.build_tables(plans, rewrites, &snapshots)?;
+        let (divided, tables) = self.build_tables(divided, rewrites, &snapshots)?;
         // No table becomes durable before the WAL, if other families need the WAL or the table refers to values in it
         // (F1). Later records are left to ordinary write-back.
         let has_synced = tables.iter().any(|table| table.as_ref().is_none_or(|table| table.is_synced));
@@ -122,49 +123,50 @@ impl Flusher {
             self.core.logs.sync_through(logged, || logged)?;
         }
         let mut tables = tables.into_iter();
-        let written = plans.iter().map(|plan| {
-            let tables = tables.by_ref().take(plan.rewrites().count()).collect();
-            Written { plan: plan.clone(), tables }
+        let written = divided.into_iter().map(|divided| {
+            let tables = tables.by_ref().take(divided.rewrites().count()).collect();
+            Written { divided, tables }
         });
-        let links = |written: &Written| written.plan.linked().next().is_some();
-        let (links, rewrites): (Vec<Written>, Vec<Written>) = written.partition(links);
+        let (links, rewrites): (Vec<Written>, Vec<Written>) = written.partition(|written| written.divided.links());
         self.install_flushes(&rewrites)?;
         rewrites.iter().for_each(|written| self.tell_flushed(written, &[], start));
         for written in &links {
-            match self.linker.link(&written.plan, &written.metas(), &snapshots) {
-                Err(_) if written.plan.family.is_dropped() => {}
+            match self.linker.link(&written.divided, &written.metas(), &snapshots) {
+                Err(_) if written.divided.plan.family.is_dropped() => {}
                 linked => self.tell_flushed(written, &linked?, start),
             }
         }
         Ok(())
     }
 
-    /// Makes a table of each run of the plans' memtables. Counts only the final tables. Returns the plans as carried out.
+    /// Makes a table for each rewrite. Counts only the final tables. Returns the plans as carried out.
     fn build_tables(
         &self,
-        plans: &[Arc<FlushPlan>],
+        divided: Vec<Divided>,
         rewrites: Vec<Arc<FlushPlan>>,
         snapshots: &CapturedSnapshots,
-    ) -> Result<(Vec<Arc<FlushPlan>>, Vec<Built>)> {
+    ) -> Result<(Vec<Divided>, Vec<Built>)> {
         let built = self.core.removals.with_all_space(|| build_all(&self.core.context, &rewrites, snapshots));
-        let (plans, rewrites, tables) = match built {
+        let (divided, rewrites, tables) = match built {
             // A link reads next to nothing: damage in an ingested table shows when it is read.
-            Err(error) if plans.iter().any(|plan| plan.merged().next().is_some()) => {
-                note::warn!(%error, "small ingests could not be written into tables; theirs are linked");
-                let plans: Vec<_> = plans.iter().map(|plan| Arc::new(plan.linking())).collect();
-                let rewrites = rewrites_of(&plans);
+            Err(error) if divided.iter().any(|divided| divided.merged().next().is_some()) => {
+                note::warn!(%error, "small ingested tables could not be written into others; they are linked");
+                let plans: Vec<_> = divided.iter().map(|divided| Arc::new(divided.plan.linking())).collect();
+                let divided = divide_all(&plans)?;
+                let rewrites = rewrites_of(&divided);
                 let tables = build_all(&self.core.context, &rewrites, snapshots)?;
-                (plans, rewrites, tables)
+                (divided, rewrites, tables)
             }
-            built => (plans.to_vec(), rewrites, built?),
+            built => (divided, rewrites, built?),
         };
         rewrites.iter().zip(&tables).for_each(|(plan, built)| note_built(plan, &self.core.context, built));
-        Ok((plans, tables))
+        Ok((divided, tables))
     }
 
     /// Notifies listeners of an installed plan; `placed` are the events of its linked tables.
-    fn tell_flushed(&self, Written { plan, tables }: &Written, placed: &[Event], start: Duration) {
-        let merged = if plan.family.is_dropped() { Vec::new() } else { self.linker.note_merged(plan) };
+    fn tell_flushed(&self, Written { divided, tables }: &Written, placed: &[Event], start: Duration) {
+        let plan = &divided.plan;
+        let merged = if plan.family.is_dropped() { Vec::new() } else { self.linker.note_merged(divided) };
         placed.iter().chain(&merged).for_each(|event| self.core.context.notify(event));
         let duration_us = self.core.context.vfs.now().saturating_sub(start).as_micros() as u64;
         for table in tables.iter().flatten() {
@@ -234,9 +236,10 @@ impl Flusher {
             return Ok(());
         }
         let installed = self.installer.install_all(flushes.iter().map(change_of).collect())?;
-        for (Written { plan, tables }, installed) in flushes.iter().zip(installed) {
+        for (Written { divided, tables }, installed) in flushes.iter().zip(installed) {
+            let plan = &divided.plan;
             if installed {
-                plan.merged().for_each(QueuedIngest::mark_merged);
+                divided.merged().for_each(|file| file.mark_obsolete()); // the edit is durable (V3)
                 tables.iter().flatten().for_each(|table| table.installed(plan));
                 continue;
             }
@@ -249,12 +252,17 @@ impl Flusher {
     }
 }
 
-/// A plan for each table to be written.
-fn rewrites_of(plans: &[Arc<FlushPlan>]) -> Vec<Arc<FlushPlan>> {
-    plans.iter().flat_map(|plan| plan.rewrites()).map(Arc::new).collect()
+fn divide_all(plans: &[Arc<FlushPlan>]) -> Result<Vec<Divided>> {
+    plans.iter().cloned().map(Divided::new).collect()
 }
 
-fn change_of(Written { plan, tables }: &Written) -> Change<'_> {
+/// A plan for each table to be written.
+fn rewrites_of(divided: &[Divided]) -> Vec<Arc<FlushPlan>> {
+    divided.iter().flat_map(Divided::rewrites).cloned().collect()
+}
+
+fn change_of(Written { divided, tables }: &Written) -> Change<'_> {
+    let plan = &divided.plan;
     let mut edit = VersionEdit::new(plan.family.id());
     edit.added.extend(tables.iter().flatten().map(|table| (0, table.meta.clone())));
     // A converted memtable leaves the queue alone, so there is one handle at most.

@@ -1,4 +1,4 @@
-//! Picks the next flush and its entries: runs of memtables and of ingests off the old end of its queue. Keeps Q2.
+//! Picks the next flush and its entries off the old end of its queue. Keeps Q2.
 
 use std::sync::Arc;
 
@@ -11,7 +11,6 @@ use crate::observe::ObservedJobKind;
 use crate::queue::due::{SmallIngests, excises, is_converted, is_held, is_ingest, is_linked, memtable_bytes};
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest::QueuedIngest;
-use crate::version::table_file::TableFile;
 use crate::version::version::Version;
 
 /// Ingests linked by one flush at most, and entries of a flush with ingests. If all their tables end in level 0,
@@ -28,8 +27,7 @@ pub(crate) struct FlushPlan {
     pub family: Arc<Family>,
     /// The family's tables when the plan was made.
     pub version: Arc<Version>,
-    /// Oldest first, from the queue's old end (Q2), in runs. Memtables and merged ingests form runs of one table each;
-    /// linked ingests form runs of their own.
+    /// Oldest first, from the queue's old end (Q2). [`Divided`](crate::flush::divide::Divided) says what becomes of them.
     pub entries: Vec<Arc<dyn Flushable>>,
     pub small: SmallIngests,
     /// The largest sequence number in the entries.
@@ -84,49 +82,46 @@ impl FlushPlan {
         self.ingests().next().is_some()
     }
 
-    /// The ingests whose tables are linked, not rewritten.
-    pub fn linked(&self) -> impl Iterator<Item = &QueuedIngest> {
-        self.entries.iter().filter(|entry| is_linked(entry, self.small)).filter_map(|entry| entry.as_ingest())
-    }
-
-    /// The handles used for reading linked ingests while they were queued.
-    pub fn handles(&self) -> Vec<Arc<TableFile>> {
-        self.linked().flat_map(QueuedIngest::files).cloned().collect()
-    }
-
-    /// The ingests rewritten into tables.
-    pub fn merged(&self) -> impl Iterator<Item = &QueuedIngest> {
-        self.entries.iter().filter(|entry| !is_linked(entry, self.small)).filter_map(|entry| entry.as_ingest())
-    }
-
-    /// Runs of entries that leave the queue the same way (linked or rewritten), oldest first.
-    pub fn runs(&self) -> impl Iterator<Item = &[Arc<dyn Flushable>]> {
-        self.entries.chunk_by(|a, b| is_linked(a, self.small) == is_linked(b, self.small))
-    }
-
-    /// A plan for each rewritten run, oldest first.
-    pub fn rewrites(&self) -> impl Iterator<Item = FlushPlan> {
-        let rewritten = self.runs().filter(|run| !run.iter().all(|entry| is_linked(entry, self.small)));
-        rewritten.map(|run| FlushPlan { entries: run.to_vec(), ..self.clone() })
-    }
-
     /// The plan with every ingest linked.
     pub fn linking(&self) -> FlushPlan {
         FlushPlan { small: SmallIngests::Link, ..self.clone() }
     }
 }
 
-/// The run at a queue's old end, oldest first: the longest sequence of entries that leave the queue the same way. A
-/// memtable to be converted is a run alone. An ingest with an excise begins a run: everything it removes must be in
-/// tables by then. `queue` is youngest first.
+/// The longest sequence of entries at a queue's old end that leave it the same way, oldest first: all of them are linked,
+/// or none is for sure. `queue` is youngest first.
 pub(crate) fn next_to_flush(queue: &[Arc<dyn Flushable>], small: SmallIngests) -> Vec<Arc<dyn Flushable>> {
+    let Some(first) = queue.last() else { return Vec::new() };
+    oldest_entries(queue, |entry| is_linked(entry, small) == is_linked(first, small))
+}
+
+/// The entries at a queue's old end that one flush takes, with one WAL sync and one MANIFEST edit, oldest first. Memtables
+/// above the last ingest stay while `are_ready` returns false: later memtables may be merged with them into one table.
+fn entries_of_job(
+    queue: &[Arc<dyn Flushable>],
+    are_ready: impl Fn(&[Arc<dyn Flushable>]) -> bool,
+) -> Vec<Arc<dyn Flushable>> {
+    let mut taken = oldest_entries(queue, |_| true);
+    let through_ingests = taken.iter().rposition(is_ingest).map_or(taken.len(), |at| at + 1);
+    let waits = |above: &[Arc<dyn Flushable>]| !above.is_empty() && taken.len() == queue.len() && !are_ready(above);
+    if taken.get(through_ingests..).is_some_and(waits) {
+        taken.truncate(through_ingests);
+    }
+    taken
+}
+
+/// Entries at a queue's old end, oldest first, while they are alike. A memtable to be converted is alone. An ingest with an
+/// excise comes first: everything it removes must be in tables by then.
+fn oldest_entries(
+    queue: &[Arc<dyn Flushable>],
+    is_alike: impl Fn(&Arc<dyn Flushable>) -> bool,
+) -> Vec<Arc<dyn Flushable>> {
     let Some(first) = queue.last().filter(|oldest| !is_held(oldest)) else { return Vec::new() };
     let mut run = Run::new(first);
     if !is_converted(first) {
-        let rest = queue.iter().rev().skip(1).take_while(|entry| !is_converted(entry));
-        let is_alike = |entry: &&Arc<dyn Flushable>| is_linked(entry, small) == is_linked(first, small);
-        let alike = rest.take_while(is_alike).take_while(|entry| !excises(entry) && !is_held(entry));
-        alike.take_while(|entry| run.takes(entry)).for_each(drop);
+        let may_join = |entry: &&Arc<dyn Flushable>| !is_converted(entry) && !excises(entry) && !is_held(entry);
+        let joining = queue.iter().rev().skip(1).take_while(may_join).take_while(|entry| is_alike(entry));
+        joining.take_while(|entry| run.takes(entry)).for_each(drop);
     }
     run.entries
 }
@@ -159,39 +154,13 @@ impl Run {
     }
 }
 
-/// The runs at a queue's old end that one flush takes, with one WAL sync and one MANIFEST edit. An excise begins a
-/// flush, as it begins a run. Memtables above the last linked ingest stay while `are_ready` returns false: later
-/// memtables may be merged with them into one table.
-fn runs_to_flush(
-    queue: &[Arc<dyn Flushable>],
-    are_ready: impl Fn(&[Arc<dyn Flushable>]) -> bool,
-) -> Vec<Arc<dyn Flushable>> {
-    let mut taken = next_to_flush(queue, SmallIngests::Merge);
-    if taken.iter().any(is_converted) {
-        return taken;
-    }
-    let mut bytes = memtable_bytes(&taken);
-    loop {
-        let rest = queue.get(..queue.len() - taken.len()).unwrap_or_default();
-        let run = next_to_flush(rest, SmallIngests::Merge);
-        let Some(first) = run.first().filter(|first| !excises(first) && !is_converted(first)) else { return taken };
-        bytes = bytes.saturating_add(memtable_bytes(&run));
-        let fits = is_linked(first, SmallIngests::Merge) || bytes <= JOINED_BYTES_MAX;
-        let waits = run.len() == rest.len() && !run.iter().any(is_ingest) && !are_ready(&run);
-        if !fits || waits || taken.len() + run.len() > INGESTS_MAX {
-            return taken;
-        }
-        taken.extend(run);
-    }
-}
-
 impl State {
     /// The next flush: of the family with the oldest sealed entry.
     pub(crate) fn pick_flush(&mut self) -> Option<FlushPlan> {
         let oldest = |family: &FamilyState| family.queue.last().map(|entry| entry.created_at());
         let due = self.families.values().filter(|family| !family.flushing && family.wants_flush());
         let family = due.min_by_key(|family| oldest(family))?;
-        let entries = runs_to_flush(&family.queue, |memtables| {
+        let entries = entries_of_job(&family.queue, |memtables| {
             memtables.len() >= family.merged_at_least() || memtables.iter().any(|entry| family.is_waited_for(entry))
         });
         let id = family.family.id();

@@ -3,6 +3,7 @@
 mod atomic;
 pub(crate) mod build;
 pub(crate) mod convert;
+pub(crate) mod divide;
 mod eager;
 pub(crate) mod group;
 mod hand;

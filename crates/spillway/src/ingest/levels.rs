@@ -14,6 +14,7 @@ use crate::core::Core;
 use crate::core::family::Family;
 use crate::core::install::Installer;
 use crate::core::running::EntriesDone;
+use crate::flush::divide::Divided;
 use crate::flush::job::FlushPlan;
 use crate::ingest::link::Linker;
 use crate::queue::due::SmallIngests;
@@ -91,7 +92,7 @@ impl Placer {
                 by_hand: false,
                 done: EntriesDone::default(),
             };
-            match self.linker.link(&plan, &[], &snapshots) {
+            match Divided::new(Arc::new(plan)).and_then(|divided| self.linker.link(&divided, &[], &snapshots)) {
                 Err(_) if family.is_dropped() => Ok(()),
                 linked => linked.map(|placed| events.extend(placed)),
             }

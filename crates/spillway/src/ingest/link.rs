@@ -2,8 +2,9 @@
 //! probed without locks. Places are reserved before the edit is written, so no compaction takes them. Keeps Q2, F1, F2,
 //! V2.
 //!
-//! Memtables of the same flush are written to tables first, together with small ingests above them. Their tables join
-//! level 0 by the same edit. An ingest above such a memtable is placed above its table.
+//! Memtables of the same flush are written to tables first, together with small ingested tables that overlap them. Their
+//! tables join level 0 by the same edit. A table ingested above such a memtable is placed above its table, or beneath it
+//! if it overlaps nothing older in it (V4).
 
 use std::sync::Arc;
 
@@ -18,9 +19,9 @@ use crate::core::Core;
 use crate::core::context::Context;
 use crate::core::install::{Change, Installer};
 use crate::core::late_excise::LateExcise;
+use crate::flush::divide::Divided;
 use crate::flush::job::FlushPlan;
 use crate::flush::rewrite;
-use crate::queue::due::is_linked;
 use crate::queue::ingest::QueuedIngest;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
@@ -73,26 +74,27 @@ impl Linker {
         Arc::new(Linker { core, installer })
     }
 
-    /// Gives every table of the plan's ingests a level. `flushed`: the table written for each run of memtables, oldest
-    /// first. Returns the events for the listeners; the caller sends them while holding nothing a listener might wait
+    /// Gives every linked table of the flush a level. `flushed`: the table written for each of its rewrites, oldest first.
+    /// Returns the events for the listeners; the caller sends them while holding nothing a listener might wait
     /// for.
     ///
     /// # Errors
     /// Errors of reading or writing a table or the MANIFEST.
     pub(crate) fn link(
         &self,
-        plan: &FlushPlan,
+        divided: &Divided,
         flushed: &[Option<FileMeta>],
         snapshots: &CapturedSnapshots,
     ) -> Result<Vec<Event>> {
+        let plan = &*divided.plan;
         let start = self.core.context.vfs.now();
         let file = |table: &Option<FileMeta>| table.clone().map(|table| plan.family.tables().file(table));
         let flushed: Vec<Option<Arc<TableFile>>> = flushed.iter().map(file).collect();
-        let mut handles = plan.handles();
+        let mut handles: Vec<Arc<TableFile>> = divided.linked().cloned().collect();
         handles.extend(flushed.iter().flatten().cloned());
         let discard = || self.core.context.discard_tables(flushed.iter().flatten().map(|file| &file.meta));
         for attempt in 0.. {
-            let reserved = self.reserve_places(plan, &flushed, snapshots, attempt).inspect_err(|_| discard())?;
+            let reserved = self.reserve_places(divided, &flushed, snapshots, attempt).inspect_err(|_| discard())?;
             let Some((linked, reservation)) = reserved else { continue };
             let change = Change {
                 edit: linked.edit(plan),
@@ -107,7 +109,7 @@ impl Linker {
             self.end_reservation(plan, reservation);
             // After an error the edit may be durable, so its tables must stay.
             if installed? {
-                plan.merged().for_each(QueuedIngest::mark_merged);
+                divided.merged().for_each(|file| file.mark_obsolete()); // the edit is durable (V3)
                 if let Some(late) = linked.late.clone() {
                     self.excise_later(&plan.family, late);
                 }
@@ -129,11 +131,12 @@ impl Linker {
     /// Finds a level for every table and reserves the places. `None` if a compaction took one first.
     fn reserve_places(
         &self,
-        plan: &FlushPlan,
+        divided: &Divided,
         flushed: &[Option<Arc<TableFile>>],
         snapshots: &CapturedSnapshots,
         attempt: usize,
     ) -> Result<Option<(Linked, u64)>> {
+        let plan = &divided.plan;
         let own: Vec<u64> = plan.ingests().filter_map(QueuedIngest::reservation).collect();
         let (version, taken) = {
             let mut state = self.core.state.lock();
@@ -141,7 +144,7 @@ impl Linker {
             (family.version.clone(), family.compactions.places_taken(&own))
         };
         let ground = Ground { version: &version, taken: &taken, flushed, attempt };
-        let linked = ground.place(plan, snapshots, &self.core.context)?;
+        let linked = ground.place(divided, snapshots, &self.core.context)?;
         let reserved = {
             let mut state = self.core.state.lock();
             self.core.family_state(&mut state, plan.family.id()).map(|family| {
@@ -178,12 +181,11 @@ impl Linker {
         }
     }
 
-    /// Counts the tables of merged ingests, placed in level 0. Returns the events for the listeners.
-    pub(crate) fn note_merged(&self, plan: &FlushPlan) -> Vec<Event> {
-        let levels = plan.version.num_levels();
-        let merged: Vec<_> = plan.merged().flat_map(QueuedIngest::files).collect();
-        tick(&self.core.context.statistics, Ticker::IngestMerged, merged.len() as u64);
-        merged.iter().map(|file| self.note_placed(&plan.family, 0, levels, &file.meta)).collect()
+    /// Counts merged tables, placed in level 0. Returns the events for the listeners.
+    pub(crate) fn note_merged(&self, divided: &Divided) -> Vec<Event> {
+        let (family, levels) = (&divided.plan.family, divided.plan.version.num_levels());
+        tick(&self.core.context.statistics, Ticker::IngestMerged, divided.merged().count() as u64);
+        divided.merged().map(|file| self.note_placed(family, 0, levels, &file.meta)).collect()
     }
 
     /// Counts the ingested tables. Returns the events for the listeners.
@@ -199,7 +201,7 @@ pub(crate) struct Ground<'a> {
     pub version: &'a Version,
     /// Levels and spans of running compactions and other jobs' reservations.
     pub taken: &'a [(usize, Span)],
-    /// Tables written for the plan's runs of memtables, oldest first. `None` if nothing of a run was left.
+    /// Tables written for the flush's rewrites, oldest first. `None` if nothing of one was left.
     pub flushed: &'a [Option<Arc<TableFile>>],
     /// Number of earlier searches.
     pub attempt: usize,
@@ -213,13 +215,13 @@ impl<'a> Ground<'a> {
 }
 
 impl Ground<'_> {
-    /// Finds a level for every table of the plan's ingests, and writes an excise's tombstone if one is needed.
+    /// Finds a level for every table of the flush, and writes an excise's tombstone if one is needed.
     ///
     /// # Errors
     /// Errors of reading and writing tables; no file is left behind.
-    pub(crate) fn place(&self, plan: &FlushPlan, snapshots: &CapturedSnapshots, context: &Context) -> Result<Linked> {
+    pub(crate) fn place(&self, divided: &Divided, snapshots: &CapturedSnapshots, context: &Context) -> Result<Linked> {
         let mut linked = Linked::default();
-        let placed = self.place_all(plan, snapshots, context, &mut linked);
+        let placed = self.place_all(divided, snapshots, context, &mut linked);
         placed.inspect_err(|_| context.discard_tables(&linked.written))?;
         let first_epoch = self.version.max_epoch() + 1;
         for (placed, epoch) in linked.placed.iter_mut().zip(first_epoch..) {
@@ -230,11 +232,12 @@ impl Ground<'_> {
 
     fn place_all(
         &self,
-        plan: &FlushPlan,
+        divided: &Divided,
         snapshots: &CapturedSnapshots,
         context: &Context,
         linked: &mut Linked,
     ) -> Result<()> {
+        let plan = &*divided.plan;
         let options = plan.family.options();
         let mut excised = None;
         if let Some(tombstone) = plan.ingests().find_map(QueuedIngest::excise) {
@@ -252,16 +255,15 @@ impl Ground<'_> {
         let mut placement = Placement::new(excised.as_ref().unwrap_or(self.version), &options, self.taken);
         linked.written.iter().for_each(|table| placement.place_on_top(table.clone()));
         let mut flushed = self.flushed.iter();
-        for run in plan.runs() {
-            if !run.iter().all(|entry| is_linked(entry, plan.small)) {
-                flushed.next().into_iter().flatten().for_each(|file| placement.place_flushed(file));
-                continue;
-            }
-            for file in run.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files) {
+        for run in &divided.runs {
+            for file in &run.linked {
                 match self.attempt {
                     0..ATTEMPTS_MAX => placement.place(file.meta.clone(), &probe)?,
                     _ => placement.place_on_top(file.meta.clone()),
                 }
+            }
+            if run.rewrite.is_some() {
+                flushed.next().into_iter().flatten().for_each(|file| placement.place_flushed(file));
             }
         }
         assert!(flushed.next().is_none(), "every table that was flushed has its place");

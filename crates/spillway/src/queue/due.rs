@@ -85,11 +85,11 @@ impl FamilyState {
     }
 }
 
-/// Number of tables the queue will become; a linked ingest counts as one. Each run of adjacent memtables and merged
-/// ingests is taken for one table.
+/// Number of tables of level 0 the queue is taken for: a linked ingest counts as one, and so does each sequence of
+/// memtables with ingests that may be merged with them.
 pub(crate) fn tables_to_come(queue: &[Arc<dyn Flushable>]) -> usize {
     let is_alone = |entry: &Arc<dyn Flushable>| is_linked(entry, SmallIngests::Merge);
-    let of_run = |run: &[Arc<dyn Flushable>]| if run.iter().all(is_alone) { run.len() } else { 1 };
+    let of_run = |run: &[Arc<dyn Flushable>]| if run.iter().all(is_ingest) { run.len() } else { 1 };
     queue.chunk_by(|a, b| is_alone(a) == is_alone(b)).map(of_run).sum()
 }
 
@@ -111,10 +111,10 @@ pub(crate) fn is_ingest(entry: &Arc<dyn Flushable>) -> bool {
     entry.as_ingest().is_some()
 }
 
-/// A flush's way with small ingests over a memtable.
+/// A flush's way with ingested tables that overlap a memtable under them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SmallIngests {
-    /// Rewrite them into one table with the memtable.
+    /// Rewrite small ones into one table with the memtable.
     Merge,
     /// Link them like all others.
     Link,
@@ -129,10 +129,10 @@ impl SmallIngests {
     }
 }
 
-/// Whether a flush links the entry's tables. For all other entries it makes a table.
+/// Whether a flush links all of the entry's tables, whatever they overlap.
 pub(crate) fn is_linked(entry: &Arc<dyn Flushable>, small: SmallIngests) -> bool {
     entry.as_ingest().is_some_and(|ingest| match small {
-        SmallIngests::Merge => !ingest.may_merge(),
+        SmallIngests::Merge => ingest.merged_max_bytes() == 0,
         SmallIngests::Link => true,
         SmallIngests::RewriteAll => false,
     })

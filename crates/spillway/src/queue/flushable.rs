@@ -100,7 +100,7 @@ pub trait Flushable: Send + Sync {
     /// Called once a durable edit has made the entry superfluous (V3).
     fn mark_flushed(&self) {}
 
-    /// The ingest, if the entry is one. Its flush links its tables into levels and writes none, unless it is merged.
+    /// The ingest, if the entry is one. Its flush links tables into levels, and may merge those that overlap a memtable.
     fn as_ingest(&self) -> Option<&QueuedIngest> {
         None
     }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::tombstone::{FragmentedTombstones, RangeTombstone};
-use base::{Cursor, InternalOrder, LookupKey, Result, SeqNo};
+use base::{Cursor, FileNumber, InternalOrder, LookupKey, Result, SeqNo};
 use table::{TableReadOptions, TableValue, Visit};
 
 use crate::commit::Given;
@@ -32,26 +32,24 @@ pub struct QueuedIngest {
     tombstones: OnceLock<Option<Arc<FragmentedTombstones>>>,
     /// The committer links the tables itself; no flush takes the entry.
     held: AtomicBool,
-    /// Without an excise, and small.
-    is_small: bool,
-    /// The entry overlaps the memtable under it, and the memtable is not converted. Set before a flush can find it.
-    is_over_memtable: AtomicBool,
+    /// Tables with more bytes together are not rewritten. 0 if none of them may be.
+    merged_max_bytes: u64,
     /// Id of the places reserved in the last level for its tables; 0 for none.
     reservation: AtomicU64,
     memory_bytes: usize,
 }
 
 impl QueuedIngest {
-    /// `shape` is the whole ingest's. An ingest without an excise and of at most `merged_max_bytes` may be merged with a
-    /// memtable under it: in level 0 one table costs reads and compactions less than many small ones.
+    /// `shape` is the whole ingest's. Without an excise, tables of at most `merged_max_bytes` together may be merged with
+    /// a memtable under them: in level 0 one table costs reads and compactions less than many small ones.
     pub(crate) fn new(
         family: &Family,
         share: Arc<FamilyIngest>,
         shape: IngestShape,
         merged_max_bytes: u64,
     ) -> Arc<Self> {
-        let bytes_of = |table: &IngestTable| table.meta.file_bytes.max(table.raw_bytes);
-        let bytes = share.layers.iter().flatten().map(bytes_of).fold(0, u64::saturating_add);
+        let may_merge = share.excise.is_none()
+            && share.layers.iter().flatten().any(|table: &IngestTable| table.bytes() <= merged_max_bytes);
         let of_table = |table: &IngestTable| {
             size_of::<IngestTable>()
                 + size_of::<TableFile>()
@@ -66,8 +64,7 @@ impl QueuedIngest {
             layers: OnceLock::new(),
             tombstones: OnceLock::new(),
             held: AtomicBool::new(false),
-            is_small: share.excise.is_none() && bytes <= merged_max_bytes,
-            is_over_memtable: AtomicBool::new(false),
+            merged_max_bytes: if may_merge { merged_max_bytes } else { 0 },
             reservation: AtomicU64::new(0),
             memory_bytes,
             share,
@@ -92,15 +89,36 @@ impl QueuedIngest {
         self.held.load(Ordering::Acquire)
     }
 
-    /// Whether a flush may rewrite the entry into one table with the memtable under it. Its tables would go to level 0
-    /// otherwise.
-    pub fn may_merge(&self) -> bool {
-        self.is_small && self.is_over_memtable.load(Ordering::Acquire)
+    /// Limit on the bytes of tables that a flush rewrites together with memtables under them. 0: it links all.
+    pub(crate) fn merged_max_bytes(&self) -> u64 {
+        self.merged_max_bytes
     }
 
-    /// Deletes the tables once unused: a durable edit has a table with their entries (V3).
-    pub(crate) fn mark_merged(&self) {
-        self.files().for_each(|file| file.mark_obsolete());
+    /// The entry with only some of its tables, by the same handles. For a flush; it is not queued.
+    pub(crate) fn part(&self, holds: impl Fn(FileNumber) -> bool) -> Arc<QueuedIngest> {
+        let mut share = FamilyIngest { family: self.share.family, ..FamilyIngest::default() };
+        let mut layers = Vec::new();
+        for (tables, files) in self.share.layers.iter().zip(self.layers()) {
+            let both = tables.iter().cloned().zip(files.iter().cloned());
+            let (tables, files): (Vec<_>, Vec<_>) = both.filter(|(_, file)| holds(file.number())).unzip();
+            if !files.is_empty() {
+                share.layers.push(tables);
+                layers.push(files);
+            }
+        }
+        Arc::new(QueuedIngest {
+            order: self.order.clone(),
+            store: self.store.clone(),
+            share: Arc::new(share),
+            shape: self.shape,
+            given: self.given.clone(),
+            layers: OnceLock::from(layers),
+            tombstones: OnceLock::new(),
+            held: AtomicBool::new(false),
+            merged_max_bytes: self.merged_max_bytes,
+            reservation: AtomicU64::new(0),
+            memory_bytes: self.memory_bytes,
+        })
     }
 
     pub(crate) fn keep_reservation(&self, id: u64) {
@@ -228,10 +246,6 @@ impl Flushable for QueuedIngest {
 impl Joins for QueuedIngest {
     fn set_numbers(&self, given: &Given) {
         self.given.set(*given).expect("an entry is numbered once");
-    }
-
-    fn stands_over_memtable(&self) {
-        self.is_over_memtable.store(true, Ordering::Release);
     }
 }
 

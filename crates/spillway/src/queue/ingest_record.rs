@@ -54,6 +54,13 @@ pub(crate) struct IngestTable {
     pub raw_bytes: u64,
 }
 
+impl IngestTable {
+    /// Bytes of the file, or of its uncompressed entries if they are more and known.
+    pub fn bytes(&self) -> u64 {
+        self.meta.file_bytes.max(self.raw_bytes)
+    }
+}
+
 /// The table has sequence numbers of its own.
 const FLAG_OWN_NUMBERS: u32 = 1;
 const FLAG_RANGE_DELETIONS: u32 = 2;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::extend::MergeOperator;
-use testkit::engine::{IngestMode, IngestOptions, IngestRequest, OpenOptions, ReadOptions, TableWriter};
+use testkit::engine::{
+    Family, IngestMode, IngestOptions, IngestRequest, OpenOptions, ReadOptions, TableWriter, WriteOptions,
+};
 
 use super::common::{World, contents, mode, name};
 
@@ -74,6 +76,51 @@ fn few_tables_come_of_them_and_theirs_are_deleted() {
             let there = world.vfs.read_dir("/w/db".as_ref()).expect("listed");
             let there = there.iter().filter(|file| file.ends_with(".sst")).count();
             assert_eq!(there, named, "no file is left that no version names");
+            world.reopen();
+        }
+    }
+}
+
+/// In every family, small or large, merged or linked.
+#[test]
+fn tables_over_no_memtable_go_to_the_last_level_as_they_are() {
+    for (merged_max_bytes, keys_over, level0) in [(1 << 20, 20, 1), (0, 20, 2), (1 << 20, 2000, 2)] {
+        let mut world = World::with(|options| {
+            linking(options);
+            options.families[0].1.merge_ingests_max_bytes = merged_max_bytes;
+        });
+        world.db.create_family("other", (*world.family.options()).clone()).expect("created");
+        let families = |world: &World| ["default", "other"].map(|name| world.db.family(name).expect("there"));
+        let value = "v".repeat(1000);
+        for family in families(&world) {
+            for key in [405, 410] {
+                world.db.put(&family, name(key).as_bytes(), b"under", &WriteOptions::default()).expect("written");
+            }
+        }
+        let request = |family: &Arc<Family>| {
+            let deep = world.table(&format!("deep {}", family.name()), 0..10, &value);
+            let over = world.table(&format!("over {}", family.name()), 400..400 + keys_over, &value);
+            IngestRequest::new(family.clone(), vec![deep, over])
+        };
+        let requests: Vec<IngestRequest> = families(&world).iter().map(request).collect();
+        world.db.ingest_all(&requests, &mode(IngestMode::Flushable)).expect("ingested");
+        let bytes = world.vfs.metadata("/w/deep other".as_ref()).expect("there").len;
+        for family in families(&world) {
+            world.db.flush(&[&family]).expect("flushed");
+        }
+        assert_eq!(world.merged(), if level0 == 1 { 2 } else { 0 }, "a table of each family");
+        for _ in 0..2 {
+            for family in families(&world) {
+                let tables = world.db.live_files().into_iter().filter(|table| table.family == family.name());
+                let (above, below): (Vec<_>, Vec<_>) = tables.partition(|table| table.level == 0);
+                assert_eq!(above.len(), level0, "{above:?}");
+                let below: Vec<_> =
+                    below.iter().map(|table| (table.level, table.bytes, table.smallest.clone())).collect();
+                assert_eq!(below, [(6, bytes, name(0).into_bytes())], "{keys_over} keys over the memtable");
+                let found = contents(&world.db, &family, None);
+                assert_eq!(found.len(), 10 + keys_over as usize);
+                assert!(found.values().all(|found| *found == value));
+            }
             world.reopen();
         }
     }

@@ -18,6 +18,7 @@ use crate::commit::entries_of;
 use crate::core::FamilyState;
 use crate::core::context::Context;
 use crate::flush::build::build;
+use crate::flush::divide::Divided;
 use crate::flush::job::{FlushPlan, next_to_flush};
 use crate::ingest::link::Ground;
 use crate::open::restart::Restored;
@@ -345,17 +346,19 @@ fn seal(context: &Context, family: &mut FamilyState, largest: SeqNo, need_bytes:
 fn flush_queue(context: &Context, family: &mut FamilyState) -> Result<()> {
     let small = SmallIngests::Link; // their tables are there
     while let Some(plan) = FlushPlan::new(family, next_to_flush(&family.queue, small), small) {
+        let divided = Divided::new(Arc::new(plan))?;
+        let plan = &divided.plan;
         let through = plan.through;
         if family.mutable.is_unused() {
             family.mutable.advance_empty_to(through);
         }
         let captured = CapturedSnapshots { snapshots: Vec::new(), visible: through };
-        let (edit, handles) = if plan.linked().next().is_some() {
-            let linked = Ground::without_compactions(&family.version).place(&plan, &captured, context)?;
-            (linked.edit(&plan), plan.handles())
+        let (edit, handles): (_, Vec<_>) = if plan.has_ingests() {
+            let linked = Ground::without_compactions(&family.version).place(&divided, &captured, context)?;
+            (linked.edit(plan), divided.linked().cloned().collect())
         } else {
             let mut edit = VersionEdit::new(family.family.id());
-            let built = build(&plan, context, &captured)?.inspect(|table| table.installed(&plan));
+            let built = build(plan, context, &captured)?.inspect(|table| table.installed(plan));
             edit.added.extend(built.iter().map(|table| (0, table.meta.clone())));
             (edit, built.into_iter().filter_map(|table| table.adopted).collect())
         };

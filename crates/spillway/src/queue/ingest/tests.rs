@@ -10,7 +10,8 @@
 //! - `write KEY with ...`: an ingest, and a batch with it;
 //! - `merge BYTES`: ingests of so many bytes are merged from then on, where nothing else keeps them from that;
 //! - `queue`: the queue, the young end first: each entry's numbers, and an ingest's tables by layer;
-//! - `flush`: the next run from the old end is flushed; shown are the way, what it took, and how far that leads; `job`: as
+//! - `flush`: the next run from the old end is flushed; shown are the ways, what each took, and how far that leads (an
+//!   ingest may be linked in part, and merged in part); `job`: as
 //!   many runs as a background flush takes;
 //! - `get KEY ...`: which of the keys are found, by each of the ways to look;
 //! - `tables`: the levels; `snapshot`, `release`; `reopen`: what the log holds is replayed.
@@ -23,6 +24,7 @@ use vfs::{IfExists, IoClass, MemoryVfs, RealVfs};
 
 use super::*;
 use crate::core::{FamilyState, State};
+use crate::flush::divide::{Divided, Run};
 use crate::flush::job::FlushPlan;
 use crate::internal::{
     Database, ErrorKind, Family, IngestOptions, IngestProgress, IngestRequest, OpenOptions, ReadOptions, ReadTier,
@@ -113,17 +115,8 @@ impl World {
             self.hold_flushes();
             return "nothing\n".into();
         };
-        let run = |run: &[Arc<dyn Flushable>]| {
-            let ingests: Vec<_> = run.iter().filter_map(|entry| entry.as_ingest()).collect();
-            let way = match ingests.first() {
-                None => "rewrite",
-                Some(ingest) if plan.small == SmallIngests::Merge && ingest.may_merge() => "merge",
-                Some(_) => "link",
-            };
-            let taken: String = run.iter().map(|entry| format!(" {}", numbers(&**entry))).collect();
-            format!("{way}{taken}")
-        };
-        let runs = plan.runs().map(run).collect::<Vec<_>>().join(", ");
+        let divided = Divided::new(Arc::new(plan.clone())).unwrap();
+        let runs = divided.runs.iter().flat_map(|run| shown_run(run, &plan)).collect::<Vec<_>>().join(", ");
         self.db().engine().flusher.flush_group(vec![plan]).unwrap();
         self.hold_flushes();
         self.with(|family| {
@@ -241,6 +234,21 @@ fn open(vfs: &Arc<MemoryVfs>) -> Database {
 fn numbers(entry: &dyn Flushable) -> String {
     let last = entry.largest_seq().expect("sealed").0;
     format!("({}, {last}]", entry.created_at().0)
+}
+
+/// The ingests of which a run links tables, and the entries that it writes into a table. An ingest may be in both.
+fn shown_run(run: &Run, plan: &FlushPlan) -> Vec<String> {
+    let is_linked = |file: &Arc<TableFile>| run.linked.iter().any(|linked| Arc::ptr_eq(linked, file));
+    let linked: String = plan
+        .ingests()
+        .filter(|ingest| ingest.files().any(is_linked))
+        .map(|ingest| format!(" {}", numbers(ingest)))
+        .collect();
+    let entries = run.rewrite.iter().flat_map(|plan| &plan.entries);
+    let rewritten: String = entries.map(|entry| format!(" {}", numbers(&**entry))).collect();
+    let way = if run.rewrite.iter().any(|plan| plan.has_ingests()) { "merge" } else { "rewrite" };
+    let shown = [("link", linked), (way, rewritten)];
+    shown.iter().filter(|(_, of)| !of.is_empty()).map(|(way, of)| format!("{way}{of}")).collect()
 }
 
 fn described(entry: &dyn Flushable) -> String {
