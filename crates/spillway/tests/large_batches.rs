@@ -345,6 +345,7 @@ fn a_dump_names_the_file_of_a_large_batch_and_shows_it() {
     let file = the_file(&place.vfs);
     let (text, name) = (dumped(&log.expect("one")), file.file_name().expect("named").to_string_lossy());
     assert!(text.contains("ingest from number 4, 2 families"), "{text}");
+    assert!(text.contains(" bytes, arrived 20"), "by the wall clock: {text}");
     assert!(text.contains(&format!("batch from number 7, 3 changes, in {name}\n")), "{text}");
     let text = dumped(&file);
     assert!(text.contains("put 'k' => 'v' in family 2"), "{text}");

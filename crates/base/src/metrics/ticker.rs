@@ -180,5 +180,7 @@ named_metrics! {
         /// Preparation and commit.
         IngestTotal => "spillway.ingest.total.micros",
         IngestLink => "spillway.ingest.link.micros",
+        /// Time from an ingest's arrival in a family's queue until its tables are in levels.
+        IngestQueued => "spillway.ingest.queued.micros",
     }
 }

@@ -168,7 +168,7 @@ impl Screen {
         let shown = |(name, text): (&str, String)| {
             format!("{} {}", self.paint(BOLD, &fit(name, 9)), fit(&text, self.width.saturating_sub(10)).trim_end())
         };
-        lines.into_iter().map(shown).collect()
+        lines.into_iter().chain(queued_ingests(now).map(|text| ("ingests", text))).map(shown).collect()
     }
 
     fn families(&self, now: &Observation, room: usize) -> Vec<String> {
@@ -280,6 +280,14 @@ fn kept(now: &Observation) -> String {
         parts.push(format!("{readers} iterators, the oldest {age}, keep {memory} of memory and {disk} of disk"));
     }
     if parts.is_empty() { "nothing for old readers".to_string() } else { parts.join("; ") }
+}
+
+/// `None` if none is queued.
+fn queued_ingests(now: &Observation) -> Option<String> {
+    let ingests = &now.ingests;
+    let age = Age(ingests.oldest_queued_s);
+    (ingests.queued > 0)
+        .then(|| format!("{} without a level, of {} tables, the oldest {age}", ingests.queued, ingests.queued_tables))
 }
 
 /// As many of the parts as there is room for, none cut.
@@ -413,6 +421,7 @@ mod tests {
         let mut stall = spillway::observe::ObservedStall::default();
         stall.waiting = 3;
         now.writes.as_mut().unwrap().stalls = vec![stall];
+        (now.ingests.queued, now.ingests.queued_tables, now.ingests.oldest_queued_s) = (2, 5, 90);
         let history = History::default();
         let verdict = Judge::default().judge(&now, &history, &[]);
         for width in [80, 120, 200] {
@@ -425,6 +434,8 @@ mod tests {
             assert!(left == 0 || levels.ends_with(&format!("  +{left}")), "{lines:#?}");
             assert!(console::measure_text_width(levels) <= width, "{lines:#?}");
             assert!(lines.iter().any(|line| line.starts_with("waits") && line.contains("3 wait now")), "{lines:#?}");
+            let ingests = lines.iter().find(|line| line.starts_with("ingests")).unwrap();
+            assert!(ingests.contains(" 2 without a level, of 5 tables, the oldest "), "{ingests}");
         }
     }
 

@@ -130,6 +130,7 @@ export function drawKept(observed) {
       `${bytes(one.memtable_bytes)} memory, ${bytes(one.table_bytes)} disk`]))]));
   fill(by("ingests"), list([
     ["Waiting in queues", `${ingests.queued}, of ${ingests.queued_tables} tables`],
+    ...(ingests.queued > 0 ? [["The oldest of them", age(ingests.oldest_queued_s)]] : []),
     ["Tables with a level", `${count(ingests.placed_tables)}, ${bytes(ingests.placed_bytes)}`],
     ["Writers that waited for one", count(ingests.writer_waits)],
     ["The longest such wait", micros(ingests.longest_writer_wait_us)],

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use base::metrics::Histogram;
 use base::note;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use parking_lot::MutexGuard;
@@ -137,6 +138,7 @@ impl Installer {
         for file in built.iter().flat_map(|(_, built, _)| &built.removed) {
             file.mark_obsolete(); // the edit is durable (V3)
         }
+        self.note_queue_times(built.iter().flat_map(|(_, _, ended)| ended.entries));
         let mut left = Vec::with_capacity(built.len());
         let mut state = self.core.state.lock();
         for (id, built, ended) in built {
@@ -164,6 +166,14 @@ impl Installer {
         self.core.state_changed.notify_all();
         self.core.upkeep.raise();
         Ok(())
+    }
+
+    /// Records how long ingests among the entries were queued. Their tables are in levels now.
+    fn note_queue_times<'a>(&self, entries: impl Iterator<Item = &'a Arc<dyn Flushable>>) {
+        let Some(statistics) = &self.core.context.statistics else { return };
+        let now_us = self.core.context.vfs.unix_time_us();
+        let ingests = entries.filter_map(|entry| entry.as_ingest());
+        ingests.for_each(|ingest| statistics.record(Histogram::IngestQueued, ingest.queued_for_us(now_us)));
     }
 
     /// The standing changes with their base versions; and for each given change, whether it stands. Edits ending

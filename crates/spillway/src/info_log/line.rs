@@ -38,7 +38,8 @@ pub(super) fn thread_number() -> u64 {
 
 const DAY_S: u64 = 86_400;
 
-fn date_and_time(time_us: u64) -> String {
+/// Microseconds since 1970 as RocksDB's event log has them.
+pub(crate) fn date_and_time(time_us: u64) -> String {
     let (seconds, us) = (time_us / 1_000_000, time_us % 1_000_000);
     let (year, month, day) = date(seconds / DAY_S);
     let (hour, minute, second) = (seconds % DAY_S / 3600, seconds % 3600 / 60, seconds % 60);

@@ -19,6 +19,7 @@ use vfs::Vfs;
 use crate::background::caught::caught_panic;
 use crate::background::{Signal, as_away};
 use crate::info_log::file::LogFile;
+pub(crate) use crate::info_log::line::date_and_time;
 use crate::info_log::line::{Line, thread_number};
 
 mod file;

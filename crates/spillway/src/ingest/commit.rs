@@ -211,7 +211,8 @@ impl Ingester {
 
     fn ingest_of(&self, prepared: &PreparedIngest, batch: Option<&WriteBatch>) -> Result<Ingest> {
         let families = prepared.shares().iter().map(|(_, share)| share.clone()).collect();
-        let record = IngestRecord { first: SeqNo::ZERO, families };
+        let arrived_us = self.core.context.vfs.unix_time_us();
+        let record = IngestRecord { first: SeqNo::ZERO, arrived_us, families };
         let shape = record.shape();
         let (mut flushables, mut entries) = (Vec::new(), Vec::new());
         for (family, share) in prepared.shares() {
@@ -219,7 +220,7 @@ impl Ingester {
             // `write_global_seqno` asks for the file itself with its number, so it is not merged away.
             let may_merge = !prepared.options.write_global_seqno;
             let merged_max_bytes = if may_merge { family.options().merge_ingests_max_bytes } else { 0 };
-            let queued = QueuedIngest::new(family, share.clone(), shape, merged_max_bytes);
+            let queued = QueuedIngest::new(family, share.clone(), shape, arrived_us, merged_max_bytes);
             let coverage = Some(Coverage::of(&family.order().user, share));
             entries.push((family.clone(), queued.clone()));
             let (family, entries) = (family.clone(), vec![queued as _]);

@@ -13,6 +13,7 @@ use table::{AnyTable, TableContext, open_any};
 use vfs::{FileKind, IoClass, Vfs};
 
 use crate::commit::batch::{BatchReader, BatchRecord, HEADER_BYTES};
+use crate::info_log::date_and_time;
 use crate::queue::ingest_record::{IngestRecord, IngestTable};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
@@ -230,7 +231,11 @@ fn show_batch(offset: u64, batch: BatchReader<'_>, line: Line<'_>) -> Result<boo
 /// As [`show_record`], for an ingest in a record of `bytes`.
 fn show_ingest(offset: u64, bytes: usize, record: &IngestRecord, line: Line<'_>) -> bool {
     let (first, families) = (record.first, record.families.len());
-    if !line(&format!("{offset}: ingest from number {first}, {families} families, {bytes} bytes")) {
+    let arrived = match record.arrived_us {
+        0 => String::new(),
+        us => format!(", arrived {}", date_and_time(us)),
+    };
+    if !line(&format!("{offset}: ingest from number {first}, {families} families, {bytes} bytes{arrived}")) {
         return false;
     }
     let shape = record.shape();

@@ -26,6 +26,8 @@ pub struct QueuedIngest {
     /// As prepared, without numbers.
     share: Arc<FamilyIngest>,
     shape: IngestShape,
+    /// Microseconds since 1970 by the wall clock.
+    arrived_us: u64,
     given: OnceLock<Given>,
     /// The numbered tables, by layer. Built on first use, not under the commit lock (C3).
     layers: OnceLock<Vec<Vec<Arc<TableFile>>>>,
@@ -40,12 +42,13 @@ pub struct QueuedIngest {
 }
 
 impl QueuedIngest {
-    /// `shape` is the whole ingest's. Without an excise, tables of at most `merged_max_bytes` together may be merged with
+    /// `shape` and `arrived_us` are the whole ingest's. Without an excise, tables of at most `merged_max_bytes` together may be merged with
     /// a memtable under them: in level 0 one table costs reads and compactions less than many small ones.
     pub(crate) fn new(
         family: &Family,
         share: Arc<FamilyIngest>,
         shape: IngestShape,
+        arrived_us: u64,
         merged_max_bytes: u64,
     ) -> Arc<Self> {
         let may_merge = share.excise.is_none()
@@ -60,6 +63,7 @@ impl QueuedIngest {
             order: family.order().clone(),
             store: family.tables().clone(),
             shape,
+            arrived_us,
             given: OnceLock::new(),
             layers: OnceLock::new(),
             tombstones: OnceLock::new(),
@@ -73,6 +77,12 @@ impl QueuedIngest {
 
     pub(crate) fn share(&self) -> &FamilyIngest {
         &self.share
+    }
+
+    /// Microseconds since the arrival, by the wall clock; 0 if that was set back. The process that queued the ingest first
+    /// may be gone.
+    pub fn queued_for_us(&self, now_us: u64) -> u64 {
+        now_us.saturating_sub(self.arrived_us)
     }
 
     /// Keeps flushes from taking the entry. The entry overlaps nothing older in its queue.
@@ -111,6 +121,7 @@ impl QueuedIngest {
             store: self.store.clone(),
             share: Arc::new(share),
             shape: self.shape,
+            arrived_us: self.arrived_us,
             given: self.given.clone(),
             layers: OnceLock::from(layers),
             tombstones: OnceLock::new(),

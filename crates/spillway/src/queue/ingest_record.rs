@@ -15,6 +15,8 @@ use crate::version::table_file::FileMeta;
 pub(crate) struct IngestRecord {
     /// Number of the excises, if any. Layers take the numbers after it, one each, shared by all families.
     pub first: SeqNo,
+    /// When the ingest was committed, in microseconds since 1970 by the wall clock; 0 if unknown.
+    pub arrived_us: u64,
     pub families: Vec<Arc<FamilyIngest>>,
 }
 
@@ -68,6 +70,8 @@ const FLAG_RANGE_DELETIONS: u32 = 2;
 const FLAG_FILE_CHECKSUM: u32 = 4;
 /// The family's share begins with an excise.
 const FLAG_EXCISE: u32 = 1;
+/// The time of arrival follows. Of the first family only: the time is the whole ingest's.
+const FLAG_ARRIVED: u32 = 2;
 
 impl IngestRecord {
     pub fn shape(&self) -> IngestShape {
@@ -86,9 +90,14 @@ impl IngestRecord {
         let mut out = Vec::new();
         put_u64(&mut out, self.first.0);
         put_varint32(&mut out, self.families.len() as u32);
-        for share in &self.families {
+        for (i, share) in self.families.iter().enumerate() {
             put_varint32(&mut out, share.family.0);
-            put_varint32(&mut out, if share.excise.is_some() { FLAG_EXCISE } else { 0 });
+            let tells_arrival = i == 0 && self.arrived_us > 0;
+            let arrived = if tells_arrival { FLAG_ARRIVED } else { 0 };
+            put_varint32(&mut out, arrived | if share.excise.is_some() { FLAG_EXCISE } else { 0 });
+            if tells_arrival {
+                put_varint64(&mut out, self.arrived_us);
+            }
             if let Some((start, end)) = &share.excise {
                 put_prefixed(&mut out, start);
                 put_prefixed(&mut out, end);
@@ -108,10 +117,12 @@ impl IngestRecord {
     /// `Corruption`: malformed record.
     pub fn decode(payload: &[u8]) -> Result<(IngestRecord, &[u8])> {
         let mut reader = Reader::new(payload);
-        let mut record = IngestRecord { first: SeqNo(reader.u64("an ingest's first number")?), families: Vec::new() };
+        let first = SeqNo(reader.u64("an ingest's first number")?);
+        let mut record = IngestRecord { first, ..IngestRecord::default() };
         let mut seen = BTreeSet::new();
         for _ in 0..reader.varint32("an ingest's families")? {
-            let share = decode_share(&mut reader)?;
+            let arrived_us = record.families.is_empty().then_some(&mut record.arrived_us);
+            let share = decode_share(&mut reader, arrived_us)?;
             if !seen.insert(share.family) {
                 return Err(malformed("a family is in it twice"));
             }
@@ -125,11 +136,19 @@ impl IngestRecord {
     }
 }
 
-fn decode_share(reader: &mut Reader<'_>) -> Result<FamilyIngest> {
+/// `arrived_us` is given for the first family.
+fn decode_share(reader: &mut Reader<'_>, arrived_us: Option<&mut u64>) -> Result<FamilyIngest> {
     let family = FamilyId(reader.varint32("an ingest's family")?);
     let flags = reader.varint32("an ingest's flags")?;
-    if flags & !FLAG_EXCISE != 0 {
+    if flags & !(FLAG_EXCISE | FLAG_ARRIVED) != 0 {
         return Err(malformed("its flags"));
+    }
+    match arrived_us {
+        Some(arrived_us) if flags & FLAG_ARRIVED != 0 => {
+            *arrived_us = reader.varint64("an ingest's time of arrival")?
+        }
+        None if flags & FLAG_ARRIVED != 0 => return Err(malformed("its flags")),
+        _ => {}
     }
     let mut share = FamilyIngest { family, ..FamilyIngest::default() };
     if flags & FLAG_EXCISE != 0 {
@@ -261,7 +280,11 @@ mod tests {
             excise: Some((b"k".to_vec(), b"p".to_vec())),
             layers: vec![vec![table(13, "l", "m")]],
         };
-        IngestRecord { first: SeqNo(40), families: vec![Arc::new(plain), Arc::new(excised)] }
+        IngestRecord {
+            first: SeqNo(40),
+            arrived_us: 1_795_613_334_123_456,
+            families: vec![Arc::new(plain), Arc::new(excised)],
+        }
     }
 
     #[test]
@@ -293,7 +316,7 @@ mod tests {
         for len in 0..bytes.len() {
             IngestRecord::decode(&bytes[..len]).expect_err("cut");
         }
-        let nothing = IngestRecord { first: SeqNo(1), families: Vec::new() };
+        let nothing = IngestRecord { first: SeqNo(1), ..IngestRecord::default() };
         IngestRecord::decode(&nothing.encode()).expect_err("no number at all");
         let past_the_end = IngestRecord { first: SeqNo::MAX, ..record() };
         IngestRecord::decode(&past_the_end.encode()).expect_err("numbers end at 56 bits");
@@ -305,7 +328,7 @@ mod tests {
     }
 
     fn of(share: FamilyIngest) -> Vec<u8> {
-        IngestRecord { first: SeqNo(1), families: vec![Arc::new(share)] }.encode()
+        IngestRecord { first: SeqNo(1), families: vec![Arc::new(share)], ..IngestRecord::default() }.encode()
     }
 
     fn of_table(table: IngestTable) -> Vec<u8> {
@@ -321,7 +344,7 @@ mod tests {
         let plain = of_table(table(1, "a", "b"));
         let excised = of(FamilyIngest { excise: Some((b"a".to_vec(), b"b".to_vec())), ..FamilyIngest::default() });
         let ranged = of_table(IngestTable { has_range_deletions: true, ..table(1, "a", "b") });
-        let places = [(flags_at(&plain, &excised), 1, "its flags"), (flags_at(&plain, &ranged), 3, "a table")];
+        let places = [(flags_at(&plain, &excised), 2, "its flags"), (flags_at(&plain, &ranged), 3, "a table")];
         for (at, known_bits, what) in places {
             // A flag in the eighth bit would make a longer number.
             for bit in known_bits..7 {
@@ -330,6 +353,44 @@ mod tests {
                 assert_eq!(refused(&bytes), format!("an ingest's record in the log is malformed: {what}"), "bit {bit}");
             }
         }
+    }
+
+    #[test]
+    fn a_record_without_a_time_is_as_it_was_and_only_the_first_family_tells_one() {
+        let untimed = IngestRecord { arrived_us: 0, ..record() };
+        let (old, new) = (untimed.encode(), record().encode());
+        assert_eq!(IngestRecord::decode(&old).expect("valid").0, untimed);
+        assert_eq!(new.len(), old.len() + 8, "eight bytes of time");
+        let second = flags_at(&of_two(None), &of_two(Some((b"k".to_vec(), b"p".to_vec()))));
+        let mut bytes = of_two(None);
+        bytes[second] |= FLAG_ARRIVED as u8;
+        assert_eq!(refused(&bytes), "an ingest's record in the log is malformed: its flags");
+    }
+
+    /// Two families, the second with this excise.
+    fn of_two(excise: Option<(Vec<u8>, Vec<u8>)>) -> Vec<u8> {
+        let of = |family: u32| FamilyIngest {
+            family: FamilyId(family),
+            layers: vec![vec![table(1, "a", "b")]],
+            ..FamilyIngest::default()
+        };
+        let families = vec![Arc::new(of(0)), Arc::new(FamilyIngest { excise, ..of(1) })];
+        IngestRecord { first: SeqNo(1), families, ..IngestRecord::default() }.encode()
+    }
+
+    /// The example of docs/format/log.md.
+    #[test]
+    fn the_example_of_the_format_is_what_the_code_writes() {
+        let share = FamilyIngest { layers: vec![vec![table(12, "a", "c")]], ..FamilyIngest::default() };
+        let (first, arrived_us) = (SeqNo(40), 1_795_613_334_123_456);
+        let bytes = IngestRecord { first, arrived_us, families: vec![Arc::new(share)] }.encode();
+        let line = |(i, line): (usize, &[u8])| {
+            let hex: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("{:06x}  {}\n", i * 16, hex.join(" "))
+        };
+        let dump: String = bytes.chunks(16).enumerate().map(line).collect();
+        let page = include_str!("../../../../docs/format/log.md");
+        assert!(page.contains(&dump), "docs/format/log.md lacks:\n{dump}");
     }
 
     #[test]
@@ -360,7 +421,8 @@ mod tests {
         let share = Arc::new(FamilyIngest { layers: vec![vec![table(1, "a", "b")]], ..FamilyIngest::default() });
         let empty = Arc::new(FamilyIngest { family: FamilyId(7), ..FamilyIngest::default() });
         for (second, what) in [(&share, "a family is in it twice"), (&empty, "a family of which it changes nothing")] {
-            let record = IngestRecord { first: SeqNo(1), families: vec![share.clone(), second.clone()] };
+            let families = vec![share.clone(), second.clone()];
+            let record = IngestRecord { first: SeqNo(1), families, ..IngestRecord::default() };
             assert_eq!(refused(&record.encode()), format!("an ingest's record in the log is malformed: {what}"));
         }
     }

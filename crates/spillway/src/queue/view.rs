@@ -65,6 +65,12 @@ impl ReadView {
         self.queue.iter().filter_map(|entry| entry.as_ingest()).flat_map(QueuedIngest::files)
     }
 
+    /// Seconds since the oldest queued ingest arrived, by the wall clock; 0 if there is none.
+    pub fn oldest_ingest_s(&self, now_us: u64) -> u64 {
+        let ingests = self.queue.iter().filter_map(|entry| entry.as_ingest());
+        ingests.map(|ingest| ingest.queued_for_us(now_us)).max().unwrap_or(0) / 1_000_000
+    }
+
     /// The version's tables and the queued ones.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableFile>> {
         self.version.all_files().map(|(_, file)| file).chain(self.queued_tables())

@@ -191,7 +191,7 @@ mod tests {
     fn ingest() -> IngestRecord {
         let excise = Some((b"k".to_vec(), b"p".to_vec()));
         let share = FamilyIngest { excise, ..FamilyIngest::default() };
-        IngestRecord { first: SeqNo(40), families: vec![Arc::new(share)] }
+        IngestRecord { first: SeqNo(40), families: vec![Arc::new(share)], ..IngestRecord::default() }
     }
 
     fn numbers(kind: RecordKind, payload: &[u8]) -> Option<(u64, u64)> {

@@ -180,6 +180,7 @@ impl<'a> Reading<'a> {
             queued_ingests: ingests().count() as u64,
             queued_tables: tables.len() as u64,
             queued_table_bytes: tables.iter().map(|table| table.meta.file_bytes).sum(),
+            oldest_queued_ingest_s: view.oldest_ingest_s(self.core.context.vfs.unix_time_us()),
             flushes: work(&done.flushes),
             ingested_tables: done.ingested.iter().sum(),
             ingested_bytes: done.ingested_bytes,
@@ -273,6 +274,7 @@ impl<'a> Reading<'a> {
         ObservedIngests {
             queued: sum(|family| family.queued_ingests),
             queued_tables: sum(|family| family.queued_tables),
+            oldest_queued_s: families.iter().map(|family| family.oldest_queued_ingest_s).max().unwrap_or(0),
             placed_tables: sum(|family| family.ingested_tables),
             placed_bytes: sum(|family| family.ingested_bytes),
             writer_waits: waits.waits,

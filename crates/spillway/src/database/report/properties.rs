@@ -103,6 +103,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("spillway.flushes-fallen-back", Number(|s| s.core.context.flushes.report().fallen_back)),
     ("spillway.last-flush-fall-back", Text(|s| s.core.context.flushes.report().last_fall_back.unwrap_or_default())),
     ("spillway.ingests-queued", Number(|s| s.queued_ingests().count() as u64)),
+    ("spillway.oldest-queued-ingest-seconds", Number(|s| s.view.oldest_ingest_s(s.core.context.vfs.unix_time_us()))),
     ("spillway.ingested-tables-placed-at-level", Level(|s, level| s.family.work().done().ingested(level).to_string())),
     ("spillway.ingested-tables-queued", Number(|s| s.view.queued_tables().count() as u64)),
     ("spillway.ingest-writer-waits", Number(|s| s.engine.committer.ingest_waits.report().waits)),

@@ -7,7 +7,7 @@ use Kind::{Counter, Gauge};
 
 type OfFamily = (&'static str, Kind, &'static str, fn(&ObservedFamily) -> f64);
 
-const OF_FAMILY: [OfFamily; 12] = [
+const OF_FAMILY: [OfFamily; 13] = [
     ("spillway_memtable_bytes", Gauge, "Memory of all memtables.", |family| family.memtables.total_bytes as f64),
     ("spillway_mutable_memtable_bytes", Gauge, "Bytes used in the memtable that takes writes.", |family| {
         family.memtables.mutable_bytes as f64
@@ -31,6 +31,12 @@ const OF_FAMILY: [OfFamily; 12] = [
         family.ingested_bytes as f64
     }),
     ("spillway_family_queued_tables", Gauge, "Ingested tables without a level.", |family| family.queued_tables as f64),
+    (
+        "spillway_family_oldest_queued_ingest_seconds",
+        Gauge,
+        "Time since the oldest ingest without a level arrived; 0 without any.",
+        |family| family.oldest_queued_ingest_s as f64,
+    ),
 ];
 
 type OfLevel = (&'static str, Kind, &'static str, fn(&ObservedLevel) -> Option<f64>);

@@ -241,6 +241,8 @@ fn logs(text: &mut Text, seen: &Observation) {
 fn ingests(text: &mut Text, seen: &Observation) {
     let ingests = &seen.ingests;
     text.single("spillway_queued_ingests", Gauge, "Ingests without a level yet.", ingests.queued);
+    let oldest = "Time since the oldest of them arrived; 0 without any.";
+    text.single("spillway_oldest_queued_ingest_seconds", Gauge, oldest, ingests.oldest_queued_s);
     text.single("spillway_ingested_tables", Counter, "Ingested tables that were given a level.", ingests.placed_tables);
     text.single("spillway_ingested_bytes", Counter, "Bytes of those tables.", ingests.placed_bytes);
     text.single("spillway_ingest_waits", Counter, "Writes that waited for an ingest.", ingests.writer_waits);

@@ -31,6 +31,8 @@ plain! {
         pub queued_tables: u64,
         /// Bytes of their tables.
         pub queued_table_bytes: u64,
+        /// Seconds since the oldest of them arrived, by the wall clock; 0 if there is none.
+        pub oldest_queued_ingest_s: u64,
         /// Flushes since the open.
         pub flushes: ObservedWork,
         /// Tables that were ingested and given a level since the open.

@@ -293,6 +293,8 @@ plain! {
         pub queued: u64,
         /// Their tables.
         pub queued_tables: u64,
+        /// Seconds since the oldest of them arrived, by the wall clock; 0 if there is none.
+        pub oldest_queued_s: u64,
         /// Tables that were given a level.
         pub placed_tables: u64,
         /// Bytes of those.

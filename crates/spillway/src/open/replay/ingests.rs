@@ -20,6 +20,8 @@ use crate::version::span::Span;
 pub(super) struct WantedShare {
     share: Arc<FamilyIngest>,
     shape: IngestShape,
+    /// Microseconds since 1970.
+    arrived_us: u64,
     given: Given,
 }
 
@@ -31,6 +33,8 @@ impl LogReplay<'_> {
     pub(super) fn wanted_shares(&self, record: &IngestRecord) -> Result<Vec<WantedShare>> {
         let shape = record.shape();
         let given = Given { before: SeqNo(record.first.0 - 1), last: record.last(), log_end: 0 };
+        // Records of earlier versions do not tell.
+        let arrived_us = if record.arrived_us > 0 { record.arrived_us } else { self.context.vfs.unix_time_us() };
         let mut wanted = Vec::with_capacity(record.families.len());
         for share in &record.families {
             let Some(family) = self.families.get(&share.family) else { continue };
@@ -38,17 +42,17 @@ impl LogReplay<'_> {
             if !family.has_linked(record.first, record.last()) {
                 check_bounds(&family.family.order().user, share)?;
                 check_tables(&*self.context.vfs, &self.context.dir, share)?;
-                wanted.push(WantedShare { share: share.clone(), shape, given });
+                wanted.push(WantedShare { share: share.clone(), shape, arrived_us, given });
             }
         }
         Ok(wanted)
     }
 
     pub(super) fn queue_share(&mut self, wanted: &WantedShare) -> Result<()> {
-        let WantedShare { share, shape, given } = wanted;
+        let WantedShare { share, shape, arrived_us, given } = wanted;
         let Some(family) = self.families.get_mut(&share.family) else { return Ok(()) };
         let handle = family.family.clone();
-        let ingest = QueuedIngest::new(&handle, share.clone(), *shape, 0);
+        let ingest = QueuedIngest::new(&handle, share.clone(), *shape, *arrived_us, 0);
         ingest.set_numbers(given);
         // As at commit: an ingest goes under the memtable if they do not overlap, so many ingests do not seal a
         // memtable each.
@@ -146,7 +150,7 @@ mod tests {
 
     /// An ingest's record whose numbers begin there.
     fn record(first: SeqNo, share: FamilyIngest) -> Vec<u8> {
-        IngestRecord { first, families: vec![Arc::new(share)] }.encode()
+        IngestRecord { first, families: vec![Arc::new(share)], ..IngestRecord::default() }.encode()
     }
 
     /// A batch as a log has it: it puts `key` at that number, and says that it holds so many changes.

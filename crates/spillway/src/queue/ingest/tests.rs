@@ -14,13 +14,17 @@
 //!   ingest may be linked in part, and merged in part); `job`: as
 //!   many runs as a background flush takes;
 //! - `get KEY ...`: which of the keys are found, by each of the ways to look;
+//! - `sleep SECONDS`; `age`: seconds since the oldest queued ingest arrived, by the property and by a reading; `waited`: how
+//!   many ingests have left the queue since the open, and the longest time of one in it;
 //! - `tables`: the levels; `snapshot`, `release`; `reopen`: what the log holds is replayed.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use base::metrics::Histogram;
 use base::options::{DbOptions, FamilyOptions, apply_string};
-use vfs::{IfExists, IoClass, MemoryVfs, RealVfs};
+use vfs::{IfExists, IoClass, MemoryVfs, RealVfs, Vfs};
 
 use super::*;
 use crate::core::{FamilyState, State};
@@ -180,6 +184,15 @@ impl World {
         text
     }
 
+    fn age(&self) -> String {
+        let property = self.db().int_property(&self.family(), "spillway.oldest-queued-ingest-seconds").unwrap();
+        let reading = self.db().observe();
+        let of_all = reading.ingests.oldest_queued_s;
+        assert_eq!(reading.families[0].oldest_queued_ingest_s, of_all);
+        assert!(reading.to_metrics().contains(&format!("spillway_oldest_queued_ingest_seconds {of_all}\n")));
+        format!("age {property} s, {of_all} s\n")
+    }
+
     fn command(&mut self, line: &str) -> String {
         let words: Vec<&str> = line.split_whitespace().collect();
         let options = WriteOptions::default();
@@ -205,6 +218,12 @@ impl World {
             }
             ["get", ref keys @ ..] => return self.get(keys),
             ["tables"] => return self.tables(),
+            ["sleep", seconds] => self.vfs.sleep(Duration::from_secs(seconds.parse().unwrap())),
+            ["age"] => return self.age(),
+            ["waited"] => {
+                let waited = self.db().statistics().unwrap().distribution(Histogram::IngestQueued);
+                return format!("{} ingests, {} s at most\n", waited.count(), waited.max() / 1_000_000);
+            }
             ["keys"] => return self.keys(),
             ["reopen"] => {
                 self.with(|family| family.flushing = false);
@@ -220,7 +239,7 @@ impl World {
 }
 
 fn open(vfs: &Arc<MemoryVfs>) -> Database {
-    let db = DbOptions { create_if_missing: true, ..DbOptions::default() };
+    let db = DbOptions { create_if_missing: true, statistics: true, ..DbOptions::default() };
     let mut options = OpenOptions { db, vfs: vfs.clone(), ..OpenOptions::default() };
     apply_string(&mut options.db, "log_file_bytes=64K").unwrap();
     let mut of_family = FamilyOptions::default();
