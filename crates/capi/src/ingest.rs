@@ -1,6 +1,6 @@
 //! Ingesting tables, and `rocksdb_ingestexternalfileoptions_t`.
 
-use std::ffi::{c_char, c_int, c_uchar};
+use std::ffi::{CStr, c_char, c_int, c_uchar};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::database::Database;
 use crate::failure::Failure;
 use crate::family::FamilyHandle;
 use crate::kept::{Kept, keeps_numbers};
-use crate::text::path;
+use crate::text::{path, utf8};
 
 /// Options of an ingest. Tables join the family's queue without stalling writers. If a level is needed at once
 /// (`allow_global_seqno` off, `fail_if_not_bottommost_level`), the call finds it.
@@ -72,6 +72,13 @@ export! {
 }
 
 fallible! {
+    /// Not RocksDB's. How the ingest is ordered against writes: flushable, blocking, flush-first, or direct (TiKV:
+    /// allow_write). An unknown name changes nothing.
+    fn spillway_ingestexternalfileoptions_set_mode(options: &mut IngestSettings, name: &CStr) {
+        options.options.mode = utf8(name)?.parse()?;
+        Ok(())
+    }
+
     fn rocksdb_ingest_external_file(
         database: &Database,
         files: Array<*const c_char>,

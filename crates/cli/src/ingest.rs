@@ -103,7 +103,8 @@ enum Mode {
     Blocking,
     /// Flushes overlapping memtables while writers go on, then stops all writers for the commit.
     FlushFirst,
-    /// Only writers to the tables' range wait, while overlapping memtables are flushed.
+    /// Only writers to the tables' range wait, while overlapping memtables are flushed. TiKV's allow_write.
+    #[value(alias = "allow_write")]
     Direct,
 }
 

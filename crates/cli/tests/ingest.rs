@@ -69,10 +69,11 @@ fn json_says_the_same_in_one_line() {
 
 #[test]
 fn other_modes_say_what_was_closed_and_for_how_long() {
-    for (mode, closed) in [
-        ("blocking", "closed to all writers for "),
-        ("flush-first", "closed to all writers for "),
-        ("direct", "closed to writers of these keys for "),
+    for (mode, way, closed) in [
+        ("blocking", "blocking", "closed to all writers for "),
+        ("flush-first", "flush-first", "closed to all writers for "),
+        ("direct", "direct", "closed to writers of these keys for "),
+        ("allow_write", "direct", "closed to writers of these keys for "),
     ] {
         let place = with_tables(&[("a", "m\t1\n"), ("b", "m\t2\n")]);
         let said = place.spillway(&["ingest", A, "--mode", mode, "--db", "db"]).ok();
@@ -81,7 +82,7 @@ fn other_modes_say_what_was_closed_and_for_how_long() {
         let line: Value =
             serde_json::from_str(&place.spillway(&["ingest", B, "--mode", mode, "--json", "--db", "db"]).ok()).unwrap();
         let number = |name: &str| line[name].as_u64().unwrap();
-        assert_eq!(line["way"], mode);
+        assert_eq!(line["way"], way);
         assert!(number("flushes") > 0 && number("waited_us") > 0 && number("placed_us") > 0, "{line}");
         assert!(number("waited_us") + number("sync_us") + number("placed_us") <= number("commit_us"), "{line}");
     }

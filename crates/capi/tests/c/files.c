@@ -312,6 +312,45 @@ static void test_fill_cache(char** argv) {
     rocksdb_ingestexternalfileoptions_destroy(ingest);
 }
 
+/* Ingests a table over a key in memory, in that mode. Returns how many ingests are in the queue then. */
+static int queued_after(rocksdb_t* db, char** argv, rocksdb_ingestexternalfileoptions_t* ingest, const char* mode) {
+    char* text;
+    int queued;
+    spillway_ingestexternalfileoptions_set_mode(ingest, mode, &error);
+    CHECK_OK(error);
+    rocksdb_put(db, write, LIT("m"), LIT("old"), &error);
+    ingest_keys(db, argv, "lm", ingest);
+    CHECK_OK(error);
+    text = rocksdb_property_value(db, "spillway.ingests-queued");
+    CHECK(text != NULL);
+    queued = text == NULL ? -1 : atoi(text);
+    rocksdb_free(text);
+    return queued;
+}
+
+/* spillway_ingestexternalfileoptions_set_mode. */
+static void test_modes(char** argv) {
+    rocksdb_t* db = rocksdb_open(options, path_in(argv, "modes"), &error);
+    rocksdb_ingestexternalfileoptions_t* ingest = rocksdb_ingestexternalfileoptions_create();
+    CHECK_OK(error);
+    CHECK(queued_after(db, argv, ingest, "blocking") == 0);
+    CHECK(queued_after(db, argv, ingest, "flush-first") == 0);
+    CHECK(queued_after(db, argv, ingest, "direct") == 0);
+    CHECK(queued_after(db, argv, ingest, "allow_write") == 0);
+    CHECK(queued_after(db, argv, ingest, "flushable") == 1);
+    spillway_ingestexternalfileoptions_set_mode(ingest, "blocking", &error);
+    CHECK_OK(error);
+    spillway_ingestexternalfileoptions_set_mode(ingest, "slowly", &error);
+    CHECK_ERROR(error, "Invalid argument: no mode of an ingest is called \"slowly\"; known are flushable, blocking, "
+                       "flush-first, direct, allow_write");
+    rocksdb_ingestexternalfileoptions_set_allow_blocking_flush(ingest, 0);
+    rocksdb_put(db, write, LIT("m"), LIT("old"), &error);
+    ingest_keys(db, argv, "lm", ingest);
+    CHECK_ERROR(error, "Invalid argument: External file requires flush"); /* the mode is still blocking */
+    rocksdb_close(db);
+    rocksdb_ingestexternalfileoptions_destroy(ingest);
+}
+
 /* A table of many blocks, one of which, in the middle, is damaged. */
 static void make_damaged(const char* path) {
     int i, byte;
@@ -369,6 +408,7 @@ static void test_ingest_options(char** argv) {
     test_table_of_a_database(db, argv);
     test_fill_cache(argv);
     test_damaged(db, argv);
+    test_modes(argv);
     rocksdb_close(db);
 }
 

@@ -1,6 +1,7 @@
 //! How an ingest is done, under RocksDB's names.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use base::options::DbOptions;
@@ -26,6 +27,29 @@ pub enum IngestMode {
     /// keeps overlapping writes out while the rest is flushed; other writes go on. The tables have a level when the
     /// call returns.
     Direct,
+}
+
+/// The names of the modes, as the command and C programs write them. The last is TiKV's.
+const MODES: [(&str, IngestMode); 5] = [
+    ("flushable", IngestMode::Flushable),
+    ("blocking", IngestMode::Blocking),
+    ("flush-first", IngestMode::FlushFirst),
+    ("direct", IngestMode::Direct),
+    ("allow_write", IngestMode::Direct),
+];
+
+impl FromStr for IngestMode {
+    type Err = Error;
+
+    /// # Errors
+    /// `InvalidArgument`: no mode has this name; the message lists the names.
+    fn from_str(name: &str) -> Result<Self> {
+        let known = || MODES.map(|(known, _)| known).join(", ");
+        let found = MODES.iter().find(|(known, _)| *known == name).map(|(_, mode)| *mode);
+        found.ok_or_else(|| {
+            Error::invalid_argument(format!("no mode of an ingest is called {name:?}; known are {}", known()))
+        })
+    }
 }
 
 /// The options of RocksDB's `IngestExternalFileOptions`, and the mode.

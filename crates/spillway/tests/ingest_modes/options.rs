@@ -35,6 +35,25 @@ fn without_allow_blocking_flush_writers_are_not_stopped_for_one() {
 }
 
 #[test]
+fn modes_are_read_by_their_names_and_tikvs() {
+    let named = |name: &str| name.parse::<IngestMode>().map_err(|error| error.message().to_owned());
+    for (name, ingest) in [
+        ("flushable", IngestMode::Flushable),
+        ("blocking", IngestMode::Blocking),
+        ("flush-first", IngestMode::FlushFirst),
+        ("direct", IngestMode::Direct),
+        ("allow_write", IngestMode::Direct),
+    ] {
+        assert_eq!(named(name), Ok(ingest));
+    }
+    let error = named("Direct").expect_err("names are in small letters");
+    assert_eq!(
+        error,
+        "no mode of an ingest is called \"Direct\"; known are flushable, blocking, flush-first, direct, allow_write"
+    );
+}
+
+#[test]
 fn without_allow_global_seqno_nothing_may_be_overlapped() {
     for ingest in MODES {
         let numberless = IngestOptions { allow_global_seqno: false, ..mode(ingest) };

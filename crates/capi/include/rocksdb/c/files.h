@@ -45,6 +45,11 @@ ROCKSDB_LIBRARY_API void rocksdb_ingestexternalfileoptions_set_move_files(
     rocksdb_ingestexternalfileoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_ingestexternalfileoptions_get_move_files(
     rocksdb_ingestexternalfileoptions_t* options);
+/* Spillway's own: who waits for an ingest. "flushable" (nobody; the default), "blocking" (all writers: RocksDB's way),
+   "flush-first" (the same, after a flush beside writers), "direct" or TiKV's "allow_write" (writers to the tables' range).
+   Another name is an error, and changes nothing. */
+ROCKSDB_LIBRARY_API void spillway_ingestexternalfileoptions_set_mode(rocksdb_ingestexternalfileoptions_t* options,
+    const char* name, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_ingestexternalfileoptions_set_link_files(
     rocksdb_ingestexternalfileoptions_t* options, unsigned char value);
 ROCKSDB_LIBRARY_API unsigned char rocksdb_ingestexternalfileoptions_get_link_files(
