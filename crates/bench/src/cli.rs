@@ -94,7 +94,7 @@ impl GFlags {
                 println!("{help}\nBenchmarks:\n{benchmarks}");
                 Ok(())
             }
-            Err(error) => Err(flags::refusal(&error)),
+            Err(error) => Err(flags::refusal::<F>(&error)),
         }
     }
 }

@@ -33,6 +33,7 @@ pub fn help() -> String {
 /// `InvalidArgument`: a value is not allowed, or a benchmark or memtable unknown. Otherwise the first failure of an operation.
 pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> Result<()> {
     flags.check()?;
+    let flags = &flags.with_folder();
     let names: Vec<&str> = flags.benchmarks.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     let unknown = |name: &&&str| !BENCHMARKS.iter().any(|b| b.name == **name) && !state::is_command(name);
     if let Some(name) = names.iter().find(unknown) {

@@ -1,5 +1,8 @@
 //! Flags of db_bench with a meaning here, with its names and defaults.
 
+use std::ffi::OsString;
+use std::path::Path;
+
 use base::{Error, Result};
 
 use super::flags;
@@ -12,7 +15,8 @@ flags! {
 
     /// Benchmarks to run, in this order, separated by commas.
     benchmarks: String = "fillseq,readseq,readrandom".to_owned();
-    /// Directory of the database. Benchmarks on a new database destroy an existing one there.
+    /// Directory of the database. Benchmarks on a new database destroy an existing one there. By default as in db_bench: dbbench
+    /// in $TEST_TMPDIR, or in the user's spillwaytest-UID under the system's folder for temporary files.
     db: String = String::new();
     /// Keeps the existing database. Benchmarks on a new database fail.
     use_existing_db: bool = false;
@@ -72,7 +76,7 @@ impl Flags {
     /// # Errors
     /// As [`parse`](super::parse).
     pub fn parse(given: &[String]) -> Result<Flags> {
-        let flags: Flags = super::parse(given).map_err(|e| super::refusal(&e))?;
+        let flags: Flags = super::parse(given).map_err(|e| super::refusal::<Flags>(&e))?;
         flags.check()?;
         Ok(flags)
     }
@@ -81,9 +85,6 @@ impl Flags {
     /// `InvalidArgument`: a flag's value is not allowed; the message names the flag.
     pub fn check(&self) -> Result<()> {
         let refuse = |message: &str| Err(Error::invalid_argument(message));
-        if self.db.is_empty() {
-            return refuse("--db=DIR is missing");
-        }
         if self.num == 0 || self.threads == 0 || self.batch_size == 0 {
             return refuse("--num, --threads and --batch_size must be at least 1");
         }
@@ -97,6 +98,12 @@ impl Flags {
             return refuse("--readwritepercent is at most 100");
         }
         Ok(())
+    }
+
+    /// These flags with a folder for the database, if none is given.
+    pub fn with_folder(&self) -> Flags {
+        let db = if self.db.is_empty() { own_folder(std::env::var_os("TEST_TMPDIR")) } else { self.db.clone() };
+        Flags { db, ..self.clone() }
     }
 
     /// Reads of a thread.
@@ -113,6 +120,14 @@ impl Flags {
     pub fn writes_per_thread(&self) -> u64 {
         u64::try_from(self.writes).unwrap_or(self.num)
     }
+}
+
+/// The folder of a database for which no flag names one, where db_bench has it.
+fn own_folder(test_tmpdir: Option<OsString>) -> String {
+    let given = test_tmpdir.filter(|dir| !dir.is_empty());
+    let of_user = || std::env::temp_dir().join(format!("spillwaytest-{}", rustix::process::geteuid().as_raw()));
+    let dir = given.map_or_else(of_user, |dir| Path::new(&dir).to_owned());
+    dir.join("dbbench").to_string_lossy().into_owned()
 }
 
 #[cfg(test)]
@@ -137,12 +152,20 @@ mod tests {
     }
 
     #[test]
+    fn a_folder_is_chosen_as_db_bench_chooses_it() {
+        assert_eq!(parse("--db=/x --num=1").unwrap().with_folder().db, "/x");
+        assert_eq!(own_folder(Some("/tests".into())), "/tests/dbbench");
+        let own = own_folder(None);
+        assert!(own.contains("/spillwaytest-") && own.ends_with("/dbbench"), "{own}");
+        assert_eq!(own_folder(Some("".into())), own, "an empty name is none");
+    }
+
+    #[test]
     fn what_cannot_be_honoured_is_an_error_that_names_it() {
         for (line, named) in [
             ("--db=/x --num=many", "--num"),
             ("--db=/x --key_size=7", "--key_size"),
             ("--db=/x 12", "12"),
-            ("--num=1", "--db"),
             ("--db=/x --sync=maybe", "--sync"),
             ("--db=/x --reads", "--reads"),
             ("--help", "--benchmarks"),

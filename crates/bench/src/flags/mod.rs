@@ -6,7 +6,8 @@ mod db;
 use std::any::TypeId;
 
 use base::Error;
-use clap::{Command, Parser};
+use clap::error::ErrorKind;
+use clap::{Command, CommandFactory, Parser};
 
 pub use db::Flags;
 
@@ -66,9 +67,16 @@ fn truth(value: &str) -> &str {
     }
 }
 
-/// clap's error as ours.
-pub fn refusal(error: &clap::Error) -> Error {
-    Error::invalid_argument(error.to_string().trim_start_matches("error: ").trim_end())
+/// clap's error as ours. The error of an unknown flag lists the known ones.
+pub fn refusal<F: CommandFactory>(error: &clap::Error) -> Error {
+    let mut message = error.to_string().trim_start_matches("error: ").trim_end().to_owned();
+    if error.kind() == ErrorKind::UnknownArgument {
+        let command = F::command();
+        let known: Vec<String> =
+            command.get_arguments().filter_map(|flag| Some(format!("--{}", flag.get_long()?))).collect();
+        message.push_str(&format!("\nKnown are {}", known.join(", ")));
+    }
+    Error::invalid_argument(message)
 }
 
 /// The name of a choice; empty if users cannot choose it.

@@ -36,14 +36,15 @@ pub fn help() -> String {
 pub fn run(flags: &MemtableFlags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> Result<()> {
     flags.check()?;
     let benchmarks = named_benchmarks(flags)?;
-    // memtablerep_bench calls the skip list by a different name.
-    let known = |option: &str| if option == "skiplist" { "skip_list".to_owned() } else { option.to_owned() };
-    let made = |option: &str| Ok(Contender::new(option, factory_from_option_string(&known(option))?));
+    let made = |name: &str| Ok(Contender::new(name, factory_from_option_string(&flags.option_of(name))?));
     let mut contenders = flags.memtables().into_iter().map(made).collect::<Result<Vec<_>>>()?;
     let setting = Setting::now(KIND, flags.conditions(), vfs.as_ref(), Path::new("."));
     let mut runner = Runner::new(flags, vfs.as_ref());
     let (version, shape) = (env!("CARGO_PKG_VERSION"), name_of(flags.key_shape));
     out.say(&format!("Spillway {version}: {shape} keys; {}\n", flags.conditions()))?;
+    for flag in flags.without_effect() {
+        out.say(&format!("{flag} changes nothing; --help says why"))?;
+    }
     for round in 0..flags.rounds {
         if flags.rounds > 1 {
             out.say(&format!("round {} of {}", round + 1, flags.rounds))?;
@@ -51,7 +52,11 @@ pub fn run(flags: &MemtableFlags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> R
         for benchmark in &benchmarks {
             let keys = runner.prepare(benchmark);
             for contender in &mut contenders {
-                let mut record = runner.measure(benchmark, &keys, contender)?;
+                let Some(mut record) = runner.measure(benchmark, &keys, contender)? else {
+                    let name = benchmark.name;
+                    out.say(&format!("{name}: nothing to do; readwrite has readers with --num_threads=2 and more"))?;
+                    continue;
+                };
                 (record.round, record.setting) = (round, setting.clone());
                 out.keep(&record.text(), &record)?;
             }
@@ -59,7 +64,7 @@ pub fn run(flags: &MemtableFlags, vfs: &Arc<dyn Vfs>, out: &mut Output<'_>) -> R
         // The first memtable finds the caches as a different benchmark left them, so each goes first in turn.
         contenders.rotate_left(1);
     }
-    out.show(&summary())
+    if out.records.is_empty() { Ok(()) } else { out.show(&summary()) }
 }
 
 /// Medians by benchmark and memtable.
@@ -78,9 +83,10 @@ fn named_benchmarks(flags: &MemtableFlags) -> Result<Vec<&'static Benchmark>> {
     for name in flags.benchmarks.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         let refuse = |why: &str| Err(Error::invalid_argument(format!("benchmark {name:?} {why}")));
         let Some(benchmark) = BENCHMARKS.iter().find(|benchmark| benchmark.name == name) else {
-            return refuse("does not exist; --help lists them");
+            let known: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
+            return refuse(&format!("does not exist; known are {}", known.join(", ")));
         };
-        if !benchmark.fills() && named.is_empty() {
+        if !benchmark.is_new() && named.is_empty() {
             return refuse("needs a filled memtable: name fillrandom or fillseq before it");
         }
         named.push(benchmark);

@@ -1,6 +1,7 @@
 //! Runs one benchmark on one memtable: makes the keys, times the loop.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use base::{Error, FamilyId, InternalOrder, Result};
 use memtable::{Memtable, MemtableConfig, MemtableFactory};
@@ -73,12 +74,13 @@ impl<'a> Runner<'a> {
             Keys::None => drawn(0),
             Keys::One => drawn(1),
             Keys::Drawn => drawn(self.flags.lookups()),
+            Keys::Mixed => drawn(self.flags.lookups() + self.flags.writes_max()),
             Keys::InOrder => KeyList::new(shape, 0..count),
             Keys::Shuffled => KeyList::new(shape, shuffled(count)),
         }
     }
 
-    /// Runs a benchmark on a memtable.
+    /// Runs a benchmark on a memtable. `None`: it did nothing.
     ///
     /// # Errors
     /// `InvalidArgument`: no benchmark filled a memtable yet, or the memtable cannot hold so many entries.
@@ -87,33 +89,39 @@ impl<'a> Runner<'a> {
         benchmark: &Benchmark,
         keys: &KeyList,
         contender: &mut Contender,
-    ) -> Result<MemtableRecord> {
-        if benchmark.fills() {
+    ) -> Result<Option<MemtableRecord>> {
+        if benchmark.is_new() {
             contender.renew(keys, self.flags.item_size)?;
         }
         let memtable = contender.memtable.as_ref();
         let memtable = memtable.ok_or_else(|| Error::invalid_argument("no benchmark made a memtable yet"))?;
-        let mut task = Task { flags: self.flags, memtable, keys, values: &mut self.values };
+        let mut task = Task { flags: self.flags, memtable, keys, values: &mut self.values, vfs: self.vfs };
         let (cpu_before, started) = (processor_time(), self.vfs.now());
         let counts = (benchmark.body)(&mut task)?;
         let (wall, cpu) = (self.vfs.now().saturating_sub(started), processor_time().saturating_sub(cpu_before));
-        let (wall_s, ops) = (wall.as_secs_f64().max(1e-9), counts.ops.max(1) as f64);
-        Ok(MemtableRecord {
+        if counts.ops == 0 {
+            return Ok(None);
+        }
+        let (wall_s, ops) = (wall.as_secs_f64().max(1e-9), counts.ops as f64);
+        let us_per = |time: Duration, count: u64| (count > 0).then(|| time.as_secs_f64() * 1e6 / count as f64);
+        Ok(Some(MemtableRecord {
             bench: benchmark.name.to_owned(),
             memtable: contender.option.clone(),
             keys: name_of(self.flags.key_shape),
-            threads: 1,
+            threads: counts.threads,
             entries: memtable.entries(),
-            us_per_op: wall_s * 1e6 / ops,
+            us_per_op: wall_s * 1e6 * counts.threads as f64 / ops,
+            write_us_per_op: us_per(counts.write_time.unwrap_or(wall), counts.writes),
+            read_us_per_op: us_per(wall, counts.reads),
             ops_per_s: counts.ops as f64 / wall_s,
             bytes_per_entry: memtable.memory_bytes() as f64 / memtable.entries().max(1) as f64,
             ops: counts.ops,
             wall_s,
             cpu_us_per_op: cpu.as_secs_f64() * 1e6 / ops,
             mb_per_s: counts.bytes as f64 / f64::from(1 << 20) / wall_s,
-            found: (benchmark.keys == Keys::Drawn).then_some(counts.found),
+            found: matches!(benchmark.keys, Keys::Drawn | Keys::Mixed).then_some(counts.found),
             ..MemtableRecord::default()
-        })
+        }))
     }
 }
 

@@ -4,7 +4,10 @@ use base::ErrorKind;
 
 /// Runs benchmarks on small memtables. Returns the text and the records, each as it was read back.
 fn run_small(benchmarks: &str, more: &str) -> Result<(String, Vec<MemtableRecord>)> {
-    let line = format!("--benchmarks={benchmarks} --num_operations=3000 --num_scans=2 --item_size=10 {more}");
+    run_given(&format!("--benchmarks={benchmarks} --num_operations=3000 --num_scans=2 --item_size=10 {more}"))
+}
+
+fn run_given(line: &str) -> Result<(String, Vec<MemtableRecord>)> {
     let given: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let (mut text, vfs) = (Vec::new(), vfs::RealVfs::new() as Arc<dyn Vfs>);
     let mut out = Output::new(&mut text, vfs.as_ref(), None)?;
@@ -72,7 +75,7 @@ fn memtables_take_turns() -> Result<()> {
 #[test]
 fn lists_that_make_no_sense_are_refused_before_anything_runs() {
     for (benchmarks, more, named) in [
-        ("fillsquare", "", "fillsquare"),
+        ("fillsquare", "", "known are fillrandom, fillseq, "),
         ("readrandom", "", "fillrandom or fillseq before"),
         ("fillseq", "--memtablerep=no_such_list", "no_such_list"),
     ] {
@@ -80,6 +83,55 @@ fn lists_that_make_no_sense_are_refused_before_anything_runs() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains(named), "{benchmarks}: {error}");
     }
+}
+
+/// As printed in the texts of ToplingDB, apart from the number of entries.
+const TOPLINGS: [&str; 2] = [
+    "-benchmarks=fillrandom,readrandom,readwrite -memtablerep=skiplist -huge_page_tlb_size=2097152 \
+     -write_buffer_size=536870912 -item_size=0 -num_operations=10000000",
+    r#"-benchmarks=fillrandom,readrandom,readwrite -memtablerep=cspp:{"mem_cap":"16G","use_hugepage":true} -write_buffer_size=536870912 -item_size=0 -num_operations=10000000"#,
+];
+
+#[test]
+fn toplingdbs_lines_run_as_they_are_printed() -> Result<()> {
+    for line in TOPLINGS {
+        let (text, records) = run_given(&line.replace("=10000000", "=20000"))?;
+        let benches: Vec<&str> = records.iter().map(|record| record.bench.as_str()).collect();
+        assert_eq!(benches, ["fillrandom", "readrandom"], "readwrite does nothing with one thread, as there");
+        assert!(text.contains("readwrite: nothing to do; readwrite has readers with --num_threads=2"), "{text}");
+        let [filled, read] = &records[..] else { panic!("{records:?}") };
+        assert_eq!((filled.write_us_per_op, filled.read_us_per_op), (Some(filled.us_per_op), None));
+        assert_eq!((read.write_us_per_op, read.read_us_per_op), (None, Some(read.us_per_op)));
+        assert_eq!((read.ops, read.found), (20_000, Some(20_000)));
+        assert_eq!((text.matches("\nwrite us/op: ").count(), text.matches("\nread us/op: ").count()), (1, 1), "{text}");
+        assert!(text.contains("--write_buffer_size changes nothing"), "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_writer_writes_until_the_readers_end() -> Result<()> {
+    for memtables in ["skiplist,cspp", "hashskiplist,hashlinklist -bucket_count=1000", "vector"] {
+        let line =
+            format!("-benchmarks=readwrite,readseq -num_threads=3 -num_operations=4000 -memtablerep={memtables}");
+        let (text, records) = run_given(&line)?;
+        for record in records.iter().filter(|record| record.bench == "readwrite") {
+            assert_eq!((record.threads, record.ops), (2, 4000), "two threads look up: {record:?}");
+            assert!(record.entries > 0 && record.entries <= 8000, "{record:?}");
+            assert!(record.write_us_per_op > Some(0.0) && record.read_us_per_op > Some(0.0), "{record:?}");
+        }
+        assert!(text.contains("\nwrite us/op: ") && text.contains("\nread us/op: "), "{text}");
+    }
+    Ok(())
+}
+
+#[test]
+fn lookups_are_shared_by_the_threads() -> Result<()> {
+    let (_, records) = run_small("fillrandom,readrandom", "--num_threads=4")?;
+    let [filled, read] = &records[..] else { panic!("{records:?}") };
+    assert_eq!((filled.threads, read.threads), (1, 4), "one thread fills");
+    assert_eq!((read.ops, read.found), (3000, Some(3000)));
+    Ok(())
 }
 
 #[test]
