@@ -2,11 +2,13 @@
 # Spillway beside RocksDB's release library, both through RocksDB's C API, on one machine and by turns, and beside engines of other
 # kinds: what docs/benchmarks.md has of them. Draws the page.
 #
-#     scripts/compare.sh [rocksdb|universal|reads|transactions|mechanisms|operations|memtables|writers|peers|ycsb|builds ...]      rocksdb where none is named
+#     scripts/compare.sh [rocksdb|universal|reads|transactions|mechanisms|operations|memtables|writers|sources|peers|ycsb|builds ...]      rocksdb where none is named
 #
 # builds sets another build of Spillway (BEFORE=its librocksdb.so) beside this one and RocksDB; it prints a page and keeps nothing.
 # peers and ycsb set LMDB, redb and fjall beside both, each in a memory group of MEMORY_MIB (1024; ycsb 2048): run them as root. They compile those
 # engines. ycsb takes 15 GB of the disk.
+# sources takes 12 minutes, and draws "The five sources"; its parts are pebble (which go fetches and builds), tikv, topling, speedb (which Maven
+# fetches) and nimbus. Where Pebble or Speedb cannot be had, it says so and goes on without it.
 # rocksdb takes 5 minutes, universal 3, reads 15, transactions 4, mechanisms 3, operations 25, memtables 8, writers 2, peers 10, ycsb 10, builds 10. NUM, ROUNDS: how much and how often
 # (peers: a million entries, 3 rounds; ycsb: 10 million, 1 round). FLAGS: more flags of bench-compare or bench-peers. ROCKSDB_LIB: another library than RocksDB's release. WORK: a folder on the file system to be measured. RESULTS is
 # another folder than bench/results, of which nothing is drawn. On a machine that does other things too, only ratios mean something.
@@ -97,6 +99,79 @@ run_memtables() {
 
 run_writers() {
     "$built/spillway" bench ingest --db="$work/ingest" --rounds="$rounds" --json="$results/ingest-writers.jsonl"
+}
+
+run_sources() {
+    local part
+    for part in pebble tikv topling speedb nimbus; do
+        say "$part"
+        "run_$part"
+    done
+}
+
+# Ingests over memtables, and their flush: RocksDB and Spillway by turns, then Pebble. Rows of a workload stand together.
+run_pebble() {
+    local workload workloads=overlap-memory,overlap-synced,overlap,overlap-bytes,ingest-flush-memory,ingest-flush,fdatasync
+    results=$work rounds=${ROUNDS:-3} compare sides.jsonl --workloads $workloads
+    if (cd bench/pebble && go build -o "$work/pebble" .); then
+        "$work/pebble" -db "$work/pebble.run" -json "$work/sides.jsonl" -num "$num" -rounds "${ROUNDS:-3}"
+        pebbles_own >>"$work/sides.jsonl"
+    else
+        say "SKIPPED: go cannot build Pebble; its rows are missing"
+    fi
+    for workload in ${workloads//,/ } "its own benchmark"; do
+        grep -F "\"workload\":\"$workload\"" "$work/sides.jsonl" || true
+    done >"$results/pebble.jsonl"
+}
+
+# Pebble's own benchmark of the call, from its module.
+pebbles_own() {
+    local bench=BenchmarkIngestOverlappingMemtable line='{"lib":"pebble","workload":"its own benchmark","mode":"%d","round":%d,"figure":%f}\n'
+    cp -r "$(cd bench/pebble && go list -m -f '{{.Dir}}' github.com/cockroachdb/pebble/v2)" "$work/pebble-module"
+    chmod -R u+w "$work/pebble-module"
+    if ! (cd "$work/pebble-module" && go test -run '^$' -bench "^$bench\$/[1-4]\$" -benchtime 30x -count "${ROUNDS:-3}" . >"$work/own.txt"); then
+        say "SKIPPED: Pebble's own benchmark does not run here" >&2
+    fi
+    # A line with the benchmark's name, lines that Pebble logs, a line with the figure.
+    awk -v line="$line" '/^Benchmark/ { split($1, parts, /[=-]/) } / ns\/op$/ { printf line, parts[2], seen[parts[2]]++, $(NF - 1) / 1000 }' \
+        "$work/own.txt"
+}
+
+# Writers beside an ingest each tenth of a second, by mode.
+run_tikv() {
+    rounds=${ROUNDS:-3} compare tikv.jsonl --ingest_seconds 4 --ingest_interval_ms 100 --workloads ingest-modes
+}
+
+# memtablerep_bench's lines as ToplingDB prints them; readwrite has no reader with one thread.
+run_topling() {
+    local line=(-memtablerep=skiplist,cspp -huge_page_tlb_size=2097152 -write_buffer_size=536870912 -item_size=0
+        -num_operations=$((num * 100 / 3)))
+    "$built/spillway" bench memtable -benchmarks=fillrandom,readrandom "${line[@]}" -rounds="${ROUNDS:-2}" -json="$work/one.jsonl"
+    "$built/spillway" bench memtable -benchmarks=readwrite "${line[@]}" -num_threads=2 -json="$work/two.jsonl"
+    cat "$work"/{one,two}.jsonl >"$results/topling.jsonl"
+}
+
+# Memtables under writes of four threads, values of 1,000 bytes.
+run_speedb() {
+    local sides=(--lib "sorted_hash=$built/librocksdb.so" --options sorted_hash=memtable_factory=sorted_hash)
+    if ./scripts/setup.sh speedb; then
+        sides+=(--lib "speedb=$(echo "${CARGO_TARGET_DIR:-target}"/speedb-*/libspeedbjni-linux64.so)"
+            --options speedb=memtable_factory=speedb.HashSpdRepFactory)
+    else
+        say "SKIPPED: Maven cannot fetch Speedb; its column is missing"
+    fi
+    num=$((num * 2 / 3)) rounds=${ROUNDS:-3} compare speedb.jsonl "${sides[@]}" --threads 4 --value_size 1000 --reads $((num * 2 / 3)) \
+        --workloads overwrite,half-reads,seekrandomwhilewriting
+}
+
+# Batches of a blockchain's state, under the options of nimbus-eth1.
+run_nimbus() {
+    local ours="$built/librocksdb.so"
+    rounds=${ROUNDS:-3} compare nimbus.jsonl --key_size 32 --value_size 60 --workloads batches \
+        --lib "rocksdb-vector=$rocksdb" --lib "vector-eager=$ours" --lib "trie=$ours" \
+        --options "all=level0_file_num_compaction_trigger=2;max_bytes_for_level_base=536870912;max_bytes_for_level_multiplier=16" \
+        --options "rocksdb-vector=memtable_factory=vector;allow_concurrent_memtable_write=false" \
+        --options "vector-eager=memtable_factory=vector;eager_flush=true" --options trie=memtable_factory=trie
 }
 
 # What must not get worse from one build to the next. RocksDB has no flush by conversion: that one is of the builds alone.

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what is missing of the packages that the build and the tests need.
 #
-#     scripts/setup.sh [compare|jvm|page]  for make compare, also Maven, and RocksDB's release library, which it fetches; for make
-#                                          jvm, Maven and a JDK; for scripts/page.sh, Chromium
+#     scripts/setup.sh [compare|speedb|jvm|page]  for make compare, also Maven, and RocksDB's release library, which it fetches; for
+#                                                 scripts/compare.sh speedb, Speedb's; for make jvm, Maven and a JDK; for
+#                                                 scripts/page.sh, Chromium
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,8 +21,8 @@ need() {
 need cc gcc "compiles C code that crates bring, and the C programs of the tests"
 need ldb rocksdb-tools "RocksDB's ldb and sst_dump read our files"
 need pkg-config pkg-config "the test of make install asks it for the library"
-if [ "${1:-}" = compare ]; then
-    need mvn maven "fetches RocksDB's release library"
+if [ "${1:-}" = compare ] || [ "${1:-}" = speedb ]; then
+    need mvn maven "fetches the release library"
     need unzip unzip "takes it out of its archive"
 fi
 if [ "${1:-}" = jvm ]; then
@@ -40,10 +41,15 @@ if [ ${#missing[@]} -gt 0 ] &&
     exit 1
 fi
 
-# The jar of RocksDB's Java interface holds a release build whose library has the whole C interface.
-version=11.8.1
-library=${CARGO_TARGET_DIR:-target}/rocksdb-$version/librocksdbjni-linux64.so
-if [ "${1:-}" = compare ] && [ ! -e "$library" ]; then
-    mvn -q dependency:copy -Dartifact=org.rocksdb:rocksdbjni:$version -DoutputDirectory="$PWD/$(dirname "$library")"
-    unzip -q -o "$(dirname "$library")/rocksdbjni-$version.jar" "$(basename "$library")" -d "$(dirname "$library")"
-fi
+# fetch GROUP ARTIFACT VERSION: the jar of a Java interface holds a release build whose library has the whole C interface.
+fetch() {
+    local into=${CARGO_TARGET_DIR:-target}/${2%jni}-$3 library=lib$2-linux64.so
+    if [ ! -e "$into/$library" ]; then
+        mvn -q dependency:copy -Dartifact="$1:$2:$3" -DoutputDirectory="$PWD/$into"
+        unzip -q -o "$into/$2-$3.jar" "$library" -d "$into"
+    fi
+}
+case "${1:-}" in
+    compare) fetch org.rocksdb rocksdbjni 11.8.1 ;;
+    speedb) fetch io.github.speedb-io speedbjni 2.8.0 ;;
+esac

@@ -25,6 +25,12 @@ struct Side {
     options: Vec<String>,
 }
 
+impl Side {
+    fn has(&self, workload: &Workload, mode: &str) -> bool {
+        workload.modes.contains(&mode) || self.version.starts_with("Spillway")
+    }
+}
+
 /// Shared by the runs.
 struct Comparison<'a> {
     flags: &'a Flags,
@@ -61,8 +67,8 @@ pub fn run(flags: &Flags, vfs: &Arc<dyn Vfs>) -> Result<()> {
     let mut sides = flags.lib.iter().map(|lib| comparison.side(lib)).collect::<Result<Vec<Side>>>()?;
     for round in 0..flags.rounds {
         for workload in &workloads {
-            for mode in workload.modes {
-                for side in &sides {
+            for mode in workload.modes.iter().chain(workload.own_modes) {
+                for side in sides.iter().filter(|side| side.has(workload, mode)) {
                     comparison.take_turn(side, workload, mode, round)?;
                 }
             }

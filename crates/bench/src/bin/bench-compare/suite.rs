@@ -4,6 +4,7 @@ use base::{Error, Result};
 use bench::work::BENCHMARKS;
 
 use crate::flags::Flags;
+use crate::tasks::overlap::Ground;
 
 /// The database at the start of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,10 @@ pub enum Task {
     Benchmark(&'static str),
     Compact,
     Ingest,
-    Overlap,
+    Overlap(Ground),
+    IngestAndFlush(Ground),
+    Disk,
+    Batches,
     Flush,
     Load,
     Queue,
@@ -42,6 +46,8 @@ pub struct Workload {
     pub start: Start,
     /// Modes, each a run of its own.
     pub modes: &'static [&'static str],
+    /// More modes, of Spillway's libraries alone.
+    pub own_modes: &'static [&'static str],
     threads: Option<usize>,
     /// db_bench's flags.
     flags: &'static str,
@@ -55,7 +61,20 @@ const fn of(name: &'static str, start: Start) -> Workload {
 }
 
 const fn task(name: &'static str, about: &'static str, task: Task, start: Start) -> Workload {
-    Workload { name, about, task, start, modes: &[""], threads: None, flags: "", options: "" }
+    Workload { name, about, task, start, modes: &[""], own_modes: &[], threads: None, flags: "", options: "" }
+}
+
+/// So many memtables stay in memory, and nothing but the ingest flushes them.
+const OVERLAP: &str = "min_write_buffer_number_to_merge=12;max_write_buffer_number=24;disable_auto_compactions=true";
+
+const fn overlap(name: &'static str, about: &'static str, ground: Ground) -> Workload {
+    let modes = &["1", "2", "3", "4", "8"];
+    Workload { modes, options: OVERLAP, ..task(name, about, Task::Overlap(ground), Start::Empty) }
+}
+
+const fn ingest_and_flush(name: &'static str, about: &'static str, ground: Ground) -> Workload {
+    let (modes, options) = (&["0", "1", "2", "3"], "disable_auto_compactions=true");
+    Workload { modes, options, ..task(name, about, Task::IngestAndFlush(ground), Start::Empty) }
 }
 
 /// The workloads in the order of their runs.
@@ -80,6 +99,15 @@ pub const WORKLOADS: &[Workload] = &[
     },
     of("readrandomwriterandom", Start::Copy),
     Workload {
+        flags: "--readwritepercent=50",
+        ..task(
+            "half-reads",
+            "looks up and writes random keys, half of each",
+            Task::Benchmark("readrandomwriterandom"),
+            Start::Copy,
+        )
+    },
+    Workload {
         options: "disable_auto_compactions=true",
         ..task("compact", "compacts a database with every key overwritten", Task::Compact, Start::Copy)
     },
@@ -95,6 +123,12 @@ pub const WORKLOADS: &[Workload] = &[
         )
     },
     Workload {
+        modes: &["none", "default", "flush-first"],
+        own_modes: &["direct", "blocking"],
+        threads: Some(2),
+        ..task("ingest-modes", "the same, and in all modes of Spillway", Task::Ingest, Start::Copy)
+    },
+    Workload {
         modes: &["tables", "puts", "batches"],
         ..task(
             "load",
@@ -103,10 +137,21 @@ pub const WORKLOADS: &[Workload] = &[
             Start::Empty,
         )
     },
+    overlap("overlap", "ingests a table over 1 to 8 memtables with keys in its range", Ground::Unsynced),
+    overlap("overlap-bytes", "the same with wal_bytes_per_sync", Ground::WrittenBack),
+    overlap("overlap-synced", "the same after a sync of the log", Ground::Synced),
+    overlap("overlap-memory", "the same in the library's file system in memory", Ground::Memory),
+    ingest_and_flush("ingest-flush", "ingests 0 to 3 tables over a memtable, and flushes", Ground::Unsynced),
+    ingest_and_flush("ingest-flush-memory", "the same in memory", Ground::Memory),
+    task("fdatasync", "writes 4 KiB to a file and syncs it, without a library", Task::Disk, Start::Empty),
     Workload {
-        modes: &["1", "2", "4", "8"],
-        options: "write_buffer_size=262144;min_write_buffer_number_to_merge=12;max_write_buffer_number=24;disable_auto_compactions=true",
-        ..task("overlap", "ingests a table over 1 to 8 memtables with keys in its range", Task::Overlap, Start::Empty)
+        modes: &["written", "flushed"],
+        ..task(
+            "batches",
+            "writes batches of 200,000 entries; with flushed, waits for a flush of each",
+            Task::Batches,
+            Start::Empty,
+        )
     },
     Workload {
         modes: &["clean", "dead", "clean-back", "dead-back"],

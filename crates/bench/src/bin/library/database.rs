@@ -10,7 +10,7 @@ use bench::store::Store;
 use super::Options;
 use super::call::{Owned, c_bytes, c_path, c_text, checked, failure, lent, take_text};
 use super::cursor::Iter;
-use super::table::{Functions, Handle};
+use super::table::{Functions, Handle, Own};
 
 /// An open database; closed when dropped.
 pub struct Database {
@@ -36,6 +36,20 @@ pub struct Batch(Owned);
 pub struct Habits {
     pub sync: bool,
     pub verify_checksums: bool,
+}
+
+/// How tables are ingested.
+struct Habit<'a> {
+    may_flush: bool,
+    moved: bool,
+    /// Spillway's mode.
+    mode: Option<(&'a Own, &'a str)>,
+}
+
+impl Default for Habit<'_> {
+    fn default() -> Self {
+        Habit { may_flush: true, moved: false, mode: None }
+    }
 }
 
 impl Database {
@@ -121,17 +135,30 @@ impl Database {
         unsafe { (self.functions.writeoptions_set_sync)(self.writes.get_mut(), sync.into()) };
     }
 
+    /// Syncs the log, with everything written so far.
+    pub fn sync_log(&self) -> Result<()> {
+        checked(self.functions, "flush_wal", |failed| {
+            // SAFETY: a live database.
+            unsafe { (self.functions.flush_wal)(self.handle, 1, failed) }
+        })
+    }
+
     /// Makes table files part of the database. Without `may_flush` it fails if a memtable would have to be flushed first.
     pub fn ingest(&self, files: &[&Path], may_flush: bool) -> Result<()> {
-        self.ingest_files(files, may_flush, false)
+        self.ingest_files(files, Habit { may_flush, ..Habit::default() })
     }
 
     /// As [`ingest`](Self::ingest), by links instead of copies: the files are gone afterwards.
     pub fn ingest_moved(&self, files: &[&Path]) -> Result<()> {
-        self.ingest_files(files, true, true)
+        self.ingest_files(files, Habit { moved: true, ..Habit::default() })
     }
 
-    fn ingest_files(&self, files: &[&Path], may_flush: bool, moved: bool) -> Result<()> {
+    /// As [`ingest`](Self::ingest), in one of Spillway's modes; `own` is of the same library.
+    pub fn ingest_in_mode(&self, files: &[&Path], own: &Own, mode: &str) -> Result<()> {
+        self.ingest_files(files, Habit { mode: Some((own, mode)), ..Habit::default() })
+    }
+
+    fn ingest_files(&self, files: &[&Path], habit: Habit<'_>) -> Result<()> {
         let functions = self.functions;
         // SAFETY: a create function without arguments, and its destroy function.
         let mut options = unsafe {
@@ -139,8 +166,15 @@ impl Database {
         }?;
         // SAFETY: a live handle, not used elsewhere.
         unsafe {
-            (functions.ingestexternalfileoptions_set_allow_blocking_flush)(options.get_mut(), may_flush.into());
-            (functions.ingestexternalfileoptions_set_move_files)(options.get_mut(), moved.into());
+            (functions.ingestexternalfileoptions_set_allow_blocking_flush)(options.get_mut(), habit.may_flush.into());
+            (functions.ingestexternalfileoptions_set_move_files)(options.get_mut(), habit.moved.into());
+        }
+        if let Some((own, mode)) = habit.mode {
+            let (at, name) = (options.get_mut(), c_text(mode)?);
+            checked(functions, "set_mode", |failed| {
+                // SAFETY: a live handle, not used elsewhere, and a C string that lives until the call returns.
+                unsafe { (own.ingestexternalfileoptions_set_mode)(at, name.as_ptr(), failed) }
+            })?;
         }
         let names = files.iter().map(|path| c_path(path)).collect::<Result<Vec<CString>>>()?;
         let names: Vec<_> = names.iter().map(|name| name.as_ptr()).collect();

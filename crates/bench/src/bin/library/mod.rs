@@ -19,7 +19,7 @@ pub use database::{Database, Habits};
 pub use idle::wait_until_idle;
 pub use indexed::IndexedBatch;
 pub use options::Options;
-pub use table::Functions;
+pub use table::{Functions, Own};
 pub use tables::TableFile;
 pub use transactions::{Control, TransactionDatabase};
 pub use version::version;

@@ -9,13 +9,25 @@ use super::table::Functions;
 pub struct Options {
     pub(super) functions: &'static Functions,
     pub(super) handle: Owned,
+    /// A file system in memory, if databases with these options have one. Databases are closed before their options go.
+    memory: Option<Owned>,
 }
 
 impl Options {
     fn defaults(functions: &'static Functions) -> Result<Options> {
         // SAFETY: a create function without arguments, and its destroy function.
         let handle = unsafe { Owned::new((functions.options_create)(), functions.options_destroy) }?;
-        Ok(Options { functions, handle })
+        Ok(Options { functions, handle, memory: None })
+    }
+
+    /// These options with an empty file system in memory.
+    pub fn in_memory(mut self) -> Result<Options> {
+        // SAFETY: a create function without arguments, and its destroy function.
+        let mut memory = unsafe { Owned::new((self.functions.create_mem_env)(), self.functions.env_destroy) }?;
+        // SAFETY: two live handles, used by no other thread yet; the file system lives as long as the options.
+        unsafe { (self.functions.options_set_env)(self.handle.get_mut(), memory.get_mut()) };
+        self.memory = Some(memory);
+        Ok(self)
     }
 
     /// The library's defaults, changed by the option strings in order.

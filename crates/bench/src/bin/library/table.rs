@@ -15,8 +15,11 @@ pub(super) type Failure = *mut *mut c_char;
 pub(super) type Flag = c_uchar;
 
 macro_rules! functions {
+    ($table:ident: $($functions:tt)+) => {
+        $crate::library::table::functions! { $table, "rocksdb_": $($functions)+ }
+    };
     (
-        $table:ident:
+        $table:ident, $prefix:literal:
         $( $name:ident($($argument:ty),*) $(-> $result:ty)?; )+
     ) => {
         /// Functions of one library. The library stays loaded until the process ends.
@@ -33,7 +36,7 @@ macro_rules! functions {
             ) -> Option<$table> {
                 // SAFETY: the signatures in the table are from RocksDB's `c.h`.
                 unsafe {
-                    $( let $name = $crate::library::table::find(library, concat!("rocksdb_", stringify!($name)), missing); )+
+                    $( let $name = $crate::library::table::find(library, concat!($prefix, stringify!($name)), missing); )+
                     Some($table {
                         $( $name: $name?, )+
                     })
@@ -56,6 +59,9 @@ functions! {
     Functions:
     options_create() -> *mut Handle;
     options_destroy(*mut Handle);
+    options_set_env(*mut Handle, *mut Handle);
+    create_mem_env() -> *mut Handle;
+    env_destroy(*mut Handle);
     get_options_from_string(*const Handle, Text, *mut Handle, Failure);
     open_column_families(
         *const Handle, Text, c_int, *const Text, *const *const Handle, *mut *mut Handle, Failure
@@ -97,6 +103,7 @@ functions! {
     flushoptions_destroy(*mut Handle);
     flushoptions_set_wait(*mut Handle, Flag);
     flush(*mut Handle, *const Handle, Failure);
+    flush_wal(*mut Handle, Flag, Failure);
     compact_range(*mut Handle, Bytes, usize, Bytes, usize);
     property_value(*mut Handle, Text) -> *mut c_char;
     property_int(*mut Handle, Text, *mut u64) -> c_int;
@@ -135,6 +142,11 @@ functions! {
     writebatch_wi_put(*mut Handle, Bytes, usize, Bytes, usize);
     writebatch_wi_get_from_batch(*mut Handle, *const Handle, Bytes, usize, *mut usize, Failure) -> *mut c_char;
     free(*mut c_void);
+}
+
+functions! {
+    Own, "spillway_":
+    ingestexternalfileoptions_set_mode(*mut Handle, Text, Failure);
 }
 
 /// Loads a library, and never unloads it.

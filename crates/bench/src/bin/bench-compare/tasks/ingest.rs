@@ -1,33 +1,23 @@
-//! Ingests of tables overlapping the written keys: beside writers at a fixed rate, and over memtables.
+//! Ingests of tables overlapping the written keys, beside writers at a fixed rate.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, Result};
 use bench::beside::Plan;
-use bench::folder;
-use bench::medians::median;
 use bench::meter::Meter;
 use bench::sides::SideRecord;
 use bench::store::Store;
 use bench::workload::{EntryBuffer, Rng};
 
 use crate::child::Run;
-use crate::library::{Database, Options, TableFile, wait_until_idle};
+use crate::library::{Database, Options, Own, TableFile, wait_until_idle};
 
 /// Entries of an ingested table, spread over all keys.
 const TABLE_ENTRIES: u64 = 1000;
 
 /// Tries of an ingest not allowed to flush, each after a flush: writers may refill the memtable in between.
 const TRIES_MAX: u32 = 1000;
-
-/// Databases in a run of ingests over memtables, with one timed ingest each.
-const OVERLAPS: usize = 10;
-
-/// Fewest writes in the mutable memtable before a table is ingested over it.
-const WRITES_MIN: u64 = 8;
-
-/// The property with the number of sealed memtables.
-const SEALED: &str = "rocksdb.num-immutable-mem-table";
 
 /// Writers, and one ingest per interval.
 pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
@@ -70,10 +60,16 @@ pub fn beside_writers(run: &Run<'_>) -> Result<SideRecord> {
 
 /// A table of keys scattered over the whole range.
 fn make_table(run: &Run<'_>, options: &Options, nth: u64) -> Result<PathBuf> {
+    make_table_of(run, options, nth, 0..run.flags.num)
+}
+
+/// A table of keys scattered over a range of numbers.
+pub fn make_table_of(run: &Run<'_>, options: &Options, nth: u64, range: Range<u64>) -> Result<PathBuf> {
     let flags = &run.flags;
     let mut rng = Rng::new(flags.seed ^ 0x1D6E ^ (nth << 32));
     let mut entries = EntryBuffer::new(flags, &mut rng);
-    let mut numbers: Vec<u64> = (0..TABLE_ENTRIES).map(|_| rng.below(flags.num)).collect();
+    let mut numbers: Vec<u64> =
+        (0..TABLE_ENTRIES).map(|_| range.start + rng.below((range.end - range.start).max(1))).collect();
     numbers.sort_unstable();
     numbers.dedup();
     let path = run.spec.db.with_extension(format!("ingest-{nth}"));
@@ -87,8 +83,10 @@ fn make_table(run: &Run<'_>, options: &Options, nth: u64) -> Result<PathBuf> {
 }
 
 fn ingest_one(run: &Run<'_>, database: &Database, path: &Path) -> Result<()> {
-    if run.spec.mode != "flush-first" {
-        return database.ingest(&[path], true);
+    match run.spec.mode.as_str() {
+        "default" => return database.ingest(&[path], true),
+        "flush-first" => {}
+        mode => return database.ingest_in_mode(&[path], Own::load(&run.spec.library)?, mode),
     }
     for _ in 0..TRIES_MAX {
         database.flush()?;
@@ -99,54 +97,4 @@ fn ingest_one(run: &Run<'_>, database: &Database, path: &Path) -> Result<()> {
         }
     }
     Err(Error::busy("after every flush the memtable had keys in the table's range again"))
-}
-
-/// Ingests over as many memtables as the mode says, all with keys in the table's range. The median over several new databases.
-pub fn over_memtables(run: &Run<'_>) -> Result<SideRecord> {
-    let memtables: u64 =
-        run.spec.mode.parse().map_err(|_| Error::invalid_argument(format!("{:?} memtables", run.spec.mode)))?;
-    let options = run.options()?;
-    let meter = Meter::start(run.vfs.as_ref());
-    let mut times = Vec::new();
-    for nth in 0..OVERLAPS as u64 {
-        let path = make_table(run, &options, nth)?;
-        let database = run.open(&options, &run.flags)?;
-        fill_memtables(run, &database, memtables)?;
-        let called = run.vfs.now();
-        database.ingest(&[&path], true)?;
-        times.push((run.vfs.now() - called).as_secs_f64() * 1e6);
-        drop(database);
-        folder::remove(run.vfs.as_ref(), &run.spec.db)?;
-        run.vfs.remove_file(&path)?;
-    }
-    let figure = median(times).unwrap_or_default();
-    let record = SideRecord {
-        figure,
-        unit: "us to ingest".to_owned(),
-        threads: 1,
-        ops: OVERLAPS as u64,
-        ..SideRecord::default()
-    };
-    Ok(meter.finish(record, meter.read(), None))
-}
-
-/// Writes over the whole range until there are so many memtables, each with keys in it.
-fn fill_memtables(run: &Run<'_>, database: &Database, memtables: u64) -> Result<()> {
-    let flags = &run.flags;
-    let mut rng = Rng::new(flags.seed);
-    let (mut entries, mut batch) = (EntryBuffer::new(flags, &mut rng), database.new_batch()?);
-    let (mut sealed, mut in_mutable) = (0, 0);
-    while sealed + 1 < memtables || in_mutable < WRITES_MIN {
-        let (key, value) = entries.next(rng.below(flags.num));
-        database.put(&mut batch, key, value)?;
-        in_mutable += 1;
-        let now = database.number(SEALED)?.ok_or_else(|| Error::unsupported(format!("no property {SEALED}")))?;
-        if now != sealed {
-            (sealed, in_mutable) = (now, 1);
-        }
-    }
-    if sealed + 1 != memtables {
-        return Err(Error::invalid_argument(format!("{memtables} memtables were wanted, there are {}", sealed + 1)));
-    }
-    Ok(())
 }

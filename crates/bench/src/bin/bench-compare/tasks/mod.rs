@@ -1,7 +1,9 @@
 //! The tasks. Each makes a record of one run, starting with the workload's database.
 
+pub mod batches;
 pub mod ingest;
 pub mod load;
+pub mod overlap;
 pub mod queue;
 pub mod restart;
 pub mod transactions;
