@@ -78,12 +78,16 @@ impl Run<'_> {
         version(self.vfs.as_ref(), &database, &self.spec.db)
     }
 
-    /// Writes all entries under random keys, flushes, and waits until the database is idle. Returns the number of entries written.
+    /// Writes all entries under random keys, flushes, compacts if wanted, and waits until the database is idle. Returns the number
+    /// of entries written.
     fn fill(&self) -> Result<u64> {
         let options = self.options()?;
         let database = self.open(&options, &self.flags)?;
         let done = self.fill_random(&database, "fillrandom")?;
         database.flush()?;
+        if self.spec.compacted {
+            database.compact();
+        }
         wait_until_idle(self.vfs.as_ref(), &database)?;
         Ok(done)
     }

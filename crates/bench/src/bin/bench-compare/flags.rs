@@ -36,6 +36,13 @@ pub struct Flags {
     /// Lookups, seeks and deletions of a workload, all threads together; a fifth of --num if not given.
     #[arg(long)]
     pub reads: Option<u64>,
+    /// Percentage of reads in readrandomwriterandom.
+    #[arg(long, default_value_t = READS_PERCENT)]
+    pub readwritepercent: u64,
+    /// Compacts the filled databases, so that all libraries start from the same levels. Without it they start with as many tables
+    /// in level 0 as their fills happened to leave, and compact at other times.
+    #[arg(long)]
+    pub compacted: bool,
     /// Bytes of a value.
     #[arg(long, default_value_t = 100)]
     pub value_size: usize,
@@ -77,6 +84,9 @@ pub struct Flags {
     #[arg(long)]
     pub json: Option<PathBuf>,
 }
+
+/// db_bench's percentage of reads.
+const READS_PERCENT: u64 = 90;
 
 /// The name for every library in `--options`.
 pub const ALL: &str = "all";
@@ -128,13 +138,21 @@ impl Flags {
         if self.key_size < 8 || counts.contains(&0) {
             return wrong("--key_size must be at least 8, and no number may be 0".to_owned());
         }
+        if self.readwritepercent > 100 {
+            return wrong(format!("--readwritepercent={}: it is at most 100", self.readwritepercent));
+        }
         Ok(())
     }
 
-    /// The conditions of a result, apart from its own fields.
+    /// The conditions of a result, apart from its own fields. The last two flags only where they are not the default.
     pub fn conditions(&self) -> String {
+        let percent = match self.readwritepercent {
+            READS_PERCENT => String::new(),
+            percent => format!(" --readwritepercent={percent}"),
+        };
+        let compacted = if self.compacted { " --compacted" } else { "" };
         format!(
-            "--num={} --reads={} --key_size={} --value_size={} --threads={} --seed={} --ingest_rate={} --ingest_interval_ms={}",
+            "--num={} --reads={} --key_size={} --value_size={} --threads={} --seed={} --ingest_rate={} --ingest_interval_ms={}{percent}{compacted}",
             self.num,
             self.reads(),
             self.key_size,
@@ -177,11 +195,21 @@ mod tests {
         assert_eq!((&given.lib[1], &given.options[0]), (&b("/b=c"), &b("x=1;y={z=2}")));
         assert_eq!((given.workloads.len(), given.reads()), (2, 10));
         given.check().unwrap();
+        assert!(given.conditions().ends_with("--ingest_interval_ms=500"));
+        let given = flags(&["--readwritepercent=50", "--compacted"]);
+        assert!(given.conditions().ends_with("--ingest_interval_ms=500 --readwritepercent=50 --compacted"));
     }
 
     #[test]
     fn what_cannot_be_run_is_refused() {
-        for wrong in [["--lib=a=/c"], ["--lib=all=/c"], ["--options=c=x=1"], ["--num=0"], ["--key_size=7"]] {
+        for wrong in [
+            ["--lib=a=/c"],
+            ["--lib=all=/c"],
+            ["--options=c=x=1"],
+            ["--num=0"],
+            ["--key_size=7"],
+            ["--readwritepercent=101"],
+        ] {
             assert!(flags(&wrong).check().is_err(), "{wrong:?}");
         }
         for name in ["", "=/x", "../a=/x", "a"] {

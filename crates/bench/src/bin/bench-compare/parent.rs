@@ -109,6 +109,7 @@ impl Comparison<'_> {
             mode: String::new(),
             flags: flags.iter().cloned().chain([db_flag]).collect(),
             write_buffer_bytes: self.flags.write_buffer_size,
+            compacted: self.flags.compacted,
             plan: self.flags.plan(),
         }
     }

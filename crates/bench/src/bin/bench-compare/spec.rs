@@ -38,6 +38,8 @@ pub struct Spec {
     pub flags: Vec<String>,
     /// Of a memtable.
     pub write_buffer_bytes: u64,
+    /// Of `Fill`: ends with a full compaction.
+    pub compacted: bool,
     /// Of `ingest`, with as many writers as the workload has threads.
     pub plan: Plan,
 }

@@ -228,6 +228,7 @@ impl Workload {
             format!("--writes={}", per_thread(num)),
             format!("--reads={}", per_thread(flags.reads())),
             format!("--seed={}", flags.seed),
+            format!("--readwritepercent={}", flags.readwritepercent),
             "--histogram=true".to_owned(),
         ];
         // A thread with reads and writes does the larger number of the two.
