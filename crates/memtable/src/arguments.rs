@@ -98,9 +98,9 @@ impl Arguments {
         Ok(())
     }
 
-    /// A number of at most `max`; `None` if not given.
-    pub(crate) fn number(&self, key: &str, max: usize) -> Result<Option<usize>> {
-        self.integer(key, 0..=max, |number| number.to_string())
+    /// A number within `bounds`; `None` if not given.
+    pub(crate) fn number(&self, key: &str, bounds: RangeInclusive<usize>) -> Result<Option<usize>> {
+        self.integer(key, bounds, |number| number.to_string())
     }
 
     /// A size in bytes within `bounds`, plain or with suffix K, M, G or T; `None` if not given.
@@ -193,7 +193,7 @@ mod tests {
             assert_eq!(arguments.choice("mode", &[("a", 1), ("b", 2)]).expect(option), Some(2));
         }
         let arguments = settled("m:7").expect("positional");
-        assert_eq!(arguments.number("mem_cap", 7).expect("in bounds"), Some(7));
+        assert_eq!(arguments.number("mem_cap", 0..=7).expect("in bounds"), Some(7));
         assert_eq!(arguments.flag("use_vm").expect("absent"), None);
     }
 

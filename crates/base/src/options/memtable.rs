@@ -116,7 +116,7 @@ mod tests {
     };
 
     /// What users write, with everything in it that the syntaxes around it use for themselves.
-    const CHOICES: [&str; 12] = [
+    const CHOICES: [&str; 14] = [
         "trie",
         "cspp:{\"mem_cap\":\"16G\"}",
         "cspp:{\"mem_cap\":17179869184,\"use_vm\":true}",
@@ -124,6 +124,8 @@ mod tests {
         "sorted_hash",
         "hash_spdb:400000",
         "speedb.HashSpdRepFactory:1000",
+        "sorted_hash:{\"bucket_count\":1000,\"run_entries\":500}",
+        "{id=hash_spdb;bucket_count=1000;run_entries=500;}",
         "prefix_hash",
         "hash_linkedlist",
         "vector",
@@ -169,6 +171,10 @@ mod tests {
         for (text, expected) in [
             ("memtable_factory=trie;num_levels=3", "trie"),
             ("memtable_factory=hash_spdb:1000;num_levels=3", "hash_spdb:1000"),
+            (
+                "memtable_factory={id=hash_spdb;run_entries=500;bucket_count=7};num_levels=3",
+                "{id=hash_spdb;run_entries=500;bucket_count=7}",
+            ),
             ("num_levels=3;memtable_factory=cspp:{\"mem_cap\":\"16G\",\"use_vm\":true}", CSPP),
             ("memtable_factory={cspp:{\"mem_cap\":\"16G\",\"use_vm\":true}};num_levels=3", CSPP),
             ("memtable_factory={id=SkipListFactory;lookahead=0;};num_levels=3", "{id=SkipListFactory;lookahead=0;}"),

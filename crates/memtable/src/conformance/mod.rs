@@ -22,6 +22,7 @@ fn options() -> Vec<String> {
     let others = [
         "skip_list:4",
         "vector:100",
+        r#"sorted_hash:{"bucket_count":7,"run_entries":64}"#,
         r#"trie:{"use_vm":false}"#,
         r#"trie:{"use_hugepage":true,"vm_explicit_commit":true}"#,
         r#"trie:{"accurate_memsize":true}"#,

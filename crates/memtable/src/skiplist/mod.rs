@@ -328,7 +328,7 @@ pub(crate) const ARGUMENTS: &[&str] = &["lookahead", "convert_to_sst", "ref_log_
 
 impl Factory {
     pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Arc<dyn MemtableFactory>> {
-        let lookahead = arguments.number("lookahead", LOOKAHEAD_MAX)?.unwrap_or(0);
+        let lookahead = arguments.number("lookahead", 0..=LOOKAHEAD_MAX)?.unwrap_or(0);
         Ok(Arc::new(Factory { lookahead, conversion: Conversion::from_arguments(arguments)? }))
     }
 

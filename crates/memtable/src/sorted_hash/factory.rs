@@ -1,12 +1,14 @@
-//! Factory of sorted hashes: bucket counts, and the hashable orders of keys.
+//! Factory of sorted hashes: bucket counts, lengths of runs, and the hashable orders of keys.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use base::note;
 use base::{Error, Result, UserOrder};
+use serde_json::json;
 
 use super::buckets::bytes_of;
-use super::{NAME, SortedHash};
+use super::{LIST_ITEMS, NAME, SortedHash};
 use crate::arena::{CAPACITY_MAX_BYTES, GRANULE_BYTES};
 use crate::order::{Bytewise, Custom, ReverseBytewise};
 use crate::registry::{Arguments, factory_from_option_string};
@@ -16,19 +18,28 @@ use crate::{Memtable, MemtableConfig, MemtableFactory, MemtableSizes, skiplist};
 const MEANINGLESS: [&str; 6] =
     ["skiplist_height", "height", "branching_factor", "threshold", "huge_page_size", "logging_threshold"];
 
-/// As above, but a boolean.
-const MEANINGLESS_FLAG: &str = "log_when_flash";
+/// As above, but booleans. The second is Speedb's: runs are always merged here.
+const MEANINGLESS_FLAGS: [&str; 2] = ["log_when_flash", "use_merge"];
+
+/// The number of buckets, and Speedb's name for it.
+const BUCKETS: &str = "bucket_count";
+const SPEEDB_BUCKETS: &str = "hash_bucket_count";
+
+const RUN_ENTRIES: &str = "run_entries";
 
 /// The names of all arguments.
 pub(crate) const ARGUMENTS: &[&str] = &[
-    "bucket_count",
+    BUCKETS,
+    SPEEDB_BUCKETS,
+    RUN_ENTRIES,
     "skiplist_height",
     "height",
     "branching_factor",
     "threshold",
     "huge_page_size",
     "logging_threshold",
-    MEANINGLESS_FLAG,
+    "log_when_flash",
+    "use_merge",
 ];
 
 /// Arena bytes for each bucket if no number is given: as many buckets as entries of 16-byte keys and 60-byte values,
@@ -41,29 +52,43 @@ const PART_MAX: usize = 4;
 /// Most buckets: the range of references.
 const BUCKETS_MAX: usize = 1 << 32;
 
+/// Entries of a writer that the background sorts together, if no number is given: a few hundred microseconds of sorting.
+const RUN_ENTRIES_DEFAULT: usize = 10_000;
+
+/// Shorter runs would have most writes wait for a hand-over. The longest take 4 GiB of items.
+const RUN_ENTRIES_BOUNDS: RangeInclusive<usize> = LIST_ITEMS..=1 << 28;
+
 /// Makes sorted hashes. RocksDB's `prefix_hash` and `hash_linkedlist` mean the same here: whole keys are hashed, so no
 /// prefix extractor is needed, and cursors always see the total order.
 pub(crate) struct Factory {
     /// Number of buckets; 0 derives it from the capacity.
     buckets: usize,
+    /// Entries at which a writer's list is handed to the background.
+    run_entries: usize,
 }
 
 impl Factory {
     pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Arc<dyn MemtableFactory>> {
         for key in MEANINGLESS {
-            if let Some(number) = arguments.number(key, usize::MAX)? {
+            if let Some(number) = arguments.number(key, 0..=usize::MAX)? {
                 note::info!(memtable = NAME, key, number, "an argument that means nothing to this memtable");
             }
         }
-        if let Some(flag) = arguments.flag(MEANINGLESS_FLAG)? {
-            let key = MEANINGLESS_FLAG;
-            note::info!(memtable = NAME, key, flag, "an argument that means nothing to this memtable");
+        for key in MEANINGLESS_FLAGS {
+            if let Some(flag) = arguments.flag(key)? {
+                note::info!(memtable = NAME, key, flag, "an argument that means nothing to this memtable");
+            }
         }
-        let buckets = arguments.number("bucket_count", BUCKETS_MAX)?;
-        if buckets == Some(0) {
-            return Err(Error::invalid_argument(format!("bucket_count of memtable {NAME} is 0: at least 1 is needed")));
-        }
-        Ok(Arc::new(Factory { buckets: buckets.unwrap_or(0) }))
+        let given = |key| arguments.number(key, 1..=BUCKETS_MAX);
+        let buckets = match (given(BUCKETS)?, given(SPEEDB_BUCKETS)?) {
+            (Some(_), Some(_)) => {
+                let message = format!("{BUCKETS} of memtable {NAME} is given twice, also as {SPEEDB_BUCKETS}");
+                return Err(Error::invalid_argument(message));
+            }
+            (buckets, speedbs) => buckets.or(speedbs).unwrap_or(0),
+        };
+        let run_entries = arguments.number(RUN_ENTRIES, RUN_ENTRIES_BOUNDS)?.unwrap_or(RUN_ENTRIES_DEFAULT);
+        Ok(Arc::new(Factory { buckets, run_entries }))
     }
 
     /// Buckets for a memtable of this capacity, leaving `room_bytes` beside them.
@@ -82,20 +107,29 @@ impl MemtableFactory for Factory {
     }
 
     fn option_string(&self) -> String {
-        if self.buckets == 0 { NAME.to_owned() } else { format!("{NAME}:{}", self.buckets) }
+        match (self.buckets, self.run_entries) {
+            (0, RUN_ENTRIES_DEFAULT) => NAME.to_owned(),
+            (buckets, RUN_ENTRIES_DEFAULT) => format!("{NAME}:{buckets}"),
+            (0, run_entries) => format!("{NAME}:{}", json!({ RUN_ENTRIES: run_entries })),
+            (buckets, run_entries) => format!("{NAME}:{}", json!({ BUCKETS: buckets, RUN_ENTRIES: run_entries })),
+        }
     }
 
     fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>> {
         let buckets = self.buckets_for(config.capacity_bytes, config.room_bytes);
         Ok(match &config.order.user {
-            UserOrder::Bytewise => Arc::new(SortedHash::new(config, Bytewise, buckets)?),
-            UserOrder::ReverseBytewise => Arc::new(SortedHash::new(config, ReverseBytewise, buckets)?),
+            UserOrder::Bytewise => Arc::new(SortedHash::new(config, Bytewise, buckets, self.run_entries)?),
+            UserOrder::ReverseBytewise => {
+                Arc::new(SortedHash::new(config, ReverseBytewise, buckets, self.run_entries)?)
+            }
             order @ UserOrder::Custom(_) if order.equal_keys_can_differ() => {
                 let (comparator, instead) = (order.name(), skiplist::NAME);
                 note::warn!(memtable = NAME, comparator, instead, "equal keys can differ, so they cannot be hashed");
                 return factory_from_option_string(skiplist::NAME)?.create(config);
             }
-            UserOrder::Custom(c) => Arc::new(SortedHash::new(config, Custom::new(Arc::clone(c)), buckets)?),
+            UserOrder::Custom(c) => {
+                Arc::new(SortedHash::new(config, Custom::new(Arc::clone(c)), buckets, self.run_entries)?)
+            }
         })
     }
 
@@ -117,18 +151,15 @@ mod tests {
 
     #[test]
     fn buckets_follow_the_capacity_and_never_take_more_than_a_quarter() {
-        let buckets = |buckets, capacity| Factory { buckets }.buckets_for(capacity, 0);
+        let factory = |buckets| Factory { buckets, run_entries: RUN_ENTRIES_DEFAULT };
+        let buckets = |buckets, capacity| factory(buckets).buckets_for(capacity, 0);
         assert_eq!(buckets(0, 64 << 20), 1 << 19);
         assert_eq!(buckets(1000, 64 << 20), 1000);
         assert_eq!(buckets(1_000_000, 1 << 20), (1 << 20) / 32);
         assert_eq!(buckets(0, 0), 1);
         assert_eq!(buckets(BUCKETS_MAX, CAPACITY_MAX_BYTES), CAPACITY_MAX_BYTES / 32);
         let room = CAPACITY_MAX_BYTES - 4096;
-        assert_eq!(
-            Factory { buckets: 0 }.buckets_for(CAPACITY_MAX_BYTES, room),
-            (4096 - 16) / 8,
-            "the batch goes first"
-        );
+        assert_eq!(factory(0).buckets_for(CAPACITY_MAX_BYTES, room), (4096 - 16) / 8, "the batch goes first");
     }
 
     #[test]
@@ -150,17 +181,38 @@ mod tests {
             ),
             ("{id=HashSkipList;bucket_count=50;height=4}", "sorted_hash:50"),
             ("{id=HashSpdRepFactory}", "sorted_hash"),
+            ("{id=speedb.HashSpdRepFactory;hash_bucket_count=400000;use_merge=true;}", "sorted_hash:400000"),
+            ("{id=hash_spdb;bucket_count=1000;run_entries=500}", LONG),
+            (r#"sorted_hash:{"bucket_count":"1000","run_entries":500}"#, LONG),
+            (r#"hash_spdb:{"run_entries":"2K"}"#, r#"sorted_hash:{"run_entries":2048}"#),
+            ("{id=hash_spdb;run_entries=10000}", "sorted_hash"),
         ] {
             assert_eq!(factory_from_option_string(option).expect(option).option_string(), canonical, "{option}");
+            assert_eq!(factory_from_option_string(canonical).expect(canonical).option_string(), canonical);
         }
-        for option in [
-            "sorted_hash:0",
-            "sorted_hash:x",
-            "{id=HashSpdRepFactory;buckets=1}",
-            "hash_spdb:-1",
-            "{id=HashLinkList;log_when_flash=7}",
+    }
+
+    const LONG: &str = r#"sorted_hash:{"bucket_count":1000,"run_entries":500}"#;
+
+    #[test]
+    fn refusals_name_the_argument_and_its_bounds() {
+        for (option, message) in [
+            ("sorted_hash:0", r#"bucket_count of memtable sorted_hash is "0", not a number from 1 to 4294967296"#),
+            ("sorted_hash:x", "bucket_count of memtable"),
+            ("hash_spdb:-1", "bucket_count of memtable"),
+            ("{id=HashSpdRepFactory;buckets=1}", r#"has no argument "buckets""#),
+            ("{id=HashLinkList;log_when_flash=7}", "log_when_flash of memtable"),
+            ("{id=hash_spdb;use_merge=maybe}", "use_merge of memtable"),
+            ("{id=hash_spdb;bucket_count=7;hash_bucket_count=8}", "is given twice, also as hash_bucket_count"),
+            (
+                "{id=hash_spdb;run_entries=63}",
+                r#"run_entries of memtable hash_spdb is "63", not a number from 64 to 2"#,
+            ),
+            ("{id=hash_spdb;run_entries=300000000}", "not a number from 64 to 268435456"),
+            ("{id=hash_spdb;run_entrys=100}", r#"did you mean "run_entries"?"#),
         ] {
-            assert!(factory_from_option_string(option).is_err(), "{option}");
+            let error = factory_from_option_string(option).err().expect(option);
+            assert!(error.message().contains(message), "{option}: {error}");
         }
     }
 }

@@ -2,7 +2,7 @@
 //! The background sorts; cursors sort the entries it has not reached.
 //!
 //! Every entry is a node in a hash table ([`buckets`], [`versions`]), shared by readers and writers without a lock, and
-//! an item of a write list ([`crate::runs`]), whose chunks of [`CHUNK_ITEMS`] are sorted and merged in the background.
+//! an item of a write list ([`crate::runs`]), whose chunks are sorted and merged in the background.
 //! The table answers lookups, the list cursors. After Speedb's HashSpdRepFactory.
 
 mod buckets;
@@ -31,9 +31,6 @@ pub(crate) use self::factory::{ARGUMENTS, Factory};
 
 pub(crate) const NAME: &str = "sorted_hash";
 
-/// Entries of a stripe handed to the background together: a few hundred microseconds of sorting.
-const CHUNK_ITEMS: usize = 10_000;
-
 /// Items a list reserves at first: small memtables stay small.
 const LIST_ITEMS: usize = 64;
 
@@ -60,7 +57,7 @@ fn arena_bytes(capacity_bytes: usize, buckets: usize) -> usize {
 impl<O: KeyOrder> SortedHash<O> {
     /// The buckets' memory comes on top of the configured capacity, as far as references reach, so that a memtable made
     /// for one large batch has room for it.
-    fn new(config: &MemtableConfig, order: O, buckets: usize) -> Result<Self> {
+    fn new(config: &MemtableConfig, order: O, buckets: usize, run_entries: usize) -> Result<Self> {
         let arena = Arena::new(arena_bytes(config.capacity_bytes, buckets))?;
         let user_order = &config.order.user;
         // The buckets already filter, and better. Capacity 0: only the ratio is checked.
@@ -68,7 +65,7 @@ impl<O: KeyOrder> SortedHash<O> {
         let buckets = Buckets::new(&arena, buckets, user_order.timestamp_bytes()).ok_or_else(|| {
             Error::invalid_argument(format!("{} bytes are too few for a memtable", config.capacity_bytes))
         })?;
-        let growth = Growth { first: LIST_ITEMS, max: CHUNK_ITEMS };
+        let growth = Growth { first: LIST_ITEMS, max: run_entries };
         let list = RunsList::new(Entries { arena, order }, growth, config.background.clone());
         Ok(SortedHash { list, buckets, tombstones: Tombstones::new(user_order.clone()) })
     }

@@ -1,12 +1,13 @@
 //! Collisions, versions, memory counts, and the hashable orders. The conformance tests cover the common requirements.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use base::{Comparator, Cursor, FamilyId, InternalOrder, LookupKey, SeqNo, UserOrder, ValueKind};
 
 use super::arena_bytes;
 use crate::arena::CAPACITY_MAX_BYTES;
-use crate::{Entry, Memtable, MemtableConfig, factory_from_option_string};
+use crate::{Background, Entry, Memtable, MemtableConfig, factory_from_option_string};
 
 const ROUNDS: u64 = if cfg!(miri) { 8 } else { 400 };
 
@@ -120,6 +121,26 @@ fn cursors_and_lookups_agree_across_chunks_seals_and_threads() {
         }
         assert_eq!(seen, count, "sealed: {sealed}");
         memtable.seal();
+    }
+}
+
+#[test]
+fn background_gets_a_run_once_it_has_its_length() {
+    for (option, inserted, runs) in [
+        ("sorted_hash", 300, 0),
+        (r#"sorted_hash:{"run_entries":64}"#, 63, 0),
+        (r#"sorted_hash:{"run_entries":64}"#, 64, 1),
+        (r#"sorted_hash:{"run_entries":100}"#, 300, 3),
+    ] {
+        let tasks = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&tasks);
+        let background = Background::new(move |task| {
+            counted.fetch_add(1, Relaxed);
+            task();
+        });
+        let memtable = make(option, &MemtableConfig { background, ..config(1 << 20) });
+        (0..inserted).for_each(|i| put(&*memtable, &key(i), i + 1));
+        assert_eq!(tasks.load(Relaxed), runs, "{option} after {inserted} entries");
     }
 }
 

@@ -199,7 +199,7 @@ fn tell_what_is_forgotten(arguments: &Arguments) -> Result<()> {
             note::info!("{key} has no effect: the trie has no tokens, and commits pages as writers need them");
         }
     }
-    if arguments.number(DEBUG_LEVEL, u32::MAX as usize)?.is_some() {
+    if arguments.number(DEBUG_LEVEL, 0..=u32::MAX as usize)?.is_some() {
         note::info!("{DEBUG_LEVEL} has no effect: what the trie has to say goes to the log");
     }
     Ok(())

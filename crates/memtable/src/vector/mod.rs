@@ -155,7 +155,7 @@ pub(crate) struct Factory {
 
 impl Factory {
     pub(crate) fn from_arguments(arguments: &Arguments) -> Result<Arc<dyn MemtableFactory>> {
-        let count = arguments.number("count", COUNT_MAX)?.unwrap_or(0);
+        let count = arguments.number("count", 0..=COUNT_MAX)?.unwrap_or(0);
         Ok(Arc::new(Factory { count }))
     }
 }

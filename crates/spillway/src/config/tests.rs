@@ -129,6 +129,8 @@ fn unknown_memtables_are_named_where_they_stand() {
     }
 }
 
+const RUNS_OF_5K: &str = r#"sorted_hash:{"bucket_count":400000,"run_entries":5120}"#;
+
 #[test]
 fn every_class_of_memtable_is_known() {
     for (class, params, expected) in [
@@ -136,6 +138,7 @@ fn every_class_of_memtable_is_known() {
         ("CSPPMemTab", "", &["trie", "cspp"]),
         ("trie", "", &["trie"]),
         ("speedb.HashSpdRepFactory", "{ bucket_count: 400000 }", &["sorted_hash", "hash_spdb"]),
+        ("hash_spdb", "{ hash_bucket_count: 400000, use_merge: true, run_entries: 5K }", &[RUNS_OF_5K]),
         ("HashSkipList", "{ bucket_count: 1000 }", &["sorted_hash", "prefix_hash"]),
         ("HashLinkList", "{ bucket_count: 1000 }", &["sorted_hash", "hash_linkedlist"]),
         ("sorted_hash", "", &["sorted_hash"]),
