@@ -2,6 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use base::note;
 use base::{Error, Result, UserOrder};
@@ -42,9 +43,15 @@ pub(crate) const ARGUMENTS: &[&str] = &[
     "use_merge",
 ];
 
-/// Arena bytes for each bucket if no number is given: as many buckets as entries of 16-byte keys and 60-byte values,
-/// for a sixteenth of the memory.
+/// Arena bytes for each bucket if no number is given and no memtable was sealed yet: as many buckets as entries of
+/// 16-byte keys and 60-byte values, for a sixteenth of the memory.
 const BYTES_PER_BUCKET: usize = 128;
+
+/// Most bytes for each bucket if no number is given. Memtables made before smaller entries begin have chains of a dozen.
+const BYTES_PER_BUCKET_MAX: usize = 1024;
+
+/// Entries from which a memtable tells their size.
+const SAMPLE_MIN: u64 = 1000;
 
 /// Buckets take at most one part in this many of a memtable's capacity, whatever number is given.
 const PART_MAX: usize = 4;
@@ -61,10 +68,32 @@ const RUN_ENTRIES_BOUNDS: RangeInclusive<usize> = LIST_ITEMS..=1 << 28;
 /// Makes sorted hashes. RocksDB's `prefix_hash` and `hash_linkedlist` mean the same here: whole keys are hashed, so no
 /// prefix extractor is needed, and cursors always see the total order.
 pub(crate) struct Factory {
-    /// Number of buckets; 0 derives it from the capacity.
+    /// Number of buckets; 0 derives it from the capacity, one for each entry expected.
     buckets: usize,
     /// Entries at which a writer's list is handed to the background.
-    run_entries: usize,
+    pub(super) run_entries: usize,
+    pub(super) entry_bytes: Arc<EntryBytes>,
+}
+
+/// Arena bytes of an entry, on average, in the memtable sealed last; 0 before.
+#[derive(Default)]
+pub(super) struct EntryBytes(AtomicUsize);
+
+impl EntryBytes {
+    /// Notes a sealed memtable. One with few entries tells too little.
+    pub(super) fn note(&self, bytes: usize, entries: u64) {
+        if entries >= SAMPLE_MIN {
+            self.0.store(bytes / entries as usize, Relaxed);
+        }
+    }
+
+    /// Bytes of memtable for each bucket.
+    fn per_bucket(&self) -> usize {
+        match self.0.load(Relaxed) {
+            0 => BYTES_PER_BUCKET,
+            bytes => bytes.min(BYTES_PER_BUCKET_MAX),
+        }
+    }
 }
 
 impl Factory {
@@ -88,12 +117,12 @@ impl Factory {
             (buckets, speedbs) => buckets.or(speedbs).unwrap_or(0),
         };
         let run_entries = arguments.number(RUN_ENTRIES, RUN_ENTRIES_BOUNDS)?.unwrap_or(RUN_ENTRIES_DEFAULT);
-        Ok(Arc::new(Factory { buckets, run_entries }))
+        Ok(Arc::new(Factory { buckets, run_entries, entry_bytes: Arc::default() }))
     }
 
     /// Buckets for a memtable of this capacity, leaving `room_bytes` beside them.
-    fn buckets_for(&self, capacity_bytes: usize, room_bytes: usize) -> usize {
-        let wanted = if self.buckets == 0 { capacity_bytes / BYTES_PER_BUCKET } else { self.buckets };
+    pub(super) fn buckets_for(&self, capacity_bytes: usize, room_bytes: usize) -> usize {
+        let wanted = if self.buckets == 0 { capacity_bytes / self.entry_bytes.per_bucket() } else { self.buckets };
         let part = capacity_bytes / PART_MAX;
         // The null granule, and one for rounding.
         let reach = CAPACITY_MAX_BYTES.saturating_sub(room_bytes.saturating_add(2 * GRANULE_BYTES));
@@ -116,20 +145,15 @@ impl MemtableFactory for Factory {
     }
 
     fn create(&self, config: &MemtableConfig) -> Result<Arc<dyn Memtable>> {
-        let buckets = self.buckets_for(config.capacity_bytes, config.room_bytes);
         Ok(match &config.order.user {
-            UserOrder::Bytewise => Arc::new(SortedHash::new(config, Bytewise, buckets, self.run_entries)?),
-            UserOrder::ReverseBytewise => {
-                Arc::new(SortedHash::new(config, ReverseBytewise, buckets, self.run_entries)?)
-            }
+            UserOrder::Bytewise => Arc::new(SortedHash::new(config, Bytewise, self)?),
+            UserOrder::ReverseBytewise => Arc::new(SortedHash::new(config, ReverseBytewise, self)?),
             order @ UserOrder::Custom(_) if order.equal_keys_can_differ() => {
                 let (comparator, instead) = (order.name(), skiplist::NAME);
                 note::warn!(memtable = NAME, comparator, instead, "equal keys can differ, so they cannot be hashed");
                 return factory_from_option_string(skiplist::NAME)?.create(config);
             }
-            UserOrder::Custom(c) => {
-                Arc::new(SortedHash::new(config, Custom::new(Arc::clone(c)), buckets, self.run_entries)?)
-            }
+            UserOrder::Custom(c) => Arc::new(SortedHash::new(config, Custom::new(Arc::clone(c)), self)?),
         })
     }
 
@@ -151,7 +175,7 @@ mod tests {
 
     #[test]
     fn buckets_follow_the_capacity_and_never_take_more_than_a_quarter() {
-        let factory = |buckets| Factory { buckets, run_entries: RUN_ENTRIES_DEFAULT };
+        let factory = |buckets| Factory { buckets, run_entries: RUN_ENTRIES_DEFAULT, entry_bytes: Arc::default() };
         let buckets = |buckets, capacity| factory(buckets).buckets_for(capacity, 0);
         assert_eq!(buckets(0, 64 << 20), 1 << 19);
         assert_eq!(buckets(1000, 64 << 20), 1000);
@@ -160,6 +184,20 @@ mod tests {
         assert_eq!(buckets(BUCKETS_MAX, CAPACITY_MAX_BYTES), CAPACITY_MAX_BYTES / 32);
         let room = CAPACITY_MAX_BYTES - 4096;
         assert_eq!(factory(0).buckets_for(CAPACITY_MAX_BYTES, room), (4096 - 16) / 8, "the batch goes first");
+    }
+
+    #[test]
+    fn buckets_follow_the_entries_of_the_memtable_sealed_last() {
+        let after = |given, entry_bytes: usize, entries: u64| {
+            let factory = Factory { buckets: given, run_entries: RUN_ENTRIES_DEFAULT, entry_bytes: Arc::default() };
+            factory.entry_bytes.note(entry_bytes * entries as usize, entries);
+            factory.buckets_for(64 << 20, 0)
+        };
+        assert_eq!(after(0, 256, 5000), 1 << 18);
+        assert_eq!(after(0, 100_000, 5000), 1 << 16, "not for ever fewer");
+        assert_eq!(after(0, 256, SAMPLE_MIN - 1), 1 << 19, "too few entries to tell");
+        assert_eq!(after(0, 1, 5000), 1 << 21, "a quarter of the capacity");
+        assert_eq!(after(7, 256, 5000), 7, "a given number stays");
     }
 
     #[test]

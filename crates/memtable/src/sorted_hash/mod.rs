@@ -17,6 +17,7 @@ use base::tombstone::FragmentedTombstones;
 use base::{Cursor, Error, LookupKey, Result, SeqNo, ValueKind, key};
 
 use self::buckets::{Buckets, NODE_BYTES, bytes_of, record_of};
+use self::factory::EntryBytes;
 use self::versions::{Version, Versions};
 use crate::arena::{Arena, CAPACITY_MAX_BYTES, GRANULE_BYTES, Ref};
 use crate::bloom::Bloom;
@@ -46,6 +47,8 @@ struct SortedHash<O> {
     list: Arc<RunsList<O>>,
     buckets: Buckets,
     tombstones: Tombstones,
+    /// What the factory learns from sealed memtables.
+    entry_bytes: Arc<EntryBytes>,
 }
 
 /// Arena bytes for a memtable of this capacity.
@@ -57,7 +60,8 @@ fn arena_bytes(capacity_bytes: usize, buckets: usize) -> usize {
 impl<O: KeyOrder> SortedHash<O> {
     /// The buckets' memory comes on top of the configured capacity, as far as references reach, so that a memtable made
     /// for one large batch has room for it.
-    fn new(config: &MemtableConfig, order: O, buckets: usize, run_entries: usize) -> Result<Self> {
+    fn new(config: &MemtableConfig, order: O, factory: &Factory) -> Result<Self> {
+        let buckets = factory.buckets_for(config.capacity_bytes, config.room_bytes);
         let arena = Arena::new(arena_bytes(config.capacity_bytes, buckets))?;
         let user_order = &config.order.user;
         // The buckets already filter, and better. Capacity 0: only the ratio is checked.
@@ -65,9 +69,10 @@ impl<O: KeyOrder> SortedHash<O> {
         let buckets = Buckets::new(&arena, buckets, user_order.timestamp_bytes()).ok_or_else(|| {
             Error::invalid_argument(format!("{} bytes are too few for a memtable", config.capacity_bytes))
         })?;
-        let growth = Growth { first: LIST_ITEMS, max: run_entries };
+        let growth = Growth { first: LIST_ITEMS, max: factory.run_entries };
         let list = RunsList::new(Entries { arena, order }, growth, config.background.clone());
-        Ok(SortedHash { list, buckets, tombstones: Tombstones::new(user_order.clone()) })
+        let (tombstones, entry_bytes) = (Tombstones::new(user_order.clone()), Arc::clone(&factory.entry_bytes));
+        Ok(SortedHash { list, buckets, tombstones, entry_bytes })
     }
 
     fn entries(&self) -> &Entries<O> {
@@ -230,6 +235,7 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
 
     /// Merges all entries into one run for the flush.
     fn seal(&self) {
+        self.entry_bytes.note(self.reserved_bytes(), self.counts().entries);
         self.list.seal();
     }
 }

@@ -100,6 +100,22 @@ fn buckets_are_counted_and_bounded() {
 }
 
 #[test]
+fn sealed_memtable_tells_the_next_how_many_buckets_it_needs() {
+    const CAPACITY: usize = 4 << 20;
+    let factory = factory_from_option_string("sorted_hash").expect("known");
+    let made = || factory.create(&config(CAPACITY)).expect("created");
+    let (first, second) = (made(), made());
+    let entry = |i: u64| (key(i), vec![7; 1000]);
+    for (user_key, value) in (0..1000).map(entry) {
+        assert!(first.try_reserve(first.worst_case_bytes(1, user_key.len() + value.len())));
+        first.insert(Entry { user_key: &user_key, seq: SeqNo(1), kind: ValueKind::Value, value: &value });
+    }
+    first.seal();
+    let third = made();
+    assert_eq!(second.memory_bytes() - third.memory_bytes(), 8 * (CAPACITY / 128 - CAPACITY / 1024));
+}
+
+#[test]
 fn cursors_and_lookups_agree_across_chunks_seals_and_threads() {
     let count = if cfg!(miri) { 60 } else { 25_000 };
     let memtable = make("sorted_hash", &config(8 << 20));
