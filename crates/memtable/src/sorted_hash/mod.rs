@@ -159,6 +159,10 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
     }
 
     fn insert_all(&self, entries: &mut dyn Iterator<Item = Entry<'_>>) {
+        // Most batches are one entry, for which the buffers below would cost more than its insert.
+        let Some(first) = entries.next() else { return };
+        let Some(second) = entries.next() else { return self.insert(first) };
+        let entries = &mut [first, second].into_iter().chain(entries);
         const NOTHING: Entry<'_> = Entry { user_key: &[], seq: SeqNo::ZERO, kind: ValueKind::Value, value: &[] };
         let mut more = true;
         while more {
