@@ -157,6 +157,9 @@ pub trait Memtable: Send + Sync {
     /// reuse bytes its inserts did not need.
     fn try_reserve(&self, bytes: usize) -> bool;
 
+    /// Asks for the memory that an insert of this key reads first. A hint, for other work done in between.
+    fn prefetch(&self, _user_key: &[u8]) {}
+
     /// Inserts an entry with reserved bytes. Range deletions go to a list of their own.
     fn insert(&self, entry: Entry<'_>);
 

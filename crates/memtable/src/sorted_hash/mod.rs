@@ -143,6 +143,10 @@ impl<O: KeyOrder> Memtable for SortedHash<O> {
         self.entries().arena.try_reserve(bytes)
     }
 
+    fn prefetch(&self, user_key: &[u8]) {
+        self.buckets.prefetch(&self.entries().arena, self.buckets.hash(user_key));
+    }
+
     fn insert(&self, entry: Entry<'_>) {
         let mut counts = Counts::default();
         counts.note(&entry);

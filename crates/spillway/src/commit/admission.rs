@@ -44,6 +44,12 @@ impl<'a> Part<'a> {
         &view.mutable
     }
 
+    /// Asks for the memory that the insert of the smallest key reads first. It arrives while the record is appended.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.memtable().memtable().prefetch(self.smallest);
+    }
+
     /// Takes a new view unless the held one has the mutable memtable.
     fn refresh_view(&mut self) {
         let is_mutable = |view: &Guard<Arc<ReadView>>| view.mutable.id() == self.family.mutable_id();

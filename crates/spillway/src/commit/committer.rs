@@ -372,6 +372,7 @@ impl Committer {
         let Numbered { given, space, mut unfinished } = numbered;
         commit.mark(Step::Numbered);
         let perf = Perf::of_thread();
+        commit.parts().iter().for_each(Part::prefetch);
         if let (Some(record), Some((log, reservation))) = (&commit.record, &space) {
             log.note_published(self.core.pipeline.published_log());
             let append = |kind, pieces: &[&[u8]]| self.core.logs.append(log, reservation, kind, pieces);
