@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	databases         = 10
+	databases         = 5
 	tableEntries      = 1000
 	writesMin         = 8
 	writesBeforeFlush = 100
@@ -274,7 +274,7 @@ func workloads() []workload {
 		{name: "overlap", modes: over, measure: overlap},
 		{name: "overlap-bytes", modes: over, measure: overlap, options: pebble.Options{WALBytesPerSync: walBytesPerSync}},
 		{name: "overlap-synced", modes: over, measure: overlap, isSynced: true},
-		{name: "overlap-memory", modes: over, measure: overlap, inMemory: true},
+		{name: "overlap-memory", modes: over, measure: overlap, isSynced: true, inMemory: true},
 		{name: "ingest-flush", modes: tables, measure: ingestAndFlush},
 		{name: "ingest-flush-memory", modes: tables, measure: ingestAndFlush, inMemory: true},
 	}

@@ -33,7 +33,8 @@ pub fn open_options(flags: &Flags) -> Result<OpenOptions> {
         family.table.filter_policy = FilterPolicy::bloom(f64::from(flags.bloom_bits));
     }
     for option in &flags.option {
-        let warnings = apply_both(&mut db, &mut family, &option_text(option))?;
+        let told = format!("--{option} (--help lists the flags, `spillway options` the options that are flags too)");
+        let warnings = apply_both(&mut db, &mut family, &option_text(option)).map_err(|e| e.context(told))?;
         if let Some(warning) = warnings.first() {
             return Err(Error::invalid_argument(format!("--{option}: {warning}")));
         }

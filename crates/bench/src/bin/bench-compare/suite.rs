@@ -140,7 +140,11 @@ pub const WORKLOADS: &[Workload] = &[
     overlap("overlap", "ingests a table over 1 to 8 memtables with keys in its range", Ground::Unsynced),
     overlap("overlap-bytes", "the same with wal_bytes_per_sync", Ground::WrittenBack),
     overlap("overlap-synced", "the same after a sync of the log", Ground::Synced),
-    overlap("overlap-memory", "the same in the library's file system in memory", Ground::Memory),
+    overlap(
+        "overlap-memory",
+        "the same after a sync of the log in the library's file system in memory",
+        Ground::Memory,
+    ),
     ingest_and_flush("ingest-flush", "ingests 0 to 3 tables over a memtable, and flushes", Ground::Unsynced),
     ingest_and_flush("ingest-flush-memory", "the same in memory", Ground::Memory),
     task("fdatasync", "writes 4 KiB to a file and syncs it, without a library", Task::Disk, Start::Empty),
