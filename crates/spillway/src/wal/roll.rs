@@ -215,10 +215,10 @@ fn start_writeback(core: &Core, bytes_min: u64) {
 #[cfg(test)]
 mod tests {
     use std::thread;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
-    use vfs::RealVfs;
     use vfs::fault::{Fault, FaultCode, FaultVfs, Operation, Rule};
+    use vfs::{RealVfs, Vfs};
 
     use crate::internal::{Database, OpenOptions, WriteOptions};
 
@@ -227,10 +227,10 @@ mod tests {
         (0..mib * 128).try_for_each(|i| put(i).map(drop))
     }
 
-    fn holds_soon(what: impl Fn() -> bool) -> bool {
-        let end = Instant::now() + Duration::from_secs(20);
-        while !what() && Instant::now() < end {
-            thread::sleep(Duration::from_millis(1));
+    fn holds_soon(vfs: &dyn Vfs, what: impl Fn() -> bool) -> bool {
+        let end = vfs.now() + Duration::from_secs(20);
+        while !what() && vfs.now() < end {
+            vfs.sleep(Duration::from_millis(1));
         }
         what()
     }
@@ -246,11 +246,11 @@ mod tests {
         assert_eq!(calls(), 0, "the default leaves it to the system");
         db.set_db_options(&[("wal_bytes_per_sync", "1M")]).expect("it changes while the database is open");
         put_mib(&db, 4).expect("written");
-        assert!(holds_soon(|| calls() >= 2), "{}", calls());
+        assert!(holds_soon(&*vfs, || calls() >= 2), "{}", calls());
         assert!(calls() <= 8, "{} pieces of a MiB each", calls());
         vfs.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Writeback));
         let refused = || put_mib(&db, 1).is_err_and(|error| error.to_string().contains("splog"));
-        assert!(holds_soon(refused), "the log may have lost bytes (D4)");
+        assert!(holds_soon(&*vfs, refused), "the log may have lost bytes (D4)");
     }
 
     /// Two that find none would both make one, and that which is replaced would stay among the logs, unused.
