@@ -91,6 +91,7 @@ impl Settings {
     /// Applies database options to the database, all remaining ones to every family.
     fn with_string(mut self, text: &str) -> Result<(Settings, Vec<String>)> {
         let pairs = string::pairs(text)?;
+        string::check_names(&mut self.others, &pairs)?;
         let mut warnings = Vec::new();
         for (_, value) in pairs.iter().filter(|(name, _)| *name == IGNORE_UNSUPPORTED) {
             apply_string(&mut self.db, &format!("{IGNORE_UNSUPPORTED}={value}"))?;

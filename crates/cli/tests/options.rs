@@ -57,6 +57,14 @@ fn what_changes_what_is_kept_is_refused_but_for_those_who_accept_it() {
     }
 }
 
+#[test]
+fn two_names_of_an_option_with_different_values_are_refused() {
+    let place = Place::new();
+    let refused = put(&place, "memtable=vector;memtable_factory=trie", &[]).fails();
+    assert!(refused.contains("`memtable=vector` and `memtable_factory=trie`"), "{refused}");
+    assert_eq!(put(&place, "memtable=vector;memtable_factory=vector", &[]).code, Some(0));
+}
+
 /// RocksDB's directory, its OPTIONS changed.
 fn rocksdbs(from: &str, to: &str) -> Place {
     let place = Place::new();

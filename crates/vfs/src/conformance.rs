@@ -183,6 +183,7 @@ fn a_shared_file_is_written_at_positions() {
                 scope.spawn(move || file.write_at(u64::from(thread) * 100, &[thread + 1; 100], CLASS).unwrap());
             }
         });
+        file.start_writeback(0, 8192, CLASS).unwrap();
         file.sync(CLASS).unwrap();
         let mut buf = [9; 402];
         assert_eq!(file.read_at(0, &mut buf, CLASS).unwrap(), 402);
@@ -221,6 +222,8 @@ fn a_mapped_file_is_its_mapping() {
             mapping.read(skip as u64, &mut buf);
             assert_eq!(buf, expected, "{len} bytes at {skip}");
         }
+        mapping.start_writeback(0, 4096, CLASS).unwrap();
+        mapping.start_writeback(8192, 0, CLASS).unwrap();
         mapping.sync(CLASS).unwrap();
         let mut through_file = [0; 21];
         vfs.open(&path).unwrap().read_at(8, &mut through_file, CLASS).unwrap();

@@ -7,7 +7,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::kept;
 use crate::options::known::{Changes, IGNORE_UNSUPPORTED, Unhonoured};
-use crate::options::row::{Bounds, Change, Home, Load, OptionGroup, Row, Setting};
+use crate::options::row::{Bounds, Change, Given, Home, Load, OptionGroup, Row, Setting};
 use crate::options::suggest::nearest;
 
 /// Deepest nesting of braces; RocksDB needs three at most.
@@ -36,6 +36,19 @@ pub fn pairs(text: &str) -> Result<Vec<(&str, &str)>> {
         pairs.push((name, strip_braces(value.trim())?));
     }
     Ok(pairs)
+}
+
+/// Refuses pairs that set an option of `group` by its two names, with different values. For callers that set pairs one by
+/// one.
+///
+/// # Errors
+/// `InvalidArgument`, with both.
+pub fn check_names(group: &mut dyn OptionGroup, pairs: &[(&str, &str)]) -> Result<()> {
+    let mut given = Given::default();
+    pairs.iter().try_for_each(|(name, value)| match group.find_mut(name) {
+        Some((row, _)) => given.note(row, name, value),
+        None => Ok(()),
+    })
 }
 
 /// Cuts at every `;` outside braces.

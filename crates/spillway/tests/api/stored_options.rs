@@ -55,6 +55,7 @@ fn options_by_text_go_where_they_belong_and_wrong_ones_are_errors_of_the_open() 
         (Options::in_memory().option("max_backgroud_jobs", "4"), "did you mean `max_background_jobs`"),
         (Options::in_memory().text("max_open_files"), "max_open_files"),
         (Options::in_memory().memtable("tire"), "trie"),
+        (Options::in_memory().text("memtable=vector;memtable_factory=trie"), "`memtable=vector`"),
         (Options::in_memory().write_buffer_size(1), "write_buffer_size"),
         (Options::in_memory().family("users", FamilyOptions::new().option("num_levels", "many")), "users"),
     ] {

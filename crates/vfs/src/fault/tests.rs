@@ -31,7 +31,9 @@ fn life(vfs: &dyn Vfs) -> Result<()> {
     vfs.sync_dir(dir)?;
     let mapping = vfs.create_mapped(a, 4096)?;
     mapping.ensure(4096)?;
+    mapping.start_writeback(0, 4096, IoClass::Log)?;
     let shared = vfs.create_shared(Path::new("/d/s"))?;
+    shared.start_writeback(0, 1, IoClass::Log)?;
     shared.truncate(0)?;
     for name in vfs.read_dir(dir)? {
         vfs.remove_file(&dir.join(name))?;

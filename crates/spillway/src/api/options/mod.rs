@@ -210,7 +210,8 @@ impl Options {
     /// Sets options by a text: `max_background_jobs=4;write_buffer_size=64M`. Errors as of [`option`](Self::option).
     pub fn text(mut self, text: impl Into<String>) -> Self {
         let text = text.into();
-        let pairs = match string::pairs(&text) {
+        let checked = |pairs: Vec<_>| string::check_names(&mut EngineFamilyOptions::default(), &pairs).map(|()| pairs);
+        let pairs = match string::pairs(&text).and_then(checked) {
             Ok(pairs) => pairs,
             Err(error) => {
                 self.database.add(move |_| Err(error.clone()));
