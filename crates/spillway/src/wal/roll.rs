@@ -88,12 +88,14 @@ impl Wal {
             return;
         }
         let core = self.core.clone();
-        self.core.context.tasks.run(Box::new(move || start_writeback(&core, bytes_min)));
+        self.core.context.tasks.run(Box::new(move || {
+            let _ = core.logs.start_writeback(bytes_min).inspect_err(|error| core.fail(error)); // D4
+        }));
     }
 
     /// Starts writeback of the whole log, for a caller about to sync it after other work.
     pub(crate) fn write_back_before_sync(&self) {
-        start_writeback(&self.core, 0);
+        let _ = self.core.logs.start_writeback(0).inspect_err(|error| self.core.fail(error)); // D4
     }
 
     /// Creates the successor of the current log. A background job.
@@ -203,12 +205,6 @@ impl Wal {
             unfinished.finish();
         }
         Ok(())
-    }
-}
-
-fn start_writeback(core: &Core, bytes_min: u64) {
-    if let Err(error) = core.logs.start_writeback(bytes_min) {
-        core.fail(&error); // D4
     }
 }
 
