@@ -12,7 +12,7 @@ use spillway::internal::check::{CheckReport, Problem};
 use spillway::internal::config::{Config, ConfiguredDb};
 use spillway::internal::options::{Documented, row::Home, row::OptionGroup};
 use spillway::internal::report::LevelReport;
-use spillway::internal::{Database, DbOptions, Family, FamilyOptions, LostTable, RepairReport, RepairedFamily};
+use spillway::internal::{Database, DbOptions, Doubt, Family, FamilyOptions, LostTable, RepairReport, RepairedFamily};
 
 use crate::bytes::hex;
 use crate::failure::Outcome;
@@ -118,7 +118,7 @@ pub fn repair(dir: &Path, report: &RepairReport) -> Value {
         "lost": report.lost.iter().map(lost).collect::<Vec<_>>(),
         "logs": report.logs,
         "unused_files": report.superfluous.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
-        "doubts": report.doubts,
+        "doubts": report.doubts.iter().map(doubt).collect::<Vec<_>>(),
         "last_number": report.last_seq.0,
         "lost_nothing": report.lost_nothing(),
     })
@@ -134,6 +134,11 @@ fn repaired(family: &RepairedFamily) -> Value {
         "smallest_hex": smallest,
         "largest_hex": largest,
     })
+}
+
+fn doubt(doubt: &Doubt) -> Value {
+    let (smallest, largest) = doubt.keys.as_ref().map(|(from, to)| (hex(from), hex(to))).unzip();
+    json!({ "family": doubt.family, "smallest_hex": smallest, "largest_hex": largest, "why": doubt.why })
 }
 
 fn lost(table: &LostTable) -> Value {

@@ -12,6 +12,7 @@ pub use crate::commit::batch::WriteBatch;
 pub use crate::commit::options::WriteOptions;
 pub use crate::compaction::{BottommostLevelCompaction, CompactFilesOptions, CompactRangeOptions};
 pub use crate::core::SECONDARY_REFUSAL;
+pub use crate::core::doubt::Doubt;
 pub use crate::core::family::Family;
 pub use crate::database::handle::{DEFAULT_FAMILY, Database, OpenOptions, OtherFamilies};
 pub use crate::database::report;

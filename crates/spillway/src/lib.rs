@@ -77,6 +77,7 @@ mod ttl;
 mod version;
 mod wal;
 
+pub use crate::core::doubt::Doubt;
 pub use api::*;
 pub use background::{Env, EnvOptions, RateLimiter};
 pub use base::metrics::{Distribution, Histogram, Statistics, Ticker};

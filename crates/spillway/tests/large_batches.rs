@@ -310,8 +310,8 @@ fn a_missing_large_batch_is_in_doubt_without_a_manifest() {
     [file.as_path(), Path::new("/db/CURRENT")].into_iter().for_each(|gone| vfs.remove_file(gone).expect("removed"));
     let report = testkit::engine::repair("/db", &waiting(vfs)).expect("repaired");
     let name = file.file_name().expect("named").to_string_lossy().into_owned();
-    let of_file: Vec<_> = report.doubts.iter().filter(|doubt| doubt.contains(&name)).collect();
-    assert!(of_file.len() == 1 && of_file[0].ends_with("unless it was flushed before"), "{report:?}");
+    let of_file: Vec<_> = report.doubts.iter().filter(|doubt| doubt.why.contains(&name)).collect();
+    assert!(of_file.len() == 1 && of_file[0].why.ends_with("unless it was flushed before"), "{report:?}");
     assert!(report.logs.is_empty() && !report.lost_nothing(), "{report:?}");
 }
 

@@ -422,6 +422,7 @@ fn writes_wait(error: &Error) -> Error {
     error.clone().context("writes are refused until there is disk space for a new MANIFEST; free some, and they go on")
 }
 pub mod context;
+pub mod doubt;
 pub mod family;
 pub mod flush_ways;
 pub(crate) mod install;

@@ -9,6 +9,7 @@ use vfs::Vfs;
 
 use super::tables::WholeTable;
 use super::unnamed;
+use crate::core::doubt::Doubt;
 use crate::database::handle::DEFAULT_FAMILY;
 use crate::open::options_file;
 use crate::version::replay::RecoveredFamily;
@@ -16,8 +17,7 @@ use crate::version::replay::RecoveredFamily;
 /// Families by id, from the MANIFEST and other files.
 pub(super) struct Families {
     pub known: BTreeMap<FamilyId, RecoveredFamily>,
-    /// Assumptions made, as text.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
 }
 
 impl Families {
@@ -65,8 +65,8 @@ impl Families {
             let is_stored = name.is_some();
             family.name = name.unwrap_or_else(|| unnamed(family.id));
             if !(is_stored && is_certain) {
-                let (id, name) = (family.id.0, &family.name);
-                self.doubts.push(format!("no file tells the name of column family {id}; it is called {name:?} now"));
+                let what = format!("no file names column family {}; its name now is {:?}", family.id.0, family.name);
+                self.doubts.push(Doubt::of_family(&family.name, what));
             }
         }
     }
@@ -78,10 +78,9 @@ impl Families {
         let is_unknown = |family: &&RecoveredFamily| !family.name.is_empty() && !stored.contains(&family.name);
         let unknown = self.known.values().filter(is_unknown).map(|family| &family.name);
         self.doubts.extend(unknown.map(|name| {
-            format!(
-                "column family {name:?} is back, since files of it are there; it may have been dropped: the OPTIONS file does \
-                 not name it"
-            )
+            let what =
+                "it is back, since files of it are there; it may have been dropped: the OPTIONS file does not name it";
+            Doubt::of_family(name, what)
         }));
     }
 }

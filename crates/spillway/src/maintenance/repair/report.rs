@@ -3,7 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use base::{FamilyId, SeqNo};
+use base::{FamilyId, SeqNo, UserOrder};
+
+use crate::core::doubt::{Doubt, is_within};
 
 /// Result of a repair.
 #[derive(Clone, Debug, Default)]
@@ -19,8 +21,8 @@ pub struct RepairReport {
     pub logs: Vec<String>,
     /// Undamaged, unreferenced files: leftovers of a crash. They are in `lost/` too.
     pub superfluous: Vec<PathBuf>,
-    /// Unknowns, and the assumptions made.
-    pub doubts: Vec<String>,
+    /// Keys whose values the remaining files do not prove.
+    pub doubts: Vec<Doubt>,
     /// The last sequence number in the database.
     pub last_seq: SeqNo,
 }
@@ -59,9 +61,19 @@ pub struct LostTable {
 }
 
 impl RepairReport {
-    /// Whether no loss is known.
+    /// Whether every key has its last durable value: nothing is lost, damaged or in doubt.
     pub fn lost_nothing(&self) -> bool {
         self.lost.is_empty() && self.logs.is_empty() && self.doubts.is_empty()
+    }
+
+    /// Whether `key` of `family`, whose order is `order`, may not have its last durable value. Damage to logs is in the
+    /// doubts too.
+    pub fn is_in_doubt(&self, family: &str, key: &[u8], order: &UserOrder) -> bool {
+        let is_of_lost = |lost: &LostTable| {
+            let of_family = lost.family.as_ref().is_none_or(|name| name == family);
+            of_family && lost.keys.as_ref().is_none_or(|keys| is_within(keys, key, order))
+        };
+        self.lost.iter().any(is_of_lost) || self.doubts.iter().any(|doubt| doubt.covers(family, key, order))
     }
 }
 

@@ -15,6 +15,7 @@ use super::manifest::OldManifest;
 use super::order::{self, Unplaced};
 use super::report::{LostTable, RepairReport, RepairedFamily};
 use super::tables::{TableSource, WholeTable, lacks_number, path_of};
+use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::manifest::manifest_path;
@@ -319,7 +320,7 @@ impl<'a> Work<'a> {
             let why = if error.is_not_found() { format!("{} is missing", path.display()) } else { error.to_string() };
             let what = format!("{why}: the large batch in it is lost");
             if error.is_not_found() && !self.is_complete {
-                self.report.doubts.push(what + ", unless it was flushed before");
+                self.report.doubts.push(Doubt::of_all(what + ", unless it was flushed before"));
             } else {
                 self.logs.damaged.insert(path, what);
             }
@@ -354,10 +355,13 @@ impl<'a> Work<'a> {
             if found.level.is_none() && lacks_number(&found.table.properties) && !ingested.contains_key(&number) {
                 let path = path_of(self.dir, number);
                 found.table = self.source.read_unnamed(number, &path, Some(*before))?;
-                self.report.doubts.push(format!(
-                    "{} was ingested, and its sequence number is lost: it is taken to be {before}, by the number of its file",
-                    file_name::format(FileType::Table, number)
-                ));
+                let name = file_name::format(FileType::Table, number);
+                let what = format!(
+                    "{name} was ingested, and its sequence number is lost: by its file's number it is {before}"
+                );
+                let family = self.families.known.get(&found.family).map(|family| family.name.clone());
+                let keys = Some(keys_of(&found.table.meta));
+                self.report.doubts.push(Doubt { family, keys, why: what });
             }
             *before = (*before).max(found.table.meta.largest_seq);
         }
@@ -377,10 +381,8 @@ impl<'a> Work<'a> {
             let lacks_numbers = |found: &&Found| found.family == *id && found.table.meta.smallest_seq == SeqNo::ZERO;
             let is_unsure = self.tables.iter().filter(|found| found.level.is_none()).any(|found| lacks_numbers(&found));
             if is_unsure && self.logs.merges.get(id).copied() > family.flushed_through {
-                self.report.doubts.push(format!(
-                    "how far column family {:?} was flushed is not certain: merges that the logs hold may be applied twice",
-                    family.name
-                ));
+                let what = "how far it was flushed is not certain: merges that the logs hold may be applied twice";
+                self.report.doubts.push(Doubt::of_family(&family.name, what));
             }
         }
         for record in &self.logs.ingests {
@@ -391,10 +393,9 @@ impl<'a> Work<'a> {
                 let tables = || share.layers.iter().flatten().map(|table| table.meta.number);
                 let was_linked = tables().any(|number| !is_there(number) || is_named(number));
                 if share.excise.is_some() && (was_linked || family.has_linked(record.first, record.last())) {
-                    let what = "an excise took parts out of tables of column family";
-                    let which =
-                        format!("{what} {}: where the MANIFEST does not tell which, they are back", share.family.0);
-                    self.report.doubts.push(which);
+                    let what =
+                        "an excise took parts out of tables: where the MANIFEST does not tell which, they are back";
+                    self.report.doubts.push(Doubt::of_family(&family.name, what));
                 }
                 if was_linked && !family.has_linked(record.first, record.last()) {
                     family.linked_ingests.push(record.first);
@@ -438,8 +439,10 @@ impl<'a> Work<'a> {
         let num_levels = self.options.family_or_others(&self.name_of(id)).num_levels;
         let placed = order::levels(&order, &unplaced, &before, num_levels);
         let name = |meta: &FileMeta| file_name::format(FileType::Table, meta.number);
+        let family = self.name_of(id);
         self.report.doubts.extend(placed.contradicting.iter().map(|meta| {
-            format!("{} has older and newer entries than others for the same keys; it is taken to be older", name(meta))
+            let what = "has older and newer entries than others for the same keys; it is taken to be older";
+            Doubt::of_keys(&family, keys_of(meta), format!("{} {what}", name(meta)))
         }));
         let mut tables: Vec<_> = unplaced
             .into_iter()

@@ -1,0 +1,61 @@
+//! A doubt: keys whose values a rescue cannot prove. Repair, salvage and `best_efforts_recovery` report in doubts.
+
+use std::fmt;
+
+use base::UserOrder;
+
+/// Keys whose values, after a rescue, may not be the ones last written.
+///
+/// A rescue doubts a key if the remaining files allow a history in which its answer is wrong. All other keys have their
+/// last durable values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Doubt {
+    /// The family's name; `None` for every family.
+    pub family: Option<String>,
+    /// The first and the last doubted user key, in the family's order; `None` for every key.
+    pub keys: Option<(Vec<u8>, Vec<u8>)>,
+    /// The unknown fact, and the assumption made.
+    pub why: String,
+}
+
+impl Doubt {
+    /// Doubts every key of every family.
+    pub fn of_all(why: impl Into<String>) -> Doubt {
+        Doubt { why: why.into(), ..Doubt::default() }
+    }
+
+    /// Doubts every key of one family.
+    pub fn of_family(family: impl Into<String>, why: impl Into<String>) -> Doubt {
+        Doubt { family: Some(family.into()), keys: None, why: why.into() }
+    }
+
+    /// Doubts the keys of one family from the first to the last one of `keys`.
+    pub fn of_keys(family: impl Into<String>, keys: (Vec<u8>, Vec<u8>), why: impl Into<String>) -> Doubt {
+        Doubt { family: Some(family.into()), keys: Some(keys), why: why.into() }
+    }
+
+    /// Whether the doubt concerns `key` of `family`, whose order is `order`.
+    pub fn covers(&self, family: &str, key: &[u8], order: &UserOrder) -> bool {
+        let of_family = self.family.as_ref().is_none_or(|name| name == family);
+        of_family && self.keys.as_ref().is_none_or(|keys| is_within(keys, key, order))
+    }
+}
+
+pub(crate) fn is_within(keys: &(Vec<u8>, Vec<u8>), key: &[u8], order: &UserOrder) -> bool {
+    order.compare(&keys.0, key).is_le() && order.compare(key, &keys.1).is_le()
+}
+
+/// Without a line end: `family "x", keys 'a' to 'b': why`.
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.family {
+            Some(family) => write!(f, "family {family:?}")?,
+            None => f.write_str("every family")?,
+        }
+        if let Some((from, through)) = &self.keys {
+            write!(f, ", keys '{}' to '{}'", from.escape_ascii(), through.escape_ascii())?;
+        }
+        write!(f, ": {}", self.why)
+    }
+}
