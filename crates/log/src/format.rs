@@ -129,6 +129,48 @@ impl Frontiers {
     }
 }
 
+/// A MANIFEST's number and length, as a log's header has them: both in one word, the number by its low bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotedManifest {
+    number_low: u64,
+    bytes: u64,
+}
+
+/// Bits of a MANIFEST's length in the word; its number has the rest.
+const MANIFEST_LENGTH_BITS: u32 = 40;
+
+const MANIFEST_NUMBER_MASK: u64 = (1 << (64 - MANIFEST_LENGTH_BITS)) - 1;
+
+impl NotedManifest {
+    /// A MANIFEST of `bytes`. A length beyond 1 TiB is noted as less, and so claims too little.
+    pub fn new(number: FileNumber, bytes: u64) -> NotedManifest {
+        let bytes = bytes.min((1 << MANIFEST_LENGTH_BITS) - 1);
+        NotedManifest { number_low: number.0 & MANIFEST_NUMBER_MASK, bytes }
+    }
+
+    /// One word; never 0, since a MANIFEST has bytes.
+    pub fn to_word(self) -> u64 {
+        self.number_low << MANIFEST_LENGTH_BITS | self.bytes
+    }
+
+    /// `None` for 0: logs of earlier versions note nothing.
+    pub fn from_word(word: u64) -> Option<NotedManifest> {
+        let bytes = word & ((1 << MANIFEST_LENGTH_BITS) - 1);
+        (bytes > 0).then_some(NotedManifest { number_low: word >> MANIFEST_LENGTH_BITS, bytes })
+    }
+
+    /// The length that the log noted of the MANIFEST `number`; `None` if it noted one of another number.
+    pub fn bytes_of(self, number: FileNumber) -> Option<u64> {
+        (self.number_low == number.0 & MANIFEST_NUMBER_MASK).then_some(self.bytes)
+    }
+
+    /// Whether the log noted a MANIFEST that came after `number`.
+    pub fn is_after(self, number: FileNumber) -> bool {
+        let ahead = self.number_low.wrapping_sub(number.0) & MANIFEST_NUMBER_MASK;
+        ahead > 0 && ahead <= MANIFEST_NUMBER_MASK / 2
+    }
+}
+
 /// The fields of a WAL's file header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileHeader {
@@ -142,6 +184,8 @@ pub(crate) struct FileHeader {
     /// The previous WAL's number; 0 if recovery needs no earlier WAL.
     pub predecessor: u64,
     pub database: DatabaseId,
+    /// How far the MANIFEST had come at creation.
+    pub manifest: Option<NotedManifest>,
 }
 
 /// Why a file header is invalid.
@@ -184,7 +228,8 @@ impl FileHeader {
         ];
         let body = MAGIC.into_iter().chain((self.version as u32).to_le_bytes()).chain([0; 4]);
         let words = words.into_iter().flat_map(u64::to_le_bytes);
-        for (to, from) in bytes.iter_mut().zip(body.chain(words).chain(self.database.0)) {
+        let manifest = self.manifest.map_or(0, NotedManifest::to_word).to_le_bytes();
+        for (to, from) in bytes.iter_mut().zip(body.chain(words).chain(self.database.0).chain(manifest)) {
             *to = from;
         }
         let crc = crc32c(&bytes);
@@ -216,8 +261,9 @@ impl FileHeader {
         let published = Position { log: FileNumber(word()?), offset: word()? };
         let predecessor = word()?;
         let database = DatabaseId::from_bytes(reader.bytes(DATABASE_ID_BYTES, "database id")?);
+        let manifest = NotedManifest::from_word(reader.u64("MANIFEST")?);
         let earlier = Frontiers { synced, published };
-        Ok(FileHeader { version, number, page_cache, salt, earlier, predecessor, database })
+        Ok(FileHeader { version, number, page_cache, salt, earlier, predecessor, database, manifest })
     }
 
     /// # Errors
@@ -432,6 +478,18 @@ mod tests {
     }
 
     #[test]
+    fn noted_manifest_is_compared_by_the_low_bits_of_its_number() {
+        let number = FileNumber((1 << 24) + 5);
+        let noted = NotedManifest::new(number, 1 << 50);
+        assert_eq!(NotedManifest::from_word(noted.to_word()), Some(noted));
+        assert_eq!(NotedManifest::from_word(0), None);
+        assert_eq!(noted.bytes_of(number), Some((1 << 40) - 1));
+        assert_eq!(noted.bytes_of(FileNumber(number.0 + 1)), None);
+        assert!(noted.is_after(FileNumber(number.0 - 1)) && noted.is_after(FileNumber((1 << 24) - 1)));
+        assert!(!noted.is_after(number) && !noted.is_after(FileNumber(number.0 + 1)));
+    }
+
+    #[test]
     fn a_file_header_of_another_version_is_told_from_damage() {
         let position = |log, offset| Position { log: FileNumber(log), offset };
         let earlier = Frontiers { synced: position(1, 200), published: position(2, 300) };
@@ -444,6 +502,7 @@ mod tests {
             earlier,
             predecessor: 2,
             database: DatabaseId::new("id"),
+            manifest: Some(NotedManifest::new(FileNumber(6), 700)),
         };
         let mut bytes = header.encode();
         assert_eq!(FileHeader::decode(&bytes), Ok(header));

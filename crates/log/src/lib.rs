@@ -25,7 +25,9 @@ mod replay;
 mod values;
 
 pub use database_id::DatabaseId;
-pub use format::{FILE_HEADER_BYTES, Frontiers, PAYLOAD_BYTES_MAX, Position, RECORD_HEADER_BYTES, RecordKind};
+pub use format::{
+    FILE_HEADER_BYTES, Frontiers, NotedManifest, PAYLOAD_BYTES_MAX, Position, RECORD_HEADER_BYTES, RecordKind,
+};
 pub use log_file::{LogConfig, LogFile, Reservation};
 pub use reader::LogReader;
 pub use replay::{

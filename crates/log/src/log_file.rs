@@ -19,8 +19,8 @@ use vfs::Vfs;
 use crate::backing::Backing;
 use crate::database_id::DatabaseId;
 use crate::format::{
-    ALIGNMENT, FILE_HEADER_BYTES, FileHeader, Frontiers, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES, RecordHeader,
-    RecordKind, SmallRecord, Version, page_cache_hash, record_bytes,
+    ALIGNMENT, FILE_HEADER_BYTES, FileHeader, Frontiers, NotedManifest, PAYLOAD_BYTES_MAX, RECORD_HEADER_BYTES,
+    RecordHeader, RecordKind, SmallRecord, Version, page_cache_hash, record_bytes,
 };
 
 /// Unit of allocation and mapping.
@@ -59,6 +59,8 @@ pub struct LogConfig {
     pub predecessor: Option<FileNumber>,
     /// The database of this WAL.
     pub database: DatabaseId,
+    /// How far the MANIFEST has come, so recovery notices if it loses its end.
+    pub manifest: Option<NotedManifest>,
 }
 
 impl Default for LogConfig {
@@ -71,6 +73,7 @@ impl Default for LogConfig {
             earlier: Frontiers::default(),
             predecessor: None,
             database: DatabaseId::UNKNOWN,
+            manifest: None,
         }
     }
 }
@@ -151,6 +154,7 @@ impl LogFile {
             earlier: config.earlier,
             predecessor: config.predecessor.unwrap_or_default().0,
             database: config.database,
+            manifest: config.manifest,
         };
         let log = LogFile {
             path: path.to_owned(),

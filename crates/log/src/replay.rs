@@ -13,7 +13,8 @@ use vfs::Vfs;
 
 use crate::database_id::DatabaseId;
 use crate::format::{
-    BadHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, Position, RecordHeader, RecordKind, page_cache_hash,
+    BadHeader, FILE_HEADER_BYTES, FileHeader, Frontiers, NotedManifest, Position, RecordHeader, RecordKind,
+    page_cache_hash,
 };
 use crate::log_bytes::{Header, LogBytes};
 
@@ -131,6 +132,8 @@ pub struct LogHead {
     pub predecessor: Option<FileNumber>,
     /// The database that the log belongs to.
     pub database: DatabaseId,
+    /// How far the MANIFEST had come when the log was made.
+    pub manifest: Option<NotedManifest>,
 }
 
 /// Reads the head of the WAL at `path`. All defaults for an unused WAL.
@@ -152,7 +155,7 @@ pub fn read_head(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<LogHe
         known.synced = known.synced.max(known.published);
     }
     let predecessor = Some(FileNumber(header.predecessor)).filter(|number| number.0 != 0);
-    Ok(LogHead { frontiers: known, predecessor, database: header.database })
+    Ok(LogHead { frontiers: known, predecessor, database: header.database, manifest: header.manifest })
 }
 
 /// The database of the WAL at `path`, from its header alone. Unknown for an unused WAL.
@@ -389,6 +392,7 @@ mod tests {
             earlier: Frontiers::default(),
             predecessor: 0,
             database: DatabaseId::UNKNOWN,
+            manifest: None,
         }
     }
 

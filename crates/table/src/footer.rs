@@ -18,6 +18,8 @@ const PLAIN_MAGICS: [u64; 2] = [0x8242_2296_63bf_9564, 0x4f34_18eb_7a8f_13b8];
 pub const FOOTER_BYTES: usize = 53;
 pub const FORMAT_VERSION_MIN: u32 = 2;
 pub const FORMAT_VERSION_MAX: u32 = 7;
+/// A larger version is damage: RocksDB adds one in some years.
+const FORMAT_VERSION_PLAUSIBLE_MAX: u32 = 15;
 /// From here on the footer is checksummed, block checksums depend on their offset, and the metaindex names the index.
 pub const FORMAT_VERSION_CONTEXT: u32 = 6;
 /// From here on the properties name the compressions by number.
@@ -51,6 +53,10 @@ impl Footer {
         let handles = reader.bytes(40, "footer")?;
         let format_version = reader.u32("footer")?;
         check_magic(reader.u64("footer")?).map_err(|e| e.at_offset(footer_at))?;
+        if format_version > FORMAT_VERSION_PLAUSIBLE_MAX {
+            let message = format!("the footer is damaged: table format version {format_version}");
+            return Err(Error::corruption(message).at_offset(footer_at));
+        }
         if !(FORMAT_VERSION_MIN..=FORMAT_VERSION_MAX).contains(&format_version) {
             let message = format!(
                 "table format version {format_version} (versions {FORMAT_VERSION_MIN} to {FORMAT_VERSION_MAX} are read)"

@@ -12,7 +12,7 @@ use crate::core::progress::Unneeded;
 use crate::core::{Core, FamilyState};
 use crate::queue::flushable::Flushable;
 use crate::version::builder::VersionBuilder;
-use crate::version::edit::{LogEnd, VersionEdit};
+use crate::version::edit::{LogEnd, LogRow, VersionEdit};
 use crate::version::file_name::FileType;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
@@ -20,6 +20,7 @@ use crate::version::snapshot::ManifestSnapshot;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::TableStore;
 use crate::version::version::Version;
+use crate::wal::logs::Logs;
 use parking_lot::Mutex;
 
 /// Result of a job, to be installed in its family.
@@ -131,6 +132,7 @@ impl Installer {
         }
         if let Some(edit) = edits.first_mut() {
             edit.log_row = Some(log_row);
+            edit.log_frontiers = Some(self.core.logs.known_frontiers());
         }
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         writes();
@@ -227,6 +229,7 @@ impl Installer {
                 return Err(error);
             }
         };
+        self.core.logs.note_manifest(writer.noted());
         self.note_new_manifest(old, &snapshot);
         Ok(())
     }
@@ -241,6 +244,7 @@ impl Installer {
         let Some(writer) = manifest.as_mut().filter(|writer| writer.failure().is_some()) else { return Ok(()) };
         let snapshot = self.manifest_snapshot(self.core.logs.recovered_ends());
         let (old, lost) = writer.replace(self.core.context.numbers.take(), &snapshot)?;
+        self.core.logs.note_manifest(writer.noted());
         self.note_new_manifest(old, &snapshot);
         let tables: BTreeSet<FileNumber> = {
             let state = self.core.state.lock();
@@ -261,7 +265,9 @@ impl Installer {
         if let Some(row) = snapshot.log_row {
             self.core.logs.note_durable(row);
         }
-        self.core.purge.push(ObsoleteFile { file_type: FileType::Manifest, path_id: 0, number: old });
+        for file_type in [FileType::Manifest, FileType::ManifestCopy] {
+            self.core.purge.push(ObsoleteFile { file_type, path_id: 0, number: old });
+        }
     }
 
     /// Records the live WAL range in the MANIFEST if the record is out of date. The next open then notices a missing
@@ -274,10 +280,26 @@ impl Installer {
         if self.core.logs.unnoted_row().is_none() {
             return Ok(());
         }
+        self.note_logs_as(|logs| logs.unnoted_row())
+    }
+
+    /// As [`note_logs`](Self::note_logs), at a close: also how far the last log was synced, if the next open needs it.
+    ///
+    /// # Errors
+    /// As [`install`](Self::install).
+    pub fn note_last_log(&self) -> Result<()> {
+        self.note_logs_as(|logs| {
+            let row = logs.row_after(SeqNo::ZERO);
+            logs.unnoted_row().or(Some(row).filter(|row| row.newest.is_some()))
+        })
+    }
+
+    fn note_logs_as(&self, row: impl Fn(&Logs) -> Option<LogRow>) -> Result<()> {
         let mut manifest = self.manifest.lock();
-        let Some(row) = self.core.logs.unnoted_row() else { return Ok(()) };
+        let Some(row) = row(&self.core.logs) else { return Ok(()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        let edit = VersionEdit { log_row: Some(row), ..VersionEdit::default() };
+        let log_frontiers = Some(self.core.logs.known_frontiers());
+        let edit = VersionEdit { log_row: Some(row), log_frontiers, ..VersionEdit::default() };
         self.core.append_edits(writer, std::slice::from_ref(&edit))?;
         self.core.logs.note_durable(row);
         Ok(())
@@ -324,6 +346,7 @@ impl Installer {
             max_family: state.max_family,
             log_ends,
             log_row: Some(self.core.logs.row_after(SeqNo::ZERO)),
+            log_frontiers: Some(self.core.logs.known_frontiers()),
             log_dir: self.core.context.options.wal_dir.clone(),
             families: state.families.values().map(family).collect(),
         }

@@ -263,7 +263,9 @@ impl Core {
         if self.free_bytes().is_some_and(|free| free < MANIFEST_BYTES) {
             self.give_up_reserve(); // a failed append could not be repeated
         }
-        writer.commit(edits).inspect_err(|error| self.fail_manifest(error))
+        writer.commit(edits).inspect_err(|error| self.fail_manifest(error))?;
+        self.logs.note_manifest(writer.noted());
+        Ok(())
     }
 
     /// Turns the database read-only after a failure of the MANIFEST, and notes a lack of space if a new MANIFEST can

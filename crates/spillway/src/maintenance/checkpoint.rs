@@ -186,6 +186,7 @@ impl Copier<'_> {
             log_ends.push(LogEnd { log, end_offset, last_seq: snapshot.last_seq, on_disk: true });
         }
         snapshot.log_row = row_of(&pins, current.as_ref().map(|(number, ..)| *number));
+        snapshot.log_frontiers = None; // the ends tell
         snapshot.log_dir.clear(); // logs are copied beside the tables
         pins.extend(late);
         snapshot.log_ends = log_ends;

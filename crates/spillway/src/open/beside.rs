@@ -81,6 +81,7 @@ impl Opening<'_> {
             max_family: recovered.max_family,
             log_ends: ends.filter(|end| own().any(|log| log == end.log)).collect(),
             log_row,
+            log_frontiers: None,
             log_dir: LOG_DIR_OF_COPY.to_owned(),
             families: self.families.values().map(family).collect(),
         };

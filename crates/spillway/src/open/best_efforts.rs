@@ -126,7 +126,7 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, recovered: &mut Recovere
     let mut kept: BTreeSet<FileNumber> = recovered.tables().map(FileMeta::physical_number).collect();
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
     let own = log_owner(vfs, dir, Some(recovered));
-    let row = row::find(vfs, log_dir, own, recovered.log_row, head)?;
+    let row = row::find(vfs, log_dir, own, recovered.noted_logs(), head)?;
     if row.missing.is_empty() {
         kept.extend(crate::maintenance::repair::queued_tables(vfs, log_dir, own, recovered)?);
     } else {

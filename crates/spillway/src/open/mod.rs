@@ -333,6 +333,7 @@ impl<'a> Opening<'a> {
         }
         let replayed = self.replay_logs()?;
         // After replay: logs kept with a backup may hold families unknown to it, under ids free now.
+        self.recovered.max_family = replayed.max_family;
         self.create_missing(replayed.last_seq)?;
         Ok(replayed)
     }
@@ -546,7 +547,7 @@ impl<'a> Opening<'a> {
         let (context, vfs) = (&self.context, &self.context.vfs);
         identity::write(&**vfs, &context.dir, &context.db_id)?;
         let (core, number) = (&engine.core, context.numbers.take());
-        self.recovered.log_row.into_iter().for_each(|row| core.logs.note_earlier(row));
+        core.logs.note_earlier(&self.recovered.noted_logs());
         for log in &replayed.logs {
             core.logs.note_recovered(log);
         }
@@ -554,8 +555,9 @@ impl<'a> Opening<'a> {
         replayed.prepares.hand_over(&core.logs);
         let snapshot = engine.installer.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
-        *engine.installer.manifest.lock() =
-            Some(ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?);
+        let writer = ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?;
+        core.logs.note_manifest(writer.noted());
+        *engine.installer.manifest.lock() = Some(writer);
         snapshot.log_row.into_iter().for_each(|row| core.logs.note_durable(row));
         context.memtables.images.iter().for_each(|images| images.note_fence());
         self.restored.forget_others(&**vfs)?;

@@ -42,7 +42,7 @@ pub(super) fn remove(engine: &Engine) -> Result<()> {
     let is_superfluous = |kind: FileType, number: FileNumber| match kind {
         FileType::Table => !tables.contains(&number),
         FileType::Log | FileType::LargeBatch => !logs.contains(&number),
-        FileType::Manifest => Some(number) != manifest,
+        FileType::Manifest | FileType::ManifestCopy => Some(number) != manifest,
         FileType::MemtableImage => is_left_image(number, core.first_own_file, &images),
         FileType::RocksLog | FileType::Temp | FileType::Socket => true,
         FileType::Current | FileType::Identity | FileType::Lock | FileType::Options | FileType::Reserve => false,

@@ -87,6 +87,11 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result 
             None => write!(f, ", no logs through {}", row.last().0)?,
         }
     }
+    if let Some(frontiers) = &edit.log_frontiers {
+        let (synced, published) = (frontiers.synced, frontiers.published);
+        write!(f, ", log {} synced through byte {}", synced.log.0, synced.offset)?;
+        write!(f, ", log {} written through byte {}", published.log.0, published.offset)?;
+    }
     if let Some(dir) = &edit.log_dir {
         write!(f, ", logs in {dir:?}")?;
     }

@@ -1,7 +1,7 @@
 //! Version edit: one change to the database's files, as in a MANIFEST record. Encoding: [`super::edit_codec`].
 
 use base::{FamilyId, FileNumber, SeqNo};
-use log::{FILE_HEADER_BYTES, KnownEnd};
+use log::{FILE_HEADER_BYTES, Frontiers, KnownEnd};
 
 use super::table_file::FileMeta;
 
@@ -63,9 +63,18 @@ impl LogRow {
     }
 }
 
+/// Knowledge of the logs in a MANIFEST: recovery notices a missing log, and a log that lost its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NotedLogs {
+    /// The live WAL range.
+    pub row: Option<LogRow>,
+    /// How far the logs were synced and published.
+    pub frontiers: Frontiers,
+}
+
 /// One change. A field that is `None` or empty leaves the state as it is. Some fields hold for the whole database,
 /// whatever `family` says: next file, last number, largest family, log to keep, database id, fence, log ends, log row,
-/// log directory.
+/// log frontiers, log directory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VersionEdit {
     /// The family that the edit is about.
@@ -107,6 +116,8 @@ pub struct VersionEdit {
     pub log_ends: Vec<LogEnd>,
     /// The logs still needed.
     pub log_row: Option<LogRow>,
+    /// How far the logs are synced and published. A log that ends earlier lost its end.
+    pub log_frontiers: Option<Frontiers>,
     /// The option `wal_dir`, empty for the database's own directory; `LOG_DIR_OF_COPY` in a checkpoint.
     pub log_dir: Option<String>,
     /// Ingests above T with tables already linked. Replay skips these numbers; they are forgotten once T passes them
@@ -131,6 +142,7 @@ impl VersionEdit {
             || self.flushed_through.is_some()
             || !self.log_ends.is_empty()
             || self.log_row.is_some()
+            || self.log_frontiers.is_some()
             || self.log_dir.is_some()
             || !self.linked_ingests.is_empty()
             || self.added.iter().any(|(_, meta)| meta.is_virtual())

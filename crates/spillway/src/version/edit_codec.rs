@@ -5,6 +5,7 @@
 
 use base::coding::{Reader, put_prefixed, put_varint32, put_varint64};
 use base::{Error, FamilyId, Result};
+use log::{Frontiers, Position};
 
 use super::edit::{LogEnd, LogRow, VersionEdit};
 use super::file_meta_codec::{self, Form, decode_internal_key, decode_level, decode_number, decode_seq, text};
@@ -43,7 +44,7 @@ mod tag {
     pub const PERSIST_TIMESTAMPS: u32 = 8201;
 }
 
-/// Our tags, far from RocksDB's, with `tag::IGNORABLE_BIT` clear. Every field has a length prefix.
+/// Our tags, far from RocksDB's, with `tag::IGNORABLE_BIT` clear but for one. Every field has a length prefix.
 mod private_tag {
     /// "SP" in the high half.
     const BASE: u32 = 0x5350_0000;
@@ -59,6 +60,8 @@ mod private_tag {
     /// Replaces `LOG_ROW` if no WAL is needed.
     pub const NO_LOGS: u32 = BASE + 10;
     // BASE + 5 was never written, and is refused as unknown.
+    /// Synced and published position in the logs. Earlier versions pass over it.
+    pub const LOG_FRONTIERS: u32 = BASE + super::tag::IGNORABLE_BIT + 1;
     /// Follows an added virtual table: its backing file.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
@@ -126,6 +129,10 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
             Some(newest) => put_private(out, private_tag::LOG_ROW, &[row.oldest.0, newest.0]),
             None => put_private(out, private_tag::NO_LOGS, &[row.last().0]),
         }
+    }
+    if let Some(Frontiers { synced, published }) = &edit.log_frontiers {
+        let fields = [synced.log.0, synced.offset, published.log.0, published.offset];
+        put_private(out, private_tag::LOG_FRONTIERS, &fields);
     }
     if let Some(dir) = &edit.log_dir {
         put_tagged_bytes(out, private_tag::LOG_DIR, dir.as_bytes());
@@ -221,6 +228,7 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
         private_tag::FENCE..=private_tag::LINKED_INGEST | private_tag::LOG_ROW | private_tag::NO_LOGS => {
             decode_private(tag, reader, edit)?;
         }
+        private_tag::LOG_FRONTIERS => edit.log_frontiers = Some(decode_frontiers(reader)?),
         private_tag::TABLE_BOUNDS => decode_table_bounds(reader, edit)?,
         private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?, "log directory")?),
         _ => pass_over(tag, reader)?,
@@ -251,6 +259,15 @@ fn decode_private(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> 
         _ => edit.linked_ingests.push(decode_seq(&mut field, "number of an ingest")?),
     }
     if field.is_empty() { Ok(()) } else { Err(Error::corruption("a private field is too long")) }
+}
+
+/// Fields behind the four are of later versions.
+fn decode_frontiers(reader: &mut Reader<'_>) -> Result<Frontiers> {
+    let mut field = Reader::new(reader.prefixed("frontiers of the logs")?);
+    let mut position = || -> Result<Position> {
+        Ok(Position { log: decode_number(&mut field, "log")?, offset: field.varint64("offset in a log")? })
+    };
+    Ok(Frontiers { synced: position()?, published: position()? })
 }
 
 fn decode_not_on_disk(field: &mut Reader<'_>) -> Result<bool> {

@@ -28,6 +28,8 @@ pub enum FileType {
     RocksLog,
     /// `MANIFEST-NNNNNN`
     Manifest,
+    /// `NNNNNN.spmanifest`: the second copy of `MANIFEST-NNNNNN`.
+    ManifestCopy,
     /// `OPTIONS-NNNNNN`
     Options,
     /// `NNNNNN.dbtmp`: incomplete file before its rename; deleted at open.
@@ -63,7 +65,7 @@ enum Shape {
     Fixed(&'static str),
 }
 
-const SHAPES: [(FileType, Shape); 13] = [
+const SHAPES: [(FileType, Shape); 14] = [
     (FileType::Table, Shape::Numbered(".sst")),
     (FileType::Log, Shape::Numbered(".splog")),
     (FileType::LargeBatch, Shape::Numbered(".spbatch")),
@@ -71,6 +73,7 @@ const SHAPES: [(FileType, Shape); 13] = [
     (FileType::RocksLog, Shape::Numbered(".log")),
     (FileType::Temp, Shape::Numbered(".dbtmp")),
     (FileType::Manifest, Shape::Prefixed("MANIFEST-")),
+    (FileType::ManifestCopy, Shape::Numbered(".spmanifest")),
     (FileType::Options, Shape::Prefixed("OPTIONS-")),
     (FileType::Current, Shape::Fixed("CURRENT")),
     (FileType::Identity, Shape::Fixed("IDENTITY")),

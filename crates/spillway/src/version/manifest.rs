@@ -1,12 +1,14 @@
 //! Writes the MANIFEST: one record for each change of any family's tables, durable when `commit` returns (V3).
 //!
 //! A MANIFEST starts with the fence and a snapshot of everything, and grows by edits until rolled over into a new one.
-//! CURRENT is switched only to a whole and synced MANIFEST. Format: docs/format/manifest.md.
+//! CURRENT is switched only to a whole and synced MANIFEST. Each record goes to a second copy of the file, too
+//! ([`manifest_copy`](super::manifest_copy)). Format: docs/format/manifest.md.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, FileNumber, Result};
+use log::NotedManifest;
 use log::framed::FramedWriter;
 use vfs::{IfExists, IoClass, Vfs};
 
@@ -14,6 +16,7 @@ use super::current::{SetCurrentError, install_current, set_current};
 use super::edit::VersionEdit;
 use super::edit_codec;
 use super::file_name::{self, FileType};
+use super::manifest_copy::copy_path;
 use super::snapshot::{ManifestKind, ManifestSnapshot};
 
 /// Appends edits to the MANIFEST named by CURRENT. One owner at a time.
@@ -26,6 +29,8 @@ pub struct ManifestWriter {
     dir: PathBuf,
     number: FileNumber,
     writer: FramedWriter,
+    /// Written and synced after `writer`, with the same records.
+    copy: FramedWriter,
     /// Length of the initial snapshot: a roll-over cannot make the file shorter.
     snapshot_bytes: u64,
     max_bytes: u64,
@@ -49,15 +54,20 @@ impl ManifestWriter {
         snapshot: &ManifestSnapshot,
         max_bytes: u64,
     ) -> Result<Self> {
-        let writer = begin(&*vfs, dir, number, snapshot)?;
+        let [writer, copy] = begin(&*vfs, dir, number, snapshot)?;
         let snapshot_bytes = writer.len();
         let (failed, is_replaceable, lost) = (None, false, Vec::new());
         let dir = dir.to_owned();
-        Ok(ManifestWriter { vfs, dir, number, writer, snapshot_bytes, max_bytes, failed, is_replaceable, lost })
+        Ok(ManifestWriter { vfs, dir, number, writer, copy, snapshot_bytes, max_bytes, failed, is_replaceable, lost })
     }
 
     pub fn number(&self) -> FileNumber {
         self.number
+    }
+
+    /// How far the MANIFEST has come, for the header of a new log.
+    pub(crate) fn noted(&self) -> NotedManifest {
+        NotedManifest::new(self.number, self.len())
     }
 
     /// Bytes in the file.
@@ -77,7 +87,8 @@ impl ManifestWriter {
     pub fn commit(&mut self, edits: &[VersionEdit]) -> Result<()> {
         let committed = self.check_alive().and_then(|()| {
             let record = edit_codec::encode_record(edits);
-            let result = self.writer.append(&record).and_then(|()| self.writer.sync());
+            let append = |file: &mut FramedWriter| file.append(&record).and_then(|()| file.sync());
+            let result = append(&mut self.writer).and_then(|()| append(&mut self.copy));
             result.map_err(|error| {
                 self.is_replaceable = error.kind() == ErrorKind::NoSpace;
                 self.fail(error)
@@ -125,7 +136,7 @@ impl ManifestWriter {
     }
 
     fn go_on_in(&mut self, number: FileNumber, snapshot: &ManifestSnapshot) -> Result<FileNumber> {
-        let writer = begin(&*self.vfs, &self.dir, number, snapshot).map_err(|error| match error {
+        let [writer, copy] = begin(&*self.vfs, &self.dir, number, snapshot).map_err(|error| match error {
             SetCurrentError::Before(error) => error,
             SetCurrentError::Unknown(error) => {
                 self.is_replaceable = false;
@@ -133,7 +144,7 @@ impl ManifestWriter {
             }
         })?;
         self.snapshot_bytes = writer.len();
-        self.writer = writer;
+        (self.writer, self.copy) = (writer, copy);
         Ok(std::mem::replace(&mut self.number, number))
     }
 
@@ -162,7 +173,7 @@ impl ManifestWriter {
 /// # Errors
 /// File system errors.
 pub fn write_export(vfs: &dyn Vfs, dir: &Path, number: FileNumber, snapshot: &ManifestSnapshot) -> Result<()> {
-    write_snapshot(vfs, dir, number, snapshot, ManifestKind::Export)?;
+    write_snapshot(vfs, &manifest_path(dir, number), snapshot, ManifestKind::Export)?;
     install_current(vfs, dir, number)
 }
 
@@ -171,32 +182,31 @@ pub fn manifest_path(dir: &Path, number: FileNumber) -> PathBuf {
     dir.join(file_name::format(FileType::Manifest, number))
 }
 
-/// Begins a MANIFEST with a snapshot, and has CURRENT name it. Removes the file while CURRENT names the old one.
+/// Begins a MANIFEST and its copy with a snapshot, and has CURRENT name it. Removes the files while CURRENT names the
+/// old one.
 fn begin(
     vfs: &dyn Vfs,
     dir: &Path,
     number: FileNumber,
     snapshot: &ManifestSnapshot,
-) -> Result<FramedWriter, SetCurrentError> {
-    let writer = write_snapshot(vfs, dir, number, snapshot, ManifestKind::Fenced).map_err(SetCurrentError::Before)?;
+) -> Result<[FramedWriter; 2], SetCurrentError> {
+    let write = |path: &Path| write_snapshot(vfs, path, snapshot, ManifestKind::Fenced);
+    let writer = write(&manifest_path(dir, number)).map_err(SetCurrentError::Before)?;
+    let copy = write(&copy_path(dir, number)).map_err(|error| {
+        remove_manifest(vfs, dir, number);
+        SetCurrentError::Before(error)
+    })?;
     set_current(vfs, dir, number).inspect_err(|error| {
         if let SetCurrentError::Before(_) = error {
             remove_manifest(vfs, dir, number);
         }
     })?;
-    Ok(writer)
+    Ok([writer, copy])
 }
 
-/// Writes and syncs a MANIFEST with a snapshot. Removes the file on failure.
-fn write_snapshot(
-    vfs: &dyn Vfs,
-    dir: &Path,
-    number: FileNumber,
-    snapshot: &ManifestSnapshot,
-    kind: ManifestKind,
-) -> Result<FramedWriter> {
-    let path = manifest_path(dir, number);
-    let file = vfs.create(&path, IfExists::Fail)?;
+/// Writes and syncs a MANIFEST, or its copy, with a snapshot. Removes the file on failure.
+fn write_snapshot(vfs: &dyn Vfs, path: &Path, snapshot: &ManifestSnapshot, kind: ManifestKind) -> Result<FramedWriter> {
+    let file = vfs.create(path, IfExists::Fail)?;
     let mut writer = FramedWriter::new(file, IoClass::Manifest);
     let mut edits = snapshot.edits(kind);
     let result =
@@ -204,13 +214,14 @@ fn write_snapshot(
     match result {
         Ok(()) => Ok(writer),
         Err(error) => {
-            remove_manifest(vfs, dir, number);
+            let _ = vfs.remove_file(path); // or the next open deletes it
             Err(error.at_path(path))
         }
     }
 }
 
-/// Removes a MANIFEST not named by CURRENT. If removal fails, the next open deletes the file.
+/// Removes a MANIFEST not named by CURRENT, and its copy. If removal fails, the next open deletes the files.
 fn remove_manifest(vfs: &dyn Vfs, dir: &Path, number: FileNumber) {
+    let _ = vfs.remove_file(&copy_path(dir, number));
     let _ = vfs.remove_file(&manifest_path(dir, number));
 }

@@ -16,6 +16,7 @@ pub mod hot_reads;
 pub mod level;
 pub mod log_life;
 pub mod manifest;
+pub(crate) mod manifest_copy;
 pub mod purge;
 pub mod recover;
 pub mod replay;

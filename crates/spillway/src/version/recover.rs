@@ -3,20 +3,22 @@
 //! Edits of all families are replayed into plain lists; no table is opened and nothing is written. Groups of edits hold
 //! as a whole or not at all (D3). A cut-off end is skipped; damage anywhere else is an error naming its offset (D2).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
+use log::Frontiers;
 use log::framed::{FramedEnd, FramedReader, FramedRecord};
 use vfs::{IoClass, Vfs};
 
 use super::builder::VersionBuilder;
 use super::current::read_current;
-use super::edit::{LogEnd, LogRow, VersionEdit};
+use super::edit::{LogEnd, LogRow, NotedLogs, VersionEdit};
 use super::edit_codec;
 use super::file_name::{self, FileType};
 use super::manifest::manifest_path;
+use super::manifest_copy;
 use super::replay::{RecoveredFamily, Replay};
 use super::table_file::FileMeta;
 use super::table_store::TableStore;
@@ -28,6 +30,9 @@ use super::version::Version;
 pub struct Recovered {
     /// The number of the MANIFEST.
     pub manifest: FileNumber,
+    /// Where the MANIFEST's edits end, in bytes; a group that is not whole does not count. `None`: a rescue chose the state,
+    /// and logs may know of a later one.
+    pub manifest_end: Option<u64>,
     /// Live families, ascending by id, the default one first.
     pub families: Vec<RecoveredFamily>,
     /// Larger than the number of any file in the directory.
@@ -42,6 +47,8 @@ pub struct Recovered {
     pub min_log_to_keep: FileNumber,
     /// Ends of logs.
     pub log_ends: Vec<LogEnd>,
+    /// How far the logs were synced and published when the MANIFEST was last written.
+    pub log_frontiers: Frontiers,
     /// `None` if the MANIFEST records none: RocksDB wrote it, or there is no WAL.
     pub log_row: Option<LogRow>,
     /// The option `wal_dir` at the last open for writing.
@@ -50,6 +57,8 @@ pub struct Recovered {
     pub db_id: Option<String>,
     /// Written by us for our own use; false for RocksDB's MANIFESTs and our exports.
     pub fenced: bool,
+    /// Set by a repair: what stands in for tables of queued ingests; `None` for a lost table.
+    pub substitutes: BTreeMap<FileNumber, Option<FileMeta>>,
     /// Warnings about skipped content, for the info log.
     pub warnings: Vec<String>,
 }
@@ -60,12 +69,8 @@ pub struct Recovered {
 /// `Corruption` for damage, `Unsupported` for unsupported fields; both name file and offset. Not found
 /// (`Error::is_not_found`) if there is no CURRENT: then there is no database.
 pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
-    recover_through(vfs, dir).map(|(recovered, _)| recovered)
-}
-
-/// As [`recover`]. Also returns where the MANIFEST's edits end; a group that is not whole does not count.
-pub(super) fn recover_through(vfs: &dyn Vfs, dir: &Path) -> Result<(Recovered, u64)> {
     let manifest = read_current(vfs, dir)?;
+    let copy_bytes = manifest_copy::copy_bytes(vfs, dir, manifest)?;
     let path = manifest_path(dir, manifest);
     if !vfs.exists(&path)? {
         return Err(Error::corruption("CURRENT names a MANIFEST that is not there").at_path(path));
@@ -80,10 +85,38 @@ pub(super) fn recover_through(vfs: &dyn Vfs, dir: &Path) -> Result<(Recovered, u
         }
         Ok(())
     })?;
+    if copy_bytes > end {
+        manifest_copy::check_end(vfs, dir, manifest, end)?;
+    }
+    check_is_last(vfs, dir, manifest)?;
     let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
+    recovered.manifest_end = Some(end);
     recovered.warnings.extend(warnings);
     recovered.pass_numbers_in(vfs, dir)?;
-    Ok((recovered, end))
+    Ok(recovered)
+}
+
+/// Checks that no later MANIFEST has been in use. A roll-over that was cut off leaves one without edits behind its
+/// snapshot: it says the same as the one before.
+///
+/// # Errors
+/// `Corruption`: CURRENT names an older MANIFEST than the last one.
+fn check_is_last(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<()> {
+    let later = file_name::numbers_in(vfs, dir, FileType::Manifest)?.split_off(&FileNumber(manifest.0 + 1));
+    for number in later {
+        let (mut replay, mut is_used) = (Replay::default(), false);
+        let read = read_edits_from(vfs, &manifest_path(dir, number), 0, |_, _, edits| {
+            is_used |= replay.is_whole_state();
+            edits.into_iter().try_for_each(|edit| replay.add(edit))
+        });
+        let is_gone = read.as_ref().is_err_and(Error::is_not_found);
+        if is_used && replay.is_fenced() && !is_gone && read_current(vfs, dir)? == manifest {
+            let name = file_name::format(FileType::Manifest, number);
+            let what = format!("CURRENT names an older MANIFEST than the last one, {name}");
+            return Err(Error::corruption(what).at_path(manifest_path(dir, manifest)));
+        }
+    }
+    Ok(())
 }
 
 impl Recovered {
@@ -104,6 +137,11 @@ impl Recovered {
     /// Number through which the family is flushed; `None` if there is no such family.
     pub(crate) fn flushed_through(&self, family: FamilyId) -> Option<SeqNo> {
         Some(self.family(family)?.flushed_through.unwrap_or_default())
+    }
+
+    /// What the MANIFEST knows of our logs.
+    pub(crate) fn noted_logs(&self) -> NotedLogs {
+        NotedLogs { row: self.log_row, frontiers: self.log_frontiers }
     }
 
     /// The family of a number.

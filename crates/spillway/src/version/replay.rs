@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use log::Frontiers;
 
 use super::builder::refused;
 use super::edit::{FENCE_VERSION, LogEnd, LogRow, VersionEdit};
@@ -31,7 +32,7 @@ pub struct RecoveredFamily {
 }
 
 /// Edits applied so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Replay {
     families: BTreeMap<FamilyId, Family>,
     /// Ids of dropped families.
@@ -48,13 +49,14 @@ pub(crate) struct Replay {
     max_family: u32,
     log_ends: BTreeMap<FileNumber, LogEnd>,
     log_row: Option<LogRow>,
+    log_frontiers: Frontiers,
     log_dir: Option<String>,
     warnings: Vec<String>,
     /// For a damaged MANIFEST: edits are missing, so contradictions between edits and state are tolerated.
     is_lenient: bool,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Family {
     name: String,
     comparator: Option<String>,
@@ -80,9 +82,19 @@ impl Replay {
         !self.group.is_empty()
     }
 
+    /// Whether we wrote the MANIFEST for our own use.
+    pub fn is_fenced(&self) -> bool {
+        self.fence.is_some()
+    }
+
     /// All tables so far.
     pub fn tables(&self) -> impl Iterator<Item = &FileMeta> {
         self.families.values().flat_map(|family| family.tables.values()).map(|(_, meta)| meta)
+    }
+
+    /// The database's id, if an edit named it.
+    pub fn db_id(&self) -> Option<&str> {
+        self.db_id.as_deref()
     }
 
     /// Ids of dropped families.
@@ -181,6 +193,7 @@ impl Replay {
         self.max_family = self.max_family.max(edit.max_family.unwrap_or_default()).max(edit.family.0);
         self.log_ends.extend(edit.log_ends.iter().map(|end| (end.log, *end)));
         self.log_row = edit.log_row.or(self.log_row);
+        self.log_frontiers = self.log_frontiers.max(edit.log_frontiers.unwrap_or_default());
         if let Some(dir) = &edit.log_dir {
             self.log_dir = Some(dir.clone());
         }
@@ -245,6 +258,7 @@ impl Replay {
         }
         Ok(Recovered {
             manifest,
+            manifest_end: None,
             families,
             next_file: next_file.max(FileNumber(largest_file.0.saturating_add(1))),
             last_seq,
@@ -253,9 +267,11 @@ impl Replay {
             min_log_to_keep: self.min_log_to_keep,
             log_ends,
             log_row: self.log_row,
+            log_frontiers: self.log_frontiers,
             log_dir: self.log_dir,
             db_id: self.db_id,
             fenced: self.fence.is_some(),
+            substitutes: BTreeMap::new(),
             warnings: self.warnings,
         })
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use base::{FamilyId, FileNumber, SeqNo};
+use log::Frontiers;
 
 use super::edit::{LogEnd, LogRow, VersionEdit};
 use super::version::Version;
@@ -37,6 +38,7 @@ pub struct ManifestSnapshot {
     pub max_family: u32,
     pub log_ends: Vec<LogEnd>,
     pub log_row: Option<LogRow>,
+    pub log_frontiers: Option<Frontiers>,
     /// The option `wal_dir`.
     pub log_dir: String,
     /// Live families, the default one first.
@@ -66,6 +68,7 @@ impl ManifestSnapshot {
             max_family: Some(self.max_family),
             log_ends: if fenced { self.log_ends.clone() } else { Vec::new() },
             log_row: self.log_row.filter(|_| fenced),
+            log_frontiers: self.log_frontiers.filter(|_| fenced),
             log_dir: fenced.then(|| self.log_dir.clone()),
             ..VersionEdit::default()
         };

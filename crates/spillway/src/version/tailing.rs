@@ -8,7 +8,7 @@ use vfs::Vfs;
 use super::current::read_current;
 use super::edit::VersionEdit;
 use super::manifest::manifest_path;
-use super::recover::{Recovered, read_edits_from, recover_through};
+use super::recover::{Recovered, read_edits_from, recover};
 
 /// How far a MANIFEST was read. By default no MANIFEST was read.
 #[derive(Default)]
@@ -33,8 +33,8 @@ impl ManifestTail {
     pub fn read(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<News> {
         let manifest = read_current(vfs, dir)?;
         if manifest != self.manifest {
-            let (recovered, offset) = recover_through(vfs, dir)?;
-            *self = ManifestTail { manifest: recovered.manifest, offset };
+            let recovered = recover(vfs, dir)?;
+            *self = ManifestTail { manifest: recovered.manifest, offset: recovered.manifest_end.unwrap_or_default() };
             return Ok(News::Replaced(Box::new(recovered)));
         }
         let (mut whole, mut group, mut end) = (Vec::new(), Vec::new(), self.offset);

@@ -34,7 +34,7 @@ impl Wal {
         let is_needed = !self.core.is_all_in_tables();
         log.map_or(Ok(()), |log| self.core.logs.end(&log, last_seq, is_needed))?;
         self.installer.release_logs();
-        match self.installer.note_logs() {
+        match self.installer.note_last_log() {
             Err(error) if error.kind() == ErrorKind::NoSpace => {
                 note::warn!(%error, "logs stay, though all of them is in tables");
                 Ok(())

@@ -11,15 +11,15 @@ use base::metrics::{Histogram, Statistics, Ticker};
 use base::options::LogBacking;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::{
-    DatabaseId, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, Position, RECORD_HEADER_BYTES, RecordKind,
-    Reservation,
+    DatabaseId, FILE_HEADER_BYTES, Frontiers, LogConfig, LogFile, NotedManifest, Position, RECORD_HEADER_BYTES,
+    RecordKind, Reservation,
 };
 use parking_lot::{Condvar, Mutex};
 use vfs::{IoClass, Vfs};
 
 use crate::commit::pipeline::LogPosition;
 use crate::core::context::{Context, FileNumbers};
-use crate::version::edit::{LogEnd, LogRow};
+use crate::version::edit::{LogEnd, LogRow, NotedLogs};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::{LogLife, LogLives};
 use crate::wal::live_logs::{LiveLog, LiveLogs, Need};
@@ -83,6 +83,8 @@ struct SyncState {
     running: bool,
     /// Logs of this process with unsynced bytes, oldest first; the current one is last.
     unsynced: Vec<Arc<ActiveLog>>,
+    /// Frontiers in logs that left the list, or that an earlier process noted.
+    known: Frontiers,
 }
 
 pub(crate) struct Logs {
@@ -110,6 +112,8 @@ pub(crate) struct Logs {
     next_mark: AtomicU64,
     /// Logs of an earlier process, neither read nor synced, oldest first. Synced before all logs of this process.
     left_unsynced: Mutex<Vec<FileNumber>>,
+    /// The MANIFEST's number and length, as the header of a new log notes them.
+    manifest: AtomicU64,
     /// `left_unsynced` is empty.
     none_left: AtomicBool,
     /// First failure of a sync or an append: unsynced data may not be on disk, and no sync is retried (D4).
@@ -138,6 +142,7 @@ impl Logs {
             syncs: AtomicU64::new(0),
             failed: OnceLock::new(),
             left_unsynced: Mutex::default(),
+            manifest: AtomicU64::new(0),
             none_left: AtomicBool::new(true),
         }
     }
@@ -206,6 +211,7 @@ impl Logs {
             earlier: self.frontiers(),
             predecessor: self.live.lock().last().filter(|_| file_type == FileType::Log),
             database: self.database,
+            manifest: NotedManifest::from_word(self.manifest.load(Ordering::Acquire)),
             ..LogConfig::default()
         };
         let path = self.dir.join(file_name::format(file_type, number));
@@ -242,6 +248,20 @@ impl Logs {
         let begun = |log: &&Arc<ActiveLog>| log.file.published() > FILE_HEADER_BYTES;
         let last = sync.unsynced.iter().rev().find(begun).unwrap_or(first);
         Frontiers { synced: first.position_of(first.file.synced()), published: last.position_of(last.file.published()) }
+    }
+
+    /// How far the logs are certainly synced and published, to be noted in the MANIFEST. A log of which nothing is synced
+    /// says nothing of the logs before it: they may be another process's.
+    pub fn known_frontiers(&self) -> Frontiers {
+        let now = self.frontiers();
+        let begun = |at: Position| if at.offset > FILE_HEADER_BYTES { at } else { Position::default() };
+        let now = Frontiers { synced: begun(now.synced), published: begun(now.published) };
+        now.max(self.sync.lock().known)
+    }
+
+    /// Notes how far the MANIFEST has come. The record at its end is durable.
+    pub fn note_manifest(&self, manifest: NotedManifest) {
+        self.manifest.store(manifest.to_word(), Ordering::Release);
     }
 
     /// Takes the spare if a record of `need_bytes` fits into it. A smaller spare is deleted: a log with a larger
@@ -317,9 +337,10 @@ impl Logs {
         self.live.lock().push_large(large);
     }
 
-    /// Notes the live range recorded by an earlier process. Called before any log is noted.
-    pub fn note_earlier(&self, row: LogRow) {
-        self.live.lock().note_earlier(row);
+    /// Notes the live range and the frontiers recorded by an earlier process. Called before any log is noted.
+    pub fn note_earlier(&self, noted: &NotedLogs) {
+        noted.row.into_iter().for_each(|row| self.live.lock().note_earlier(row));
+        self.sync.lock().known = noted.frontiers;
     }
 
     /// Notes a log of an earlier process. Called oldest first.
@@ -448,7 +469,12 @@ impl Logs {
             match &result {
                 Ok(()) => {
                     self.synced.fetch_max(through, Ordering::AcqRel);
-                    state.unsynced.retain(|log| !(log.file.is_sealed() && log.end() <= through));
+                    let is_whole = |log: &Arc<ActiveLog>| log.file.is_sealed() && log.end() <= through;
+                    let SyncState { unsynced, known, .. } = &mut *state;
+                    for end in unsynced.iter().filter(|log| is_whole(log)).map(|log| log.end_position()) {
+                        *known = known.max(Frontiers { synced: end, published: end });
+                    }
+                    unsynced.retain(|log| !is_whole(log));
                 }
                 Err(e) => self.fail(e),
             }

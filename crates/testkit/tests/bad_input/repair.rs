@@ -12,6 +12,7 @@ use testkit::random::Random;
 use testkit::run::{DIR, Runner};
 use testkit::threads::within;
 use testkit::{generate, profile};
+use testkit::engine::check::{CheckOptions, CheckReport};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use crate::common::{Contents, INGESTS, PLAIN, Subject, copy, read_with};
@@ -62,6 +63,11 @@ fn check(subject: Subject, place: &str, vfs: &Arc<MemoryVfs>, expected: &Content
     report
 }
 
+fn check_files(vfs: &Arc<MemoryVfs>) -> CheckReport {
+    let options = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+    testkit::engine::check::check(Path::new(DIR), &options, &mut |_| {}).unwrap()
+}
+
 fn damage_every_file(subject: Subject) {
     let whole = subject.database();
     let expected = subject.read(&copy(&whole)).unwrap();
@@ -110,20 +116,64 @@ fn a_whole_database_is_left_as_it_is() {
     }
 }
 
-/// Without a MANIFEST the repair derives families, levels and flush progress from tables, OPTIONS and WALs.
+/// The MANIFEST, its copy, and what names them.
+fn is_of_manifest(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_string_lossy();
+    name.starts_with("MANIFEST") || name.ends_with(".spmanifest") || name == "CURRENT"
+}
+
+/// The copy of the MANIFEST knows all that the MANIFEST knew.
+#[test]
+fn nothing_is_in_doubt_while_one_of_the_two_manifests_is_whole() {
+    for subject in [PLAIN, INGESTS] {
+        let whole = subject.database();
+        let expected = subject.read(&copy(&whole)).unwrap();
+        for is_lost in [|name: &str| name.starts_with("MANIFEST"), |name: &str| name.ends_with(".spmanifest")] {
+            let vfs = copy(&whole);
+            let is_gone = |path: &PathBuf| {
+                let name = path.file_name().unwrap().to_string_lossy();
+                is_lost(&name) || name == "CURRENT"
+            };
+            files(&vfs).iter().filter(|path| is_gone(path)).for_each(|path| vfs.remove_file(path).unwrap());
+            let report = repair(DIR, &subject.options(&vfs)).unwrap();
+            assert!(report.lost_nothing(), "{report:#?}");
+            assert_eq!(subject.read(&vfs).unwrap(), expected);
+        }
+    }
+}
+
+/// Wherever the MANIFEST is cut, the copy proves it: an open and a check tell, and a repair brings all back.
+#[test]
+fn cut_manifest_is_told_and_repaired_from_its_copy() {
+    let whole = INGESTS.database();
+    let expected = INGESTS.read(&copy(&whole)).unwrap();
+    let manifest = files(&whole).into_iter().find(|path| path.to_string_lossy().contains("MANIFEST")).unwrap();
+    let bytes = whole.read_file(&manifest).unwrap().len();
+    for cut in (0..bytes).step_by(3) {
+        let vfs = copy(&whole);
+        vfs.truncate(&manifest, cut).unwrap();
+        let error = INGESTS.read(&vfs).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{cut}: {error}");
+        let checked = check_files(&vfs);
+        assert!(!checked.is_whole(), "{cut}: {checked:#?}");
+        let report = repair(DIR, &INGESTS.options(&vfs)).unwrap();
+        assert!(report.lost_nothing() && report.manifest.is_some(), "{cut}: {report:#?}");
+        assert_eq!(INGESTS.read(&vfs).unwrap(), expected, "{cut}");
+    }
+}
+
+/// Without MANIFEST and copy the repair derives families, levels and flush progress from tables, OPTIONS and WALs, and
+/// doubts all of it.
 #[test]
 fn everything_is_there_without_a_manifest() {
     let whole = PLAIN.database();
     let expected = PLAIN.read(&copy(&whole)).unwrap();
     let vfs = copy(&whole);
-    for path in files(&vfs).into_iter().filter(|path| {
-        let name = path.file_name().unwrap().to_string_lossy();
-        name.starts_with("MANIFEST") || name == "CURRENT" || name == "IDENTITY"
-    }) {
-        vfs.remove_file(&path).unwrap();
-    }
+    let is_gone = |path: &PathBuf| is_of_manifest(path) || path.ends_with("IDENTITY");
+    files(&vfs).iter().filter(|path| is_gone(path)).for_each(|path| vfs.remove_file(path).unwrap());
     let report = check(PLAIN, "no MANIFEST", &vfs, &expected);
-    assert!(report.lost.is_empty(), "{report:#?}");
+    assert_eq!(PLAIN.read(&vfs).unwrap(), expected);
+    assert!(report.lost.is_empty() && report.is_in_doubt("users", b"a", &base::UserOrder::Bytewise), "{report:#?}");
     let families: Vec<_> = report.families.iter().map(|family| family.name.as_str()).collect();
     assert_eq!(families, ["default", "users"]);
 }
@@ -176,16 +226,13 @@ fn random_lives_are_there_without_a_manifest() {
             let options = |vfs: &Arc<MemoryVfs>| profile.open_options(vfs.clone(), &families);
             let expected = read_with(&options(&copy(&vfs)), DIR).unwrap();
             for path in files(&vfs) {
-                let file = path.file_name().unwrap().to_string_lossy();
-                if file.starts_with("MANIFEST") || file == "CURRENT" {
+                if is_of_manifest(&path) {
                     vfs.remove_file(&path).unwrap();
                 }
             }
             let report = repair(DIR, &options(&vfs)).unwrap();
             assert!(report.lost.is_empty() && report.logs.is_empty(), "{name}, seed {seed}: {report}");
-            let is_doubtful = |family: &str| {
-                report.doubts.iter().any(|doubt| doubt.family.as_deref().is_none_or(|name| name == family))
-            };
+            let is_doubtful = |family: &str| report.doubts.iter().any(|doubt| doubt.family.as_deref() == Some(family));
             let recovered = recover(&*vfs, Path::new(DIR)).unwrap();
             let levels = recovered.families.iter().flat_map(|family| &family.tables).map(|(level, _)| *level);
             deepest = levels.fold(deepest, usize::max);
@@ -240,7 +287,7 @@ fn a_dropped_family_that_comes_back_is_told_of() {
     drop(db);
     let left = whole.read_file(&table_of_users).unwrap();
     vfs.write_file(&table_of_users, &left).unwrap();
-    for path in files(&vfs).into_iter().filter(|path| path.to_string_lossy().contains("MANIFEST")) {
+    for path in files(&vfs).into_iter().filter(|path| is_of_manifest(path)) {
         vfs.remove_file(&path).unwrap();
     }
     let report = repair(DIR, &PLAIN.options(&vfs)).unwrap();

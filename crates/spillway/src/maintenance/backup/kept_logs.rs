@@ -118,7 +118,7 @@ impl Reader<'_> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let own = DatabaseId::new(self.recovered.db_id.as_deref().unwrap_or_default());
         let head = |path: &Path, number| log::read_head(vfs, path, number);
-        let found = row::find(vfs, dir, own, self.recovered.log_row, head)?;
+        let found = row::find(vfs, dir, own, self.recovered.noted_logs(), head)?;
         if let Some((number, other)) = found.others.iter().find(|(_, other)| **other == self.existing) {
             let what = format!("log {number} is of the database {other}, and the backup of {own}");
             return Err(Error::invalid_argument(what).at_path(dir.join(file_name::format(FileType::Log, *number))));

@@ -75,7 +75,12 @@ impl BackupPath {
         };
         let is_kept = !matches!(
             file_type,
-            FileType::Temp | FileType::Lock | FileType::MemtableImage | FileType::Reserve | FileType::Socket
+            FileType::Temp
+                | FileType::Lock
+                | FileType::MemtableImage
+                | FileType::ManifestCopy
+                | FileType::Reserve
+                | FileType::Socket
         );
         is_kept.then(|| BackupPath { place, name: name.to_owned(), file_type, number })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use base::options::WalRecoveryMode;
-use base::{Error, FileNumber, Result, SeqNo};
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
 use log::{DatabaseId, EndReason, ReplayOptions, ReplayRecord};
 use vfs::IoClass;
@@ -12,20 +12,27 @@ use vfs::IoClass;
 use super::{Check, CheckReport};
 use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
-use crate::open::replay::row::{self, FoundLog};
+use crate::open::replay::row::{self, FoundLog, FoundRow};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
-use crate::wal::rocksdb_record::steps_of;
+use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 use crate::wal::two_phase_record::{Step, TransactionRecord, commit_without_prepare};
 
 /// The logs of a database.
 pub(super) struct FoundLogs {
-    /// Ascending.
-    pub own: Vec<FoundLog>,
+    pub row: FoundRow,
     /// RocksDB logs that may be needed.
     pub rocksdbs: BTreeSet<FileNumber>,
     pub bytes: u64,
+}
+
+impl FoundLogs {
+    /// Logs that follow a restored backup may name families created since. The backup's MANIFEST names no newest log.
+    pub fn follow_a_backup(&self, recovered: &Recovered) -> bool {
+        recovered.fenced && recovered.log_row.is_none_or(|row| row.newest.is_none())
+    }
 }
 
 impl Check<'_> {
@@ -35,12 +42,12 @@ impl Check<'_> {
         let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
         // An unreadable header is reported when the log itself is checked.
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
-        let row = row::find(&*vfs, &dir, self.database(), self.recovered.log_row, head)?;
+        let row = row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?;
         row.missing.iter().for_each(|log| self.report.problem(log.error(&dir)));
         let mut rocksdbs = file_name::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
         rocksdbs.retain(|number| *number >= needed);
-        let mut found = FoundLogs { own: row.logs, rocksdbs, bytes: 0 };
-        let own = found.own.iter().map(|log| (FileType::Log, log.number));
+        let mut found = FoundLogs { row, rocksdbs, bytes: 0 };
+        let own = found.row.logs.iter().map(|log| (FileType::Log, log.number));
         for (kind, number) in own.chain(found.rocksdbs.iter().map(|number| (FileType::RocksLog, *number))) {
             found.bytes += vfs.metadata(&dir.join(file_name::format(kind, number)))?.len;
         }
@@ -56,7 +63,7 @@ impl Check<'_> {
         for number in &found.rocksdbs {
             self.check_one_log(FileType::RocksLog, *number, |check, path| check.check_rocksdb_log(path, *number));
         }
-        for log in &found.own {
+        for log in &found.row.logs {
             self.check_one_log(FileType::Log, log.number, |check, path| check.check_own_log(path, log, &mut last));
         }
         self.report.last_seq = self.report.last_seq.max(last);
@@ -108,10 +115,12 @@ impl Check<'_> {
     fn check_record(&mut self, record: &ReplayRecord<'_>) -> Result<Option<(SeqNo, SeqNo)>> {
         let Some(record) = CommitRecord::decode(record.kind, record.payload)? else { return Ok(None) };
         let numbers = record.numbers();
+        let shares = record.ingest.iter().flat_map(|ingest| &ingest.families);
+        self.largest_family = shares.fold(self.largest_family, |largest, share| largest.max(share.family));
         self.queued.extend(record.ingest);
         match record.batch {
             None => {}
-            Some(RecordedBatch::InRecord(batch)) => check_batch(&mut self.report, batch)?,
+            Some(RecordedBatch::InRecord(batch)) => check_batch(&mut self.report, &mut self.largest_family, batch)?,
             Some(RecordedBatch::InFile(large)) => self.check_large(&large)?,
             Some(RecordedBatch::Prepared(record)) => self.check_step(record)?,
         }
@@ -124,7 +133,7 @@ impl Check<'_> {
         match record.step {
             Step::Prepare(batch) => {
                 self.prepared.insert(record.name.to_vec());
-                check_batch(&mut self.report, batch)
+                check_batch(&mut self.report, &mut self.largest_family, batch)
             }
             Step::Commit(commit) => {
                 let is_there = self.prepared.remove(record.name);
@@ -145,14 +154,14 @@ impl Check<'_> {
             return Ok(()); // the file may be gone
         }
         let (vfs, dir, database) = (self.options.vfs.clone(), self.log_dir().to_owned(), self.database());
-        large.read(&*vfs, &dir, database, &mut |batch| check_batch(&mut self.report, batch)).map(drop)
+        large.read(&*vfs, &dir, database, &mut |batch| check_batch(&mut self.report, &mut self.largest_family, batch)).map(drop)
     }
 
     fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
-        let report = &mut self.report;
+        let (report, largest) = (&mut self.report, &mut self.largest_family);
         let end = log::framed::replay(&mut reader, WalRecoveryMode::PointInTime, &mut |record| {
-            let checked = BatchReader::new(&record.payload).and_then(|batch| check_rocksdb_record(report, &batch));
+            let checked = BatchReader::new(&record.payload).and_then(|batch| check_rocksdb_record(report, largest, &batch));
             checked.map_err(|error| error.at_offset(record.offset))
         })?;
         match end {
@@ -168,16 +177,23 @@ impl Check<'_> {
     }
 }
 
-fn check_rocksdb_record(report: &mut CheckReport, record: &BatchReader<'_>) -> Result<()> {
-    steps_of(record)?;
+fn check_rocksdb_record(report: &mut CheckReport, largest: &mut FamilyId, record: &BatchReader<'_>) -> Result<()> {
+    for step in steps_of(record)? {
+        if let RocksdbStep::Changes(changes) = step {
+            *largest = changes.map_while(Result::ok).fold(*largest, |largest, change| largest.max(change.family));
+        }
+    }
     report.log_batches += 1;
     report.log_changes += u64::from(record.declared_count());
     Ok(())
 }
 
-fn check_batch(report: &mut CheckReport, mut batch: BatchReader<'_>) -> Result<()> {
+fn check_batch(report: &mut CheckReport, largest: &mut FamilyId, mut batch: BatchReader<'_>) -> Result<()> {
     let count = u64::from(batch.declared_count());
-    let found = batch.try_fold(0u64, |found, record| record.map(|_| found + 1))?;
+    let found = batch.try_fold(0u64, |found, record| {
+        *largest = record?.family.max(*largest);
+        Ok::<_, Error>(found + 1)
+    })?;
     if found != count {
         return Err(Error::corruption(format!("a batch says that it has {count} changes, and has {found}")));
     }

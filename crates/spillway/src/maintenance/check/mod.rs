@@ -9,11 +9,13 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, ErrorKind, FileNumber, Result, SeqNo, UserOrder};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
+use crate::version::manifest::manifest_path;
+use crate::version::manifest_copy;
 use crate::version::recover::{self, Recovered};
 use crate::version::table_file::FileMeta;
 
@@ -167,6 +169,7 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
         verified: BTreeSet::new(),
         queued: Vec::new(),
         prepared: BTreeSet::new(),
+        largest_family: FamilyId::DEFAULT,
     };
     check.run()?;
     let mut report = check.report;
@@ -200,6 +203,8 @@ struct Check<'a> {
     queued: Vec<IngestRecord>,
     /// Names of transactions prepared and not ended by the records read so far.
     prepared: BTreeSet<Vec<u8>>,
+    /// The largest family id in the logs.
+    largest_family: FamilyId,
 }
 
 impl Check<'_> {
@@ -211,9 +216,28 @@ impl Check<'_> {
             self.check_family(family);
         }
         self.check_logs(&logs);
+        self.check_manifest(&logs)?;
         let queued = self.queued_tables();
         self.check_queued(&queued);
         self.find_superfluous(&logs, &queued)
+    }
+
+    /// Checks that the MANIFEST has its end: neither a log nor its copy knows a later one. A writer that is at work may add
+    /// to the MANIFEST meanwhile; the report says so.
+    fn check_manifest(&mut self, logs: &logs::FoundLogs) -> Result<()> {
+        let recovered = self.recovered;
+        self.report.take(logs.row.check_manifest(self.dir, recovered));
+        let path = manifest_path(self.dir, recovered.manifest);
+        let largest = self.largest_family.0;
+        if largest > recovered.max_family && !logs.follow_a_backup(recovered) {
+            let what = format!("its end is missing: the logs hold writes of column family {largest}, which it lacks");
+            self.report.problem(Error::corruption(what).at_path(&path));
+        }
+        if let Some(offset) = manifest_copy::first_difference(self.vfs(), self.dir, recovered.manifest)? {
+            let what = "it and its copy hold different records: one is another database's";
+            self.report.problem(Error::corruption(what).at_path(&path).at_offset(offset));
+        }
+        Ok(())
     }
 
     fn vfs(&self) -> &dyn Vfs {
@@ -235,7 +259,7 @@ impl Check<'_> {
             let Some((kind, number)) = file_name::parse(&name) else { continue };
             let is_superfluous = match kind {
                 FileType::Table => !tables.contains(&number),
-                FileType::Manifest => number != self.recovered.manifest,
+                FileType::Manifest | FileType::ManifestCopy => number != self.recovered.manifest,
                 FileType::RocksLog => !logs.rocksdbs.contains(&number),
                 FileType::Temp | FileType::MemtableImage => true,
                 _ => false,

@@ -29,10 +29,9 @@ impl Families {
         Families { known, doubts: Vec::new() }
     }
 
-    /// Adds a table's family, by its properties.
-    pub fn note_table(&mut self, table: &WholeTable) -> FamilyId {
+    /// Adds the family `id` of a table, with what the table's properties say of it.
+    pub fn note_table(&mut self, id: FamilyId, table: &WholeTable) -> FamilyId {
         let properties = &table.properties;
-        let id = FamilyId(properties.family_id.unwrap_or(0));
         let family = self.known.entry(id).or_insert_with(|| empty(id));
         if family.name.is_empty() {
             family.name.clone_from(&properties.family_name);

@@ -5,18 +5,20 @@ use std::path::{Path, PathBuf};
 
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
+use log::framed::FramedReader;
 use log::{DatabaseId, ReplayOptions, ReplayRecord};
-use vfs::Vfs;
+use vfs::{IoClass, Vfs};
 
 use crate::commit::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::open::log_owner;
-use crate::open::replay::row;
+use crate::open::replay::row::{self, FoundRow};
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 use crate::wal::two_phase_record::{Step, TransactionRecord};
 
 /// Findings of all logs in the directory.
@@ -33,6 +35,8 @@ pub(super) struct LogSurvey {
     pub row: Option<LogRow>,
     /// Ends of cut-off logs: from the MANIFEST, or inferred from the next log's first number.
     pub ends: Vec<LogEnd>,
+    /// Our logs, as recovery finds them.
+    pub found: Option<FoundRow>,
     /// Paths of damaged or missing logs, and the problem.
     pub damaged: BTreeMap<PathBuf, String>,
 }
@@ -82,36 +86,62 @@ impl LogSurvey {
     /// # Errors
     /// The file system's.
     pub fn of(vfs: &dyn Vfs, dir: &Path, own: DatabaseId, old: Option<&Recovered>) -> Result<LogSurvey> {
-        let mut survey =
-            LogSurvey { ends: old.map_or_else(Vec::new, |old| old.log_ends.clone()), ..LogSurvey::default() };
-        let mut numbers = numbers_in(vfs, dir, FileType::Log)?;
-        let oldest = old.and_then(|old| old.log_row).map(|row| row.oldest);
-        let is_of_another = |number| row::is_of_another(vfs, &dir.join(file_name::format(FileType::Log, number)), own);
-        numbers.retain(|number| Some(*number) >= oldest && !is_of_another(*number));
-        let mut logs = Vec::with_capacity(numbers.len());
-        for &number in &numbers {
+        let ends = old.map_or_else(Vec::new, |old| old.log_ends.clone());
+        let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
+        let found = row::find(vfs, dir, own, old.map(Recovered::noted_logs).unwrap_or_default(), head)?;
+        let mut survey = LogSurvey { ends, ..LogSurvey::default() };
+        let mut logs = Vec::with_capacity(found.logs.len());
+        for log in &found.logs {
+            let number = log.number;
             let path = dir.join(file_name::format(FileType::Log, number));
             let known_end = survey.ends.iter().find(|end| end.log == number).map(LogEnd::known);
-            let options = ReplayOptions { number, known_end, ..ReplayOptions::default() };
+            let options = ReplayOptions { number, known_end, later: log.later, ..ReplayOptions::default() };
             survey.find_damage(vfs, &path, options);
             logs.push((number, survey.read(vfs, &path, options)?));
         }
         survey.find_ends(&logs);
-        survey.row = numbers.first().map(|&oldest| LogRow { oldest, newest: numbers.last().copied() });
+        let newest = found.logs.last().map(|log| log.number);
+        survey.row = found.logs.first().map(|oldest| LogRow { oldest: oldest.number, newest });
+        for number in numbers_in(vfs, dir, FileType::RocksLog)? {
+            survey.read_rocksdbs(vfs, &dir.join(file_name::format(FileType::RocksLog, number)), number)?;
+        }
+        survey.found = Some(found);
         Ok(survey)
     }
 
     /// Reports missing logs of the MANIFEST's live WAL range.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn find_missing(&mut self, vfs: &dyn Vfs, dir: &Path, own: DatabaseId, old: Option<&Recovered>) -> Result<()> {
-        let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
-        for missing in row::find(vfs, dir, own, old.and_then(|old| old.log_row), head)?.missing {
+    pub fn note_missing(&mut self, dir: &Path) {
+        for missing in self.found.iter().flat_map(|found| &found.missing) {
             let error = missing.error(dir);
             self.damaged.insert(error.path().map(Path::to_owned).unwrap_or_default(), error.message().to_owned());
         }
-        Ok(())
+    }
+
+    /// Notes the families and the numbers in a log of RocksDB's. Damage shows in replay.
+    fn read_rocksdbs(&mut self, vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<()> {
+        let mut reader = FramedReader::open(vfs, path, Some(number.0), IoClass::Log)?;
+        let read = log::framed::replay(&mut reader, WalRecoveryMode::SkipAnyCorruptedRecords, &mut |record| {
+            let Ok(batch) = BatchReader::new(&record.payload) else { return Ok(()) };
+            let mut next = batch.seq();
+            for step in steps_of(&batch).unwrap_or_default() {
+                let (RocksdbStep::Changes(changes) | RocksdbStep::Prepare { batch: changes, .. }) = step else {
+                    continue;
+                };
+                for (family, entry) in entries_of(changes, next) {
+                    self.families.insert(family);
+                    next = SeqNo(entry.seq.0 + 1);
+                    if entry.kind == ValueKind::Merge {
+                        self.merges.insert(family, entry.seq);
+                    }
+                }
+            }
+            self.last_seq = self.last_seq.max(SeqNo(next.0.saturating_sub(1)));
+            Ok(())
+        });
+        match read {
+            Err(error) if error.kind() != ErrorKind::Corruption => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// The files of large batches that replay needs and cannot read, each with the error. `flushed_through`: of a

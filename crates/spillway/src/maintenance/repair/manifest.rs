@@ -1,79 +1,205 @@
-//! The readable part of the old MANIFEST: the first source of a repair.
+//! The first source of a repair: the last MANIFEST, or its second copy.
+//!
+//! One of the two files is enough to know the whole state, if it is whole and no shorter than the other. Otherwise the
+//! readable edits of the longer one are a guess.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use base::{ErrorKind, FamilyId, FileNumber, Result};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
 use log::framed::FramedReader;
 use vfs::{IoClass, Vfs};
 
+use crate::open::log_owner;
 use crate::version::current::read_current;
 use crate::version::edit_codec;
 use crate::version::file_name::{FileType, numbers_in};
 use crate::version::manifest::manifest_path;
+use crate::version::manifest_copy::{copy_path, first_difference};
 use crate::version::recover::{Recovered, recover};
 use crate::version::replay::Replay;
 
-/// The readable part of the MANIFEST.
+/// The state according to the MANIFEST.
 pub(super) struct OldManifest {
     /// `None` if no family could be recovered.
     pub recovered: Option<Recovered>,
-    /// The damage; `None` if the MANIFEST is whole.
+    /// The damage; `None` if CURRENT and the MANIFEST are whole.
     pub damage: Option<String>,
+    /// Whether `recovered` is the last durable state, by the MANIFEST's files alone.
+    pub is_complete: bool,
+    /// Whether the second copy proves the end: both files are there, or the copy stands in.
+    pub has_copy: bool,
     /// Dropped families, by the readable part.
     pub dropped: BTreeSet<FamilyId>,
 }
 
 impl OldManifest {
-    /// Reads the MANIFEST named by CURRENT; the newest one if CURRENT is unusable.
+    /// Reads the MANIFEST named by CURRENT. If it is damaged, takes the newest of all files that is whole.
     ///
     /// # Errors
     /// `Unsupported`: contents unknown to this version. The file system's.
     pub fn read(vfs: &dyn Vfs, dir: &Path) -> Result<OldManifest> {
-        let damage = match recover(vfs, dir) {
-            Ok(recovered) => {
-                return Ok(OldManifest { recovered: Some(recovered), damage: None, dropped: BTreeSet::new() });
-            }
-            Err(error) if error.is_not_found() => "CURRENT is missing".to_owned(),
-            Err(error) if error.kind() == ErrorKind::Corruption => error.to_string(),
+        let mut conflict = None;
+        let error = match recover(vfs, dir) {
+            Ok(recovered) => match first_difference(vfs, dir, recovered.manifest)? {
+                None => return OldManifest::whole(vfs, dir, recovered),
+                Some(offset) => {
+                    conflict = Some(recovered.manifest);
+                    let what = "the MANIFEST and its copy hold different records: one is another database's";
+                    Error::corruption(what).at_path(manifest_path(dir, recovered.manifest)).at_offset(offset)
+                }
+            },
+            Err(error) if error.is_not_found() => Error::corruption("CURRENT is missing").at_path(dir),
+            Err(error) if error.kind() == ErrorKind::Corruption => error,
             Err(error) => return Err(error),
         };
-        let damage = Some(damage);
-        let newest = || -> Result<Option<FileNumber>> { Ok(numbers_in(vfs, dir, FileType::Manifest)?.last().copied()) };
-        let named = read_current(vfs, dir).ok();
-        let named = named.filter(|number| vfs.exists(&manifest_path(dir, *number)).unwrap_or(false));
-        let Some(number) = named.map_or_else(newest, |number| Ok(Some(number)))? else {
-            return Ok(OldManifest { recovered: None, damage, dropped: BTreeSet::new() });
+        let damage = match (error.path(), error.offset()) {
+            (Some(path), Some(at)) => format!("{}, byte {at}: {}", name_of(path), error.message()),
+            (Some(path), None) if path != dir => format!("{}: {}", name_of(path), error.message()),
+            _ => error.message().to_owned(),
         };
-        let replay = read_rest(vfs, dir, number)?;
+        OldManifest::of_files(vfs, dir, damage, conflict)
+    }
+
+    fn whole(vfs: &dyn Vfs, dir: &Path, recovered: Recovered) -> Result<OldManifest> {
+        let has_copy = vfs.exists(&copy_path(dir, recovered.manifest))?;
+        let (damage, dropped) = (None, BTreeSet::new());
+        Ok(OldManifest { recovered: Some(recovered), damage, is_complete: true, has_copy, dropped })
+    }
+
+    /// Takes the newest MANIFEST of which a file is whole. Of the two files of `conflict`, IDENTITY tells which is this
+    /// database's.
+    fn of_files(vfs: &dyn Vfs, dir: &Path, damage: String, conflict: Option<FileNumber>) -> Result<OldManifest> {
+        let mut numbers = numbers_in(vfs, dir, FileType::Manifest)?;
+        numbers.extend(numbers_in(vfs, dir, FileType::ManifestCopy)?);
+        let named = read_current(vfs, dir).ok();
+        let owner = log_owner(vfs, dir, None);
+        for number in numbers.iter().rev().copied() {
+            let mut files = Vec::new();
+            for path in [manifest_path(dir, number), copy_path(dir, number)] {
+                files.extend(ReadFile::read(vfs, &path)?);
+            }
+            let mut is_last = numbers.last() == Some(&number) || named == Some(number);
+            if conflict == Some(number) {
+                files.retain(|file| !file.database().is_some_and(|id| id.is_another_than(owner)));
+                is_last &= files.len() == 1 && owner.is_known();
+            }
+            let longest = files.iter().map(|file| file.end).max().unwrap_or_default();
+            let whole = files.iter().position(|file| file.is_whole && file.end >= longest);
+            let Some(whole) = whole else { continue };
+            let ReadFile { path, replay, end, .. } = files.swap_remove(whole);
+            let is_copy = path == copy_path(dir, number);
+            let damage = if is_copy { format!("{damage}; its copy {} stands in", name_of(&path)) } else { damage };
+            let dropped = replay.dropped().clone();
+            let mut recovered = replay.finish(number).map_err(|error| error.at_path(&path))?;
+            recovered.manifest_end = Some(end);
+            recovered.pass_numbers_in(vfs, dir)?;
+            let has_copy = is_copy || vfs.exists(&copy_path(dir, number))?;
+            let recovered = Some(recovered);
+            return Ok(OldManifest { recovered, damage: Some(damage), is_complete: is_last, has_copy, dropped });
+        }
+        OldManifest::of_rest(vfs, dir, named, &numbers, damage)
+    }
+
+    /// Takes every readable edit of a damaged MANIFEST: CURRENT's, or else the newest.
+    fn of_rest(
+        vfs: &dyn Vfs,
+        dir: &Path,
+        named: Option<FileNumber>,
+        numbers: &BTreeSet<FileNumber>,
+        damage: String,
+    ) -> Result<OldManifest> {
+        let damage = Some(damage);
+        let none = |damage| OldManifest {
+            recovered: None,
+            damage,
+            is_complete: false,
+            has_copy: false,
+            dropped: BTreeSet::new(),
+        };
+        let named = named.filter(|number| numbers.contains(number));
+        let Some(number) = named.or_else(|| numbers.last().copied()) else { return Ok(none(damage)) };
+        let readable = |path: PathBuf| -> Result<Option<(u64, Replay)>> {
+            if vfs.exists(&path)? { read_rest(vfs, &path).map(Some) } else { Ok(None) }
+        };
+        let files = [readable(manifest_path(dir, number))?, readable(copy_path(dir, number))?];
+        let Some((_, replay)) = files.into_iter().flatten().max_by_key(|(records, _)| *records) else {
+            return Ok(none(damage));
+        };
         let dropped = replay.dropped().clone();
         let recovered = replay.finish(number).map(Some).or_else(|error| match error.kind() {
             ErrorKind::Corruption => Ok(None),
             _ => Err(error),
         })?;
         let recovered = recovered.filter(|recovered| !recovered.families.is_empty());
-        Ok(OldManifest { recovered, damage, dropped })
+        Ok(OldManifest { recovered, damage, is_complete: false, has_copy: false, dropped })
     }
 }
 
-/// Replays every readable edit.
-fn read_rest(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<Replay> {
-    let mut replay = Replay::lenient();
-    let mut reader = FramedReader::open(vfs, &manifest_path(dir, number), None, IoClass::Manifest)?;
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The edits of one file up to its end, or up to its first damage.
+struct ReadFile {
+    path: PathBuf,
+    replay: Replay,
+    /// Where the whole edits end.
+    end: u64,
+    /// A state the database once had, and no damage behind it.
+    is_whole: bool,
+}
+
+impl ReadFile {
+    /// `None` if there is no such file.
+    fn read(vfs: &dyn Vfs, path: &Path) -> Result<Option<ReadFile>> {
+        let mut reader = match FramedReader::open(vfs, path, None, IoClass::Manifest) {
+            Err(error) if error.is_not_found() => return Ok(None),
+            opened => opened?,
+        };
+        let (mut replay, mut end) = (Replay::default(), 0);
+        let is_whole = loop {
+            let record = match reader.next() {
+                Ok(Some(record)) => record,
+                Ok(None) => break true,
+                Err(error) if error.kind() == ErrorKind::Corruption => break false,
+                Err(error) => return Err(error),
+            };
+            let edits = edit_codec::decode_record(&record.payload);
+            match edits.and_then(|edits| edits.into_iter().try_for_each(|edit| replay.add(edit))) {
+                Ok(()) => end = reader.good_end(),
+                Err(error) if error.kind() == ErrorKind::Corruption => break false,
+                Err(error) => return Err(error.at_path(path).at_offset(record.offset)),
+            }
+        };
+        let is_whole = is_whole && replay.is_whole_state() && replay.clone().finish(FileNumber(0)).is_ok();
+        Ok(Some(ReadFile { path: path.to_owned(), replay, end, is_whole }))
+    }
+
+    /// The database named by the edits.
+    fn database(&self) -> Option<log::DatabaseId> {
+        self.replay.db_id().map(log::DatabaseId::new)
+    }
+}
+
+/// Replays every readable edit. Also returns their number.
+fn read_rest(vfs: &dyn Vfs, path: &Path) -> Result<(u64, Replay)> {
+    let (mut replay, mut records) = (Replay::lenient(), 0);
+    let mut reader = FramedReader::open(vfs, path, None, IoClass::Manifest)?;
     loop {
         let edits = match reader.next() {
             Ok(Some(record)) => edit_codec::decode_record(&record.payload),
-            Ok(None) => return Ok(replay),
+            Ok(None) => return Ok((records, replay)),
             Err(error) if error.kind() == ErrorKind::Corruption => {
                 reader.skip_damage()?;
                 continue;
             }
             Err(error) => return Err(error),
         };
-        let added = edits.and_then(|edits| edits.into_iter().try_for_each(|edit| replay.add(edit)));
-        match added {
-            Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
-            _ => {}
+        match edits.and_then(|edits| edits.into_iter().try_for_each(|edit| replay.add(edit))) {
+            Ok(()) => records += 1,
+            Err(error) if error.kind() == ErrorKind::Corruption => {}
+            Err(error) => return Err(error),
         }
     }
 }

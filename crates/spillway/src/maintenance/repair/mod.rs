@@ -1,16 +1,22 @@
 //! Repair: makes a new MANIFEST for a damaged database from its remaining files. Keeps V3, V4, Q1; D2 as far as the
 //! files allow.
 //!
-//! The old MANIFEST is the first source: its readable part gives tables their level, bounds and numbers. If it is
-//! whole, unnamed files are superfluous. Otherwise tables supply the rest: family from properties, level from contents
-//! (`order`). The logs are replayed, or salvaged if damaged. Nothing is deleted: files set aside go to `lost/`. Until
-//! CURRENT is replaced, only those moves change existing files; an interrupted repair can be repeated.
+//! The report never says more than the files prove. The question for each line: is there a history, allowed by the files,
+//! in which this answer is wrong? Then it is a doubt, by family and keys.
+//!
+//! The old MANIFEST, or its second copy, is the first source (`manifest`). If it is whole and proven to its end
+//! (`guess`), it is believed: unnamed files are superfluous. Otherwise tables supply the rest: family from logs or
+//! properties, level from contents (`order`). The logs are replayed, or salvaged if damaged. Nothing is deleted: files
+//! set aside go to `lost/`. Until CURRENT is replaced, only those moves change existing files; an interrupted repair can
+//! be repeated.
 
 mod families;
+mod guess;
 mod logs;
 pub(crate) mod lost;
 mod manifest;
 mod order;
+mod queued;
 mod report;
 mod tables;
 mod work;

@@ -81,7 +81,7 @@ impl RepairReport {
 impl fmt::Display for RepairReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(what) = &self.manifest {
-            writeln!(f, "MANIFEST: {what}; a new one is made of what the tables and logs say")?;
+            writeln!(f, "MANIFEST: {what}; a new one is written")?;
         }
         for family in &self.families {
             write!(f, "family {:?}: {} tables, {} bytes", family.name, family.tables, family.bytes)?;

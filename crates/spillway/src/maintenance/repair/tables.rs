@@ -89,6 +89,19 @@ impl TableSource<'_> {
         Ok(WholeTable { meta, order, properties, largest_flushed: seen.largest_flushed })
     }
 
+    /// The largest sequence number of an unnamed table; `None` if it is damaged, or its numbers were never its own.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn largest_number(&self, file: FileNumber, path: &Path) -> Result<Option<SeqNo>> {
+        match self.read_unnamed(file, path, None) {
+            Ok(table) if table.properties.external.is_some() => Ok(None),
+            Ok(table) => Ok(Some(table.meta.largest_seq)),
+            Err(error) if matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Unsupported) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Copies the readable part of a damaged table to file `to`. `None` if nothing is readable. Keeps the bounds:
     /// neighbours in the level rely on them.
     ///

@@ -1,10 +1,11 @@
-//! A repair in progress: surveys all files, decides which belong to the database, and sets the rest aside.
+//! A repair in progress: surveys all files, decides which belong to the database, and sets the rest aside. What is
+//! decided without a complete MANIFEST is in [`super::guess`]; ingests in the queue are in [`super::queued`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::DatabaseId;
 use vfs::Vfs;
 
@@ -12,9 +13,8 @@ use super::families::Families;
 use super::logs::LogSurvey;
 use super::lost::Lost;
 use super::manifest::OldManifest;
-use super::order::{self, Unplaced};
 use super::report::{LostTable, RepairReport, RepairedFamily};
-use super::tables::{TableSource, WholeTable, lacks_number, path_of};
+use super::tables::{TableSource, WholeTable, path_of};
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
 use crate::version::file_name::{self, FileType, numbers_in};
@@ -27,41 +27,35 @@ use crate::version::table_file::FileMeta;
 const REPORT: &str = "REPORT";
 
 pub(super) struct Work<'a> {
-    options: &'a OpenOptions,
-    vfs: &'a Arc<dyn Vfs>,
-    dir: &'a Path,
+    pub(super) options: &'a OpenOptions,
+    pub(super) vfs: &'a Arc<dyn Vfs>,
+    pub(super) dir: &'a Path,
     log_dir: &'a Path,
     /// The database of the logs.
     own: DatabaseId,
-    old: OldManifest,
+    pub(super) old: OldManifest,
     /// Whether the old MANIFEST is complete: files it does not name are superfluous.
-    is_complete: bool,
-    logs: LogSurvey,
-    source: TableSource<'a>,
-    families: Families,
-    tables: Vec<Found>,
+    pub(super) is_complete: bool,
+    pub(super) logs: LogSurvey,
+    pub(super) source: TableSource<'a>,
+    pub(super) families: Families,
+    pub(super) tables: Vec<Found>,
     /// Paths of tables to move to `lost/`.
-    aside: BTreeSet<PathBuf>,
+    pub(super) aside: BTreeSet<PathBuf>,
+    /// What stands in for damaged tables of queued ingests; `None` for a lost table.
+    pub(super) substitutes: BTreeMap<FileNumber, Option<FileMeta>>,
     next_file: FileNumber,
     /// The id of the database that made the tables; used if IDENTITY is missing.
-    made_by: Option<String>,
+    pub(super) made_by: Option<String>,
     pub report: RepairReport,
 }
 
 /// A table of the repaired database.
-struct Found {
-    family: FamilyId,
-    table: WholeTable,
+pub(super) struct Found {
+    pub family: FamilyId,
+    pub table: WholeTable,
     /// The level in the MANIFEST.
-    level: Option<usize>,
-}
-
-/// An ingested table's entry in a log.
-#[derive(Clone, Copy)]
-struct Ingested {
-    number: SeqNo,
-    /// Not linked yet: replay adds the table.
-    is_queued: bool,
+    pub level: Option<usize>,
 }
 
 impl<'a> Work<'a> {
@@ -75,10 +69,7 @@ impl<'a> Work<'a> {
         check_owner(dir, log_dir, &old, options)?;
         let known = old.recovered.as_ref();
         let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
-        let mut logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
-        if old.damage.is_none() {
-            logs.find_missing(&**vfs, log_dir, own, known)?;
-        }
+        let logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
         let numbers =
             |record: &crate::queue::ingest_record::IngestRecord| (record.first.0..=record.last().0).map(SeqNo);
         let source = TableSource {
@@ -90,7 +81,7 @@ impl<'a> Work<'a> {
         };
         let families = Families::of(known.into_iter().flat_map(|old| old.families.clone()));
         let report = RepairReport { manifest: old.damage.clone(), ..RepairReport::default() };
-        let (is_complete, next_file) = (old.damage.is_none(), FileNumber(0));
+        let (is_complete, next_file) = (old.is_complete, FileNumber(0));
         let mut work = Work {
             options,
             vfs,
@@ -104,6 +95,7 @@ impl<'a> Work<'a> {
             families,
             tables: Vec::new(),
             aside: BTreeSet::new(),
+            substitutes: BTreeMap::new(),
             next_file,
             made_by: None,
             report,
@@ -118,14 +110,19 @@ impl<'a> Work<'a> {
     /// As [`repair`](super::repair).
     pub fn plan(&mut self) -> Result<Recovered> {
         let files = numbers_in(&**self.vfs, self.dir, FileType::Table)?;
-        self.check_end(&files)?;
+        self.prove_end(&files)?;
+        if self.is_complete {
+            self.logs.note_missing(self.log_dir);
+        }
         self.take_named()?;
         self.take_unnamed(&files)?;
-        self.drop_broken_ingests(&files)?;
-        if !self.is_complete {
+        if self.is_complete {
+            self.note_gone_ingests(&files)?;
+        } else {
             self.guess_numbers()?;
             self.families.name_the_rest(&**self.vfs, self.dir, &self.logs.families);
             self.guess_progress();
+            self.doubt_all();
         }
         self.place()?;
         self.note_lost_batches();
@@ -145,23 +142,6 @@ impl<'a> Work<'a> {
         Ok(next.max(Lost::new(&**self.vfs, self.dir).next_file()?))
     }
 
-    /// A MANIFEST cut off between two records looks whole. Symptom: it names missing tables, and newer unnamed tables
-    /// exist.
-    fn check_end(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
-        let Some(old) = self.old.recovered.as_ref().filter(|_| self.is_complete) else { return Ok(()) };
-        let newest = old.tables().map(|meta| meta.physical_number().max(meta.number)).max().unwrap_or_default();
-        let lacks = old.tables().any(|meta| !files.contains(&meta.physical_number()));
-        let queued = self.ingested();
-        let has_newer = files.range(newest..).any(|file| *file > newest && !queued.contains_key(file));
-        if lacks && has_newer {
-            self.is_complete = false;
-            let what = "the MANIFEST names tables that are gone, and newer ones are there that it does not name: its end may be \
-                        missing";
-            self.report.manifest = Some(what.to_owned());
-        }
-        Ok(())
-    }
-
     /// Takes the tables named by the MANIFEST.
     fn take_named(&mut self) -> Result<()> {
         let families = self.families.known.values().map(|family| (family.id, family.tables.clone()));
@@ -172,7 +152,8 @@ impl<'a> Work<'a> {
                     Ok(table) => self.tables.push(Found { family, table, level: Some(level) }),
                     Err(error) if error.is_not_found() => self.note_missing(family, &meta)?,
                     Err(error) if error.kind() == ErrorKind::Corruption => {
-                        self.salvage(family, level, &meta, &error)?;
+                        let salvaged = self.salvage(family, &meta, &error)?;
+                        self.tables.extend(salvaged.map(|table| Found { family, table, level: Some(level) }));
                     }
                     Err(error) => return Err(error),
                 }
@@ -181,7 +162,7 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn note_missing(&mut self, family: FamilyId, meta: &FileMeta) -> Result<()> {
+    pub(super) fn note_missing(&mut self, family: FamilyId, meta: &FileMeta) -> Result<()> {
         let name = file_name::format(FileType::Table, meta.physical_number());
         let path = Lost::new(&**self.vfs, self.dir).find(&name)?;
         let why = match (&path, self.is_complete) {
@@ -196,52 +177,34 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    /// Copies the readable part of a damaged table to another file.
-    fn salvage(&mut self, family: FamilyId, level: usize, meta: &FileMeta, error: &Error) -> Result<()> {
+    /// Copies the readable part of a damaged table to another file, and reports the rest as lost. `None` if nothing is
+    /// readable.
+    pub(super) fn salvage(&mut self, family: FamilyId, meta: &FileMeta, error: &Error) -> Result<Option<WholeTable>> {
         let path = path_of(self.dir, meta.physical_number());
         self.aside.insert(path.clone());
         let name = file_name::format(FileType::Table, meta.physical_number());
-        let lost =
-            |keys, why: String| LostTable { path: Some(path.clone()), name: name.clone(), family: None, keys, why };
-        let number = self.next_file;
-        match self.source.salvage(meta, &path, number)? {
-            None => self.report.lost.push(lost(Some(keys_of(meta)), error.to_string())),
-            Some(salvaged) => {
-                self.next_file.0 += 1;
-                let edge = |key: Option<Vec<u8>>, bound: &[u8]| key.unwrap_or_else(|| bound.to_vec());
-                self.report.lost.extend(salvaged.skipped.into_iter().map(|skipped| {
-                    let from = edge(skipped.from, meta.smallest_user_key());
-                    let through = edge(skipped.through, meta.largest_user_key());
-                    lost(Some((from, through)), skipped.error.to_string())
-                }));
-                self.tables.push(Found { family, table: salvaged.table, level: Some(level) });
-            }
-        }
-        let name = self.name_of(family);
-        let new = self.report.lost.iter_mut().filter(|lost| lost.family.is_none());
-        new.for_each(|lost| lost.family = Some(name.clone()));
-        Ok(())
+        let of_family = Some(self.name_of(family));
+        let lost = |keys, why| {
+            let (path, name, family) = (Some(path.clone()), name.clone(), of_family.clone());
+            LostTable { path, name, family, keys: Some(keys), why }
+        };
+        let Some(salvaged) = self.source.salvage(meta, &path, self.next_file)? else {
+            self.report.lost.push(lost(keys_of(meta), error.to_string()));
+            return Ok(None);
+        };
+        self.next_file.0 += 1;
+        let edge = |key: Option<Vec<u8>>, bound: &[u8]| key.unwrap_or_else(|| bound.to_vec());
+        self.report.lost.extend(salvaged.skipped.into_iter().map(|skipped| {
+            let from = edge(skipped.from, meta.smallest_user_key());
+            let through = edge(skipped.through, meta.largest_user_key());
+            lost((from, through), skipped.error.to_string())
+        }));
+        Ok(Some(salvaged.table))
     }
 
-    fn name_of(&self, family: FamilyId) -> String {
+    pub(super) fn name_of(&self, family: FamilyId) -> String {
         let name = self.families.known.get(&family).map(|family| family.name.clone());
         name.filter(|name| !name.is_empty()).unwrap_or_else(|| super::unnamed(family))
-    }
-
-    /// Ingested tables in the logs.
-    fn ingested(&self) -> BTreeMap<FileNumber, Ingested> {
-        let mut ingested = BTreeMap::new();
-        for record in &self.logs.ingests {
-            for share in &record.families {
-                let family = self.families.known.get(&share.family);
-                let is_queued = !family.is_some_and(|family| family.has_linked(record.first, record.last()));
-                for (i, layer) in share.layers.iter().enumerate() {
-                    let number = record.shape().number_of_layer(record.first, i);
-                    ingested.extend(layer.iter().map(|table| (table.meta.number, Ingested { number, is_queued })));
-                }
-            }
-        }
-        ingested
     }
 
     /// Takes or sets aside the tables not named by the MANIFEST.
@@ -256,59 +219,31 @@ impl<'a> Work<'a> {
         let ingested = self.ingested();
         for file in files.difference(&named) {
             let path = path_of(self.dir, *file);
-            let ingested = ingested.get(file).copied();
-            let is_queued = ingested.is_some_and(|ingested| ingested.is_queued);
+            let ingested = ingested.get(file).cloned();
+            let is_queued = ingested.as_ref().is_some_and(|ingested| ingested.is_queued);
             if self.is_complete && !is_queued {
                 self.aside.insert(path.clone());
                 self.report.superfluous.push(path);
                 continue;
             }
-            match self.source.read_unnamed(*file, &path, ingested.map(|ingested| ingested.number)) {
+            match self.source.read_unnamed(*file, &path, ingested.as_ref().map(|ingested| ingested.number)) {
                 Ok(_) if self.is_complete => {} // replay adds it
-                Ok(table) => self.take_guessed(table, path),
-                Err(error) if error.kind() == ErrorKind::Corruption => {
-                    let name = file_name::format(FileType::Table, *file);
-                    let why = error.to_string();
-                    self.report.lost.push(LostTable { path: Some(path.clone()), name, family: None, keys: None, why });
-                    self.aside.insert(path);
-                }
+                Ok(table) => self.take_guessed(table, path, ingested.map(|ingested| ingested.family)),
+                Err(error) if error.kind() == ErrorKind::Corruption => match ingested {
+                    Some(ingested) if ingested.is_queued => self.substitute(&ingested, &error)?,
+                    _ => self.set_aside_unread(*file, path, &error),
+                },
                 Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
-    /// Drops a queued ingest whole if one of its tables is missing or damaged (D3). Its other tables are set aside.
-    fn drop_broken_ingests(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
-        let mut lost = Vec::new();
-        for record in &self.logs.ingests {
-            let is_linked = |family: &FamilyId| {
-                self.families.known.get(family).is_some_and(|family| family.has_linked(record.first, record.last()))
-            };
-            let queued = record.families.iter().filter(|share| !is_linked(&share.family));
-            let tables =
-                queued.flat_map(|share| share.layers.iter().flatten().map(|table| (share.family, &table.meta)));
-            let tables: Vec<_> = tables.collect();
-            let is_gone = |number: &FileNumber| self.is_complete && !files.contains(number);
-            let is_broken = |number: &FileNumber| is_gone(number) || self.aside.contains(&path_of(self.dir, *number));
-            if tables.iter().any(|(_, meta)| is_broken(&meta.number)) {
-                lost.extend(tables.iter().map(|(family, meta)| (*family, (*meta).clone())));
-                let what = format!("the ingest at number {} lacks a table, and is left out whole", record.first);
-                self.report.logs.push(what);
-            }
-        }
-        for (family, meta) in lost {
-            let path = path_of(self.dir, meta.number);
-            let name = file_name::format(FileType::Table, meta.number);
-            if !files.contains(&meta.number) {
-                self.note_missing(family, &meta)?;
-            } else if self.aside.insert(path.clone()) {
-                let (family, keys) = (Some(self.name_of(family)), Some(keys_of(&meta)));
-                let why = "it is of an ingest that lacks another table".to_owned();
-                self.report.lost.push(LostTable { path: Some(path), name, family, keys, why });
-            }
-        }
-        Ok(())
+    fn set_aside_unread(&mut self, file: FileNumber, path: PathBuf, error: &Error) {
+        let name = file_name::format(FileType::Table, file);
+        let (kept, why) = (Some(path.clone()), error.to_string());
+        self.report.lost.push(LostTable { path: kept, name, family: None, keys: None, why });
+        self.aside.insert(path);
     }
 
     /// Notes large batches that are missing or damaged and not in tables yet. Without the MANIFEST a missing one may
@@ -323,84 +258,6 @@ impl<'a> Work<'a> {
                 self.report.doubts.push(Doubt::of_all(what + ", unless it was flushed before"));
             } else {
                 self.logs.damaged.insert(path, what);
-            }
-        }
-    }
-
-    fn take_guessed(&mut self, table: WholeTable, path: PathBuf) {
-        let id = FamilyId(table.properties.family_id.unwrap_or(0));
-        if self.old.dropped.contains(&id) {
-            self.aside.insert(path.clone());
-            self.report.superfluous.push(path);
-            return;
-        }
-        let family = self.families.note_table(&table);
-        let properties = &table.properties;
-        let is_own = properties.external.is_none() && !properties.db_id.is_empty();
-        let has_identity = self.vfs.exists(&self.dir.join("IDENTITY")).unwrap_or(true);
-        if is_own && !has_identity && self.made_by.is_none() {
-            self.made_by = Some(properties.db_id.clone());
-        }
-        self.tables.push(Found { family, table, level: None });
-    }
-
-    /// Guesses an ingested table's sequence number if only the MANIFEST had it: the largest number in the family's
-    /// earlier files.
-    fn guess_numbers(&mut self) -> Result<()> {
-        self.tables.sort_by_key(|found| found.table.meta.number);
-        let ingested = self.ingested();
-        let mut newest: BTreeMap<FamilyId, SeqNo> = BTreeMap::new();
-        for found in &mut self.tables {
-            let (number, before) = (found.table.meta.number, newest.entry(found.family).or_default());
-            if found.level.is_none() && lacks_number(&found.table.properties) && !ingested.contains_key(&number) {
-                let path = path_of(self.dir, number);
-                found.table = self.source.read_unnamed(number, &path, Some(*before))?;
-                let name = file_name::format(FileType::Table, number);
-                let what = format!(
-                    "{name} was ingested, and its sequence number is lost: by its file's number it is {before}"
-                );
-                let family = self.families.known.get(&found.family).map(|family| family.name.clone());
-                let keys = Some(keys_of(&found.table.meta));
-                self.report.doubts.push(Doubt { family, keys, why: what });
-            }
-            *before = (*before).max(found.table.meta.largest_seq);
-        }
-        Ok(())
-    }
-
-    /// Sets each family's `flushed_through` to its newest flushed entry (Q2). A logged ingest was linked if a table of
-    /// it is gone (compacted) or named by the MANIFEST.
-    fn guess_progress(&mut self) {
-        for found in self.tables.iter().filter(|found| found.level.is_none()) {
-            if let Some(family) = self.families.known.get_mut(&found.family) {
-                family.flushed_through = family.flushed_through.max(Some(found.table.largest_flushed));
-            }
-        }
-        // Compactions to the bottom zero sequence numbers, so the family may have been flushed further.
-        for (id, family) in &self.families.known {
-            let lacks_numbers = |found: &&Found| found.family == *id && found.table.meta.smallest_seq == SeqNo::ZERO;
-            let is_unsure = self.tables.iter().filter(|found| found.level.is_none()).any(|found| lacks_numbers(&found));
-            if is_unsure && self.logs.merges.get(id).copied() > family.flushed_through {
-                let what = "how far it was flushed is not certain: merges that the logs hold may be applied twice";
-                self.report.doubts.push(Doubt::of_family(&family.name, what));
-            }
-        }
-        for record in &self.logs.ingests {
-            for share in &record.families {
-                let Some(family) = self.families.known.get_mut(&share.family) else { continue };
-                let is_there = |number: FileNumber| self.vfs.exists(&path_of(self.dir, number)).unwrap_or(true);
-                let is_named = |number| family.tables.iter().any(|(_, meta)| meta.number == number);
-                let tables = || share.layers.iter().flatten().map(|table| table.meta.number);
-                let was_linked = tables().any(|number| !is_there(number) || is_named(number));
-                if share.excise.is_some() && (was_linked || family.has_linked(record.first, record.last())) {
-                    let what =
-                        "an excise took parts out of tables: where the MANIFEST does not tell which, they are back";
-                    self.report.doubts.push(Doubt::of_family(&family.name, what));
-                }
-                if was_linked && !family.has_linked(record.first, record.last()) {
-                    family.linked_ingests.push(record.first);
-                    family.linked_ingests.sort_unstable();
-                }
             }
         }
     }
@@ -424,33 +281,6 @@ impl<'a> Work<'a> {
             self.note_family(id, tables);
         }
         Ok(())
-    }
-
-    fn place_anew(&mut self, id: FamilyId, found: Vec<Found>) -> Result<Vec<(usize, FileMeta)>> {
-        let Some(first) = found.first() else { return Ok(Vec::new()) };
-        let order: InternalOrder = first.table.order.clone();
-        let mut unplaced = Vec::with_capacity(found.len());
-        for Found { table, level, .. } in found {
-            let path = path_of(self.dir, table.meta.physical_number());
-            let opened = self.source.reopen(&table, &path)?;
-            unplaced.push(Unplaced { meta: table.meta, table: opened, level });
-        }
-        let before = order::relations(&order, &unplaced)?;
-        let num_levels = self.options.family_or_others(&self.name_of(id)).num_levels;
-        let placed = order::levels(&order, &unplaced, &before, num_levels);
-        let name = |meta: &FileMeta| file_name::format(FileType::Table, meta.number);
-        let family = self.name_of(id);
-        self.report.doubts.extend(placed.contradicting.iter().map(|meta| {
-            let what = "has older and newer entries than others for the same keys; it is taken to be older";
-            Doubt::of_keys(&family, keys_of(meta), format!("{} {what}", name(meta)))
-        }));
-        let mut tables: Vec<_> = unplaced
-            .into_iter()
-            .zip(placed.places)
-            .map(|(table, place)| (place.level, FileMeta { epoch_number: place.epoch, ..table.meta }))
-            .collect();
-        tables.sort_by_key(|(level, meta)| (*level, meta.number));
-        Ok(tables)
     }
 
     fn note_family(&mut self, id: FamilyId, tables: Vec<(usize, FileMeta)>) {
@@ -478,8 +308,7 @@ impl<'a> Work<'a> {
         let next_file = of_values.fold(self.next_file, FileNumber::max);
         let largest_id = families.last().map_or(0, |family| family.id.0);
         let row = if self.is_complete { old.and_then(|old| old.log_row) } else { self.logs.row };
-        let is_rocksdbs = old
-            .map_or_else(|| self.logs.row.is_none() && has_rocksdb_logs(&**self.vfs, self.log_dir), |old| !old.fenced);
+        let is_rocksdbs = self.is_rocksdbs();
         Recovered {
             manifest: old.map_or(FileNumber(0), |old| old.manifest),
             next_file,
@@ -489,12 +318,20 @@ impl<'a> Work<'a> {
             min_log_to_keep: old.map_or(FileNumber(0), |old| old.min_log_to_keep),
             log_ends: self.logs.ends.clone(),
             log_row: row,
+            log_frontiers: old.map(|old| old.log_frontiers).unwrap_or_default(),
+            manifest_end: None,
             log_dir: Some(self.options.db.wal_dir.clone()),
             db_id: old.and_then(|old| old.db_id.clone()).or_else(|| self.made_by.clone()),
             fenced: !is_rocksdbs,
+            substitutes: self.substitutes.clone(),
             warnings: Vec::new(),
             families,
         }
+    }
+
+    fn is_rocksdbs(&self) -> bool {
+        let by_logs = || self.logs.row.is_none() && has_rocksdb_logs(&**self.vfs, self.log_dir);
+        self.old.recovered.as_ref().map_or_else(by_logs, |old| !old.fenced)
     }
 
     /// Whether some logs are damaged or missing.
@@ -518,6 +355,12 @@ impl<'a> Work<'a> {
             lost.for_each(|lost| lost.path = Some(now.clone()));
             self.report.superfluous.iter_mut().filter(|other| *other == path).for_each(|other| other.clone_from(&now));
         }
+        if self.is_rocksdbs() {
+            // The takeover deletes RocksDB's logs.
+            for number in numbers_in(vfs, self.log_dir, FileType::RocksLog)? {
+                lost.keep(&self.log_dir.join(file_name::format(FileType::RocksLog, number)))?;
+            }
+        }
         for log in self.logs.damaged.keys() {
             if vfs.exists(log)? {
                 lost.keep(log)?;
@@ -540,7 +383,7 @@ impl<'a> Work<'a> {
     }
 }
 
-fn keys_of(meta: &FileMeta) -> (Vec<u8>, Vec<u8>) {
+pub(super) fn keys_of(meta: &FileMeta) -> (Vec<u8>, Vec<u8>) {
     (meta.smallest_user_key().to_vec(), meta.largest_user_key().to_vec())
 }
 

@@ -30,22 +30,48 @@ impl LogReplay<'_> {
     ///
     /// # Errors
     /// `Corruption`: the record is malformed, or one of its tables is missing or has another size.
-    pub(super) fn wanted_shares(&self, record: &IngestRecord) -> Result<Vec<WantedShare>> {
+    pub(super) fn wanted_shares(&mut self, record: &IngestRecord) -> Result<Vec<WantedShare>> {
         let shape = record.shape();
         let given = Given { before: SeqNo(record.first.0 - 1), last: record.last(), log_end: 0 };
         // Records of earlier versions do not tell.
         let arrived_us = if record.arrived_us > 0 { record.arrived_us } else { self.context.vfs.unix_time_us() };
         let mut wanted = Vec::with_capacity(record.families.len());
-        for share in &record.families {
+        for share in self.substituted(record) {
+            self.max_family = self.max_family.max(share.family.0);
             let Some(family) = self.families.get(&share.family) else { continue };
             // Linked tables stay where a flush or later compactions put them.
             if !family.has_linked(record.first, record.last()) {
-                check_bounds(&family.family.order().user, share)?;
-                check_tables(&*self.context.vfs, &self.context.dir, share)?;
-                wanted.push(WantedShare { share: share.clone(), shape, arrived_us, given });
+                check_bounds(&family.family.order().user, &share)?;
+                check_tables(&*self.context.vfs, &self.context.dir, &share)?;
+                wanted.push(WantedShare { share, shape, arrived_us, given });
             }
         }
         Ok(wanted)
+    }
+
+    /// The shares of a record, with the tables that a repair put in the place of damaged ones. The log names the damaged
+    /// ones still, so all is flushed before it is let go.
+    fn substituted(&mut self, record: &IngestRecord) -> Vec<Arc<FamilyIngest>> {
+        let substitutes = &self.recovered.substitutes;
+        let mut shares = record.families.clone();
+        for share in &mut shares {
+            let mut tables = share.layers.iter().flatten();
+            if tables.all(|table| !substitutes.contains_key(&table.meta.number)) {
+                continue;
+            }
+            for layer in &mut Arc::make_mut(share).layers {
+                layer.retain_mut(|table| match substitutes.get(&table.meta.number) {
+                    Some(Some(meta)) => {
+                        table.meta.clone_from(meta);
+                        true
+                    }
+                    Some(None) => false,
+                    None => true,
+                });
+            }
+            self.passed_damage = true;
+        }
+        shares
     }
 
     pub(super) fn queue_share(&mut self, wanted: &WantedShare) -> Result<()> {

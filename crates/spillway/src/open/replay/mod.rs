@@ -28,6 +28,7 @@ use crate::read::snapshot::CapturedSnapshots;
 use crate::version::builder::VersionBuilder;
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
+use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
 use crate::wal::logs::ReplayedLog;
 use prepared::ReplayedPrepares;
@@ -51,6 +52,8 @@ pub(crate) struct Replayed {
     /// Logs passed over, wholly or in part, and possibly not synced.
     pub unsynced: Vec<FileNumber>,
     pub prepares: ReplayedPrepares,
+    /// The largest family id in the MANIFEST and in the logs.
+    pub max_family: u32,
 }
 
 /// Replays logs into the families' memtables.
@@ -78,6 +81,8 @@ pub(crate) struct LogReplay<'a> {
     /// Logs passed over, wholly or in part, and possibly not synced.
     unsynced: Vec<FileNumber>,
     prepares: ReplayedPrepares,
+    /// The largest family id so far.
+    max_family: u32,
     /// Salvage left out damaged records, or a missing log, of ours.
     passed_damage: bool,
 }
@@ -114,6 +119,7 @@ impl<'a> LogReplay<'a> {
             logs: Vec::new(),
             unsynced: Vec::new(),
             prepares: ReplayedPrepares::default(),
+            max_family: recovered.max_family,
             passed_damage: false,
         }
     }
@@ -126,13 +132,21 @@ impl<'a> LogReplay<'a> {
     pub fn run(mut self) -> Result<Replayed> {
         let rocksdb_logs = self.find_rocksdb_logs(self.recovered)?;
         // Logs of ours in RocksDB's directory are of a takeover that was cut off.
-        let own_logs = if self.recovered.fenced { self.find_row(self.recovered)?.logs } else { Vec::new() };
+        let own_logs = if self.recovered.fenced {
+            let found = self.find_row(self.recovered)?;
+            found.check_manifest(&self.context.dir, self.recovered)?;
+            found.logs
+        } else {
+            Vec::new()
+        };
         self.replay_rocksdb_logs(&rocksdb_logs)?;
         if self.may_flush && !rocksdb_logs.is_empty() {
+            self.check_families()?;
             self.flush_everything(self.last_seq)?;
             self.take_over_prepares()?;
         }
         self.replay_own_logs(&own_logs, &self.recovered.log_ends)?;
+        self.check_families()?;
         if self.may_flush && self.passed_damage {
             self.flush_everything(self.last_seq)?;
             self.forget_logs();
@@ -147,6 +161,7 @@ impl<'a> LogReplay<'a> {
             logs: self.logs,
             unsynced: self.unsynced,
             prepares: self.prepares,
+            max_family: self.max_family,
         })
     }
 
@@ -200,12 +215,39 @@ impl<'a> LogReplay<'a> {
         Ok(())
     }
 
+    /// Checks that the MANIFEST knows every family of the logs: it is durable before the first write to a new family.
+    /// Logs that follow a restored backup may name families created since; the backup's MANIFEST names no newest log.
+    ///
+    /// # Errors
+    /// `Corruption`: the MANIFEST lost its end.
+    fn check_families(&self) -> Result<()> {
+        let recovered = self.recovered;
+        let Some(end) = recovered.manifest_end else { return Ok(()) };
+        let is_backups = recovered.log_row.is_none_or(|row| row.newest.is_none());
+        if self.max_family <= recovered.max_family || self.salvages() || (recovered.fenced && is_backups) {
+            return Ok(());
+        }
+        if !recovered.fenced {
+            // A MANIFEST of RocksDB's may forget the largest id of dropped families.
+            note::warn!(family = self.max_family, "writes of a family that the MANIFEST lacks are left out");
+            return Ok(());
+        }
+        let (id, manifest) = (self.max_family, recovered.manifest);
+        let what =
+            format!("the end of the MANIFEST is missing: the logs hold writes of column family {id}, which it lacks");
+        Err(Error::corruption(what).at_path(manifest_path(&self.context.dir, manifest)).at_offset(end))
+    }
+
     /// False for writes already in tables (F2) or images, and for dropped families.
-    fn is_wanted(&self, id: FamilyId, seq: SeqNo, rocksdb_log: Option<FileNumber>) -> bool {
+    fn is_wanted(&mut self, id: FamilyId, seq: SeqNo, rocksdb_log: Option<FileNumber>) -> bool {
+        self.max_family = self.max_family.max(id.0);
         let Some(family) = self.families.get(&id) else { return false };
+        if seq <= family.flushed_through {
+            return false; // of RocksDB's families a repair alone knows it
+        }
         match rocksdb_log {
             Some(log) => self.log_numbers.get(&id).is_none_or(|needed| log >= *needed),
-            None => seq > family.flushed_through && !self.restored.has(id, seq),
+            None => !self.restored.has(id, seq),
         }
     }
 

@@ -40,13 +40,12 @@ impl LogReplay<'_> {
     pub(super) fn find_row(&mut self, recovered: &Recovered) -> Result<FoundRow> {
         let (vfs, dir) = (&*self.context.vfs, self.context.log_dir());
         let salvages = self.salvages();
-        let mut found =
-            row::find(vfs, &dir, self.database(), recovered.log_row, |path, number| {
-                match log::read_head(vfs, path, number) {
-                    Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
-                    head => head,
-                }
-            })?;
+        let mut found = row::find(vfs, &dir, self.database(), recovered.noted_logs(), |path, number| {
+            match log::read_head(vfs, path, number) {
+                Err(error) if salvages && error.kind() == ErrorKind::Corruption => Ok(LogHead::default()),
+                head => head,
+            }
+        })?;
         self.check_no_originals(recovered, &found)?;
         let logs = &found.logs;
         let flushed = self.families.values().map(|family| family.flushed_through).min();
@@ -372,6 +371,7 @@ impl LogReplay<'_> {
 
     /// As [`apply_above`](Self::apply_above), for a batch in a file of its own.
     fn apply_large(&mut self, shares: &[WantedShare], large: &LargeBatchRecord) -> Result<()> {
+        self.max_family = large.families.iter().fold(self.max_family, |largest, id| largest.max(id.0));
         if !large.is_needed(|id| self.families.get(&id).map(|family| family.flushed_through)) {
             return self.queue_shares(shares); // the file may be gone
         }

@@ -8,11 +8,13 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use base::{Error, FileNumber, Result};
-use log::{DatabaseId, Frontiers, LogHead};
+use log::{DatabaseId, Frontiers, LogHead, NotedManifest};
 use vfs::Vfs;
 
-use crate::version::edit::LogRow;
+use crate::version::edit::NotedLogs;
 use crate::version::file_name::{self, FileType};
+use crate::version::manifest::manifest_path;
+use crate::version::recover::Recovered;
 
 /// The needed logs in a directory.
 pub(crate) struct FoundRow {
@@ -22,6 +24,10 @@ pub(crate) struct FoundRow {
     pub missing: Vec<MissingLog>,
     /// Foreign logs with numbers in the needed range.
     pub others: BTreeMap<FileNumber, DatabaseId>,
+    /// How far the MANIFEST had come when the newest log was made.
+    pub manifest: Option<NotedManifest>,
+    /// The newest log that notes no MANIFEST: an earlier version of this program made it.
+    pub unnoted: Option<FileNumber>,
 }
 
 pub(crate) struct FoundLog {
@@ -48,10 +54,10 @@ pub(crate) fn find(
     vfs: &dyn Vfs,
     dir: &Path,
     own: DatabaseId,
-    noted: Option<LogRow>,
+    noted: NotedLogs,
     mut read_head: impl FnMut(&Path, FileNumber) -> Result<LogHead>,
 ) -> Result<FoundRow> {
-    let oldest = noted.map_or(FileNumber(0), |row| row.oldest);
+    let oldest = noted.row.map_or(FileNumber(0), |row| row.oldest);
     let mut numbers = file_name::numbers_in(vfs, dir, FileType::Log)?;
     numbers.retain(|number| *number >= oldest);
     let (mut heads, mut others) = (BTreeMap::new(), BTreeMap::new());
@@ -65,18 +71,21 @@ pub(crate) fn find(
     }
     numbers.retain(|number| !others.contains_key(number));
     let mut missing = BTreeMap::new();
-    let mut known = Frontiers::default();
+    let (mut known, mut manifest, mut unnoted) = (noted.frontiers, None, None);
     let mut logs = Vec::with_capacity(numbers.len());
     for (number, head) in heads.into_iter().rev() {
         logs.push(FoundLog { number, later: known });
         known = known.max(head.frontiers);
+        manifest = manifest.or(head.manifest);
+        unnoted = unnoted.or(Some(number).filter(|_| head.manifest.is_none() && head.database.is_known()));
         if let Some(before) = head.predecessor.filter(|before| *before >= oldest && !numbers.contains(before)) {
             missing.insert(before, Some(number));
         }
     }
     logs.reverse();
-    let named = noted.and_then(|row| row.newest.map(|newest| [row.oldest, newest]));
-    for named in named.into_iter().flatten() {
+    let named = noted.row.and_then(|row| row.newest.map(|newest| [row.oldest, newest]));
+    let synced = Some(noted.frontiers.synced.log).filter(|log| log.0 > 0 && *log >= oldest);
+    for named in named.into_iter().flatten().chain(synced) {
         if !numbers.contains(&named) {
             missing.entry(named).or_insert(None);
         }
@@ -85,7 +94,29 @@ pub(crate) fn find(
     let in_place = |number| others.get(&number).copied();
     let missing =
         missing.map(|(number, named_by)| MissingLog { number, named_by, in_its_place: in_place(number) }).collect();
-    Ok(FoundRow { logs, missing, others })
+    Ok(FoundRow { logs, missing, others, manifest, unnoted })
+}
+
+impl FoundRow {
+    /// Checks that the MANIFEST has come as far as a log noted. Logs that follow a restored backup note another
+    /// MANIFEST; the backup's names no newest log.
+    ///
+    /// # Errors
+    /// `Corruption`: the MANIFEST lost its end, or CURRENT names an older one.
+    pub fn check_manifest(&self, dir: &Path, recovered: &Recovered) -> Result<()> {
+        let Some((noted, end)) = self.manifest.zip(recovered.manifest_end) else { return Ok(()) };
+        let number = recovered.manifest;
+        let what = match noted.bytes_of(number) {
+            Some(bytes) if bytes > end => {
+                format!("the end of the MANIFEST is missing: it had {bytes} bytes when its last log was made")
+            }
+            None if noted.is_after(number) && recovered.log_row.is_some_and(|row| row.newest.is_some()) => {
+                "the MANIFEST is not the last one: a log was made when a later one was current".to_owned()
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(end))
+    }
 }
 
 /// Whether a file is a foreign database's log: not replayed, and not ours to delete.

@@ -2,6 +2,7 @@
 
 use base::ErrorKind;
 use base::coding::{put_prefixed, put_varint32, put_varint64};
+use log::{Frontiers, Position};
 
 use super::*;
 use crate::version::edit::{LogEnd, LogRow};
@@ -64,6 +65,11 @@ fn row(random: &mut Random) -> LogRow {
     if random.chance(2) { LogRow::none_through(a) } else { LogRow { oldest: a.min(b), newest: Some(a.max(b)) } }
 }
 
+fn frontiers(random: &mut Random) -> Frontiers {
+    let mut position = || Position { log: FileNumber(wide(random)), offset: wide(random) };
+    Frontiers { synced: position(), published: position() }
+}
+
 pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
     fn maybe<T>(random: &mut Random, make: impl FnOnce(&mut Random) -> T) -> Option<T> {
         random.chance(2).then(|| make(random))
@@ -98,6 +104,7 @@ pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
             on_disk: r.chance(2),
         }),
         log_row: maybe(random, row),
+        log_frontiers: maybe(random, frontiers),
         log_dir: maybe(random, text),
         linked_ingests: some(random, seq),
     }

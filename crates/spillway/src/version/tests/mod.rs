@@ -100,6 +100,7 @@ fn snapshot(families: Vec<FamilySnapshot>) -> ManifestSnapshot {
         max_family: 1,
         log_ends: Vec::new(),
         log_row: None,
+        log_frontiers: None,
         log_dir: String::new(),
         families,
     }

@@ -1,0 +1,196 @@
+//! A repair without a complete MANIFEST: the proof of its end, and the guesses that stand in for it.
+//!
+//! Files of every age look alike: a table may be live, or wait for its deletion since a compaction. So all that is
+//! brought back by a guess is in doubt.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use base::{ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
+
+use super::order::{self, Unplaced};
+use super::tables::{WholeTable, lacks_number, path_of};
+use super::work::{Found, Work, keys_of};
+use crate::core::doubt::Doubt;
+use crate::version::file_name::{self, FileType};
+use crate::version::table_file::FileMeta;
+
+impl Work<'_> {
+    /// Proves that the MANIFEST has its end, or gives up its completeness: no log, family or number that lies here is
+    /// newer than its last record explains.
+    pub(super) fn prove_end(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
+        let Some(old) = self.old.recovered.as_ref().filter(|_| self.is_complete) else { return Ok(()) };
+        let by_logs = self.logs.found.as_ref().map_or(Ok(()), |found| found.check_manifest(self.dir, old));
+        let missing = match by_logs {
+            Err(error) if error.kind() == ErrorKind::Corruption => Some(error.message().to_owned()),
+            Err(error) => return Err(error),
+            Ok(()) => self.unknown_family().or(self.unknown_writer()),
+        };
+        let missing = match missing {
+            None if !self.old.has_copy => self.newer_tables(files)?,
+            missing => missing,
+        };
+        if let Some(what) = missing {
+            self.is_complete = false;
+            self.report.manifest = Some(what);
+        }
+        Ok(())
+    }
+
+    /// A family's creation is durable before the first write to it. Logs that follow a restored backup may name families
+    /// created since; the backup's MANIFEST names no newest log.
+    fn unknown_family(&self) -> Option<String> {
+        let old = self.old.recovered.as_ref()?;
+        let is_backups = old.fenced && old.log_row.is_none_or(|row| row.newest.is_none());
+        let largest = self.logs.families.last().filter(|id| id.0 > old.max_family && !is_backups)?;
+        Some(format!("its end is missing: the logs hold writes of column family {}, which it lacks", largest.0))
+    }
+
+    /// An earlier version of this program writes no copy, and no MANIFEST's length to its logs. A copy that stands in for
+    /// a MANIFEST says nothing of the time since.
+    fn unknown_writer(&self) -> Option<String> {
+        let old = self.old.recovered.as_ref().filter(|_| self.report.manifest.is_some() && self.old.has_copy)?;
+        let found = self.logs.found.as_ref()?;
+        let unnoted = found.unnoted.filter(|log| *log > old.manifest)?;
+        Some(format!("its copy may be out of date: log {unnoted} was made by an earlier version of this program"))
+    }
+
+    /// Without a copy, two signs of a lost end are left. Tables are missing while newer ones lie here that it does not
+    /// name; or a table has numbers that no log has and no named table.
+    fn newer_tables(&self, files: &BTreeSet<FileNumber>) -> Result<Option<String>> {
+        let Some(old) = self.old.recovered.as_ref() else { return Ok(None) };
+        let newest = old.tables().map(|meta| meta.physical_number().max(meta.number)).max().unwrap_or_default();
+        let lacks = old.tables().any(|meta| !files.contains(&meta.physical_number()));
+        let ingested = self.ingested();
+        let named: BTreeSet<_> = old.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
+        let last = old.last_seq.max(self.logs.last_seq);
+        for file in files.iter().filter(|file| !named.contains(file) && !ingested.contains_key(file)) {
+            if lacks && *file > newest {
+                let what = "its end may be missing: it names tables that are gone, and newer ones are there";
+                return Ok(Some(what.to_owned()));
+            }
+            let numbers = self.source.largest_number(*file, &path_of(self.dir, *file))?;
+            if let Some(largest) = numbers.filter(|largest| *largest > last) {
+                let name = file_name::format(FileType::Table, *file);
+                let what = "and no log and no table that the MANIFEST names";
+                return Ok(Some(format!(
+                    "its end may be missing: {name} has writes through {largest}, {what} has them"
+                )));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What a guess brings back is in doubt, all of it.
+    pub(super) fn doubt_all(&mut self) {
+        let what = "the last state of the MANIFEST is not known: tables that a compaction or a drop made obsolete cannot be told \
+                    from the others, nor can be told which writes of the logs the tables have";
+        self.report.doubts.push(Doubt::of_all(what));
+    }
+
+    /// Takes a table whose family is only known by `logged`, the log's record of its ingest, or by its properties.
+    pub(super) fn take_guessed(&mut self, table: WholeTable, path: PathBuf, logged: Option<FamilyId>) {
+        let id = logged.unwrap_or(FamilyId(table.properties.family_id.unwrap_or(0)));
+        if self.old.dropped.contains(&id) {
+            self.aside.insert(path.clone());
+            self.report.superfluous.push(path);
+            return;
+        }
+        let family = self.families.note_table(id, &table);
+        let properties = &table.properties;
+        let is_own = properties.external.is_none() && !properties.db_id.is_empty();
+        let has_identity = self.vfs.exists(&self.dir.join("IDENTITY")).unwrap_or(true);
+        if is_own && !has_identity && self.made_by.is_none() {
+            self.made_by = Some(properties.db_id.clone());
+        }
+        self.tables.push(Found { family, table, level: None });
+    }
+
+    /// Guesses an ingested table's sequence number if only the MANIFEST had it: the largest number in the family's
+    /// earlier files.
+    pub(super) fn guess_numbers(&mut self) -> Result<()> {
+        self.tables.sort_by_key(|found| found.table.meta.number);
+        let ingested = self.ingested();
+        let mut newest: BTreeMap<FamilyId, SeqNo> = BTreeMap::new();
+        for found in &mut self.tables {
+            let (number, before) = (found.table.meta.number, newest.entry(found.family).or_default());
+            if found.level.is_none() && lacks_number(&found.table.properties) && !ingested.contains_key(&number) {
+                let path = path_of(self.dir, number);
+                found.table = self.source.read_unnamed(number, &path, Some(*before))?;
+                let name = file_name::format(FileType::Table, number);
+                let what = format!(
+                    "{name} was ingested, and its sequence number is lost: by its file's number it is {before}"
+                );
+                let family = self.families.known.get(&found.family).map(|family| family.name.clone());
+                let keys = Some(keys_of(&found.table.meta));
+                self.report.doubts.push(Doubt { family, keys, why: what });
+            }
+            *before = (*before).max(found.table.meta.largest_seq);
+        }
+        Ok(())
+    }
+
+    /// Sets each family's `flushed_through` to its newest flushed entry (Q2). A logged ingest was linked if a table of
+    /// it is gone (compacted) or named by the MANIFEST.
+    pub(super) fn guess_progress(&mut self) {
+        for found in self.tables.iter().filter(|found| found.level.is_none()) {
+            if let Some(family) = self.families.known.get_mut(&found.family) {
+                family.flushed_through = family.flushed_through.max(Some(found.table.largest_flushed));
+            }
+        }
+        // Compactions to the bottom zero sequence numbers, so the family may have been flushed further.
+        for (id, family) in &self.families.known {
+            let lacks_numbers = |found: &&Found| found.family == *id && found.table.meta.smallest_seq == SeqNo::ZERO;
+            let is_unsure = self.tables.iter().filter(|found| found.level.is_none()).any(|found| lacks_numbers(&found));
+            if is_unsure && self.logs.merges.get(id).copied() > family.flushed_through {
+                let what = "how far it was flushed is not certain: merges that the logs hold may be applied twice";
+                self.report.doubts.push(Doubt::of_family(&family.name, what));
+            }
+        }
+        for record in &self.logs.ingests {
+            for share in &record.families {
+                let Some(family) = self.families.known.get_mut(&share.family) else { continue };
+                let is_there = |number: FileNumber| self.vfs.exists(&path_of(self.dir, number)).unwrap_or(true);
+                let is_named = |number| family.tables.iter().any(|(_, meta)| meta.number == number);
+                let tables = || share.layers.iter().flatten().map(|table| table.meta.number);
+                let was_linked = tables().any(|number| !is_there(number) || is_named(number));
+                if share.excise.is_some() && (was_linked || family.has_linked(record.first, record.last())) {
+                    let what =
+                        "an excise took parts out of tables: where the MANIFEST does not tell which, they are back";
+                    self.report.doubts.push(Doubt::of_family(&family.name, what));
+                }
+                if was_linked && !family.has_linked(record.first, record.last()) {
+                    family.linked_ingests.push(record.first);
+                    family.linked_ingests.sort_unstable();
+                }
+            }
+        }
+    }
+
+    pub(super) fn place_anew(&mut self, id: FamilyId, found: Vec<Found>) -> Result<Vec<(usize, FileMeta)>> {
+        let Some(first) = found.first() else { return Ok(Vec::new()) };
+        let order: InternalOrder = first.table.order.clone();
+        let mut unplaced = Vec::with_capacity(found.len());
+        for Found { table, level, .. } in found {
+            let path = path_of(self.dir, table.meta.physical_number());
+            let opened = self.source.reopen(&table, &path)?;
+            unplaced.push(Unplaced { meta: table.meta, table: opened, level });
+        }
+        let before = order::relations(&order, &unplaced)?;
+        let num_levels = self.options.family_or_others(&self.name_of(id)).num_levels;
+        let placed = order::levels(&order, &unplaced, &before, num_levels);
+        let name = |meta: &FileMeta| file_name::format(FileType::Table, meta.number);
+        let family = self.name_of(id);
+        self.report.doubts.extend(placed.contradicting.iter().map(|meta| {
+            let what = "has older and newer entries than others for the same keys; it is taken to be older";
+            Doubt::of_keys(&family, keys_of(meta), format!("{} {what}", name(meta)))
+        }));
+        let mut tables: Vec<_> = unplaced
+            .into_iter()
+            .zip(placed.places)
+            .map(|(table, place)| (place.level, FileMeta { epoch_number: place.epoch, ..table.meta }))
+            .collect();
+        tables.sort_by_key(|(level, meta)| (*level, meta.number));
+        Ok(tables)
+    }
+}

@@ -1,0 +1,61 @@
+//! Ingests in the logs: their tables are part of the database before any level has them.
+//!
+//! A damaged table of a queued ingest loses its damage, not the ingest: its readable part takes its place. The record
+//! in the log names the damaged file, so replay swaps the tables and flushes all before the log is let go.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+
+use super::work::Work;
+use crate::queue::ingest_record::numbered;
+use crate::version::table_file::FileMeta;
+
+/// An ingested table's entry in a log.
+#[derive(Clone)]
+pub(super) struct Ingested {
+    pub family: FamilyId,
+    pub number: SeqNo,
+    /// Not linked yet: replay adds the table.
+    pub is_queued: bool,
+    /// With the ingest's number.
+    pub meta: FileMeta,
+}
+
+impl Work<'_> {
+    /// Ingested tables in the logs.
+    pub(super) fn ingested(&self) -> BTreeMap<FileNumber, Ingested> {
+        let mut ingested = BTreeMap::new();
+        for record in &self.logs.ingests {
+            for share in &record.families {
+                let known = self.families.known.get(&share.family);
+                let is_queued = !known.is_some_and(|known| known.has_linked(record.first, record.last()));
+                for (i, layer) in share.layers.iter().enumerate() {
+                    let (family, number) = (share.family, record.shape().number_of_layer(record.first, i));
+                    let entry = |meta: FileMeta| Ingested { family, number, is_queued, meta: numbered(meta, number) };
+                    ingested.extend(layer.iter().map(|table| (table.meta.number, entry(table.meta.clone()))));
+                }
+            }
+        }
+        ingested
+    }
+
+    /// Puts the readable part of a damaged table in its place.
+    pub(super) fn substitute(&mut self, ingested: &Ingested, error: &Error) -> Result<()> {
+        let salvaged = self.salvage(ingested.family, &ingested.meta, error)?;
+        self.substitutes.insert(ingested.meta.number, salvaged.map(|table| table.meta));
+        Ok(())
+    }
+
+    /// Reports missing tables of queued ingests. The other tables of such an ingest stay.
+    pub(super) fn note_gone_ingests(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
+        for (number, ingested) in self.ingested() {
+            let is_known = self.families.known.contains_key(&ingested.family);
+            if ingested.is_queued && is_known && !files.contains(&number) {
+                self.note_missing(ingested.family, &ingested.meta)?;
+                self.substitutes.insert(number, None);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! The second copy of a MANIFEST: `NNNNNN.spmanifest`, the same bytes as `MANIFEST-NNNNNN`.
+//!
+//! Each record is appended and synced in the MANIFEST first, then in the copy (V3). So a copy that goes on behind its
+//! MANIFEST's end proves a lost end, and a copy stands in for a lost or damaged MANIFEST. RocksDB ignores the file.
+
+use std::path::{Path, PathBuf};
+
+use base::{Error, ErrorKind, FileNumber, Result};
+use log::framed::FramedReader;
+use vfs::{IoClass, Vfs};
+
+use super::file_name::{self, FileType};
+use super::manifest::manifest_path;
+
+/// The path of a MANIFEST's copy.
+pub(crate) fn copy_path(dir: &Path, number: FileNumber) -> PathBuf {
+    dir.join(file_name::format(FileType::ManifestCopy, number))
+}
+
+/// Bytes in the copy; 0 if there is none. A reader beside a writer asks before it reads the MANIFEST: the MANIFEST is
+/// never shorter than the copy.
+pub(super) fn copy_bytes(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<u64> {
+    match vfs.metadata(&copy_path(dir, number)) {
+        Ok(metadata) => Ok(metadata.len),
+        Err(error) if error.is_not_found() => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Checks that no record of the copy follows `end`, where the MANIFEST's records end.
+///
+/// # Errors
+/// `Corruption`: the MANIFEST lost its end.
+pub(super) fn check_end(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64) -> Result<()> {
+    let mut copy = FramedReader::open(vfs, &copy_path(dir, number), None, IoClass::Manifest)?;
+    copy.go_on_at(end)?;
+    match copy.next() {
+        Ok(Some(_)) => {
+            let name = file_name::format(FileType::ManifestCopy, number);
+            let what = format!("the end of the MANIFEST is missing: its copy {name} has more records");
+            Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(end))
+        }
+        Err(error) if error.kind() != ErrorKind::Corruption => Err(error),
+        _ => Ok(()), // the torn end of an append to the copy
+    }
+}
+
+/// The first offset at which both have a whole record, and the records differ: one of the files is another database's.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn first_difference(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<Option<u64>> {
+    let copy = match FramedReader::open(vfs, &copy_path(dir, number), None, IoClass::Manifest) {
+        Err(error) if error.is_not_found() => return Ok(None),
+        opened => opened?,
+    };
+    let mut readers = [FramedReader::open(vfs, &manifest_path(dir, number), None, IoClass::Manifest)?, copy];
+    loop {
+        let [manifest, copy] = &mut readers;
+        let (a, b) = match (manifest.next(), copy.next()) {
+            (Ok(Some(a)), Ok(Some(b))) => (a, b),
+            (Err(error), _) | (_, Err(error)) if error.kind() != ErrorKind::Corruption => return Err(error),
+            _ => return Ok(None),
+        };
+        if a != b {
+            return Ok(Some(a.offset));
+        }
+    }
+}
