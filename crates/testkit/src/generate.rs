@@ -13,30 +13,48 @@ const SNAPSHOTS: [&str; 3] = ["s", "t", "u"];
 const PREPARED: [&str; 2] = ["p", "q"];
 const ITERATORS: [&str; 2] = ["i", "j"];
 
+/// Sum of the weights of a script's operations.
+const WEIGHTS: u64 = 1074;
+
+/// As [`WEIGHTS`], with what only lives have.
+const WEIGHTS_OF_LIVES: u64 = 1200;
+
 /// Number of remembered deleted keys: the oldest have been through compactions.
 const DELETED_MAX: usize = 30;
 
 /// A script of `len` operations, determined by the seed.
 pub fn script(seed: u64, profile: &Profile, len: usize) -> Script {
-    let Profile { order, behind, .. } = *profile;
-    let mut generator = Generator {
-        random: Random::new(seed),
-        order,
-        behind,
-        fills_levels: profile.fills_levels(),
-        deleted: VecDeque::new(),
-        keys: 0,
-        long_values: 0,
-    };
-    generator.keys = *generator.random.pick(&[4, 30, 300]);
-    generator.long_values = *generator.random.pick(&[0, 20, 60]);
-    let mut ops = vec![Op::Create("other".to_owned()), Op::Create("sums".to_owned())];
+    let mut generator = Generator::new(seed, profile, WEIGHTS);
+    let mut ops = generator.first_families();
     ops.extend((0..len).map(|_| generator.op()));
     Script { profile: profile.to_string(), ops }
 }
 
+/// A script of `len` operations of which each changes or holds something. Flushes and compactions are frequent, so that
+/// little work leaves every kind of file.
+pub fn life(seed: u64, profile: &Profile, len: usize) -> Script {
+    let mut generator = Generator::new(seed, profile, WEIGHTS_OF_LIVES);
+    let mut ops = generator.first_families();
+    let end = ops.len() + len;
+    while ops.len() < end {
+        let op = generator.op();
+        if !only_looks(&op) {
+            ops.push(op);
+        }
+    }
+    Script { profile: profile.to_string(), ops }
+}
+
+/// Whether the operation only compares.
+fn only_looks(op: &Op) -> bool {
+    let is_read = matches!(op, Op::Get(..) | Op::MultiGet(..) | Op::Scan { .. } | Op::Move(..) | Op::Check);
+    is_read || matches!(op, Op::ReadOnly { .. } | Op::Checkpoint | Op::Release(_) | Op::Close(_))
+}
+
 struct Generator {
     random: Random,
+    /// Operations are drawn below it.
+    weights: u64,
     order: KeyOrder,
     /// Includes ingests behind.
     behind: bool,
@@ -51,8 +69,21 @@ struct Generator {
 }
 
 impl Generator {
+    fn new(seed: u64, profile: &Profile, weights: u64) -> Generator {
+        let Profile { order, behind, .. } = *profile;
+        let mut random = Random::new(seed);
+        let keys = *random.pick(&[4, 30, 300]);
+        let long_values = *random.pick(&[0, 20, 60]);
+        let fills_levels = profile.fills_levels();
+        Generator { random, weights, order, behind, fills_levels, deleted: VecDeque::new(), keys, long_values }
+    }
+
+    fn first_families(&self) -> Vec<Op> {
+        vec![Op::Create("other".to_owned()), Op::Create("sums".to_owned())]
+    }
+
     fn op(&mut self) -> Op {
-        match self.random.below(1074) {
+        match self.random.below(self.weights) {
             0..480 => Op::Single(self.change(), self.durability()),
             480..560 => {
                 let changes = (0..1 + self.random.below(12)).map(|_| self.change()).collect();
@@ -84,7 +115,10 @@ impl Generator {
             }
             830..985 => Op::Move(self.name(&ITERATORS), self.step()),
             985..990 => Op::Close(self.name(&ITERATORS)),
-            _ => Op::Check,
+            990..1000 => Op::Check,
+            WEIGHTS..1134 => Op::Flush(vec![self.name(&FAMILIES)]),
+            1134..1184 => Op::Compact { family: self.name(&FAMILIES), from: None, to: None, force: true },
+            _ => Op::Reopen,
         }
     }
 

@@ -6,6 +6,7 @@
 //!   history.
 //! - [`run`]: runs a script on engine and model and compares them. [`crash`]: crashes at every operation of a script.
 //!   [`faults`]: scripts on a failing file system.
+//! - [`rescue`]: damages random lives, rescues them, and holds the rescue to its word.
 //! - [`engine`]: the engine under test. [`history`]: a checker of transactions.
 //! - [`gate`], [`threads`], [`concurrent`]: tests with real threads. [`kill`]: processes killed by SIGKILL. [`tables`]:
 //!   tables to ingest.
@@ -27,6 +28,7 @@ pub mod order;
 pub mod parse;
 pub mod profile;
 pub mod random;
+pub mod rescue;
 pub mod run;
 pub mod shrink;
 pub mod tables;

@@ -335,6 +335,20 @@ impl Runner {
         Ok(())
     }
 
+    /// Closes the database. What it holds is durable then.
+    ///
+    /// # Errors
+    /// Errors of the close.
+    pub fn close(mut self) -> EngineResult<Model> {
+        self.prepared.clear();
+        self.snapshots.clear();
+        self.iterators.clear();
+        if let Some(db) = self.db.take() {
+            db.close()?;
+        }
+        Ok(std::mem::take(&mut self.model))
+    }
+
     /// Drops the database without closing it, after a simulated crash or a fault.
     pub fn abandon(mut self) -> Model {
         self.prepared.clear();

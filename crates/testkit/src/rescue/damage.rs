@@ -1,0 +1,328 @@
+//! Damage to the files of a life: each kind, and every place for it.
+//!
+//! A new kind is a [`Kind`], its places in [`all`], what it may leave in [`super::verdict`], and what a repair has to
+//! bring back in [`super::least`].
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use base::{FileNumber, Result as EngineResult};
+use log::LogReader;
+use log::framed::FramedReader;
+use vfs::{IoClass, MemoryVfs};
+
+use crate::engine::version::file_name::{self, FileType};
+use crate::random::Random;
+use crate::run::DIR;
+
+use super::lives::{Files, Life};
+
+/// Kind of a damage: what may be read afterwards depends on it alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// CURRENT is lost, empty, or names a file that is not there.
+    Current,
+    /// CURRENT and its MANIFEST are of an earlier instant; the newer MANIFEST is there.
+    CurrentOfEarlier,
+    /// A MANIFEST is lost, with or without CURRENT; its second copy is there.
+    ManifestLost,
+    ManifestCut,
+    /// CURRENT, all MANIFESTs and their copies are lost.
+    EveryManifestLost,
+    /// The second copy of the MANIFEST is lost or cut.
+    Copy,
+    /// OPTIONS or IDENTITY is lost.
+    SideLost,
+    /// OPTIONS or IDENTITY is cut or zeroed.
+    SideDamaged,
+    ImageLost,
+    /// The end of the last log is lost or zeroed, or the log as a whole.
+    LastLog,
+    OtherLog,
+    /// A large batch is lost or cut.
+    LargeBatch,
+    TableLost,
+    TableZeroed,
+    TableFlipped,
+    /// A table is exchanged for one of another life.
+    TableExchanged,
+    /// Tables of an earlier instant are put back.
+    TablesLeft,
+    /// Every file of an earlier instant that is not there is put back.
+    EarlierLeft,
+}
+
+/// A change of one file.
+#[derive(Clone, Debug)]
+enum Edit {
+    Remove(PathBuf),
+    Write(PathBuf, Vec<u8>),
+    Cut(PathBuf, usize),
+    /// From this byte to the end of the file.
+    Zero(PathBuf, usize),
+    /// All bits of a byte.
+    Flip(PathBuf, usize),
+}
+
+/// One damage.
+#[derive(Clone, Debug)]
+pub struct Damage {
+    pub kind: Kind,
+    /// The files that are damaged.
+    pub paths: Vec<PathBuf>,
+    edits: Vec<Edit>,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.kind)?;
+        const SHOWN_MAX: usize = 4;
+        for edit in self.edits.iter().take(SHOWN_MAX) {
+            write!(f, ", {edit}")?;
+        }
+        match self.edits.len() > SHOWN_MAX {
+            true => write!(f, " and {} more", self.edits.len() - SHOWN_MAX),
+            false => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Edit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = name_of(self.path());
+        match self {
+            Edit::Remove(_) => write!(f, "{name} lost"),
+            Edit::Write(_, bytes) => write!(f, "{name} with {} other bytes", bytes.len()),
+            Edit::Cut(_, len) => write!(f, "{name} cut to {len}"),
+            Edit::Zero(_, from) => write!(f, "{name} zeroed from {from}"),
+            Edit::Flip(_, at) => write!(f, "{name} byte {at} flipped"),
+        }
+    }
+}
+
+impl Edit {
+    fn path(&self) -> &Path {
+        match self {
+            Edit::Remove(path) | Edit::Write(path, _) | Edit::Cut(path, _) => path,
+            Edit::Zero(path, _) | Edit::Flip(path, _) => path,
+        }
+    }
+
+    fn apply(&self, files: &mut Files) {
+        match self {
+            Edit::Remove(path) => drop(files.remove(path)),
+            Edit::Write(path, bytes) => drop(files.insert(path.clone(), bytes.clone())),
+            Edit::Cut(path, len) => files.entry(path.clone()).or_default().truncate(*len),
+            Edit::Zero(path, from) => {
+                files.entry(path.clone()).or_default().iter_mut().skip(*from).for_each(|byte| *byte = 0);
+            }
+            Edit::Flip(path, at) => {
+                files.entry(path.clone()).or_default().iter_mut().skip(*at).take(1).for_each(|byte| *byte ^= 0xff);
+            }
+        }
+    }
+}
+
+impl Damage {
+    fn new(kind: Kind, edits: Vec<Edit>) -> Damage {
+        Damage { kind, paths: edits.iter().map(|edit| edit.path().to_owned()).collect(), edits }
+    }
+
+    /// The damaged files.
+    pub fn of(&self, files: &Files) -> Files {
+        let mut files = files.clone();
+        self.edits.iter().for_each(|edit| edit.apply(&mut files));
+        files
+    }
+
+    /// Whether a file of this name is damaged.
+    pub fn is_of(&self, start: &str) -> bool {
+        self.paths.iter().any(|path| name_of(path).starts_with(start))
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn kind_of(path: &Path) -> Option<(FileType, FileNumber)> {
+    (path.parent() == Some(Path::new(DIR))).then(|| file_name::parse(&name_of(path))).flatten()
+}
+
+/// Whether the file is a second copy of a MANIFEST.
+fn is_copy(path: &Path) -> bool {
+    name_of(path).ends_with(".spmanifest")
+}
+
+/// Every damage of a life, in no order. Places within a file are drawn where there are many.
+///
+/// # Errors
+/// Files of the undamaged life cannot be read.
+pub fn all(life: &Life, random: &mut Random) -> EngineResult<Vec<Damage>> {
+    let vfs = life.mount(&life.files);
+    let mut damages = of_manifests(life, &vfs)?;
+    let last_log = last_log(life, &vfs)?;
+    for (path, bytes) in &life.files {
+        match kind_of(path) {
+            Some((FileType::Options | FileType::Identity, _)) => damages.extend(of_side(path, bytes.len())),
+            Some((FileType::MemtableImage, _)) => damages.push(lost(Kind::ImageLost, [path])),
+            Some((FileType::Log | FileType::RocksLog, _)) => {
+                let kind = if last_log.as_ref() == Some(path) { Kind::LastLog } else { Kind::OtherLog };
+                damages.extend(of_log(kind, path, &ends_of_log(&vfs, path)?, random));
+            }
+            Some((FileType::LargeBatch, _)) => {
+                damages.push(lost(Kind::LargeBatch, [path]));
+                damages.push(Damage::new(Kind::LargeBatch, vec![Edit::Cut(path.clone(), bytes.len() / 2)]));
+            }
+            Some((FileType::Table, _)) => damages.extend(of_table(path, bytes.len(), random)),
+            _ => {}
+        }
+    }
+    damages.extend(of_earlier(life));
+    Ok(damages)
+}
+
+fn lost<'a>(kind: Kind, paths: impl IntoIterator<Item = &'a PathBuf>) -> Damage {
+    Damage::new(kind, paths.into_iter().cloned().map(Edit::Remove).collect())
+}
+
+fn of_manifests(life: &Life, vfs: &MemoryVfs) -> EngineResult<Vec<Damage>> {
+    let current = Path::new(DIR).join("CURRENT");
+    let is_manifest = |path: &&PathBuf| matches!(kind_of(path), Some((FileType::Manifest, _)));
+    let manifests: Vec<&PathBuf> = life.files.keys().filter(is_manifest).collect();
+    let copies: Vec<&PathBuf> = life.files.keys().filter(|path| is_copy(path)).collect();
+    let mut damages = vec![
+        lost(Kind::Current, [&current]),
+        Damage::new(Kind::Current, vec![Edit::Cut(current.clone(), 0)]),
+        Damage::new(Kind::Current, vec![Edit::Write(current.clone(), b"MANIFEST-999999\n".to_vec())]),
+        lost(Kind::ManifestLost, manifests.iter().copied().chain([&current])),
+        lost(Kind::EveryManifestLost, manifests.iter().chain(&copies).copied().chain([&current])),
+    ];
+    for manifest in manifests {
+        damages.push(lost(Kind::ManifestLost, [manifest]));
+        damages.extend(cuts(Kind::ManifestCut, manifest, &ends_of_framed(vfs, manifest, None)?));
+    }
+    for copy in copies {
+        damages.push(lost(Kind::Copy, [copy]));
+        damages.extend(cuts(Kind::Copy, copy, &ends_of_framed(vfs, copy, None)?));
+    }
+    Ok(damages)
+}
+
+/// Cuts at the start of each record, and inside it.
+fn cuts(kind: Kind, path: &Path, ends: &[u64]) -> Vec<Damage> {
+    let starts = [0].into_iter().chain(ends.iter().copied()).zip(ends);
+    let places = starts.flat_map(|(start, end)| [start, start + (end - start) / 2]);
+    places.map(|at| Damage::new(kind, vec![Edit::Cut(path.to_owned(), at as usize)])).collect()
+}
+
+fn of_side(path: &Path, len: usize) -> Vec<Damage> {
+    let path = path.to_owned();
+    vec![
+        lost(Kind::SideLost, [&path]),
+        Damage::new(Kind::SideDamaged, vec![Edit::Cut(path.clone(), len / 2)]),
+        Damage::new(Kind::SideDamaged, vec![Edit::Zero(path, 0)]),
+    ]
+}
+
+/// Cuts of a log that are tried at most; the places are drawn.
+const CUTS_OF_LOG_MAX: usize = 24;
+
+fn of_log(kind: Kind, path: &Path, ends: &[u64], random: &mut Random) -> Vec<Damage> {
+    let mut damages = cuts(kind, path, ends);
+    while damages.len() > CUTS_OF_LOG_MAX {
+        damages.swap_remove(random.below(damages.len() as u64) as usize);
+    }
+    damages.push(lost(kind, [&path.to_owned()]));
+    damages.push(Damage::new(kind, vec![Edit::Cut(path.to_owned(), 0)]));
+    let zeroed = [0, *random.pick(&[&[0], ends].concat())];
+    damages.extend(zeroed.map(|from| Damage::new(kind, vec![Edit::Zero(path.to_owned(), from as usize)])));
+    damages
+}
+
+fn of_table(path: &Path, len: usize, random: &mut Random) -> Vec<Damage> {
+    let path = path.to_owned();
+    let at = random.below(len.max(1) as u64) as usize;
+    vec![
+        lost(Kind::TableLost, [&path]),
+        Damage::new(Kind::TableZeroed, vec![Edit::Zero(path.clone(), 0)]),
+        Damage::new(Kind::TableFlipped, vec![Edit::Flip(path, at)]),
+    ]
+}
+
+fn of_earlier(life: &Life) -> Vec<Damage> {
+    let mut damages = Vec::new();
+    for earlier in &life.earlier {
+        let gone: Vec<Edit> = earlier
+            .iter()
+            .filter(|(path, _)| !life.files.contains_key(*path))
+            .map(|(path, bytes)| Edit::Write(path.clone(), bytes.clone()))
+            .collect();
+        let is_table = |edit: &&Edit| matches!(kind_of(edit.path()), Some((FileType::Table, _)));
+        let tables: Vec<Edit> = gone.iter().filter(is_table).cloned().collect();
+        if !tables.is_empty() {
+            damages.push(Damage::new(Kind::TablesLeft, tables));
+        }
+        if !gone.is_empty() {
+            damages.push(Damage::new(Kind::EarlierLeft, gone));
+        }
+        damages.extend(current_of(earlier, life));
+    }
+    damages
+}
+
+/// CURRENT and the MANIFEST of an earlier instant, if the MANIFEST has another name by now.
+fn current_of(earlier: &Files, life: &Life) -> Option<Damage> {
+    let current = Path::new(DIR).join("CURRENT");
+    let text = earlier.get(&current).filter(|text| life.files.get(&current) != Some(text))?;
+    let manifest = Path::new(DIR).join(String::from_utf8_lossy(text).trim_end());
+    let bytes = earlier.get(&manifest)?.clone();
+    let edits = vec![Edit::Write(current, text.clone()), Edit::Write(manifest, bytes)];
+    Some(Damage::new(Kind::CurrentOfEarlier, edits))
+}
+
+/// A table exchanged for another life's of the same name; `None` if there is none.
+pub fn exchange(life: &Life, stranger: &Files, random: &mut Random) -> Option<Damage> {
+    let is_table = |path: &&PathBuf| matches!(kind_of(path), Some((FileType::Table, _)));
+    let differs = |path: &&PathBuf| stranger.get(*path).is_some_and(|bytes| life.files.get(*path) != Some(bytes));
+    let both: Vec<&PathBuf> = life.files.keys().filter(is_table).filter(differs).collect();
+    let path = both.get(random.below(both.len().max(1) as u64) as usize)?;
+    let bytes = stranger.get(*path)?.clone();
+    Some(Damage::new(Kind::TableExchanged, vec![Edit::Write((*path).clone(), bytes)]))
+}
+
+/// The last log with a record.
+fn last_log(life: &Life, vfs: &MemoryVfs) -> EngineResult<Option<PathBuf>> {
+    let mut last = None;
+    for path in life.files.keys() {
+        let is_log = matches!(kind_of(path), Some((FileType::Log | FileType::RocksLog, _)));
+        if is_log && !ends_of_log(vfs, path)?.is_empty() {
+            last = Some(path.clone());
+        }
+    }
+    Ok(last)
+}
+
+/// Ends of a log's records.
+fn ends_of_log(vfs: &MemoryVfs, path: &Path) -> EngineResult<Vec<u64>> {
+    let Some((kind, number)) = kind_of(path) else { return Ok(Vec::new()) };
+    if kind == FileType::RocksLog {
+        return ends_of_framed(vfs, path, Some(number.0));
+    }
+    let mut ends = Vec::new();
+    let Some(mut reader) = LogReader::open(vfs, path, number)? else { return Ok(ends) };
+    while reader.read()?.is_some() {
+        ends.push(reader.offset());
+    }
+    Ok(ends)
+}
+
+/// Ends of the records of a file in RocksDB's framing.
+fn ends_of_framed(vfs: &MemoryVfs, path: &Path, number: Option<u64>) -> EngineResult<Vec<u64>> {
+    let mut reader = FramedReader::open(vfs, path, number, IoClass::Manifest)?;
+    let mut ends = Vec::new();
+    while reader.next()?.is_some() {
+        ends.push(reader.good_end());
+    }
+    Ok(ends)
+}

@@ -1,0 +1,91 @@
+//! What a rescue may claim. Whatever is not in doubt is as the undamaged database has it.
+//!
+//! | damage | a plain open, and `check` that says "whole" |
+//! |---|---|
+//! | end of the last log, beyond what other files prove | a prefix of the acknowledged history |
+//! | any other | the undamaged contents |
+//!
+//! An error is always right for a damaged file.
+
+use base::UserOrder;
+
+use crate::engine::{Doubt, RepairReport};
+
+use super::damage::{Damage, Kind};
+use super::least::{Least, least};
+use super::lives::Life;
+use super::reading::{Contents, difference};
+
+/// What a rescue says of what it brought back.
+#[derive(Clone, Debug)]
+pub enum Claim {
+    Report(RepairReport),
+    Doubts(Vec<Doubt>),
+}
+
+impl Claim {
+    /// A plain open doubts nothing.
+    pub const NONE: Claim = Claim::Doubts(Vec::new());
+
+    /// Whether a key is in doubt; `None`: whether anything of the family is.
+    fn doubts(&self, family: &str, key: Option<&[u8]>, order: &UserOrder) -> bool {
+        match (self, key) {
+            (Claim::Report(report), Some(key)) => report.is_in_doubt(family, key, order),
+            (Claim::Report(report), None) => {
+                let is_of = |name: &Option<String>| name.as_ref().is_none_or(|name| name == family);
+                report.lost.iter().any(|lost| is_of(&lost.family)) || report.doubts.iter().any(|d| is_of(&d.family))
+            }
+            (Claim::Doubts(doubts), Some(key)) => doubts.iter().any(|doubt| doubt.covers(family, key, order)),
+            (Claim::Doubts(doubts), None) => {
+                doubts.iter().any(|doubt| doubt.family.as_ref().is_none_or(|name| name == family))
+            }
+        }
+    }
+
+    fn doubts_nothing(&self) -> bool {
+        match self {
+            Claim::Report(report) => report.lost_nothing(),
+            Claim::Doubts(doubts) => doubts.is_empty(),
+        }
+    }
+}
+
+/// Judges what is read after a rescue.
+///
+/// # Errors
+/// The claim that the model refutes.
+pub fn judge_claim(life: &Life, damage: &Damage, claim: &Claim, found: &Contents) -> Result<(), String> {
+    let order = life.order();
+    let counts = |family: &str, key: Option<&[u8]>| !claim.doubts(family, key, &order);
+    let Some(what) = difference(found, &life.reference, counts) else { return Ok(()) };
+    if damage.kind == Kind::LastLog {
+        let is_prefix = life.point_of(|family, key| counts(family, Some(key)), found).is_some();
+        if is_prefix || !life.has_prefixes() {
+            return Ok(());
+        }
+        return Err(format!("no prefix of the history; against the last state: {what}"));
+    }
+    Err(what)
+}
+
+/// Judges whether a repair brings back what the damage must leave.
+///
+/// # Errors
+/// The doubt that is too much.
+pub fn judge_least(life: &Life, damage: &Damage, claim: &Claim) -> Result<(), String> {
+    let order = life.order();
+    let spans = match least(life, damage) {
+        Least::All if claim.doubts_nothing() => return Ok(()),
+        Least::All => return Err("it doubts, and could have known everything".to_owned()),
+        Least::Nothing => return Ok(()),
+        Least::Outside(spans) => spans,
+    };
+    for (family, pairs) in &life.reference {
+        let is_outside = |key: &[u8]| !spans.iter().any(|span| span.holds(family, key, &order));
+        let too_much = pairs.keys().find(|key| is_outside(key) && claim.doubts(family, Some(key), &order));
+        if let Some(key) = too_much {
+            return Err(format!("it doubts {family} {}, and could have known it", key.escape_ascii()));
+        }
+    }
+    Ok(())
+}

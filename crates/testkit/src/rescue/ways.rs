@@ -1,0 +1,176 @@
+//! The ways out of a damage, each with its verdict.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use vfs::MemoryVfs;
+
+use crate::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use crate::engine::check::{CheckOptions, check};
+use crate::engine::options::WalRecoveryMode;
+use crate::engine::{Db, Doubt, OpenOptions, repair};
+use crate::random::Random;
+use crate::run::{DIR, Failure};
+
+use super::damage::{Damage, Kind};
+use super::lives::Life;
+use super::reading::{Contents, difference, read};
+use super::verdict::{Claim, judge_claim, judge_least};
+
+/// A way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// An ordinary open.
+    Open,
+    Check,
+    Repair,
+    /// An open with `kSkipAnyCorruptedRecords`.
+    Salvage,
+    /// An open with `best_efforts_recovery`.
+    BestEfforts,
+}
+
+impl Way {
+    pub const ALL: [Way; 5] = [Way::Open, Way::Check, Way::Repair, Way::Salvage, Way::BestEfforts];
+}
+
+/// Goes a way out of a damage. Returns whether it led to an open database.
+///
+/// # Errors
+/// The claim that is refuted, or the doubt that is too much.
+pub fn go(life: &Life, damage: &Damage, way: Way) -> Result<bool, String> {
+    let vfs = life.mount(&damage.of(&life.files));
+    match way {
+        Way::Open => opened(life, damage, &vfs, |_| {}, |_| Some(Claim::NONE)),
+        Way::Check => checked(life, damage, &vfs),
+        Way::Repair => repaired(life, damage, &vfs),
+        Way::Salvage => {
+            let salvages =
+                |options: &mut OpenOptions| options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+            opened(life, damage, &vfs, salvages, claim_of)
+        }
+        Way::BestEfforts => opened(life, damage, &vfs, |options| options.db.best_efforts_recovery = true, claim_of),
+    }
+}
+
+/// The doubts that a recovery has of what it brought back; `None` if it cannot tell.
+fn claim_of(_: &Db) -> Option<Claim> {
+    None
+}
+
+/// Opens and judges. An error is no claim.
+fn opened(
+    life: &Life,
+    damage: &Damage,
+    vfs: &Arc<MemoryVfs>,
+    set: impl Fn(&mut OpenOptions),
+    claim: impl Fn(&Db) -> Option<Claim>,
+) -> Result<bool, String> {
+    let Ok(mut options) = life.options_for_open(vfs) else { return Ok(false) };
+    set(&mut options);
+    let Ok(db) = Db::open(DIR, &options) else { return Ok(false) };
+    let found = match read(&db) {
+        Ok(found) => found,
+        Err(Failure::Engine(_)) => return Ok(false),
+        Err(failure) => return Err(failure.to_string()),
+    };
+    match claim(&db) {
+        Some(claim) => judge_claim(life, damage, &claim, &found).map(|()| true),
+        None => Ok(true),
+    }
+}
+
+/// `check` may say "whole" only of what a plain open reads right.
+fn checked(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, String> {
+    let options = CheckOptions { vfs: vfs.clone(), orders: vec![life.order()], ..CheckOptions::default() };
+    let Ok(report) = check(Path::new(DIR), &options, &mut |_| {}) else { return Ok(false) };
+    if !report.is_whole() {
+        return Ok(false);
+    }
+    if damage.kind == Kind::SideDamaged && damage.is_of("OPTIONS") && report.notes.is_empty() {
+        return Err("check does not tell of the damaged OPTIONS file".to_owned());
+    }
+    match opened(life, damage, vfs, |_| {}, |_| Some(Claim::NONE)) {
+        Ok(true) => Ok(true),
+        Ok(false) => Err(format!("check says that it is whole, and it does not open: {}", error_of(life, vfs))),
+        Err(what) => Err(format!("check says that it is whole: {what}")),
+    }
+}
+
+fn error_of(life: &Life, vfs: &Arc<MemoryVfs>) -> String {
+    let opened = life.options_for_open(vfs).and_then(|options| Db::open(DIR, &options));
+    opened.err().map_or_else(|| "reading fails".to_owned(), |error| error.to_string())
+}
+
+fn repaired(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, String> {
+    let options = life.options_for_repair(vfs);
+    let report = repair(DIR, &options).map_err(|error| format!("the repair fails: {error:?}"))?;
+    let with_report = |what: String| format!("{what}\n{report}");
+    let found = read_again(life, vfs).map_err(with_report)?;
+    let claim = Claim::Report(report.clone());
+    judge_claim(life, damage, &claim, &found).map_err(with_report)?;
+    judge_least(life, damage, &claim).map_err(with_report)?;
+    let again = repair(DIR, &options).map_err(|error| with_report(format!("the second repair fails: {error:?}")))?;
+    let is_quiet = again.lost.is_empty() && again.manifest.is_none() && again.logs.is_empty();
+    let is_new = |doubt: &Doubt| !report.doubts.contains(doubt);
+    if !is_quiet || again.doubts.iter().any(is_new) {
+        return Err(with_report(format!("the second repair finds more: {again}")));
+    }
+    let after = read_again(life, vfs).map_err(with_report)?;
+    match difference(&after, &found, |_, _| true) {
+        Some(what) => Err(with_report(format!("the second repair changes something: {what}"))),
+        None => Ok(true),
+    }
+}
+
+fn read_again(life: &Life, vfs: &Arc<MemoryVfs>) -> Result<Contents, String> {
+    let opened = life.options_for_open(vfs).and_then(|options| Db::open(DIR, &options));
+    let db = opened.map_err(|error| format!("what was repaired does not open: {error:?}"))?;
+    let found = read(&db).map_err(|failure| format!("what was repaired is not read: {failure}"))?;
+    db.close().map_err(|error| format!("what was repaired does not close: {error:?}"))?;
+    Ok(found)
+}
+
+const BACKUPS: &str = "/backups";
+
+/// Backs the undamaged life up, damages a file of the backup, and restores it over nothing. Returns whether the restore
+/// succeeded; it must then have brought everything.
+///
+/// # Errors
+/// A restore, or a verification, that passed over the damage.
+pub fn restore_damaged(life: &Life, random: &mut Random) -> Result<bool, String> {
+    let vfs = life.mount(&life.files);
+    let text = |error: base::Error| error.to_string();
+    let options = BackupOptions { vfs: vfs.clone(), orders: vec![life.order()], ..BackupOptions::default() };
+    let engine = BackupEngine::open(BACKUPS, &options).map_err(text)?;
+    let db = Db::open(DIR, &life.options_for_open(&vfs).map_err(text)?).map_err(text)?;
+    let Ok(id) = engine.create_new_backup(&db, random.chance(30)) else { return Ok(false) };
+    drop(db);
+    let files: Vec<_> = vfs.all_files().into_iter().filter(|path| path.starts_with(BACKUPS)).collect();
+    let path = random.pick(&files);
+    let len = vfs.read_file(path).map_err(text)?.len();
+    let place = random.below(len.max(1) as u64);
+    let what = match random.below(3) {
+        0 => vfs.truncate(path, place as usize).map(|()| format!("cut to {place} of {len}")),
+        1 => vfs.flip_bit(path, 8 * place).map(|()| format!("byte {place} of {len} flipped")),
+        _ => vfs.truncate(path, 0).and_then(|()| vfs.truncate(path, len)).map(|()| "zeroed".to_owned()),
+    };
+    let what = format!("{}, {}", path.display(), what.map_err(text)?);
+    let all: Vec<_> = vfs.all_files().into_iter().filter(|path| path.starts_with(DIR)).collect();
+    for path in all {
+        vfs::Vfs::remove_file(&*vfs, &path).map_err(text)?;
+    }
+    let verified = engine.verify(id);
+    let restored = engine.restore(id, DIR, &RestoreOptions::default());
+    if restored.is_err() {
+        return match verified {
+            Ok(()) => Err(format!("{what}: verified, and not restored: {}", restored.unwrap_err())),
+            Err(_) => Ok(false),
+        };
+    }
+    let found = read_again(life, &vfs).map_err(|failure| format!("{what}: {failure}"))?;
+    match difference(&found, &life.reference, |_, _| true) {
+        Some(difference) => Err(format!("{what}: {difference}")),
+        None => Ok(true),
+    }
+}
