@@ -11,13 +11,14 @@ use crate::random::Random;
 const FAMILIES: [&str; 4] = ["default", "other", "sums", "third"];
 const SNAPSHOTS: [&str; 3] = ["s", "t", "u"];
 const PREPARED: [&str; 2] = ["p", "q"];
+const TRANSACTIONS: [&str; 3] = ["x", "y", "z"];
 const ITERATORS: [&str; 2] = ["i", "j"];
 
 /// Sum of the weights of a script's operations.
 const WEIGHTS: u64 = 1074;
 
 /// As [`WEIGHTS`], with what only lives have.
-const WEIGHTS_OF_LIVES: u64 = 1200;
+const WEIGHTS_OF_LIVES: u64 = 1262;
 
 /// Number of remembered deleted keys: the oldest have been through compactions.
 const DELETED_MAX: usize = 30;
@@ -30,6 +31,11 @@ pub fn script(seed: u64, profile: &Profile, len: usize) -> Script {
     Script { profile: profile.to_string(), ops }
 }
 
+/// The name of a family's import. Its merge operator is the family's.
+fn imported(family: &str) -> String {
+    format!("{family}-2")
+}
+
 /// A script of `len` operations of which each changes or holds something. Flushes and compactions are frequent, so that
 /// little work leaves every kind of file.
 pub fn life(seed: u64, profile: &Profile, len: usize) -> Script {
@@ -37,7 +43,12 @@ pub fn life(seed: u64, profile: &Profile, len: usize) -> Script {
     let mut ops = generator.first_families();
     let end = ops.len() + len;
     while ops.len() < end {
-        let op = generator.op();
+        let mut op = generator.op();
+        if let Op::Single(change, _) = &mut op
+            && generator.random.chance(10)
+        {
+            change.family = imported(&change.family);
+        }
         if !only_looks(&op) {
             ops.push(op);
         }
@@ -117,8 +128,19 @@ impl Generator {
             985..990 => Op::Close(self.name(&ITERATORS)),
             990..1000 => Op::Check,
             WEIGHTS..1134 => Op::Flush(vec![self.name(&FAMILIES)]),
-            1134..1184 => Op::Compact { family: self.name(&FAMILIES), from: None, to: None, force: true },
-            _ => Op::Reopen,
+            1134..1164 => Op::Compact { family: self.name(&FAMILIES), from: None, to: None, force: true },
+            1164..1184 => Op::Reopen,
+            1184..1200 => {
+                let family = self.name(&FAMILIES);
+                Op::Import { name: imported(&family), family }
+            }
+            1200..1204 => Op::Drop(imported(&self.name(&FAMILIES))),
+            1204..1234 => {
+                let changes = (0..1 + self.random.below(4)).map(|_| self.change()).collect();
+                Op::Begin(self.name(&TRANSACTIONS), changes)
+            }
+            1234..1254 => Op::End(self.name(&TRANSACTIONS)),
+            _ => Op::Undo(self.name(&TRANSACTIONS)),
         }
     }
 

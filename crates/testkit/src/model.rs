@@ -84,6 +84,15 @@ impl Model {
         self.names.remove(name);
     }
 
+    /// Records an import of a family's exported tables as a new family.
+    pub fn import(&mut self, from: &str, name: &str) {
+        let Some(source) = self.family(from) else { return };
+        self.create(name);
+        let (Some(copy), mut state) = (self.family(name), self.state().clone()) else { return };
+        state.copy(source, copy);
+        self.history.push(Point { state, touched: BTreeSet::from([copy]) });
+    }
+
     /// Index of the last point.
     pub fn now(&self) -> usize {
         self.history.len() - 1

@@ -16,6 +16,10 @@
 //! read-only                         opens the directory read-only and compares
 //! ingest flushable; excise users a c; file users; put a 1; delete-range b d; batch; put users e 1
 //! reopen
+//! import users users-2               exports a family, and imports the export as a new one
+//! begin t put users a 1; merge sums n u64:3     prepares a transaction; it survives reopens and kills
+//! end t
+//! undo t
 //! ```
 //!
 //! An operation with a missing family, snapshot or iterator does nothing. So any operation can be removed from a
@@ -174,6 +178,18 @@ pub enum Op {
     Checkpoint,
     Create(String),
     Drop(String),
+    /// Exports a family, and imports the export as a new family. Does nothing while there are snapshots: the import has
+    /// no history.
+    Import {
+        family: String,
+        name: String,
+    },
+    /// Prepares a transaction of puts, deletes and merges under a name. Does nothing if a key is locked.
+    Begin(String, Vec<Change>),
+    /// Commits a prepared transaction; rolls it back if one of its families was dropped.
+    End(String),
+    /// Rolls a prepared transaction back.
+    Undo(String),
     Reopen,
     /// Opens the directory read-only and compares, beside the open database or while it is closed.
     ReadOnly {
@@ -302,6 +318,13 @@ impl fmt::Display for Op {
             Op::Checkpoint => f.write_str("checkpoint"),
             Op::Create(family) => write!(f, "create {family}"),
             Op::Drop(family) => write!(f, "drop {family}"),
+            Op::Import { family, name } => write!(f, "import {family} {name}"),
+            Op::Begin(name, changes) => {
+                let parts: Vec<String> = changes.iter().map(Change::to_string).collect();
+                write!(f, "begin {name} {}", parts.join("; "))
+            }
+            Op::End(name) => write!(f, "end {name}"),
+            Op::Undo(name) => write!(f, "undo {name}"),
             Op::Reopen => f.write_str("reopen"),
             Op::ReadOnly { closed } => write!(f, "read-only{}", if *closed { " closed" } else { "" }),
             Op::Get(family, key) => write!(f, "get {family} {}", Word(key)),
@@ -336,7 +359,9 @@ impl Script {
         for op in &mut self.ops {
             match op {
                 Op::Single(change, _) => change.action.arrange(order),
-                Op::Batch(changes, _) => changes.iter_mut().for_each(|change| change.action.arrange(order)),
+                Op::Batch(changes, _) | Op::Begin(_, changes) => {
+                    changes.iter_mut().for_each(|change| change.action.arrange(order))
+                }
                 Op::Ingest(ingest) | Op::Prepare(_, ingest) => ingest.arrange(order),
                 Op::Compact { from: Some(from), to: Some(to), .. } => arrange(order, from, to),
                 Op::Scan { range: Range { from: Some(from), to: Some(to), .. }, .. }
@@ -354,6 +379,9 @@ impl Op {
         match self {
             Op::Batch(changes, durability) if changes.len() > 1 => {
                 (0..changes.len()).map(|at| Op::Batch(without(changes, at), *durability)).collect()
+            }
+            Op::Begin(name, changes) if changes.len() > 1 => {
+                (0..changes.len()).map(|at| Op::Begin(name.clone(), without(changes, at))).collect()
             }
             Op::Ingest(ingest) => ingest.lesser().into_iter().map(Op::Ingest).collect(),
             Op::Prepare(name, ingest) => {

@@ -34,7 +34,10 @@ pub fn script(text: &str) -> Result<Script, ParseError> {
 /// The reason it is malformed.
 pub fn op(line: &str) -> Result<Op, ParseError> {
     if let Some(batch) = line.strip_prefix("batch ") {
-        return self::batch(batch);
+        return self::batch(batch).map(|(changes, durability)| Op::Batch(changes, durability));
+    }
+    if let Some((name, text)) = line.strip_prefix("begin ").and_then(|text| text.split_once(' ')) {
+        return self::batch(text).map(|(changes, _)| Op::Begin(name.to_owned(), changes));
     }
     if let Some(text) = line.strip_prefix("ingest ") {
         return ingest(text).map(Op::Ingest);
@@ -58,6 +61,9 @@ pub fn op(line: &str) -> Result<Op, ParseError> {
         "checkpoint" => Op::Checkpoint,
         "create" => Op::Create(words.name("family")?),
         "drop" => Op::Drop(words.name("family")?),
+        "import" => Op::Import { family: words.name("family")?, name: words.name("new family")? },
+        "end" => Op::End(words.name("transaction")?),
+        "undo" => Op::Undo(words.name("transaction")?),
         "reopen" => Op::Reopen,
         "read-only" => match words.0.next() {
             None => Op::ReadOnly { closed: false },
@@ -96,7 +102,7 @@ pub fn op(line: &str) -> Result<Op, ParseError> {
     }
 }
 
-fn batch(text: &str) -> Result<Op, ParseError> {
+fn batch(text: &str) -> Result<(Vec<Change>, Durability), ParseError> {
     let (mut changes, mut durability) = (Vec::new(), Durability::default());
     for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
         if !part.contains(' ') {
@@ -107,7 +113,7 @@ fn batch(text: &str) -> Result<Op, ParseError> {
         let verb = words.name("change")?;
         changes.push(words.change(&verb)?);
     }
-    Ok(Op::Batch(changes, durability))
+    Ok((changes, durability))
 }
 
 fn ingest(text: &str) -> Result<Ingest, ParseError> {
@@ -281,6 +287,10 @@ flush users sums
 compact users from=a to=b force
 checkpoint
 drop users
+import users users-2
+begin t put users a 1; merge sums n u64:3
+end t
+undo t
 reopen
 get users a
 multi-get users a b ""

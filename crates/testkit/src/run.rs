@@ -11,6 +11,7 @@ use base::{Error, ErrorKind, Result as EngineResult};
 use vfs::{MemoryVfs, Vfs};
 
 use self::ingest::HeldIngest;
+use self::transaction::{Prepared, TwoPhase};
 use crate::ingest::Ingest;
 use crate::iterate::{Expected, HeldIterator};
 use crate::model::{Contents, Incarnation, Model, State};
@@ -19,6 +20,7 @@ use crate::profile::{self, Profile};
 
 mod ingest;
 mod look;
+mod transaction;
 
 /// Database directory of scripts.
 pub const DIR: &str = "/db";
@@ -69,6 +71,10 @@ pub struct Runner {
     snapshots: BTreeMap<String, HeldSnapshot>,
     iterators: BTreeMap<String, HeldIterator>,
     prepared: BTreeMap<String, HeldIngest>,
+    /// `None` during a reopen.
+    two_phase: Option<TwoPhase>,
+    /// Of the prepared transactions.
+    prepared_changes: BTreeMap<String, Prepared>,
     /// Tables made for ingests so far.
     tables_made: u64,
     /// Contents of the last ingest, whether or not it succeeded.
@@ -88,6 +94,7 @@ impl Runner {
         let dir = PathBuf::from(DIR);
         let db = open_with(&vfs, &dir, profile, model.names())?;
         let (snapshots, iterators, prepared) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
+        let two_phase = Some(TwoPhase::of(&db)?);
         Ok(Runner {
             vfs,
             dir,
@@ -97,6 +104,8 @@ impl Runner {
             snapshots,
             iterators,
             prepared,
+            two_phase,
+            prepared_changes: BTreeMap::new(),
             tables_made: 0,
             attempted: None,
             unlogged: BTreeSet::new(),
@@ -160,6 +169,10 @@ impl Runner {
             Op::Checkpoint => self.checkpoint(),
             Op::Create(name) => self.create(name),
             Op::Drop(name) => self.drop_family(name),
+            Op::Import { family, name } => self.import(family, name),
+            Op::Begin(name, changes) => self.begin(name, changes),
+            Op::End(name) => self.end(name, true),
+            Op::Undo(name) => self.end(name, false),
             Op::Reopen => self.reopen(|_| Ok(())),
             Op::ReadOnly { closed: false } => self.look_read_only(),
             Op::ReadOnly { closed: true } => self.reopen(Runner::look_read_only),
@@ -280,15 +293,14 @@ impl Runner {
 
     /// Closes and reopens. Snapshots, iterators and prepared ingests end. `meanwhile` sees the closed database.
     fn reopen(&mut self, meanwhile: impl FnOnce(&Runner) -> Result<(), Failure>) -> Result<(), Failure> {
-        self.prepared.clear();
-        self.snapshots.clear();
-        self.iterators.clear();
+        self.let_go();
         if let Some(db) = self.db.take() {
             db.close()?;
         }
         self.unlogged.clear(); // closing flushed them
         meanwhile(self)?;
         self.db = Some(open_with(&self.vfs, &self.dir, self.profile, self.model.names())?);
+        self.find_prepared()?;
         self.model.sync(); // closing syncs the WAL and flushes unlogged writes
         Ok(())
     }
@@ -335,14 +347,20 @@ impl Runner {
         Ok(())
     }
 
+    /// Drops what keeps the database's state. Prepared transactions stay in the log.
+    fn let_go(&mut self) {
+        self.prepared.clear();
+        self.two_phase = None;
+        self.snapshots.clear();
+        self.iterators.clear();
+    }
+
     /// Closes the database. What it holds is durable then.
     ///
     /// # Errors
     /// Errors of the close.
     pub fn close(mut self) -> EngineResult<Model> {
-        self.prepared.clear();
-        self.snapshots.clear();
-        self.iterators.clear();
+        self.let_go();
         if let Some(db) = self.db.take() {
             db.close()?;
         }
@@ -351,9 +369,7 @@ impl Runner {
 
     /// Drops the database without closing it, after a simulated crash or a fault.
     pub fn abandon(mut self) -> Model {
-        self.prepared.clear();
-        self.snapshots.clear();
-        self.iterators.clear();
+        self.let_go();
         self.db = None;
         std::mem::take(&mut self.model)
     }

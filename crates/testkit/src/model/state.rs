@@ -63,6 +63,13 @@ impl State {
         self.families.insert(family, contents);
     }
 
+    /// Gives a new family the contents and the past of another.
+    pub(super) fn copy(&mut self, from: Incarnation, to: Incarnation) {
+        self.families.insert(to, self.contents(from));
+        self.rewritten.insert(to, self.rewritten.get(&from).cloned().unwrap_or_default());
+        self.touched.insert(to, self.touched(from));
+    }
+
     pub(super) fn touched(&self, family: Incarnation) -> Arc<Touched> {
         self.touched.get(&family).cloned().unwrap_or_default()
     }

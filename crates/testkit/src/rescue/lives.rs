@@ -171,7 +171,7 @@ impl Life {
     /// Options for a repair: every family that the life ever had.
     pub fn options_for_repair(&self, vfs: &Arc<MemoryVfs>) -> OpenOptions {
         let named = |op: &Op| match op {
-            Op::Create(name) => Some(name.clone()),
+            Op::Create(name) | Op::Import { name, .. } => Some(name.clone()),
             _ => None,
         };
         let names: BTreeSet<String> = self.script.ops.iter().filter_map(named).collect();
@@ -211,7 +211,8 @@ impl Life {
 
     /// Whether every prefix of the history is a state that a lost end of the log can explain.
     pub fn has_prefixes(&self) -> bool {
-        !self.has_behind
+        // An export's log has its writes in another order.
+        !self.has_behind && self.is_own()
     }
 
     /// The directory of another life of the same options.
@@ -265,6 +266,7 @@ pub fn files_of(vfs: &MemoryVfs, dir: &str) -> Files {
     vfs.all_files().into_iter().filter_map(of_dir).collect()
 }
 
+/// Families with a write that is not logged, and their imports.
 fn unlogged_families(script: &Script) -> BTreeSet<String> {
     let family = |change: &Change| change.family.clone();
     let of_op = |op: &Op| match op {
@@ -272,7 +274,15 @@ fn unlogged_families(script: &Script) -> BTreeSet<String> {
         Op::Batch(changes, Durability { disable_wal: true, .. }) => changes.iter().map(family).collect(),
         _ => Vec::new(),
     };
-    script.ops.iter().flat_map(of_op).collect()
+    let mut unlogged: BTreeSet<String> = script.ops.iter().flat_map(of_op).collect();
+    for op in &script.ops {
+        if let Op::Import { family, name } = op
+            && unlogged.contains(family)
+        {
+            unlogged.insert(name.clone());
+        }
+    }
+    unlogged
 }
 
 fn is_behind(op: &Op) -> bool {

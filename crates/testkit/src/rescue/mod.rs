@@ -17,11 +17,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::ops::Script;
 use crate::random::Random;
-use crate::run::panic_message;
+use crate::run::{Failure, panic_message};
 use crate::shrink::shrink;
 
 use self::damage::{Damage, Kind};
 use self::lives::Life;
+use self::verdict::{Fault, Wrong};
 use self::ways::Way;
 
 pub mod damage;
@@ -63,13 +64,14 @@ pub enum Place {
 pub struct Failing {
     pub seed: u64,
     pub place: Place,
+    pub fault: Fault,
     /// The damage, and what is wrong.
     pub what: String,
 }
 
 impl fmt::Display for Failing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {}, ", self.seed)?;
+        write!(f, "seed {}, {:?}, ", self.seed, self.fault)?;
         match self.place {
             Place::Life => f.write_str("undamaged: ")?,
             Place::Damaged(_, way) => write!(f, "{way:?} after ")?,
@@ -105,18 +107,16 @@ pub fn try_seed(seed: u64, effort: Effort) -> Tried {
 fn try_script(seed: u64, script: Script, effort: Effort, counts: impl Fn(Place) -> bool) -> Tried {
     let mut tried = Tried { lives: 1, ..Tried::default() };
     let mut random = Random::new(seed);
-    let failing = |place, what| Failing { seed, place, what };
-    let life = match guarded(|| Life::of(seed, script).map_err(|failure| failure.to_string())) {
-        Ok(life) => life,
-        Err(what) => {
-            tried.failures.push(failing(Place::Life, what));
-            return tried;
-        }
-    };
-    let damages = match guarded(|| damages(&life, effort, &mut random)) {
-        Ok(damages) => damages,
-        Err(what) => {
-            tried.failures.push(failing(Place::Life, format!("its damages are not found: {what}")));
+    let failing = |place, wrong: Wrong| Failing { seed, place, fault: wrong.fault, what: wrong.what };
+    let made = guarded(|| {
+        let life = Life::of(seed, script).map_err(|failure| Fault::Broken.of(failure.to_string()))?;
+        let damages = damages(&life, effort, &mut random).map_err(|failure| Fault::Broken.of(failure.to_string()))?;
+        Ok((life, damages))
+    });
+    let (life, damages) = match made {
+        Ok(made) => made,
+        Err(wrong) => {
+            tried.failures.push(failing(Place::Life, wrong));
             return tried;
         }
     };
@@ -125,32 +125,32 @@ fn try_script(seed: u64, script: Script, effort: Effort, counts: impl Fn(Place) 
             let outcome = guarded(|| ways::go(&life, &damage, way));
             let sum = tried.trials.entry((damage.kind, way)).or_default();
             (sum.0, sum.1) = (sum.0 + 1, sum.1 + u64::from(outcome == Ok(true)));
-            if let Err(what) = outcome {
-                let what = format!("{damage}: {what}");
-                tried.failures.push(failing(Place::Damaged(damage.kind, way), what));
+            if let Err(wrong) = outcome {
+                let wrong = wrong.fault.of(format!("{damage}: {}", wrong.what));
+                tried.failures.push(failing(Place::Damaged(damage.kind, way), wrong));
             }
         }
     }
     if counts(Place::Restore) {
         tried.restores += 1;
         let restored = guarded(|| ways::restore_damaged(&life, &mut random));
-        tried.failures.extend(restored.err().map(|what| failing(Place::Restore, what)));
+        tried.failures.extend(restored.err().map(|wrong| failing(Place::Restore, wrong)));
     }
     tried
 }
 
 /// A panic counts as a failure.
-fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+fn guarded<T>(work: impl FnOnce() -> Result<T, Wrong>) -> Result<T, Wrong> {
     match catch_unwind(AssertUnwindSafe(work)) {
         Ok(outcome) => outcome,
-        Err(panic) => Err(format!("panicked: {}", panic_message(&*panic))),
+        Err(panic) => Err(Fault::Broken.of(format!("panicked: {}", panic_message(&*panic)))),
     }
 }
 
 /// The damages to try.
-fn damages(life: &Life, effort: Effort, random: &mut Random) -> Result<Vec<Damage>, String> {
-    let mut all = damage::all(life, random).map_err(|error| error.to_string())?;
-    let stranger = life.stranger().map_err(|failure| failure.to_string())?;
+fn damages(life: &Life, effort: Effort, random: &mut Random) -> Result<Vec<Damage>, Failure> {
+    let mut all = damage::all(life, random)?;
+    let stranger = life.stranger()?;
     all.extend(damage::exchange(life, &stranger, random));
     let Effort::Kinds(count) = effort else { return Ok(all) };
     let mut kinds: BTreeMap<Kind, Vec<Damage>> = BTreeMap::new();
@@ -162,11 +162,12 @@ fn damages(life: &Life, effort: Effort, random: &mut Random) -> Result<Vec<Damag
     Ok(kinds.iter().map(|damages| random.pick(damages).clone()).collect())
 }
 
-/// The shortest script found for a seed whose life fails at the same place, and how.
+/// The shortest script found with which the seed's life fails at the same place by the same kind of fault, and how.
 pub fn shortest(failing: &Failing) -> (Script, String) {
     shrink(&lives::script(failing.seed), |script| {
         let tried = try_script(failing.seed, script.clone(), Effort::All, |place| place == failing.place);
-        let same = tried.failures.into_iter().find(|other| other.place == failing.place);
+        let is_same = |other: &Failing| other.place == failing.place && other.fault == failing.fault;
+        let same = tried.failures.into_iter().find(is_same);
         same.map(|failing| failing.to_string())
     })
 }

@@ -1,6 +1,6 @@
 //! Reads whole databases in every way, and describes the first difference between two of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::engine::{Db, Family, ReadOptions};
 use crate::iterate::show;
@@ -49,39 +49,38 @@ fn read_family(db: &Db, family: &Family) -> Result<Pairs, Failure> {
     Ok(pairs)
 }
 
-/// The first family or key, of those for which `counts` holds, in which `found` is not as `expected`.
+/// The first family or key, of those for which `counts` holds, in which `found` is not as `expected`. `counts` gets no
+/// key where a family as a whole is meant: one that is gone, or one too many.
 pub fn difference(
     found: &Contents,
     expected: &Contents,
     counts: impl Fn(&str, Option<&[u8]>) -> bool,
 ) -> Option<String> {
-    for (family, pairs) in expected {
-        let Some(held) = found.get(family) else {
-            let is_counted = counts(family, None) && pairs.keys().all(|key| counts(family, Some(key)));
-            match is_counted {
-                true => return Some(format!("the family {family} is gone")),
-                false => continue,
-            }
-        };
-        for (key, value) in pairs.iter().filter(|(key, _)| counts(family, Some(key))) {
-            match held.get(key) {
-                Some(now) if now == value => {}
-                Some(now) => return Some(format!("{family} {}: {}, not {}", show(key), show(now), show(value))),
-                None => return Some(format!("{family} {} is gone: it was {}", show(key), show(value))),
-            }
+    let none = Pairs::new();
+    let names: BTreeSet<&String> = expected.keys().chain(found.keys()).collect();
+    for name in names {
+        let (held, wanted) = (found.get(name), expected.get(name));
+        if held.is_some() != wanted.is_some() && counts(name, None) {
+            let how = if held.is_some() { "one too many" } else { "gone" };
+            return Some(format!("the family {name} is {how}"));
         }
-    }
-    for (family, pairs) in found {
-        let Some(expected) = expected.get(family) else {
-            match counts(family, None) {
-                true => return Some(format!("the family {family} is one too many")),
-                false => continue,
-            }
-        };
-        let extra = pairs.iter().find(|(key, _)| !expected.contains_key(*key) && counts(family, Some(key)));
-        if let Some((key, value)) = extra {
-            return Some(format!("{family} {} is one too many: {}", show(key), show(value)));
+        let counted = |key: &[u8]| counts(name, Some(key));
+        let what = difference_of_pairs(held.unwrap_or(&none), wanted.unwrap_or(&none), counted);
+        if let Some(what) = what {
+            return Some(format!("{name} {what}"));
         }
     }
     None
+}
+
+fn difference_of_pairs(held: &Pairs, wanted: &Pairs, counts: impl Fn(&[u8]) -> bool) -> Option<String> {
+    for (key, value) in wanted.iter().filter(|(key, _)| counts(key)) {
+        match held.get(key) {
+            Some(now) if now == value => {}
+            Some(now) => return Some(format!("{}: {}, not {}", show(key), show(now), show(value))),
+            None => return Some(format!("{} is gone: it was {}", show(key), show(value))),
+        }
+    }
+    let (key, value) = held.iter().find(|(key, _)| !wanted.contains_key(*key) && counts(key))?;
+    Some(format!("{} is one too many: {}", show(key), show(value)))
 }

@@ -3,6 +3,7 @@
 //! | damage | a plain open, and `check` that says "whole" |
 //! |---|---|
 //! | end of the last log, beyond what other files prove | a prefix of the acknowledged history |
+//! | every MANIFEST and copy | the undamaged contents; families without keys may be gone or back |
 //! | any other | the undamaged contents |
 //!
 //! An error is always right for a damaged file.
@@ -15,6 +16,30 @@ use super::damage::{Damage, Kind};
 use super::least::{Least, least};
 use super::lives::Life;
 use super::reading::{Contents, difference};
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wrong {
+    pub fault: Fault,
+    pub what: String,
+}
+
+/// Kind of what is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// A claim that is not so.
+    Refuted,
+    /// A doubt of what could have been known.
+    DoubtsTooMuch,
+    /// A rescue that fails, or leaves what does not open or disagrees with itself; a panic.
+    Broken,
+}
+
+impl Fault {
+    pub fn of(self, what: impl Into<String>) -> Wrong {
+        Wrong { fault: self, what: what.into() }
+    }
+}
 
 /// What a rescue says of what it brought back.
 #[derive(Clone, Debug)]
@@ -54,29 +79,31 @@ impl Claim {
 ///
 /// # Errors
 /// The claim that the model refutes.
-pub fn judge_claim(life: &Life, damage: &Damage, claim: &Claim, found: &Contents) -> Result<(), String> {
+pub fn judge_claim(life: &Life, damage: &Damage, claim: &Claim, found: &Contents) -> Result<(), Wrong> {
     let order = life.order();
-    let counts = |family: &str, key: Option<&[u8]>| !claim.doubts(family, key, &order);
+    let knows_families = damage.kind != Kind::EveryManifestLost;
+    let counts =
+        |family: &str, key: Option<&[u8]>| (key.is_some() || knows_families) && !claim.doubts(family, key, &order);
     let Some(what) = difference(found, &life.reference, counts) else { return Ok(()) };
     if damage.kind == Kind::LastLog {
         let is_prefix = life.point_of(|family, key| counts(family, Some(key)), found).is_some();
         if is_prefix || !life.has_prefixes() {
             return Ok(());
         }
-        return Err(format!("no prefix of the history; against the last state: {what}"));
+        return Err(Fault::Refuted.of(format!("no prefix of the history; against the last state: {what}")));
     }
-    Err(what)
+    Err(Fault::Refuted.of(what))
 }
 
 /// Judges whether a repair brings back what the damage must leave.
 ///
 /// # Errors
 /// The doubt that is too much.
-pub fn judge_least(life: &Life, damage: &Damage, claim: &Claim) -> Result<(), String> {
+pub fn judge_least(life: &Life, damage: &Damage, claim: &Claim) -> Result<(), Wrong> {
     let order = life.order();
     let spans = match least(life, damage) {
         Least::All if claim.doubts_nothing() => return Ok(()),
-        Least::All => return Err("it doubts, and could have known everything".to_owned()),
+        Least::All => return Err(Fault::DoubtsTooMuch.of("it doubts, and could have known everything")),
         Least::Nothing => return Ok(()),
         Least::Outside(spans) => spans,
     };
@@ -84,7 +111,8 @@ pub fn judge_least(life: &Life, damage: &Damage, claim: &Claim) -> Result<(), St
         let is_outside = |key: &[u8]| !spans.iter().any(|span| span.holds(family, key, &order));
         let too_much = pairs.keys().find(|key| is_outside(key) && claim.doubts(family, Some(key), &order));
         if let Some(key) = too_much {
-            return Err(format!("it doubts {family} {}, and could have known it", key.escape_ascii()));
+            let what = format!("it doubts {family} {}, and could have known it", key.escape_ascii());
+            return Err(Fault::DoubtsTooMuch.of(what));
         }
     }
     Ok(())

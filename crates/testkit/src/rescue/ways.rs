@@ -1,5 +1,6 @@
 //! The ways out of a damage, each with its verdict.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,14 +9,14 @@ use vfs::MemoryVfs;
 use crate::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use crate::engine::check::{CheckOptions, check};
 use crate::engine::options::WalRecoveryMode;
-use crate::engine::{Db, Doubt, OpenOptions, repair};
+use crate::engine::{Db, Doubt, Error, ErrorKind, OpenOptions, repair};
 use crate::random::Random;
 use crate::run::{DIR, Failure};
 
 use super::damage::{Damage, Kind};
 use super::lives::Life;
 use super::reading::{Contents, difference, read};
-use super::verdict::{Claim, judge_claim, judge_least};
+use super::verdict::{Claim, Fault, Wrong, judge_claim, judge_least};
 
 /// A way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,7 +39,7 @@ impl Way {
 ///
 /// # Errors
 /// The claim that is refuted, or the doubt that is too much.
-pub fn go(life: &Life, damage: &Damage, way: Way) -> Result<bool, String> {
+pub fn go(life: &Life, damage: &Damage, way: Way) -> Result<bool, Wrong> {
     let vfs = life.mount(&damage.of(&life.files));
     match way {
         Way::Open => opened(life, damage, &vfs, |_| {}, |_| Some(Claim::NONE)),
@@ -65,14 +66,14 @@ fn opened(
     vfs: &Arc<MemoryVfs>,
     set: impl Fn(&mut OpenOptions),
     claim: impl Fn(&Db) -> Option<Claim>,
-) -> Result<bool, String> {
+) -> Result<bool, Wrong> {
     let Ok(mut options) = life.options_for_open(vfs) else { return Ok(false) };
     set(&mut options);
     let Ok(db) = Db::open(DIR, &options) else { return Ok(false) };
     let found = match read(&db) {
         Ok(found) => found,
         Err(Failure::Engine(_)) => return Ok(false),
-        Err(failure) => return Err(failure.to_string()),
+        Err(failure) => return Err(Fault::Broken.of(failure.to_string())),
     };
     match claim(&db) {
         Some(claim) => judge_claim(life, damage, &claim, &found).map(|()| true),
@@ -81,19 +82,22 @@ fn opened(
 }
 
 /// `check` may say "whole" only of what a plain open reads right.
-fn checked(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, String> {
+fn checked(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, Wrong> {
     let options = CheckOptions { vfs: vfs.clone(), orders: vec![life.order()], ..CheckOptions::default() };
     let Ok(report) = check(Path::new(DIR), &options, &mut |_| {}) else { return Ok(false) };
     if !report.is_whole() {
         return Ok(false);
     }
     if damage.kind == Kind::SideDamaged && damage.is_of("OPTIONS") && report.notes.is_empty() {
-        return Err("check does not tell of the damaged OPTIONS file".to_owned());
+        return Err(Fault::Refuted.of("check does not tell of the damaged OPTIONS file"));
     }
     match opened(life, damage, vfs, |_| {}, |_| Some(Claim::NONE)) {
         Ok(true) => Ok(true),
-        Ok(false) => Err(format!("check says that it is whole, and it does not open: {}", error_of(life, vfs))),
-        Err(what) => Err(format!("check says that it is whole: {what}")),
+        Ok(false) => {
+            let what = format!("check says that it is whole, and it does not open: {}", error_of(life, vfs));
+            Err(Fault::Refuted.of(what))
+        }
+        Err(wrong) => Err(wrong.fault.of(format!("check says that it is whole: {}", wrong.what))),
     }
 }
 
@@ -102,25 +106,35 @@ fn error_of(life: &Life, vfs: &Arc<MemoryVfs>) -> String {
     opened.err().map_or_else(|| "reading fails".to_owned(), |error| error.to_string())
 }
 
-fn repaired(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, String> {
+fn repaired(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, Wrong> {
     let options = life.options_for_repair(vfs);
-    let report = repair(DIR, &options).map_err(|error| format!("the repair fails: {error:?}"))?;
-    let with_report = |what: String| format!("{what}\n{report}");
-    let found = read_again(life, vfs).map_err(with_report)?;
+    let report = match repair(DIR, &options) {
+        Err(error) if is_nothing_left(life, damage, &error) => return Ok(false),
+        repaired => repaired.map_err(|error| Fault::Broken.of(format!("the repair fails: {error:?}")))?,
+    };
+    let with_report = |wrong: Wrong| wrong.fault.of(format!("{}\n{report}", wrong.what));
+    let broken = |what: String| with_report(Fault::Broken.of(what));
+    let found = read_again(life, vfs).map_err(broken)?;
     let claim = Claim::Report(report.clone());
     judge_claim(life, damage, &claim, &found).map_err(with_report)?;
     judge_least(life, damage, &claim).map_err(with_report)?;
-    let again = repair(DIR, &options).map_err(|error| with_report(format!("the second repair fails: {error:?}")))?;
+    let again = repair(DIR, &options).map_err(|error| broken(format!("the second repair fails: {error:?}")))?;
     let is_quiet = again.lost.is_empty() && again.manifest.is_none() && again.logs.is_empty();
     let is_new = |doubt: &Doubt| !report.doubts.contains(doubt);
     if !is_quiet || again.doubts.iter().any(is_new) {
-        return Err(with_report(format!("the second repair finds more: {again}")));
+        return Err(broken(format!("the second repair finds more: {again}")));
     }
-    let after = read_again(life, vfs).map_err(with_report)?;
+    let after = read_again(life, vfs).map_err(broken)?;
     match difference(&after, &found, |_, _| true) {
-        Some(what) => Err(with_report(format!("the second repair changes something: {what}"))),
+        Some(what) => Err(broken(format!("the second repair changes something: {what}"))),
         None => Ok(true),
     }
+}
+
+/// A database without keys can be lost whole with its MANIFESTs.
+fn is_nothing_left(life: &Life, damage: &Damage, error: &Error) -> bool {
+    let has_no_copy = damage.kind == Kind::EveryManifestLost || !life.is_own();
+    has_no_copy && error.kind() == ErrorKind::InvalidArgument && life.reference.values().all(BTreeMap::is_empty)
 }
 
 fn read_again(life: &Life, vfs: &Arc<MemoryVfs>) -> Result<Contents, String> {
@@ -138,9 +152,9 @@ const BACKUPS: &str = "/backups";
 ///
 /// # Errors
 /// A restore, or a verification, that passed over the damage.
-pub fn restore_damaged(life: &Life, random: &mut Random) -> Result<bool, String> {
+pub fn restore_damaged(life: &Life, random: &mut Random) -> Result<bool, Wrong> {
     let vfs = life.mount(&life.files);
-    let text = |error: base::Error| error.to_string();
+    let text = |error: Error| Fault::Broken.of(error.to_string());
     let options = BackupOptions { vfs: vfs.clone(), orders: vec![life.order()], ..BackupOptions::default() };
     let engine = BackupEngine::open(BACKUPS, &options).map_err(text)?;
     let db = Db::open(DIR, &life.options_for_open(&vfs).map_err(text)?).map_err(text)?;
@@ -162,15 +176,15 @@ pub fn restore_damaged(life: &Life, random: &mut Random) -> Result<bool, String>
     }
     let verified = engine.verify(id);
     let restored = engine.restore(id, DIR, &RestoreOptions::default());
-    if restored.is_err() {
+    if let Err(error) = restored {
         return match verified {
-            Ok(()) => Err(format!("{what}: verified, and not restored: {}", restored.unwrap_err())),
+            Ok(()) => Err(Fault::Refuted.of(format!("{what}: verified, and not restored: {error}"))),
             Err(_) => Ok(false),
         };
     }
-    let found = read_again(life, &vfs).map_err(|failure| format!("{what}: {failure}"))?;
+    let found = read_again(life, &vfs).map_err(|failure| Fault::Broken.of(format!("{what}: {failure}")))?;
     match difference(&found, &life.reference, |_, _| true) {
-        Some(difference) => Err(format!("{what}: {difference}")),
+        Some(difference) => Err(Fault::Refuted.of(format!("{what}: {difference}"))),
         None => Ok(true),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use testkit::random::sample;
-use testkit::rescue::{Effort, Tried, shortest, try_seed};
+use testkit::rescue::{Effort, Failing, Tried, shortest, try_seed};
 use testkit::threads::{start, within};
 
 /// Lives of the ordinary suite, and kinds of damage that each suffers.
@@ -58,10 +58,12 @@ fn rescue_never_says_more_than_it_knows() {
     };
     let mut tried = within(LIMIT, move || try_seeds(first, count, effort));
     report(&tried);
-    tried.failures.sort_by_key(|failing| (failing.place, failing.seed));
+    tried.failures.sort_by_key(|failing| (failing.fault, failing.place, failing.seed));
     let mut shown = String::new();
     for (at, failing) in tried.failures.iter().enumerate() {
-        let is_first = at == 0 || tried.failures.get(at - 1).is_some_and(|before| before.place != failing.place);
+        let is_same = |before: &Failing| (before.fault, before.place) == (failing.fault, failing.place);
+        let before = at.checked_sub(1).and_then(|before| tried.failures.get(before));
+        let is_first = !before.is_some_and(is_same);
         shown.push_str(&format!("\nSPILLWAY_SEED={}: {failing}\n", failing.seed));
         if is_first {
             let (script, how) = shortest(failing);
