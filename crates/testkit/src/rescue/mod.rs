@@ -44,9 +44,8 @@ pub enum Effort {
 #[derive(Debug, Default)]
 pub struct Tried {
     pub lives: u64,
-    /// Trials of each kind and way, and those that led to an open database.
-    pub trials: BTreeMap<(Kind, Way), (u64, u64)>,
-    pub restores: u64,
+    /// Trials at each place, and those that led to an open database.
+    pub trials: BTreeMap<Place, (u64, u64)>,
     pub failures: Vec<Failing>,
 }
 
@@ -82,61 +81,102 @@ impl fmt::Display for Failing {
 }
 
 impl Tried {
+    fn note(&mut self, seed: u64, place: Place, outcome: Result<bool, Wrong>) {
+        let sum = self.trials.entry(place).or_default();
+        (sum.0, sum.1) = (sum.0 + 1, sum.1 + u64::from(outcome == Ok(true)));
+        let failing = |wrong: Wrong| Failing { seed, place, fault: wrong.fault, what: wrong.what };
+        self.failures.extend(outcome.err().map(failing));
+    }
+
     /// Adds what another thread tried.
     pub fn add(&mut self, other: Tried) {
         self.lives += other.lives;
-        self.restores += other.restores;
         self.failures.extend(other.failures);
         for (place, (count, opened)) in other.trials {
             let sum = self.trials.entry(place).or_default();
             (sum.0, sum.1) = (sum.0 + count, sum.1 + opened);
         }
     }
-
-    pub fn trials(&self) -> u64 {
-        self.restores + self.trials.values().map(|(count, _)| count).sum::<u64>()
-    }
 }
 
 /// Tries the life of a seed.
 pub fn try_seed(seed: u64, effort: Effort) -> Tried {
-    try_script(seed, lives::script(seed), effort, |_| true)
+    let mut tried = Tried { lives: 1, ..Tried::default() };
+    let mut note = |place, outcome: Result<bool, Wrong>| tried.note(seed, place, outcome);
+    match Subject::of(seed, lives::script(seed), effort, None) {
+        Ok(subject) => subject.places().for_each(|at| note(subject.place(at), subject.go(at))),
+        Err(wrong) => note(Place::Life, Err(wrong)),
+    }
+    tried
 }
 
-/// Tries a script's life at those places for which `counts` holds.
-fn try_script(seed: u64, script: Script, effort: Effort, counts: impl Fn(Place) -> bool) -> Tried {
-    let mut tried = Tried { lives: 1, ..Tried::default() };
-    let mut random = Random::new(seed);
-    let failing = |place, wrong: Wrong| Failing { seed, place, fault: wrong.fault, what: wrong.what };
-    let made = guarded(|| {
-        let life = Life::of(seed, script).map_err(|failure| Fault::Broken.of(failure.to_string()))?;
-        let damages = damages(&life, effort, &mut random).map_err(|failure| Fault::Broken.of(failure.to_string()))?;
-        Ok((life, damages))
-    });
-    let (life, damages) = match made {
-        Ok(made) => made,
-        Err(wrong) => {
-            tried.failures.push(failing(Place::Life, wrong));
-            return tried;
-        }
+/// The shortest script found with which the seed's life fails at the same place by the same kind of fault, and how.
+pub fn shortest(failing: &Failing) -> (Script, String) {
+    let kind = match failing.place {
+        Place::Damaged(kind, _) => Some(kind),
+        Place::Life | Place::Restore => None,
     };
-    for damage in damages {
-        for way in Way::ALL.into_iter().filter(|way| counts(Place::Damaged(damage.kind, *way))) {
-            let outcome = guarded(|| ways::go(&life, &damage, way));
-            let sum = tried.trials.entry((damage.kind, way)).or_default();
-            (sum.0, sum.1) = (sum.0 + 1, sum.1 + u64::from(outcome == Ok(true)));
-            if let Err(wrong) = outcome {
-                let wrong = wrong.fault.of(format!("{damage}: {}", wrong.what));
-                tried.failures.push(failing(Place::Damaged(damage.kind, way), wrong));
+    let is_same = |wrong: Wrong| (wrong.fault == failing.fault).then_some(wrong.what);
+    shrink(&lives::script(failing.seed), |script| match Subject::of(failing.seed, script.clone(), Effort::All, kind) {
+        Ok(subject) => {
+            let mut same = subject.places().filter(|at| subject.place(*at) == failing.place);
+            same.find_map(|at| subject.go(at).err().and_then(is_same))
+        }
+        Err(wrong) => (failing.place == Place::Life).then_some(wrong.what),
+    })
+}
+
+/// A life and the damages to try.
+struct Subject {
+    life: Life,
+    damages: Vec<Damage>,
+    restores: u64,
+}
+
+/// A trial of a subject.
+#[derive(Clone, Copy)]
+enum At<'a> {
+    Damaged(&'a Damage, Way),
+    Restore(u64),
+}
+
+/// Restores of backups that are damaged, where all damages are tried.
+const RESTORES: u64 = 12;
+
+impl Subject {
+    /// With `kind`, damages of this kind alone.
+    fn of(seed: u64, script: Script, effort: Effort, kind: Option<Kind>) -> Result<Subject, Wrong> {
+        let broken = |failure: Failure| Fault::Broken.of(failure.to_string());
+        guarded(|| {
+            let life = Life::of(seed, script).map_err(broken)?;
+            let damages = damages(&life, effort, kind).map_err(broken)?;
+            let restores = if matches!(effort, Effort::All) { RESTORES } else { 1 };
+            Ok(Subject { life, damages, restores })
+        })
+    }
+
+    fn places(&self) -> impl Iterator<Item = At<'_>> {
+        let damaged = self.damages.iter().flat_map(|damage| Way::ALL.map(|way| At::Damaged(damage, way)));
+        damaged.chain((0..self.restores).map(At::Restore))
+    }
+
+    fn place(&self, at: At<'_>) -> Place {
+        match at {
+            At::Damaged(damage, way) => Place::Damaged(damage.kind, way),
+            At::Restore(_) => Place::Restore,
+        }
+    }
+
+    fn go(&self, at: At<'_>) -> Result<bool, Wrong> {
+        match at {
+            At::Damaged(damage, way) => guarded(|| ways::go(&self.life, damage, way))
+                .map_err(|wrong| wrong.fault.of(format!("{damage}: {}", wrong.what))),
+            At::Restore(number) => {
+                let mut random = Random::new(self.life.seed.wrapping_add(number << 32));
+                guarded(|| ways::restore_damaged(&self.life, &mut random))
             }
         }
     }
-    if counts(Place::Restore) {
-        tried.restores += 1;
-        let restored = guarded(|| ways::restore_damaged(&life, &mut random));
-        tried.failures.extend(restored.err().map(|wrong| failing(Place::Restore, wrong)));
-    }
-    tried
 }
 
 /// A panic counts as a failure.
@@ -147,12 +187,17 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Wrong>) -> Result<T, Wrong> {
     }
 }
 
-/// The damages to try.
-fn damages(life: &Life, effort: Effort, random: &mut Random) -> Result<Vec<Damage>, Failure> {
-    let mut all = damage::all(life, random)?;
-    let stranger = life.stranger()?;
-    all.extend(damage::exchange(life, &stranger, random));
-    let Effort::Kinds(count) = effort else { return Ok(all) };
+/// The damages to try. Those of a lesser effort are among all.
+fn damages(life: &Life, effort: Effort, kind: Option<Kind>) -> Result<Vec<Damage>, Failure> {
+    let mut random = Random::new(life.seed);
+    let mut all = damage::all(life, &mut random)?;
+    if kind.is_none_or(|kind| kind == Kind::TableExchanged) {
+        all.extend(damage::exchange(life, &life.stranger()?, &mut random));
+    }
+    let Effort::Kinds(count) = effort else {
+        all.retain(|damage| kind.is_none_or(|kind| kind == damage.kind));
+        return Ok(all);
+    };
     let mut kinds: BTreeMap<Kind, Vec<Damage>> = BTreeMap::new();
     all.into_iter().for_each(|damage| kinds.entry(damage.kind).or_default().push(damage));
     let mut kinds: Vec<_> = kinds.into_values().collect();
@@ -160,14 +205,4 @@ fn damages(life: &Life, effort: Effort, random: &mut Random) -> Result<Vec<Damag
         kinds.swap_remove(random.below(kinds.len() as u64) as usize);
     }
     Ok(kinds.iter().map(|damages| random.pick(damages).clone()).collect())
-}
-
-/// The shortest script found with which the seed's life fails at the same place by the same kind of fault, and how.
-pub fn shortest(failing: &Failing) -> (Script, String) {
-    shrink(&lives::script(failing.seed), |script| {
-        let tried = try_script(failing.seed, script.clone(), Effort::All, |place| place == failing.place);
-        let is_same = |other: &Failing| other.place == failing.place && other.fault == failing.fault;
-        let same = tried.failures.into_iter().find(is_same);
-        same.map(|failing| failing.to_string())
-    })
 }

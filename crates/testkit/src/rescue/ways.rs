@@ -67,7 +67,11 @@ fn opened(
     set: impl Fn(&mut OpenOptions),
     claim: impl Fn(&Db) -> Option<Claim>,
 ) -> Result<bool, Wrong> {
-    let Ok(mut options) = life.options_for_open(vfs) else { return Ok(false) };
+    let mut options = match life.options_for_open(vfs) {
+        Ok(options) => options,
+        // Without a MANIFEST only a repair and `best_efforts_recovery` look for families.
+        Err(_) => life.options(vfs, &life.reference.keys().cloned().collect::<Vec<_>>()),
+    };
     set(&mut options);
     let Ok(db) = Db::open(DIR, &options) else { return Ok(false) };
     let found = match read(&db) {
