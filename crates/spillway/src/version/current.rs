@@ -45,15 +45,13 @@ impl From<SetCurrentError> for Error {
     }
 }
 
-/// Durably points CURRENT at `manifest`, a MANIFEST already whole and synced.
+/// Durably points CURRENT at `manifest`, a MANIFEST already whole and synced, its name too: a surviving CURRENT must find
+/// it.
 pub(super) fn set_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<(), SetCurrentError> {
     let temp = dir.join(file_name::format(FileType::Temp, manifest));
     let current = dir.join(file_name::format(FileType::Current, FileNumber(0)));
     let line = format!("{}\n", file_name::format(FileType::Manifest, manifest));
-    // The directory first: a surviving CURRENT must find its MANIFEST.
-    let prepared = vfs
-        .sync_dir(dir)
-        .and_then(|()| vfs::write_all(vfs, &temp, IfExists::Truncate, line.as_bytes(), IoClass::Manifest));
+    let prepared = vfs::write_all(vfs, &temp, IfExists::Truncate, line.as_bytes(), IoClass::Manifest);
     if let Err(error) = prepared {
         // The next open deletes leftover temporary files.
         let _ = vfs.remove_file(&temp);
@@ -62,7 +60,8 @@ pub(super) fn set_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Re
     vfs.rename(&temp, &current).and_then(|()| vfs.sync_dir(dir)).map_err(SetCurrentError::Unknown)
 }
 
-/// As [`set_current`], for a directory abandoned after an error.
+/// Syncs the directory, then as [`set_current`]. For a directory abandoned after an error.
 pub(crate) fn install_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<()> {
+    vfs.sync_dir(dir)?;
     Ok(set_current(vfs, dir, manifest)?)
 }

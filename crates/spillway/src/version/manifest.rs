@@ -192,14 +192,12 @@ fn begin(
 ) -> Result<[FramedWriter; 2], SetCurrentError> {
     let write = |path: &Path| write_snapshot(vfs, path, snapshot, ManifestKind::Fenced);
     let writer = write(&manifest_path(dir, number)).map_err(SetCurrentError::Before)?;
-    let copy = write(&copy_path(dir, number)).map_err(|error| {
-        remove_manifest(vfs, dir, number);
-        SetCurrentError::Before(error)
-    })?;
-    set_current(vfs, dir, number).inspect_err(|error| {
-        if let SetCurrentError::Before(_) = error {
-            remove_manifest(vfs, dir, number);
-        }
+    // The copy last: recovery takes a MANIFEST with a copy, and finds all that it names.
+    let copy = vfs.sync_dir(dir).and_then(|()| write(&copy_path(dir, number)));
+    let copy = copy.map_err(|error| remove_manifest(vfs, dir, number, error))?;
+    set_current(vfs, dir, number).map_err(|error| match error {
+        SetCurrentError::Before(error) => remove_manifest(vfs, dir, number, error),
+        unknown => unknown,
     })?;
     Ok([writer, copy])
 }
@@ -220,8 +218,13 @@ fn write_snapshot(vfs: &dyn Vfs, path: &Path, snapshot: &ManifestSnapshot, kind:
     }
 }
 
-/// Removes a MANIFEST not named by CURRENT, and its copy. If removal fails, the next open deletes the files.
-fn remove_manifest(vfs: &dyn Vfs, dir: &Path, number: FileNumber) {
-    let _ = vfs.remove_file(&copy_path(dir, number));
-    let _ = vfs.remove_file(&manifest_path(dir, number));
+/// Removes a MANIFEST not named by CURRENT, and its copy. Were they left whole, recovery would take them for the last
+/// state: so the removal must be durable before CURRENT's MANIFEST goes on.
+fn remove_manifest(vfs: &dyn Vfs, dir: &Path, number: FileNumber, error: Error) -> SetCurrentError {
+    let is_gone = |path: &Path| match vfs.remove_file(path) {
+        Err(error) => error.is_not_found(),
+        Ok(()) => true,
+    };
+    let are_gone = [copy_path(dir, number), manifest_path(dir, number)].iter().all(|path| is_gone(path));
+    if are_gone && vfs.sync_dir(dir).is_ok() { SetCurrentError::Before(error) } else { SetCurrentError::Unknown(error) }
 }

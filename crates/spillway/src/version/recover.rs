@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use log::Frontiers;
 use log::framed::{FramedEnd, FramedReader, FramedRecord};
 use vfs::{IoClass, Vfs};
@@ -63,13 +63,13 @@ pub struct Recovered {
     pub warnings: Vec<String>,
 }
 
-/// Recovers from the MANIFEST in `dir`.
+/// Recovers from the last MANIFEST in `dir`: CURRENT's, or a later one that is whole.
 ///
 /// # Errors
 /// `Corruption` for damage, `Unsupported` for unsupported fields; both name file and offset. Not found
 /// (`Error::is_not_found`) if there is no CURRENT: then there is no database.
 pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
-    let manifest = read_current(vfs, dir)?;
+    let manifest = last_manifest(vfs, dir)?;
     let copy_bytes = manifest_copy::copy_bytes(vfs, dir, manifest)?;
     let path = manifest_path(dir, manifest);
     if !vfs.exists(&path)? {
@@ -88,7 +88,6 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
     if copy_bytes > end {
         manifest_copy::check_end(vfs, dir, manifest, end)?;
     }
-    check_is_last(vfs, dir, manifest)?;
     let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
     recovered.manifest_end = Some(end);
     recovered.warnings.extend(warnings);
@@ -96,27 +95,63 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
     Ok(recovered)
 }
 
-/// Checks that no later MANIFEST has been in use. A roll-over that was cut off leaves one without edits behind its
-/// snapshot: it says the same as the one before.
+/// The last MANIFEST that is whole: CURRENT's, or a later one. A roll-over writes MANIFEST and copy, then CURRENT; if it is
+/// cut off between, or CURRENT went back to an older state, the later MANIFEST holds the same or more.
 ///
 /// # Errors
-/// `Corruption`: CURRENT names an older MANIFEST than the last one.
-fn check_is_last(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<()> {
-    let later = file_name::numbers_in(vfs, dir, FileType::Manifest)?.split_off(&FileNumber(manifest.0 + 1));
-    for number in later {
-        let (mut replay, mut is_used) = (Replay::default(), false);
-        let read = read_edits_from(vfs, &manifest_path(dir, number), 0, |_, _, edits| {
-            is_used |= replay.is_whole_state();
-            edits.into_iter().try_for_each(|edit| replay.add(edit))
-        });
-        let is_gone = read.as_ref().is_err_and(Error::is_not_found);
-        if is_used && replay.is_fenced() && !is_gone && read_current(vfs, dir)? == manifest {
-            let name = file_name::format(FileType::Manifest, number);
-            let what = format!("CURRENT names an older MANIFEST than the last one, {name}");
-            return Err(Error::corruption(what).at_path(manifest_path(dir, manifest)));
+/// As of reading CURRENT. `Unsupported`, `Io`: as of reading the later one.
+fn last_manifest(vfs: &dyn Vfs, dir: &Path) -> Result<FileNumber> {
+    let named = read_current(vfs, dir)?;
+    let later = file_name::numbers_in(vfs, dir, FileType::ManifestCopy)?.split_off(&FileNumber(named.0 + 1));
+    for number in later.into_iter().rev() {
+        let whole = |path: &Path| -> Result<bool> {
+            Ok(ReadManifest::read(vfs, path)?.is_some_and(|file| file.is_whole && file.replay.is_fenced()))
+        };
+        if whole(&manifest_copy::copy_path(dir, number))? && whole(&manifest_path(dir, number))? {
+            return Ok(number);
         }
     }
-    Ok(())
+    Ok(named)
+}
+
+/// The edits of a MANIFEST, or of its copy, up to its end or its first damage.
+pub(crate) struct ReadManifest {
+    pub path: PathBuf,
+    pub replay: Replay,
+    /// Where the whole edits end.
+    pub end: u64,
+    /// A state the database once had, and no damage behind it.
+    pub is_whole: bool,
+}
+
+impl ReadManifest {
+    /// `None` if there is no such file.
+    ///
+    /// # Errors
+    /// `Unsupported`: contents unknown to this version. The file system's.
+    pub fn read(vfs: &dyn Vfs, path: &Path) -> Result<Option<ReadManifest>> {
+        let mut reader = match FramedReader::open(vfs, path, None, IoClass::Manifest) {
+            Err(error) if error.is_not_found() => return Ok(None),
+            opened => opened?,
+        };
+        let (mut replay, mut end) = (Replay::default(), 0);
+        let is_whole = loop {
+            let record = match reader.next() {
+                Ok(Some(record)) => record,
+                Ok(None) => break true,
+                Err(error) if error.kind() == ErrorKind::Corruption => break false,
+                Err(error) => return Err(error),
+            };
+            let edits = edit_codec::decode_record(&record.payload);
+            match edits.and_then(|edits| edits.into_iter().try_for_each(|edit| replay.add(edit))) {
+                Ok(()) => end = reader.good_end(),
+                Err(error) if error.kind() == ErrorKind::Corruption => break false,
+                Err(error) => return Err(error.at_path(path).at_offset(record.offset)),
+            }
+        };
+        let is_whole = is_whole && replay.is_whole_state() && replay.clone().finish(FileNumber(0)).is_ok();
+        Ok(Some(ReadManifest { path: path.to_owned(), replay, end, is_whole }))
+    }
 }
 
 impl Recovered {

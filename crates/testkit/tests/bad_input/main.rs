@@ -10,6 +10,7 @@ mod ingest;
 mod limits;
 mod locks;
 mod logs;
+mod lost_ends;
 mod missing_logs;
 mod moved_logs;
 mod repair;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use testkit::engine::check::{CheckOptions, CheckReport};
 use testkit::engine::version::recover::recover;
 use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, RepairReport, repair};
 use testkit::model::Model;
@@ -12,7 +13,6 @@ use testkit::random::Random;
 use testkit::run::{DIR, Runner};
 use testkit::threads::within;
 use testkit::{generate, profile};
-use testkit::engine::check::{CheckOptions, CheckReport};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use crate::common::{Contents, INGESTS, PLAIN, Subject, copy, read_with};

@@ -154,14 +154,17 @@ impl Check<'_> {
             return Ok(()); // the file may be gone
         }
         let (vfs, dir, database) = (self.options.vfs.clone(), self.log_dir().to_owned(), self.database());
-        large.read(&*vfs, &dir, database, &mut |batch| check_batch(&mut self.report, &mut self.largest_family, batch)).map(drop)
+        large
+            .read(&*vfs, &dir, database, &mut |batch| check_batch(&mut self.report, &mut self.largest_family, batch))
+            .map(drop)
     }
 
     fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
         let (report, largest) = (&mut self.report, &mut self.largest_family);
         let end = log::framed::replay(&mut reader, WalRecoveryMode::PointInTime, &mut |record| {
-            let checked = BatchReader::new(&record.payload).and_then(|batch| check_rocksdb_record(report, largest, &batch));
+            let checked =
+                BatchReader::new(&record.payload).and_then(|batch| check_rocksdb_record(report, largest, &batch));
             checked.map_err(|error| error.at_offset(record.offset))
         })?;
         match end {

@@ -159,7 +159,10 @@ impl Work<'_> {
                         "an excise took parts out of tables: where the MANIFEST does not tell which, they are back";
                     self.report.doubts.push(Doubt::of_family(&family.name, what));
                 }
-                if was_linked && !family.has_linked(record.first, record.last()) {
+                if tables().any(|number| !is_there(number)) {
+                    // A compaction rewrote it; the flush before took what it was queued above.
+                    family.flushed_through = family.flushed_through.max(Some(record.last()));
+                } else if was_linked && !family.has_linked(record.first, record.last()) {
                     family.linked_ingests.push(record.first);
                     family.linked_ingests.sort_unstable();
                 }

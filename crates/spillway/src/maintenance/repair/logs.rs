@@ -90,6 +90,10 @@ impl LogSurvey {
         let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
         let found = row::find(vfs, dir, own, old.map(Recovered::noted_logs).unwrap_or_default(), head)?;
         let mut survey = LogSurvey { ends, ..LogSurvey::default() };
+        let mut found = found;
+        if old.is_some_and(|old| !old.fenced) {
+            found.logs.clear(); // of a takeover that was cut off
+        }
         let mut logs = Vec::with_capacity(found.logs.len());
         for log in &found.logs {
             let number = log.number;

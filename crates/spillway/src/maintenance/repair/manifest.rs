@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
+use log::DatabaseId;
 use log::framed::FramedReader;
 use vfs::{IoClass, Vfs};
 
@@ -16,7 +17,7 @@ use crate::version::edit_codec;
 use crate::version::file_name::{FileType, numbers_in};
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy::{copy_path, first_difference};
-use crate::version::recover::{Recovered, recover};
+use crate::version::recover::{ReadManifest, Recovered, recover};
 use crate::version::replay::Replay;
 
 /// The state according to the MANIFEST.
@@ -77,17 +78,17 @@ impl OldManifest {
         for number in numbers.iter().rev().copied() {
             let mut files = Vec::new();
             for path in [manifest_path(dir, number), copy_path(dir, number)] {
-                files.extend(ReadFile::read(vfs, &path)?);
+                files.extend(ReadManifest::read(vfs, &path)?);
             }
             let mut is_last = numbers.last() == Some(&number) || named == Some(number);
             if conflict == Some(number) {
-                files.retain(|file| !file.database().is_some_and(|id| id.is_another_than(owner)));
+                files.retain(|file| !file.replay.db_id().is_some_and(|id| DatabaseId::new(id).is_another_than(owner)));
                 is_last &= files.len() == 1 && owner.is_known();
             }
             let longest = files.iter().map(|file| file.end).max().unwrap_or_default();
             let whole = files.iter().position(|file| file.is_whole && file.end >= longest);
             let Some(whole) = whole else { continue };
-            let ReadFile { path, replay, end, .. } = files.swap_remove(whole);
+            let ReadManifest { path, replay, end, .. } = files.swap_remove(whole);
             let is_copy = path == copy_path(dir, number);
             let damage = if is_copy { format!("{damage}; its copy {} stands in", name_of(&path)) } else { damage };
             let dropped = replay.dropped().clone();
@@ -138,48 +139,6 @@ impl OldManifest {
 
 fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-/// The edits of one file up to its end, or up to its first damage.
-struct ReadFile {
-    path: PathBuf,
-    replay: Replay,
-    /// Where the whole edits end.
-    end: u64,
-    /// A state the database once had, and no damage behind it.
-    is_whole: bool,
-}
-
-impl ReadFile {
-    /// `None` if there is no such file.
-    fn read(vfs: &dyn Vfs, path: &Path) -> Result<Option<ReadFile>> {
-        let mut reader = match FramedReader::open(vfs, path, None, IoClass::Manifest) {
-            Err(error) if error.is_not_found() => return Ok(None),
-            opened => opened?,
-        };
-        let (mut replay, mut end) = (Replay::default(), 0);
-        let is_whole = loop {
-            let record = match reader.next() {
-                Ok(Some(record)) => record,
-                Ok(None) => break true,
-                Err(error) if error.kind() == ErrorKind::Corruption => break false,
-                Err(error) => return Err(error),
-            };
-            let edits = edit_codec::decode_record(&record.payload);
-            match edits.and_then(|edits| edits.into_iter().try_for_each(|edit| replay.add(edit))) {
-                Ok(()) => end = reader.good_end(),
-                Err(error) if error.kind() == ErrorKind::Corruption => break false,
-                Err(error) => return Err(error.at_path(path).at_offset(record.offset)),
-            }
-        };
-        let is_whole = is_whole && replay.is_whole_state() && replay.clone().finish(FileNumber(0)).is_ok();
-        Ok(Some(ReadFile { path: path.to_owned(), replay, end, is_whole }))
-    }
-
-    /// The database named by the edits.
-    fn database(&self) -> Option<log::DatabaseId> {
-        self.replay.db_id().map(log::DatabaseId::new)
-    }
 }
 
 /// Replays every readable edit. Also returns their number.

@@ -1,6 +1,6 @@
 //! The tables in the directory: their contents, and whether they are whole.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,8 +27,6 @@ pub(super) struct TableSource<'a> {
     pub dir: &'a Path,
     pub log_dir: &'a Path,
     pub orders: Vec<UserOrder>,
-    /// Sequence numbers of ingests in the logs: not written by a flush.
-    pub ingest_numbers: BTreeSet<SeqNo>,
 }
 
 /// A table read through and found whole.
@@ -185,13 +183,13 @@ impl TableSource<'_> {
         while valid {
             let entry =
                 ParsedKey::parse(cursor.key()).ok_or_else(|| Error::corruption("an entry of an unknown kind"))?;
-            self.note(&mut seen, entry.seq, number.is_some());
+            seen.note(entry.seq, number.is_some());
             widen(&mut seen.bounds, cursor.key(), cursor.key(), |a, b| order.compare(a, b));
             valid = cursor.next();
         }
         cursor.status()?;
         for fragment in table.tombstones().iter().flat_map(|all| all.fragments()) {
-            fragment.seqs.iter().for_each(|seq| self.note(&mut seen, *seq, number.is_some()));
+            fragment.seqs.iter().for_each(|seq| seen.note(*seq, number.is_some()));
             let newest = fragment.seqs.first().copied().unwrap_or_default();
             let start = key::encode(&fragment.start, newest, ValueKind::RangeDeletion);
             let end = key::encode(&fragment.end, SeqNo::MAX, ValueKind::RangeDeletion);
@@ -199,13 +197,6 @@ impl TableSource<'_> {
         }
         seen.smallest_seq = seen.smallest_seq.min(seen.largest_seq);
         Ok(seen)
-    }
-
-    fn note(&self, seen: &mut Seen, seq: SeqNo, is_ingested: bool) {
-        (seen.smallest_seq, seen.largest_seq) = (seen.smallest_seq.min(seq), seen.largest_seq.max(seq));
-        if !is_ingested && !self.ingest_numbers.contains(&seq) {
-            seen.largest_flushed = seen.largest_flushed.max(seq);
-        }
     }
 }
 
@@ -217,6 +208,16 @@ struct Seen {
     smallest_seq: SeqNo,
     largest_seq: SeqNo,
     largest_flushed: SeqNo,
+}
+
+impl Seen {
+    /// An ingest's file holds nothing flushed. A table that a flush or a compaction made of it does.
+    fn note(&mut self, seq: SeqNo, is_ingested: bool) {
+        (self.smallest_seq, self.largest_seq) = (self.smallest_seq.min(seq), self.largest_seq.max(seq));
+        if !is_ingested {
+            self.largest_flushed = self.largest_flushed.max(seq);
+        }
+    }
 }
 
 /// Whether a table was made to be ingested, and its sequence number was only in the MANIFEST.

@@ -70,15 +70,7 @@ impl<'a> Work<'a> {
         let known = old.recovered.as_ref();
         let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
         let logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
-        let numbers =
-            |record: &crate::queue::ingest_record::IngestRecord| (record.first.0..=record.last().0).map(SeqNo);
-        let source = TableSource {
-            vfs,
-            dir,
-            log_dir,
-            orders: options.orders(),
-            ingest_numbers: logs.ingests.iter().flat_map(numbers).collect(),
-        };
+        let source = TableSource { vfs, dir, log_dir, orders: options.orders() };
         let families = Families::of(known.into_iter().flat_map(|old| old.families.clone()));
         let report = RepairReport { manifest: old.damage.clone(), ..RepairReport::default() };
         let (is_complete, next_file) = (old.is_complete, FileNumber(0));

@@ -1,0 +1,178 @@
+//! Files that lost their end, and ingests that lost a part: other files prove it, and a repair says no more than they do.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::UserOrder;
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::{
+    Db, ErrorKind, FamilyOptions, IngestOptions, IngestRequest, OpenOptions, OtherFamilies, ReadOptions, TableWriter,
+    WriteOptions, repair,
+};
+use testkit::run::DIR;
+use vfs::{CrashPolicy, MemoryVfs, Vfs};
+
+use crate::common::copy;
+use crate::moved_logs::rocksdbs;
+
+fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
+    let other_families = OtherFamilies::OpenWith(Box::default());
+    OpenOptions { vfs: vfs.clone(), other_families, ..OpenOptions::create_if_missing() }
+}
+
+fn put(db: &Db, family: &str, key: &str) {
+    db.put(&db.family(family).unwrap(), key.as_bytes(), b"v", &WriteOptions::synced()).unwrap();
+}
+
+fn has(db: &Db, family: &str, key: &str) -> bool {
+    db.get(&db.family(family).unwrap(), key.as_bytes(), &ReadOptions::default()).unwrap().is_some()
+}
+
+fn ending(vfs: &MemoryVfs, end: &str) -> Vec<PathBuf> {
+    let mut found = vfs.all_files();
+    found.retain(|path| path.to_string_lossy().ends_with(end));
+    found.sort();
+    found
+}
+
+fn is_whole(vfs: &Arc<MemoryVfs>) -> bool {
+    let options = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+    check(Path::new(DIR), &options, &mut |_| {}).unwrap().is_whole()
+}
+
+/// Six synced puts by turns in two families, of which `b` is flushed; killed. The MANIFEST knows that the log was synced.
+fn one_flushed() -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    db.create_family("b", &FamilyOptions::default()).unwrap();
+    for i in 1..=3 {
+        put(&db, "default", &format!("a{i}"));
+        put(&db, "b", &format!("b{i}"));
+    }
+    db.flush(&[&db.family("b").unwrap()]).unwrap();
+    vfs.crash_clone(1, CrashPolicy::ProcessKilled)
+}
+
+#[test]
+fn last_log_that_lost_its_end_is_told_by_the_manifest() {
+    let whole = one_flushed();
+    let [log] = &ending(&whole, ".splog")[..] else { panic!("one log") };
+    let bytes = whole.read_file(log).unwrap();
+    let used = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    for at in (0..used).step_by(8) {
+        for is_cut in [true, false] {
+            let vfs = copy(&whole);
+            match is_cut {
+                true => vfs.truncate(log, at).unwrap(),
+                false => {
+                    let zeroed = [&bytes[..at], &vec![0; bytes.len() - at][..]].concat();
+                    vfs.write_file(log, &zeroed).unwrap();
+                }
+            }
+            assert!(!is_whole(&vfs), "{at}");
+            let error = Db::open(DIR, &options(&vfs)).err().expect("it is refused");
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(log.as_path())), "{at}: {error}");
+            let report = repair(DIR, &options(&vfs)).unwrap();
+            let is_in_doubt = |family, key: &str| report.is_in_doubt(family, key.as_bytes(), &UserOrder::Bytewise);
+            assert!(is_in_doubt("default", "a3") && !is_in_doubt("b", "b3"), "{at}: {report:#?}");
+            let db = Db::open(DIR, &options(&vfs)).unwrap();
+            assert!(["b1", "b2", "b3"].iter().all(|key| has(&db, "b", key)), "{at}");
+        }
+    }
+}
+
+/// Without its copy, a MANIFEST that was cut is told by the header of a log, or by a family that it lacks.
+#[test]
+fn logs_prove_that_a_manifest_lost_its_end() {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    db.create_family("b", &FamilyOptions::default()).unwrap();
+    put(&db, "b", "b1");
+    let vfs = vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+    ending(&vfs, ".spmanifest").iter().for_each(|path| vfs.remove_file(path).unwrap());
+    let manifest = vfs.all_files().into_iter().find(|path| path.to_string_lossy().contains("MANIFEST")).unwrap();
+    let len = vfs.read_file(&manifest).unwrap().len();
+    let mut reader = log::framed::FramedReader::open(&*vfs, &manifest, None, vfs::IoClass::Manifest).unwrap();
+    let mut ends = Vec::new();
+    while reader.next().unwrap().is_some() {
+        ends.push(reader.good_end() as usize);
+    }
+    for cut in ends.into_iter().filter(|end| *end < len) {
+        let vfs = copy(&vfs);
+        vfs.truncate(&manifest, cut).unwrap();
+        let Err(error) = Db::open(DIR, &options(&vfs)) else {
+            // Behind the family's creation only the log's own mention is lost.
+            assert!(has(&Db::open(DIR, &options(&vfs)).unwrap(), "b", "b1"), "{cut}");
+            continue;
+        };
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{cut}: {error}");
+        assert!(!is_whole(&vfs), "{cut}");
+        assert!(!repair(DIR, &options(&vfs)).unwrap().lost_nothing(), "{cut}");
+    }
+}
+
+/// 3 tables of one ingest that stays in the queue, killed.
+fn queued() -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    let family = db.default_family();
+    db.put(&family, b"t1-000", b"older", &WriteOptions::synced()).unwrap();
+    let files = (0..3).map(|table| {
+        let path = PathBuf::from(format!("/t{table}.sst"));
+        let mut writer = TableWriter::create(vfs.clone(), &path, &FamilyOptions::default()).unwrap();
+        (0..300).for_each(|i| writer.put(format!("t{table}-{i:03}").as_bytes(), &[b'x'; 100]).unwrap());
+        writer.finish().unwrap();
+        path
+    });
+    let request = IngestRequest { family, files: files.collect(), excise: None, checksums: Vec::new() };
+    db.ingest(&[request], &IngestOptions::default()).unwrap();
+    vfs.crash_clone(1, CrashPolicy::ProcessKilled)
+}
+
+#[test]
+fn damaged_block_of_a_queued_ingest_loses_the_block_alone() {
+    let whole = queued();
+    let tables = ending(&whole, ".sst").into_iter().filter(|path| path.starts_with(DIR));
+    for (at, table) in tables.enumerate() {
+        for is_lost in [false, true] {
+            let vfs = copy(&whole);
+            match is_lost {
+                true => vfs.remove_file(&table).unwrap(),
+                false => vfs.flip_bit(&table, 8 * 5000).unwrap(),
+            }
+            let report = repair(DIR, &options(&vfs)).unwrap();
+            let db = Db::open(DIR, &options(&vfs)).unwrap();
+            let mut lost = 0;
+            for key in (0..3).flat_map(|table| (0..300).map(move |i| format!("t{table}-{i:03}"))) {
+                let is_in_doubt = report.is_in_doubt("default", key.as_bytes(), &UserOrder::Bytewise);
+                assert!(has(&db, "default", &key) || is_in_doubt, "{key}: {report:#?}");
+                assert!(!is_in_doubt || key.starts_with(&format!("t{at}")), "{key}: {report:#?}");
+                lost += usize::from(is_in_doubt);
+            }
+            assert!(lost == if is_lost { 300 } else { lost.clamp(1, 100) }, "{lost}: {report:#?}");
+            assert!(repair(DIR, &options(&vfs)).unwrap().lost_nothing());
+        }
+    }
+}
+
+/// A repair keeps RocksDB's logs, and the families in them.
+#[test]
+fn logs_of_rocksdbs_are_kept_by_a_repair() {
+    let whole = MemoryVfs::new(1);
+    rocksdbs(&whole, DIR, None);
+    let logs = ending(&whole, ".log");
+    for lost in [None, Some("CURRENT"), Some("MANIFEST-000005")] {
+        let vfs = copy(&whole);
+        lost.into_iter().for_each(|name| vfs.remove_file(&Path::new(DIR).join(name)).unwrap());
+        let mut options = OpenOptions { adopt_rocksdb: true, ..options(&vfs) };
+        let merge_operator = base::merge::by_name("uint64add");
+        let family = FamilyOptions { merge_operator, ..FamilyOptions::default() };
+        options.other_families = OtherFamilies::OpenWith(Box::new(family));
+        let report = repair(DIR, &options).unwrap();
+        assert!(lost.is_none_or(|name| name == "CURRENT") == report.lost_nothing(), "{lost:?}: {report:#?}");
+        for log in &logs {
+            let kept = Path::new(DIR).join("lost").join(log.file_name().unwrap());
+            assert_eq!(vfs.read_file(&kept), whole.read_file(log), "{lost:?}");
+        }
+    }
+}
