@@ -158,7 +158,8 @@ fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
 }
 
 /// Opens `recovered` for writing, whatever CURRENT says. The caller holds the directory's lock. Images are not used.
-pub(crate) fn open_as(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<Arc<Engine>> {
+pub(crate) fn open_as(dir: &Path, options: &OpenOptions, mut recovered: Recovered) -> Result<Arc<Engine>> {
+    recovered.pass_named_logs();
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
     let _scope = note::within(Some(info_log.clone()));
     info_log.note_program(dir, &options.db);

@@ -8,6 +8,7 @@ use vfs::Vfs;
 use super::{best_efforts, identity};
 use crate::core::context::log_dir;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions};
+use crate::maintenance::repair::lost::LOST_DIR;
 use crate::open::replay::own_logs;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered};
@@ -15,7 +16,7 @@ use crate::version::replay::RecoveredFamily;
 use crate::wal::archive::ARCHIVE_DIR;
 
 /// Recovers the database in the directory, or begins a new one. The next file number is above the number of every file
-/// in the directory and the log directory.
+/// in the directory, the log directory, `archive/` and `lost/`, and above every log of the MANIFEST.
 ///
 /// # Errors
 /// `InvalidArgument`: a database exists but must not, or must exist but does not; or the log directory is another
@@ -47,9 +48,12 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions) -> Result<Reco
     if logs != dir {
         recovered.pass_numbers_in(vfs, &logs)?;
     }
-    match recovered.pass_numbers_in(vfs, &logs.join(ARCHIVE_DIR)) {
-        Err(error) if !error.is_not_found() => return Err(error),
-        _ => {}
+    // Files that went there may come back.
+    for aside in [logs.join(ARCHIVE_DIR), dir.join(LOST_DIR)] {
+        match recovered.pass_numbers_in(vfs, &aside) {
+            Err(error) if !error.is_not_found() => return Err(error),
+            _ => {}
+        }
     }
     Ok(recovered)
 }

@@ -189,13 +189,25 @@ impl Recovered {
         self.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta)
     }
 
-    /// Raises the next file number above every database file in `dir`, leftovers of a crash included.
+    /// Raises the next file number above every database file in `dir`, leftovers of a crash included, and above every
+    /// log of the MANIFEST.
     ///
     /// # Errors
     /// Errors of reading the directory.
     pub fn pass_numbers_in(&mut self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
         self.next_file = self.next_file.max(file_name::next_number(vfs, dir)?);
+        self.pass_named_logs();
         Ok(())
+    }
+
+    /// Raises the next file number above every log of the MANIFEST. A new log names the one before it, which has to be
+    /// the smaller number even if that log is lost.
+    pub(crate) fn pass_named_logs(&mut self) {
+        let row = self.log_row.into_iter().flat_map(|row| [Some(row.oldest), row.newest]).flatten();
+        let of_values = self.tables().flat_map(|meta| &meta.value_logs).map(|share| share.log);
+        let named = row.chain(self.log_ends.iter().map(|end| end.log)).chain(of_values).max();
+        let next = named.map_or(0, |log| log.0.saturating_add(1));
+        self.next_file = self.next_file.max(FileNumber(next));
     }
 }
 

@@ -11,11 +11,13 @@ use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::edit::LogRow;
 use testkit::engine::version::recover::recover;
-use testkit::engine::{Db, ErrorKind};
+use testkit::engine::{Db, ErrorKind, WriteOptions, repair};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
-use crate::common::{Contents, copy, files, options, read, read_with, refused};
+use crate::common::{
+    Contents, SCRIPT, copy, database, files, manifest, options, read, read_with, refused,
+};
 use crate::logs::{with_logs_of, with_several_logs};
 
 fn row(vfs: &MemoryVfs, dir: &str) -> LogRow {
@@ -84,6 +86,59 @@ fn a_missing_log_is_noticed_wherever_it_stood() {
         }
         salvaged(&vfs, &expected, &keys_in(&whole, missing));
     }
+}
+
+/// After the loss of `lost`, a salvage and a write, every later open finds the write.
+fn goes_on_after(whole: &MemoryVfs, lost: &[PathBuf], salvage: impl Fn(&Arc<MemoryVfs>) -> Db) {
+    let vfs = copy(whole);
+    lost.iter().for_each(|log| vfs.remove_file(log).unwrap());
+    let db = salvage(&vfs);
+    db.put(&db.default_family(), b"new", b"v", &WriteOptions::synced()).unwrap();
+    let killed = copy(&vfs);
+    db.close().unwrap();
+    for left in [vfs, killed] {
+        let contents = read(&left).unwrap_or_else(|error| panic!("without {lost:?}: {error}"));
+        assert!(contents["default"].contains_key(&b"new"[..]), "without {lost:?}");
+        assert_eq!(read(&left).unwrap(), contents, "a second open differs");
+    }
+}
+
+#[test]
+fn new_logs_take_no_number_of_a_lost_one() {
+    let whole = with_several_logs();
+    let logs = needed(&whole);
+    let salvage = |vfs: &Arc<MemoryVfs>| {
+        let mut options = options(vfs);
+        options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+        Db::open(DIR, &options).unwrap()
+    };
+    let best = |vfs: &Arc<MemoryVfs>| {
+        let mut options = options(vfs);
+        (options.db.best_efforts_recovery, options.db.create_if_missing) = (true, false);
+        options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+        Db::open(DIR, &options).unwrap()
+    };
+    let repaired = |vfs: &Arc<MemoryVfs>| {
+        repair(DIR, &options(vfs)).unwrap();
+        Db::open(DIR, &options(vfs)).unwrap()
+    };
+    for first in 0..logs.len() {
+        goes_on_after(&whole, &logs[first..], salvage);
+        goes_on_after(&whole, &logs[..=first], salvage);
+        goes_on_after(&whole, &logs[first..], best);
+        goes_on_after(&whole, &logs[first..], repaired);
+    }
+}
+
+#[test]
+fn new_files_take_no_number_of_a_file_that_was_set_aside() {
+    let vfs = database(SCRIPT);
+    vfs.create_dir_all(&Path::new(DIR).join("lost")).unwrap();
+    vfs.write_file(&Path::new(DIR).join("lost/000900.sst"), b"").unwrap();
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    db.put(&db.default_family(), b"new", b"v", &WriteOptions::default()).unwrap();
+    drop(db);
+    assert_eq!(manifest(&vfs), Path::new(DIR).join("MANIFEST-000901"));
 }
 
 #[test]
