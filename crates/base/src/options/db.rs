@@ -50,7 +50,8 @@ option_table! {
     /// families can stand at different points. What does not count then is moved to `lost/`.
     best_efforts_recovery: bool = false, ANY, RocksDb, Fixed;
     /// Reads memtables' files where a process that ended left them, instead of replaying the log as far as they go
-    /// (`convert_to_sst=kFileMmap`).
+    /// (`convert_to_sst=kFileMmap`). The files' bytes are trusted as memory is: they are not checksummed, and what changes
+    /// them changes values for good. The log has the right ones only until the flush; false replays it.
     memtable_crash_safe_recover: bool = true, ANY, Spillway, Fixed;
     /// Bytes of a table after which the disk is to have begun with it and to have ended with those before; 0 is 512 KiB.
     bytes_per_sync: u64 = 0, ANY, RocksDb, Mutable;

@@ -52,7 +52,9 @@ option_table! {
     min_write_buffer_number_to_merge: usize = 1, within(1.0, 1024.0), RocksDb, Fixed;
     /// Each write ends with the flush of what it wrote to the family: it returns when that is in tables.
     eager_flush: bool = false, ANY, Spillway, Mutable;
-    /// The memtable's representation, with its parameters.
+    /// The memtable's representation, with its parameters. With `convert_to_sst=kFileMmap` memtables lie in files whose
+    /// bytes are trusted as memory is: they are not checksummed, and what changes them changes values for good. The log has
+    /// the right ones only until the flush.
     memtable_factory or "memtable": MemtableChoice = MemtableChoice::default(), ANY, Spillway, Fixed;
     /// Bits of bloom filter per memtable, as a share of the write buffer; 0 for none. Takes effect with
     /// `memtable_whole_key_filtering`.
