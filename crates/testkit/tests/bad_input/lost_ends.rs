@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use base::UserOrder;
 use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::export::ExportOptions;
 use testkit::engine::{
-    Db, ErrorKind, FamilyOptions, IngestOptions, IngestRequest, OpenOptions, OtherFamilies, ReadOptions, TableWriter,
-    WriteOptions, repair,
+    Db, ErrorKind, FamilyOptions, IngestOptions, OpenOptions, OtherFamilies, ReadOptions, TableWriter, WriteOptions,
+    repair,
 };
+use testkit::random::Random;
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
@@ -44,7 +46,7 @@ fn is_whole(vfs: &Arc<MemoryVfs>) -> bool {
 fn one_flushed() -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new(1);
     let db = Db::open(DIR, &options(&vfs)).unwrap();
-    db.create_family("b", &FamilyOptions::default()).unwrap();
+    db.create_family("b", FamilyOptions::default()).unwrap();
     for i in 1..=3 {
         put(&db, "default", &format!("a{i}"));
         put(&db, "b", &format!("b{i}"));
@@ -86,7 +88,7 @@ fn last_log_that_lost_its_end_is_told_by_the_manifest() {
 fn logs_prove_that_a_manifest_lost_its_end() {
     let vfs = MemoryVfs::new(1);
     let db = Db::open(DIR, &options(&vfs)).unwrap();
-    db.create_family("b", &FamilyOptions::default()).unwrap();
+    db.create_family("b", FamilyOptions::default()).unwrap();
     put(&db, "b", "b1");
     let vfs = vfs.crash_clone(1, CrashPolicy::ProcessKilled);
     ending(&vfs, ".spmanifest").iter().for_each(|path| vfs.remove_file(path).unwrap());
@@ -111,6 +113,12 @@ fn logs_prove_that_a_manifest_lost_its_end() {
     }
 }
 
+/// Bytes that no compression shortens.
+fn noise(seed: u64) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    (0..100).map(|_| random.below(256) as u8).collect()
+}
+
 /// 3 tables of one ingest that stays in the queue, killed.
 fn queued() -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new(1);
@@ -120,12 +128,11 @@ fn queued() -> Arc<MemoryVfs> {
     let files = (0..3).map(|table| {
         let path = PathBuf::from(format!("/t{table}.sst"));
         let mut writer = TableWriter::create(vfs.clone(), &path, &FamilyOptions::default()).unwrap();
-        (0..300).for_each(|i| writer.put(format!("t{table}-{i:03}").as_bytes(), &[b'x'; 100]).unwrap());
+        (0..300).for_each(|i| writer.put(format!("t{table}-{i:03}").as_bytes(), &noise(i)).unwrap());
         writer.finish().unwrap();
         path
     });
-    let request = IngestRequest { family, files: files.collect(), excise: None, checksums: Vec::new() };
-    db.ingest(&[request], &IngestOptions::default()).unwrap();
+    db.ingest(&family, &files.collect::<Vec<_>>(), &IngestOptions::default()).unwrap();
     vfs.crash_clone(1, CrashPolicy::ProcessKilled)
 }
 
@@ -172,7 +179,41 @@ fn logs_of_rocksdbs_are_kept_by_a_repair() {
         assert!(lost.is_none_or(|name| name == "CURRENT") == report.lost_nothing(), "{lost:?}: {report:#?}");
         for log in &logs {
             let kept = Path::new(DIR).join("lost").join(log.file_name().unwrap());
-            assert_eq!(vfs.read_file(&kept), whole.read_file(log), "{lost:?}");
+            assert_eq!(vfs.read_file(&kept).unwrap(), whole.read_file(log).unwrap(), "{lost:?}");
         }
     }
+}
+
+/// RocksDB's directory without a MANIFEST, whose log still has what the tables have: no merge is applied twice.
+#[test]
+fn merges_are_not_doubled_where_tables_and_logs_of_rocksdbs_overlap() {
+    let vfs = MemoryVfs::new(1);
+    let merge_operator = base::merge::by_name("stringappend");
+    let family = FamilyOptions { merge_operator, ..FamilyOptions::default() };
+    let options = OpenOptions {
+        adopt_rocksdb: true,
+        other_families: OtherFamilies::OpenWith(Box::new(family.clone())),
+        ..options(&vfs).family("default", family)
+    };
+    let db = Db::open("/source", &options).unwrap();
+    for operand in ["1", "2"] {
+        db.merge(&db.default_family(), b"k", operand.as_bytes(), &WriteOptions::default()).unwrap();
+    }
+    let with_log = ExportOptions { flush_from_log_bytes: u64::MAX, ..ExportOptions::default() };
+    db.export("/log", &with_log).unwrap();
+    db.export("/tables", &ExportOptions::default()).unwrap();
+    vfs.create_dir_all(Path::new(DIR)).unwrap();
+    let is_of = |path: &Path| {
+        (path.starts_with("/log") && path.extension() == Some("log".as_ref()))
+            || (path.starts_with("/tables") && path.extension() == Some("sst".as_ref()))
+    };
+    for path in vfs.all_files().into_iter().filter(|path| is_of(path)) {
+        vfs.write_file(&Path::new(DIR).join(path.file_name().unwrap()), &vfs.read_file(&path).unwrap()).unwrap();
+    }
+    assert_eq!((ending(&vfs, ".log").len(), ending(&vfs, ".sst").len()), (2, 3), "{:?}", vfs.all_files());
+    let report = repair(DIR, &options).unwrap();
+    assert!(report.is_in_doubt("default", b"k", &UserOrder::Bytewise), "{report:#?}");
+    let db = Db::open(DIR, &options).unwrap();
+    let value = db.get(&db.default_family(), b"k", &ReadOptions::default()).unwrap();
+    assert_eq!(value.as_deref(), Some(&b"1,2"[..]));
 }

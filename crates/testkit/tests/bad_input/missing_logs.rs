@@ -15,9 +15,7 @@ use testkit::engine::{Db, ErrorKind, WriteOptions, repair};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
-use crate::common::{
-    Contents, SCRIPT, copy, database, files, manifest, options, read, read_with, refused,
-};
+use crate::common::{Contents, SCRIPT, copy, database, files, manifest, options, read, read_with, refused};
 use crate::logs::{with_logs_of, with_several_logs};
 
 fn row(vfs: &MemoryVfs, dir: &str) -> LogRow {

@@ -184,6 +184,7 @@ impl Work<'_> {
         let placed = order::levels(&order, &unplaced, &before, num_levels);
         let name = |meta: &FileMeta| file_name::format(FileType::Table, meta.number);
         let family = self.name_of(id);
+        self.to_compact.extend(placed.contradicting.first().map(|_| family.clone()));
         self.report.doubts.extend(placed.contradicting.iter().map(|meta| {
             let what = "has older and newer entries than others for the same keys; it is taken to be older";
             Doubt::of_keys(&family, keys_of(meta), format!("{} {what}", name(meta)))

@@ -92,7 +92,7 @@ impl LogSurvey {
         let mut survey = LogSurvey { ends, ..LogSurvey::default() };
         let mut found = found;
         if old.is_some_and(|old| !old.fenced) {
-            found.logs.clear(); // of a takeover that was cut off
+            (found.logs, found.missing) = (Vec::new(), Vec::new()); // of a takeover that was cut off
         }
         let mut logs = Vec::with_capacity(found.logs.len());
         for log in &found.logs {

@@ -28,6 +28,7 @@ use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
 use vfs::Vfs;
 
+use crate::compaction::manual::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::core::context::log_dir;
 use crate::database::handle::{Database, OpenOptions, OtherFamilies, lock_path};
 use crate::open::{self, Opened};
@@ -62,6 +63,11 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     }
     let engine = open_what_is_left(dir, &options, recovered)?;
     let db = Database::start(Opened { engine, lock: Some(lock) }, &options)?;
+    for name in &work.to_compact {
+        let how = BottommostLevelCompaction::Force;
+        let how = CompactRangeOptions { bottommost_level_compaction: how, ..CompactRangeOptions::default() };
+        db.family(name).map_or(Ok(()), |family| db.compact_range(&family, None, None, &how))?;
+    }
     let mut report = work.report;
     report.last_seq = db.latest_sequence_number();
     db.close()?;

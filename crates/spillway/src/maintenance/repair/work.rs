@@ -48,6 +48,8 @@ pub(super) struct Work<'a> {
     /// The id of the database that made the tables; used if IDENTITY is missing.
     pub(super) made_by: Option<String>,
     pub report: RepairReport,
+    /// Families in which no order of the tables agrees with all their numbers. A compaction makes lookups and scans agree.
+    pub to_compact: BTreeSet<String>,
 }
 
 /// A table of the repaired database.
@@ -91,6 +93,7 @@ impl<'a> Work<'a> {
             next_file,
             made_by: None,
             report,
+            to_compact: BTreeSet::new(),
         };
         work.next_file = work.first_free_number()?;
         Ok(work)
