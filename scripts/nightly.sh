@@ -30,6 +30,11 @@ run_seeds() {
         SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-500} cargo test --release -p spillway-db --test secondary &&
         SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-50} cargo test --release -p spillway-testkit --test full_disk
 }
+# Ten thousand lives, other ones every day.
+run_rescue() {
+    SPILLWAY_SAMPLE=${SPILLWAY_SAMPLE:-$(date +%Y%m%d)} SPILLWAY_SEEDS=${SPILLWAY_SEEDS:-10000} \
+        cargo test --release -p spillway-testkit --test rescue -- --nocapture
+}
 # A hundred databases under one limit on memory.
 run_memory() {
     MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=32768 SPILLWAY_MEMORY_SECONDS=${SPILLWAY_MEMORY_SECONDS:-600} cargo test --release -p spillway-db --test many_databases -- --nocapture
@@ -101,7 +106,7 @@ run_publish() {
 # Advisories need a database from the network.
 run_deny() { cargo deny --all-features check; }
 
-for name in ${*:-loom miri asan capi-asan kills effort seeds memory differential mutations clients page jvm peers features msrv platforms publish deny}; do
+for name in ${*:-loom miri asan capi-asan kills effort seeds rescue memory differential mutations clients page jvm peers features msrv platforms publish deny}; do
     part "$name" "run_$name"
 done
 if [ ${#failed[@]} -gt 0 ]; then

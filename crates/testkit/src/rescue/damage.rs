@@ -52,6 +52,29 @@ pub enum Kind {
     EarlierLeft,
 }
 
+impl Kind {
+    pub const ALL: [Kind; 18] = [
+        Kind::Current,
+        Kind::CurrentOfEarlier,
+        Kind::ManifestLost,
+        Kind::ManifestCut,
+        Kind::EveryManifestLost,
+        Kind::Copy,
+        Kind::SideLost,
+        Kind::SideDamaged,
+        Kind::ImageLost,
+        Kind::LastLog,
+        Kind::OtherLog,
+        Kind::LargeBatch,
+        Kind::TableLost,
+        Kind::TableZeroed,
+        Kind::TableFlipped,
+        Kind::TableExchanged,
+        Kind::TablesLeft,
+        Kind::EarlierLeft,
+    ];
+}
+
 /// A change of one file.
 #[derive(Clone, Debug)]
 enum Edit {

@@ -4,17 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{ErrorKind, Result as EngineResult, UserOrder};
+use base::{ErrorKind, Result as EngineResult, UserOrder, merge};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use crate::engine::export::ExportOptions;
 use crate::engine::{Db, OpenOptions, OtherFamilies};
 use crate::generate;
 use crate::model::Model;
-use crate::ops::{Change, Durability, Key, Op, Script};
+use crate::ops::{Action, Change, Durability, Key, Op, Script};
 use crate::profile::{self, Profile};
 use crate::random::Random;
-use crate::run::{DIR, Failure, Runner};
+use crate::run::{DIR, Failure, Runner, differ};
 
 use super::reading::{Contents, read};
 
@@ -28,15 +28,17 @@ const COPY_DIR: &str = "/copy";
 const OPERATIONS: [usize; 4] = [12, 30, 60, 150];
 
 /// How a life ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     /// The process is killed: iterators keep tables that no version has.
     Killed,
     Closed,
     /// The directory is a checkpoint of the database.
     Checkpoint,
-    /// The directory is in RocksDB's form.
+    /// The directory is an export of the database, in RocksDB's form.
     Export,
+    /// RocksDB wrote the directory. The model does not know its past, and its default family adds numbers.
+    Rocksdb,
 }
 
 /// The keys of a table, in its family's order.
@@ -63,6 +65,7 @@ pub struct Life {
     /// Tables of the undamaged database, queued ones included. A file can hold several.
     pub tables: Vec<Span>,
     model: Model,
+    written: Written,
     /// Families with an unlogged write, at any time.
     unlogged: BTreeSet<String>,
     /// Tables came from behind: they survive earlier writes.
@@ -94,7 +97,7 @@ impl Life {
     /// The script fails, or a plain open of the undamaged files does not read the model's state.
     pub fn of(seed: u64, script: Script) -> Result<Life, Failure> {
         let Some(profile) = profile::by_name(&script.profile) else {
-            return Err(Failure::Difference(format!("no profile {}", script.profile)));
+            return differ(format!("no profile {}", script.profile));
         };
         let vfs = MemoryVfs::new(seed);
         let mut runner = Runner::open(vfs.clone(), profile, Model::default())?;
@@ -107,25 +110,39 @@ impl Life {
             }
         }
         let (ending, model, files) = end(seed, runner, &vfs)?;
-        let mut life = Life {
+        let life = Life { earlier, model, ..Life::ended(seed, script, profile, (ending, files)) };
+        life.looked_at()
+    }
+
+    /// A directory that RocksDB wrote.
+    ///
+    /// # Errors
+    /// A plain open fails.
+    pub fn of_rocksdb(seed: u64, files: Files) -> Result<Life, Failure> {
+        let [.., profile] = profile::ALL;
+        let script = Script { profile: profile.to_string(), ops: Vec::new() };
+        Life::ended(seed, script, profile, (Ending::Rocksdb, files)).looked_at()
+    }
+
+    fn ended(seed: u64, script: Script, profile: Profile, (ending, files): (Ending, Files)) -> Life {
+        Life {
             seed,
             ending,
             profile,
             files,
-            earlier,
+            earlier: Vec::new(),
             reference: Contents::new(),
             tables: Vec::new(),
-            model,
+            model: Model::default(),
+            written: Written::by(&script),
             unlogged: unlogged_families(&script),
             has_behind: script.ops.iter().any(is_behind),
             script,
-        };
-        life.look()?;
-        Ok(life)
+        }
     }
 
     /// Reads the undamaged database, and compares it with the model.
-    fn look(&mut self) -> Result<(), Failure> {
+    fn looked_at(mut self) -> Result<Life, Failure> {
         let vfs = self.mount(&self.files);
         let db = Db::open(DIR, &self.options_for_open(&vfs)?)?;
         self.reference = read(&db)?;
@@ -139,10 +156,11 @@ impl Life {
         let vfs = self.mount(&self.files);
         let reader = Db::open(DIR, &OpenOptions { read_only: true, ..self.options_for_open(&vfs)? })?;
         self.tables = reader.live_files().into_iter().map(span).collect();
-        match self.has_behind || self.point_of(|_, _| true, &self.reference) == Some(self.model.now()) {
-            true => Ok(()),
-            false => Err(Failure::Difference("a plain open of the undamaged files reads another state".to_owned())),
+        let is_known = !self.has_behind && self.ending != Ending::Rocksdb;
+        if is_known && self.point_of(|_, _| true, &self.reference) != Some(self.model.now()) {
+            return differ("a plain open of the undamaged files reads another state");
         }
+        Ok(self)
     }
 
     pub fn order(&self) -> UserOrder {
@@ -158,13 +176,16 @@ impl Life {
         vfs
     }
 
-    /// Options for a repair: they cover every family that can be there.
+    /// Options that cover these families, and create nothing.
     pub fn options(&self, vfs: &Arc<MemoryVfs>, families: &[String]) -> OpenOptions {
         let mut options = self.profile.open_options(vfs.clone(), families);
         options.db.create_if_missing = false;
         options.db.create_missing_column_families = false;
         options.other_families = OtherFamilies::OpenWith(Box::new(self.profile.family_options("")));
-        options.adopt_rocksdb = self.ending == Ending::Export;
+        options.adopt_rocksdb = !self.is_own();
+        if self.ending == Ending::Rocksdb {
+            options.families.iter_mut().for_each(|(_, family)| family.merge_operator = merge::by_name("uint64add"));
+        }
         options
     }
 
@@ -174,7 +195,8 @@ impl Life {
             Op::Create(name) | Op::Import { name, .. } => Some(name.clone()),
             _ => None,
         };
-        let names: BTreeSet<String> = self.script.ops.iter().filter_map(named).collect();
+        let held = self.reference.keys().cloned();
+        let names: BTreeSet<String> = self.script.ops.iter().filter_map(named).chain(held).collect();
         self.options(vfs, &names.into_iter().collect::<Vec<_>>())
     }
 
@@ -189,7 +211,7 @@ impl Life {
 
     /// Whether the directory is in our own form, with our evidence in it.
     pub fn is_own(&self) -> bool {
-        self.ending != Ending::Export
+        !matches!(self.ending, Ending::Export | Ending::Rocksdb)
     }
 
     /// The last point of the history that `found` agrees with, in all keys for which `counts` holds. Families with
@@ -209,6 +231,12 @@ impl Life {
         (0..=self.model.now()).rev().find(|&point| agrees(point))
     }
 
+    /// Whether the value was ever put at the key, in any family. Merged keys may hold anything.
+    pub fn ever_held(&self, key: &[u8], value: &[u8]) -> bool {
+        let put = self.written.puts.get(key);
+        self.written.merged.contains(key) || put.is_some_and(|values| values.contains(value))
+    }
+
     /// Whether every prefix of the history is a state that a lost end of the log can explain.
     pub fn has_prefixes(&self) -> bool {
         // An export's log has its writes in another order.
@@ -222,6 +250,41 @@ impl Life {
     pub fn stranger(&self) -> Result<Files, Failure> {
         let script = generate::life(!self.seed, &self.profile, self.script.ops.len());
         Life::of(!self.seed, script).map(|life| life.files)
+    }
+}
+
+/// What a script writes, in any family.
+#[derive(Default)]
+struct Written {
+    puts: BTreeMap<Key, BTreeSet<Vec<u8>>>,
+    merged: BTreeSet<Key>,
+}
+
+impl Written {
+    fn by(script: &Script) -> Written {
+        let mut written = Written::default();
+        for op in &script.ops {
+            match op {
+                Op::Single(change, _) => written.note(&change.action),
+                Op::Batch(changes, _) | Op::Begin(_, changes) => {
+                    changes.iter().for_each(|change| written.note(&change.action));
+                }
+                Op::Ingest(ingest) | Op::Prepare(_, ingest) => {
+                    ingest.files.iter().flat_map(|file| &file.entries).for_each(|action| written.note(action));
+                    ingest.batch.iter().for_each(|change| written.note(&change.action));
+                }
+                _ => {}
+            }
+        }
+        written
+    }
+
+    fn note(&mut self, action: &Action) {
+        match action {
+            Action::Put(key, value) => drop(self.puts.entry(key.clone()).or_default().replace(value.bytes())),
+            Action::Merge(key, _) => drop(self.merged.replace(key.clone())),
+            Action::Delete(_) | Action::SingleDelete(_) | Action::DeleteRange(..) => {}
+        }
     }
 }
 
@@ -252,7 +315,7 @@ fn end(seed: u64, runner: Runner, vfs: &Arc<MemoryVfs>) -> Result<(Ending, Model
             runner.db().checkpoint(COPY_DIR)?;
             (runner.abandon(), files_of(vfs, COPY_DIR))
         }
-        Ending::Export => (runner.abandon(), files_of(vfs, COPY_DIR)),
+        Ending::Export | Ending::Rocksdb => (runner.abandon(), files_of(vfs, COPY_DIR)),
     };
     Ok((ending, model, files))
 }

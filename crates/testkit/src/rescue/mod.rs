@@ -3,6 +3,7 @@
 //! Proven of each life, damage and way:
 //! - What is read afterwards and not in doubt is what a plain open of the undamaged files reads. Where only the end of
 //!   the last log is lost, it is a prefix of the acknowledged history. See [`verdict`].
+//! - No value is read that was never written, in doubt or not.
 //! - A repair brings back undoubted what the damage must leave. See [`least`].
 //! - `check` says "whole" only of what a plain open reads right. A restore of a damaged backup fails, or is whole.
 //! - Scans and lookups agree afterwards. A second repair finds and changes nothing.
@@ -21,7 +22,7 @@ use crate::run::{Failure, panic_message};
 use crate::shrink::shrink;
 
 use self::damage::{Damage, Kind};
-use self::lives::Life;
+use self::lives::{Ending, Files, Life};
 use self::verdict::{Fault, Wrong};
 use self::ways::Way;
 
@@ -43,7 +44,8 @@ pub enum Effort {
 /// What was tried, and what failed.
 #[derive(Debug, Default)]
 pub struct Tried {
-    pub lives: u64,
+    /// Lives by their endings.
+    pub lives: BTreeMap<Ending, u64>,
     /// Trials at each place, and those that led to an open database.
     pub trials: BTreeMap<Place, (u64, u64)>,
     pub failures: Vec<Failing>,
@@ -90,8 +92,10 @@ impl Tried {
 
     /// Adds what another thread tried.
     pub fn add(&mut self, other: Tried) {
-        self.lives += other.lives;
         self.failures.extend(other.failures);
+        for (ending, count) in other.lives {
+            *self.lives.entry(ending).or_default() += count;
+        }
         for (place, (count, opened)) in other.trials {
             let sum = self.trials.entry(place).or_default();
             (sum.0, sum.1) = (sum.0 + count, sum.1 + opened);
@@ -101,11 +105,23 @@ impl Tried {
 
 /// Tries the life of a seed.
 pub fn try_seed(seed: u64, effort: Effort) -> Tried {
-    let mut tried = Tried { lives: 1, ..Tried::default() };
-    let mut note = |place, outcome: Result<bool, Wrong>| tried.note(seed, place, outcome);
-    match Subject::of(seed, lives::script(seed), effort, None) {
-        Ok(subject) => subject.places().for_each(|at| note(subject.place(at), subject.go(at))),
-        Err(wrong) => note(Place::Life, Err(wrong)),
+    let script = lives::script(seed);
+    try_subject(seed, Subject::of(|| Life::of(seed, script), effort, None))
+}
+
+/// Tries a directory that RocksDB wrote. The seed draws places within files.
+pub fn try_rocksdb(seed: u64, files: Files) -> Tried {
+    try_subject(seed, Subject::of(|| Life::of_rocksdb(seed, files), Effort::All, None))
+}
+
+fn try_subject(seed: u64, subject: Result<Subject, Wrong>) -> Tried {
+    let mut tried = Tried::default();
+    match subject {
+        Ok(subject) => {
+            tried.lives.insert(subject.life.ending, 1);
+            subject.places().for_each(|at| tried.note(seed, at.place(), subject.go(at)));
+        }
+        Err(wrong) => tried.note(seed, Place::Life, Err(wrong)),
     }
     tried
 }
@@ -117,13 +133,17 @@ pub fn shortest(failing: &Failing) -> (Script, String) {
         Place::Life | Place::Restore => None,
     };
     let is_same = |wrong: Wrong| (wrong.fault == failing.fault).then_some(wrong.what);
-    shrink(&lives::script(failing.seed), |script| match Subject::of(failing.seed, script.clone(), Effort::All, kind) {
-        Ok(subject) => {
-            let mut same = subject.places().filter(|at| subject.place(*at) == failing.place);
-            same.find_map(|at| subject.go(at).err().and_then(is_same))
+    let fails = |script: &Script| {
+        let life = || Life::of(failing.seed, script.clone());
+        match Subject::of(life, Effort::All, kind) {
+            Ok(subject) => {
+                let mut same = subject.places().filter(|at| at.place() == failing.place);
+                same.find_map(|at| subject.go(at).err().and_then(is_same))
+            }
+            Err(wrong) => (failing.place == Place::Life).then_some(wrong.what),
         }
-        Err(wrong) => (failing.place == Place::Life).then_some(wrong.what),
-    })
+    };
+    shrink(&lives::script(failing.seed), fails)
 }
 
 /// A life and the damages to try.
@@ -140,15 +160,24 @@ enum At<'a> {
     Restore(u64),
 }
 
+impl At<'_> {
+    fn place(self) -> Place {
+        match self {
+            At::Damaged(damage, way) => Place::Damaged(damage.kind, way),
+            At::Restore(_) => Place::Restore,
+        }
+    }
+}
+
 /// Restores of backups that are damaged, where all damages are tried.
 const RESTORES: u64 = 12;
 
 impl Subject {
     /// With `kind`, damages of this kind alone.
-    fn of(seed: u64, script: Script, effort: Effort, kind: Option<Kind>) -> Result<Subject, Wrong> {
+    fn of(life: impl FnOnce() -> Result<Life, Failure>, effort: Effort, kind: Option<Kind>) -> Result<Subject, Wrong> {
         let broken = |failure: Failure| Fault::Broken.of(failure.to_string());
         guarded(|| {
-            let life = Life::of(seed, script).map_err(broken)?;
+            let life = life().map_err(broken)?;
             let damages = damages(&life, effort, kind).map_err(broken)?;
             let restores = if matches!(effort, Effort::All) { RESTORES } else { 1 };
             Ok(Subject { life, damages, restores })
@@ -158,13 +187,6 @@ impl Subject {
     fn places(&self) -> impl Iterator<Item = At<'_>> {
         let damaged = self.damages.iter().flat_map(|damage| Way::ALL.map(|way| At::Damaged(damage, way)));
         damaged.chain((0..self.restores).map(At::Restore))
-    }
-
-    fn place(&self, at: At<'_>) -> Place {
-        match at {
-            At::Damaged(damage, way) => Place::Damaged(damage.kind, way),
-            At::Restore(_) => Place::Restore,
-        }
     }
 
     fn go(&self, at: At<'_>) -> Result<bool, Wrong> {

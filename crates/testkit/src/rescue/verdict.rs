@@ -11,10 +11,11 @@
 use base::UserOrder;
 
 use crate::engine::{Doubt, RepairReport};
+use crate::iterate::show;
 
 use super::damage::{Damage, Kind};
 use super::least::{Least, least};
-use super::lives::Life;
+use super::lives::{Ending, Life};
 use super::reading::{Contents, difference};
 
 /// What is wrong.
@@ -95,6 +96,24 @@ pub fn judge_claim(life: &Life, damage: &Damage, claim: &Claim, found: &Contents
     Err(Fault::Refuted.of(what))
 }
 
+/// Judges each value, in doubt or not: it was once written. Keys that were ever merged do not count.
+///
+/// # Errors
+/// The value that nobody wrote.
+pub fn judge_values(life: &Life, damage: &Damage, found: &Contents) -> Result<(), Wrong> {
+    if damage.kind == Kind::TableExchanged || life.ending == Ending::Rocksdb {
+        return Ok(());
+    }
+    for (family, pairs) in found {
+        let strange = pairs.iter().find(|(key, value)| !life.ever_held(key, value));
+        if let Some((key, value)) = strange {
+            let what = format!("{family} {}: {}, which nobody wrote", show(key), show(value));
+            return Err(Fault::Refuted.of(what));
+        }
+    }
+    Ok(())
+}
+
 /// Judges whether a repair brings back what the damage must leave.
 ///
 /// # Errors
@@ -116,4 +135,72 @@ pub fn judge_least(life: &Life, damage: &Damage, claim: &Claim) -> Result<(), Wr
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+    use crate::random::Random;
+    use crate::rescue::damage;
+
+    /// A life that ends by a kill.
+    fn life() -> Life {
+        let script = parse::script("put default a 1\nflush default\nput default b 1\nput default c 1").unwrap();
+        let mut lives = (0..).map(|seed| Life::of(seed, script.clone()).unwrap_or_else(|failure| panic!("{failure}")));
+        lives.find(|life| life.ending == Ending::Killed).unwrap()
+    }
+
+    fn damage(life: &Life, kind: Kind) -> Damage {
+        let mut all = damage::all(life, &mut Random::new(1)).unwrap().into_iter();
+        all.find(|damage| damage.kind == kind).unwrap()
+    }
+
+    fn without(life: &Life, key: &[u8]) -> Contents {
+        let mut contents = life.reference.clone();
+        contents.get_mut("default").unwrap().remove(key);
+        contents
+    }
+
+    #[test]
+    fn lost_key_is_refuted_unless_it_is_doubted() {
+        let life = life();
+        let damage = damage(&life, Kind::Current);
+        let doubt = |key: &[u8]| Claim::Doubts(vec![Doubt::of_keys("default", (key.to_vec(), key.to_vec()), "why")]);
+        let fault = |claim: &Claim| judge_claim(&life, &damage, claim, &without(&life, b"b")).map_err(|e| e.fault);
+        assert_eq!(fault(&Claim::NONE), Err(Fault::Refuted));
+        assert_eq!(fault(&doubt(b"a")), Err(Fault::Refuted));
+        assert_eq!(fault(&doubt(b"b")), Ok(()));
+    }
+
+    #[test]
+    fn value_that_nobody_put_is_refuted() {
+        let life = life();
+        let damage = damage(&life, Kind::Current);
+        let mut found = life.reference.clone();
+        assert_eq!(judge_values(&life, &damage, &found), Ok(()));
+        found.get_mut("default").unwrap().insert(b"b".to_vec(), b"2".to_vec());
+        assert_eq!(judge_values(&life, &damage, &found).map_err(|wrong| wrong.fault), Err(Fault::Refuted));
+    }
+
+    #[test]
+    fn lost_end_of_the_last_log_leaves_a_prefix() {
+        let life = life();
+        let damage = damage(&life, Kind::LastLog);
+        let fault = |key: &[u8]| judge_claim(&life, &damage, &Claim::NONE, &without(&life, key)).map_err(|e| e.fault);
+        assert_eq!(fault(b"c"), Ok(()));
+        assert_eq!(fault(b"b"), Err(Fault::Refuted), "a hole");
+    }
+
+    #[test]
+    fn doubt_is_too_much_where_everything_can_be_known() {
+        let life = life();
+        let fault = |kind| {
+            let claim = Claim::Doubts(vec![Doubt::of_family("default", "why")]);
+            judge_least(&life, &damage(&life, kind), &claim).map_err(|wrong| wrong.fault)
+        };
+        assert_eq!(fault(Kind::Current), Err(Fault::DoubtsTooMuch));
+        assert_eq!(fault(Kind::TableLost), Err(Fault::DoubtsTooMuch), "b and c are outside the table");
+        assert_eq!(fault(Kind::EveryManifestLost), Ok(()));
+    }
 }

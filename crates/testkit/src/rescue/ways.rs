@@ -16,7 +16,7 @@ use crate::run::{DIR, Failure};
 use super::damage::{Damage, Kind};
 use super::lives::Life;
 use super::reading::{Contents, difference, read};
-use super::verdict::{Claim, Fault, Wrong, judge_claim, judge_least};
+use super::verdict::{Claim, Fault, Wrong, judge_claim, judge_least, judge_values};
 
 /// A way out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +79,7 @@ fn opened(
         Err(Failure::Engine(_)) => return Ok(false),
         Err(failure) => return Err(Fault::Broken.of(failure.to_string())),
     };
+    judge_values(life, damage, &found)?;
     match claim(&db) {
         Some(claim) => judge_claim(life, damage, &claim, &found).map(|()| true),
         None => Ok(true),
@@ -120,6 +121,7 @@ fn repaired(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, 
     let broken = |what: String| with_report(Fault::Broken.of(what));
     let found = read_again(life, vfs).map_err(broken)?;
     let claim = Claim::Report(report.clone());
+    judge_values(life, damage, &found).map_err(with_report)?;
     judge_claim(life, damage, &claim, &found).map_err(with_report)?;
     judge_least(life, damage, &claim).map_err(with_report)?;
     let again = repair(DIR, &options).map_err(|error| broken(format!("the second repair fails: {error:?}")))?;

@@ -2,16 +2,21 @@
 //! tries every damage of life n.
 #![expect(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 
+use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use testkit::random::sample;
-use testkit::rescue::{Effort, Tried, shortest, try_seed};
+use testkit::random::{Random, sample};
+use testkit::rescue::damage::{self, Kind};
+use testkit::rescue::lives::{self, Files, Life};
+use testkit::rescue::{Effort, Tried, shortest, try_rocksdb, try_seed};
+use testkit::run::DIR;
 use testkit::threads::{start, within};
 
 /// Lives of the ordinary suite, and kinds of damage that each suffers.
-const SEEDS: u64 = 80;
+const SEEDS: u64 = 240;
 const KINDS: usize = 3;
 
 const THREADS: usize = 2;
@@ -44,7 +49,8 @@ fn try_seeds(first: u64, count: u64, effort: Effort) -> Tried {
 }
 
 fn report(tried: &Tried) {
-    println!("{} lives, {} trials", tried.lives, tried.trials.values().map(|(count, _)| count).sum::<u64>());
+    let trials: u64 = tried.trials.values().map(|(count, _)| count).sum();
+    println!("{trials} trials of lives that ended as {:?}", tried.lives);
     for (place, (count, opened)) in &tried.trials {
         println!("  {place:?}: {count}, of which {opened} led to an open database");
     }
@@ -56,18 +62,61 @@ fn rescue_never_says_more_than_it_knows() {
         Some(seed) => (seed, 1, Effort::All),
         None => (sample().wrapping_mul(1 << 20), number("SPILLWAY_SEEDS").unwrap_or(SEEDS), Effort::Kinds(KINDS)),
     };
-    let mut tried = within(LIMIT, move || try_seeds(first, count, effort));
+    let tried = within(LIMIT, move || try_seeds(first, count, effort));
     report(&tried);
+    assert_right(tried, true);
+}
+
+/// Fails with all failures. With `shrinks`, the first one of each place has a shorter script.
+fn assert_right(mut tried: Tried, shrinks: bool) {
     tried.failures.sort_by_key(|failing| (failing.fault, failing.place, failing.seed));
     let mut shown = String::new();
     for (at, failing) in tried.failures.iter().enumerate() {
         let before = at.checked_sub(1).and_then(|before| tried.failures.get(before));
         let is_first = before.is_none_or(|before| (before.fault, before.place) != (failing.fault, failing.place));
         shown.push_str(&format!("\nSPILLWAY_SEED={}: {failing}\n", failing.seed));
-        if is_first {
+        if is_first && shrinks {
             let (script, how) = shortest(failing);
             shown.push_str(&format!("by a shorter script, {how}\n{script}"));
         }
     }
     assert!(tried.failures.is_empty(), "{} failures{shown}", tried.failures.len());
+}
+
+/// Guards against lives that miss a kind of damage or an ending.
+#[test]
+fn lives_suffer_every_kind_of_damage() {
+    const LIVES: u64 = 40;
+    let mut missed = BTreeSet::from(Kind::ALL);
+    let mut endings = BTreeSet::new();
+    for seed in 0..LIVES {
+        let life = Life::of(seed, lives::script(seed)).unwrap();
+        endings.insert(life.ending);
+        let damages = damage::all(&life, &mut Random::new(seed)).unwrap();
+        missed.retain(|kind| damages.iter().all(|damage| damage.kind != *kind));
+    }
+    missed.remove(&Kind::TableExchanged); // needs a second life
+    assert!(missed.is_empty(), "no life suffers {missed:?}");
+    assert_eq!(endings.len(), 4, "{endings:?}");
+}
+
+/// The directories of RocksDB's in the command's tests.
+#[test]
+fn directories_of_rocksdb_are_rescued() {
+    let mut tried = Tried::default();
+    for (seed, name) in (0..).zip(["db-unflushed", "db-ingested", "db-universal"]) {
+        tried.add(try_rocksdb(seed, fixture(name)));
+    }
+    report(&tried);
+    assert_right(tried, false);
+}
+
+#[expect(clippy::disallowed_methods, reason = "fixtures are files of the repository")]
+fn fixture(name: &str) -> Files {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/fixtures").join(name);
+    let file = |entry: std::io::Result<std::fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        (Path::new(DIR).join(path.file_name().unwrap()), std::fs::read(&path).unwrap())
+    };
+    std::fs::read_dir(folder).unwrap().map(file).collect()
 }
