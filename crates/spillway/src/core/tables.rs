@@ -4,11 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::extend::PrefixExtractor;
+use base::key::ParsedKey;
 use base::metrics::{Histogram, Ticker};
 use base::options::{FamilyOptions, TableOptions};
 use base::value_source::ValueSource;
-use base::{Error, ErrorKind, InternalOrder, Result, UserOrder};
-use table::{AnyTable, BlockCache, BoundedTable, Table, TableContext, open_any};
+use base::{Error, ErrorKind, InternalOrder, Result, SeqNo, UserOrder};
+use table::{AnyTable, BlockCache, BoundedTable, Table, TableContext, TableReadOptions, open_any};
 use vfs::{IoClass, Vfs};
 
 use crate::core::context::Context;
@@ -95,6 +96,60 @@ pub(crate) fn verify_alone(vfs: &dyn Vfs, path: &Path, bytes: u64, orders: &[Use
         // Another order, or a table that the check cannot open alone.
         Err(error) if matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::Unsupported) => Ok(()),
         verified => verified,
+    }
+}
+
+/// The largest sequence number of a table that nothing names, in a built-in order or one of `orders`. `None`: it cannot be
+/// read, or its numbers were never its own.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn largest_number(
+    vfs: &dyn Vfs,
+    path: &Path,
+    orders: &[UserOrder],
+    values: Arc<dyn ValueSource>,
+) -> Result<Option<SeqNo>> {
+    let bytes = vfs.metadata(path)?.len;
+    let orders = [UserOrder::Bytewise, UserOrder::ReverseBytewise].iter().chain(orders);
+    let context = TableContext { values: Some(values), class: IoClass::Other, ..TableContext::default() };
+    let Ok((table, _)) = open_in_any(vfs, path, bytes, &context, orders) else { return Ok(None) };
+    let table = table.into_table();
+    if table.properties().external.is_some() {
+        return Ok(None);
+    }
+    let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
+    let mut cursor = table.cursor(&options);
+    let (mut valid, mut largest) = (cursor.seek_to_first(), SeqNo::ZERO);
+    while valid {
+        largest = ParsedKey::parse(cursor.key()).map_or(largest, |key| largest.max(key.seq));
+        valid = cursor.next();
+    }
+    Ok(cursor.status().is_ok().then_some(largest))
+}
+
+/// Sequence numbers that a MANIFEST and logs account for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Accounted {
+    /// The last number of the MANIFEST.
+    pub through: SeqNo,
+    /// The first number in the logs.
+    pub logged_from: Option<SeqNo>,
+}
+
+impl Accounted {
+    /// The error for a table that the MANIFEST does not name, with numbers through `largest`; `None` if a crash before the
+    /// MANIFEST's edit explains it.
+    pub fn unexplained(&self, path: &Path, largest: SeqNo) -> Option<Error> {
+        if largest <= self.through || self.logged_from.is_some_and(|from| largest >= from) {
+            return None;
+        }
+        let what = format!(
+            "the MANIFEST does not name this table, and no log has its writes through number {largest}: the MANIFEST's end is \
+             missing, or a flush of unlogged writes was cut off"
+        );
+        let remedy = "repair takes the table in (`spillway repair`, rocksdb_repair_db); remove it to go on without it";
+        Some(Error::corruption(what).advise(remedy).at_path(path))
     }
 }
 

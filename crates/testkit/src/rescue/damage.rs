@@ -15,7 +15,7 @@ use crate::engine::version::file_name::{self, FileType};
 use crate::random::Random;
 use crate::run::DIR;
 
-use super::lives::{Files, Life};
+use super::lives::{Ending, Files, Life};
 
 /// Kind of a damage: what may be read afterwards depends on it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -286,10 +286,11 @@ fn of_earlier(life: &Life) -> Vec<Damage> {
         if !tables.is_empty() {
             damages.push(Damage::new(Kind::TablesLeft, tables));
         }
-        if !gone.is_empty() {
-            damages.push(Damage::new(Kind::EarlierLeft, gone));
+        // A copy's directory was another one at earlier instants.
+        if matches!(life.ending, Ending::Killed | Ending::Closed) {
+            damages.extend((!gone.is_empty()).then(|| Damage::new(Kind::EarlierLeft, gone)));
+            damages.extend(current_of(earlier, life));
         }
-        damages.extend(current_of(earlier, life));
     }
     damages
 }

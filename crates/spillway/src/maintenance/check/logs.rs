@@ -101,6 +101,7 @@ impl Check<'_> {
                 return Err(Error::corruption(what).at_offset(record.offset));
             }
             *last = last_in_record;
+            self.logged_from.get_or_insert(first);
             Ok(())
         })?;
         if let EndReason::Unfinished { .. } = end.reason {
@@ -161,7 +162,7 @@ impl Check<'_> {
 
     fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
-        let (report, largest) = (&mut self.report, &mut self.largest_family);
+        let (report, largest, from) = (&mut self.report, &mut self.largest_family, &mut self.logged_from);
         let end = log::framed::replay(&mut reader, WalRecoveryMode::PointInTime, &mut |record| {
             let checked =
                 BatchReader::new(&record.payload).and_then(|batch| check_rocksdb_record(report, largest, &batch));

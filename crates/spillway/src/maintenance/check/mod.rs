@@ -169,6 +169,7 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
         verified: BTreeSet::new(),
         queued: Vec::new(),
         prepared: BTreeSet::new(),
+        logged_from: None,
         largest_family: FamilyId::DEFAULT,
     };
     check.run()?;
@@ -203,6 +204,8 @@ struct Check<'a> {
     queued: Vec<IngestRecord>,
     /// Names of transactions prepared and not ended by the records read so far.
     prepared: BTreeSet<Vec<u8>>,
+    /// The first number in the logs.
+    logged_from: Option<SeqNo>,
     /// The largest family id in the logs.
     largest_family: FamilyId,
 }
@@ -255,6 +258,7 @@ impl Check<'_> {
     fn find_superfluous(&mut self, logs: &logs::FoundLogs, queued: &[tables::QueuedTable<'_>]) -> Result<()> {
         let tables = self.recovered.tables().chain(queued.iter().map(|queued| &queued.meta));
         let tables: BTreeSet<FileNumber> = tables.map(FileMeta::physical_number).collect();
+        let has_copy = self.vfs().exists(&manifest_copy::copy_path(self.dir, self.recovered.manifest))?;
         for name in self.options.vfs.read_dir(self.dir)? {
             let Some((kind, number)) = file_name::parse(&name) else { continue };
             let is_superfluous = match kind {
@@ -264,6 +268,9 @@ impl Check<'_> {
                 FileType::Temp | FileType::MemtableImage => true,
                 _ => false,
             };
+            if is_superfluous && kind == FileType::Table && !has_copy {
+                self.check_unnamed(&self.dir.join(&name))?;
+            }
             if is_superfluous {
                 self.report.superfluous.push(self.dir.join(name));
             }

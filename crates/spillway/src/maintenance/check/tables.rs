@@ -8,7 +8,7 @@ use table::{Table, TableContext, TableReadOptions, open_any};
 use vfs::IoClass;
 
 use super::Check;
-use crate::core::tables::counted;
+use crate::core::tables::{Accounted, counted, largest_number};
 use crate::queue::ingest_record::numbered;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
@@ -67,6 +67,17 @@ impl Check<'_> {
             self.check_largest_number(meta);
         }
         self.check_levels(family, &order);
+    }
+
+    /// Checks a table that the MANIFEST does not name, if the MANIFEST has no copy that proves its end.
+    pub(super) fn check_unnamed(&mut self, path: &Path) -> Result<()> {
+        let values = LogsOnDemand::in_dir(self.options.vfs.clone(), self.log_dir().to_owned());
+        let largest = largest_number(self.vfs(), path, &self.options.orders, values)?;
+        let accounted = Accounted { through: self.recovered.last_seq, logged_from: self.logged_from };
+        if let Some(error) = largest.and_then(|largest| accounted.unexplained(path, largest)) {
+            self.report.problem(error);
+        }
+        Ok(())
     }
 
     fn order_named(&self, name: &str) -> Option<UserOrder> {

@@ -12,6 +12,7 @@ use super::order::{self, Unplaced};
 use super::tables::{WholeTable, lacks_number, path_of};
 use super::work::{Found, Work, keys_of};
 use crate::core::doubt::Doubt;
+use crate::core::tables::{Accounted, largest_number};
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::FileMeta;
 
@@ -63,19 +64,17 @@ impl Work<'_> {
         let lacks = old.tables().any(|meta| !files.contains(&meta.physical_number()));
         let ingested = self.ingested();
         let named: BTreeSet<_> = old.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
-        let last = old.last_seq.max(self.logs.last_seq);
+        let accounted = Accounted { through: old.last_seq, logged_from: self.logs.first_seq };
         for file in files.iter().filter(|file| !named.contains(file) && !ingested.contains_key(file)) {
             if lacks && *file > newest {
                 let what = "its end may be missing: it names tables that are gone, and newer ones are there";
                 return Ok(Some(what.to_owned()));
             }
-            let numbers = self.source.largest_number(*file, &path_of(self.dir, *file))?;
-            if let Some(largest) = numbers.filter(|largest| *largest > last) {
+            let path = path_of(self.dir, *file);
+            let largest = largest_number(&**self.vfs, &path, &self.source.orders, self.source.values())?;
+            if let Some(error) = largest.and_then(|largest| accounted.unexplained(&path, largest)) {
                 let name = file_name::format(FileType::Table, *file);
-                let what = "and no log and no table that the MANIFEST names";
-                return Ok(Some(format!(
-                    "its end may be missing: {name} has writes through {largest}, {what} has them"
-                )));
+                return Ok(Some(format!("its end may be missing: {name}: {}", error.message())));
             }
         }
         Ok(None)

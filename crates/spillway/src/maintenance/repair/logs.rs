@@ -31,6 +31,8 @@ pub(super) struct LogSurvey {
     /// The sequence number of each family's last merge.
     pub merges: BTreeMap<FamilyId, SeqNo>,
     pub last_seq: SeqNo,
+    /// The first number in the logs.
+    pub first_seq: Option<SeqNo>,
     /// The live WAL range.
     pub row: Option<LogRow>,
     /// Ends of cut-off logs: from the MANIFEST, or inferred from the next log's first number.
@@ -127,6 +129,7 @@ impl LogSurvey {
         let read = log::framed::replay(&mut reader, WalRecoveryMode::SkipAnyCorruptedRecords, &mut |record| {
             let Ok(batch) = BatchReader::new(&record.payload) else { return Ok(()) };
             let mut next = batch.seq();
+            self.first_seq = self.first_seq.into_iter().chain([next]).min();
             for step in steps_of(&batch).unwrap_or_default() {
                 let (RocksdbStep::Changes(changes) | RocksdbStep::Prepare { batch: changes, .. }) = step else {
                     continue;
@@ -245,6 +248,7 @@ impl LogSurvey {
                 self.ends.push(LogEnd { log: *number, end_offset: past.offset, last_seq, on_disk: false });
             }
             self.last_seq = self.last_seq.max(last.unwrap_or_default());
+            self.first_seq = self.first_seq.into_iter().chain(records.first().map(|first| first.first)).min();
             next_first = records.first().map_or(next_first, |first| first.first.min(next_first));
         }
         self.ends.sort_by_key(|end| end.log);

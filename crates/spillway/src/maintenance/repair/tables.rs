@@ -87,19 +87,6 @@ impl TableSource<'_> {
         Ok(WholeTable { meta, order, properties, largest_flushed: seen.largest_flushed })
     }
 
-    /// The largest sequence number of an unnamed table; `None` if it is damaged, or its numbers were never its own.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn largest_number(&self, file: FileNumber, path: &Path) -> Result<Option<SeqNo>> {
-        match self.read_unnamed(file, path, None) {
-            Ok(table) if table.properties.external.is_some() => Ok(None),
-            Ok(table) => Ok(Some(table.meta.largest_seq)),
-            Err(error) if matches!(error.kind(), ErrorKind::Corruption | ErrorKind::Unsupported) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
     /// Copies the readable part of a damaged table to file `to`. `None` if nothing is readable. Keeps the bounds:
     /// neighbours in the level rely on them.
     ///
@@ -169,7 +156,7 @@ impl TableSource<'_> {
         }
     }
 
-    fn values(&self) -> Arc<SeenValues> {
+    pub fn values(&self) -> Arc<SeenValues> {
         let logs = LogsOnDemand::in_dir(self.vfs.clone(), self.log_dir.to_owned());
         Arc::new(SeenValues { logs, bytes: Mutex::default() })
     }
@@ -226,7 +213,7 @@ pub(super) fn lacks_number(properties: &Properties) -> bool {
 }
 
 /// Reads values in logs, and records which were read.
-struct SeenValues {
+pub(super) struct SeenValues {
     logs: Arc<LogsOnDemand>,
     /// Value lengths, by log and offset.
     bytes: Mutex<BTreeMap<FileNumber, BTreeMap<u64, u64>>>,

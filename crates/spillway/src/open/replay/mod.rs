@@ -81,6 +81,8 @@ pub(crate) struct LogReplay<'a> {
     /// Logs passed over, wholly or in part, and possibly not synced.
     unsynced: Vec<FileNumber>,
     prepares: ReplayedPrepares,
+    /// The first number in RocksDB's logs.
+    logged_from: Option<SeqNo>,
     /// The largest family id so far.
     max_family: u32,
     /// Salvage left out damaged records, or a missing log, of ours.
@@ -119,6 +121,7 @@ impl<'a> LogReplay<'a> {
             logs: Vec::new(),
             unsynced: Vec::new(),
             prepares: ReplayedPrepares::default(),
+            logged_from: None,
             max_family: recovered.max_family,
             passed_damage: false,
         }
@@ -140,6 +143,9 @@ impl<'a> LogReplay<'a> {
             Vec::new()
         };
         self.replay_rocksdb_logs(&rocksdb_logs)?;
+        if !self.recovered.fenced && self.recovered.manifest_end.is_some() && !self.salvages() {
+            self.check_unnamed_tables()?;
+        }
         if self.may_flush && !rocksdb_logs.is_empty() {
             self.check_families()?;
             self.flush_everything(self.last_seq)?;
@@ -225,11 +231,6 @@ impl<'a> LogReplay<'a> {
         let Some(end) = recovered.manifest_end else { return Ok(()) };
         let is_backups = recovered.log_row.is_none_or(|row| row.newest.is_none());
         if self.max_family <= recovered.max_family || self.salvages() || (recovered.fenced && is_backups) {
-            return Ok(());
-        }
-        if !recovered.fenced {
-            // A MANIFEST of RocksDB's may forget the largest id of dropped families.
-            note::warn!(family = self.max_family, "writes of a family that the MANIFEST lacks are left out");
             return Ok(());
         }
         let (id, manifest) = (self.max_family, recovered.manifest);

@@ -1,5 +1,6 @@
 //! Replay of RocksDB's logs, as RocksDB replays them. Keeps D2, P1.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use base::note;
@@ -11,8 +12,10 @@ use vfs::IoClass;
 
 use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
+use crate::core::tables::{Accounted, largest_number};
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
+use crate::version::log_life::LogsOnDemand;
 use crate::version::recover::Recovered;
 use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 
@@ -114,6 +117,7 @@ impl LogReplay<'_> {
             if !self.salvages() {
                 progress.check_numbers(batch.seq()).map_err(in_record)?;
             }
+            self.logged_from.get_or_insert(batch.seq());
             progress.next = Some(self.apply_rocksdb_record(&batch, at).map_err(in_record)?);
             Ok(())
         })?;
@@ -176,6 +180,27 @@ impl LogReplay<'_> {
         log.sync()?;
         self.context.vfs.sync_dir(&self.context.log_dir())?;
         self.note_replayed(FileType::Log, number, KnownEnd { offset: log.tail(), on_disk: true })
+    }
+
+    /// Checks tables that RocksDB's MANIFEST does not name: nothing else proves that it has its end.
+    ///
+    /// # Errors
+    /// `Corruption`: one has numbers that neither MANIFEST nor logs account for.
+    pub(super) fn check_unnamed_tables(&self) -> Result<()> {
+        let (vfs, dir) = (&*self.context.vfs, &self.context.dir);
+        let named: BTreeSet<_> =
+            self.recovered.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
+        let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
+        let accounted = Accounted { through: self.recovered.last_seq, logged_from: self.logged_from };
+        for number in file_name::numbers_in(vfs, dir, FileType::Table)?.difference(&named) {
+            let path = dir.join(file_name::format(FileType::Table, *number));
+            let values = LogsOnDemand::in_dir(self.context.vfs.clone(), self.context.log_dir());
+            let largest = largest_number(vfs, &path, &orders, values)?;
+            if let Some(error) = largest.and_then(|largest| accounted.unexplained(&path, largest)) {
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     /// Refuses a family with tables of writes after the break: it would be ahead of the other families.

@@ -73,7 +73,12 @@ pub(crate) fn find(
     let mut missing = BTreeMap::new();
     let (mut known, mut manifest, mut unnoted) = (noted.frontiers, None, None);
     let mut logs = Vec::with_capacity(numbers.len());
+    let mut before = None;
     for (number, head) in heads.into_iter().rev() {
+        if before.is_some_and(|before| number > before) {
+            continue; // made ahead, not used, and not deleted
+        }
+        before = head.predecessor;
         logs.push(FoundLog { number, later: known });
         known = known.max(head.frontiers);
         manifest = manifest.or(head.manifest);
