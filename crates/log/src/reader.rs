@@ -73,7 +73,7 @@ impl LogReader {
         self.offset = found.end;
         let payload_offset = self.bytes.payload_offset(offset);
         let payload = self.bytes.payload(offset, found.header.len)?.unwrap_or_default();
-        Ok(Some(ReplayRecord { kind, offset, payload_offset, payload }))
+        Ok(Some(ReplayRecord { kind, offset, payload_offset, payload, skipped_bytes: 0 }))
     }
 }
 

@@ -60,6 +60,8 @@ pub struct ReplayRecord<'a> {
     pub payload_offset: u64,
     /// The record's bytes.
     pub payload: &'a [u8],
+    /// Bytes of damage skipped right before it, in modes allowing it.
+    pub skipped_bytes: u64,
 }
 
 /// Why replay of a WAL ended.
@@ -71,14 +73,15 @@ pub enum EndReason {
     KnownEnd,
     /// At the file's end, or at zeros up to the file's end.
     Clean,
-    /// The file has no header, so nothing was written to it. In salvage mode also a damaged header, with all data lost
-    /// and counted in `skipped_bytes`.
+    /// The file has no header, so nothing was written to it.
     Blank,
     /// At an unfinished or unsynced record. `next` is the start of the next whole record, if any.
     Unfinished {
         /// Byte offset of the next whole record.
         next: Option<u64>,
     },
+    /// Salvage only: before the WAL's known end. Records are lost, or the [`End`](RecordKind::End) record alone.
+    Lost,
 }
 
 /// How a replay ended.
@@ -116,7 +119,7 @@ pub fn replay(
         // Without the salt no record can be verified, so nothing of the WAL can be salvaged.
         Err(error) if replay.salvages() && error.kind() == ErrorKind::Corruption => {
             replay.skipped_bytes = replay.bytes.len();
-            return Ok(replay.end(0, EndReason::Blank));
+            return Ok(replay.end(0, EndReason::Lost));
         }
         Err(error) => return Err(error),
     }
@@ -193,6 +196,8 @@ struct Replay {
     /// The farthest frontiers carried by records of this WAL.
     within: Frontiers,
     skipped_bytes: u64,
+    /// As far as `skipped_bytes` was passed on with a record.
+    told_bytes: u64,
 }
 
 /// How replay continues at an offset without a record.
@@ -204,7 +209,8 @@ enum After {
 impl Replay {
     fn open(vfs: &dyn Vfs, path: &Path, options: ReplayOptions) -> Result<Replay> {
         let (bytes, within) = (LogBytes::open(vfs, path)?, Frontiers::default());
-        Ok(Replay { bytes, path: path.to_owned(), options, is_same_cache: false, within, skipped_bytes: 0 })
+        let path = path.to_owned();
+        Ok(Replay { bytes, path, options, is_same_cache: false, within, skipped_bytes: 0, told_bytes: 0 })
     }
 
     /// `None` if the WAL was never used.
@@ -255,7 +261,8 @@ impl Replay {
             }
             let payload_offset = self.bytes.payload_offset(offset);
             let payload = self.bytes.payload(offset, found.header.len)?.unwrap_or_default();
-            visit(ReplayRecord { kind, offset, payload_offset, payload })?;
+            let skipped_bytes = self.skipped_bytes - std::mem::replace(&mut self.told_bytes, self.skipped_bytes);
+            visit(ReplayRecord { kind, offset, payload_offset, payload, skipped_bytes })?;
             offset = found.end;
         }
     }
@@ -263,25 +270,25 @@ impl Replay {
     /// Classifies an offset without a record: the end, or damage.
     fn without_record(&mut self, offset: u64) -> Result<After> {
         let gap = self.bytes.gap_at(offset, self.zeros_max())?;
-        if self.salvages() {
-            if let Some(next) = gap.next {
+        if let Some(next) = gap.next {
+            if self.salvages() {
                 self.skipped_bytes += next - offset;
                 return Ok(After::Resume(next));
             }
-        } else {
-            if let Some(next) = gap.next {
-                self.gather_frontiers(next, |_| false)?;
+            self.gather_frontiers(next, |_| false)?;
+        }
+        let whole_to = self.whole_to();
+        if offset < whole_to {
+            // The frontier was written after the record became whole. A live writer may have continued between the two
+            // reads.
+            self.bytes.refresh()?;
+            if self.bytes.record_at(offset)?.is_some() {
+                return Ok(After::Resume(offset));
             }
-            let whole_to = self.whole_to();
-            if offset < whole_to {
-                // The frontier was written after the record became whole. A live writer may have continued between the
-                // two reads.
-                self.bytes.refresh()?;
-                if self.bytes.record_at(offset)?.is_some() {
-                    return Ok(After::Resume(offset));
-                }
-                return Err(self.corruption(offset, gap.next, Some(whole_to)));
+            if self.salvages() {
+                return Ok(After::End(self.end(offset, EndReason::Lost)));
             }
+            return Err(self.corruption(offset, gap.next, Some(whole_to)));
         }
         let is_clean = gap.next.is_none() && !gap.has_data;
         if !is_clean && self.options.mode == WalRecoveryMode::AbsoluteConsistency {
@@ -307,10 +314,11 @@ impl Replay {
 
     fn end_blank(&self) -> Result<ReplayEnd> {
         let whole_to = self.whole_to();
-        if whole_to > 0 && !self.salvages() {
-            return Err(self.corruption(0, None, Some(whole_to)));
+        match (whole_to > 0, self.salvages()) {
+            (true, false) => Err(self.corruption(0, None, Some(whole_to))),
+            (true, true) => Ok(self.end(0, EndReason::Lost)),
+            (false, _) => Ok(self.end(0, EndReason::Blank)),
         }
-        Ok(self.end(0, EndReason::Blank))
     }
 
     /// Everything below this offset must be whole.

@@ -307,6 +307,8 @@ fn a_file_without_a_header_is_blank_unless_something_follows() {
         let later = Frontiers { synced, published: synced };
         let error = replayed(&*vfs, &ReplayOptions { later, ..point_in_time() }).1.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corruption);
+        let salvage = ReplayOptions { later, ..options(WalRecoveryMode::SkipAnyCorruptedRecords) };
+        assert_eq!(replayed(&*vfs, &salvage).1.unwrap().reason, EndReason::Lost);
     }
     let (vfs, _) = log_of(3, 0);
     vfs.flip_bit(&path(), 40 * 8).unwrap();

@@ -33,6 +33,8 @@ pub struct FramedRecord {
     pub offset: u64,
     /// The record's bytes.
     pub payload: Vec<u8>,
+    /// Damage was skipped right before it.
+    pub follows_damage: bool,
 }
 
 /// Why no records follow.

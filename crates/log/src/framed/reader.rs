@@ -205,11 +205,11 @@ impl FramedReader {
             }
             (Part::Full, None) => {
                 self.resyncing = false;
-                Ok(Some(FramedRecord { offset, payload: bytes.to_vec() }))
+                Ok(Some(FramedRecord { offset, payload: bytes.to_vec(), follows_damage: false }))
             }
             (Part::First, None) => {
                 self.resyncing = false;
-                *partial = Some(FramedRecord { offset, payload: bytes.to_vec() });
+                *partial = Some(FramedRecord { offset, payload: bytes.to_vec(), follows_damage: false });
                 Ok(None)
             }
             (Part::Middle | Part::Last, None) if self.resyncing => Ok(None),

@@ -5,7 +5,8 @@ use base::{Error, ErrorKind, Result};
 
 use super::{FramedEnd, FramedReader, FramedRecord};
 
-/// Visits the records of `reader` in order, up to the end allowed by `mode`.
+/// Visits the records of `reader` in order, up to the end allowed by `mode`. Damage that no record follows is the end,
+/// in salvage too.
 ///
 /// # Errors
 /// Errors of `visit`. `Unsupported` and file errors in every mode. `Corruption` if the mode does not tolerate the
@@ -16,10 +17,11 @@ pub fn replay(
     mode: WalRecoveryMode,
     visit: &mut dyn FnMut(FramedRecord) -> Result<()>,
 ) -> Result<FramedEnd> {
+    let mut skipped: Option<FramedEnd> = None;
     loop {
         let error = match reader.next() {
             Ok(Some(record)) => {
-                visit(record)?;
+                visit(FramedRecord { follows_damage: skipped.take().is_some(), ..record })?;
                 continue;
             }
             Ok(None) => break,
@@ -30,13 +32,16 @@ pub fn replay(
         }
         let damaged = FramedEnd::Damaged { offset: error.offset().unwrap_or_default() };
         match mode {
-            WalRecoveryMode::SkipAnyCorruptedRecords => reader.skip_damage()?,
+            WalRecoveryMode::SkipAnyCorruptedRecords => {
+                reader.skip_damage()?;
+                skipped.get_or_insert(damaged);
+            }
             WalRecoveryMode::PointInTime => return Ok(damaged),
             WalRecoveryMode::TolerateCorruptedTailRecords if reader.is_recycled() => return Ok(damaged),
             _ => return Err(error),
         }
     }
-    let end = reader.end().unwrap_or(FramedEnd::Clean);
+    let end = skipped.or(reader.end()).unwrap_or(FramedEnd::Clean);
     match end {
         FramedEnd::Torn { offset } if mode == WalRecoveryMode::AbsoluteConsistency => {
             Err(Error::corruption("the log ends inside a record").at_path(reader.path()).at_offset(offset))

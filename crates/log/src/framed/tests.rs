@@ -169,8 +169,13 @@ fn the_modes_differ_on_a_torn_tail_and_on_damage() {
     }
     let (read, end) = replayed(&damaged, PointInTime);
     assert_eq!((read.len(), end.unwrap()), (1, FramedEnd::Damaged { offset: 27 }));
-    let (read, _) = replayed(&damaged, SkipAnyCorruptedRecords);
-    assert!(read == [&records[..1], &records[3..]].concat());
+    let (read, end) = replayed(&damaged, SkipAnyCorruptedRecords);
+    assert!(read == [&records[..1], &records[3..]].concat() && end.unwrap() == FramedEnd::Clean);
+
+    damaged = bytes.clone();
+    *damaged.last_mut().unwrap() ^= 1;
+    let (read, end) = replayed(&damaged, SkipAnyCorruptedRecords);
+    assert_eq!((read.len(), end.unwrap()), (3, FramedEnd::Damaged { offset: bytes.len() as u64 - 27 }));
 }
 
 #[test]

@@ -102,6 +102,7 @@ fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) 
     let why = match end.reason {
         EndReason::Sealed => "its end record: the log is complete".to_owned(),
         EndReason::Clean | EndReason::KnownEnd => "the last write".to_owned(),
+        EndReason::Lost => "a place that is damaged: the log was longer".to_owned(),
         EndReason::Blank => "nothing: the log was never used".to_owned(),
         EndReason::Unfinished { next: None } => "a write that was cut off".to_owned(),
         EndReason::Unfinished { next: Some(next) } => format!("a write that was cut off; others start at {next}"),
