@@ -13,6 +13,7 @@ use crate::api::family::Family;
 use crate::api::options::{CompactFilesOptions, CompactOptions, Options};
 use crate::api::range::KeyRange;
 use crate::api::updates::Updates;
+use crate::core::doubt::Doubt;
 use crate::database::handle::Database;
 use crate::database::report::{LevelReport, LiveFile, PinReport, StallReport};
 use crate::maintenance::export::{ExportOptions, ExportSummary};
@@ -220,6 +221,15 @@ impl Db {
     /// Waits of writers, by cause, since the database was opened. Causes without any are there too.
     pub fn stalls(&self) -> Vec<StallReport> {
         self.shared().database.stalls()
+    }
+
+    /// Keys that may not have their last durable values, since the open passed over damage
+    /// ([`SkipAnyCorruptedRecords`](crate::WalRecoveryMode::SkipAnyCorruptedRecords)) or went back to an older state
+    /// ([`Options::best_efforts_recovery`]). All other keys have them,
+    /// as far as the end of the last log is known: [durability](crate::docs::durability). Empty after every other open.
+    /// The event log has each as a line.
+    pub fn recovery_doubts(&self) -> Vec<Doubt> {
+        self.shared().database.recovery_doubts()
     }
 
     /// Memtables and tables that old iterators keep, and nobody else: release those iterators, or make them anew. The event

@@ -48,6 +48,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         db_id: "id".into(),
         session_id: "AAAAAAAAAAAAAAAAAAAA".into(),
         dir_sync_failed: std::sync::atomic::AtomicBool::new(false),
+        recovery_doubts: Default::default(),
     }
 }
 

@@ -15,6 +15,7 @@ use vfs::{FileIdentity, RandomFile, Vfs};
 use crate::background::caught::caught_panic;
 use crate::background::tasks::Tasks;
 use crate::background::{Throttle, as_away};
+use crate::core::doubt::Doubts;
 use crate::core::flush_ways::FlushCounts;
 use crate::core::running::RunningJobs;
 use crate::info_log::{InfoLog, Noting};
@@ -80,6 +81,8 @@ pub struct Context {
     pub session_id: String,
     /// A job's directory sync failed: names made by other jobs may be lost too (D4).
     pub dir_sync_failed: AtomicBool,
+    /// Keys that recovery could not bring back for certain.
+    pub(crate) recovery_doubts: Doubts,
 }
 
 impl Context {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use base::UserOrder;
+use parking_lot::Mutex;
 
 /// Keys whose values, after a rescue, may not be the ones last written.
 ///
@@ -57,5 +58,55 @@ impl fmt::Display for Doubt {
             write!(f, ", keys '{}' to '{}'", from.escape_ascii(), through.escape_ascii())?;
         }
         write!(f, ": {}", self.why)
+    }
+}
+
+/// Doubts kept, at most: about a megabyte. With more, every key is in doubt.
+const DOUBTS_MAX: usize = 1000;
+
+/// The longest key kept. Beyond, the whole family is in doubt.
+const KEY_BYTES_MAX: usize = 64 << 10;
+
+/// The doubts of an open database's recovery. A leaf lock.
+#[derive(Default)]
+pub(crate) struct Doubts(Mutex<Vec<Doubt>>);
+
+impl Doubts {
+    pub fn add(&self, mut doubt: Doubt) {
+        if doubt.keys.as_ref().is_some_and(|(from, through)| from.len().max(through.len()) > KEY_BYTES_MAX) {
+            doubt.keys = None;
+        }
+        let mut doubts = self.0.lock();
+        if doubts.contains(&doubt) {
+            return;
+        }
+        if doubts.len() >= DOUBTS_MAX {
+            *doubts = vec![Doubt::of_all(format!("more than {DOUBTS_MAX} parts are lost or damaged"))];
+        }
+        doubts.push(doubt);
+    }
+
+    pub fn all(&self) -> Vec<Doubt> {
+        self.0.lock().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubts_are_bounded_and_lose_no_key() {
+        let doubts = Doubts::default();
+        doubts.add(Doubt::of_keys("f", (vec![b'k'; KEY_BYTES_MAX + 1], vec![b'z']), "long"));
+        assert!(doubts.all()[0].covers("f", b"a", &UserOrder::Bytewise));
+        let numbered = |n: usize| Doubt::of_keys("f", (n.to_be_bytes().to_vec(), n.to_be_bytes().to_vec()), "one");
+        (0..DOUBTS_MAX - 1).for_each(|n| doubts.add(numbered(n)));
+        doubts.add(numbered(0));
+        assert_eq!(doubts.all().len(), DOUBTS_MAX, "the same doubt counts once");
+        (DOUBTS_MAX..3 * DOUBTS_MAX).for_each(|n| doubts.add(numbered(n)));
+        let all = doubts.all();
+        let is_covered = |n: usize| all.iter().any(|doubt| doubt.covers("f", &n.to_be_bytes(), &UserOrder::Bytewise));
+        assert!(all.len() <= DOUBTS_MAX && (0..3 * DOUBTS_MAX).all(is_covered));
     }
 }

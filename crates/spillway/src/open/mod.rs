@@ -17,6 +17,7 @@ use crate::background::caught::caught;
 use crate::background::tasks::Tasks;
 use crate::background::{RateLimiter, Throttle};
 use crate::core::context::{Context, FileNumbers, log_dir, own_dirs};
+use crate::core::doubt::Doubts;
 use crate::core::family::FamilySet;
 use crate::core::family::check_name;
 use crate::core::flush_ways::FlushCounts;
@@ -90,7 +91,10 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     };
     let opened = opened.map_err(name_repair);
     match &opened {
-        Ok(engine) => dump::note_opened(engine),
+        Ok(engine) => {
+            tell_doubts(engine);
+            dump::note_opened(engine);
+        }
         Err(error) => tell(InfoLogLevel::Error, &format!("the database cannot be opened: {error}")),
     }
     drop(scope);
@@ -164,6 +168,7 @@ pub(crate) fn open_as(dir: &Path, options: &OpenOptions, mut recovered: Recovere
     let _scope = note::within(Some(info_log.clone()));
     info_log.note_program(dir, &options.db);
     let opened = Opening::new(dir, options, recovered, &info_log)?.run(false);
+    opened.iter().for_each(tell_doubts);
     info_log.write_out();
     opened
 }
@@ -185,6 +190,12 @@ fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) ->
 fn remark(text: &str) {
     tracing::info!(text, "options");
     tell(InfoLogLevel::Warn, text);
+}
+
+fn tell_doubts(engine: &Arc<Engine>) {
+    for doubt in engine.core.context.recovery_doubts.all() {
+        tell(InfoLogLevel::Warn, &format!("recovery leaves in doubt: {doubt}"));
+    }
 }
 
 /// Writes to the event log only: the caller learns the message another way.
@@ -294,6 +305,7 @@ impl<'a> Opening<'a> {
             db_id,
             session_id: identity::new_session(&*vfs),
             dir_sync_failed: AtomicBool::new(false),
+            recovery_doubts: Doubts::default(),
             vfs,
         });
         let capacity = options.families.iter().map(|(_, f)| *f.table.block_cache).max();

@@ -102,7 +102,7 @@ fn a_log_without_its_header_in_the_middle_is_no_silent_hole() {
 }
 
 /// Adds a WAL with one record, as a later process would have written it.
-fn with_record(seq: impl FnOnce(SeqNo) -> SeqNo, count: u32, records: &[u8]) -> (Arc<MemoryVfs>, PathBuf) {
+pub fn with_record(seq: impl FnOnce(SeqNo) -> SeqNo, count: u32, records: &[u8]) -> (Arc<MemoryVfs>, PathBuf) {
     let vfs = database(SCRIPT);
     let last = Db::open(DIR, &options(&copy(&vfs))).unwrap().latest_sequence_number();
     let numbers = vfs.all_files().into_iter().filter_map(|path| {
@@ -124,12 +124,12 @@ fn with_record(seq: impl FnOnce(SeqNo) -> SeqNo, count: u32, records: &[u8]) -> 
     (vfs, path)
 }
 
-fn next(last: SeqNo) -> SeqNo {
+pub fn next(last: SeqNo) -> SeqNo {
     SeqNo(last.0 + 1)
 }
 
 /// `Put` of "k" = "v" in the default family.
-const PUT: &[u8] = &[1, 1, b'k', 1, b'v'];
+pub const PUT: &[u8] = &[1, 1, b'k', 1, b'v'];
 
 #[test]
 fn a_batch_that_tells_the_truth_is_replayed() {

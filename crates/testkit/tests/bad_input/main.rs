@@ -5,6 +5,7 @@ mod best_efforts;
 mod changing;
 mod common;
 mod damage;
+mod doubts;
 mod files;
 mod ingest;
 mod limits;

@@ -129,6 +129,30 @@ fn new_logs_take_no_number_of_a_lost_one() {
 }
 
 #[test]
+fn new_logs_in_a_directory_of_their_own_take_no_number_of_a_lost_one() {
+    let vfs = MemoryVfs::new(1);
+    let options = |vfs: &Arc<MemoryVfs>| {
+        let mut options = crate::common::profile().open_options(vfs.clone(), ["users"]);
+        options.families.iter_mut().for_each(|(_, family)| family.write_buffer_size = 1 << 20);
+        options.db.wal_dir = "/wal".to_owned();
+        options
+    };
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    for number in 0..30u32 {
+        db.put(&db.default_family(), &number.to_be_bytes(), &[1; 9000], &WriteOptions::default()).unwrap();
+    }
+    db.sync_log().unwrap();
+    let vfs = copy(&vfs);
+    let logs: Vec<_> = vfs.all_files().into_iter().filter(|path| path.starts_with("/wal")).collect();
+    assert!(logs.len() >= 4, "{logs:?}");
+    logs[1..].iter().for_each(|log| vfs.remove_file(log).unwrap());
+    let db = crate::doubts::salvage_with(options(&vfs));
+    db.put(&db.default_family(), b"new", b"v", &WriteOptions::synced()).unwrap();
+    db.close().unwrap();
+    assert!(read_with(&options(&vfs), DIR).unwrap()["default"].contains_key(&b"new"[..]));
+}
+
+#[test]
 fn new_files_take_no_number_of_a_file_that_was_set_aside() {
     let vfs = database(SCRIPT);
     vfs.create_dir_all(&Path::new(DIR).join("lost")).unwrap();

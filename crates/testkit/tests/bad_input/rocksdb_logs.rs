@@ -12,6 +12,7 @@ use testkit::engine::{Db, Error, ErrorKind, OpenOptions, OtherFamilies, ReadOpti
 use testkit::run::DIR;
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 
+use crate::doubts::salvage_with;
 use crate::moved_logs::rocksdbs;
 
 /// First and last sequence number of each batch in the fixture's WAL.
@@ -87,6 +88,27 @@ fn a_log_behind_a_damaged_one_is_no_history() {
         let error = has_k(&damaged(), mode).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*log(16))), "{error:?}");
     }
+}
+
+/// Opens in salvage mode and returns whether any key is in doubt.
+fn leaves_doubts(vfs: &Arc<MemoryVfs>) -> bool {
+    let other_families = OtherFamilies::OpenWith(Box::default());
+    let options = OpenOptions { vfs: vfs.clone(), other_families, ..OpenOptions::default() };
+    !salvage_with(options).recovery_doubts().is_empty()
+}
+
+#[test]
+fn a_salvage_doubts_what_a_damaged_log_held() {
+    assert!(!leaves_doubts(&database(behind_the_last, false)), "it is whole");
+    assert!(leaves_doubts(&database(behind_the_last, true)));
+    assert!(!leaves_doubts(&database(|batches| batches.last().unwrap().0, true)), "the history goes on there");
+    let vfs = database(behind_the_last, true);
+    vfs.remove_file(&log(20)).unwrap();
+    assert!(leaves_doubts(&vfs), "nothing tells that the last record was not written whole");
+    // The damaged record lies between others.
+    let vfs = database(behind_the_last, false);
+    vfs.flip_bit(&log(16), 20 * 8).unwrap();
+    assert!(leaves_doubts(&vfs));
 }
 
 #[test]

@@ -12,6 +12,8 @@ use testkit::engine::{
 };
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
+use crate::doubts::in_doubt;
+
 const DIR: &str = "/db";
 const FAMILIES: [&str; 2] = ["default", "other"];
 
@@ -104,6 +106,9 @@ fn an_ingest_that_lacks_a_table_is_passed_over_whole_and_later_writes_stay() {
         vfs.remove_file(&lost).unwrap();
         let db = open(&vfs, WalRecoveryMode::SkipAnyCorruptedRecords);
         let salvaged = keys(&db);
+        let of_ingest = FAMILIES.map(|family| (family, "ingested"));
+        let all = [&of_ingest[..], &FAMILIES.map(|family| (family, "before"))].concat();
+        assert_eq!(in_doubt(&db, &all), of_ingest, "{:?}", db.recovery_doubts());
         put(&db, "after"); // by numbers that nothing else has
         let found = keys(&open(&crashed(&vfs), WalRecoveryMode::PointInTime));
         let expected = [before.clone(), before.clone()].map(|keys| [vec!["after".to_owned()], keys].concat());
@@ -115,5 +120,6 @@ fn an_ingest_that_lacks_a_table_is_passed_over_whole_and_later_writes_stay() {
 #[test]
 fn an_ingest_that_is_whole_is_salvaged() {
     let db = open(&with_queued_tables().0, WalRecoveryMode::SkipAnyCorruptedRecords);
+    assert!(db.recovery_doubts().is_empty());
     assert_eq!(keys(&db), [(); 2].map(|()| ["before", "ingested"].map(str::to_owned).to_vec()));
 }

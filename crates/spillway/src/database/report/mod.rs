@@ -23,6 +23,7 @@ use table::Properties;
 use crate::commit::stall::StallCause;
 use crate::compaction::levels::{LevelTargets, scores};
 use crate::core::Core;
+use crate::core::doubt::Doubt;
 use crate::core::family::Family;
 use crate::core::flush_ways::FlushReport;
 use crate::core::kept_views::Pinned;
@@ -293,6 +294,13 @@ impl Database {
     pub fn stalls(&self) -> Vec<StallReport> {
         let counts = self.core().stall.counts().into_iter();
         counts.map(|(cause, waits, micros)| StallReport { cause, waits, micros }).collect()
+    }
+
+    /// Keys that may not have their last durable values, since the open passed over damage
+    /// (`wal_recovery_mode=kSkipAnyCorruptedRecords`) or went back to an older state (`best_efforts_recovery`). All other
+    /// keys have them. Empty after every other open.
+    pub fn recovery_doubts(&self) -> Vec<Doubt> {
+        self.core().context.recovery_doubts.all()
     }
 
     /// What old iterators keep, by family, oldest first.

@@ -97,6 +97,7 @@ const PROPERTIES: &[(&str, Reader)] = &[
     ("spillway.memtable-bytes-charged", Number(|s| s.core.context.memtables.memory.charged_bytes() as u64)),
     ("spillway.pins", Text(text::pins)),
     ("spillway.stalls", Text(text::stalls)),
+    ("spillway.recovery-doubts", Text(text::recovery_doubts)),
     ("spillway.flushes-rewritten", Number(|s| s.core.context.flushes.report().rewritten)),
     ("spillway.flushes-converted", Number(|s| s.core.context.flushes.report().converted)),
     ("spillway.flushes-linked", Number(|s| s.core.context.flushes.report().linked)),

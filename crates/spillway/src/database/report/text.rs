@@ -48,6 +48,11 @@ pub(super) fn stalls(source: &Reported<'_>) -> String {
     text
 }
 
+/// A line for each doubt of the recovery that opened the database.
+pub(super) fn recovery_doubts(source: &Reported<'_>) -> String {
+    source.core.context.recovery_doubts.all().iter().map(|doubt| format!("{doubt}\n")).collect()
+}
+
 /// A line for each state of the family that iterators keep, and for each snapshot of the database.
 pub(super) fn pins(source: &Reported<'_>) -> String {
     let vfs = &source.core.context.vfs;

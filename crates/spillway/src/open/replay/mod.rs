@@ -10,13 +10,15 @@ use std::sync::Arc;
 use base::limits;
 use base::note;
 use base::options::WalRecoveryMode;
-use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, ValueKind};
+use log::Position;
 use memtable::Entry;
 
 use crate::commit::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::core::FamilyState;
 use crate::core::context::Context;
+use crate::core::doubt::Doubt;
 use crate::flush::build::build;
 use crate::flush::divide::Divided;
 use crate::flush::job::{FlushPlan, next_to_flush};
@@ -31,8 +33,11 @@ use crate::version::file_name::{self, FileType};
 use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
 use crate::wal::logs::ReplayedLog;
+use doubts::{Doubting, Hole};
 use prepared::ReplayedPrepares;
+use row::FoundRow;
 
+mod doubts;
 pub(crate) mod ingests;
 pub(crate) mod own_logs;
 pub(super) mod prepared;
@@ -87,6 +92,10 @@ pub(crate) struct LogReplay<'a> {
     max_family: u32,
     /// Salvage left out damaged records, or a missing log, of ours.
     passed_damage: bool,
+    /// Salvage: records are lost between the last one and the next.
+    hole: Option<Hole>,
+    /// Where the last hole lies in which records are lost. A prepare before it may have ended there.
+    hole_at: Option<Position>,
 }
 
 /// Fewer replayed bytes are not flushed because of what other databases hold.
@@ -124,6 +133,8 @@ impl<'a> LogReplay<'a> {
             logged_from: None,
             max_family: recovered.max_family,
             passed_damage: false,
+            hole: None,
+            hole_at: None,
         }
     }
 
@@ -135,13 +146,8 @@ impl<'a> LogReplay<'a> {
     pub fn run(mut self) -> Result<Replayed> {
         let rocksdb_logs = self.find_rocksdb_logs(self.recovered)?;
         // Logs of ours in RocksDB's directory are of a takeover that was cut off.
-        let own_logs = if self.recovered.fenced {
-            let found = self.find_row(self.recovered)?;
-            found.check_manifest(&self.context.dir, self.recovered)?;
-            found.logs
-        } else {
-            Vec::new()
-        };
+        let own_logs = if self.recovered.fenced { self.find_row(self.recovered)? } else { FoundRow::default() };
+        own_logs.check_manifest(&self.context.dir, self.recovered)?;
         self.replay_rocksdb_logs(&rocksdb_logs)?;
         if !self.recovered.fenced && self.recovered.manifest_end.is_some() && !self.salvages() {
             self.check_unnamed_tables()?;
@@ -152,9 +158,12 @@ impl<'a> LogReplay<'a> {
             self.take_over_prepares()?;
         }
         self.replay_own_logs(&own_logs, &self.recovered.log_ends)?;
+        self.end_hole(None);
         self.check_families()?;
         if self.may_flush && self.passed_damage {
+            // No damaged log is kept, not even for what is prepared: a later open would meet the damage again.
             self.flush_everything(self.last_seq)?;
+            self.take_over_prepares()?;
             self.forget_logs();
         } else if (self.has_too_many_logs() || self.has_ingests_to_place())
             && self.flush_if_room(|replay| replay.flush_everything(replay.last_seq))?
@@ -207,8 +216,34 @@ impl<'a> LogReplay<'a> {
             let what = format!("a record's numbers begin with {first}, and one before it had {}", self.last_record);
             return Err(Error::corruption(what));
         }
+        self.end_hole(Some(first));
         self.last_record = last;
         Ok(())
+    }
+
+    /// Salvage: records are lost behind the last one. `is_proven`: even if none follows.
+    fn note_hole(&mut self, at: Position, why: String, is_proven: bool) {
+        self.passed_damage |= is_proven;
+        match &mut self.hole {
+            Some(hole) => hole.widen(at, why, is_proven),
+            None => self.hole = Some(Hole::new(self.last_record, at, why, is_proven)),
+        }
+    }
+
+    /// `before`: the number of the record behind the hole; `None` at the end of the history.
+    fn end_hole(&mut self, before: Option<SeqNo>) {
+        if let Some(hole) = self.hole.take() {
+            self.hole_at = hole.end(before, &self.doubting()).or(self.hole_at);
+        }
+    }
+
+    fn doubting(&self) -> Doubting<'_> {
+        Doubting {
+            families: self.families,
+            restored: self.restored,
+            all_in_tables: self.recovered.all_in_tables(),
+            doubts: &self.context.recovery_doubts,
+        }
     }
 
     /// Inserts a checked batch with numbers from `first`. `rocksdb_log`: the log's number, if RocksDB wrote it.
@@ -270,6 +305,11 @@ impl<'a> LogReplay<'a> {
             return Err(error.context(what));
         }
         note::warn!(%error, "salvage leaves out an entry of a log");
+        if let Some(family) = self.families.get(&id) {
+            let end = if entry.kind == ValueKind::RangeDeletion { entry.value } else { entry.user_key };
+            let keys = (entry.user_key.to_vec(), end.to_vec());
+            self.doubting().add(Doubt::of_keys(family.family.name(), keys, "an entry of the log is too large"));
+        }
         self.passed_damage = true;
         Ok(true)
     }
@@ -474,6 +514,9 @@ mod tests {
         with_replay(WalRecoveryMode::SkipAnyCorruptedRecords, |replay| {
             replay.insert(FamilyId::DEFAULT, &entry).unwrap();
             assert!(replay.passed_damage, "all is flushed, and the log let go");
+            let doubts = replay.context.recovery_doubts.all();
+            let has = |key: &[u8]| doubts.iter().any(|doubt| doubt.covers("default", key, &base::UserOrder::Bytewise));
+            assert!(has(b"huge") && !has(b"hug") && !has(b"hugf"), "{doubts:?}");
             replay.may_flush = false;
             assert!(!replay.leaves_out(FamilyId::DEFAULT, &entry).unwrap(), "who only reads has it");
         });

@@ -12,7 +12,7 @@ use vfs::Vfs;
 
 use super::ingests::WantedShare;
 use super::prepared::ReplayedPrepares;
-use super::row::{self, FoundLog, FoundRow};
+use super::row::{self, FoundLog, FoundRow, MissingLog};
 use super::{LogReplay, check_count};
 use crate::commit::batch::BatchReader;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
@@ -92,14 +92,19 @@ impl LogReplay<'_> {
         dirs
     }
 
-    pub(super) fn replay_own_logs(&mut self, logs: &[FoundLog], log_ends: &[LogEnd]) -> Result<()> {
+    pub(super) fn replay_own_logs(&mut self, row: &FoundRow, log_ends: &[LogEnd]) -> Result<()> {
+        let (logs, mut missing) = (&row.logs, row.missing.iter().peekable());
         // The end of the history, if before the last log.
         let mut ended: Option<Position> = None;
         let start = self.find_start(logs);
         for log in logs {
             if let Some((_, before)) = start.filter(|(at, _)| log.number < at.log) {
                 self.pass_over(log.number, log_ends, before)?;
+                while missing.next_if(|missing| missing.number < log.number).is_some() {} // images hold it
                 continue;
+            }
+            while let Some(missing) = missing.next_if(|missing| missing.number < log.number) {
+                self.note_missing(missing);
             }
             if let Some(end) = ended {
                 self.check_nothing_follows(end, log.number)?;
@@ -109,13 +114,22 @@ impl LogReplay<'_> {
             let known_end = log_ends.iter().find(|end| end.log == log.number).map(LogEnd::known);
             let from = start.filter(|(at, _)| at.log == log.number).map(|(at, _)| at.offset);
             let end = self.replay_own_log(log, from, known_end)?;
-            if !end.proper && !self.salvages() {
-                ended = Some(Position { log: log.number, offset: end.offset });
+            let at = Position { log: log.number, offset: end.offset };
+            if !end.proper && self.salvages() {
+                self.note_hole(at, format!("log {} ends without its end record", log.number), false);
+            } else if !end.proper {
+                ended = Some(at);
             }
             let end = KnownEnd { offset: end.offset, on_disk: from.is_none() };
             self.note_replayed(FileType::Log, log.number, end)?;
         }
+        missing.for_each(|missing| self.note_missing(missing));
         start.map_or(Ok(()), |(_, before)| self.pass_over_large_batches(before))
+    }
+
+    fn note_missing(&mut self, log: &MissingLog) {
+        let at = Position { log: log.number, offset: 0 };
+        self.note_hole(at, format!("log {} is missing", log.number), true);
     }
 
     /// Replays what a live writer has logged since an earlier call: from `log` on, or in the oldest log that is needed,
@@ -265,16 +279,25 @@ impl LogReplay<'_> {
         } else if self.may_flush {
             vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
         }
-        let mode = self.context.options.wal_recovery_mode;
+        let (mode, mut skipped_bytes) = (self.context.options.wal_recovery_mode, 0);
         let options = ReplayOptions { number, mode, known_end, from, later: log.later, database: self.database() };
         let end = log::replay(&*vfs, &path, &options, &mut |record| {
             let at = Position { log: number, offset: record.offset };
+            if record.skipped_bytes > 0 {
+                let what =
+                    format!("{} bytes of log {number} before byte {} are damaged", record.skipped_bytes, at.offset);
+                self.note_hole(at, what, true);
+            }
+            skipped_bytes += record.skipped_bytes;
             let applied = self.apply_record(&record, at).map_err(|e| e.at_record(&path, record.offset));
-            self.bear_in_salvage(applied)
+            self.bear_in_salvage(applied, &record, at)
         })?;
         if end.skipped_bytes > 0 {
             note::warn!(log = number.0, bytes = end.skipped_bytes, "salvage passed over damage in a log");
-            self.passed_damage = true;
+        }
+        if end.skipped_bytes > skipped_bytes || end.reason == EndReason::Lost {
+            let at = Position { log: number, offset: end.end_offset };
+            self.note_hole(at, format!("log {number} is damaged from byte {} on", at.offset), true);
         }
         note::info!(log = number.0, end = end.end_offset, reason = ?end.reason, "replayed a log");
         let proper = matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd);
@@ -290,15 +313,19 @@ impl LogReplay<'_> {
     }
 
     /// In salvage mode, passes over a record that is malformed or lacks a file.
-    fn bear_in_salvage(&mut self, applied: Result<()>) -> Result<()> {
-        match applied {
-            Err(error) if self.salvages() && (error.kind() == ErrorKind::Corruption || error.is_not_found()) => {
-                note::warn!(%error, "salvage passed over a record");
-                self.passed_damage = true;
-                Ok(())
-            }
-            applied => applied,
+    fn bear_in_salvage(&mut self, applied: Result<()>, record: &ReplayRecord<'_>, at: Position) -> Result<()> {
+        let error = match applied {
+            Err(error) if self.salvages() && (error.kind() == ErrorKind::Corruption || error.is_not_found()) => error,
+            applied => return applied,
+        };
+        note::warn!(%error, "salvage passed over a record");
+        self.passed_damage = true;
+        let why = format!("a record of log {} is passed over: {error}", at.log);
+        match CommitRecord::decode(record.kind, record.payload) {
+            Ok(record) => record.iter().for_each(|record| self.doubting().record(record, &why)),
+            Err(_) => self.note_hole(at, why, true),
         }
+        Ok(())
     }
 
     /// Applies an ingest, then its batch. A large batch is read from its file.
@@ -331,7 +358,12 @@ impl LogReplay<'_> {
     fn apply_step(&mut self, record: TransactionRecord<'_>, at: Position) -> Result<()> {
         let (name, last) = (record.name, record.last());
         match record.step {
-            Step::Prepare(batch) => self.prepares.keep(name, at, batch.to_bytes()),
+            Step::Prepare(batch) => {
+                if self.hole_at.is_some() {
+                    self.prepares.take(name); // its end is lost
+                }
+                self.prepares.keep(name, at, batch.to_bytes())
+            }
             Step::Rollback => {
                 self.prepares.end(name, last);
                 Ok(())
@@ -348,6 +380,11 @@ impl LogReplay<'_> {
         };
         if prepare.batch.count() != commit.count {
             return Err(Error::corruption("a commit and its prepare differ in their number of changes"));
+        }
+        if Some(prepare.at) < self.hole_at {
+            let why = "a lost part of the log may have prepared a transaction anew that is committed behind it";
+            let is_lacking = |id: &&FamilyId| self.flushed_or_restored(**id, last).is_some_and(|has| has < last);
+            self.doubting().families_of(commit.families.iter().filter(is_lacking), why);
         }
         self.insert_batch(prepare.batch.iter(), first, None)
     }

@@ -21,7 +21,7 @@ pub(crate) struct ReplayedPrepares {
 }
 
 pub(super) struct Prepare {
-    at: Position,
+    pub at: Position,
     pub batch: WriteBatch,
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use base::note;
 use base::options::{DbOptions, FamilyOptions, OptionsFile, WalRecoveryMode};
-use base::{Error, FileNumber, Result, SeqNo};
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
 use log::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
 use vfs::IoClass;
@@ -19,6 +19,8 @@ use crate::version::log_life::LogsOnDemand;
 use crate::version::recover::Recovered;
 use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 
+const DAMAGED: &str = "is damaged, and records are lost";
+
 /// How far the logs have been replayed.
 #[derive(Default)]
 struct Progress {
@@ -26,6 +28,15 @@ struct Progress {
     next: Option<SeqNo>,
     /// The log in which the history broke off, until a batch continues at `next`.
     broken_in: Option<FileNumber>,
+    /// Salvage: a damaged log, until a batch goes on at `next`.
+    damaged: Option<DamagedLog>,
+}
+
+#[derive(Clone, Copy)]
+struct DamagedLog {
+    number: FileNumber,
+    /// Records are lost even if none follows. False at the end of a log that a crash left.
+    is_proven: bool,
 }
 
 impl Progress {
@@ -97,7 +108,25 @@ impl LogReplay<'_> {
         for &number in numbers {
             self.replay_rocksdb_log(number, &mut progress)?;
         }
+        if let Some(damaged) = progress.damaged.filter(|damaged| damaged.is_proven) {
+            self.doubt_log(damaged.number, DAMAGED);
+        }
         progress.broken_in.map_or(Ok(()), |log| self.check_no_family_is_ahead(log))
+    }
+
+    /// Doubts all keys of the families that are not in tables through RocksDB's log.
+    fn doubt_log(&self, number: FileNumber, why: &str) {
+        let is_needed = |id: &&FamilyId| self.log_numbers.get(id).is_none_or(|needed| number >= *needed);
+        let name = file_name::format(FileType::RocksLog, number);
+        self.doubting().families_of(self.families.keys().filter(is_needed), &format!("{name} {why}"));
+    }
+
+    /// Salvage: a batch numbered from `first` follows damage, unless it goes on where that began.
+    fn end_damage(&mut self, progress: &mut Progress, first: SeqNo) {
+        let Some(damaged) = progress.damaged.take() else { return };
+        if progress.next != Some(first) {
+            self.doubt_log(damaged.number, DAMAGED);
+        }
     }
 
     fn replay_rocksdb_log(&mut self, number: FileNumber, progress: &mut Progress) -> Result<()> {
@@ -117,6 +146,11 @@ impl LogReplay<'_> {
             if !self.salvages() {
                 progress.check_numbers(batch.seq()).map_err(in_record)?;
             }
+            if record.follows_damage {
+                progress.damaged = Some(DamagedLog { number, is_proven: true });
+                self.hole_at = Some(at);
+            }
+            self.end_damage(progress, batch.seq());
             self.logged_from.get_or_insert(batch.seq());
             progress.next = Some(self.apply_rocksdb_record(&batch, at).map_err(in_record)?);
             Ok(())
@@ -129,6 +163,11 @@ impl LogReplay<'_> {
         if is_cut && self.context.options.wal_recovery_mode == WalRecoveryMode::PointInTime {
             progress.broken_in.get_or_insert(number);
         }
+        if is_cut && self.salvages() {
+            let is_proven = matches!(end, FramedEnd::Damaged { .. });
+            progress.damaged = Some(DamagedLog { number, is_proven });
+            self.hole_at = Some(Position { log: number, offset: reader.good_end() });
+        }
         Ok(())
     }
 
@@ -138,10 +177,19 @@ impl LogReplay<'_> {
         for step in steps_of(record)? {
             match step {
                 RocksdbStep::Changes(batch) => next = self.apply_rocksdb_batch(batch, next, at.log)?,
-                RocksdbStep::Prepare { name, batch } => self.prepares.keep(name, at, batch.to_bytes())?,
-                // Without its prepare, the transaction is in tables.
+                RocksdbStep::Prepare { name, batch } => {
+                    if self.hole_at.is_some() {
+                        self.prepares.take(name); // its end is lost
+                    }
+                    self.prepares.keep(name, at, batch.to_bytes())?;
+                }
                 RocksdbStep::Commit(name) => {
-                    if let Some(prepare) = self.prepares.take(name) {
+                    let prepare = self.prepares.take(name);
+                    if self.hole_at.is_some() && prepare.as_ref().map(|prepare| prepare.at) < self.hole_at {
+                        self.doubt_log(at.log, "commits a transaction that a lost part of the logs may have prepared");
+                    }
+                    // Without its prepare, the transaction is in tables.
+                    if let Some(prepare) = prepare {
                         next = self.apply_rocksdb_batch(prepare.batch.iter(), next, at.log)?;
                     }
                 }
@@ -160,8 +208,8 @@ impl LogReplay<'_> {
         Ok(next)
     }
 
-    /// Writes what is prepared in RocksDB's logs to a log of ours, since the next MANIFEST lets go of RocksDB's (P1). Without
-    /// that MANIFEST, the new log is not history.
+    /// Writes what is prepared to a new log of ours, since the next MANIFEST lets go of the logs that were read: RocksDB's, or
+    /// damaged ones (P1). Without that MANIFEST, the new log is not history.
     pub(super) fn take_over_prepares(&mut self) -> Result<()> {
         if self.prepares.is_empty() {
             return Ok(());
@@ -223,9 +271,9 @@ mod tests {
 
     #[test]
     fn a_broken_history_goes_on_only_where_it_stopped() {
-        let mut progress = Progress { next: Some(SeqNo(15)), broken_in: None };
+        let mut progress = Progress { next: Some(SeqNo(15)), ..Progress::default() };
         assert!(progress.admits(SeqNo(20)), "without damage a gap is writes that went to no log");
-        progress = Progress { next: Some(SeqNo(21)), broken_in: Some(FileNumber(3)) };
+        progress = Progress { next: Some(SeqNo(21)), broken_in: Some(FileNumber(3)), ..Progress::default() };
         assert!(!progress.admits(SeqNo(20)) && !progress.admits(SeqNo(22)));
         assert!(progress.admits(SeqNo(21)) && progress.admits(SeqNo(40)));
     }
@@ -233,7 +281,7 @@ mod tests {
     #[test]
     fn numbers_that_overlap_are_of_another_policy() {
         Progress::default().check_numbers(SeqNo(0)).unwrap();
-        let progress = Progress { next: Some(SeqNo(21)), broken_in: None };
+        let progress = Progress { next: Some(SeqNo(21)), ..Progress::default() };
         progress.check_numbers(SeqNo(21)).unwrap();
         let error = progress.check_numbers(SeqNo(20)).unwrap_err();
         assert!(error.kind() == base::ErrorKind::Unsupported && error.message().contains("WritePrepared"), "{error}");

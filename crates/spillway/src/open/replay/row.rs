@@ -17,6 +17,7 @@ use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
 
 /// The needed logs in a directory.
+#[derive(Default)]
 pub(crate) struct FoundRow {
     /// Ascending.
     pub logs: Vec<FoundLog>,
