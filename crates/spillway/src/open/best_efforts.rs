@@ -1,49 +1,76 @@
 //! RocksDB's `best_efforts_recovery`: the newest point of a MANIFEST at which all tables exist.
 //!
-//! The point covers the whole database. If all logs exist, they are replayed on it and nothing is lost (D2). If a log
-//! is missing, no log is replayed, as in RocksDB: each family then has the state of its tables, and a family's tables
-//! may be newer than lost writes of other families. Unused files are moved to `lost/`.
+//! The point covers the whole database. If all logs exist, they are replayed on it. If a log is missing, no log is
+//! replayed, as in RocksDB: each family then has the state of its tables, and a family's tables may be newer than lost
+//! writes of other families. Unused files are moved to `lost/`.
+//!
+//! The way back loses what only the lost tables held: unlogged writes, writes of deleted logs, new and dropped families.
+//! The MANIFEST's records behind the point bound them by family and keys; these are doubts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
 use base::note;
-use base::{Error, ErrorKind, FileNumber, Result};
-use log::framed::FramedReader;
+use base::{Error, ErrorKind, FileNumber, Result, UserOrder};
+use log::framed::{FramedEnd, FramedReader};
 use vfs::{IoClass, Vfs};
 
 use super::log_owner;
+use crate::commit::overlap::merged;
+use crate::core::doubt::Doubt;
+use crate::database::handle::OpenOptions;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
+use crate::version::edit::{LogRow, NotedLogs, VersionEdit};
 use crate::version::edit_codec;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::manifest::manifest_path;
+use crate::version::manifest_copy::copy_path;
 use crate::version::recover::{Recovered, recover};
-use crate::version::replay::Replay;
+use crate::version::replay::{RecoveredFamily, Replay};
+use crate::version::span::Span;
 use crate::version::table_file::FileMeta;
 
-/// As [`recover`], but goes back to the newest complete point if recovery fails or tables are missing.
+/// As [`recover`], but goes back to the newest complete point if recovery fails or tables are missing. Adds to `doubts`.
 ///
 /// # Errors
 /// As [`recover`], if there is no such point. The file system's.
-pub(super) fn recover_best(vfs: &dyn Vfs, dir: &Path, log_dir: &Path) -> Result<Recovered> {
+pub(super) fn recover_best(
+    dir: &Path,
+    log_dir: &Path,
+    options: &OpenOptions,
+    doubts: &mut Vec<Doubt>,
+) -> Result<Recovered> {
+    let vfs = &*options.vfs;
     let mut sizes = Sizes { vfs, dir, known: HashMap::new() };
     let error = match recover(vfs, dir) {
         Ok(recovered) if sizes.have_all(recovered.tables())? => return Ok(recovered),
         Ok(_) => Error::corruption("tables are missing that the MANIFEST names").at_path(dir),
         Err(error) if error.kind() == ErrorKind::Corruption => error,
-        Err(error) if error.is_not_found() && !numbers_in(vfs, dir, FileType::Manifest)?.is_empty() => error,
+        Err(error) if error.is_not_found() && has_manifest(vfs, dir)? => error,
         Err(error) => return Err(error),
     };
     note::warn!(%error, "going back to the newest point at which all tables are there");
-    for number in numbers_in(vfs, dir, FileType::Manifest)?.into_iter().rev() {
-        if let Some(mut recovered) = newest_point(&mut sizes, number)? {
-            recovered.pass_numbers_in(vfs, dir)?;
-            set_aside(vfs, dir, log_dir, &mut recovered)?;
-            return Ok(recovered);
-        }
+    let mut manifests = numbers_in(vfs, dir, FileType::Manifest)?;
+    manifests.extend(numbers_in(vfs, dir, FileType::ManifestCopy)?);
+    for &number in manifests.iter().rev() {
+        // Of a MANIFEST and its copy the one with more records counts (R1).
+        let of_file = newest_point(&mut sizes, number, &manifest_path(dir, number))?;
+        let of_copy = newest_point(&mut sizes, number, &copy_path(dir, number))?;
+        let point = of_file.into_iter().chain(of_copy).max_by_key(|point| (point.records, point.is_whole));
+        let Some(mut point) = point else { continue };
+        point.is_whole &= Some(&number) == manifests.last();
+        point.recovered.pass_numbers_in(vfs, dir)?;
+        let has_logs = set_aside(vfs, dir, log_dir, &mut point)?;
+        doubts.extend(point.doubts(has_logs, &options.orders()));
+        return Ok(point.recovered);
     }
     Err(error)
+}
+
+fn has_manifest(vfs: &dyn Vfs, dir: &Path) -> Result<bool> {
+    let has = |kind| numbers_in(vfs, dir, kind).map(|numbers| !numbers.is_empty());
+    Ok(has(FileType::Manifest)? || has(FileType::ManifestCopy)?)
 }
 
 /// Existing tables and their sizes in bytes.
@@ -72,13 +99,81 @@ impl Sizes<'_> {
     }
 }
 
-/// Reads the MANIFEST twice: to find the point, and to replay up to it.
-fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber) -> Result<Option<Recovered>> {
-    let path = manifest_path(sizes.dir, number);
+/// A point of a MANIFEST, and what the MANIFEST has behind it.
+struct Point {
+    recovered: Recovered,
+    /// The state after the last record.
+    last: Recovered,
+    /// The edits behind the point.
+    later: Vec<VersionEdit>,
+    /// The MANIFEST can be read to its end, and no newer one is there.
+    is_whole: bool,
+    /// Whole records in the MANIFEST.
+    records: usize,
+}
+
+impl Point {
+    /// The logs that were in use, at the point or later.
+    fn log_row(&self) -> Option<LogRow> {
+        let (row, last) = (self.recovered.log_row?, self.last.log_row?.last());
+        Some(LogRow { newest: if last > row.last() { Some(last) } else { row.newest }, ..row })
+    }
+
+    fn doubts(&self, has_logs: bool, orders: &[UserOrder]) -> Vec<Doubt> {
+        if !has_logs {
+            let what = "logs are missing that held what followed the point at which all tables are there";
+            return vec![Doubt::of_all(what)];
+        }
+        if !self.is_whole {
+            return vec![Doubt::of_all("the MANIFEST cannot be read to its end, which may have changed any table")];
+        }
+        let mut doubts = Vec::new();
+        for family in &self.recovered.families {
+            match self.last.family(family.id) {
+                Some(last) => doubts.extend(self.lost_keys(family, last, orders)),
+                None => doubts.push(Doubt::of_family(&family.name, "it was dropped, and is back")),
+            }
+        }
+        let new = self.last.families.iter().filter(|family| self.recovered.family(family.id).is_none());
+        doubts.extend(new.map(|family| Doubt::of_family(&family.name, "it was made later, and is lost")));
+        doubts
+    }
+
+    /// The key ranges of the family's tables that came or went behind the point. Every write that only tables held lies in
+    /// them.
+    fn lost_keys(&self, family: &RecoveredFamily, last: &RecoveredFamily, orders: &[UserOrder]) -> Vec<Doubt> {
+        let is_in = |tables: &[(usize, FileMeta)], meta: &FileMeta| {
+            let is_it = |other: &FileMeta| {
+                other.number == meta.number && other.smallest == meta.smallest && other.largest == meta.largest
+            };
+            tables.iter().any(|(_, other)| is_it(other))
+        };
+        let edits = self.later.iter().filter(|edit| edit.family == family.id);
+        let came = edits.flat_map(|edit| &edit.added).filter(|(_, meta)| !is_in(&family.tables, meta));
+        let gone = family.tables.iter().filter(|(_, meta)| !is_in(&last.tables, meta));
+        let spans: Vec<_> = came.chain(gone).map(|(_, meta)| Span::of_file(meta)).collect();
+        let why = "tables are lost that held newer writes; logged ones are replayed";
+        match orders.iter().find(|order| order.name() == family.comparator) {
+            _ if spans.is_empty() => Vec::new(),
+            // RocksDB deletes logs that the point needs, and nothing tells.
+            Some(order) if self.recovered.fenced => {
+                let ranges = merged(order, spans).into_iter();
+                ranges.map(|span| Doubt::of_keys(&family.name, (span.start, span.end), why)).collect()
+            }
+            _ => vec![Doubt::of_family(&family.name, why)],
+        }
+    }
+}
+
+/// Reads a MANIFEST, or its copy, twice: to find the point, and to replay up to it. `None` without a file or a point.
+fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber, path: &Path) -> Result<Option<Point>> {
     let vfs = sizes.vfs;
+    if !vfs.exists(path)? {
+        return Ok(None);
+    }
     let (mut records, mut best) = (0usize, None);
     let mut replay = Replay::default();
-    read_whole_records(vfs, &path, |payload| {
+    let is_whole = read_whole_records(vfs, path, |payload| {
         if !add(&mut replay, payload)? {
             return Ok(false);
         }
@@ -89,12 +184,20 @@ fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber) -> Result<Option<Reco
         Ok(true)
     })?;
     let Some(best) = best else { return Ok(None) };
-    let (mut records, mut replay) = (0, Replay::default());
-    read_whole_records(vfs, &path, |payload| {
+    let (all, mut records, mut later) = (records, 0, Vec::new());
+    let (last, mut replay) = (replay, Replay::default());
+    read_whole_records(vfs, path, |payload| {
         records += 1;
-        Ok(records <= best && add(&mut replay, payload)?)
+        match records <= best {
+            true => add(&mut replay, payload),
+            false => {
+                later.extend(edit_codec::decode_record(payload)?);
+                Ok(records < all)
+            }
+        }
     })?;
-    replay.finish(number).map(Some).map_err(|error| error.at_path(path))
+    let finish = |replay: Replay| replay.finish(number).map_err(|error| error.at_path(path));
+    Ok(Some(Point { recovered: finish(replay)?, last: finish(last)?, later, is_whole, records: all }))
 }
 
 /// Returns false if the record cannot follow the records before it.
@@ -108,40 +211,58 @@ fn add(replay: &mut Replay, payload: &[u8]) -> Result<bool> {
     }
 }
 
-/// Stops at the first damaged record, or when `visit` returns false.
-fn read_whole_records(vfs: &dyn Vfs, path: &Path, mut visit: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
+/// Stops at the first damaged record, or when `visit` returns false. Returns true at the file's end. A cut-off record is
+/// the end: nothing had relied on it.
+fn read_whole_records(vfs: &dyn Vfs, path: &Path, mut visit: impl FnMut(&[u8]) -> Result<bool>) -> Result<bool> {
     let mut reader = FramedReader::open(vfs, path, None, IoClass::Manifest)?;
     loop {
         match reader.next() {
             Ok(Some(record)) if visit(&record.payload)? => {}
             Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
-            _ => return Ok(()),
+            Ok(None) => {
+                return Ok(matches!(
+                    reader.end(),
+                    Some(FramedEnd::Clean | FramedEnd::Zeros { .. } | FramedEnd::Torn { .. })
+                ));
+            }
+            _ => return Ok(false),
         }
     }
 }
 
-/// Moves tables newer than the point to `lost/`, and the logs if one is missing.
-fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, recovered: &mut Recovered) -> Result<()> {
+/// Moves tables newer than the point to `lost/`, and the logs if one is missing. Returns whether all logs are there.
+fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Result<bool> {
     let lost = Lost::new(vfs, dir);
+    let take = |path: &Path| -> Result<()> {
+        let to = lost.take(path)?;
+        note::warn!(from = %path.display(), to = %to.display(), "a file that does not count was moved");
+        Ok(())
+    };
+    let noted = NotedLogs { row: point.log_row(), frontiers: point.last.log_frontiers };
+    let recovered = &mut point.recovered;
     let mut kept: BTreeSet<FileNumber> = recovered.tables().map(FileMeta::physical_number).collect();
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
     let own = log_owner(vfs, dir, Some(recovered));
-    let row = row::find(vfs, log_dir, own, recovered.noted_logs(), head)?;
-    if row.missing.is_empty() {
+    let row = row::find(vfs, log_dir, own, noted, head)?;
+    let has_logs = row.missing.is_empty();
+    if has_logs {
         kept.extend(crate::maintenance::repair::queued_tables(vfs, log_dir, own, recovered)?);
     } else {
         let of_values: BTreeSet<FileNumber> =
             recovered.tables().flat_map(|meta| &meta.value_logs).map(|share| share.log).collect();
         let logs = row.logs.iter().map(|log| log.number).filter(|log| !of_values.contains(log));
-        for log in logs.collect::<Vec<_>>() {
-            lost.take(&log_dir.join(file_name::format(FileType::Log, log)))?;
-        }
+        let logs = logs.map(|log| log_dir.join(file_name::format(FileType::Log, log)));
+        let batches = numbers_in(vfs, log_dir, FileType::LargeBatch)?.into_iter();
+        let batches = batches.map(|batch| log_dir.join(file_name::format(FileType::LargeBatch, batch)));
+        let batches = batches.filter(|path| !row::is_of_another(vfs, path, own));
+        logs.chain(batches).try_for_each(|path| take(&path))?;
         recovered.log_row = None;
         note::warn!("the logs do not hold all that followed, and are not replayed; they are in lost/");
     }
     let others = numbers_in(vfs, dir, FileType::Table)?;
     let others: Vec<PathBuf> =
         others.difference(&kept).map(|number| dir.join(file_name::format(FileType::Table, *number))).collect();
-    others.iter().try_for_each(|path| lost.take(path).map(drop))?;
-    lost.sync()
+    others.iter().try_for_each(|path| take(path))?;
+    lost.sync()?;
+    Ok(has_logs)
 }

@@ -174,7 +174,8 @@ pub(crate) fn open_as(dir: &Path, options: &OpenOptions, mut recovered: Recovere
 }
 
 fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) -> Result<Opening<'a>> {
-    let recovered = start::recover_or_begin(dir, options)?;
+    let mut doubts = Vec::new();
+    let recovered = start::recover_or_begin(dir, options, &mut doubts)?;
     for warning in &recovered.warnings {
         note::warn!(warning, "recovery");
     }
@@ -182,7 +183,9 @@ fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) ->
     if options.secondary.is_some() {
         follow::check_format(&recovered).map_err(|error| error.at_path(dir))?;
     }
-    Opening::new(dir, options, recovered, info_log)
+    let opening = Opening::new(dir, options, recovered, info_log)?;
+    doubts.into_iter().for_each(|doubt| opening.context.recovery_doubts.add(doubt));
+    Ok(opening)
 }
 
 /// Reports an option without effect, or with a different effect. Reading the options from text has warned already, so

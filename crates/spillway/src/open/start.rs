@@ -7,6 +7,7 @@ use vfs::Vfs;
 
 use super::{best_efforts, identity};
 use crate::core::context::log_dir;
+use crate::core::doubt::Doubt;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions};
 use crate::maintenance::repair::lost::LOST_DIR;
 use crate::open::replay::own_logs;
@@ -16,16 +17,17 @@ use crate::version::replay::RecoveredFamily;
 use crate::wal::archive::ARCHIVE_DIR;
 
 /// Recovers the database in the directory, or begins a new one. The next file number is above the number of every file
-/// in the directory, the log directory, `archive/` and `lost/`, and above every log of the MANIFEST.
+/// in the directory, the log directory, `archive/` and `lost/`, and above every log of the MANIFEST. Adds to `doubts` what
+/// `best_efforts_recovery` could not bring back for certain.
 ///
 /// # Errors
 /// `InvalidArgument`: a database exists but must not, or must exist but does not; or the log directory is another
 /// database's. `Corruption`: as [`recover`](recover::recover), or CURRENT is missing but tables or WAL records exist.
-pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions) -> Result<Recovered> {
+pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut Vec<Doubt>) -> Result<Recovered> {
     let vfs = &*options.vfs;
     let logs = log_dir(dir, &options.db);
     let found = match options.db.best_efforts_recovery && !options.read_only {
-        true => best_efforts::recover_best(vfs, dir, &logs),
+        true => best_efforts::recover_best(dir, &logs, options, doubts),
         false => recover::recover(vfs, dir),
     };
     let mut recovered = match found {

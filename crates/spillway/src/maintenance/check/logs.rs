@@ -164,8 +164,10 @@ impl Check<'_> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
         let (report, largest, from) = (&mut self.report, &mut self.largest_family, &mut self.logged_from);
         let end = log::framed::replay(&mut reader, WalRecoveryMode::PointInTime, &mut |record| {
-            let checked =
-                BatchReader::new(&record.payload).and_then(|batch| check_rocksdb_record(report, largest, &batch));
+            let checked = BatchReader::new(&record.payload).and_then(|batch| {
+                from.get_or_insert(batch.seq());
+                check_rocksdb_record(report, largest, &batch)
+            });
             checked.map_err(|error| error.at_offset(record.offset))
         })?;
         match end {
