@@ -69,6 +69,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         db.family(name).map_or(Ok(()), |family| db.compact_range(&family, None, None, &how))?;
     }
     let mut report = work.report;
+    report.doubts.extend(db.recovery_doubts());
     report.last_seq = db.latest_sequence_number();
     db.close()?;
     Ok(report)
