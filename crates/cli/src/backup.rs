@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 use serde_json::{Value, json};
 use spillway::internal::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
+use spillway::internal::vfs::RealVfs;
 
 use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
@@ -139,10 +140,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
                 Some(id) => Some(*id),
                 None => newest()?,
             };
-            if let Some(id) = id {
-                make_way(&engine, id, to, &options, *yes)?;
-            }
-            let id = restore(&engine, id, to, &options)?;
+            let replaces = match id {
+                Some(id) => make_way(&engine, id, to, &options, *yes)?,
+                None => false,
+            };
+            let id = restore(&engine, id, to, &options, replaces)?;
             say(as_json, json!({ "restored": id }), format!("restored backup {id} to {}", to.display()), out)
         }
         Action::Purge { backups, keep } => {
@@ -165,10 +167,20 @@ fn say(as_json: bool, value: Value, text: String, out: &mut dyn Write) -> Outcom
     if as_json { json::print(&value, out) } else { Ok(writeln!(out, "{text}")?) }
 }
 
-fn restore(engine: &BackupEngine, id: Option<BackupId>, to: &Path, options: &RestoreOptions) -> Outcome<BackupId> {
-    let place = to.display().to_string();
+/// `replaces`: a database is deleted for it.
+fn restore(
+    engine: &BackupEngine,
+    id: Option<BackupId>,
+    to: &Path,
+    options: &RestoreOptions,
+    replaces: bool,
+) -> Outcome<BackupId> {
+    let place = to.to_owned();
     let long = Long::writing("restoring", move || {
-        format!("{place} is no database until its restore is complete; the same command begins again")
+        let is_gone = replaces && !RealVfs::new().exists(&place.join("CURRENT")).unwrap_or(false);
+        let gone = if is_gone { ", and the one that was there is gone" } else { "" };
+        let place = place.display();
+        format!("{place} is no database until its restore is complete{gone}; the same command begins again")
     })?;
     let restored = match id {
         Some(id) => engine.restore(id, to, options).map(|()| id),
@@ -178,14 +190,14 @@ fn restore(engine: &BackupEngine, id: Option<BackupId>, to: &Path, options: &Res
     Ok(restored?)
 }
 
-/// Asks for consent and verifies the backup, before a restore deletes a database.
+/// Asks for consent and verifies the backup, before a restore deletes a database. Whether there is one.
 ///
 /// # Errors
 /// No consent, or a damaged backup. Nothing was changed.
-fn make_way(engine: &BackupEngine, id: BackupId, to: &Path, how: &RestoreOptions, is_wanted: bool) -> Outcome {
+fn make_way(engine: &BackupEngine, id: BackupId, to: &Path, how: &RestoreOptions, is_wanted: bool) -> Outcome<bool> {
     let replaced = engine.replaced_by_restore(to, how)?;
     if replaced.is_empty() {
-        return Ok(());
+        return Ok(false);
     }
     if !is_wanted {
         confirm(to, &replaced)?;
@@ -194,6 +206,7 @@ fn make_way(engine: &BackupEngine, id: BackupId, to: &Path, how: &RestoreOptions
     let verified = engine.verify(id);
     drop(long);
     verified
+        .map(|()| true)
         .map_err(|error| Failure::from(error).with("nothing was restored, and the existing database was not touched"))
 }
 

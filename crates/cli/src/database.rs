@@ -7,7 +7,7 @@ use spillway::internal::config::{Config, ConfiguredDb, Start};
 use spillway::internal::extend::NoLog;
 use spillway::internal::options::WalRecoveryMode;
 use spillway::internal::version::file_name::{self, FileType};
-use spillway::internal::version::recover;
+use spillway::internal::version::{incomplete, recover};
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{DEFAULT_FAMILY, Database, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo};
 
@@ -181,6 +181,7 @@ impl DatabaseArgs {
     fn options_for(&self, access: Access) -> Outcome<(PathBuf, OpenOptions)> {
         let Located { dir, configured } = self.locate()?;
         let vfs: Arc<dyn Vfs> = RealVfs::new();
+        incomplete::check(&*vfs, &dir)?;
         let exists = vfs.exists(&dir.join("CURRENT"))?;
         let writes = matches!(access, Access::Write { .. });
         let by_document = writes && configured.as_ref().is_some_and(|configured| configured.db.create_if_missing);

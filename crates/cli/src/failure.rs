@@ -123,8 +123,11 @@ fn flags(message: &str) -> &'static str {
 }
 
 /// Whether the file is a database's: CURRENT is beside it, or it is named like a WAL. WALs can have their own
-/// directory.
+/// directory. A backup's own files lie in `private/NUMBER`: no repair mends those.
 fn is_in_database(path: &Path) -> bool {
+    if path.parent().and_then(Path::parent).is_some_and(|dir| dir.ends_with("private")) {
+        return false;
+    }
     let is_log = || {
         let name = path.file_name().and_then(|name| name.to_str());
         name.and_then(file_name::parse).is_some_and(|(kind, _)| kind.is_log())

@@ -92,3 +92,45 @@ fn copies_are_made_beside_a_writer() {
         assert_eq!(place.spillway(&["get", "before", "--db", copy]).ok(), "logged\n", "{copy}");
     }
 }
+
+#[test]
+fn an_unfinished_restore_passes_for_no_database_and_is_begun_again() {
+    let place = Place::new();
+    load(&place, 100);
+    place.spillway(&["compact", "--db", "db"]).ok();
+    place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
+    let table = std::fs::read_dir(place.path("backups/shared_checksum")).unwrap().next().unwrap().unwrap().path();
+    let whole = std::fs::read(&table).unwrap();
+    let mut damaged = whole.clone();
+    damaged[10] ^= 1;
+    std::fs::write(&table, damaged).unwrap();
+    let restore = ["backup", "restore", "--dir", "backups", "--to", "restored"];
+    let told = place.spillway(&restore).fails();
+    assert!(told.contains("the restore of backup 1 to restored is unfinished: restore again"), "{told}");
+    let before = common::files(&place.path("restored"));
+    let commands: [&[&str]; 12] = [
+        &["get", "00001"],
+        &["put", "k", "v"],
+        &["put", "k", "v", "--create"],
+        &["scan"],
+        &["scan", "--skip-damaged"],
+        &["stats"],
+        &["check"],
+        &["repair"],
+        &["repair", "--adopt"],
+        &["compact"],
+        &["families", "list"],
+        &["checkpoint", "--to", "copy"],
+    ];
+    for command in commands {
+        let told = place.spillway(&[command, &["--db", "restored"]].concat()).fails();
+        assert!(told.contains("an unfinished restore of backup 1 in backups"), "{command:?}: {told}");
+        assert!(told.contains("restore again") && !told.contains("spillway repair"), "{command:?}: {told}");
+    }
+    assert_eq!(common::files(&place.path("restored")), before);
+    assert!(!place.path("copy").exists());
+    std::fs::write(&table, whole).unwrap();
+    place.spillway(&restore).ok();
+    assert!(place.spillway(&["scan", "--count", "--db", "restored"]).ok().starts_with("100"));
+    assert!(!place.path("restored/INCOMPLETE").exists());
+}

@@ -54,7 +54,7 @@ pub mod indexed {
 }
 
 pub mod version {
-    pub use crate::version::{edit, edit_codec, file_name, recover};
+    pub use crate::version::{edit, edit_codec, file_name, incomplete, recover};
 }
 
 pub mod ttl {

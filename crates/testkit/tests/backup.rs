@@ -5,9 +5,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
-use testkit::engine::{Db, Error, FamilyOptions, OpenOptions, ReadOptions, WriteBatch, WriteOptions};
+use testkit::engine::check::{self, CheckOptions};
+use testkit::engine::export::ExportOptions;
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::{
+    Db, Error, Family, FamilyOptions, OpenOptions, OtherFamilies, ReadOptions, WriteBatch, WriteOptions, repair,
+};
 use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
 const BACKUPS: &str = "/backups";
@@ -29,7 +35,11 @@ fn engine(vfs: Arc<dyn Vfs>) -> Result<BackupEngine, Error> {
 }
 
 fn contents(db: &Db) -> Contents {
-    let mut entries = db.iter(&db.default_family(), &ReadOptions::default()).unwrap();
+    contents_of(db, &db.default_family())
+}
+
+fn contents_of(db: &Db, family: &Arc<Family>) -> Contents {
+    let mut entries = db.iter(family, &ReadOptions::default()).unwrap();
     let mut found = Contents::new();
     let mut valid = entries.seek_to_first();
     while valid {
@@ -154,7 +164,7 @@ fn a_removal_that_fails_anywhere_leaves_whole_backups() {
 }
 
 /// Runs `work` once per operation and passes `look` the file system as a crash before the operation leaves it.
-fn crash_at_each_operation(work: impl Fn(&World), look: impl Fn(&World, &Arc<MemoryVfs>)) {
+fn crash_at_each_operation(work: impl Fn(&World), mut look: impl FnMut(&World, &Arc<MemoryVfs>)) {
     let counted = World::new();
     let before = counted.memory.operations();
     work(&counted);
@@ -193,6 +203,42 @@ fn a_backup_is_there_wholly_or_not_wherever_the_power_goes() {
     });
 }
 
+/// Tries every door on a directory that an interrupted copy may have left. Returns whether it is marked.
+fn is_refused(vfs: &Arc<MemoryVfs>, dir: &str, what: &str) -> bool {
+    let mut found = options(vfs.clone());
+    found.db.create_if_missing = false;
+    if !vfs.exists(&Path::new(dir).join("INCOMPLETE")).unwrap() {
+        return false;
+    }
+    let before = vfs.read_dir(Path::new(dir)).unwrap();
+    let reading = OpenOptions { read_only: true, ..found.clone() };
+    let bearing = OpenOptions { bear_damage: true, ..reading.clone() };
+    let mut salvaging = found.clone();
+    salvaging.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+    let mut trying = found.clone();
+    trying.db.best_efforts_recovery = true;
+    let mut creating = found.clone();
+    creating.db.create_if_missing = true;
+    let opens = [&found, &reading, &bearing, &salvaging, &trying, &creating].map(|how| Db::open(dir, how).err());
+    let check = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+    let dyn_vfs: Arc<dyn Vfs> = vfs.clone();
+    let others = [
+        check::check(Path::new(dir), &check, &mut |_| ()).err(),
+        repair(dir, &found).err(),
+        Db::open_as_secondary(dir, "/secondary", &reading).err(),
+        Db::checkpoint_beside(Path::new(dir), &found, Path::new("/beside")).err(),
+        Db::list_families(Path::new(dir), &dyn_vfs).err(),
+    ];
+    for error in opens.into_iter().chain(others) {
+        let told = error.unwrap().to_string();
+        let is_cut_off = told.contains("an unfinished copy of a database; make the copy again");
+        assert!(is_cut_off || told.contains(&format!("an unfinished {what}")) && told.contains("again"), "{told}");
+        assert!(!told.contains("repair"), "{told}");
+    }
+    assert_eq!(vfs.read_dir(Path::new(dir)).unwrap(), before, "nothing is left or taken");
+    true
+}
+
 #[test]
 fn a_restore_is_whole_or_no_database_wherever_the_power_goes() {
     let target = RestoreOptions::default();
@@ -200,14 +246,97 @@ fn a_restore_is_whole_or_no_database_wherever_the_power_goes() {
         let engine = engine(world.memory.clone()).unwrap();
         engine.restore(1, "/old", &target).unwrap();
     };
+    let (marked, others) = (AtomicU64::new(0), AtomicU64::new(0));
     crash_at_each_operation(restore, |world, image| {
         let mut found = options(image.clone());
         found.db.create_if_missing = false;
-        if let Ok(db) = Db::open("/old", &found) {
+        let again = engine(image.clone()).unwrap();
+        if is_refused(image, "/old", "restore of backup 1") {
+            marked.fetch_add(1, Ordering::Relaxed);
+            assert!(again.replaced_by_restore("/old", &target).unwrap().is_empty(), "its own leftovers");
+            let kept = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+            let asked = again.replaced_by_restore("/old", &kept).unwrap();
+            others.fetch_add(asked.len() as u64, Ordering::Relaxed);
+        } else {
+            let db = Db::open("/old", &found).unwrap();
             assert!(world.states.contains(&contents(&db)), "neither what was there nor what was restored");
         }
-        engine(image.clone()).unwrap().restore(1, "/old", &target).unwrap();
+        again.restore(1, "/old", &target).unwrap();
         let db = Db::open("/old", &found).unwrap();
         assert!(Some(&contents(&db)) == world.states.first());
+    });
+    assert!(marked.into_inner() > 20 && others.into_inner() > 0, "other options ask");
+}
+
+#[test]
+fn a_restore_that_fails_anywhere_says_that_it_is_unfinished() {
+    let restore = |world: &World| engine(world.faulty.clone())?.restore(1, "/old", &RestoreOptions::default());
+    let mut marked = 0;
+    fail_each_call(restore, |world, result| {
+        let is_marked = is_refused(&world.memory, "/old", "restore of backup 1");
+        marked += u64::from(is_marked);
+        let told = result.err().map(|error| error.to_string()).unwrap_or_default();
+        let is_told = told.contains("is unfinished, and the database that was there is gone");
+        assert!(is_marked == is_told || told.contains("the mark of an unfinished restore may remain"), "{told}");
+        if is_marked {
+            assert!(told.contains("restore again"), "{told}");
+            engine(world.memory.clone()).unwrap().restore(1, "/old", &RestoreOptions::default()).unwrap();
+            assert!(!is_refused(&world.memory, "/old", ""));
+        }
+    });
+    assert!(marked > 20, "{marked} restores were unfinished");
+}
+
+#[test]
+fn a_cut_off_checkpoint_or_export_passes_for_no_database() {
+    let checkpoint = |world: &World| assert!(world.db.checkpoint("/copy").is_ok());
+    let export = |world: &World| assert!(world.db.export("/copy", &ExportOptions::default()).is_ok());
+    let copies: [(&str, &dyn Fn(&World)); 2] = [("checkpoint", &checkpoint), ("export", &export)];
+    for (what, make) in copies {
+        let marked = AtomicU64::new(0);
+        crash_at_each_operation(make, |world, image| {
+            let mut found = options(image.clone());
+            (found.db.create_if_missing, found.adopt_rocksdb) = (false, true);
+            let staged = Path::new("/copy.tmp");
+            if is_refused(image, "/copy.tmp", what) {
+                marked.fetch_add(1, Ordering::Relaxed);
+            } else if image.exists(staged).unwrap() && !image.read_dir(staged).unwrap().is_empty() {
+                assert!(world.states.get(1) == Some(&contents(&Db::open(staged, &found).unwrap())), "a whole copy");
+                image.read_dir(staged).unwrap().iter().for_each(|name| image.remove_file(&staged.join(name)).unwrap());
+            }
+            if image.exists(Path::new("/copy")).unwrap() {
+                return;
+            }
+            let db = Db::open("/db", &options(image.clone())).unwrap();
+            db.checkpoint("/copy").unwrap();
+            assert!(!image.exists(staged).unwrap(), "the next copy takes the leftovers away");
+            assert!(contents(&Db::open("/copy", &found).unwrap()) == contents(&db));
+        });
+        assert!(marked.into_inner() > 5);
+    }
+}
+
+#[test]
+fn a_cut_off_import_is_a_whole_family_or_none() {
+    let import = |world: &World| {
+        let files = world.db.export_family(&world.db.default_family(), "/exported").unwrap();
+        world.db.import_family("imported", FamilyOptions::default(), &[&files], false).unwrap();
+    };
+    crash_at_each_operation(import, |world, image| {
+        for repairs in [false, true] {
+            let image = image.crash_clone(1, CrashPolicy::AllKept);
+            is_refused(&image, "/exported.tmp", "export");
+            let mut found = options(image.clone());
+            found.other_families = OtherFamilies::OpenWith(Box::default());
+            if repairs {
+                let report = repair("/db", &found).unwrap();
+                assert!(report.lost_nothing(), "{report}");
+            }
+            let db = Db::open("/db", &found).unwrap();
+            assert!(world.states.get(1) == Some(&contents(&db)));
+            if let Some(family) = db.family("imported") {
+                assert!(world.states.get(1) == Some(&contents_of(&db, &family)));
+            }
+        }
     });
 }

@@ -1,5 +1,5 @@
-//! A database directory under construction. It is filled under a temporary name, synced, and renamed into place. So a
-//! directory of the final name is either absent or a complete database.
+//! A database directory under construction. It is filled under a temporary name, marked as incomplete, synced, and
+//! renamed into place. So a directory of the final name is either absent or a complete database.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use base::note;
 use base::{Error, Result};
 use vfs::{FileKind, IfExists, IoClass, RandomFile, Vfs};
 
-use crate::version::file_name;
+use crate::version::{file_name, incomplete};
 
 /// Bytes copied at a time.
 const COPY_BYTES: usize = 1 << 20;
@@ -25,11 +25,12 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// Begins a directory to be renamed to `target`. Removes leftovers of an interrupted attempt.
+    /// Begins a directory to be renamed to `target`. Removes leftovers of an interrupted attempt. `what` names the copy
+    /// in the mark ("checkpoint").
     ///
     /// # Errors
     /// `InvalidArgument`: `target` exists, or the temporary name exists and is not a directory of database files only.
-    pub fn begin(vfs: Arc<dyn Vfs>, target: &Path) -> Result<Staging> {
+    pub fn begin(vfs: Arc<dyn Vfs>, target: &Path, what: &str) -> Result<Staging> {
         if vfs.exists(target)? {
             return Err(Error::invalid_argument("exists already; name a directory that does not").at_path(target));
         }
@@ -40,7 +41,14 @@ impl Staging {
             remove_database_files(&*vfs, &dir)?;
         }
         vfs.create_dir_all(&dir)?;
-        Ok(Staging { vfs, target: target.to_owned(), dir, committed: false })
+        let staging = Staging { vfs, target: target.to_owned(), dir, committed: false };
+        let text = format!(
+            "an unfinished {what}, to become {}; wait for the {what} if it is still running, else make it again, which removes \
+             this directory first\n",
+            target.display()
+        );
+        incomplete::mark(&*staging.vfs, &staging.dir, &text)?;
+        Ok(staging)
     }
 
     pub fn dir(&self) -> &Path {
@@ -77,6 +85,7 @@ impl Staging {
     /// Renames the directory to its final name, durably. Every file in it must be synced already.
     pub fn commit(mut self) -> Result<()> {
         self.vfs.sync_dir(&self.dir)?;
+        incomplete::unmark(&*self.vfs, &self.dir)?;
         self.vfs.rename(&self.dir, &self.target)?;
         self.committed = true;
         match self.target.parent() {

@@ -48,7 +48,7 @@ pub(crate) fn checkpoint_beside(dir: &Path, options: &OpenOptions, to: &Path) ->
 /// Links tables first: they may be deleted at any time. Copies only the bytes read of a log.
 fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
     let context = found.context;
-    let staging = Staging::begin(context.vfs.clone(), to)?;
+    let staging = Staging::begin(context.vfs.clone(), to, "checkpoint")?;
     found.tables.iter().try_for_each(|number| staging.link_or_copy(&context.table_path(*number)))?;
     for (kind, number, bytes) in &found.logs {
         let path = context.log_dir().join(file_name::format(*kind, *number));
@@ -128,7 +128,7 @@ impl Copier<'_> {
     pub fn checkpoint(&self, dir: &Path) -> Result<SeqNo> {
         let core = self.core;
         core.check_writable()?;
-        let staging = Staging::begin(core.context.vfs.clone(), dir)?;
+        let staging = Staging::begin(core.context.vfs.clone(), dir, "checkpoint")?;
         self.flush_what_no_log_has()?;
         let mut capture = self.capture()?;
         LOG_DIR_OF_COPY.clone_into(&mut capture.snapshot.log_dir);

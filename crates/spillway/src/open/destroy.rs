@@ -26,8 +26,10 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     if let Some(logs) = log_dir.filter(|logs| *logs != dir) {
         remove_logs(&**vfs, logs, own)?;
     }
-    remove_files(&**vfs, dir, |kind, _| kind != FileType::Lock)?;
+    // A copy in the making keeps its mark until nothing else of it is left.
+    remove_files(&**vfs, dir, |kind, _| !matches!(kind, FileType::Lock | FileType::Incomplete))?;
     remove_load_dir(&**vfs, dir)?;
+    remove_files(&**vfs, dir, |kind, _| kind == FileType::Incomplete)?;
     for info_dir in ["", info_dir] {
         remove_event_logs(&**vfs, &Names::new(&**vfs, dir, info_dir))?;
     }

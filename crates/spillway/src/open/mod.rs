@@ -67,6 +67,7 @@ use reading::Attempt;
 pub(crate) use beside::{Beside, copy_beside};
 pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
 pub(crate) use identity::{directory_owner, log_owner, new_session};
+pub(crate) use start::check_repairable;
 
 /// The result of [`open`], for the database's handle.
 pub(crate) struct Opened {
@@ -235,9 +236,9 @@ fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard
             create_durable_dir(&*options.vfs, &dir)?;
         }
     } else if !options.vfs.exists(dir)? {
-        let what = "there is no database here; set create_if_missing to make one";
-        return Err(Error::invalid_argument(what).at_path(dir));
+        return Err(Error::invalid_argument(start::NO_DATABASE).at_path(dir));
     }
+    start::check_unlocked(dir, options)?;
     options.vfs.lock(&lock_path(dir))
 }
 

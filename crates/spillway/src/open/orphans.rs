@@ -46,6 +46,7 @@ pub(super) fn remove(engine: &Engine) -> Result<()> {
         FileType::MemtableImage => is_left_image(number, core.first_own_file, &images),
         FileType::RocksLog | FileType::Temp | FileType::Socket => true,
         FileType::Current | FileType::Identity | FileType::Lock | FileType::Options | FileType::Reserve => false,
+        FileType::Incomplete => false, // no marked directory is opened
     };
     let (log_dir, own) = (context.log_dir(), DatabaseId::new(&context.db_id));
     let mut dirs = vec![context.dir.clone()];

@@ -12,9 +12,12 @@ use crate::database::handle::{DEFAULT_FAMILY, OpenOptions};
 use crate::maintenance::repair::lost::LOST_DIR;
 use crate::open::replay::own_logs;
 use crate::version::file_name::{self, FileType};
+use crate::version::incomplete;
 use crate::version::recover::{self, Recovered};
 use crate::version::replay::RecoveredFamily;
 use crate::wal::archive::ARCHIVE_DIR;
+
+pub(super) const NO_DATABASE: &str = "there is no database here; set create_if_missing to make one";
 
 /// Recovers the database in the directory, or begins a new one. The next file number is above the number of every file
 /// in the directory, the log directory, `archive/` and `lost/`, and above every log of the MANIFEST. Adds to `doubts` what
@@ -38,8 +41,7 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
         Err(e) if e.is_not_found() => {
             check_nothing_is_left(vfs, dir, &logs)?;
             if !options.db.create_if_missing || options.read_only {
-                let what = "there is no database here; set create_if_missing to make one";
-                return Err(Error::invalid_argument(what).at_path(dir).with_source(e));
+                return Err(Error::invalid_argument(NO_DATABASE).at_path(dir).with_source(e));
             }
             let mut new = empty_database();
             new.pass_numbers_in(vfs, dir)?; // a crashed first open may have left files
@@ -58,6 +60,44 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
         }
     }
     Ok(recovered)
+}
+
+/// Refuses a directory that is no database, before it gets a LOCK. A directory with LOCK, CURRENT or a MANIFEST is left to
+/// [`recover_or_begin`].
+///
+/// # Errors
+/// `InvalidArgument`: a copy in the making, or no database. `Corruption`: tables or logs lie there.
+pub(super) fn check_unlocked(dir: &Path, options: &OpenOptions) -> Result<()> {
+    let vfs = &*options.vfs;
+    incomplete::check(vfs, dir)?;
+    let was_opened = |kind| matches!(kind, FileType::Lock | FileType::Current | FileType::Manifest);
+    if vfs.read_dir(dir)?.iter().filter_map(|name| file_name::parse(name)).any(|(kind, _)| was_opened(kind)) {
+        return Ok(());
+    }
+    check_nothing_is_left(vfs, dir, &log_dir(dir, &options.db))?;
+    match options.db.create_if_missing {
+        true => Ok(()),
+        false => Err(Error::invalid_argument(NO_DATABASE).at_path(dir)),
+    }
+}
+
+/// Refuses a directory without anything to repair, before it gets a LOCK.
+///
+/// # Errors
+/// `InvalidArgument`: a copy in the making, or no database.
+pub(crate) fn check_repairable(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
+    incomplete::check(vfs, dir)?;
+    for place in [dir, logs] {
+        let names = match vfs.read_dir(place) {
+            Err(e) if e.is_not_found() => continue,
+            names => names?,
+        };
+        let mut kinds = names.iter().filter_map(|name| file_name::parse(name)).map(|(kind, _)| kind);
+        if kinds.any(|kind| kind.is_log() || matches!(kind, FileType::Table | FileType::Manifest)) {
+            return Ok(());
+        }
+    }
+    Err(Error::invalid_argument("there is no database to repair: no MANIFEST, table or log").at_path(dir))
 }
 
 /// Makes sure that a directory without CURRENT never was a database. A crash in a first open leaves no tables and no

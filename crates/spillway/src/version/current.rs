@@ -7,6 +7,7 @@ use base::{Error, FileNumber, Result};
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::file_name::{self, FileType};
+use super::incomplete;
 
 /// Longest CURRENT accepted, in bytes; a real one is about 16.
 const CURRENT_BYTES_MAX: u64 = 256;
@@ -15,7 +16,9 @@ const CURRENT_BYTES_MAX: u64 = 256;
 ///
 /// # Errors
 /// `Corruption` if CURRENT is anything but `MANIFEST-NNNNNN` and a newline: a path in it is never followed.
+/// `InvalidArgument`: the directory is a copy in the making.
 pub fn read_current(vfs: &dyn Vfs, dir: &Path) -> Result<FileNumber> {
+    incomplete::check(vfs, dir)?;
     let path = dir.join(file_name::format(FileType::Current, FileNumber(0)));
     let bytes = vfs::read_all(vfs, &path, CURRENT_BYTES_MAX, IoClass::Manifest)?;
     let damaged = |what: &str| Error::corruption(format!("CURRENT {what}")).at_path(&path);

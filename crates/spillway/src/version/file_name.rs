@@ -44,6 +44,8 @@ pub enum FileType {
     Reserve,
     /// `OBSERVE.sock`: the socket of an open database.
     Socket,
+    /// `INCOMPLETE`: the mark of a copy in the making.
+    Incomplete,
 }
 
 impl FileType {
@@ -80,6 +82,7 @@ const SHAPES: [(FileType, Shape); 14] = [
     (FileType::Lock, Shape::Fixed("LOCK")),
     (FileType::Reserve, Shape::Fixed("RESERVE")),
     (FileType::Socket, Shape::Fixed("OBSERVE.sock")),
+    (FileType::Incomplete, Shape::Fixed("INCOMPLETE")),
 ];
 
 /// Same text as the number's `Display`, without the formatting machinery: an ingest names its files in cold code.

@@ -13,6 +13,7 @@ pub mod excise;
 pub mod file_meta_codec;
 pub mod file_name;
 pub mod hot_reads;
+pub mod incomplete;
 pub mod level;
 pub mod log_life;
 pub mod manifest;

@@ -205,7 +205,9 @@ impl Recovered {
     pub(crate) fn pass_named_logs(&mut self) {
         let row = self.log_row.into_iter().flat_map(|row| [Some(row.oldest), row.newest]).flatten();
         let of_values = self.tables().flat_map(|meta| &meta.value_logs).map(|share| share.log);
-        let named = row.chain(self.log_ends.iter().map(|end| end.log)).chain(of_values).max();
+        let ends = self.log_ends.iter().map(|end| end.log);
+        let frontiers = [self.log_frontiers.synced.log, self.log_frontiers.published.log];
+        let named = row.chain(ends).chain(of_values).chain(frontiers).max();
         let next = named.map_or(0, |log| log.0.saturating_add(1));
         self.next_file = self.next_file.max(FileNumber(next));
     }

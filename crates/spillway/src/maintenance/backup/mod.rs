@@ -186,8 +186,8 @@ impl BackupEngine {
     }
 
     /// Restores a backup to `db_dir`. An existing database there is deleted first: [`verify`](Self::verify) the backup
-    /// before if it may be damaged. The database is complete once this returns. After an interrupted restore the
-    /// directory does not open; restore again.
+    /// before if it may be damaged. The database is complete once this returns. An interrupted restore leaves a mark, the
+    /// file INCOMPLETE: the directory is not opened and not repaired; restore again.
     ///
     /// # Errors
     /// `Busy`: the database is open. `Corruption`: a file of the backup is damaged; the error names it.
@@ -199,7 +199,8 @@ impl BackupEngine {
     }
 
     /// Returns the files of the existing database that a restore to `db_dir` may delete. Lists some files that stay:
-    /// tables named by kept logs, and other databases' logs in `wal_dir`.
+    /// tables named by kept logs, and other databases' logs in `wal_dir`. None, if an unfinished restore with the same
+    /// options is all that lies there.
     ///
     /// # Errors
     /// Reading the directories fails.

@@ -81,6 +81,7 @@ impl BackupPath {
                 | FileType::ManifestCopy
                 | FileType::Reserve
                 | FileType::Socket
+                | FileType::Incomplete
         );
         is_kept.then(|| BackupPath { place, name: name.to_owned(), file_type, number })
     }

@@ -1,5 +1,5 @@
-//! Restores a backup to a directory. CURRENT is removed first and installed last: in between the directory does not
-//! open, and does not pass for another database.
+//! Restores a backup to a directory. A mark is durable before anything else changes, and removed once all is durable: in
+//! between the directory does not open, is not repaired, and does not pass for another database.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::open::replay::row;
 use crate::open::{create_durable_dir, directory_owner, log_owner, remove_files, remove_load_dir};
 use crate::version::current::{install_current, read_current};
 use crate::version::file_name::{self, FileType};
-use crate::version::recover;
+use crate::version::{incomplete, recover};
 
 /// How a backup is restored.
 #[derive(Clone, Debug, Default)]
@@ -64,12 +64,48 @@ pub(super) fn restore(
     let _lock = vfs.lock(&lock_path(&places.db))?;
     let kept = how.keep_log_files.then(|| Kept::find(store, &places, &backup)).transpose()?;
     let others = logs_of_others(store, &places, &backup)?;
-    clear(vfs, &places, kept.as_ref(), &others)?;
-    bring_all(store, options, backup, &places)?;
-    for dir in [&places.logs, &places.db] {
-        vfs.sync_dir(dir)?;
+    let id = backup.id;
+    let replaces = vfs.exists(&places.db.join(file_name::format(FileType::Current, FileNumber(0))))?;
+    incomplete::mark(vfs, &places.db, &mark_of(store, id, replaces, how))?;
+    remove_current(vfs, &places.db).inspect_err(|_| drop(incomplete::unmark(vfs, &places.db)))?;
+    clear(vfs, &places, kept.as_ref(), &others)
+        .and_then(|()| bring_all(store, options, backup, &places))
+        .and_then(|()| [&places.logs, &places.db].into_iter().try_for_each(|dir| vfs.sync_dir(dir)))
+        .and_then(|()| install_current(vfs, &places.db, manifest))
+        .map_err(|error| {
+            let deleted = if replaces { ", and the database that was there is gone" } else { "" };
+            let db = places.db.display();
+            error.advise(format!("the restore of backup {id} to {db} is unfinished{deleted}: restore again"))
+        })?;
+    incomplete::unmark(vfs, &places.db).map_err(|error| {
+        error.advise("all is restored, but the mark of an unfinished restore may remain: restore again")
+    })
+}
+
+/// The text of the mark. The last line is compared by [`is_leftover`].
+fn mark_of(store: &Store, id: BackupId, replaces: bool, how: &RestoreOptions) -> String {
+    let replaced = if replaces { ", in place of the database that was here" } else { "" };
+    let from = store.dir.display();
+    format!(
+        "an unfinished restore of backup {id} in {from}{replaced}; wait for the restore if it is still running, else \
+         restore again\n{}\n",
+        logs_line(how)
+    )
+}
+
+/// The line of a mark that says which logs the restore keeps.
+fn logs_line(how: &RestoreOptions) -> String {
+    let kept = if how.keep_log_files { "kept" } else { "restored" };
+    match &how.wal_dir {
+        Some(dir) => format!("logs {kept} in {}", dir.display()),
+        None => format!("logs {kept}"),
     }
-    install_current(vfs, &places.db, manifest)
+}
+
+/// Whether the directory has only what an unfinished restore left that treated the logs as this one does.
+fn is_leftover(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Result<bool> {
+    let mark = incomplete::read(vfs, db_dir)?;
+    Ok(mark.is_some_and(|text| text.lines().last() == Some(&logs_line(how))))
 }
 
 /// The MANIFEST named by the backup's CURRENT.
@@ -86,8 +122,8 @@ fn manifest_of(store: &Store, backup: &Backup) -> Result<FileNumber> {
     Err(Error::corruption(what).at_path(store.private_dir(backup.id)))
 }
 
-/// Logs with the backup's id may be deleted if their database is replaced, or was in an interrupted restore. An
-/// interrupted restore leaves LOCK without CURRENT, and LOCK is durable before any log is copied.
+/// Logs with the backup's id may be deleted if their database is replaced, or was in an interrupted restore, which left
+/// its mark.
 ///
 /// # Errors
 /// `InvalidArgument`: such logs exist, and their database lies elsewhere.
@@ -98,7 +134,7 @@ fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) 
         return Ok(());
     }
     let replaced = recover::recover(vfs, &places.db).ok();
-    let restoring = replaced.is_none() && vfs.exists(&lock_path(&places.db))?;
+    let restoring = incomplete::read(vfs, &places.db)?.is_some();
     if restoring || log_owner(vfs, &places.db, replaced.as_ref()) == own {
         return Ok(());
     }
@@ -135,12 +171,17 @@ fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTr
     }
 }
 
-/// Removes the existing database. Keeps logs of `others` and files of no database.
+/// Removes CURRENT durably. Of the existing database nothing else is gone before.
+fn remove_current(vfs: &dyn Vfs, db_dir: &Path) -> Result<()> {
+    remove_files(vfs, db_dir, |kind, _| kind == FileType::Current)?;
+    vfs.sync_dir(db_dir)
+}
+
+/// Removes the rest of the existing database. Keeps logs of `others` and files of no database.
 fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>, others: &BTreeSet<String>) -> Result<()> {
-    remove_files(vfs, &places.db, |kind, _| kind == FileType::Current)?;
-    vfs.sync_dir(&places.db)?;
     let stays = |kind: FileType, number| kept.is_some_and(|kept| kind.is_log() || kept.has(kind, number));
-    remove_files(vfs, &places.db, |kind, number| kind != FileType::Lock && !stays(kind, number))?;
+    let is_of_restore = |kind| matches!(kind, FileType::Lock | FileType::Incomplete);
+    remove_files(vfs, &places.db, |kind, number| !is_of_restore(kind) && !stays(kind, number))?;
     remove_load_dir(vfs, &places.db)?;
     if places.logs != places.db {
         let is_of_another = |kind, number| others.contains(&file_name::format(kind, number));
@@ -153,8 +194,12 @@ fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>, others: &BTreeSet<
     vfs.sync_dir(&places.db)
 }
 
-/// Files [`restore`] may delete: a database's files in its directories, except types that always stay.
+/// Files [`restore`] may delete: a database's files in its directories, except types that always stay. None, if only an
+/// unfinished restore lies there.
 pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Result<Vec<PathBuf>> {
+    if is_leftover(vfs, db_dir, how)? {
+        return Ok(Vec::new());
+    }
     let logs = how.wal_dir.clone().unwrap_or_else(|| db_dir.to_owned());
     let mut found = Vec::new();
     let mut add = |dir: &Path, goes: &dyn Fn(FileType) -> bool| -> Result<()> {
@@ -165,7 +210,9 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
         }
         Ok(())
     };
-    add(db_dir, &|kind| kind != FileType::Lock && !(how.keep_log_files && kind.is_log()))?;
+    add(db_dir, &|kind| {
+        !matches!(kind, FileType::Lock | FileType::Incomplete) && !(how.keep_log_files && kind.is_log())
+    })?;
     if logs != db_dir && !how.keep_log_files {
         add(&logs, &|kind| kind.is_log())?;
     }

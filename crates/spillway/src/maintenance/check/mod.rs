@@ -14,6 +14,7 @@ use vfs::Vfs;
 
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
+use crate::version::incomplete;
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy;
 use crate::version::recover::{self, Recovered};
@@ -137,8 +138,9 @@ pub type Progress<'a> = &'a mut dyn FnMut(&CheckStep<'_>);
 /// Checks the database at `dir`. Damage is returned in the report.
 ///
 /// # Errors
-/// `InvalidArgument`: there is no database at `dir`. `Io`: the directory could not be read.
+/// `InvalidArgument`: there is no database at `dir`, or a copy in the making. `Io`: the directory could not be read.
 pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Result<CheckReport> {
+    incomplete::check(&*options.vfs, dir)?;
     let mut report = CheckReport::default();
     let recovered = match recover::recover(&*options.vfs, dir) {
         Ok(recovered) => recovered,

@@ -20,7 +20,7 @@ impl Copier<'_> {
         let core = self.core;
         core.check_writable()?;
         core.check_family(family)?;
-        let staging = Staging::begin(core.context.vfs.clone(), dir)?;
+        let staging = Staging::begin(core.context.vfs.clone(), dir, "export")?;
         self.flusher.flush_families(&[family])?;
         // Pins the tables (Q3).
         let version = family.view_full().version.clone();

@@ -146,7 +146,7 @@ mod tests {
         for (meta, is_written_anew) in [(whole, false), (cut, true)] {
             let dir = Path::new("/export").join(is_written_anew.to_string());
             vfs.create_dir_all(Path::new("/export")).unwrap();
-            let staging = Staging::begin(vfs.clone(), &dir).unwrap();
+            let staging = Staging::begin(vfs.clone(), &dir, "export").unwrap();
             let (context, options) = (&*core.context, ExportOptions::default());
             let export = TableExport { context, staging: &staging, family: FamilyRules::of(&family), options };
             assert_eq!(export.bring(6, &family.tables().file(meta)).unwrap().is_some(), is_written_anew);

@@ -44,7 +44,8 @@ pub use report::{LostTable, RepairReport, RepairedFamily};
 /// be listed, families need not be. An undamaged database is unchanged, except that leftovers of a crash are moved.
 ///
 /// # Errors
-/// `Busy`: it is open. `InvalidArgument`: there is nothing to repair, or it is RocksDB's and `adopt_rocksdb` is false.
+/// `Busy`: it is open. `InvalidArgument`: there is nothing to repair, it is a copy in the making, or it is RocksDB's and
+/// `adopt_rocksdb` is false.
 /// `Unsupported`: this version cannot read an undamaged file. After any error the repair can be repeated.
 pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairReport> {
     let dir = dir.as_ref();
@@ -53,6 +54,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         return Err(Error::invalid_argument("there is no directory to repair").at_path(dir));
     }
     let logs = log_dir(dir, &options.db);
+    open::check_repairable(&*options.vfs, dir, &logs)?;
     let lock = options.vfs.lock(&lock_path(dir))?;
     let mut work = Work::begin(options, dir, &logs)?;
     let recovered = work.plan()?;

@@ -1,0 +1,66 @@
+//! The mark of a copy in the making: a file that is durable before the copy's first file, and removed after its last.
+//!
+//! A marked directory is no database: it is not opened, checked or repaired. A repair would pass a part for the whole.
+
+use std::path::{Path, PathBuf};
+
+use base::{Error, FileNumber, Result};
+use vfs::{IfExists, IoClass, Vfs};
+
+use super::file_name::{self, FileType};
+
+/// Bytes read of a mark. Ours are two paths and a sentence.
+const MARK_BYTES_MAX: u64 = 16 << 10;
+
+/// The first line of a mark whose text is lost.
+const UNKNOWN: &str = "an unfinished copy of a database; make the copy again";
+
+/// Marks the directory durably. The first line of `text` says what the directory is, and what to do.
+///
+/// # Errors
+/// The file system's; the mark is removed again as far as possible.
+pub(crate) fn mark(vfs: &dyn Vfs, dir: &Path, text: &str) -> Result<()> {
+    let path = path_in(dir);
+    vfs::write_all(vfs, &path, IfExists::Truncate, text.as_bytes(), IoClass::Other)
+        .and_then(|()| vfs.sync_dir(dir))
+        .inspect_err(|_| drop(vfs.remove_file(&path)))
+}
+
+/// Removes the mark durably. Every file of the copy must be durable already.
+///
+/// # Errors
+/// The file system's; the mark may remain.
+pub(crate) fn unmark(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    vfs.remove_file(&path_in(dir))?;
+    vfs.sync_dir(dir)
+}
+
+/// The text of the directory's mark; `None` without a mark. A power loss may leave a mark without its text.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
+    let path = path_in(dir);
+    if !vfs.exists(&path)? {
+        return Ok(None);
+    }
+    match vfs::read_all(vfs, &path, MARK_BYTES_MAX, IoClass::Other) {
+        Ok(bytes) => Ok(Some(String::from_utf8(bytes).unwrap_or_default())),
+        Err(error) if error.is_not_found() => Ok(None), // removed meanwhile: the copy is complete
+        Err(_) => Ok(Some(String::new())),
+    }
+}
+
+/// Refuses a marked directory.
+///
+/// # Errors
+/// `InvalidArgument`: the directory is marked. Not `Corruption`: no salvage takes what is there for a database.
+pub fn check(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    let Some(text) = read(vfs, dir)? else { return Ok(()) };
+    let what = text.lines().next().filter(|line| !line.is_empty()).unwrap_or(UNKNOWN);
+    Err(Error::invalid_argument(format!("this directory is {what}")).at_path(path_in(dir)))
+}
+
+fn path_in(dir: &Path) -> PathBuf {
+    dir.join(file_name::format(FileType::Incomplete, FileNumber(0)))
+}
