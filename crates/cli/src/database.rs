@@ -12,7 +12,7 @@ use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{DEFAULT_FAMILY, Database, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo};
 
 use crate::failure::{Failure, Outcome, note, warn};
-use crate::settings::{Settings, Unsupported};
+use crate::settings::{Settings, Unsupported, is_file_name};
 
 /// Environment variable with the database's directory, if the command line gives none.
 const DIR_VARIABLE: &str = "SPILLWAY_DB";
@@ -204,7 +204,13 @@ impl DatabaseArgs {
             false if self.ignore_unsupported_options => Unsupported::Tell,
             false => Unsupported::Refuse,
         };
-        let stored = Settings::stored(&vfs, &dir, unsupported)?.ignoring_unsupported(self.ignore_unsupported_options);
+        // An options file on the command line takes the place of a damaged one. A takeover is checked by the open.
+        let is_given = self.options.as_deref().is_some_and(is_file_name);
+        let stored = match !writes || is_given || unsupported == Unsupported::Leave {
+            true => Settings::stored_or_default(&vfs, &dir, unsupported)?,
+            false => Settings::stored(&vfs, &dir, unsupported)?,
+        };
+        let stored = stored.ignoring_unsupported(self.ignore_unsupported_options);
         let stored = stored.with(&vfs, self.options.as_deref())?;
         if writes && self.options.is_some() {
             note("the database keeps these options: commands after this one use them too");

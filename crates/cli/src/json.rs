@@ -109,8 +109,8 @@ fn problem(problem: &Problem) -> Value {
     })
 }
 
-/// `repair`, of the database in `dir`.
-pub fn repair(dir: &Path, report: &RepairReport) -> Value {
+/// `repair`, of the database in `dir`. `options`: what is lost of the stored options.
+pub fn repair(dir: &Path, report: &RepairReport, options: Option<&str>) -> Value {
     json!({
         "database": dir.to_string_lossy(),
         "manifest": report.manifest,
@@ -119,8 +119,9 @@ pub fn repair(dir: &Path, report: &RepairReport) -> Value {
         "logs": report.logs,
         "unused_files": report.superfluous.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "doubts": report.doubts.iter().map(doubt).collect::<Vec<_>>(),
+        "options": options,
         "last_number": report.last_seq.0,
-        "lost_nothing": report.lost_nothing(),
+        "lost_nothing": report.lost_nothing() && options.is_none(),
     })
 }
 

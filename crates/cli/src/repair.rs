@@ -10,7 +10,7 @@ use spillway::internal::{OpenOptions, OtherFamilies};
 use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::failure::{Failure, Outcome};
 use crate::long::Long;
-use crate::settings::Settings;
+use crate::settings::{Settings, is_file_name};
 use crate::{human, json};
 
 /// Repairs a damaged database: afterwards it opens, with all entries still readable.
@@ -39,7 +39,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         None => args.database.locate()?.dir,
     };
     let vfs: Arc<dyn Vfs> = RealVfs::new();
-    let Settings { mut db, families, others, .. } = Settings::load(&vfs, &dir, args.database.options.as_deref())?;
+    let (stored, lost_options) = Settings::salvaged(&vfs, &dir)?;
+    let given = args.database.options.as_deref();
+    let lost_options = lost_options.filter(|_| !given.is_some_and(is_file_name));
+    let Settings { mut db, families, others, .. } = stored.with(&vfs, given)?;
     db.error_if_exists = false;
     let options = OpenOptions {
         db,
@@ -55,14 +58,22 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let report = spillway::internal::repair(&dir, &options);
     drop(long);
     let report = report?;
+    let lost_nothing = report.lost_nothing() && lost_options.is_none();
     if args.json {
-        json::print(&json::repair(&dir, &report), out)?;
-        return if report.lost_nothing() { Ok(()) } else { Err(Failure::Told) };
+        json::print(&json::repair(&dir, &report, lost_options.as_deref()), out)?;
+        return if lost_nothing { Ok(()) } else { Err(Failure::Told) };
     }
     write!(out, "{report}")?;
+    if let Some(what) = &lost_options {
+        writeln!(out, "options: {what}, and stored")?;
+    }
     let (dir, last) = (dir.display(), human::count(report.last_seq.0));
-    if report.lost_nothing() {
+    if lost_nothing {
         return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it holds writes through number {last}")?);
+    }
+    if report.lost_nothing() {
+        writeln!(out, "{dir} opens, and holds writes through number {last}; of its options see above")?;
+        return Err(Failure::Told);
     }
     let beneath = "In lost key ranges, older values may appear in place of newer ones, and deleted keys may reappear.";
     writeln!(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use spillway::internal::options::known::IGNORE_UNSUPPORTED;
 use spillway::internal::options::row::OptionGroup;
-use spillway::internal::options::{OptionsFile, Syntax, apply_string, string};
+use spillway::internal::options::{OptionsFile, Syntax, apply_string, string, whole};
 use spillway::internal::version::file_name::{self, FileType};
 use spillway::internal::vfs::{IoClass, Vfs};
 use spillway::internal::{DbOptions, Error, ErrorKind, FamilyOptions, Result};
@@ -37,17 +37,44 @@ pub enum Unsupported {
 }
 
 impl Settings {
-    /// Loads the options stored in `dir`, as far as they can be honoured, and applies `given` over them: a file name
-    /// (an OPTIONS file, `.json`, `.yaml`), or an option string.
+    /// Loads the options stored in `dir`, as far as they can be read and honoured, and applies `given` over them: a file
+    /// name (an OPTIONS file, `.json`, `.yaml`), or an option string. For commands that store no options.
     pub fn load(vfs: &Arc<dyn Vfs>, dir: &Path, given: Option<&str>) -> Result<Settings> {
-        Self::stored(vfs, dir, Unsupported::Tell)?.with(vfs, given)
+        Self::stored_or_default(vfs, dir, Unsupported::Tell)?.with(vfs, given)
     }
 
-    /// Loads the options stored in the directory.
+    /// As [`stored`](Self::stored). Warns of a damaged file and goes on with the defaults.
+    pub fn stored_or_default(vfs: &Arc<dyn Vfs>, dir: &Path, unsupported: Unsupported) -> Result<Settings> {
+        let Some(path) = options_files(&**vfs, dir)?.into_iter().next() else { return Ok(Settings::default()) };
+        Self::stored_in(vfs, &path, unsupported).or_else(|error| {
+            if !is_damage(&error) {
+                return Err(error);
+            }
+            warn(&format!("the stored options cannot be read, and are not used: {error}"));
+            Ok(Settings::default())
+        })
+    }
+
+    /// Loads the options stored in the directory. The defaults if there is no OPTIONS file.
+    ///
+    /// # Errors
+    /// [`is_damage`]: the newest file is damaged. `Unsupported`: refused. The file system's.
     pub fn stored(vfs: &Arc<dyn Vfs>, dir: &Path, unsupported: Unsupported) -> Result<Settings> {
-        let Some(path) = newest_options(&**vfs, dir)? else { return Ok(Settings::default()) };
+        let paths = options_files(&**vfs, dir)?;
+        let Some(path) = paths.first() else { return Ok(Settings::default()) };
+        Self::stored_in(vfs, path, unsupported).map_err(|error| match is_damage(&error) {
+            true => name_remedy(error, path, paths.get(1)),
+            false => error,
+        })
+    }
+
+    fn stored_in(vfs: &Arc<dyn Vfs>, path: &Path, unsupported: Unsupported) -> Result<Settings> {
+        let none = Settings::default();
         // Warnings are dropped: they were shown when the options were given.
-        let read = read_file(&**vfs, &path, &Settings::default()).map(|(settings, _)| settings);
+        let read = read_text(&**vfs, path).and_then(|text| {
+            let whole = whole::check_whole(&text).map_err(|error| error.at_path(path));
+            whole.and_then(|()| read_options(&text, path, &none)).map(|(settings, _)| settings)
+        });
         let error = match read {
             Ok(settings) => return Ok(settings),
             Err(error) => error,
@@ -58,15 +85,29 @@ impl Settings {
                 if unsupported == Unsupported::Tell {
                     warn(&error.to_string());
                 }
-                let (mut settings, _) = read_file(&**vfs, &path, &Settings::default().ignoring_unsupported(true))?;
+                let (mut settings, _) = read_file(&**vfs, path, &none.ignoring_unsupported(true))?;
                 settings.db.ignore_unsupported_options = false;
                 Ok(settings)
             }
-            _ => {
-                warn(&format!("the stored options are not used: {error}"));
-                Ok(Settings::default())
+            _ => Err(error),
+        }
+    }
+
+    /// For a repair: the options of the newest whole OPTIONS file, and what is damaged in newer ones.
+    pub fn salvaged(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<(Settings, Option<String>)> {
+        let mut damage = None;
+        for path in options_files(&**vfs, dir)? {
+            match Self::stored_in(vfs, &path, Unsupported::Tell) {
+                Ok(settings) => {
+                    let used = |what| format!("{what}; the options of {} are used", path.display());
+                    return Ok((settings, damage.map(used)));
+                }
+                Err(error) if is_damage(&error) => _ = damage.get_or_insert(error.to_string()),
+                Err(error) => return Err(error),
             }
         }
+        let lost = |what| format!("{what}; no other OPTIONS file can be read, and default options are used");
+        Ok((Settings::default(), damage.map(lost)))
     }
 
     /// With `ignore`, options that cannot be honoured cause warnings, not errors.
@@ -113,37 +154,68 @@ impl Settings {
     }
 }
 
-fn is_file_name(text: &str) -> bool {
+/// Whether `--options` names a file.
+pub fn is_file_name(text: &str) -> bool {
     let path = Path::new(text);
     let is_named_so = |suffix: &str| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(suffix));
     !text.contains('=') || ["json", "yaml", "yml", "ini"].into_iter().any(is_named_so)
 }
 
-/// Path of the options file with the largest number in a database directory.
-fn newest_options(vfs: &dyn Vfs, dir: &Path) -> Result<Option<PathBuf>> {
+/// Whether the error is of an options file's content.
+fn is_damage(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Corruption | ErrorKind::InvalidArgument)
+}
+
+/// Adds what to do about a damaged options file of a database to be written.
+fn name_remedy(error: Error, path: &Path, older: Option<&PathBuf>) -> Error {
+    let rest = match older {
+        Some(older) => format!("the options of {}, or with the defaults without that one too", older.display()),
+        None => "the defaults".to_owned(),
+    };
+    let path = path.display();
+    error
+        .context("the stored options cannot be read, and are not replaced by defaults unasked")
+        .advise(format!("give all options by --options FILE, or remove {path} to go on with {rest}"))
+}
+
+/// Paths of the options files in a database directory, newest first.
+fn options_files(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<PathBuf>> {
     if !vfs.exists(dir)? {
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let names = vfs.read_dir(dir)?;
-    let numbers = names.iter().filter_map(|name| file_name::parse(name)).filter(|(kind, _)| *kind == FileType::Options);
-    Ok(numbers.max().map(|(kind, number)| dir.join(file_name::format(kind, number))))
+    let parsed = names.iter().filter_map(|name| file_name::parse(name));
+    let mut found: Vec<_> = parsed.filter(|(kind, _)| *kind == FileType::Options).collect();
+    found.sort_unstable();
+    Ok(found.into_iter().rev().map(|(kind, number)| dir.join(file_name::format(kind, number))).collect())
+}
+
+fn read_text(vfs: &dyn Vfs, path: &Path) -> Result<String> {
+    let bytes = spillway::internal::vfs::read_all(vfs, path, OPTIONS_BYTES_MAX, IoClass::Other)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let line =
+            error.as_bytes().iter().take(error.utf8_error().valid_up_to()).filter(|byte| **byte == b'\n').count();
+        Error::invalid_argument(format!("line {}: the options file is not UTF-8 text", line + 1)).at_path(path)
+    })
 }
 
 /// Reads a file's options over `over`. Also returns warnings about options without effect.
 fn read_file(vfs: &dyn Vfs, path: &Path, over: &Settings) -> Result<(Settings, Vec<String>)> {
-    let bytes = spillway::internal::vfs::read_all(vfs, path, OPTIONS_BYTES_MAX, IoClass::Other)?;
-    let not_text = |_| Error::invalid_argument("the options file is not UTF-8 text").at_path(path);
-    let text = String::from_utf8(bytes).map_err(not_text)?;
+    read_options(&read_text(vfs, path)?, path, over)
+}
+
+/// As [`read_file`], of a file's text.
+fn read_options(text: &str, path: &Path, over: &Settings) -> Result<(Settings, Vec<String>)> {
     let start = |name: &str| {
         let known = over.families.iter().find(|(known, _)| known == name);
         known.map_or_else(|| over.others.clone(), |(_, options)| options.clone())
     };
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_lowercase();
     let read = match extension.as_str() {
-        "json" => OptionsFile::read_document(&text, Syntax::Json, over.db.clone(), &start),
-        "yaml" | "yml" => OptionsFile::read_document(&text, Syntax::Yaml, over.db.clone(), &start),
+        "json" => OptionsFile::read_document(text, Syntax::Json, over.db.clone(), &start),
+        "yaml" | "yml" => OptionsFile::read_document(text, Syntax::Yaml, over.db.clone(), &start),
         // Options known only to newer versions of RocksDB are skipped.
-        _ => OptionsFile::read(&text, over.db.clone(), &start, true),
+        _ => whole::check_sum(text).and_then(|()| OptionsFile::read(text, over.db.clone(), &start, true)),
     };
     let (file, warnings) = read.map_err(|error| error.at_path(path))?;
     let mut families = file.families;

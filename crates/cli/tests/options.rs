@@ -144,3 +144,83 @@ fn adoption_asks_where_the_options_cannot_be_read_and_names_the_flag_for_values_
         assert_eq!(place.spillway(&args).code, Some(0));
     }
 }
+
+/// Damage of every kind to an OPTIONS file.
+fn damages(text: &str) -> Vec<Vec<u8>> {
+    let bytes = text.as_bytes();
+    let mut flipped = bytes.to_vec();
+    let at = text.find("kCompactionStyleUniversal").unwrap();
+    flipped[at] ^= 1;
+    let mut not_text = bytes.to_vec();
+    not_text[at] = 0xff;
+    let digit = text.find("write_buffer_size=").unwrap() + "write_buffer_size=".len();
+    let mut other = bytes.to_vec();
+    other[digit] ^= 1; // another number, which reads well
+    let cut = |end: usize| bytes[..end].to_vec();
+    vec![flipped, not_text, other, cut(bytes.len() / 2), cut(bytes.len() - 10), Vec::new(), vec![0; 4096]]
+}
+
+#[test]
+fn a_damaged_options_file_is_told_and_not_replaced_by_defaults() {
+    let place = Place::new();
+    place.write("in", "a\t1\nb\t2\n");
+    let load = ["load", "in", "--format", "kv", "--db", "db"];
+    place.spillway(&[&load[..], &["--options", "compaction_style=kCompactionStyleUniversal"]].concat()).ok();
+    let path = place.newest_file("db", "OPTIONS-");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+    for damaged in damages(&whole) {
+        std::fs::write(&path, &damaged).unwrap();
+        let before = names(&place);
+        for args in [
+            &["put", "c", "3"][..],
+            &["compact"],
+            &["delete", "a"],
+            &["put", "c", "3", "--options", "compression=kZSTD"],
+        ] {
+            let refused = place.spillway(&[args, &["--db", "db"]].concat()).fails();
+            assert!(refused.contains(&name) && refused.contains("line "), "{refused}");
+            assert!(refused.contains("--options FILE") && refused.contains("remove"), "{refused}");
+        }
+        let read = place.spillway(&["get", "a", "--db", "db"]);
+        assert!(read.out == "1\n" && read.err.contains(&name) && read.code == Some(0), "{read:?}");
+        let checked = place.spillway(&["check", "--json", "--db", "db"]);
+        let report: serde_json::Value = serde_json::from_str(&checked.out).unwrap();
+        assert!(checked.code == Some(1) && report["whole"] == false, "{checked:?}");
+        assert!(report["problems"][0]["file"].as_str().unwrap().ends_with(&name), "{report}");
+        assert_eq!((names(&place), std::fs::read(&path).unwrap()), (before, damaged), "nothing is replaced");
+    }
+    // All options given anew.
+    place.write("OPTIONS.ini", &whole);
+    let given = place.spillway(&["put", "c", "3", "--options", "OPTIONS.ini", "--db", "db"]);
+    assert!(given.code == Some(0) && given.err.contains(&name), "{given:?}");
+    let stored = std::fs::read_to_string(place.newest_file("db", "OPTIONS-")).unwrap();
+    assert!(stored.contains("kCompactionStyleUniversal"));
+    place.spillway(&["check", "--db", "db"]).ok();
+}
+
+#[test]
+fn a_repair_tells_which_options_it_goes_on_with() {
+    let place = Place::new();
+    place.write("in", "a\t1\n");
+    let style = "compaction_style=kCompactionStyleUniversal";
+    place.spillway(&["load", "in", "--format", "kv", "--db", "db", "--options", style]).ok();
+    place.spillway(&["put", "b", "2", "--db", "db"]).ok();
+    let newest = place.newest_file("db", "OPTIONS-");
+    std::fs::write(&newest, "").unwrap();
+    let told = place.spillway(&["repair", "db"]);
+    let name = newest.file_name().unwrap().to_str().unwrap();
+    assert!(told.code == Some(1) && told.out.contains("options: ") && told.out.contains(name), "{told:?}");
+    assert!(told.out.contains("are used") && !told.out.contains("nothing of it is lost"), "{told:?}");
+    let stored = std::fs::read_to_string(place.newest_file("db", "OPTIONS-")).unwrap();
+    assert!(stored.contains("kCompactionStyleUniversal"), "the options before them");
+    for entry in std::fs::read_dir(place.path("db")).unwrap().map(Result::unwrap) {
+        if entry.file_name().to_str().unwrap().starts_with("OPTIONS-") {
+            std::fs::write(entry.path(), "").unwrap();
+        }
+    }
+    let told = place.spillway(&["repair", "db", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    assert!(report["options"].as_str().unwrap().contains("default options are used"), "{report}");
+    assert!(told.code == Some(1) && report["lost_nothing"] == false, "{told:?}");
+}

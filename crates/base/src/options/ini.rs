@@ -2,13 +2,13 @@
 //!
 //! A file is sections (`[DBOptions]`, `[CFOptions "name"]`, ...) of `name=value` lines; `#` begins a comment. RocksDB
 //! refuses a file with an unknown name, so Spillway's own options have their own sections (`[Spillway/DBOptions]`,
-//! ...). A file written for RocksDB has no such sections.
+//! ...). A file written for RocksDB has no such sections. Whether a file is whole: [`whole`](super::whole).
 
 use crate::error::{Error, Result};
 use crate::options::document::{self, Syntax};
 use crate::options::kept::{self, Kept};
 use crate::options::row::{Home, Load, OptionGroup};
-use crate::options::{DbOptions, FamilyOptions, string};
+use crate::options::{DbOptions, FamilyOptions, string, whole};
 
 /// The version in written files: this RocksDB knows every name in them.
 const ROCKSDB_VERSION: &str = "7.8.3";
@@ -238,13 +238,12 @@ fn check_version(name: &str, value: &str) -> Result<()> {
     }
 }
 
-/// Writes an OPTIONS file. The default family comes first, as RocksDB insists.
+/// Writes an OPTIONS file. The default family comes first, as RocksDB insists. A file for Spillway ends with a checksum.
 pub fn write(db: &DbOptions, families: &[(&str, &FamilyOptions)], audience: Audience) -> String {
-    let mut text = format!(
-        "# Options in RocksDB's format, written by Spillway.\n\n[Version]\n  rocksdb_version={ROCKSDB_VERSION}\n  \
-         options_file_version={FILE_VERSION}\n"
-    );
     let private = audience == Audience::Spillway;
+    let title = if private { whole::CHECKED_TITLE } else { "# Options in RocksDB's format, written by Spillway." };
+    let mut text =
+        format!("{title}\n\n[Version]\n  rocksdb_version={ROCKSDB_VERSION}\n  options_file_version={FILE_VERSION}\n");
     write_section(&mut text, "[DBOptions]", db, Home::RocksDb);
     if private {
         write_section(&mut text, "[Spillway/DBOptions]", db, Home::Spillway);
@@ -261,6 +260,9 @@ pub fn write(db: &DbOptions, families: &[(&str, &FamilyOptions)], audience: Audi
             write_section(&mut text, &format!("[Spillway/CFOptions \"{name}\"]"), family, Home::Spillway);
             write_section(&mut text, &format!("[Spillway/TableOptions \"{name}\"]"), &family.table, Home::Spillway);
         }
+    }
+    if private {
+        whole::seal(&mut text);
     }
     text
 }

@@ -34,6 +34,7 @@ mod table_kind;
 #[cfg(test)]
 mod tests;
 pub mod tree;
+pub mod whole;
 #[cfg(feature = "config")]
 mod yaml;
 

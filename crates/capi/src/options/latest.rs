@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 use std::path::{Path, PathBuf};
 
-use spillway::internal::options::{OptionsFile, apply_string};
+use spillway::internal::options::{OptionsFile, apply_string, whole};
 use spillway::internal::version::file_name::{self, FileType};
 use spillway::internal::vfs::{self, IoClass, Vfs};
 use spillway::internal::{DbOptions, Error, FamilyOptions};
@@ -97,7 +97,13 @@ fn parse(text: &str, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
 /// # Errors
 /// There is no file, or an option is not known.
 pub fn load_latest(vfs: &dyn Vfs, dir: &Path, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
-    parse(&newest_text(vfs, dir, |file| read(vfs, file))?, ignores_unknown)
+    let text = newest_text(vfs, dir, |file| {
+        let bytes = read(vfs, file)?;
+        // Bytes that are no text are refused below.
+        std::str::from_utf8(&bytes).map_or(Ok(()), whole::check_whole).map_err(|error| error.at_path(file))?;
+        Ok(bytes)
+    })?;
+    parse(&text, ignores_unknown)
 }
 
 /// The options in a file.
@@ -106,7 +112,9 @@ pub fn load_latest(vfs: &dyn Vfs, dir: &Path, ignores_unknown: bool) -> Result<O
 /// As of `load_latest`.
 pub fn load_file(vfs: &dyn Vfs, file: &Path, ignores_unknown: bool) -> Result<OptionsFile, Failure> {
     let text = String::from_utf8(read(vfs, file)?);
-    parse(&text.map_err(|_| Error::corruption("an OPTIONS file is not UTF-8").at_path(file))?, ignores_unknown)
+    let text = text.map_err(|_| Error::corruption("an OPTIONS file is not UTF-8").at_path(file))?;
+    whole::check_sum(&text).map_err(|error| error.at_path(file))?;
+    parse(&text, ignores_unknown)
 }
 
 /// Destinations of the loaded parts.
@@ -176,9 +184,27 @@ export! {
 
 #[cfg(test)]
 mod tests {
+    use spillway::internal::options::ini;
     use spillway::internal::vfs::MemoryVfs;
 
     use super::*;
+
+    #[test]
+    fn a_cut_file_is_refused_with_its_name_and_line() {
+        let (vfs, dir) = (MemoryVfs::new(1), Path::new("/db"));
+        vfs.create_dir_all(dir).expect("done");
+        let family = FamilyOptions::default();
+        let text = ini::write(&DbOptions::default(), &[("default", &family)], ini::Audience::Spillway);
+        let file = dir.join("OPTIONS-000005");
+        for (end, is_whole) in [(text.len(), true), (text.len() / 2, false), (text.len() - 20, false), (0, false)] {
+            vfs.write_file(&file, &text.as_bytes()[..end]).expect("done");
+            let latest = load_latest(&*vfs, dir, true);
+            assert_eq!(latest.is_ok(), is_whole, "{end} bytes");
+            let told = latest.err().map(|failure| failure.message().to_owned()).unwrap_or_default();
+            assert!(is_whole || told.contains("OPTIONS-000005") && told.contains("line "), "{told}");
+            assert!(end == 0 || load_file(&*vfs, &file, true).is_ok() == is_whole);
+        }
+    }
 
     #[test]
     fn a_file_that_is_removed_before_it_is_read_is_followed_by_a_newer_one() {

@@ -29,10 +29,12 @@ impl Db {
     /// room.
     ///
     /// # Errors
-    /// `Busy`: it is open. `InvalidArgument`: there is nothing to repair. `Unsupported`: this version cannot read an
-    /// undamaged file. `Io`, `NoSpace`. The repair can be repeated.
+    /// `Busy`: it is open. `InvalidArgument`: there is nothing to repair, or a copy in the making. `Unsupported`: this
+    /// version cannot read an undamaged file. `Corruption`, `InvalidArgument`: the stored options cannot be read; the repair
+    /// does not put the defaults in their place, unless [`ignore_stored_options`](Options::ignore_stored_options) is set.
+    /// `Io`, `NoSpace`. The repair can be repeated.
     pub fn repair(dir: impl AsRef<Path>, options: &Options) -> Result<RepairReport> {
-        let open = options.resolve_or_given(dir.as_ref())?;
+        let (open, _) = options.resolve(dir.as_ref())?;
         repair(dir, &open)
     }
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use base::options::known::IGNORE_UNSUPPORTED;
-use base::options::{DbOptions, OptionsFile};
+use base::options::{DbOptions, OptionsFile, whole};
 use base::{Error, ErrorKind, Result, note};
 
 use crate::database::handle::OpenOptions;
@@ -31,7 +31,9 @@ pub(super) fn check(dir: &Path, options: &OpenOptions, recovered: &Recovered) ->
         ..DbOptions::default()
     };
     // The caller's options supply the objects that the file only names.
-    match OptionsFile::read(&text, start, &|family| options.family_or_others(family), true) {
+    let read = whole::check_whole(&text)
+        .and_then(|()| OptionsFile::read(&text, start, &|family| options.family_or_others(family), true));
+    match read {
         Ok((mut file, warnings)) => {
             let settled = file.families.iter_mut().flat_map(|(family, options)| {
                 let changes = options.settle();

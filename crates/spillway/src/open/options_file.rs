@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use base::note;
-use base::options::ini;
-use base::{FileNumber, Result};
+use base::options::{DbOptions, FamilyOptions, ini, whole};
+use base::{Error, ErrorKind, FileNumber, Result};
 use vfs::{IfExists, IoClass, Vfs, write_all};
 
 use crate::core::Core;
@@ -75,6 +75,23 @@ pub(crate) fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, Vec<u8
     Ok(Some((name, bytes)))
 }
 
+/// Checks the bytes of an OPTIONS file. Objects that are not built in are passed over.
+///
+/// # Errors
+/// `Corruption`: the file is not whole. `InvalidArgument`: a line cannot be read. Both name the line.
+pub(crate) fn check(bytes: &[u8]) -> Result<()> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        let line = bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count() + 1;
+        Error::corruption(format!("line {line}: not UTF-8 text"))
+    })?;
+    whole::check_whole(text)?;
+    let start = DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
+    match base::options::OptionsFile::read(text, start, &|_| FamilyOptions::default(), true) {
+        Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
+        _ => Ok(()),
+    }
+}
+
 /// Removes all but `newest` and the file before it. A larger number is left by a crash, and was not recorded as used.
 fn remove_older(vfs: &dyn Vfs, dir: &Path, newest: FileNumber) -> Result<()> {
     let mut others = file_name::numbers_in(vfs, dir, FileType::Options)?;
@@ -94,7 +111,7 @@ mod tests {
     use vfs::{IoClass, MemoryVfs};
 
     use super::*;
-    use crate::internal::{Database, FamilyOptions, OpenOptions, OtherFamilies};
+    use crate::internal::{Database, OpenOptions, OtherFamilies};
 
     /// Numbers of the options files, ascending, and the families that the newest names.
     fn look(vfs: &dyn Vfs) -> (Vec<u64>, Vec<String>) {

@@ -77,6 +77,28 @@ fn damaged_stored_options_are_an_error_with_a_way_on() {
 }
 
 #[test]
+fn a_changed_byte_of_the_stored_options_is_found_and_survives_a_repair() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Db::open_with(dir.path(), &Options::new().write_buffer_size(1 << 20)).unwrap());
+    let paths = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path());
+    let path = paths.filter(|path| path.to_string_lossy().contains("OPTIONS-")).max().unwrap();
+    let damaged =
+        std::fs::read_to_string(&path).unwrap().replace("write_buffer_size=1048576", "write_buffer_size=1048577");
+    std::fs::write(&path, &damaged).unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    for error in [Db::open(dir.path()).unwrap_err(), Db::repair(dir.path(), &Options::new()).unwrap_err()] {
+        let told = error.to_string();
+        assert!(told.contains(name) && told.contains("line ") && told.contains("ignore_stored_options"), "{told}");
+    }
+    let report = Db::check(dir.path(), &Options::new()).unwrap();
+    assert!(!report.is_whole() && report.problems[0].to_string().contains(name), "{report:?}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), damaged, "nothing is replaced");
+    Db::repair(dir.path(), &Options::new().ignore_stored_options(true)).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(Db::check(dir.path(), &Options::new()).unwrap().is_whole());
+}
+
+#[test]
 fn a_family_that_was_dropped_stays_dropped() {
     let dir = tempfile::tempdir().unwrap();
     let db = Db::open(dir.path()).unwrap();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use base::options::{DbOptions, FamilyOptions as EngineFamilyOptions, OptionsFile};
+use base::options::{DbOptions, FamilyOptions as EngineFamilyOptions, OptionsFile, whole};
 use base::{Error, ErrorKind, Result};
 use vfs::Vfs;
 
@@ -90,7 +90,9 @@ impl Options {
             }
         };
         let text = String::from_utf8_lossy(&text);
-        match OptionsFile::read_keeping(&text, DbOptions::default(), &objects, true) {
+        let read = whole::check_whole(&text)
+            .and_then(|()| OptionsFile::read_keeping(&text, DbOptions::default(), &objects, true));
+        match read {
             Ok((file, _)) if self.ignores_stored => Ok(of_values(file)),
             Ok((file, _)) => Ok(file),
             Err(error) if self.ignores_stored && error.kind() != ErrorKind::Unsupported => Ok(OptionsFile::default()),
@@ -121,9 +123,10 @@ fn told(error: Error, text: &str) -> Error {
             format!("the stored options of column family \"{family}\" name what the program has to give at each open");
         return error.context(what).advise(format!("give it by Options::family(\"{family}\", ...)"));
     }
-    error
-        .context("the stored options cannot be read")
-        .advise("Options::ignore_stored_options opens with the defaults, and with what else is given")
+    error.context("the stored options cannot be read").advise(
+        "Options::ignore_stored_options opens with the defaults, and with what else is given; so does an open without \
+                 this file",
+    )
 }
 
 /// # Errors

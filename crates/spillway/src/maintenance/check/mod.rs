@@ -12,6 +12,7 @@ use std::sync::Arc;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
+use crate::open::options_file;
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::incomplete;
@@ -224,6 +225,7 @@ impl Check<'_> {
         self.check_manifest(&logs)?;
         let queued = self.queued_tables();
         self.check_queued(&queued);
+        self.check_options()?;
         self.find_superfluous(&logs, &queued)
     }
 
@@ -241,6 +243,32 @@ impl Check<'_> {
         if let Some(offset) = manifest_copy::first_difference(self.vfs(), self.dir, recovered.manifest)? {
             let what = "it and its copy hold different records: one is another database's";
             self.report.problem(Error::corruption(what).at_path(&path).at_offset(offset));
+        }
+        Ok(())
+    }
+
+    /// Reads the newest OPTIONS file. Objects that it names are the program's, and need not be known here.
+    fn check_options(&mut self) -> Result<()> {
+        let (name, bytes) = match options_file::newest(self.vfs(), self.dir) {
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                if self.recovered.fenced {
+                    let what = "there is no OPTIONS file: what is opened without options has the defaults";
+                    self.report.notes.push(what.to_owned());
+                }
+                return Ok(());
+            }
+            Err(error) if error.is_not_found() => return Ok(()), // replaced meanwhile
+            Err(error) if error.kind() == ErrorKind::Corruption => {
+                self.report.problem(error); // too large
+                return Ok(());
+            }
+            Err(error) => return Err(error),
+        };
+        if let Err(error) = options_file::check(&bytes)
+            && (error.kind() == ErrorKind::Corruption || self.recovered.fenced)
+        {
+            self.report.problem(error.at_path(self.dir.join(name)));
         }
         Ok(())
     }

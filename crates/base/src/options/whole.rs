@@ -1,0 +1,132 @@
+//! Whether an OPTIONS file is whole.
+//!
+//! Files for Spillway end with a checksum of all lines before it, and their first line says so. In files without one,
+//! RocksDB's and older ones of ours, only missing sections and a cut last line are noticed.
+
+use crate::checksum;
+use crate::error::{Error, Result};
+
+/// The first line of a file that ends with a checksum.
+pub(super) const CHECKED_TITLE: &str = "# Options in RocksDB's format, written by Spillway, with a checksum at the end. \
+                                        After a change by hand remove both lines.";
+
+/// The checksum line without its digits.
+const CHECKSUM: &str = "# crc32c=";
+
+/// Appends the checksum line to the text of a file that begins with [`CHECKED_TITLE`].
+pub(super) fn seal(text: &mut String) {
+    let line = checksum_line(text);
+    text.push_str(&line);
+    text.push('\n');
+}
+
+fn checksum_line(text: &str) -> String {
+    format!("{CHECKSUM}{:08x}", checksum::crc32c(text.as_bytes()))
+}
+
+/// Compares the checksum, if the file says that it has one.
+///
+/// # Errors
+/// `Corruption`, with the line: the checksum is missing, or another.
+pub fn check_sum(text: &str) -> Result<()> {
+    let at = text.trim_end_matches('\n').rfind('\n').map_or(0, |newline| newline + 1);
+    let (before, last) = text.split_at(at);
+    let says_so = text.lines().next() == Some(CHECKED_TITLE);
+    if last.trim_end_matches('\n') == checksum_line(before) || !(says_so || last.starts_with(CHECKSUM)) {
+        return Ok(());
+    }
+    let what = match last.starts_with(CHECKSUM) {
+        true => {
+            "the lines above do not match this checksum: the file is damaged, or was changed by hand; after a change by hand \
+                 remove the first line and this one"
+        }
+        false => "the checksum is missing that the first line announces: the end of the file is lost",
+    };
+    Err(at_line(text.lines().count(), what))
+}
+
+/// Checks a file that was stored with a database: its checksum, else that no section and no end of a line is missing.
+///
+/// # Errors
+/// `Corruption`, with the line.
+pub fn check_whole(text: &str) -> Result<()> {
+    check_sum(text)?;
+    let headers = || text.lines().map(str::trim).filter(|line| line.starts_with('['));
+    let lines = text.lines().count();
+    for section in ["[Version]", "[DBOptions]", "[CFOptions \"default\"]"] {
+        if !headers().any(|header| header == section) {
+            return Err(at_line(lines, &format!("the section {section} is missing")));
+        }
+    }
+    let mut open = None;
+    for header in headers() {
+        if header.starts_with("[TableOptions/") {
+            open = None;
+        } else if header.starts_with("[CFOptions ")
+            && let Some(family) = open.replace(header)
+        {
+            return Err(at_line(lines, &format!("the table options after {family} are missing")));
+        }
+    }
+    if let Some(family) = open {
+        return Err(at_line(lines, &format!("the file ends before the table options after {family}")));
+    }
+    if !text.ends_with('\n') {
+        return Err(at_line(lines, "the last line is cut off"));
+    }
+    Ok(())
+}
+
+fn at_line(line: usize, what: &str) -> Error {
+    Error::corruption(format!("line {line}: {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::ini::{Audience, write};
+    use crate::options::{DbOptions, FamilyOptions, OptionsFile};
+
+    fn written(audience: Audience) -> String {
+        let family = FamilyOptions::default();
+        write(&DbOptions::default(), &[("default", &family), ("other", &family)], audience)
+    }
+
+    #[test]
+    fn every_cut_and_every_changed_byte_of_our_file_is_noticed() {
+        let whole = written(Audience::Spillway);
+        assert!(check_whole(&whole).is_ok());
+        for end in 0..whole.len() - 1 {
+            assert!(check_whole(&whole[..end]).is_err(), "cut at byte {end}");
+        }
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone().into_bytes();
+            bytes[at] ^= 1;
+            assert!(check_whole(&String::from_utf8(bytes).unwrap()).is_err(), "byte {at}");
+        }
+        let error = check_whole(&whole.replace("write_buffer_size", "write_buffer_sizes")).unwrap_err().to_string();
+        assert!(error.starts_with("line ") && error.contains("changed by hand"), "{error}");
+    }
+
+    #[test]
+    fn a_cut_of_rocksdbs_file_is_noticed_by_its_sections_and_lines() {
+        let whole = written(Audience::RocksDb);
+        assert!(check_whole(&whole).is_ok());
+        let last_section = whole.rfind('[').unwrap();
+        for end in 0..whole.len() {
+            let cut = &whole[..end];
+            let is_noticed = check_whole(cut).is_err();
+            assert!(is_noticed || end > last_section && cut.ends_with('\n'), "cut at byte {end}");
+        }
+    }
+
+    #[test]
+    fn a_change_by_hand_needs_the_first_and_the_last_line_removed() {
+        let whole = written(Audience::Spillway);
+        let lines: Vec<&str> = whole.lines().collect();
+        let mut by_hand = lines[1..lines.len() - 1].join("\n") + "\n";
+        by_hand = by_hand.replace("compaction_style=kCompactionStyleLevel", "compaction_style=kCompactionStyleFIFO");
+        assert!(check_whole(&by_hand).is_ok());
+        OptionsFile::read(&by_hand, DbOptions::default(), &|_| FamilyOptions::default(), false).unwrap();
+    }
+}
