@@ -4,7 +4,7 @@ mod coded;
 
 use std::collections::BTreeMap;
 
-use base::options::IndexType;
+use base::options::{CompressionKind, IndexType};
 use base::{Error, Result, UserOrder, ValueKind};
 
 use crate::TableOrigin;
@@ -109,6 +109,26 @@ impl ExternalFile {
 }
 
 impl Properties {
+    /// The compression of the blocks: of a table with several the first. `None` if the name is unknown.
+    pub fn compression_kind(&self) -> Option<CompressionKind> {
+        match self.compression.strip_prefix("BuiltinV2;") {
+            // The numbers of all compressions used, two hexadecimal digits each.
+            Some(set) => match set.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+                Some(number) => CompressionKind::from_number(number),
+                None => Some(CompressionKind::None),
+            },
+            None => match self.compression.as_str() {
+                "NoCompression" => Some(CompressionKind::None),
+                "Snappy" => Some(CompressionKind::Snappy),
+                "Zlib" => Some(CompressionKind::Zlib),
+                "LZ4" => Some(CompressionKind::Lz4),
+                "LZ4HC" => Some(CompressionKind::Lz4hc),
+                "ZSTD" => Some(CompressionKind::Zstd),
+                _ => None,
+            },
+        }
+    }
+
     /// Counts an entry or a range tombstone.
     #[inline]
     pub(crate) fn count(&mut self, kind: ValueKind, key_bytes: usize, value_bytes: usize) {

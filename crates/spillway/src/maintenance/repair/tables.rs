@@ -6,16 +6,13 @@ use std::sync::Arc;
 
 use base::key::{self, ParsedKey};
 use base::value_source::{ValueRef, ValueSource};
-use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Pinned, Result, SeqNo, UserOrder, ValueKind};
+use base::{Error, ErrorKind, FileNumber, InternalOrder, Pinned, Result, SeqNo, UserOrder, ValueKind};
 use parking_lot::Mutex;
-use table::{
-    BlockBasedTableBuilder, ExternalFile, PassedOver, Properties, Table, TableBuilderConfig, TableContext, TableOrigin,
-    TableReadOptions,
-};
+use table::{BlockBasedTableBuilder, ExternalFile, PassedOver, Properties, Table, TableContext, TableReadOptions};
 use vfs::{IfExists, IoClass, Vfs};
 
 use crate::core::tables::{counted, open_in_any};
-use crate::maintenance::copied_table::copy_table;
+use crate::maintenance::copied_table::{config_like, copy_table};
 use crate::read::damage::SkippedDamage;
 use crate::version::log_life::{LogsOnDemand, ValueLog};
 use crate::version::span::widen;
@@ -112,21 +109,8 @@ impl TableSource<'_> {
 
     /// A builder of a copy of `table` at `path`.
     fn builder_like(&self, table: &dyn Table, order: &InternalOrder, path: &Path) -> Result<BlockBasedTableBuilder> {
-        let properties = table.properties();
-        let origin = TableOrigin {
-            family: properties.family_id.map(FamilyId),
-            family_name: properties.family_name.clone(),
-            db_id: properties.db_id.clone(),
-            ..TableOrigin::default()
-        };
-        let config = TableBuilderConfig {
-            order: order.clone(),
-            merge_operator: properties.merge_operator.clone(),
-            origin,
-            ..TableBuilderConfig::new(path.to_owned())
-        };
         let file = self.vfs.create(path, IfExists::Truncate)?;
-        BlockBasedTableBuilder::new(file, config)
+        BlockBasedTableBuilder::new(file, config_like(table.properties(), order, path))
     }
 
     /// Reopens a table for iteration.
