@@ -1,6 +1,7 @@
 //! `spillway ingest`.
 
 mod flags;
+mod readable;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use spillway::internal::{
     Database, Family, IngestMode, IngestOptions, IngestProgress, IngestReport, IngestRequest, IngestWay,
 };
 
+use self::readable::{DamagedFile, Readable};
 use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
@@ -23,6 +25,8 @@ use crate::interrupt::Interrupt;
 use crate::progress::Step;
 use crate::staging::first_of_a_part;
 use crate::threads::Job;
+
+const NOTHING_INGESTED: &str = "nothing was ingested";
 
 /// Interval of progress updates and Ctrl-C checks.
 const WATCH_INTERVAL: Duration = Duration::from_millis(100);
@@ -69,10 +73,17 @@ pub struct Args {
     /// With --move or --link: fails if files cannot be linked, instead of copying them.
     #[arg(long)]
     no_copy: bool,
-    /// Reads every block first, and checks checksums, order and counts. Otherwise only footer, index, properties and the first
-    /// and last key are checked.
+    /// Does not read every block first, to check checksums, order and counts. Only footer, index, properties and the first and
+    /// last key are checked then, and damage is taken in unnoticed.
     #[arg(long)]
+    no_verify: bool,
+    /// The default, and for scripts that name it.
+    #[arg(long, hide = true, conflicts_with = "no_verify")]
     verify: bool,
+    /// Takes what can be read of damaged tables, copied into new ones; lists the rest, and exits with status 1. With --move
+    /// damaged files stay where they are.
+    #[arg(long, conflicts_with = "no_verify", requires = "files")]
+    skip_damaged: bool,
     /// Also accepts table files taken from a database's directory, and rewrites them (allow_db_generated_files).
     #[arg(long)]
     any_table: bool,
@@ -147,7 +158,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         move_files: args.move_files,
         link_files: args.link,
         failed_move_fall_back_to_copy: !args.no_copy,
-        verify_checksums_before_ingest: args.verify,
+        verify_checksums_before_ingest: !args.no_verify,
         allow_db_generated_files: args.any_table,
         ingest_behind: args.behind,
         fail_if_not_bottommost_level: args.bottommost_only,
@@ -162,11 +173,25 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let family = args.family.of(&db)?;
     let interrupt = Interrupt::default();
     interrupt.listen()?;
-    let ingested = ingest(&db, &family, args.files.clone(), span, &options, &interrupt);
-    let ingested = interrupt.explain(ingested, "nothing was ingested").map_err(flags::name_flags)?;
+    let readable = match args.skip_damaged {
+        true => Readable::find(&args.files, &db, &family, &interrupt),
+        false => Ok(Readable::all(args.files.clone())),
+    };
+    let mut readable = interrupt.explain(readable, NOTHING_INGESTED)?;
+    let ingested = ingest(&db, &family, readable.files.clone(), span, &options, &interrupt);
+    let ingested = interrupt.explain(ingested, NOTHING_INGESTED).map_err(flags::name_flags);
+    readable.remove_copies();
+    let ingested = ingested?;
     drop(family);
     db.close()?;
-    if args.json { show_json(&ingested, out) } else { show(&ingested, args.replace.as_deref(), out) }
+    match args.json {
+        true => show_json(&ingested, &readable.damaged, out)?,
+        false => {
+            show(&ingested, args.replace.as_deref(), out)?;
+            readable.damaged.iter().try_for_each(|damaged| damaged.show(out))?;
+        }
+    }
+    if readable.damaged.is_empty() { Ok(()) } else { Err(Failure::Told) }
 }
 
 /// Parses `FROM..TO`. Keys in the range are removed, so an ambiguous text is refused.
@@ -209,7 +234,22 @@ pub fn ingest(
     // The watch continues: a waiting commit can still be cancelled.
     let committed = db.commit_ingest(prepared);
     drop(watch);
-    Ok(Ingested { report: committed?, prepared_in })
+    let report = committed?;
+    if report.way == IngestWay::Queued {
+        place(db, family)?;
+    }
+    Ok(Ingested { report, prepared_in })
+}
+
+/// Waits until the ingested tables have their levels. Without one they depend on the log alone.
+fn place(db: &Database, family: &Arc<Family>) -> Outcome {
+    let step = Step::begin("placing the tables", None);
+    let placed = db.flush(&[family]);
+    step.end();
+    placed.map_err(|error| {
+        Failure::from(error)
+            .with("the tables are ingested, and safe in the log; the next open for writing gives them levels")
+    })
 }
 
 /// Thread that polls an ingest: shows progress, cancels at Ctrl-C.
@@ -301,7 +341,7 @@ fn way_name(way: IngestWay) -> &'static str {
     }
 }
 
-fn show_json(ingested: &Ingested, out: &mut dyn Write) -> Outcome {
+fn show_json(ingested: &Ingested, damaged: &[DamagedFile], out: &mut dyn Write) -> Outcome {
     let Ingested { report, prepared_in } = ingested;
     let line = json!({
         "tables": report.tables,
@@ -319,6 +359,7 @@ fn show_json(ingested: &Ingested, out: &mut dyn Write) -> Outcome {
         "placed_us": report.placed_in.as_micros() as u64,
         "commit_lock_ns": report.locked_for.as_nanos() as u64,
         "held_up_ns": report.held_up_for.as_nanos() as u64,
+        "damaged": damaged.iter().map(DamagedFile::json).collect::<Vec<_>>(),
     });
     Ok(writeln!(out, "{line}")?)
 }

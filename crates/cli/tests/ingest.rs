@@ -205,7 +205,7 @@ fn a_table_of_a_database_is_taken_where_any_is_wanted() {
 }
 
 #[test]
-fn damage_between_the_ends_of_a_table_is_looked_for_where_that_is_wanted() {
+fn a_damaged_table_is_refused_or_its_readable_part_taken() {
     let place = with_tables(&[]);
     let lines: String = (0..5000).map(|key: u32| format!("k{key:05}\t{}\n", "v".repeat(100))).collect();
     let build = ["table", "build", "-", "--format", "kv", "--to", "tables", "--name", "a"];
@@ -216,10 +216,29 @@ fn damage_between_the_ends_of_a_table_is_looked_for_where_that_is_wanted() {
     damaged[middle] ^= 1; // one of more than a hundred data blocks
     place.write("damaged.sst", &damaged);
     let ingest = ["ingest", "damaged.sst", "--db", "db"];
-    let error = place.spillway(&[&ingest[..], &["--verify"]].concat()).fails();
-    assert!(error.contains("has checksum") && error.contains("damaged.sst"), "{error}");
-    assert_eq!(scan(&place, "db"), "a\told\nm\told\nz\told\n");
-    place.spillway(&ingest).ok();
+    for flags in [&[][..], &["--verify"]] {
+        let error = place.spillway(&[&ingest[..], flags].concat()).fails();
+        assert!(error.contains("has checksum") && error.contains("damaged.sst at byte "), "{error}");
+        assert!(error.contains("--skip-damaged"), "{error}");
+        assert_eq!(scan(&place, "db"), "a\told\nm\told\nz\told\n");
+    }
+    place.copy_of(&place.path("db"), "other");
+    let left = place.spillway(&["ingest", "damaged.sst", A, "--skip-damaged", "--move", "--db", "other"]);
+    assert!(left.code == Some(1) && left.err.is_empty(), "{left:?}");
+    let told = left.out.lines().find(|line| line.starts_with("left out: ")).unwrap();
+    assert!(told.contains("damaged.sst at byte ") && told.contains("keys from 'k0"), "{left:?}");
+    assert!(left.out.contains("damaged: damaged.sst: 4,9") && left.out.contains(" of 5,000 could be read"), "{left:?}");
+    assert!(place.path("damaged.sst").exists() && !place.path(A).exists() && !place.path("other/load.tmp").exists());
+    assert_eq!(scan(&place, "other").lines().count(), 5003, "all of them: the other table is whole");
+    let json = place.spillway(&["ingest", "damaged.sst", "--skip-damaged", "--json", "--db", "other"]);
+    let line: Value = serde_json::from_str(&json.out).unwrap();
+    assert!(line["damaged"][0]["entries"].as_u64().unwrap() > 4900, "{line}");
+    assert!(line["damaged"][0]["left_out"][0]["offset"].as_u64().is_some(), "{line}");
+    check(&place, "other");
+    place.write("none.sst", "no table at all");
+    let error = place.spillway(&["ingest", "none.sst", "--skip-damaged", "--db", "db"]).fails();
+    assert!(error.contains("nothing can be read of the tables"), "{error}");
+    place.spillway(&[&ingest[..], &["--no-verify"]].concat()).ok();
     assert_eq!(place.spillway(&["get", "k00000", "--db", "db"]).ok(), "v".repeat(100) + "\n");
     let error = place.spillway(&["scan", "--db", "db"]).fails();
     assert!(error.contains("has checksum"), "nobody looked: {error}");
@@ -296,6 +315,21 @@ fn tables_of(place: &Place) -> BTreeMap<String, u64> {
     // What goes in the meantime is not there.
     let sizes = entries.filter_map(|entry| Some((entry.file_name().into_string().ok()?, entry.metadata().ok()?.len())));
     sizes.filter(|(name, _)| name.ends_with(".sst")).collect()
+}
+
+#[test]
+fn ingested_tables_have_their_levels_when_the_command_ends() {
+    let place = with_tables(&[("a", "b\t1\nm\t1\n")]);
+    let placed = |db: &str| {
+        let line = place.spillway(&["stats", "--json", "--db", db]).ok();
+        let stats: Value = serde_json::from_str(&line).unwrap();
+        (stats["families"][0]["tables"].as_u64().unwrap(), stats["families"][0]["entries_in_memory"].as_u64().unwrap())
+    };
+    place.write("in", "a\t1\nb\t2\n");
+    place.spillway(&["load", "in", "--format", "kv", "--db", "loaded", "--via", "ingest"]).ok();
+    assert_eq!(placed("loaded"), (1, 0));
+    place.spillway(&["ingest", A, "--db", "db"]).ok();
+    assert!(placed("db").0 > 0 && placed("db").1 == 0, "{:?}", placed("db"));
 }
 
 /// `load` by both ways, in every format, over what is there already: the same database.

@@ -22,6 +22,7 @@ pub use crate::ingest::{
     PreparedIngest,
 };
 pub use crate::maintenance::repair::{LostTable, RepairReport, RepairedFamily, repair};
+pub use crate::maintenance::salvaged_table::{SalvagedTable, salvage_table};
 pub use crate::maintenance::table_walk::TableWalk;
 pub use crate::maintenance::{backup, check, checkpoint, dump, export};
 pub use crate::open::follow::Lag;

@@ -1,5 +1,7 @@
 //! Maps the engine's option names in errors to flags of the command.
 
+use spillway::internal::ErrorKind;
+
 use crate::failure::Failure;
 
 /// A word in the engine's errors, and a hint about the command's flag.
@@ -18,8 +20,10 @@ pub fn name_flags(failure: Failure) -> Failure {
     let Failure::Engine(error) = &failure else { return failure };
     let of_names = |c: char| c.is_ascii_lowercase() || c == '_';
     let speaks_of = |name: &str| error.message().split(|c| !of_names(c)).any(|word| word == name);
-    let hints: String =
-        FLAGS.iter().filter(|(name, _)| speaks_of(name)).map(|(_, flag)| format!("\nhint: {flag}")).collect();
+    let damaged =
+        (error.kind() == ErrorKind::Corruption).then_some("--skip-damaged ingests the rest, and lists what it leaves");
+    let of_options = FLAGS.iter().filter(|(name, _)| speaks_of(name)).map(|(_, flag)| *flag);
+    let hints: String = of_options.chain(damaged).map(|flag| format!("\nhint: {flag}")).collect();
     if hints.is_empty() {
         return failure;
     }

@@ -10,4 +10,5 @@ pub mod dump;
 pub mod export;
 pub(crate) mod import;
 pub mod repair;
+pub mod salvaged_table;
 pub mod table_walk;
