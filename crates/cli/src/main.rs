@@ -33,6 +33,7 @@ mod progress;
 mod put;
 mod repair;
 mod scan;
+mod sentences;
 mod serve;
 mod settings;
 mod sort;
@@ -51,6 +52,7 @@ use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::failure::{Failure, Outcome, tell_as_json};
+use crate::sentences::Sentences;
 use crate::terminal::Shown;
 
 /// An embedded key-value database in a directory: load, read, inspect, check and repair it; exchange it with RocksDB.
@@ -190,12 +192,7 @@ fn main() -> ExitCode {
         LogLevel::Debug => LevelFilter::DEBUG,
         LogLevel::Trace => LevelFilter::TRACE,
     };
-    tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(io::stderr)
-        .with_ansi(colours(&io::stderr()))
-        .with_target(false)
-        .init();
+    tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).event_format(Sentences).init();
     if program.command.is_json() {
         tell_as_json();
     }

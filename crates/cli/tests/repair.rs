@@ -36,7 +36,7 @@ fn a_database_without_its_manifest_is_as_it_was() {
     let told = place.spillway(&["repair", "db"]).ok();
     assert!(
         told.contains("MANIFEST: ")
-            && told.contains("family \"second\": 0 tables")
+            && told.contains("family \"second\": no tables; all that it holds is in logs")
             && told.contains("nothing of it is lost"),
         "{told}"
     );
@@ -72,4 +72,53 @@ fn there_must_be_something_to_repair() {
     assert!(place.spillway(&["repair", "nowhere"]).fails().contains("no directory"));
     std::fs::create_dir(place.path("empty")).unwrap();
     assert!(place.spillway(&["repair", "empty"]).fails().contains("no database to repair"));
+    std::fs::create_dir(place.path("loose")).unwrap();
+    place.write("loose/000007.sst", "no table");
+    assert!(place.spillway(&["put", "a", "b", "--create", "--db", "loose"]).fails().contains("CURRENT is missing"));
+    for dir in ["empty", "loose"] {
+        assert!(place.spillway(&["put", "a", "b", "--db", dir]).fails().contains(dir));
+        assert!(!place.path(dir).join("LOCK").exists() && !place.path(dir).join("LOG").exists(), "{dir}");
+    }
+}
+
+/// Tables of a database that was loaded with this compression.
+fn compressed(compression: &str) -> Place {
+    let place = Place::new();
+    let lines: String = (0..20_000).map(|i| format!("{i:05}\tthe same value again and again {}\n", i % 7)).collect();
+    let options = format!("compression={compression}");
+    let load = ["load", "-", "--db", "db", "--format", "kv", "--options", &options];
+    place.spillway_reading(&load, lines.as_bytes()).ok();
+    place.spillway(&["compact", "--db", "db"]).ok();
+    place
+}
+
+#[test]
+fn a_salvaged_table_is_compressed_as_the_damaged_one_was() {
+    let place = compressed("kZSTD");
+    let table = place.only_file("db", ".sst");
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[200] ^= 1;
+    std::fs::write(&table, &bytes).unwrap();
+    assert_eq!(place.spillway(&["repair", "db"]).code, Some(1));
+    let names = std::fs::read_dir(place.path("db")).unwrap().map(|entry| entry.unwrap().path());
+    let salvaged = names.filter(|path| path.extension().is_some_and(|extension| extension == "sst"));
+    let salvaged: u64 = salvaged.map(|path| std::fs::metadata(path).unwrap().len()).sum();
+    assert!(salvaged > 0 && salvaged < 2 * bytes.len() as u64, "{salvaged} bytes of {}", bytes.len());
+}
+
+#[test]
+fn a_user_reads_sentences_of_the_engine() {
+    let place = database();
+    let log = place.newest_file("db", ".splog");
+    let mut bytes = std::fs::read(&log).unwrap();
+    let at = bytes.windows(10).position(|part| part == b"in the log").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&log, &bytes).unwrap();
+    let salvage = ["put", "k", "v", "--options", "wal_recovery_mode=kSkipAnyCorruptedRecords", "--db", "db"];
+    for ran in [place.spillway(&salvage), place.spillway(&["repair", "db"])] {
+        for line in ran.err.lines() {
+            let is_told = ["warning: ", "error: ", "note: ", "hint: "].iter().any(|label| line.starts_with(label));
+            assert!(is_told && !line.contains(" WARN "), "{ran:?}");
+        }
+    }
 }

@@ -84,6 +84,10 @@ impl fmt::Display for RepairReport {
             writeln!(f, "MANIFEST: {what}; a new one is written")?;
         }
         for family in &self.families {
+            if family.tables == 0 {
+                writeln!(f, "family {:?}: no tables; all that it holds is in logs", family.name)?;
+                continue;
+            }
             write!(f, "family {:?}: {} tables, {} bytes", family.name, family.tables, family.bytes)?;
             match &family.keys {
                 Some((first, last)) => writeln!(f, ", keys '{}' to '{}'", first.escape_ascii(), last.escape_ascii())?,
