@@ -35,8 +35,9 @@ ROCKSDB_LIBRARY_API rocksdb_t* rocksdb_open_column_families_with_ttl(const rocks
 ROCKSDB_LIBRARY_API char** rocksdb_list_column_families(const rocksdb_options_t* options, const char* name,
     size_t* len, char** errptr);
 ROCKSDB_LIBRARY_API void rocksdb_destroy_db(const rocksdb_options_t* options, const char* name, char** errptr);
-/* Opens the database with whatever can be read of its logs, and makes new ones: damage in them is gone.
-   Damaged tables and MANIFESTs are not mended; the error names them. */
+/* Makes a damaged database openable, with all that can be read of its tables and logs; a damaged or lost MANIFEST is
+   made anew. Unusable files move to lost/ in the directory, with a report of what is lost or in doubt: lost/REPORT.
+   As in RocksDB, losses are no error. Refused: an unfinished restore or another copy in the making (make it again). */
 ROCKSDB_LIBRARY_API void rocksdb_repair_db(const rocksdb_options_t* options, const char* name, char** errptr);
 
 /* Column families. */
