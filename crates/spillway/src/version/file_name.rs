@@ -67,7 +67,7 @@ enum Shape {
     Fixed(&'static str),
 }
 
-const SHAPES: [(FileType, Shape); 14] = [
+const SHAPES: [(FileType, Shape); 15] = [
     (FileType::Table, Shape::Numbered(".sst")),
     (FileType::Log, Shape::Numbered(".splog")),
     (FileType::LargeBatch, Shape::Numbered(".spbatch")),
