@@ -217,3 +217,30 @@ fn merges_are_not_doubled_where_tables_and_logs_of_rocksdbs_overlap() {
     let value = db.get(&db.default_family(), b"k", &ReadOptions::default()).unwrap();
     assert_eq!(value.as_deref(), Some(&b"1,2"[..]));
 }
+
+/// CURRENT, MANIFEST and copy of an earlier instant beside the last ones: the last ones count.
+#[test]
+fn current_that_went_back_does_not_take_the_database_back() {
+    let vfs = MemoryVfs::new(1);
+    let write = |key: &str| {
+        let db = Db::open(DIR, &options(&vfs)).unwrap();
+        let how = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+        db.put(&db.default_family(), key.as_bytes(), b"v", &how).unwrap();
+        db.flush(&[&db.default_family()]).unwrap();
+        db.close().unwrap();
+    };
+    write("earlier");
+    let names_manifest = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name == "CURRENT" || name.starts_with("MANIFEST") || name.ends_with(".spmanifest")
+    };
+    let earlier: Vec<_> = vfs.all_files().into_iter().filter(names_manifest).collect();
+    let earlier: Vec<_> = earlier.into_iter().map(|path| (vfs.read_file(&path).unwrap(), path)).collect();
+    write("later");
+    earlier.iter().for_each(|(bytes, path)| vfs.write_file(path, bytes).unwrap());
+    assert!(is_whole(&vfs));
+    for _ in 0..2 {
+        let db = Db::open(DIR, &options(&vfs)).unwrap();
+        assert!(has(&db, "default", "earlier") && has(&db, "default", "later"));
+    }
+}

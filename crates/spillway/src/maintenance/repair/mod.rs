@@ -35,10 +35,14 @@ use crate::open::{self, Opened};
 use crate::version::recover::Recovered;
 
 use self::logs::LogSurvey;
+use self::lost::Lost;
 use self::work::Work;
 use crate::open::engine::Engine;
 
 pub use report::{LostTable, RepairReport, RepairedFamily};
+
+/// The name of the repair's report in `lost/`.
+const REPORT: &str = "REPORT";
 
 /// Makes the damaged database in `dir` openable. `options` are as for opening: comparators that are not built in must
 /// be listed, families need not be. An undamaged database is unchanged, except that leftovers of a crash are moved.
@@ -73,6 +77,11 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let mut report = work.report;
     report.doubts.extend(db.recovery_doubts());
     report.last_seq = db.latest_sequence_number();
+    if !report.lost_nothing() {
+        let lost = Lost::new(&*options.vfs, dir);
+        lost.write(REPORT, report.to_string().as_bytes())?;
+        lost.sync()?;
+    }
     db.close()?;
     Ok(report)
 }

@@ -23,9 +23,6 @@ use crate::version::recover::Recovered;
 use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
 
-/// The name of the repair's report in `lost/`.
-const REPORT: &str = "REPORT";
-
 pub(super) struct Work<'a> {
     pub(super) options: &'a OpenOptions,
     pub(super) vfs: &'a Arc<dyn Vfs>,
@@ -360,9 +357,6 @@ impl<'a> Work<'a> {
             if vfs.exists(log)? {
                 lost.keep(log)?;
             }
-        }
-        if !self.report.lost_nothing() {
-            lost.write(REPORT, self.report.to_string().as_bytes())?;
         }
         if self.report.manifest.is_some() {
             for number in numbers_in(vfs, self.dir, FileType::Manifest)? {
