@@ -305,14 +305,13 @@ fn current_of(earlier: &Files, life: &Life) -> Option<Damage> {
     Some(Damage::new(Kind::CurrentOfEarlier, edits))
 }
 
-/// A table exchanged for another life's of the same name; `None` if there is none.
-pub fn exchange(life: &Life, stranger: &Files, random: &mut Random) -> Option<Damage> {
+/// Each table exchanged for another life's of the same name.
+pub fn exchanges(life: &Life, stranger: &Files) -> Vec<Damage> {
     let is_table = |path: &&PathBuf| matches!(kind_of(path), Some((FileType::Table, _)));
     let differs = |path: &&PathBuf| stranger.get(*path).is_some_and(|bytes| life.files.get(*path) != Some(bytes));
-    let both: Vec<&PathBuf> = life.files.keys().filter(is_table).filter(differs).collect();
-    let path = both.get(random.below(both.len().max(1) as u64) as usize)?;
-    let bytes = stranger.get(*path)?.clone();
-    Some(Damage::new(Kind::TableExchanged, vec![Edit::Write((*path).clone(), bytes)]))
+    let both = life.files.keys().filter(is_table).filter(differs);
+    let write = |path: &PathBuf| Some(Edit::Write(path.clone(), stranger.get(path)?.clone()));
+    both.filter_map(write).map(|edit| Damage::new(Kind::TableExchanged, vec![edit])).collect()
 }
 
 /// The last log with a record.

@@ -58,7 +58,7 @@ pub struct Life {
     profile: Profile,
     /// The directory at the end.
     pub files: Files,
-    /// The directory at earlier instants, oldest first.
+    /// The directory at earlier instants, oldest first. A copy has none.
     pub earlier: Vec<Files>,
     /// What a plain open reads of the undamaged files.
     pub reference: Contents,
@@ -110,6 +110,9 @@ impl Life {
             }
         }
         let (ending, model, files) = end(seed, runner, &vfs)?;
+        if !matches!(ending, Ending::Killed | Ending::Closed) {
+            earlier.clear();
+        }
         let life = Life { earlier, model, ..Life::ended(seed, script, profile, (ending, files)) };
         life.looked_at()
     }
@@ -243,12 +246,13 @@ impl Life {
         !self.has_behind && self.is_own()
     }
 
-    /// The directory of another life of the same options.
+    /// The directory of another life of the same options. It does not depend on the script.
     ///
     /// # Errors
     /// As of [`of`](Life::of).
     pub fn stranger(&self) -> Result<Files, Failure> {
-        let script = generate::life(!self.seed, &self.profile, self.script.ops.len());
+        const STRANGERS_OPERATIONS: usize = 60;
+        let script = generate::life(!self.seed, &self.profile, STRANGERS_OPERATIONS);
         Life::of(!self.seed, script).map(|life| life.files)
     }
 }

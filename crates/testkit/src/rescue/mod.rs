@@ -214,7 +214,7 @@ fn damages(life: &Life, effort: Effort, kind: Option<Kind>) -> Result<Vec<Damage
     let mut random = Random::new(life.seed);
     let mut all = damage::all(life, &mut random)?;
     if kind.is_none_or(|kind| kind == Kind::TableExchanged) {
-        all.extend(damage::exchange(life, &life.stranger()?, &mut random));
+        all.extend(damage::exchanges(life, &life.stranger()?));
     }
     let Effort::Kinds(count) = effort else {
         all.retain(|damage| kind.is_none_or(|kind| kind == damage.kind));
