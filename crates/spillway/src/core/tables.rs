@@ -8,13 +8,13 @@ use base::key::ParsedKey;
 use base::metrics::{Histogram, Ticker};
 use base::options::{FamilyOptions, TableOptions};
 use base::value_source::ValueSource;
-use base::{Error, ErrorKind, InternalOrder, Result, SeqNo, UserOrder};
+use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
 use table::{AnyTable, BlockCache, BoundedTable, Table, TableContext, TableReadOptions, open_any};
 use vfs::{IoClass, Vfs};
 
 use crate::core::context::Context;
 use crate::version::log_life::LogSet;
-use crate::version::recover::table_path;
+use crate::version::recover::{Recovered, table_path};
 use crate::version::table_file::FileMeta;
 use crate::version::table_store::TableOpener;
 
@@ -99,17 +99,24 @@ pub(crate) fn verify_alone(vfs: &dyn Vfs, path: &Path, bytes: u64, orders: &[Use
     }
 }
 
-/// The largest sequence number of a table that nothing names, in a built-in order or one of `orders`. `None`: it cannot be
-/// read, or its numbers were never its own.
+/// A table that nothing names.
+pub(crate) struct Unnamed {
+    pub largest: SeqNo,
+    /// By its properties.
+    pub family: Option<FamilyId>,
+}
+
+/// Reads a table that nothing names, in a built-in order or one of `orders`. `None`: it cannot be read, or its numbers were
+/// never its own.
 ///
 /// # Errors
 /// The file system's.
-pub(crate) fn largest_number(
+pub(crate) fn read_unnamed(
     vfs: &dyn Vfs,
     path: &Path,
     orders: &[UserOrder],
     values: Arc<dyn ValueSource>,
-) -> Result<Option<SeqNo>> {
+) -> Result<Option<Unnamed>> {
     let bytes = vfs.metadata(path)?.len;
     let orders = [UserOrder::Bytewise, UserOrder::ReverseBytewise].iter().chain(orders);
     let context = TableContext { values: Some(values), class: IoClass::Other, ..TableContext::default() };
@@ -119,37 +126,43 @@ pub(crate) fn largest_number(
         return Ok(None);
     }
     let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
-    let mut cursor = table.cursor(&options);
+    let mut cursor = table.clone().cursor(&options);
     let (mut valid, mut largest) = (cursor.seek_to_first(), SeqNo::ZERO);
     while valid {
         largest = ParsedKey::parse(cursor.key()).map_or(largest, |key| largest.max(key.seq));
         valid = cursor.next();
     }
-    Ok(cursor.status().is_ok().then_some(largest))
+    let family = table.properties().family_id.map(FamilyId);
+    Ok(cursor.status().is_ok().then_some(Unnamed { largest, family }))
 }
 
-/// Sequence numbers that a MANIFEST and logs account for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Accounted {
-    /// The last number of the MANIFEST.
-    pub through: SeqNo,
+/// Sequence numbers that a MANIFEST without a copy and the logs account for.
+pub(crate) struct Accounted<'a> {
+    pub recovered: &'a Recovered,
     /// The first number in the logs.
     pub logged_from: Option<SeqNo>,
 }
 
-impl Accounted {
-    /// The error for a table that the MANIFEST does not name, with numbers through `largest`; `None` if a crash before the
-    /// MANIFEST's edit explains it.
-    pub fn unexplained(&self, path: &Path, largest: SeqNo) -> Option<Error> {
-        if largest <= self.through || self.logged_from.is_some_and(|from| largest >= from) {
+impl Accounted<'_> {
+    /// The error for the table `number`, which the MANIFEST does not name. `None` if a crash explains it: the logs have its
+    /// writes, or tables that are named were made of it.
+    pub fn unexplained(&self, path: &Path, number: FileNumber, table: &Unnamed) -> Option<Error> {
+        let Unnamed { largest, family } = *table;
+        if self.logged_from.is_some_and(|from| largest >= from) {
             return None;
         }
+        let family = family.and_then(|id| self.recovered.family(id)).filter(|_| !self.recovered.fenced);
+        let is_explained = match family {
+            // Compactions to the bottom zero numbers: a table made later tells, too.
+            Some(family) => family.tables.iter().any(|(_, meta)| meta.largest_seq >= largest || meta.number > number),
+            None => largest <= self.recovered.last_seq,
+        };
         let what = format!(
             "the MANIFEST does not name this table, and no log has its writes through number {largest}: the MANIFEST's end is \
              missing, or a flush of unlogged writes was cut off"
         );
         let remedy = "repair takes the table in (`spillway repair`, rocksdb_repair_db); remove it to go on without it";
-        Some(Error::corruption(what).advise(remedy).at_path(path))
+        (!is_explained).then(|| Error::corruption(what).advise(remedy).at_path(path))
     }
 }
 

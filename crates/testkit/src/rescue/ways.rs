@@ -93,7 +93,9 @@ fn checked(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, W
     if !report.is_whole() {
         return Ok(false);
     }
-    if damage.kind == Kind::SideDamaged && damage.is_of("OPTIONS") && report.notes.is_empty() {
+    let newest = life.files.keys().filter(|path| path.to_string_lossy().contains("OPTIONS")).next_back();
+    let is_in_use = newest.is_some_and(|newest| damage.paths.contains(newest)); // an older file is a spare
+    if damage.kind == Kind::SideDamaged && is_in_use && report.notes.is_empty() {
         return Err(Fault::Refuted.of("check does not tell of the damaged OPTIONS file"));
     }
     match opened(life, damage, vfs, |_| {}, |_| Some(Claim::NONE)) {

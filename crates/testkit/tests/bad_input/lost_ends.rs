@@ -156,6 +156,7 @@ fn damaged_block_of_a_queued_ingest_loses_the_block_alone() {
                 assert!(!is_in_doubt || key.starts_with(&format!("t{at}")), "{key}: {report:#?}");
                 lost += usize::from(is_in_doubt);
             }
+            drop(db);
             assert!(lost == if is_lost { 300 } else { lost.clamp(1, 100) }, "{lost}: {report:#?}");
             assert!(repair(DIR, &options(&vfs)).unwrap().lost_nothing());
         }
@@ -210,7 +211,8 @@ fn merges_are_not_doubled_where_tables_and_logs_of_rocksdbs_overlap() {
     for path in vfs.all_files().into_iter().filter(|path| is_of(path)) {
         vfs.write_file(&Path::new(DIR).join(path.file_name().unwrap()), &vfs.read_file(&path).unwrap()).unwrap();
     }
-    assert_eq!((ending(&vfs, ".log").len(), ending(&vfs, ".sst").len()), (2, 3), "{:?}", vfs.all_files());
+    let count = |end| ending(&vfs, end).into_iter().filter(|path| path.starts_with(DIR)).count();
+    assert_eq!((count(".log"), count(".sst")), (1, 1), "{:?}", vfs.all_files());
     let report = repair(DIR, &options).unwrap();
     assert!(report.is_in_doubt("default", b"k", &UserOrder::Bytewise), "{report:#?}");
     let db = Db::open(DIR, &options).unwrap();

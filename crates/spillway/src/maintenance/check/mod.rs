@@ -299,7 +299,7 @@ impl Check<'_> {
                 _ => false,
             };
             if is_superfluous && kind == FileType::Table && !has_copy {
-                self.check_unnamed(&self.dir.join(&name))?;
+                self.check_unnamed(&self.dir.join(&name), number)?;
             }
             if is_superfluous {
                 self.report.superfluous.push(self.dir.join(name));

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, InternalOrder, ParsedKey, Result, SeqNo, UserOrder};
+use base::{Error, FileNumber, InternalOrder, ParsedKey, Result, SeqNo, UserOrder};
 use table::{Table, TableContext, TableReadOptions, open_any};
 use vfs::IoClass;
 
 use super::Check;
-use crate::core::tables::{Accounted, counted, largest_number};
+use crate::core::tables::{Accounted, counted, read_unnamed};
 use crate::queue::ingest_record::numbered;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
@@ -70,11 +70,12 @@ impl Check<'_> {
     }
 
     /// Checks a table that the MANIFEST does not name, if the MANIFEST has no copy that proves its end.
-    pub(super) fn check_unnamed(&mut self, path: &Path) -> Result<()> {
+    pub(super) fn check_unnamed(&mut self, path: &Path, number: FileNumber) -> Result<()> {
         let values = LogsOnDemand::in_dir(self.options.vfs.clone(), self.log_dir().to_owned());
-        let largest = largest_number(self.vfs(), path, &self.options.orders, values)?;
-        let accounted = Accounted { through: self.recovered.last_seq, logged_from: self.logged_from };
-        if let Some(error) = largest.and_then(|largest| accounted.unexplained(path, largest)) {
+        let table = read_unnamed(self.vfs(), path, &self.options.orders, values)?;
+        let (recovered, logged_from) = (self.recovered, self.logged_from);
+        let accounted = Accounted { recovered, logged_from };
+        if let Some(error) = table.and_then(|table| accounted.unexplained(path, number, &table)) {
             self.report.problem(error);
         }
         Ok(())

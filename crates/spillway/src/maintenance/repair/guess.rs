@@ -1,7 +1,7 @@
-//! A repair without a complete MANIFEST: the proof of its end, and the guesses that stand in for it.
+//! Proof of the MANIFEST's end, and the guesses of a repair without it.
 //!
-//! Files of every age look alike: a table may be live, or wait for its deletion since a compaction. So all that is
-//! brought back by a guess is in doubt.
+//! Files of every age look alike: a table may be live, or may wait for its deletion since a compaction. So a guess leaves
+//! every key in doubt (R2).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -12,13 +12,13 @@ use super::order::{self, Unplaced};
 use super::tables::{WholeTable, lacks_number, path_of};
 use super::work::{Found, Work, keys_of};
 use crate::core::doubt::Doubt;
-use crate::core::tables::{Accounted, largest_number};
+use crate::core::tables::{Accounted, read_unnamed};
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::FileMeta;
 
 impl Work<'_> {
-    /// Proves that the MANIFEST has its end, or gives up its completeness: no log, family or number that lies here is
-    /// newer than its last record explains.
+    /// Looks for a log, family or number newer than the MANIFEST's last record explains (R1). If there is one, the MANIFEST
+    /// is incomplete.
     pub(super) fn prove_end(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
         let Some(old) = self.old.recovered.as_ref().filter(|_| self.is_complete) else { return Ok(()) };
         let by_logs = self.logs.found.as_ref().map_or(Ok(()), |found| found.check_manifest(self.dir, old));
@@ -47,8 +47,8 @@ impl Work<'_> {
         Some(format!("its end is missing: the logs hold writes of column family {}, which it lacks", largest.0))
     }
 
-    /// An earlier version of this program writes no copy, and no MANIFEST's length to its logs. A copy that stands in for
-    /// a MANIFEST says nothing of the time since.
+    /// Earlier versions write no copy, and note no MANIFEST in their logs. If one of them made a log since, the copy of a
+    /// lost MANIFEST is out of date.
     fn unknown_writer(&self) -> Option<String> {
         let old = self.old.recovered.as_ref().filter(|_| self.report.manifest.is_some() && self.old.has_copy)?;
         let found = self.logs.found.as_ref()?;
@@ -56,23 +56,23 @@ impl Work<'_> {
         Some(format!("its copy may be out of date: log {unnoted} was made by an earlier version of this program"))
     }
 
-    /// Without a copy, two signs of a lost end are left. Tables are missing while newer ones lie here that it does not
-    /// name; or a table has numbers that no log has and no named table.
+    /// Signs of a lost end without a copy: the MANIFEST names missing tables, and newer unnamed tables exist; or an unnamed
+    /// table has numbers unknown to MANIFEST and logs.
     fn newer_tables(&self, files: &BTreeSet<FileNumber>) -> Result<Option<String>> {
         let Some(old) = self.old.recovered.as_ref() else { return Ok(None) };
         let newest = old.tables().map(|meta| meta.physical_number().max(meta.number)).max().unwrap_or_default();
         let lacks = old.tables().any(|meta| !files.contains(&meta.physical_number()));
         let ingested = self.ingested();
         let named: BTreeSet<_> = old.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
-        let accounted = Accounted { through: old.last_seq, logged_from: self.logs.first_seq };
+        let accounted = Accounted { recovered: old, logged_from: self.logs.first_seq };
         for file in files.iter().filter(|file| !named.contains(file) && !ingested.contains_key(file)) {
             if lacks && *file > newest {
                 let what = "its end may be missing: it names tables that are gone, and newer ones are there";
                 return Ok(Some(what.to_owned()));
             }
             let path = path_of(self.dir, *file);
-            let largest = largest_number(&**self.vfs, &path, &self.source.orders, self.source.values())?;
-            if let Some(error) = largest.and_then(|largest| accounted.unexplained(&path, largest)) {
+            let table = read_unnamed(&**self.vfs, &path, &self.source.orders, self.source.values())?;
+            if let Some(error) = table.and_then(|table| accounted.unexplained(&path, *file, &table)) {
                 let name = file_name::format(FileType::Table, *file);
                 return Ok(Some(format!("its end may be missing: {name}: {}", error.message())));
             }
@@ -80,10 +80,10 @@ impl Work<'_> {
         Ok(None)
     }
 
-    /// What a guess brings back is in doubt, all of it.
+    /// Doubts every key.
     pub(super) fn doubt_all(&mut self) {
-        let what = "the last state of the MANIFEST is not known: tables that a compaction or a drop made obsolete cannot be told \
-                    from the others, nor can be told which writes of the logs the tables have";
+        let what = "the MANIFEST's last state is unknown: obsolete tables look like live ones, and tables do not tell which \
+                    writes of the logs they hold";
         self.report.doubts.push(Doubt::of_all(what));
     }
 
@@ -105,8 +105,8 @@ impl Work<'_> {
         self.tables.push(Found { family, table, level: None });
     }
 
-    /// Guesses an ingested table's sequence number if only the MANIFEST had it: the largest number in the family's
-    /// earlier files.
+    /// Guesses an ingested table's sequence number if only the MANIFEST had it: the one above the largest number in the
+    /// family's earlier files.
     pub(super) fn guess_numbers(&mut self) -> Result<()> {
         self.tables.sort_by_key(|found| found.table.meta.number);
         let ingested = self.ingested();
@@ -114,12 +114,11 @@ impl Work<'_> {
         for found in &mut self.tables {
             let (number, before) = (found.table.meta.number, newest.entry(found.family).or_default());
             if found.level.is_none() && lacks_number(&found.table.properties) && !ingested.contains_key(&number) {
-                let path = path_of(self.dir, number);
-                found.table = self.source.read_unnamed(number, &path, Some(*before))?;
+                let (path, guess) = (path_of(self.dir, number), SeqNo(before.0 + 1));
+                found.table = self.source.read_unnamed(number, &path, Some(guess))?;
                 let name = file_name::format(FileType::Table, number);
-                let what = format!(
-                    "{name} was ingested, and its sequence number is lost: by its file's number it is {before}"
-                );
+                let what =
+                    format!("{name} was ingested, and its sequence number is lost: by its file's number it is {guess}");
                 let family = self.families.known.get(&found.family).map(|family| family.name.clone());
                 let keys = Some(keys_of(&found.table.meta));
                 self.report.doubts.push(Doubt { family, keys, why: what });

@@ -1,7 +1,7 @@
-//! Ingests in the logs: their tables are part of the database before any level has them.
+//! Ingests in the logs: their tables belong to the database before a level has them.
 //!
-//! A damaged table of a queued ingest loses its damage, not the ingest: its readable part takes its place. The record
-//! in the log names the damaged file, so replay swaps the tables and flushes all before the log is let go.
+//! The readable part of a damaged table takes the table's place. The log still names the damaged file: so replay swaps
+//! the tables, and flushes everything before the log goes.
 
 use std::collections::{BTreeMap, BTreeSet};
 

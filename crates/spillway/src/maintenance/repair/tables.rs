@@ -42,18 +42,22 @@ pub(super) struct Salvaged {
 }
 
 impl TableSource<'_> {
-    /// Reads a table named by the MANIFEST. Its metadata is kept.
+    /// Reads a table named by the MANIFEST. Its metadata is kept. `None`: the file is another table.
     ///
     /// # Errors
-    /// `Corruption`: the table is damaged, or is another table. `Unsupported`: its key order is unknown.
-    pub fn read_named(&self, meta: &FileMeta, path: &Path) -> Result<WholeTable> {
+    /// `Corruption`: the table is damaged. `Unsupported`: its key order is unknown.
+    pub fn read_named(&self, meta: &FileMeta, path: &Path) -> Result<Option<WholeTable>> {
         let values = self.values();
         let (whole, order) = self.open(path, meta.physical_bytes(), Some(meta.largest_seq), &values)?;
         whole.verify()?;
         let table = counted(meta, &order, whole)?;
         let seen = self.walk(&table, &order, None)?;
+        let lies_within = |(smallest, largest): &(Vec<u8>, Vec<u8>)| {
+            order.compare(&meta.smallest, smallest).is_le() && order.compare(largest, &meta.largest).is_le()
+        };
+        let is_it = meta.is_virtual() || seen.largest_seq <= meta.largest_seq && seen.points.iter().all(lies_within);
         let properties = table.properties().clone();
-        Ok(WholeTable { meta: meta.clone(), order, properties, largest_flushed: seen.largest_flushed })
+        Ok(is_it.then(|| WholeTable { meta: meta.clone(), order, properties, largest_flushed: seen.largest_flushed }))
     }
 
     /// Reads a table known only as a file. `number`: sequence number of an ingested table, from the log or guessed.
@@ -156,6 +160,7 @@ impl TableSource<'_> {
                 ParsedKey::parse(cursor.key()).ok_or_else(|| Error::corruption("an entry of an unknown kind"))?;
             seen.note(entry.seq, number.is_some());
             widen(&mut seen.bounds, cursor.key(), cursor.key(), |a, b| order.compare(a, b));
+            widen(&mut seen.points, cursor.key(), cursor.key(), |a, b| order.compare(a, b));
             valid = cursor.next();
         }
         cursor.status()?;
@@ -176,6 +181,8 @@ impl TableSource<'_> {
 struct Seen {
     /// The first and the last internal key.
     bounds: Option<(Vec<u8>, Vec<u8>)>,
+    /// As `bounds`, without range tombstones.
+    points: Option<(Vec<u8>, Vec<u8>)>,
     smallest_seq: SeqNo,
     largest_seq: SeqNo,
     largest_flushed: SeqNo,

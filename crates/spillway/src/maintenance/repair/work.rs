@@ -141,7 +141,8 @@ impl<'a> Work<'a> {
             for (level, meta) in tables {
                 let path = path_of(self.dir, meta.physical_number());
                 match self.source.read_named(&meta, &path) {
-                    Ok(table) => self.tables.push(Found { family, table, level: Some(level) }),
+                    Ok(Some(table)) => self.tables.push(Found { family, table, level: Some(level) }),
+                    Ok(None) => self.set_aside_another(family, &meta, path),
                     Err(error) if error.is_not_found() => self.note_missing(family, &meta)?,
                     Err(error) if error.kind() == ErrorKind::Corruption => {
                         let salvaged = self.salvage(family, &meta, &error)?;
@@ -229,6 +230,14 @@ impl<'a> Work<'a> {
             }
         }
         Ok(())
+    }
+
+    fn set_aside_another(&mut self, family: FamilyId, meta: &FileMeta, path: PathBuf) {
+        let name = file_name::format(FileType::Table, meta.physical_number());
+        let (family, keys) = (Some(self.name_of(family)), Some(keys_of(meta)));
+        let (kept, why) = (Some(path.clone()), "the file is another table than the MANIFEST says".to_owned());
+        self.report.lost.push(LostTable { path: kept, name, family, keys, why });
+        self.aside.insert(path);
     }
 
     fn set_aside_unread(&mut self, file: FileNumber, path: PathBuf, error: &Error) {

@@ -12,7 +12,7 @@ use vfs::IoClass;
 
 use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
-use crate::core::tables::{Accounted, largest_number};
+use crate::core::tables::{Accounted, read_unnamed};
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
@@ -239,12 +239,12 @@ impl LogReplay<'_> {
         let named: BTreeSet<_> =
             self.recovered.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
         let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
-        let accounted = Accounted { through: self.recovered.last_seq, logged_from: self.logged_from };
+        let accounted = Accounted { recovered: self.recovered, logged_from: self.logged_from };
         for number in file_name::numbers_in(vfs, dir, FileType::Table)?.difference(&named) {
             let path = dir.join(file_name::format(FileType::Table, *number));
             let values = LogsOnDemand::in_dir(self.context.vfs.clone(), self.context.log_dir());
-            let largest = largest_number(vfs, &path, &orders, values)?;
-            if let Some(error) = largest.and_then(|largest| accounted.unexplained(&path, largest)) {
+            let table = read_unnamed(vfs, &path, &orders, values)?;
+            if let Some(error) = table.and_then(|table| accounted.unexplained(&path, *number, &table)) {
                 return Err(error);
             }
         }
