@@ -6,7 +6,7 @@ use testkit::engine::{
     CompactRangeOptions, Db, FamilyOptions, OpenOptions, OtherFamilies, ReadOptions, WriteBatch, WriteOptions,
 };
 use testkit::run::DIR;
-use vfs::{MemoryVfs, Vfs};
+use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use crate::common::{files, manifest};
 use crate::doubts::{in_doubt, waiting};
@@ -112,6 +112,9 @@ fn a_manifest_that_is_damaged_before_its_end_leaves_every_key_in_doubt() {
     let len = vfs.read_file(&path).unwrap().len() as u64;
     vfs.flip_bit(&path, (len - 150) * 8).unwrap();
     assert!(open(&vfs, false).is_err());
+    let with_copy = vfs.crash_clone(1, CrashPolicy::AllKept);
+    assert!(in_doubt(&open(&with_copy, true).unwrap(), &KEYS).is_empty(), "its copy is whole");
+    files(&vfs, ".spmanifest").iter().for_each(|copy| vfs.remove_file(copy).unwrap());
     assert_eq!(in_doubt(&open(&vfs, true).unwrap(), &KEYS), KEYS);
 }
 
