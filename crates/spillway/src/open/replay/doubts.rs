@@ -135,7 +135,7 @@ impl Doubting<'_> {
 
     /// Doubts the range of the batch's keys in each family.
     fn batch(&self, batch: BatchReader<'_>, last: SeqNo, why: &str) {
-        let mut ranges: BTreeMap<FamilyId, Option<(Vec<u8>, Vec<u8>)>> = BTreeMap::new();
+        let mut ranges = BTreeMap::new();
         for change in batch {
             let Ok(change) = change else { return self.numbers_through(last, why) };
             let Some(family) = self.lacking(change.family, last) else { continue };
