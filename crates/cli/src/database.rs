@@ -11,7 +11,7 @@ use spillway::internal::version::{incomplete, recover};
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{DEFAULT_FAMILY, Database, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo};
 
-use crate::failure::{Failure, Outcome, note, warn};
+use crate::failure::{Failure, Outcome, note, warn, warn_of_doubts};
 use crate::settings::{Settings, Unsupported, is_file_name};
 
 /// Environment variable with the database's directory, if the command line gives none.
@@ -113,7 +113,7 @@ impl DatabaseArgs {
 
     pub fn open(&self, access: Access) -> Outcome<Database> {
         let (dir, options) = self.options_for(access)?;
-        Ok(Database::open(&dir, &options)?)
+        Ok(warn_of_doubts(Database::open(&dir, &options)?))
     }
 
     /// Opens the database to be copied. If a different process has it open, opens a temporary checkpoint beside it, with
@@ -122,7 +122,7 @@ impl DatabaseArgs {
         let (dir, mut options) = self.options_for(Access::Write { adopt, create: false })?;
         match Database::open(&dir, &options) {
             Err(error) if error.kind() == ErrorKind::Busy => {}
-            opened => return Ok(ToCopy { db: opened?, beside: None }),
+            opened => return Ok(ToCopy { db: warn_of_doubts(opened?), beside: None }),
         }
         let mut name = dir.file_name().unwrap_or_default().to_owned();
         name.push(".copying");
@@ -137,7 +137,7 @@ impl DatabaseArgs {
         if opened.is_err() {
             Database::destroy(&beside, None, &options.vfs)?;
         }
-        Ok(ToCopy { db: opened?, beside: Some(beside) })
+        Ok(ToCopy { db: warn_of_doubts(opened?), beside: Some(beside) })
     }
 
     /// Makes a checkpoint, even if a different process has the database open.
@@ -146,7 +146,7 @@ impl DatabaseArgs {
         match Database::open(&dir, &options) {
             Err(error) if error.kind() == ErrorKind::Busy => Ok(Database::checkpoint_beside(&dir, &options, to)?),
             opened => {
-                let db = opened?;
+                let db = warn_of_doubts(opened?);
                 let last = db.checkpoint(to)?;
                 db.close()?;
                 Ok(last)
@@ -158,7 +158,7 @@ impl DatabaseArgs {
     pub fn open_to_follow(&self, own: &Path) -> Outcome<Database> {
         let (dir, mut options) = self.options_for(Access::Read)?;
         options.db.info_log = Some(Arc::new(NoLog));
-        Ok(Database::open_as_secondary(dir, own, &options)?)
+        Ok(warn_of_doubts(Database::open_as_secondary(dir, own, &options)?))
     }
 
     /// Opens a damaged database for reading. Missing tables fail only reads in their range; damaged WALs are salvaged.
@@ -166,16 +166,16 @@ impl DatabaseArgs {
     pub fn open_damaged(&self) -> Outcome<(Database, Option<Error>)> {
         let (dir, mut options) = self.options_for(Access::Read)?;
         let error = match Database::open(&dir, &options) {
-            Ok(db) => return Ok((db, None)),
+            Ok(db) => return Ok((warn_of_doubts(db), None)),
             Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => error,
             Err(error) => return Err(error.into()),
         };
         options.bear_damage = true;
         if let Ok(db) = Database::open(&dir, &options) {
-            return Ok((db, None)); // reads will report the damage
+            return Ok((warn_of_doubts(db), None)); // reads will report the damage
         }
         options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
-        Ok((Database::open(&dir, &options)?, Some(error)))
+        Ok((warn_of_doubts(Database::open(&dir, &options)?), Some(error)))
     }
 
     fn options_for(&self, access: Access) -> Outcome<(PathBuf, OpenOptions)> {

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use spillway::internal::version::file_name;
 use spillway::internal::vfs::RealVfs;
-use spillway::internal::{Error, ErrorKind};
+use spillway::internal::{Database, Error, ErrorKind};
 
 use crate::interrupt::INTERRUPTED_STATUS;
 use crate::terminal::printable;
@@ -146,6 +146,23 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         Failure::Output(error)
     }
+}
+
+/// Whether the command opened a database that its recovery left in doubt.
+static IN_DOUBT: AtomicBool = AtomicBool::new(false);
+
+/// Whether [`warn_of_doubts`] printed any.
+pub fn is_in_doubt() -> bool {
+    IN_DOUBT.load(Ordering::Relaxed)
+}
+
+/// Prints what the recovery of an opened database left in doubt. The command then ends with status 1.
+pub fn warn_of_doubts(db: Database) -> Database {
+    for doubt in db.recovery_doubts() {
+        IN_DOUBT.store(true, Ordering::Relaxed);
+        warn(&format!("recovery left in doubt: {doubt}"));
+    }
+    db
 }
 
 /// Prints a warning, once.

@@ -51,7 +51,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::filter::LevelFilter;
 
-use crate::failure::{Failure, Outcome, tell_as_json};
+use crate::failure::{Failure, Outcome, is_in_doubt, tell_as_json};
 use crate::sentences::Sentences;
 use crate::terminal::Shown;
 
@@ -76,7 +76,7 @@ To name the database once for all commands: export SPILLWAY_DB=/tmp/people
 
 Exit status:
   0    done
-  1    not done, or damage or a missing key was found
+  1    not done, or damage or a missing key was found, or keys are in doubt after a salvage
   2    the command line is not understood
   130  ended by Ctrl-C, SIGTERM or a closed terminal";
 
@@ -201,6 +201,7 @@ fn main() -> ExitCode {
     let mut out = Shown::new(&mut stdout);
     let result = program.command.run(&mut out).and_then(|()| Ok(out.flush()?));
     match result {
+        Ok(()) if is_in_doubt() => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         // The reader closed the pipe (`| head`).
         Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,

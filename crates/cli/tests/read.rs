@@ -54,6 +54,37 @@ fn keys_are_put_read_and_deleted() {
 }
 
 #[test]
+fn every_command_tells_what_a_salvage_left_in_doubt() {
+    let salvaging = ["--db", "db", "--options", "wal_recovery_mode=kSkipAnyCorruptedRecords"];
+    let commands: [&[&str]; 6] = [
+        &["get", "d"],
+        &["put", "e", "5"],
+        &["scan"],
+        &["stats"],
+        &["checkpoint", "--to", "copy"],
+        &["export", "--to", "copy"],
+    ];
+    for command in commands {
+        let place = Place::new();
+        for (key, first) in [("c", true), ("d", false)] {
+            let create = if first { &["--create"][..] } else { &[] };
+            place.spillway(&[&["put", key, "4", "--db", "db"], create].concat()).ok();
+        }
+        let oldest = files(&place.path("db")).into_iter().find(|(path, _)| path.extension() == Some("splog".as_ref()));
+        std::fs::remove_file(oldest.expect("each put left a log").0).unwrap();
+        let ran = place.spillway(&[command, &salvaging[..]].concat());
+        assert!(ran.err.contains("warning: recovery left in doubt: every family: log 0"), "{command:?}: {ran:?}");
+        assert_eq!(ran.code, Some(1), "{command:?}: {ran:?}");
+        if command[0] == "get" {
+            assert_eq!(ran.out, "4\n");
+        }
+        let again = place.spillway(&["scan", "--db", "db"]);
+        let changes = matches!(command[0], "put" | "checkpoint" | "export");
+        assert_eq!(again.code == Some(0), changes, "a writer leaves a whole database: {again:?}");
+    }
+}
+
+#[test]
 fn the_database_can_be_named_by_the_environment() {
     let place = small();
     let output = place.command(SPILLWAY, &["get", "c"]).env("SPILLWAY_DB", place.path("db")).output().unwrap();
