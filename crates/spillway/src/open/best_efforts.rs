@@ -256,7 +256,7 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Re
         let batches = batches.map(|batch| log_dir.join(file_name::format(FileType::LargeBatch, batch)));
         let batches = batches.filter(|path| !row::is_of_another(vfs, path, own));
         logs.chain(batches).try_for_each(|path| take(&path))?;
-        recovered.log_row = None;
+        recovered.forget_logs();
         note::warn!("the logs do not hold all that followed, and are not replayed; they are in lost/");
     }
     let others = numbers_in(vfs, dir, FileType::Table)?;

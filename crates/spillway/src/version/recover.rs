@@ -179,6 +179,11 @@ impl Recovered {
         NotedLogs { row: self.log_row, frontiers: self.log_frontiers }
     }
 
+    /// No log of ours is needed any more, and none is missed.
+    pub(crate) fn forget_logs(&mut self) {
+        (self.log_row, self.log_frontiers) = (None, Frontiers::default());
+    }
+
     /// The family of a number.
     pub fn family(&self, id: FamilyId) -> Option<&RecoveredFamily> {
         self.families.iter().find(|family| family.id == id)

@@ -54,9 +54,9 @@ pub fn go(life: &Life, damage: &Damage, way: Way) -> Result<bool, Wrong> {
     }
 }
 
-/// The doubts that a recovery has of what it brought back; `None` if it cannot tell.
-fn claim_of(_: &Db) -> Option<Claim> {
-    None
+/// The doubts that a recovery has of what it brought back.
+fn claim_of(db: &Db) -> Option<Claim> {
+    Some(Claim::Doubts(db.recovery_doubts()))
 }
 
 /// Opens and judges. An error is no claim.

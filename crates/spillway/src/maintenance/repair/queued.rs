@@ -29,7 +29,10 @@ impl Work<'_> {
         for record in &self.logs.ingests {
             for share in &record.families {
                 let known = self.families.known.get(&share.family);
-                let is_queued = !known.is_some_and(|known| known.has_linked(record.first, record.last()));
+                // A dropped family's share is not replayed.
+                let is_dropped = self.is_complete && known.is_none();
+                let is_queued =
+                    !is_dropped && !known.is_some_and(|known| known.has_linked(record.first, record.last()));
                 for (i, layer) in share.layers.iter().enumerate() {
                     let (family, number) = (share.family, record.shape().number_of_layer(record.first, i));
                     let entry = |meta: FileMeta| Ingested { family, number, is_queued, meta: numbered(meta, number) };
@@ -50,8 +53,7 @@ impl Work<'_> {
     /// Reports missing tables of queued ingests. The other tables of such an ingest stay.
     pub(super) fn note_gone_ingests(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
         for (number, ingested) in self.ingested() {
-            let is_known = self.families.known.contains_key(&ingested.family);
-            if ingested.is_queued && is_known && !files.contains(&number) {
+            if ingested.is_queued && !files.contains(&number) {
                 self.note_missing(ingested.family, &ingested.meta)?;
                 self.substitutes.insert(number, None);
             }
