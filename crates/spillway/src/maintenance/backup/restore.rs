@@ -211,7 +211,7 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
         Ok(())
     };
     add(db_dir, &|kind| {
-        !matches!(kind, FileType::Lock | FileType::Incomplete) && !(how.keep_log_files && kind.is_log())
+        !(matches!(kind, FileType::Lock | FileType::Incomplete) || how.keep_log_files && kind.is_log())
     })?;
     if logs != db_dir && !how.keep_log_files {
         add(&logs, &|kind| kind.is_log())?;
