@@ -1,4 +1,5 @@
 //! What options have no effect is told once, and what cannot be passed over is refused.
+#![expect(clippy::indexing_slicing, reason = "helpers of tests are tests")]
 #![allow(clippy::disallowed_methods, reason = "tests use the real file system as other programs do")]
 #![allow(clippy::unwrap_used, reason = "a test fails where it cannot go on")]
 

@@ -262,6 +262,16 @@ fn a_restore_is_refused_where_the_backup_has_a_table_of_the_same_number() {
     place.check("the database is as it was");
 }
 
+/// The next process may give its MANIFEST the number that the backup's has, and its logs note that one.
+#[test]
+fn logs_of_a_later_process_do_not_make_the_backups_manifest_too_short() {
+    let mut place = Place::backed_up(options());
+    place.reopen();
+    place.put("after", 10);
+    place.restore().unwrap();
+    place.check("a later process's log");
+}
+
 #[test]
 fn a_restore_is_refused_where_the_logs_are_another_database_s() {
     let (mut place, other) = (Place::backed_up(options()), Place::backed_up(options()));

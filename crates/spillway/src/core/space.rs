@@ -432,8 +432,8 @@ impl Core {
 const JOB_WAITS_MAX: u32 = 100;
 const JOB_WAIT: Duration = Duration::from_millis(100);
 
-/// Approximate size of a new MANIFEST.
-const MANIFEST_BYTES: u64 = 64 << 10;
+/// Approximate size of a new MANIFEST and its copy.
+const MANIFEST_BYTES: u64 = 128 << 10;
 
 /// Prefix of the error message.
 fn lacked(needs: Needs, needed_bytes: u64, free_bytes: Option<u64>) -> String {

@@ -101,7 +101,8 @@ pub(crate) fn verify_alone(vfs: &dyn Vfs, path: &Path, bytes: u64, orders: &[Use
 
 /// A table that nothing names.
 pub(crate) struct Unnamed {
-    pub largest: SeqNo,
+    smallest: SeqNo,
+    largest: SeqNo,
     /// By its properties.
     pub family: Option<FamilyId>,
 }
@@ -127,28 +128,46 @@ pub(crate) fn read_unnamed(
     }
     let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
     let mut cursor = table.clone().cursor(&options);
-    let (mut valid, mut largest) = (cursor.seek_to_first(), SeqNo::ZERO);
+    let (mut valid, mut smallest, mut largest) = (cursor.seek_to_first(), SeqNo::MAX, SeqNo::ZERO);
     while valid {
-        largest = ParsedKey::parse(cursor.key()).map_or(largest, |key| largest.max(key.seq));
+        let seq = ParsedKey::parse(cursor.key()).map_or(SeqNo::ZERO, |key| key.seq);
+        (smallest, largest) = (smallest.min(seq), largest.max(seq));
         valid = cursor.next();
     }
     let family = table.properties().family_id.map(FamilyId);
-    Ok(cursor.status().is_ok().then_some(Unnamed { largest, family }))
+    Ok(cursor.status().is_ok().then_some(Unnamed { smallest, largest, family }))
 }
 
 /// Sequence numbers that a MANIFEST without a copy and the logs account for.
 pub(crate) struct Accounted<'a> {
     pub recovered: &'a Recovered,
-    /// The first number in the logs.
-    pub logged_from: Option<SeqNo>,
+    pub logged: &'a LoggedRuns,
+}
+
+/// The sequence numbers of log records: runs without a gap, ascending. Unlogged writes leave gaps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoggedRuns(Vec<(SeqNo, SeqNo)>);
+
+impl LoggedRuns {
+    /// Adds a record. Records come in the order of their numbers.
+    pub fn add(&mut self, first: SeqNo, last: SeqNo) {
+        match self.0.last_mut() {
+            Some(run) if first.0 <= run.1.0.saturating_add(1) => run.1 = run.1.max(last),
+            _ => self.0.push((first, last)),
+        }
+    }
+
+    fn hold(&self, smallest: SeqNo, largest: SeqNo) -> bool {
+        self.0.iter().any(|run| run.0 <= smallest && largest <= run.1)
+    }
 }
 
 impl Accounted<'_> {
     /// The error for the table `number`, which the MANIFEST does not name. `None` if a crash explains it: the logs have its
     /// writes, or tables that are named were made of it.
     pub fn unexplained(&self, path: &Path, number: FileNumber, table: &Unnamed) -> Option<Error> {
-        let Unnamed { largest, family } = *table;
-        if self.logged_from.is_some_and(|from| largest >= from) {
+        let Unnamed { smallest, largest, family } = *table;
+        if self.logged.hold(smallest, largest) {
             return None;
         }
         let family = family.and_then(|id| self.recovered.family(id)).filter(|_| !self.recovered.fenced);
@@ -161,8 +180,7 @@ impl Accounted<'_> {
             "the MANIFEST does not name this table, and no log has its writes through number {largest}: the MANIFEST's end is \
              missing, or a flush of unlogged writes was cut off"
         );
-        let remedy = "repair takes the table in (`spillway repair`, rocksdb_repair_db); remove it to go on without it";
-        (!is_explained).then(|| Error::corruption(what).advise(remedy).at_path(path))
+        (!is_explained).then(|| Error::corruption(what).at_path(path))
     }
 }
 

@@ -12,7 +12,6 @@ use std::time::Duration;
 use base::options::{DbOptions, FamilyOptions, ini};
 use base::{Error, FileNumber, Result, SeqNo};
 use log::FILE_HEADER_BYTES;
-use vfs::Vfs;
 
 use crate::background::staging::Staging;
 use crate::core::family::Family;
@@ -261,13 +260,9 @@ impl Copier<'_> {
         staging.write(&file_name::format(FileType::Options, capture.manifest), options.as_bytes())?;
         let identity = capture.snapshot.db_id.as_deref().unwrap_or_default();
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
-        self.write_captured_manifest(&self.core.context.vfs, staging.dir(), capture)
-    }
-
-    /// Writes the capture's MANIFEST and CURRENT.
-    pub(crate) fn write_captured_manifest(&self, vfs: &Arc<dyn Vfs>, dir: &Path, capture: &Capture) -> Result<()> {
         let limit = self.core.context.options.max_manifest_file_size;
-        ManifestWriter::create(vfs.clone(), dir, capture.manifest, &capture.snapshot, limit).map(drop)
+        let vfs = self.core.context.vfs.clone();
+        ManifestWriter::create(vfs, staging.dir(), capture.manifest, &capture.snapshot, limit).map(drop)
     }
 
     /// The OPTIONS text of a copy, with its logs in its own directory.

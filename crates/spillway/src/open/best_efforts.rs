@@ -59,7 +59,8 @@ pub(super) fn recover_best(
         let of_copy = newest_point(&mut sizes, number, &copy_path(dir, number))?;
         let point = of_file.into_iter().chain(of_copy).max_by_key(|point| (point.records, point.is_whole));
         let Some(mut point) = point else { continue };
-        point.is_whole &= Some(&number) == manifests.last();
+        // Without its copy nothing proves the MANIFEST's end (R1).
+        point.is_whole &= Some(&number) == manifests.last() && vfs.exists(&copy_path(dir, number))?;
         point.recovered.pass_numbers_in(vfs, dir)?;
         let has_logs = set_aside(vfs, dir, log_dir, &mut point)?;
         doubts.extend(point.doubts(has_logs, &options.orders()));
@@ -196,8 +197,12 @@ fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber, path: &Path) -> Resul
             }
         }
     })?;
-    let finish = |replay: Replay| replay.finish(number).map_err(|error| error.at_path(path));
-    Ok(Some(Point { recovered: finish(replay)?, last: finish(last)?, later, is_whole, records: all }))
+    let recovered = replay.finish(number).map_err(|error| error.at_path(path))?;
+    let (last, is_whole) = match last.finish(number) {
+        Err(error) if error.kind() == ErrorKind::Corruption => (recovered.clone(), false),
+        last => (last.map_err(|error| error.at_path(path))?, is_whole),
+    };
+    Ok(Some(Point { recovered, last, later, is_whole, records: all }))
 }
 
 /// Returns false if the record cannot follow the records before it.

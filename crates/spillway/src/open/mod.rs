@@ -10,6 +10,7 @@ use base::metrics::Statistics;
 use base::note;
 use base::options::{FamilyOptions, InfoLogLevel, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
+use log::Frontiers;
 use table::BlockCache;
 use vfs::{LockGuard, Vfs};
 
@@ -564,7 +565,11 @@ impl<'a> Opening<'a> {
         let (context, vfs) = (&self.context, &self.context.vfs);
         identity::write(&**vfs, &context.dir, &context.db_id)?;
         let (core, number) = (&engine.core, context.numbers.take());
-        core.logs.note_earlier(&self.recovered.noted_logs());
+        let mut noted = self.recovered.noted_logs();
+        if replayed.passed_damage {
+            noted.frontiers = Frontiers::default(); // no log of before is read again
+        }
+        core.logs.note_earlier(&noted);
         for log in &replayed.logs {
             core.logs.note_recovered(log);
         }

@@ -93,7 +93,9 @@ pub(crate) fn check_repairable(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result
             names => names?,
         };
         let mut kinds = names.iter().filter_map(|name| file_name::parse(name)).map(|(kind, _)| kind);
-        if kinds.any(|kind| kind.is_log() || matches!(kind, FileType::Table | FileType::Manifest)) {
+        if kinds
+            .any(|kind| kind.is_log() || matches!(kind, FileType::Table | FileType::Manifest | FileType::ManifestCopy))
+        {
             return Ok(());
         }
     }

@@ -18,12 +18,17 @@ const UNKNOWN: &str = "an unfinished copy of a database; make the copy again";
 /// Marks the directory durably. The first line of `text` says what the directory is, and what to do.
 ///
 /// # Errors
-/// The file system's; the mark is removed again as far as possible.
+/// The file system's; the mark is removed again as far as possible, but not one that was there before.
 pub(crate) fn mark(vfs: &dyn Vfs, dir: &Path, text: &str) -> Result<()> {
     let path = path_in(dir);
+    let was_there = vfs.exists(&path)?;
     vfs::write_all(vfs, &path, IfExists::Truncate, text.as_bytes(), IoClass::Other)
         .and_then(|()| vfs.sync_dir(dir))
-        .inspect_err(|_| drop(vfs.remove_file(&path)))
+        .inspect_err(|_| {
+            if !was_there {
+                drop(vfs.remove_file(&path))
+            }
+        })
 }
 
 /// Removes the mark durably. Every file of the copy must be durable already.

@@ -168,12 +168,19 @@ impl ManifestWriter {
     }
 }
 
-/// Writes a MANIFEST readable by RocksDB, and CURRENT. `dir` must hold tables in RocksDB's formats only.
+/// Writes a MANIFEST without a copy, and CURRENT: of an export, whose tables are in RocksDB's formats only, or of a backup,
+/// which has checksums of its own.
 ///
 /// # Errors
 /// File system errors.
-pub fn write_export(vfs: &dyn Vfs, dir: &Path, number: FileNumber, snapshot: &ManifestSnapshot) -> Result<()> {
-    write_snapshot(vfs, &manifest_path(dir, number), snapshot, ManifestKind::Export)?;
+pub fn write_alone(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    number: FileNumber,
+    snapshot: &ManifestSnapshot,
+    kind: ManifestKind,
+) -> Result<()> {
+    write_snapshot(vfs, &manifest_path(dir, number), snapshot, kind)?;
     install_current(vfs, dir, number)
 }
 

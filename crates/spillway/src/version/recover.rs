@@ -49,6 +49,8 @@ pub struct Recovered {
     pub log_ends: Vec<LogEnd>,
     /// How far the logs were synced and published when the MANIFEST was last written.
     pub log_frontiers: Frontiers,
+    /// A running database wrote the MANIFEST: only such a one notes frontiers.
+    pub notes_frontiers: bool,
     /// `None` if the MANIFEST records none: RocksDB wrote it, or there is no WAL.
     pub log_row: Option<LogRow>,
     /// The option `wal_dir` at the last open for writing.
@@ -95,7 +97,7 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
     Ok(recovered)
 }
 
-/// The last MANIFEST that is whole: CURRENT's, or a later one. A roll-over writes MANIFEST and copy, then CURRENT; if it is
+/// The last MANIFEST that is whole: CURRENT's, or a later one of ours after one of ours. A roll-over writes MANIFEST and copy, then CURRENT; if it is
 /// cut off between, or CURRENT went back to an older state, the later MANIFEST holds the same or more.
 ///
 /// # Errors
@@ -103,9 +105,15 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
 fn last_manifest(vfs: &dyn Vfs, dir: &Path) -> Result<FileNumber> {
     let named = read_current(vfs, dir)?;
     let later = file_name::numbers_in(vfs, dir, FileType::ManifestCopy)?.split_off(&FileNumber(named.0 + 1));
+    if later.is_empty() {
+        return Ok(named);
+    }
+    let Some(current) = ReadManifest::read(vfs, &manifest_path(dir, named))? else { return Ok(named) };
+    let is_same =
+        |replay: &Replay| replay.is_fenced() && current.replay.is_fenced() && replay.db_id() == current.replay.db_id();
     for number in later.into_iter().rev() {
         let whole = |path: &Path| -> Result<bool> {
-            Ok(ReadManifest::read(vfs, path)?.is_some_and(|file| file.is_whole && file.replay.is_fenced()))
+            Ok(ReadManifest::read(vfs, path)?.is_some_and(|file| file.is_whole && is_same(&file.replay)))
         };
         if whole(&manifest_copy::copy_path(dir, number))? && whole(&manifest_path(dir, number))? {
             return Ok(number);
@@ -161,6 +169,12 @@ impl Recovered {
         if self.fenced && self.log_row.is_none() { self.last_seq } else { SeqNo::ZERO }
     }
 
+    /// Every write of every family up to this number is in tables.
+    pub(crate) fn in_tables_through(&self) -> SeqNo {
+        let flushed = self.families.iter().map(|family| family.flushed_through.unwrap_or_default()).min();
+        self.all_in_tables().max(flushed.unwrap_or_default())
+    }
+
     /// The oldest of RocksDB's WALs that may be needed. With prepared transactions it is older than all unflushed changes.
     pub(crate) fn oldest_rocksdb_log(&self) -> FileNumber {
         match self.min_log_to_keep {
@@ -172,6 +186,12 @@ impl Recovered {
     /// Number through which the family is flushed; `None` if there is no such family.
     pub(crate) fn flushed_through(&self, family: FamilyId) -> Option<SeqNo> {
         Some(self.family(family)?.flushed_through.unwrap_or_default())
+    }
+
+    /// Whether logs may follow that know of other families and of another MANIFEST, perhaps of the same number: the MANIFEST
+    /// is a backup's, which can be restored beside kept logs.
+    pub(crate) fn is_backups(&self) -> bool {
+        self.fenced && !self.notes_frontiers && self.log_row.is_none_or(|row| row.newest.is_none())
     }
 
     /// What the MANIFEST knows of our logs.

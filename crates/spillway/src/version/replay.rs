@@ -50,6 +50,7 @@ pub(crate) struct Replay {
     log_ends: BTreeMap<FileNumber, LogEnd>,
     log_row: Option<LogRow>,
     log_frontiers: Frontiers,
+    notes_frontiers: bool,
     log_dir: Option<String>,
     warnings: Vec<String>,
     /// For a damaged MANIFEST: edits are missing, so contradictions between edits and state are tolerated.
@@ -193,6 +194,7 @@ impl Replay {
         self.max_family = self.max_family.max(edit.max_family.unwrap_or_default()).max(edit.family.0);
         self.log_ends.extend(edit.log_ends.iter().map(|end| (end.log, *end)));
         self.log_row = edit.log_row.or(self.log_row);
+        self.notes_frontiers |= edit.log_frontiers.is_some();
         self.log_frontiers = self.log_frontiers.max(edit.log_frontiers.unwrap_or_default());
         if let Some(dir) = &edit.log_dir {
             self.log_dir = Some(dir.clone());
@@ -268,6 +270,7 @@ impl Replay {
             log_ends,
             log_row: self.log_row,
             log_frontiers: self.log_frontiers,
+            notes_frontiers: self.notes_frontiers,
             log_dir: self.log_dir,
             db_id: self.db_id,
             fenced: self.fence.is_some(),

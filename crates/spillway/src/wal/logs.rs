@@ -339,7 +339,8 @@ impl Logs {
 
     /// Notes the live range and the frontiers recorded by an earlier process. Called before any log is noted.
     pub fn note_earlier(&self, noted: &NotedLogs) {
-        noted.row.into_iter().for_each(|row| self.live.lock().note_earlier(row));
+        let synced = LogRow::none_through(noted.frontiers.synced.log);
+        noted.row.into_iter().chain([synced]).for_each(|row| self.live.lock().note_earlier(row));
         self.sync.lock().known = noted.frontiers;
     }
 

@@ -42,7 +42,7 @@ impl Way {
 pub fn go(life: &Life, damage: &Damage, way: Way) -> Result<bool, Wrong> {
     let vfs = life.mount(&damage.of(&life.files));
     match way {
-        Way::Open => opened(life, damage, &vfs, |_| {}, |_| Some(Claim::NONE)),
+        Way::Open => opened(life, damage, &vfs, |_| {}, claim_of),
         Way::Check => checked(life, damage, &vfs),
         Way::Repair => repaired(life, damage, &vfs),
         Way::Salvage => {
@@ -93,7 +93,7 @@ fn checked(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, W
     if !report.is_whole() {
         return Ok(false);
     }
-    let newest = life.files.keys().filter(|path| path.to_string_lossy().contains("OPTIONS")).next_back();
+    let newest = life.files.keys().rfind(|path| path.to_string_lossy().contains("OPTIONS"));
     let is_in_use = newest.is_some_and(|newest| damage.paths.contains(newest)); // an older file is a spare
     if damage.kind == Kind::SideDamaged && is_in_use && report.notes.is_empty() {
         return Err(Fault::Refuted.of("check does not tell of the damaged OPTIONS file"));

@@ -250,7 +250,7 @@ fn current_that_went_back_does_not_take_the_database_back() {
 /// A salvage keeps no damaged log for a transaction that is prepared: the next open meets no damage.
 #[test]
 fn repair_with_a_lost_log_keeps_what_is_prepared_and_no_lost_log() {
-    let script = "create third\nbegin z put third k 1\nreopen\nbegin x put default k 2\nreopen\nput default l 3 sync";
+    let script = "create users\nbegin z put users k 1\nreopen\nbegin x put default k 2\nreopen\nput default l 3 sync";
     let whole = PLAIN.after(script);
     let logs = ending(&whole, ".splog");
     assert!(logs.len() >= 3, "{logs:?}");

@@ -20,6 +20,8 @@ use super::{BackupId, BackupOptions};
 use crate::database::handle::Database;
 use crate::maintenance::checkpoint::{Capture, CapturedFile, Content, Copier};
 use crate::version::file_name::{self, FileType};
+use crate::version::manifest::write_alone;
+use crate::version::snapshot::ManifestKind;
 use crate::version::table_file::TableFile;
 
 pub(super) fn create(
@@ -103,7 +105,7 @@ fn describe(store: &Store, copier: &Copier<'_>, id: BackupId, capture: &Capture)
     let options = file_name::format(FileType::Options, capture.manifest);
     let text = copier.describe_options(&capture.families, ini::Audience::Spillway);
     store.write(&dir.join(&options), text.as_bytes())?;
-    copier.write_captured_manifest(&store.vfs, &dir, capture)?;
+    write_alone(&*store.vfs, &dir, capture.manifest, &capture.snapshot, ManifestKind::Fenced)?;
     let manifest = file_name::format(FileType::Manifest, capture.manifest);
     let current = file_name::format(FileType::Current, FileNumber(0));
     let described = [options, manifest, current];

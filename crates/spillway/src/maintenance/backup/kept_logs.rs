@@ -123,8 +123,7 @@ impl Reader<'_> {
             let what = format!("log {number} is of the database {other}, and the backup of {own}");
             return Err(Error::invalid_argument(what).at_path(dir.join(file_name::format(FileType::Log, *number))));
         }
-        let flushed = self.recovered.families.iter().map(|family| family.flushed_through.unwrap_or_default()).min();
-        let in_tables = self.recovered.all_in_tables().max(flushed.unwrap_or_default());
+        let in_tables = self.recovered.in_tables_through();
         let is_needed = |log: &&row::MissingLog| !own_logs::is_in_tables(vfs, dir, log.number, &found.logs, in_tables);
         if let Some(missing) = found.missing.iter().find(is_needed) {
             return Err(missing.error(dir));

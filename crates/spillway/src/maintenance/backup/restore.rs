@@ -66,8 +66,11 @@ pub(super) fn restore(
     let others = logs_of_others(store, &places, &backup)?;
     let id = backup.id;
     let replaces = vfs.exists(&places.db.join(file_name::format(FileType::Current, FileNumber(0))))?;
+    let was_marked = incomplete::read(vfs, &places.db)?.is_some();
     incomplete::mark(vfs, &places.db, &mark_of(store, id, replaces, how))?;
-    remove_current(vfs, &places.db).inspect_err(|_| drop(incomplete::unmark(vfs, &places.db)))?;
+    // A database that is as it was needs no mark; what an earlier restore left keeps it.
+    let unmark = || if was_marked { Ok(()) } else { incomplete::unmark(vfs, &places.db) };
+    remove_current(vfs, &places.db).inspect_err(|_| drop(unmark()))?;
     clear(vfs, &places, kept.as_ref(), &others)
         .and_then(|()| bring_all(store, options, backup, &places))
         .and_then(|()| [&places.logs, &places.db].into_iter().try_for_each(|dir| vfs.sync_dir(dir)))

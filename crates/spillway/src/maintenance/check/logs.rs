@@ -12,10 +12,10 @@ use vfs::IoClass;
 use super::{Check, CheckReport};
 use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
-use crate::open::replay::row::{self, FoundLog, FoundRow};
+use crate::open::replay::own_logs::is_in_tables;
+use crate::open::replay::row::{self, FoundLog, FoundRow, MissingLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
-use crate::version::recover::Recovered;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 use crate::wal::two_phase_record::{Step, TransactionRecord, commit_without_prepare};
@@ -28,13 +28,6 @@ pub(super) struct FoundLogs {
     pub bytes: u64,
 }
 
-impl FoundLogs {
-    /// Logs that follow a restored backup may name families created since. The backup's MANIFEST names no newest log.
-    pub fn follow_a_backup(&self, recovered: &Recovered) -> bool {
-        recovered.fenced && recovered.log_row.is_none_or(|row| row.newest.is_none())
-    }
-}
-
 impl Check<'_> {
     /// Finds the logs. Reports missing ones.
     pub(super) fn find_logs(&mut self) -> Result<FoundLogs> {
@@ -43,7 +36,9 @@ impl Check<'_> {
         // An unreadable header is reported when the log itself is checked.
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
         let row = row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?;
-        row.missing.iter().for_each(|log| self.report.problem(log.error(&dir)));
+        let in_tables = self.recovered.in_tables_through();
+        let is_lost = |log: &&MissingLog| !is_in_tables(&*vfs, &dir, log.number, &row.logs, in_tables);
+        row.missing.iter().filter(is_lost).for_each(|log| self.report.problem(log.error(&dir)));
         let mut rocksdbs = file_name::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
         rocksdbs.retain(|number| *number >= needed);
         let mut found = FoundLogs { row, rocksdbs, bytes: 0 };
@@ -101,7 +96,7 @@ impl Check<'_> {
                 return Err(Error::corruption(what).at_offset(record.offset));
             }
             *last = last_in_record;
-            self.logged_from.get_or_insert(first);
+            self.logged.add(first, last_in_record);
             Ok(())
         })?;
         if let EndReason::Unfinished { .. } = end.reason {
@@ -162,10 +157,11 @@ impl Check<'_> {
 
     fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
-        let (report, largest, from) = (&mut self.report, &mut self.largest_family, &mut self.logged_from);
+        let (report, largest, logged) = (&mut self.report, &mut self.largest_family, &mut self.logged);
         let end = log::framed::replay(&mut reader, WalRecoveryMode::PointInTime, &mut |record| {
             let checked = BatchReader::new(&record.payload).and_then(|batch| {
-                from.get_or_insert(batch.seq());
+                let changes = u64::from(batch.declared_count().max(1));
+                logged.add(batch.seq(), SeqNo(batch.seq().0.saturating_add(changes - 1)));
                 check_rocksdb_record(report, largest, &batch)
             });
             checked.map_err(|error| error.at_offset(record.offset))

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
+use crate::core::tables::LoggedRuns;
 use crate::open::options_file;
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
@@ -172,14 +173,15 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
         verified: BTreeSet::new(),
         queued: Vec::new(),
         prepared: BTreeSet::new(),
-        logged_from: None,
+        logged: LoggedRuns::default(),
         largest_family: FamilyId::DEFAULT,
     };
     check.run()?;
     let mut report = check.report;
     let now = recover::recover(&*options.vfs, dir);
+    let place = |read: &Recovered| (read.manifest, read.manifest_end);
     report.changed_meanwhile =
-        now.map_or(true, |now| now.manifest != recovered.manifest || now.families != recovered.families);
+        now.map_or(true, |now| place(&now) != place(&recovered) || now.families != recovered.families);
     Ok(report)
 }
 
@@ -189,7 +191,7 @@ fn was_database(options: &CheckOptions, dir: &Path) -> Result<bool> {
         return Ok(false);
     }
     let kinds = options.vfs.read_dir(dir)?.into_iter().filter_map(|name| file_name::parse(&name));
-    Ok(kinds.into_iter().any(|(kind, _)| matches!(kind, FileType::Table | FileType::Manifest)))
+    Ok(kinds.into_iter().any(|(kind, _)| matches!(kind, FileType::Table | FileType::Manifest | FileType::ManifestCopy)))
 }
 
 /// A check under way.
@@ -207,8 +209,8 @@ struct Check<'a> {
     queued: Vec<IngestRecord>,
     /// Names of transactions prepared and not ended by the records read so far.
     prepared: BTreeSet<Vec<u8>>,
-    /// The first number in the logs.
-    logged_from: Option<SeqNo>,
+    /// Numbers in the logs.
+    logged: LoggedRuns,
     /// The largest family id in the logs.
     largest_family: FamilyId,
 }
@@ -236,7 +238,7 @@ impl Check<'_> {
         self.report.take(logs.row.check_manifest(self.dir, recovered));
         let path = manifest_path(self.dir, recovered.manifest);
         let largest = self.largest_family.0;
-        if largest > recovered.max_family && !logs.follow_a_backup(recovered) {
+        if largest > recovered.max_family && !recovered.is_backups() {
             let what = format!("its end is missing: the logs hold writes of column family {largest}, which it lacks");
             self.report.problem(Error::corruption(what).at_path(&path));
         }

@@ -73,8 +73,7 @@ impl Check<'_> {
     pub(super) fn check_unnamed(&mut self, path: &Path, number: FileNumber) -> Result<()> {
         let values = LogsOnDemand::in_dir(self.options.vfs.clone(), self.log_dir().to_owned());
         let table = read_unnamed(self.vfs(), path, &self.options.orders, values)?;
-        let (recovered, logged_from) = (self.recovered, self.logged_from);
-        let accounted = Accounted { recovered, logged_from };
+        let accounted = Accounted { recovered: self.recovered, logged: &self.logged };
         if let Some(error) = table.and_then(|table| accounted.unexplained(path, number, &table)) {
             self.report.problem(error);
         }

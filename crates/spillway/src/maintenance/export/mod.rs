@@ -15,7 +15,8 @@ use crate::maintenance::export::instant::Instant;
 use crate::maintenance::export::tables::TableExport;
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
-use crate::version::manifest::write_export;
+use crate::version::manifest::write_alone;
+use crate::version::snapshot::ManifestKind;
 
 mod family;
 mod instant;
@@ -94,7 +95,7 @@ impl Copier<'_> {
         staging.write(&file_name::format(FileType::Options, description), text.as_bytes())?;
         let identity = snapshot.db_id.as_deref().unwrap_or_default();
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
-        write_export(&*self.core.context.vfs, staging.dir(), manifest, &snapshot)?;
+        write_alone(&*self.core.context.vfs, staging.dir(), manifest, &snapshot, ManifestKind::Export)?;
         Ok(summary)
     }
 

@@ -38,12 +38,10 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// A family's creation is durable before the first write to it. Logs that follow a restored backup may name families
-    /// created since; the backup's MANIFEST names no newest log.
+    /// A family's creation is durable before the first write to it.
     fn unknown_family(&self) -> Option<String> {
         let old = self.old.recovered.as_ref()?;
-        let is_backups = old.fenced && old.log_row.is_none_or(|row| row.newest.is_none());
-        let largest = self.logs.families.last().filter(|id| id.0 > old.max_family && !is_backups)?;
+        let largest = self.logs.families.last().filter(|id| id.0 > old.max_family && !old.is_backups())?;
         Some(format!("its end is missing: the logs hold writes of column family {}, which it lacks", largest.0))
     }
 
@@ -64,7 +62,7 @@ impl Work<'_> {
         let lacks = old.tables().any(|meta| !files.contains(&meta.physical_number()));
         let ingested = self.ingested();
         let named: BTreeSet<_> = old.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
-        let accounted = Accounted { recovered: old, logged_from: self.logs.first_seq };
+        let accounted = Accounted { recovered: old, logged: &self.logs.logged };
         for file in files.iter().filter(|file| !named.contains(file) && !ingested.contains_key(file)) {
             if lacks && *file > newest {
                 let what = "its end may be missing: it names tables that are gone, and newer ones are there";

@@ -11,8 +11,10 @@ use vfs::{IoClass, Vfs};
 
 use crate::commit::batch::BatchReader;
 use crate::commit::entries_of;
+use crate::core::tables::LoggedRuns;
 use crate::open::log_owner;
-use crate::open::replay::row::{self, FoundRow};
+use crate::open::replay::own_logs::is_in_tables;
+use crate::open::replay::row::{self, FoundRow, MissingLog};
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType, numbers_in};
@@ -31,8 +33,8 @@ pub(super) struct LogSurvey {
     /// The sequence number of each family's last merge.
     pub merges: BTreeMap<FamilyId, SeqNo>,
     pub last_seq: SeqNo,
-    /// The first number in the logs.
-    pub first_seq: Option<SeqNo>,
+    /// Numbers in the logs.
+    pub logged: LoggedRuns,
     /// The live WAL range.
     pub row: Option<LogRow>,
     /// Ends of cut-off logs: from the MANIFEST, or inferred from the next log's first number.
@@ -106,6 +108,8 @@ impl LogSurvey {
             logs.push((number, survey.read(vfs, &path, options)?));
         }
         survey.find_ends(&logs);
+        let records = logs.iter().flat_map(|(_, records)| records);
+        records.for_each(|record| survey.logged.add(record.first, record.last));
         let newest = found.logs.last().map(|log| log.number);
         survey.row = found.logs.first().map(|oldest| LogRow { oldest: oldest.number, newest });
         for number in numbers_in(vfs, dir, FileType::RocksLog)? {
@@ -115,9 +119,12 @@ impl LogSurvey {
         Ok(survey)
     }
 
-    /// Reports missing logs of the MANIFEST's live WAL range.
-    pub fn note_missing(&mut self, dir: &Path) {
-        for missing in self.found.iter().flat_map(|found| &found.missing) {
+    /// Reports missing logs of the MANIFEST's live WAL range, unless tables have all that was in them.
+    pub fn note_missing(&mut self, vfs: &dyn Vfs, dir: &Path, old: &Recovered) {
+        let in_tables = old.in_tables_through();
+        let Some(found) = &self.found else { return };
+        let is_lost = |log: &&MissingLog| !is_in_tables(vfs, dir, log.number, &found.logs, in_tables);
+        for missing in found.missing.iter().filter(is_lost) {
             let error = missing.error(dir);
             self.damaged.insert(error.path().map(Path::to_owned).unwrap_or_default(), error.message().to_owned());
         }
@@ -129,7 +136,6 @@ impl LogSurvey {
         let read = log::framed::replay(&mut reader, WalRecoveryMode::SkipAnyCorruptedRecords, &mut |record| {
             let Ok(batch) = BatchReader::new(&record.payload) else { return Ok(()) };
             let mut next = batch.seq();
-            self.first_seq = self.first_seq.into_iter().chain([next]).min();
             for step in steps_of(&batch).unwrap_or_default() {
                 let (RocksdbStep::Changes(changes) | RocksdbStep::Prepare { batch: changes, .. }) = step else {
                     continue;
@@ -142,7 +148,9 @@ impl LogSurvey {
                     }
                 }
             }
-            self.last_seq = self.last_seq.max(SeqNo(next.0.saturating_sub(1)));
+            let last = SeqNo(next.0.saturating_sub(1)).max(batch.seq());
+            self.logged.add(batch.seq(), last);
+            self.last_seq = self.last_seq.max(last);
             Ok(())
         });
         match read {
@@ -248,7 +256,6 @@ impl LogSurvey {
                 self.ends.push(LogEnd { log: *number, end_offset: past.offset, last_seq, on_disk: false });
             }
             self.last_seq = self.last_seq.max(last.unwrap_or_default());
-            self.first_seq = self.first_seq.into_iter().chain(records.first().map(|first| first.first)).min();
             next_first = records.first().map_or(next_first, |first| first.first.min(next_first));
         }
         self.ends.sort_by_key(|end| end.log);

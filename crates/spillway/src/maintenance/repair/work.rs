@@ -103,8 +103,8 @@ impl<'a> Work<'a> {
     pub fn plan(&mut self) -> Result<Recovered> {
         let files = numbers_in(&**self.vfs, self.dir, FileType::Table)?;
         self.prove_end(&files)?;
-        if self.is_complete {
-            self.logs.note_missing(self.log_dir);
+        if let Some(old) = self.old.recovered.as_ref().filter(|_| self.is_complete) {
+            self.logs.note_missing(&**self.vfs, self.log_dir, old);
         }
         self.take_named()?;
         self.take_unnamed(&files)?;
@@ -319,8 +319,9 @@ impl<'a> Work<'a> {
             min_log_to_keep: old.map_or(FileNumber(0), |old| old.min_log_to_keep),
             log_ends: self.logs.ends.clone(),
             log_row: row,
-            log_frontiers: old.map(|old| old.log_frontiers).unwrap_or_default(),
+            log_frontiers: old.filter(|_| self.is_complete).map(|old| old.log_frontiers).unwrap_or_default(),
             manifest_end: None,
+            notes_frontiers: true,
             log_dir: Some(self.options.db.wal_dir.clone()),
             db_id: old.and_then(|old| old.db_id.clone()).or_else(|| self.made_by.clone()),
             fenced: !is_rocksdbs,

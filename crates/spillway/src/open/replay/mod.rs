@@ -19,6 +19,7 @@ use crate::commit::entries_of;
 use crate::core::FamilyState;
 use crate::core::context::Context;
 use crate::core::doubt::Doubt;
+use crate::core::tables::LoggedRuns;
 use crate::flush::build::build;
 use crate::flush::divide::Divided;
 use crate::flush::job::{FlushPlan, next_to_flush};
@@ -59,6 +60,8 @@ pub(crate) struct Replayed {
     pub prepares: ReplayedPrepares,
     /// The largest family id in the MANIFEST and in the logs.
     pub max_family: u32,
+    /// A salvage left something out; all is in tables.
+    pub passed_damage: bool,
 }
 
 /// Replays logs into the families' memtables.
@@ -86,8 +89,8 @@ pub(crate) struct LogReplay<'a> {
     /// Logs passed over, wholly or in part, and possibly not synced.
     unsynced: Vec<FileNumber>,
     prepares: ReplayedPrepares,
-    /// The first number in RocksDB's logs.
-    logged_from: Option<SeqNo>,
+    /// Numbers in the logs.
+    logged: LoggedRuns,
     /// The largest family id so far.
     max_family: u32,
     /// Salvage left out damaged records, or a missing log, of ours.
@@ -130,7 +133,7 @@ impl<'a> LogReplay<'a> {
             logs: Vec::new(),
             unsynced: Vec::new(),
             prepares: ReplayedPrepares::default(),
-            logged_from: None,
+            logged: LoggedRuns::default(),
             max_family: recovered.max_family,
             passed_damage: false,
             hole: None,
@@ -149,9 +152,6 @@ impl<'a> LogReplay<'a> {
         let own_logs = if self.recovered.fenced { self.find_row(self.recovered)? } else { FoundRow::default() };
         own_logs.check_manifest(&self.context.dir, self.recovered)?;
         self.replay_rocksdb_logs(&rocksdb_logs)?;
-        if !self.recovered.fenced && self.recovered.manifest_end.is_some() && !self.salvages() {
-            self.check_unnamed_tables()?;
-        }
         if self.may_flush && !rocksdb_logs.is_empty() {
             self.check_families()?;
             self.flush_everything(self.last_seq)?;
@@ -160,6 +160,7 @@ impl<'a> LogReplay<'a> {
         self.replay_own_logs(&own_logs, &self.recovered.log_ends)?;
         self.end_hole(None);
         self.check_families()?;
+        self.doubt_unnamed_tables()?;
         if self.may_flush && self.passed_damage {
             // No damaged log is kept, not even for what is prepared: a later open would meet the damage again.
             self.flush_everything(self.last_seq)?;
@@ -177,6 +178,7 @@ impl<'a> LogReplay<'a> {
             unsynced: self.unsynced,
             prepares: self.prepares,
             max_family: self.max_family,
+            passed_damage: self.passed_damage,
         })
     }
 
@@ -217,6 +219,7 @@ impl<'a> LogReplay<'a> {
             return Err(Error::corruption(what));
         }
         self.end_hole(Some(first));
+        self.logged.add(first, last);
         self.last_record = last;
         Ok(())
     }
@@ -257,15 +260,13 @@ impl<'a> LogReplay<'a> {
     }
 
     /// Checks that the MANIFEST knows every family of the logs: it is durable before the first write to a new family.
-    /// Logs that follow a restored backup may name families created since; the backup's MANIFEST names no newest log.
     ///
     /// # Errors
     /// `Corruption`: the MANIFEST lost its end.
     fn check_families(&self) -> Result<()> {
         let recovered = self.recovered;
         let Some(end) = recovered.manifest_end else { return Ok(()) };
-        let is_backups = recovered.log_row.is_none_or(|row| row.newest.is_none());
-        if self.max_family <= recovered.max_family || self.salvages() || (recovered.fenced && is_backups) {
+        if self.max_family <= recovered.max_family || recovered.is_backups() {
             return Ok(());
         }
         let (id, manifest) = (self.max_family, recovered.manifest);

@@ -12,11 +12,16 @@ use vfs::IoClass;
 
 use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
+use crate::core::FamilyState;
+use crate::core::doubt::Doubt;
 use crate::core::tables::{Accounted, read_unnamed};
+use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
+use crate::version::manifest_copy::copy_path;
 use crate::version::recover::Recovered;
+use crate::version::table_file::FileMeta;
 use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 
 const DAMAGED: &str = "is damaged, and records are lost";
@@ -151,8 +156,9 @@ impl LogReplay<'_> {
                 self.hole_at = Some(at);
             }
             self.end_damage(progress, batch.seq());
-            self.logged_from.get_or_insert(batch.seq());
-            progress.next = Some(self.apply_rocksdb_record(&batch, at).map_err(in_record)?);
+            let next = self.apply_rocksdb_record(&batch, at).map_err(in_record)?;
+            self.logged.add(batch.seq(), SeqNo(next.0.saturating_sub(1)));
+            progress.next = Some(next);
             Ok(())
         })?;
         if left_out > 0 {
@@ -230,22 +236,31 @@ impl LogReplay<'_> {
         self.note_replayed(FileType::Log, number, KnownEnd { offset: log.tail(), on_disk: true })
     }
 
-    /// Checks tables that RocksDB's MANIFEST does not name: nothing else proves that it has its end.
+    /// Doubts the families of tables that RocksDB's MANIFEST does not name and no crash of its explains, and keeps the tables
+    /// in `lost/`: the MANIFEST may have lost its end.
     ///
     /// # Errors
-    /// `Corruption`: one has numbers that neither MANIFEST nor logs account for.
-    pub(super) fn check_unnamed_tables(&self) -> Result<()> {
+    /// The file system's.
+    pub(super) fn doubt_unnamed_tables(&self) -> Result<()> {
         let (vfs, dir) = (&*self.context.vfs, &self.context.dir);
-        let named: BTreeSet<_> =
-            self.recovered.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
+        let is_chosen = self.recovered.manifest_end.is_none(); // by a rescue, which reports for itself
+        if is_chosen || vfs.exists(&copy_path(dir, self.recovered.manifest))? {
+            return Ok(());
+        }
+        let live = self.families.values().flat_map(FamilyState::tables).map(|file| file.meta.physical_number());
+        let named: BTreeSet<_> = self.recovered.tables().map(FileMeta::physical_number).chain(live).collect();
         let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
-        let accounted = Accounted { recovered: self.recovered, logged_from: self.logged_from };
+        let accounted = Accounted { recovered: self.recovered, logged: &self.logged };
         for number in file_name::numbers_in(vfs, dir, FileType::Table)?.difference(&named) {
             let path = dir.join(file_name::format(FileType::Table, *number));
             let values = LogsOnDemand::in_dir(self.context.vfs.clone(), self.context.log_dir());
-            let table = read_unnamed(vfs, &path, &orders, values)?;
-            if let Some(error) = table.and_then(|table| accounted.unexplained(&path, *number, &table)) {
-                return Err(error);
+            let Some(table) = read_unnamed(vfs, &path, &orders, values)? else { continue };
+            let Some(error) = accounted.unexplained(&path, *number, &table) else { continue };
+            let family = table.family.and_then(|id| self.recovered.family(id)).map(|family| family.name.clone());
+            note::warn!(%error, "a table is kept in lost/");
+            self.context.recovery_doubts.add(Doubt { family, why: error.to_string(), ..Doubt::default() });
+            if self.may_flush {
+                Lost::new(vfs, dir).take(&path)?;
             }
         }
         Ok(())

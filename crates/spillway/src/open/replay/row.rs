@@ -104,19 +104,19 @@ pub(crate) fn find(
 }
 
 impl FoundRow {
-    /// Checks that the MANIFEST has come as far as a log noted. Logs that follow a restored backup note another
-    /// MANIFEST; the backup's names no newest log.
+    /// Checks that the MANIFEST has come as far as a log noted.
     ///
     /// # Errors
     /// `Corruption`: the MANIFEST lost its end, or CURRENT names an older one.
     pub fn check_manifest(&self, dir: &Path, recovered: &Recovered) -> Result<()> {
-        let Some((noted, end)) = self.manifest.zip(recovered.manifest_end) else { return Ok(()) };
+        let noted = self.manifest.filter(|_| !recovered.is_backups()).zip(recovered.manifest_end);
+        let Some((noted, end)) = noted else { return Ok(()) };
         let number = recovered.manifest;
         let what = match noted.bytes_of(number) {
             Some(bytes) if bytes > end => {
                 format!("the end of the MANIFEST is missing: it had {bytes} bytes when its last log was made")
             }
-            None if noted.is_after(number) && recovered.log_row.is_some_and(|row| row.newest.is_some()) => {
+            None if noted.is_after(number) => {
                 "the MANIFEST is not the last one: a log was made when a later one was current".to_owned()
             }
             _ => return Ok(()),

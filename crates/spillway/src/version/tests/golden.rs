@@ -8,8 +8,9 @@ use vfs::{IfExists, IoClass, Vfs};
 use super::*;
 use crate::version::dump::dump;
 use crate::version::edit::{LogEnd, LogRow};
-use crate::version::manifest::{ManifestWriter, manifest_path, write_export};
+use crate::version::manifest::{ManifestWriter, manifest_path, write_alone};
 use crate::version::recover::recover;
+use crate::version::snapshot::ManifestKind;
 use crate::version::table_file::Backing;
 
 fn expected_path(name: &str) -> PathBuf {
@@ -134,7 +135,7 @@ fn our_manifest_reads_as_text() {
 fn an_export_has_nothing_private() {
     let vfs = MemoryVfs::new(1);
     vfs.create_dir_all(dir()).unwrap();
-    write_export(&*vfs, dir(), FileNumber(20), &two_families()).unwrap();
+    write_alone(&*vfs, dir(), FileNumber(20), &two_families(), ManifestKind::Export).unwrap();
     check_golden("manifest-export.txt", &dump_text(&*vfs, 20));
     assert!(!recover(&*vfs, dir()).unwrap().fenced);
 }
