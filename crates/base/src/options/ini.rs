@@ -2,7 +2,7 @@
 //!
 //! A file is sections (`[DBOptions]`, `[CFOptions "name"]`, ...) of `name=value` lines; `#` begins a comment. RocksDB
 //! refuses a file with an unknown name, so Spillway's own options have their own sections (`[Spillway/DBOptions]`,
-//! ...). A file written for RocksDB has no such sections. Whether a file is whole: [`whole`](super::whole).
+//! ...). A file written for RocksDB has no such sections. Whether a file is whole: [`super::whole`].
 
 use crate::error::{Error, Result};
 use crate::options::document::{self, Syntax};

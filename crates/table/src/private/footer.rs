@@ -6,6 +6,9 @@ use std::ops::Range;
 use base::coding::{Reader, put_u32, put_u64};
 use base::{Error, Result};
 
+/// A larger version is damage: every kind of private table is at its first versions.
+const VERSION_PLAUSIBLE_MAX: u32 = 255;
+
 /// Checksum, version and magic, at the end of a footer. The tail's checksum covers all before.
 pub(super) const END_BYTES: usize = 16;
 
@@ -136,6 +139,9 @@ pub(crate) trait Footer: Copy + Debug + Default + PartialEq {
         let (crc, stored_version, stored_magic) = (reader.u32("footer")?, reader.u32("footer")?, reader.u64("footer")?);
         if stored_magic != magic {
             return Err(Error::corruption(format!("{stored_magic:#018x} is not the magic number of {name}")));
+        }
+        if stored_version > VERSION_PLAUSIBLE_MAX {
+            return Err(Error::corruption(format!("the footer is damaged: {name} of format {stored_version}")));
         }
         if stored_version != version {
             return Err(Error::unsupported(format!("{name} of format {stored_version}; {version} is known")));

@@ -305,10 +305,11 @@ fn current_of(earlier: &Files, life: &Life) -> Option<Damage> {
     Some(Damage::new(Kind::CurrentOfEarlier, edits))
 }
 
-/// Each table exchanged for another life's of the same name.
+/// Each table exchanged for another life's of the same name and another length. Equal lengths need unique ids.
 pub fn exchanges(life: &Life, stranger: &Files) -> Vec<Damage> {
     let is_table = |path: &&PathBuf| matches!(kind_of(path), Some((FileType::Table, _)));
-    let differs = |path: &&PathBuf| stranger.get(*path).is_some_and(|bytes| life.files.get(*path) != Some(bytes));
+    let len = |files: &Files, path: &PathBuf| files.get(path).map(Vec::len);
+    let differs = |path: &&PathBuf| stranger.contains_key(*path) && len(stranger, path) != len(&life.files, path);
     let both = life.files.keys().filter(is_table).filter(differs);
     let write = |path: &PathBuf| Some(Edit::Write(path.clone(), stranger.get(path)?.clone()));
     both.filter_map(write).map(|edit| Damage::new(Kind::TableExchanged, vec![edit])).collect()

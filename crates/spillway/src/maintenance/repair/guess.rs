@@ -10,13 +10,13 @@ use base::{ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 
 use super::order::{self, Unplaced};
 use super::tables::{WholeTable, lacks_number, path_of};
-use super::work::{Found, Work, keys_of};
+use super::work::{Found, Repairing, keys_of};
 use crate::core::doubt::Doubt;
 use crate::core::tables::{Accounted, read_unnamed};
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::FileMeta;
 
-impl Work<'_> {
+impl Repairing<'_> {
     /// Looks for a log, family or number newer than the MANIFEST's last record explains (R1). If there is one, the MANIFEST
     /// is incomplete.
     pub(super) fn prove_end(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
@@ -180,7 +180,7 @@ impl Work<'_> {
         let placed = order::levels(&order, &unplaced, &before, num_levels);
         let name = |meta: &FileMeta| file_name::format(FileType::Table, meta.number);
         let family = self.name_of(id);
-        self.to_compact.extend(placed.contradicting.first().map(|_| family.clone()));
+        self.to_compact.insert(family.clone());
         self.report.doubts.extend(placed.contradicting.iter().map(|meta| {
             let what = "has older and newer entries than others for the same keys; it is taken to be older";
             Doubt::of_keys(&family, keys_of(meta), format!("{} {what}", name(meta)))

@@ -36,7 +36,7 @@ use crate::version::recover::Recovered;
 
 use self::logs::LogSurvey;
 use self::lost::Lost;
-use self::work::Work;
+use self::work::Repairing;
 use crate::open::engine::Engine;
 
 pub use report::{LostTable, RepairReport, RepairedFamily};
@@ -60,7 +60,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let logs = log_dir(dir, &options.db);
     open::check_repairable(&*options.vfs, dir, &logs)?;
     let lock = options.vfs.lock(&lock_path(dir))?;
-    let mut work = Work::begin(options, dir, &logs)?;
+    let mut work = Repairing::begin(options, dir, &logs)?;
     let recovered = work.plan()?;
     work.set_aside()?;
     let mut options = options_for(options, &recovered);
@@ -72,7 +72,10 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     for name in &work.to_compact {
         let how = BottommostLevelCompaction::Force;
         let how = CompactRangeOptions { bottommost_level_compaction: how, ..CompactRangeOptions::default() };
-        db.family(name).map_or(Ok(()), |family| db.compact_range(&family, None, None, &how))?;
+        match db.family(name).map_or(Ok(()), |family| db.compact_range(&family, None, None, &how)) {
+            Err(error) if error.kind() == ErrorKind::NoSpace => note::warn!(%error, "a guessed order stays as it is"),
+            compacted => compacted?,
+        }
     }
     let mut report = work.report;
     report.doubts.extend(db.recovery_doubts());

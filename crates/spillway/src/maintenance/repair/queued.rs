@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 
-use super::work::Work;
+use super::work::Repairing;
 use crate::queue::ingest_record::numbered;
 use crate::version::table_file::FileMeta;
 
@@ -22,7 +22,7 @@ pub(super) struct Ingested {
     pub meta: FileMeta,
 }
 
-impl Work<'_> {
+impl Repairing<'_> {
     /// Ingested tables in the logs.
     pub(super) fn ingested(&self) -> BTreeMap<FileNumber, Ingested> {
         let mut ingested = BTreeMap::new();

@@ -23,7 +23,7 @@ use crate::version::recover::Recovered;
 use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
 
-pub(super) struct Work<'a> {
+pub(super) struct Repairing<'a> {
     pub(super) options: &'a OpenOptions,
     pub(super) vfs: &'a Arc<dyn Vfs>,
     pub(super) dir: &'a Path,
@@ -45,7 +45,7 @@ pub(super) struct Work<'a> {
     /// The id of the database that made the tables; used if IDENTITY is missing.
     pub(super) made_by: Option<String>,
     pub report: RepairReport,
-    /// Families in which no order of the tables agrees with all their numbers. A compaction makes lookups and scans agree.
+    /// Families whose order of tables and writes is a guess. A compaction makes lookups and scans agree.
     pub to_compact: BTreeSet<String>,
 }
 
@@ -57,12 +57,12 @@ pub(super) struct Found {
     pub level: Option<usize>,
 }
 
-impl<'a> Work<'a> {
+impl<'a> Repairing<'a> {
     /// Reads the MANIFEST and the logs.
     ///
     /// # Errors
     /// As [`repair`](super::repair).
-    pub fn begin(options: &'a OpenOptions, dir: &'a Path, log_dir: &'a Path) -> Result<Work<'a>> {
+    pub fn begin(options: &'a OpenOptions, dir: &'a Path, log_dir: &'a Path) -> Result<Repairing<'a>> {
         let vfs = &options.vfs;
         let old = OldManifest::read(&**vfs, dir)?;
         check_owner(dir, log_dir, &old, options)?;
@@ -73,7 +73,7 @@ impl<'a> Work<'a> {
         let families = Families::of(known.into_iter().flat_map(|old| old.families.clone()));
         let report = RepairReport { manifest: old.damage.clone(), ..RepairReport::default() };
         let (is_complete, next_file) = (old.is_complete, FileNumber(0));
-        let mut work = Work {
+        let mut work = Repairing {
             options,
             vfs,
             dir,
@@ -140,6 +140,11 @@ impl<'a> Work<'a> {
         for (family, tables) in families.collect::<Vec<_>>() {
             for (level, meta) in tables {
                 let path = path_of(self.dir, meta.physical_number());
+                let bytes = self.vfs.metadata(&path).map(|metadata| metadata.len);
+                if bytes.is_ok_and(|bytes| bytes > meta.physical_bytes()) {
+                    self.set_aside_another(family, &meta, path);
+                    continue;
+                }
                 match self.source.read_named(&meta, &path) {
                     Ok(Some(table)) => self.tables.push(Found { family, table, level: Some(level) }),
                     Ok(None) => self.set_aside_another(family, &meta, path),
