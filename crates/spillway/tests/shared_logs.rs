@@ -192,15 +192,15 @@ fn a_restore_with_a_wal_dir_is_begun_again_after_a_crash() {
     assert!(crashes > 50, "{crashes}");
 }
 
-/// Whose logs they are IDENTITY tells where the MANIFEST is lost; and where that is lost too, a repair takes nobody's.
+/// The MANIFEST's copy or IDENTITY tells whose logs they are. Without both a repair takes nobody's.
 #[test]
 fn a_repair_without_a_manifest_takes_no_logs_of_others() {
     let vfs = killed();
-    let of_one = |name: &str| {
+    let of_one_of = |vfs: &MemoryVfs, name: &str| {
         let mut all = vfs.all_files().into_iter();
         all.find(|path| path.starts_with("/one") && path.to_string_lossy().contains(name)).unwrap()
     };
-    vfs.remove_file(&of_one("MANIFEST-")).unwrap();
+    vfs.remove_file(&of_one_of(&vfs, "MANIFEST-")).unwrap();
     let nameless = vfs.crash_clone(1, CrashPolicy::AllKept);
     let report = testkit::engine::repair("/one", &options(&vfs)).unwrap();
     assert!(report.lost_nothing(), "{report}");
@@ -208,7 +208,7 @@ fn a_repair_without_a_manifest_takes_no_logs_of_others() {
         assert_whole(&vfs, dir);
         assert_has(&open(&vfs, dir), 200);
     }
-    nameless.remove_file(&of_one("IDENTITY")).unwrap();
+    ["IDENTITY", ".spmanifest"].iter().for_each(|name| nameless.remove_file(&of_one_of(&nameless, name)).unwrap());
     let before = nameless.all_files();
     let error = testkit::engine::repair("/one", &options(&nameless)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");

@@ -267,10 +267,11 @@ impl Check<'_> {
             }
             Err(error) => return Err(error),
         };
-        if let Err(error) = options_file::check(&bytes)
-            && (error.kind() == ErrorKind::Corruption || self.recovered.fenced)
-        {
-            self.report.problem(error.at_path(self.dir.join(name)));
+        match options_file::check(&bytes).map_err(|error| error.at_path(self.dir.join(name))) {
+            Err(error) if error.kind() == ErrorKind::Corruption => self.report.problem(error),
+            // An object of the program's own, or an option of another version; damage shows in the checksum.
+            Err(error) => self.report.notes.push(error.to_string()),
+            Ok(()) => {}
         }
         Ok(())
     }
