@@ -312,8 +312,15 @@ impl Replay {
         ReplayEnd { end_offset, reason, skipped_bytes: self.skipped_bytes }
     }
 
+    /// The header is durable before the first record. So a log that is known to be used has it, synced or not.
     fn end_blank(&self) -> Result<ReplayEnd> {
-        let whole_to = self.whole_to();
+        let used = self.options.later.published.max(self.options.later.synced);
+        let used_to = match used.log.cmp(&self.options.number) {
+            std::cmp::Ordering::Equal if used.offset > FILE_HEADER_BYTES => used.offset,
+            std::cmp::Ordering::Greater => u64::MAX,
+            _ => self.options.known_end.map_or(0, |end| end.offset),
+        };
+        let whole_to = self.whole_to().max(used_to);
         match (whole_to > 0, self.salvages()) {
             (true, false) => Err(self.corruption(0, None, Some(whole_to))),
             (true, true) => Ok(self.end(0, EndReason::Lost)),
