@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 use spillway::internal::config::Environment;
 use spillway::internal::options::row::OptionGroup;
 use spillway::internal::options::{CpuPriority, apply_string};
-use spillway::internal::{DEFAULT_FAMILY, Database as Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies};
+use spillway::internal::{DEFAULT_FAMILY, Database as Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, RepairReport};
 
 use super::Database;
 use super::families::check_unstamped;
@@ -21,6 +21,16 @@ use crate::family::FamilyHandle;
 use crate::options::Options;
 use crate::text::{path, utf8};
 use spillway::internal::ttl::{MergeName, Stamps};
+
+fn repair(options: &Options, name: &CStr) -> Result<RepairReport, Failure> {
+    let mut open = options.to_open_alone(path(name))?;
+    open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
+    let report = spillway::internal::repair(path(name), &open).map_err(locked_out)?;
+    if !report.lost_nothing() {
+        tracing::warn!(%report, "a repair found losses");
+    }
+    Ok(report)
+}
 
 /// Clamps numbers out of bounds: C's setters cannot refuse any, and RocksDB clamps too, but for those that are checked
 /// before. The requested values are kept: the open notes them.
@@ -366,12 +376,13 @@ fallible! {
 
     /// Losses are listed in the directory's `lost/REPORT`. As in RocksDB they are an error only if no database is left.
     fn rocksdb_repair_db(options: &Options, name: &CStr) {
-        let mut open = options.to_open_alone(path(name))?;
-        open.other_families = OtherFamilies::OpenWith(Box::new(within_bounds(&options.family)));
-        let report = spillway::internal::repair(path(name), &open).map_err(locked_out)?;
-        if !report.lost_nothing() {
-            tracing::warn!(%report, "a repair found losses");
-        }
-        Ok(())
+        repair(options, name).map(drop)
+    }
+
+    /// Spillway's own: as `rocksdb_repair_db`. Returns the report; sets `lost_nothing` to 0 if it has a loss or a doubt.
+    fn spillway_repair_db(options: &Options, name: &CStr, lost_nothing: Out<u8>) -> Given<c_char> {
+        let report = repair(options, name).inspect_err(|_| lost_nothing.set(0))?;
+        lost_nothing.set(u8::from(report.lost_nothing()));
+        Ok(Given::text(report.to_string()))
     }
 }

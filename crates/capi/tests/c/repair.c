@@ -47,6 +47,8 @@ int main(int argc, char** argv) {
     rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
     rocksdb_t* db;
     FILE* table;
+    char* report;
+    unsigned char lost_nothing;
     if (argc < 2) return 2;
     snprintf(dir, sizeof dir, "%s/db", argv[1]);
     options = rocksdb_options_create();
@@ -76,12 +78,21 @@ int main(int argc, char** argv) {
     find(dir, ".sst", file, sizeof file);
     table = fopen(file, "r+");
     CHECK(table != NULL && fputc(0x55, table) != EOF && fclose(table) == 0);
-    rocksdb_repair_db(options, dir, &error);
+    report = spillway_repair_db(options, dir, &lost_nothing, &error);
     CHECK_OK(error);
+    CHECK(report != NULL && strstr(report, "\nlost: ") != NULL && lost_nothing == 0);
+    rocksdb_free(report);
     check_value(dir, "key", NULL);
     check_value(dir, "other", "in the log");
     snprintf(file, sizeof file, "%s/lost/REPORT", dir);
     CHECK(access(file, R_OK) == 0);
+    report = spillway_repair_db(options, dir, &lost_nothing, &error);
+    CHECK_OK(error);
+    CHECK(report != NULL && strstr(report, "lost: ") == NULL && lost_nothing == 1);
+    rocksdb_free(report);
+    lost_nothing = 1;
+    CHECK(spillway_repair_db(options, argv[0], &lost_nothing, &error) == NULL && lost_nothing == 0);
+    CHECK_ERROR(error, "");
 
     rocksdb_flushoptions_destroy(flush);
     rocksdb_readoptions_destroy(read_options);

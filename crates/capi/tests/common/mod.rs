@@ -56,7 +56,7 @@ pub fn is_of_the_api(name: &str) -> bool {
 }
 
 /// The C programs, by name.
-pub const PROGRAMS: [&str; 28] = [
+pub const PROGRAMS: [&str; 29] = [
     "absent",
     "answers",
     "background",
@@ -75,6 +75,7 @@ pub const PROGRAMS: [&str; 28] = [
     "options_life",
     "prepared",
     "properties",
+    "repair",
     "resources",
     "secondary",
     "silent",

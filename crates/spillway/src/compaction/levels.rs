@@ -54,10 +54,15 @@ impl LevelTargets {
 /// Number of levels used by compactions, from level 0 on: all but the level reserved for ingests from behind. FIFO
 /// compaction writes to level 0 only.
 pub fn compacted_levels(version: &Version, options: &FamilyOptions) -> usize {
+    compacted_of(version.num_levels(), options)
+}
+
+/// [`compacted_levels`] of a version with `num_levels`.
+pub fn compacted_of(num_levels: usize, options: &FamilyOptions) -> usize {
     if options.compaction_style == CompactionStyle::Fifo {
         return 1;
     }
-    version.num_levels() - usize::from(options.cf_allow_ingest_behind)
+    num_levels - usize::from(options.cf_allow_ingest_behind)
 }
 
 fn times(bytes: u64, factor: f64) -> u64 {

@@ -18,7 +18,7 @@ mod plan;
 pub(crate) mod run;
 mod subcompaction;
 
-pub use self::levels::{LevelTargets, compacted_levels};
+pub use self::levels::{LevelTargets, compacted_levels, compacted_of};
 pub use self::manual::{BottommostLevelCompaction, CompactRangeOptions};
 pub use self::named::CompactFilesOptions;
 pub use self::plan::FamilyCompactions;

@@ -132,11 +132,10 @@ impl Installer {
         }
         if let Some(edit) = edits.first_mut() {
             edit.log_row = Some(log_row);
-            edit.log_frontiers = Some(self.core.logs.known_frontiers());
         }
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         writes();
-        self.core.append_edits(writer, &edits)?;
+        self.core.append_edits(writer, edits)?;
         for file in built.iter().flat_map(|(_, built, _)| &built.removed) {
             file.mark_obsolete(); // the edit is durable (V3)
         }
@@ -298,9 +297,7 @@ impl Installer {
         let mut manifest = self.manifest.lock();
         let Some(row) = row(&self.core.logs) else { return Ok(()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        let log_frontiers = Some(self.core.logs.known_frontiers());
-        let edit = VersionEdit { log_row: Some(row), log_frontiers, ..VersionEdit::default() };
-        self.core.append_edits(writer, std::slice::from_ref(&edit))?;
+        self.core.append_edits(writer, vec![VersionEdit { log_row: Some(row), ..VersionEdit::default() }])?;
         self.core.logs.note_durable(row);
         Ok(())
     }

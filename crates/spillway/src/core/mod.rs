@@ -221,6 +221,16 @@ impl Core {
         }
     }
 
+    /// Makes the writes that readers may have seen durable. Precedes each change of data by the MANIFEST alone, such as an
+    /// import or a dropped family: it would outlive them in a loss of power (D2).
+    ///
+    /// # Errors
+    /// A failure of a log's sync; the database is read-only then (D4).
+    pub fn sync_published(&self) -> Result<()> {
+        let published = self.pipeline.published_log();
+        self.logs.sync_through(published, || published).inspect_err(|error| self.fail(error)).map(drop)
+    }
+
     /// # Errors
     /// `InvalidArgument`: the snapshot is another database's. `Unsupported`: compactions of the primary do not keep what
     /// a snapshot of a secondary shows.

@@ -255,15 +255,18 @@ impl Core {
         }
     }
 
-    /// Appends edits to the MANIFEST. The caller holds the manifest lock.
+    /// Appends edits to the MANIFEST, and with them how far the logs had come (R1). The caller holds the manifest lock.
     ///
     /// # Errors
     /// A failure of the MANIFEST; the database is read-only then (D4).
-    pub(crate) fn append_edits(&self, writer: &mut ManifestWriter, edits: &[VersionEdit]) -> Result<()> {
+    pub(crate) fn append_edits(&self, writer: &mut ManifestWriter, mut edits: Vec<VersionEdit>) -> Result<()> {
+        if let Some(edit) = edits.first_mut() {
+            edit.log_frontiers = Some(self.logs.known_frontiers());
+        }
         if self.free_bytes().is_some_and(|free| free < MANIFEST_BYTES) {
             self.give_up_reserve(); // a failed append could not be repeated
         }
-        writer.commit(edits).inspect_err(|error| self.fail_manifest(error))?;
+        writer.commit(&edits).inspect_err(|error| self.fail_manifest(error))?;
         self.logs.note_manifest(writer.noted());
         Ok(())
     }

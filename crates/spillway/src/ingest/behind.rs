@@ -46,9 +46,7 @@ impl Placer {
             let id = self.reserve_behind(family, share)?;
             reserved.places.push((family.clone(), id));
         }
-        // Published writes may have been read beside the tables, so they are made durable first (D2).
-        let published = self.core.pipeline.published_log();
-        self.core.logs.sync_through(published, || published).inspect_err(|e| self.core.fail(e))?;
+        self.core.sync_published()?;
         let changes = prepared.shares().iter().map(|(family, share)| change_of(family, share)).collect();
         // Kept once the MANIFEST write begins: it may name the tables even after an error.
         if !self.installer.install_all_or_none(changes, &mut || prepared.keep())? {

@@ -38,7 +38,7 @@ impl Catalog<'_> {
         self.create_family_of(name, options, Vec::new())
     }
 
-    /// Creates a family with tables, by level. All their numbers are visible.
+    /// Creates a family with tables, by level. All their numbers are visible, and earlier writes are durable (D2).
     pub fn create_family_of(
         &self,
         name: &str,
@@ -58,6 +58,7 @@ impl Catalog<'_> {
         let family = shared.make_family(&self.core.context, last_seq, id, name, options)?;
         self.core.learn_from_reads_of(&family);
         let last_seq = family.view_full().mutable.created_at();
+        let has_tables = !tables.is_empty();
         let edit = VersionEdit {
             comparator: Some(family.order().user.name().to_owned()),
             add_family: Some(name.to_owned()),
@@ -73,10 +74,10 @@ impl Catalog<'_> {
         builder.apply(&edit)?;
         let version = builder.build()?.version;
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        self.core.append_edits(writer, std::slice::from_ref(&edit))?;
+        self.core.append_edits(writer, vec![edit])?;
         let mut _before = None; // dropped off the lock
         let mut state = self.core.state.lock();
-        if !edit.added.is_empty() {
+        if has_tables {
             view = Arc::new(ReadView::new(view.mutable.clone(), Vec::new(), Arc::new(version)));
             _before = Some(family.swap_view(view.clone()));
         }
@@ -89,11 +90,12 @@ impl Catalog<'_> {
         if family.name() == DEFAULT_FAMILY {
             return Err(Error::invalid_argument("the default column family cannot be dropped"));
         }
+        self.core.sync_published()?;
         let mut manifest = self.installer.manifest.lock();
         self.core.check_family(family)?;
         let edit = VersionEdit { drop_family: true, ..VersionEdit::new(family.id()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
-        self.core.append_edits(writer, &[edit])?;
+        self.core.append_edits(writer, vec![edit])?;
         let mut state = self.core.state.lock();
         let dropped = state.families.remove(&family.id());
         self.replace_families(|families| families.retain(|other| other.id() != family.id()));

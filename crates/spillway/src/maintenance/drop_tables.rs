@@ -88,6 +88,7 @@ impl Copier<'_> {
         let core = self.core;
         core.check_writable()?;
         core.check_family(family)?;
+        core.sync_published()?;
         loop {
             let dropped = choose(core)?;
             let mut edit = VersionEdit::new(family.id());

@@ -51,7 +51,10 @@ impl Importer<'_> {
         let _running = RunningPrepare::begin(self.core)?;
         let mut brought = Brought { vfs: &*self.core.context.vfs, files: Vec::new() };
         let tables = self.bring(&options, exports, &mut brought)?;
-        let made = self.number_above(&tables).and_then(|()| self.catalog.create_family_of(name, options, tables));
+        let made = self
+            .number_above(&tables)
+            .and_then(|()| self.core.sync_published())
+            .and_then(|()| self.catalog.create_family_of(name, options, tables));
         // A failed edit may survive a restart.
         if made.is_ok() || self.core.check_writable().is_err() {
             brought.files.clear();

@@ -104,7 +104,7 @@ impl Copier<'_> {
         let mut manifest = self.installer.manifest.lock();
         let writer = manifest.as_mut().ok_or_else(closed)?;
         let edit = VersionEdit { next_file: Some(self.core.context.numbers.peek()), ..VersionEdit::default() };
-        self.core.append_edits(writer, &[edit])
+        self.core.append_edits(writer, vec![edit])
     }
 }
 

@@ -176,8 +176,9 @@ impl Repairing<'_> {
             unplaced.push(Unplaced { meta: table.meta, table: opened, level });
         }
         let before = order::relations(&order, &unplaced)?;
-        let num_levels = self.options.family_or_others(&self.name_of(id)).num_levels;
-        let placed = order::levels(&order, &unplaced, &before, num_levels);
+        let mut options = self.options.family_or_others(&self.name_of(id));
+        options.cf_allow_ingest_behind |= self.options.db.allow_ingest_behind;
+        let placed = order::levels(&order, &unplaced, &before, &options);
         let name = |meta: &FileMeta| file_name::format(FileType::Table, meta.number);
         let family = self.name_of(id);
         self.to_compact.insert(family.clone());

@@ -8,11 +8,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use base::key::{split, user_key};
+use base::options::FamilyOptions;
 use base::tombstone::FragmentedTombstones;
 use base::{Cursor, InternalOrder, Result, SeqNo};
 use table::{Table, TableReadOptions};
 use vfs::IoClass;
 
+use crate::compaction::compacted_of;
 use crate::version::span::Span;
 use crate::version::table_file::FileMeta;
 
@@ -146,8 +148,10 @@ pub(super) struct Placed {
     pub contradicting: Vec<FileMeta>,
 }
 
-/// Assigns each table its old level if V4 allows it, or else the deepest allowed level; level 0 if there is none.
-pub(super) fn levels(order: &InternalOrder, tables: &[Unplaced], before: &Before, num_levels: usize) -> Placed {
+/// Assigns each table its old level if V4 allows it, or else the deepest allowed level that compactions use; level 0 if
+/// there is none. So a compaction of the family takes all tables whose place is a guess.
+pub(super) fn levels(order: &InternalOrder, tables: &[Unplaced], before: &Before, options: &FamilyOptions) -> Placed {
+    let (num_levels, compacted) = (options.num_levels, compacted_of(options.num_levels, options));
     let (sequence, contradicting) = oldest_first(tables, before);
     let mut places: Vec<Option<Place>> = vec![None; tables.len()];
     let mut spans: Vec<Vec<Span>> = vec![Vec::new(); num_levels];
@@ -160,7 +164,7 @@ pub(super) fn levels(order: &InternalOrder, tables: &[Unplaced], before: &Before
         let is_free = |level: &usize| {
             spans.get(*level).is_some_and(|others| others.iter().all(|other| !other.overlaps(&order.user, &span)))
         };
-        let mut allowed = (1..limit).rev().filter(is_free);
+        let mut allowed = (1..limit.min(compacted)).rev().filter(is_free);
         let level = match table.level {
             Some(0) => 0,
             Some(level) if level < limit && is_free(&level) => level,

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use log::DatabaseId;
 use vfs::Vfs;
 
@@ -191,11 +191,10 @@ impl<'a> Repairing<'a> {
             return Ok(None);
         };
         self.next_file.0 += 1;
-        let edge = |key: Option<Vec<u8>>, bound: &[u8]| key.unwrap_or_else(|| bound.to_vec());
-        self.report.lost.extend(salvaged.skipped.into_iter().map(|skipped| {
-            let from = edge(skipped.from, meta.smallest_user_key());
-            let through = edge(skipped.through, meta.largest_user_key());
-            lost((from, through), skipped.error.to_string())
+        let order = &salvaged.table.order.user;
+        self.report.lost.extend(salvaged.skipped.into_iter().filter_map(|skipped| {
+            let keys = within_bounds(order, meta, skipped.from, skipped.through)?;
+            Some(lost(keys, skipped.error.to_string()))
         }));
         Ok(Some(salvaged.table))
     }
@@ -385,6 +384,19 @@ impl<'a> Repairing<'a> {
         lost.sync()?;
         vfs.sync_dir(self.dir)
     }
+}
+
+/// The part of a damaged span that belongs to the table. A virtual table's file has more keys than the table.
+fn within_bounds(
+    order: &UserOrder,
+    meta: &FileMeta,
+    from: Option<Vec<u8>>,
+    through: Option<Vec<u8>>,
+) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (smallest, largest) = keys_of(meta);
+    let from = from.filter(|key| order.compare(key, &smallest).is_gt()).unwrap_or(smallest);
+    let through = through.filter(|key| order.compare(key, &largest).is_lt()).unwrap_or(largest);
+    order.compare(&from, &through).is_le().then_some((from, through))
 }
 
 pub(super) fn keys_of(meta: &FileMeta) -> (Vec<u8>, Vec<u8>) {
