@@ -117,6 +117,8 @@ pub fn repair(dir: &Path, report: &RepairReport, options: Option<&str>) -> Value
         "families": report.families.iter().map(repaired).collect::<Vec<_>>(),
         "lost": report.lost.iter().map(lost).collect::<Vec<_>>(),
         "logs": report.logs,
+        "unreadable": report.unreadable,
+        "earlier_report": report.earlier.as_ref().map(|path| path.to_string_lossy()),
         "unused_files": report.superfluous.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "doubts": report.doubts.iter().map(doubt).collect::<Vec<_>>(),
         "options": options,

@@ -69,7 +69,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     }
     let (dir, last) = (dir.display(), human::count(report.last_seq.0));
     if lost_nothing {
-        return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it holds writes through number {last}")?);
+        let what = match &report.earlier {
+            None => "nothing of it is lost".to_owned(),
+            Some(earlier) => format!("this repair lost nothing more than an earlier one ({})", earlier.display()),
+        };
+        return Ok(writeln!(out, "{dir} opens, and {what}: it holds writes through number {last}")?);
     }
     if report.lost_nothing() {
         writeln!(out, "{dir} opens, and holds writes through number {last}; of its options see above")?;

@@ -23,6 +23,7 @@ mod prefetch;
 mod read_many;
 mod std_calls;
 mod ticks;
+mod unreadable;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub use prefetch::prefetch;
 pub use read_many::{ReadRequest, read_many};
 pub use real::{AnonymousMapping, HeapMemory, RealVfs};
 pub use ticks::ticks;
+pub use unreadable::UnreadableVfs;
 
 /// Purpose of a call: for statistics, rate limits and fault selection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

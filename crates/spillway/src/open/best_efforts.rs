@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 use base::note;
 use base::{Error, ErrorKind, FileNumber, Result, UserOrder};
+use log::NotedManifest;
 use log::framed::{FramedEnd, FramedReader};
-use vfs::{IoClass, Vfs};
+use vfs::{IoClass, UnreadableVfs, Vfs};
 
 use super::log_owner;
 use crate::commit::overlap::merged;
@@ -21,6 +22,7 @@ use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
+use crate::version::current::read_current;
 use crate::version::edit::{LogRow, NotedLogs, VersionEdit};
 use crate::version::edit_codec;
 use crate::version::file_name::{self, FileType, numbers_in};
@@ -41,7 +43,7 @@ pub(super) fn recover_best(
     options: &OpenOptions,
     doubts: &mut Vec<Doubt>,
 ) -> Result<Recovered> {
-    let vfs = &*options.vfs;
+    let vfs = &*UnreadableVfs::new(options.vfs.clone());
     let mut sizes = Sizes { vfs, dir, known: HashMap::new() };
     let error = match recover(vfs, dir) {
         Ok(recovered) if sizes.have_all(recovered.tables())? => return Ok(recovered),
@@ -59,11 +61,15 @@ pub(super) fn recover_best(
         let of_copy = newest_point(&mut sizes, number, &copy_path(dir, number))?;
         let point = of_file.into_iter().chain(of_copy).max_by_key(|point| (point.records, point.is_whole));
         let Some(mut point) = point else { continue };
+        let named = read_current(vfs, dir).ok();
         // Without its copy nothing proves the MANIFEST's end (R1).
         point.is_whole &= Some(&number) == manifests.last() && vfs.exists(&copy_path(dir, number))?;
         point.recovered.pass_numbers_in(vfs, dir)?;
-        let has_logs = set_aside(vfs, dir, log_dir, &mut point)?;
-        doubts.extend(point.doubts(has_logs, &options.orders()));
+        let logs = set_aside(vfs, dir, log_dir, &mut point)?;
+        // Nor that it is the last one, if neither CURRENT nor a log names it.
+        let is_noted = logs.manifest.is_some_and(|noted| noted.bytes_of(number).is_some());
+        point.is_whole &= named == Some(number) || is_noted;
+        doubts.extend(point.doubts(logs.are_all_there, &options.orders()));
         return Ok(point.recovered);
     }
     Err(error)
@@ -235,8 +241,16 @@ fn read_whole_records(vfs: &dyn Vfs, path: &Path, mut visit: impl FnMut(&[u8]) -
     }
 }
 
-/// Moves tables newer than the point to `lost/`, and the logs if one is missing. Returns whether all logs are there.
-fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Result<bool> {
+/// Findings about the logs of a point.
+struct FoundLogs {
+    /// With the tables and batches that they refer to.
+    are_all_there: bool,
+    /// The MANIFEST that the last one noted.
+    manifest: Option<NotedManifest>,
+}
+
+/// Moves tables newer than the point to `lost/`, and the logs if one of them, or a file of theirs, is missing.
+fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Result<FoundLogs> {
     let lost = Lost::new(vfs, dir);
     let take = |path: &Path| -> Result<()> {
         let to = lost.take(path)?;
@@ -249,9 +263,11 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Re
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
     let own = log_owner(vfs, dir, Some(recovered));
     let row = row::find(vfs, log_dir, own, noted, head)?;
-    let has_logs = row.missing.is_empty();
-    if has_logs {
-        kept.extend(crate::maintenance::repair::queued_tables(vfs, log_dir, own, recovered)?);
+    let queued = crate::maintenance::repair::queued_files(vfs, log_dir, own, recovered)?;
+    let there = numbers_in(vfs, dir, FileType::Table)?;
+    let are_all_there = row.missing.is_empty() && !queued.lacks_batch && queued.needed.is_subset(&there);
+    if are_all_there {
+        kept.extend(queued.tables);
     } else {
         let of_values: BTreeSet<FileNumber> =
             recovered.tables().flat_map(|meta| &meta.value_logs).map(|share| share.log).collect();
@@ -264,10 +280,9 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Re
         recovered.forget_logs();
         note::warn!("the logs do not hold all that followed, and are not replayed; they are in lost/");
     }
-    let others = numbers_in(vfs, dir, FileType::Table)?;
     let others: Vec<PathBuf> =
-        others.difference(&kept).map(|number| dir.join(file_name::format(FileType::Table, *number))).collect();
+        there.difference(&kept).map(|number| dir.join(file_name::format(FileType::Table, *number))).collect();
     others.iter().try_for_each(|path| take(path))?;
     lost.sync()?;
-    Ok(has_logs)
+    Ok(FoundLogs { are_all_there, manifest: row.manifest })
 }

@@ -9,7 +9,7 @@ use super::{best_efforts, identity};
 use crate::core::context::log_dir;
 use crate::core::doubt::Doubt;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions};
-use crate::maintenance::repair::lost::LOST_DIR;
+use crate::maintenance::repair::lost::{LOST_DIR, Lost};
 use crate::open::replay::own_logs;
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete;
@@ -29,6 +29,7 @@ pub(super) const NO_DATABASE: &str = "there is no database here; set create_if_m
 pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut Vec<Doubt>) -> Result<Recovered> {
     let vfs = &*options.vfs;
     let logs = log_dir(dir, &options.db);
+    doubts.extend(Lost::new(vfs, dir).unfinished(!options.read_only)?);
     let found = match options.db.best_efforts_recovery && !options.read_only {
         true => best_efforts::recover_best(dir, &logs, options, doubts),
         false => recover::recover(vfs, dir),

@@ -13,6 +13,7 @@ use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
 use crate::core::tables::LoggedRuns;
+use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
@@ -162,6 +163,9 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     report.is_rocksdbs = !recovered.fenced;
     report.families = recovered.families.len();
     report.notes.clone_from(&recovered.warnings);
+    if let Some(doubt) = Lost::new(&*options.vfs, dir).unfinished(false)? {
+        report.problem(Error::corruption(doubt.why).at_path(dir));
+    }
     let mut check = Check {
         dir,
         options,
@@ -224,16 +228,16 @@ impl Check<'_> {
             self.check_family(family);
         }
         self.check_logs(&logs);
-        self.check_manifest(&logs)?;
+        self.check_manifest(&logs);
         let queued = self.queued_tables();
         self.check_queued(&queued);
-        self.check_options()?;
+        self.check_options();
         self.find_superfluous(&logs, &queued)
     }
 
     /// Checks that the MANIFEST has its end: neither a log nor its copy knows a later one. A writer that is at work may add
     /// to the MANIFEST meanwhile; the report says so.
-    fn check_manifest(&mut self, logs: &logs::FoundLogs) -> Result<()> {
+    fn check_manifest(&mut self, logs: &logs::FoundLogs) {
         let recovered = self.recovered;
         self.report.take(logs.row.check_manifest(self.dir, recovered));
         let path = manifest_path(self.dir, recovered.manifest);
@@ -242,15 +246,15 @@ impl Check<'_> {
             let what = format!("its end is missing: the logs hold writes of column family {largest}, which it lacks");
             self.report.problem(Error::corruption(what).at_path(&path));
         }
-        if let Some(offset) = manifest_copy::first_difference(self.vfs(), self.dir, recovered.manifest)? {
+        let difference = manifest_copy::first_difference(self.vfs(), self.dir, recovered.manifest);
+        if let Some(offset) = self.report.take(difference).flatten() {
             let what = "it and its copy hold different records: one is another database's";
             self.report.problem(Error::corruption(what).at_path(&path).at_offset(offset));
         }
-        Ok(())
     }
 
     /// Reads the newest OPTIONS file. Objects that it names are the program's, and need not be known here.
-    fn check_options(&mut self) -> Result<()> {
+    fn check_options(&mut self) {
         let (name, bytes) = match options_file::newest(self.vfs(), self.dir) {
             Ok(Some(found)) => found,
             Ok(None) => {
@@ -258,14 +262,10 @@ impl Check<'_> {
                     let what = "there is no OPTIONS file: what is opened without options has the defaults";
                     self.report.notes.push(what.to_owned());
                 }
-                return Ok(());
+                return;
             }
-            Err(error) if error.is_not_found() => return Ok(()), // replaced meanwhile
-            Err(error) if error.kind() == ErrorKind::Corruption => {
-                self.report.problem(error); // too large
-                return Ok(());
-            }
-            Err(error) => return Err(error),
+            Err(error) if error.is_not_found() => return, // replaced meanwhile
+            Err(error) => return self.report.problem(error), // too large, or unreadable
         };
         match options_file::check(&bytes).map_err(|error| error.at_path(self.dir.join(name))) {
             Err(error) if error.kind() == ErrorKind::Corruption => self.report.problem(error),
@@ -273,7 +273,6 @@ impl Check<'_> {
             Err(error) => self.report.notes.push(error.to_string()),
             Ok(()) => {}
         }
-        Ok(())
     }
 
     fn vfs(&self) -> &dyn Vfs {

@@ -28,7 +28,7 @@ impl Repairing<'_> {
             Ok(()) => self.unknown_family().or(self.unknown_writer()),
         };
         let missing = match missing {
-            None if !self.old.has_copy => self.newer_tables(files)?,
+            None if !self.old.is_named || !self.old.has_copy => self.newer_tables(files)?,
             missing => missing,
         };
         if let Some(what) = missing {
@@ -54,7 +54,7 @@ impl Repairing<'_> {
         Some(format!("its copy may be out of date: log {unnoted} was made by an earlier version of this program"))
     }
 
-    /// Signs of a lost end without a copy: the MANIFEST names missing tables, and newer unnamed tables exist; or an unnamed
+    /// Signs of a lost end without a copy, or of a lost later MANIFEST: the MANIFEST names missing tables, and newer unnamed tables exist; or an unnamed
     /// table has numbers unknown to MANIFEST and logs.
     fn newer_tables(&self, files: &BTreeSet<FileNumber>) -> Result<Option<String>> {
         let Some(old) = self.old.recovered.as_ref() else { return Ok(None) };

@@ -6,10 +6,20 @@ use base::{Error, FileNumber, Result};
 use vfs::{IfExists, IoClass, Vfs};
 
 use crate::background::staging::scan;
+use crate::core::doubt::Doubt;
 use crate::open::create_durable_dir;
+use crate::version::current::read_current;
 use crate::version::file_name;
 
 pub(crate) const LOST_DIR: &str = "lost";
+
+/// The name of a repair's report.
+pub(crate) const REPORT: &str = "REPORT";
+
+/// The mark of a repair that has not ended. Its text is the number of the MANIFEST before the repair.
+const UNFINISHED: &str = "UNFINISHED";
+
+const MARK_BYTES_MAX: u64 = 32;
 
 /// Copies kept under one name.
 const COPIES_MAX: u32 = 1000;
@@ -77,12 +87,87 @@ impl<'a> Lost<'a> {
         copy(self.vfs, path, &self.free_path(path)?)
     }
 
-    /// Writes a text file.
+    /// Writes a text file. Returns its path.
     ///
     /// # Errors
     /// As [`take`](Self::take).
-    pub fn write(&self, name: &str, text: &[u8]) -> Result<()> {
-        vfs::write_all(self.vfs, &self.free_path(Path::new(name))?, IfExists::Truncate, text, IoClass::Other)
+    pub fn write(&self, name: &str, text: &[u8]) -> Result<PathBuf> {
+        let path = self.free_path(Path::new(name))?;
+        vfs::write_all(self.vfs, &path, IfExists::Truncate, text, IoClass::Other)?;
+        Ok(path)
+    }
+
+    /// Replaces a text file that was written here.
+    ///
+    /// # Errors
+    /// The file system's; the old text stands.
+    pub fn rewrite(&self, path: &Path, text: &[u8]) -> Result<()> {
+        let temp = path.with_extension("dbtmp");
+        vfs::write_all(self.vfs, &temp, IfExists::Truncate, text, IoClass::Other)?;
+        self.vfs.rename(&temp, path)
+    }
+
+    /// The report of an earlier repair; the latest of several.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn report(&self) -> Result<Option<PathBuf>> {
+        self.find(REPORT)
+    }
+
+    /// Marks durably that a repair begins. The mark of an earlier one that was cut off stays.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn mark(&self) -> Result<()> {
+        let path = self.dir.join(UNFINISHED);
+        if self.vfs.exists(&path)? {
+            return Ok(());
+        }
+        if !self.vfs.exists(&self.dir)? {
+            create_durable_dir(self.vfs, &self.dir)?;
+        }
+        let text = self.current().map_or(0, |manifest| manifest.0).to_string();
+        vfs::write_all(self.vfs, &path, IfExists::Truncate, text.as_bytes(), IoClass::Other)?;
+        self.sync()
+    }
+
+    /// Removes the mark durably, and the directory if nothing else is in it.
+    ///
+    /// # Errors
+    /// The file system's; the mark may remain.
+    pub fn unmark(&self) -> Result<()> {
+        self.vfs.remove_file(&self.dir.join(UNFINISHED))?;
+        if self.vfs.read_dir(&self.dir)?.is_empty() {
+            return self.vfs.remove_dir(&self.dir);
+        }
+        self.sync()
+    }
+
+    /// A doubt of everything if a repair was cut off after its new MANIFEST became current: only its report has its losses
+    /// and doubts. One that was cut off before changed nothing that counts: its mark goes, if the caller holds the lock.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn unfinished(&self, is_locked: bool) -> Result<Option<Doubt>> {
+        let path = self.dir.join(UNFINISHED);
+        let text = match vfs::read_all(self.vfs, &path, MARK_BYTES_MAX, IoClass::Other) {
+            Err(error) if error.is_not_found() => return Ok(None),
+            text => text?,
+        };
+        let marked = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).map(FileNumber);
+        if marked == Some(self.current().unwrap_or_default()) {
+            return if is_locked { self.unmark().map(|()| None) } else { Ok(None) };
+        }
+        let what = match self.report()? {
+            Some(report) => format!("; its losses and doubts, as far as it knew them, are in {}", report.display()),
+            None => String::new(),
+        };
+        Ok(Some(Doubt::of_all(format!("a repair was cut off before its end: repeat it{what}"))))
+    }
+
+    fn current(&self) -> Option<FileNumber> {
+        read_current(self.vfs, self.dir.parent()?).ok()
     }
 
     /// Makes all changes here durable.
@@ -142,7 +227,9 @@ mod tests {
         let vfs = vfs::MemoryVfs::new(1);
         vfs.create_dir_all(Path::new("/db")).expect("made");
         let lost = Lost::new(&*vfs, Path::new("/db"));
-        (0..COPIES_MAX).for_each(|copy| lost.write("REPORT", copy.to_string().as_bytes()).expect("written"));
+        for copy in 0..COPIES_MAX {
+            lost.write("REPORT", copy.to_string().as_bytes()).expect("written");
+        }
         let before = vfs.all_files();
         let error = lost.write("REPORT", b"one more").expect_err("refused");
         assert!(

@@ -14,13 +14,14 @@ use vfs::{IoClass, Vfs};
 use crate::open::log_owner;
 use crate::version::current::read_current;
 use crate::version::edit_codec;
-use crate::version::file_name::{FileType, numbers_in};
+use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy::{copy_path, first_difference};
 use crate::version::recover::{ReadManifest, Recovered, recover};
 use crate::version::replay::Replay;
 
 /// The state according to the MANIFEST.
+#[derive(Default)]
 pub(super) struct OldManifest {
     /// `None` if no family could be recovered.
     pub recovered: Option<Recovered>,
@@ -30,6 +31,8 @@ pub(super) struct OldManifest {
     pub is_complete: bool,
     /// Whether the second copy proves the end: both files are there, or the copy stands in.
     pub has_copy: bool,
+    /// Whether CURRENT names this MANIFEST, or an earlier one before this pair.
+    pub is_named: bool,
     /// Dropped families, by the readable part.
     pub dropped: BTreeSet<FamilyId>,
 }
@@ -64,8 +67,8 @@ impl OldManifest {
 
     fn whole(vfs: &dyn Vfs, dir: &Path, recovered: Recovered) -> Result<OldManifest> {
         let has_copy = vfs.exists(&copy_path(dir, recovered.manifest))?;
-        let (damage, dropped) = (None, BTreeSet::new());
-        Ok(OldManifest { recovered: Some(recovered), damage, is_complete: true, has_copy, dropped })
+        let (recovered, dropped) = (Some(recovered), BTreeSet::new());
+        Ok(OldManifest { recovered, is_complete: true, has_copy, is_named: true, dropped, ..OldManifest::default() })
     }
 
     /// Takes the newest MANIFEST of which a file is whole. Of the two files of `conflict`, IDENTITY tells which is this
@@ -75,12 +78,16 @@ impl OldManifest {
         numbers.extend(numbers_in(vfs, dir, FileType::ManifestCopy)?);
         let named = read_current(vfs, dir).ok();
         let owner = log_owner(vfs, dir, None);
+        // CURRENT has no checksum. A number that is not above all others was a file's.
+        let next = file_name::next_number(vfs, dir)?;
+        let was_later = |number| named.is_some_and(|named| named > number && named < next);
         for number in numbers.iter().rev().copied() {
             let mut files = Vec::new();
             for path in [manifest_path(dir, number), copy_path(dir, number)] {
                 files.extend(ReadManifest::read(vfs, &path)?);
             }
-            let mut is_last = numbers.last() == Some(&number) || named == Some(number);
+            let is_named = named == Some(number);
+            let mut is_last = is_named || (numbers.last() == Some(&number) && !was_later(number));
             if conflict == Some(number) {
                 files.retain(|file| !file.replay.db_id().is_some_and(|id| DatabaseId::new(id).is_another_than(owner)));
                 is_last &= files.len() == 1 && owner.is_known();
@@ -96,8 +103,8 @@ impl OldManifest {
             recovered.manifest_end = Some(end);
             recovered.pass_numbers_in(vfs, dir)?;
             let has_copy = is_copy || vfs.exists(&copy_path(dir, number))?;
-            let recovered = Some(recovered);
-            return Ok(OldManifest { recovered, damage: Some(damage), is_complete: is_last, has_copy, dropped });
+            let (recovered, damage, is_complete) = (Some(recovered), Some(damage), is_last);
+            return Ok(OldManifest { recovered, damage, is_complete, has_copy, is_named, dropped });
         }
         OldManifest::of_rest(vfs, dir, named, &numbers, damage)
     }
@@ -111,13 +118,7 @@ impl OldManifest {
         damage: String,
     ) -> Result<OldManifest> {
         let damage = Some(damage);
-        let none = |damage| OldManifest {
-            recovered: None,
-            damage,
-            is_complete: false,
-            has_copy: false,
-            dropped: BTreeSet::new(),
-        };
+        let none = |damage| OldManifest { damage, ..OldManifest::default() };
         let named = named.filter(|number| numbers.contains(number));
         let Some(number) = named.or_else(|| numbers.last().copied()) else { return Ok(none(damage)) };
         let readable = |path: PathBuf| -> Result<Option<(u64, Replay)>> {
@@ -133,7 +134,7 @@ impl OldManifest {
             _ => Err(error),
         })?;
         let recovered = recovered.filter(|recovered| !recovered.families.is_empty());
-        Ok(OldManifest { recovered, damage, is_complete: false, has_copy: false, dropped })
+        Ok(OldManifest { recovered, damage, dropped, ..OldManifest::default() })
     }
 }
 

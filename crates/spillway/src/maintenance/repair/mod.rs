@@ -21,12 +21,13 @@ mod report;
 mod tables;
 mod work;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
-use vfs::Vfs;
+use vfs::{UnreadableVfs, Vfs};
 
 use crate::compaction::manual::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::core::context::log_dir;
@@ -41,9 +42,6 @@ use crate::open::engine::Engine;
 
 pub use report::{LostTable, RepairReport, RepairedFamily};
 
-/// The name of the repair's report in `lost/`.
-const REPORT: &str = "REPORT";
-
 /// Makes the damaged database in `dir` openable. `options` are as for opening: comparators that are not built in must
 /// be listed, families need not be. An undamaged database is unchanged, except that leftovers of a crash are moved.
 ///
@@ -54,6 +52,8 @@ const REPORT: &str = "REPORT";
 pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairReport> {
     let dir = dir.as_ref();
     open::validate(options)?;
+    let vfs = UnreadableVfs::new(options.vfs.clone());
+    let options = &OpenOptions { vfs: vfs.clone(), ..options.clone() };
     if !options.vfs.exists(dir)? {
         return Err(Error::invalid_argument("there is no directory to repair").at_path(dir));
     }
@@ -62,7 +62,15 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let lock = options.vfs.lock(&lock_path(dir))?;
     let mut work = Repairing::begin(options, dir, &logs)?;
     let recovered = work.plan()?;
+    let lost = Lost::new(&*options.vfs, dir);
+    let earlier = lost.report()?;
+    work.report.doubts.extend(lost.unfinished(true)?);
+    lost.mark()?;
     work.set_aside()?;
+    work.report.note_unreadable(&vfs);
+    // Durable before the new MANIFEST takes over: a repetition finds the database whole.
+    let written = if work.report.lost_nothing() { None } else { Some(work.report.write_to(&lost)?) };
+    lost.sync()?;
     let mut options = options_for(options, &recovered);
     if work.has_damaged_logs() {
         options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
@@ -80,12 +88,16 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let mut report = work.report;
     report.doubts.extend(db.recovery_doubts());
     report.last_seq = db.latest_sequence_number();
-    if !report.lost_nothing() {
-        let lost = Lost::new(&*options.vfs, dir);
-        lost.write(REPORT, report.to_string().as_bytes())?;
-        lost.sync()?;
+    report.note_unreadable(&vfs);
+    report.earlier = earlier;
+    match written {
+        Some(path) => lost.rewrite(&path, report.to_string().as_bytes())?,
+        None if report.lost_nothing() => {}
+        None => drop(report.write_to(&lost)?),
     }
+    lost.sync()?;
     db.close()?;
+    lost.unmark()?;
     Ok(report)
 }
 
@@ -121,19 +133,39 @@ fn options_for(options: &OpenOptions, recovered: &Recovered) -> OpenOptions {
     options
 }
 
-/// The tables of all ingests in the logs, linked or not.
-///
+/// Files that the logs refer to.
+pub(crate) struct QueuedFiles {
+    /// The tables of all ingests, linked or not.
+    pub tables: BTreeSet<FileNumber>,
+    /// The tables that replay adds.
+    pub needed: BTreeSet<FileNumber>,
+    /// Whether a large batch is missing that replay needs.
+    pub lacks_batch: bool,
+}
+
 /// # Errors
 /// The file system's.
-pub(crate) fn queued_tables(
+pub(crate) fn queued_files(
     vfs: &dyn Vfs,
     log_dir: &Path,
     own: log::DatabaseId,
     recovered: &Recovered,
-) -> Result<Vec<FileNumber>> {
+) -> Result<QueuedFiles> {
     let survey = LogSurvey::of(vfs, log_dir, own, Some(recovered))?;
-    let shares = survey.ingests.iter().flat_map(|record| &record.families);
-    Ok(shares.flat_map(|share| share.layers.iter().flatten().map(|table| table.meta.number)).collect())
+    let (mut tables, mut needed) = (BTreeSet::new(), BTreeSet::new());
+    for record in &survey.ingests {
+        for share in &record.families {
+            let numbers: Vec<_> = share.layers.iter().flatten().map(|table| table.meta.number).collect();
+            tables.extend(&numbers);
+            let family = recovered.family(share.family);
+            if family.is_some_and(|family| !family.has_linked(record.first, record.last())) {
+                needed.extend(numbers);
+            }
+        }
+    }
+    let batches = survey.lost_batches(vfs, log_dir, own, |id| recovered.flushed_through(id));
+    let lacks_batch = batches.iter().any(|(_, error)| error.is_not_found());
+    Ok(QueuedFiles { tables, needed, lacks_batch })
 }
 
 /// Stands in for a missing family name.

@@ -3,9 +3,12 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use base::{FamilyId, SeqNo, UserOrder};
+use base::{FamilyId, Result, SeqNo, UserOrder};
+use vfs::UnreadableVfs;
 
+use super::lost::{Lost, REPORT};
 use crate::core::doubt::{Doubt, is_within};
+use crate::version::file_name;
 
 /// Result of a repair.
 #[derive(Clone, Debug, Default)]
@@ -23,8 +26,12 @@ pub struct RepairReport {
     pub superfluous: Vec<PathBuf>,
     /// Keys whose values the remaining files do not prove.
     pub doubts: Vec<Doubt>,
+    /// Files of which the device cannot read a part, each with the first error. The part counts as damaged.
+    pub unreadable: Vec<String>,
     /// The last sequence number in the database.
     pub last_seq: SeqNo,
+    /// The report of an earlier repair that lost or doubted something, in `lost/`: none of it is known better since.
+    pub earlier: Option<PathBuf>,
 }
 
 /// A family after a repair.
@@ -61,9 +68,29 @@ pub struct LostTable {
 }
 
 impl RepairReport {
-    /// Whether every key has its last durable value: nothing is lost, damaged or in doubt.
+    /// Whether every key has its last durable value: nothing is lost, damaged or in doubt. What an [`earlier`](Self::earlier)
+    /// repair lost does not count.
     pub fn lost_nothing(&self) -> bool {
         self.lost.is_empty() && self.logs.is_empty() && self.doubts.is_empty()
+    }
+
+    /// Lists what could not be read. Records in such a part of a log leave no trace.
+    pub(super) fn note_unreadable(&mut self, vfs: &UnreadableVfs) {
+        for (path, error) in vfs.unreadable() {
+            let what = error.to_string();
+            if self.unreadable.contains(&what) {
+                continue;
+            }
+            let name = path.file_name().and_then(|name| name.to_str());
+            if name.and_then(file_name::parse).is_some_and(|(kind, _)| kind.is_log()) {
+                self.doubts.push(Doubt::of_all(format!("a part of a log is lost: {what}")));
+            }
+            self.unreadable.push(what);
+        }
+    }
+
+    pub(super) fn write_to(&self, lost: &Lost<'_>) -> Result<PathBuf> {
+        lost.write(REPORT, self.to_string().as_bytes())
     }
 
     /// Whether `key` of `family`, whose order is `order`, may not have its last durable value. Damage to logs is in the
@@ -83,6 +110,7 @@ impl fmt::Display for RepairReport {
         if let Some(what) = &self.manifest {
             writeln!(f, "MANIFEST: {what}; a new one is written")?;
         }
+        self.unreadable.iter().try_for_each(|what| writeln!(f, "unreadable: {what}"))?;
         for family in &self.families {
             if family.tables == 0 {
                 writeln!(f, "family {:?}: no tables; all that it holds is in logs", family.name)?;
@@ -110,6 +138,9 @@ impl fmt::Display for RepairReport {
         }
         self.logs.iter().try_for_each(|log| writeln!(f, "log: {log}"))?;
         self.doubts.iter().try_for_each(|doubt| writeln!(f, "in doubt: {doubt}"))?;
+        if let Some(earlier) = &self.earlier {
+            writeln!(f, "an earlier repair lost or doubted something: {}", earlier.display())?;
+        }
         match self.superfluous.len() {
             0 => Ok(()),
             count => writeln!(f, "{count} files that belonged to nothing are in lost/ now"),

@@ -17,8 +17,8 @@ use super::report::{LostTable, RepairReport, RepairedFamily};
 use super::tables::{TableSource, WholeTable, path_of};
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
+use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, numbers_in};
-use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
 use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
@@ -372,9 +372,14 @@ impl<'a> Repairing<'a> {
                 lost.keep(log)?;
             }
         }
+        if !self.is_complete {
+            self.keep_all(&lost)?;
+        }
         if self.report.manifest.is_some() {
-            for number in numbers_in(vfs, self.dir, FileType::Manifest)? {
-                lost.keep(&manifest_path(self.dir, number))?;
+            for kind in [FileType::Manifest, FileType::ManifestCopy] {
+                for number in numbers_in(vfs, self.dir, kind)? {
+                    lost.keep(&self.dir.join(file_name::format(kind, number)))?;
+                }
             }
             let current = self.dir.join(file_name::format(FileType::Current, FileNumber(0)));
             if vfs.exists(&current)? {
@@ -383,6 +388,25 @@ impl<'a> Repairing<'a> {
         }
         lost.sync()?;
         vfs.sync_dir(self.dir)
+    }
+}
+
+impl Repairing<'_> {
+    /// Keeps what a guess reads. It takes one of two values of a key for the newer one, and its compaction drops the other.
+    fn keep_all(&self, lost: &Lost<'_>) -> Result<()> {
+        let vfs = &**self.vfs;
+        for number in numbers_in(vfs, self.dir, FileType::Table)? {
+            lost.keep(&path_of(self.dir, number))?;
+        }
+        let logs = self.logs.found.iter().flat_map(|found| &found.logs);
+        let logs = logs.map(|log| self.log_dir.join(file_name::format(FileType::Log, log.number)));
+        let batches = numbers_in(vfs, self.log_dir, FileType::LargeBatch)?.into_iter();
+        let batches = batches.map(|number| self.log_dir.join(file_name::format(FileType::LargeBatch, number)));
+        let batches = batches.filter(|path| !row::is_of_another(vfs, path, self.own));
+        for path in logs.chain(batches).filter(|path| !self.logs.damaged.contains_key(path)) {
+            lost.keep(&path)?;
+        }
+        Ok(())
     }
 }
 

@@ -237,14 +237,15 @@ impl LogReplay<'_> {
     }
 
     /// Doubts the families of tables that RocksDB's MANIFEST does not name and no crash of its explains, and keeps the tables
-    /// in `lost/`: the MANIFEST may have lost its end.
+    /// in `lost/`: the MANIFEST may have lost its end. Only under the lock.
     ///
     /// # Errors
     /// The file system's.
     pub(super) fn doubt_unnamed_tables(&self) -> Result<()> {
         let (vfs, dir) = (&*self.context.vfs, &self.context.dir);
         let is_chosen = self.recovered.manifest_end.is_none(); // by a rescue, which reports for itself
-        if is_chosen || vfs.exists(&copy_path(dir, self.recovered.manifest))? {
+        // Beside a writer, who holds the lock, tables come and the copy goes at any time.
+        if is_chosen || !self.may_flush || vfs.exists(&copy_path(dir, self.recovered.manifest))? {
             return Ok(());
         }
         let live = self.families.values().flat_map(FamilyState::tables).map(|file| file.meta.physical_number());
@@ -257,11 +258,9 @@ impl LogReplay<'_> {
             let Some(table) = read_unnamed(vfs, &path, &orders, values)? else { continue };
             let Some(error) = accounted.unexplained(&path, *number, &table) else { continue };
             let family = table.family.and_then(|id| self.recovered.family(id)).map(|family| family.name.clone());
-            note::warn!(%error, "a table is kept in lost/");
+            let kept = Lost::new(vfs, dir).take(&path)?;
+            note::warn!(%error, kept = %kept.display(), "a table is kept");
             self.context.recovery_doubts.add(Doubt { family, why: error.to_string(), ..Doubt::default() });
-            if self.may_flush {
-                Lost::new(vfs, dir).take(&path)?;
-            }
         }
         Ok(())
     }
