@@ -69,11 +69,16 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     }
     let (dir, last) = (dir.display(), human::count(report.last_seq.0));
     if lost_nothing {
-        let what = match &report.earlier {
-            None => "nothing of it is lost".to_owned(),
-            Some(earlier) => format!("this repair lost nothing more than an earlier one ({})", earlier.display()),
-        };
-        return Ok(writeln!(out, "{dir} opens, and {what}: it holds writes through number {last}")?);
+        return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it holds writes through number {last}")?);
+    }
+    if let Some(earlier) = report.earlier.as_ref().filter(|_| report.found_nothing()) {
+        writeln!(
+            out,
+            "{dir} opens, and holds writes through number {last}. An earlier repair lost or doubted something: move its report \
+             away once that is dealt with: {}",
+            earlier.display()
+        )?;
+        return Err(Failure::Told);
     }
     if report.lost_nothing() {
         writeln!(out, "{dir} opens, and holds writes through number {last}; of its options see above")?;

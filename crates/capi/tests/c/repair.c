@@ -88,7 +88,13 @@ int main(int argc, char** argv) {
     CHECK(access(file, R_OK) == 0);
     report = spillway_repair_db(options, dir, &lost_nothing, &error);
     CHECK_OK(error);
-    CHECK(report != NULL && strstr(report, "lost: ") == NULL && lost_nothing == 1);
+    CHECK(report != NULL && strstr(report, "\nlost: ") == NULL && strstr(report, "an earlier repair") != NULL);
+    CHECK(lost_nothing == 0);
+    rocksdb_free(report);
+    CHECK(unlink(file) == 0);
+    report = spillway_repair_db(options, dir, &lost_nothing, &error);
+    CHECK_OK(error);
+    CHECK(report != NULL && lost_nothing == 1);
     rocksdb_free(report);
     lost_nothing = 1;
     CHECK(spillway_repair_db(options, argv[0], &lost_nothing, &error) == NULL && lost_nothing == 0);

@@ -5,11 +5,12 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use base::{FileNumber, Result as EngineResult};
 use log::LogReader;
 use log::framed::FramedReader;
-use vfs::{IoClass, MemoryVfs};
+use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
 
 use crate::engine::version::file_name::{self, FileType};
 use crate::random::Random;
@@ -29,6 +30,8 @@ pub enum Kind {
     ManifestCut,
     /// CURRENT, all MANIFESTs and their copies are lost.
     EveryManifestLost,
+    /// The last MANIFEST and its copy are lost, and an earlier pair is left.
+    LaterLost,
     /// The second copy of the MANIFEST is lost or cut.
     Copy,
     /// OPTIONS or IDENTITY is lost.
@@ -53,12 +56,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 18] = [
+    pub const ALL: [Kind; 19] = [
         Kind::Current,
         Kind::CurrentOfEarlier,
         Kind::ManifestLost,
         Kind::ManifestCut,
         Kind::EveryManifestLost,
+        Kind::LaterLost,
         Kind::Copy,
         Kind::SideLost,
         Kind::SideDamaged,
@@ -85,6 +89,8 @@ enum Edit {
     Zero(PathBuf, usize),
     /// All bits of a byte.
     Flip(PathBuf, usize),
+    /// The device fails every read of it.
+    Unreadable(PathBuf),
 }
 
 /// One damage.
@@ -119,6 +125,7 @@ impl fmt::Display for Edit {
             Edit::Cut(_, len) => write!(f, "{name} cut to {len}"),
             Edit::Zero(_, from) => write!(f, "{name} zeroed from {from}"),
             Edit::Flip(_, at) => write!(f, "{name} byte {at} flipped"),
+            Edit::Unreadable(_) => write!(f, "{name} unreadable"),
         }
     }
 }
@@ -127,7 +134,7 @@ impl Edit {
     fn path(&self) -> &Path {
         match self {
             Edit::Remove(path) | Edit::Write(path, _) | Edit::Cut(path, _) => path,
-            Edit::Zero(path, _) | Edit::Flip(path, _) => path,
+            Edit::Zero(path, _) | Edit::Flip(path, _) | Edit::Unreadable(path) => path,
         }
     }
 
@@ -142,6 +149,7 @@ impl Edit {
             Edit::Flip(path, at) => {
                 files.entry(path.clone()).or_default().iter_mut().skip(*at).take(1).for_each(|byte| *byte ^= 0xff);
             }
+            Edit::Unreadable(_) => {}
         }
     }
 }
@@ -156,6 +164,18 @@ impl Damage {
         let mut files = files.clone();
         self.edits.iter().for_each(|edit| edit.apply(&mut files));
         files
+    }
+
+    /// The file system through which the damaged files are seen.
+    pub fn seen(&self, vfs: Arc<MemoryVfs>) -> Arc<dyn Vfs> {
+        let faulty = FaultVfs::new(vfs);
+        for edit in &self.edits {
+            if let Edit::Unreadable(path) = edit {
+                let rule = Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Read).path(path.to_string_lossy());
+                faulty.inject(rule.sticky());
+            }
+        }
+        faulty
     }
 
     /// Whether a file of this name is damaged.
@@ -195,6 +215,7 @@ pub fn all(life: &Life, random: &mut Random) -> EngineResult<Vec<Damage>> {
             }
             Some((FileType::LargeBatch, _)) => {
                 damages.push(lost(Kind::LargeBatch, [path]));
+                damages.push(unreadable(Kind::LargeBatch, path));
                 damages.push(Damage::new(Kind::LargeBatch, vec![Edit::Cut(path.clone(), bytes.len() / 2)]));
             }
             Some((FileType::Table, _)) => damages.extend(of_table(path, bytes.len(), random)),
@@ -207,6 +228,10 @@ pub fn all(life: &Life, random: &mut Random) -> EngineResult<Vec<Damage>> {
 
 fn lost<'a>(kind: Kind, paths: impl IntoIterator<Item = &'a PathBuf>) -> Damage {
     Damage::new(kind, paths.into_iter().cloned().map(Edit::Remove).collect())
+}
+
+fn unreadable(kind: Kind, path: &Path) -> Damage {
+    Damage::new(kind, vec![Edit::Unreadable(path.to_owned())])
 }
 
 fn of_manifests(life: &Life, vfs: &MemoryVfs) -> EngineResult<Vec<Damage>> {
@@ -223,10 +248,12 @@ fn of_manifests(life: &Life, vfs: &MemoryVfs) -> EngineResult<Vec<Damage>> {
     ];
     for manifest in manifests {
         damages.push(lost(Kind::ManifestLost, [manifest]));
+        damages.push(unreadable(Kind::ManifestLost, manifest));
         damages.extend(cuts(Kind::ManifestCut, manifest, &ends_of_framed(vfs, manifest, None)?));
     }
     for copy in copies {
         damages.push(lost(Kind::Copy, [copy]));
+        damages.push(unreadable(Kind::Copy, copy));
         damages.extend(cuts(Kind::Copy, copy, &ends_of_framed(vfs, copy, None)?));
     }
     Ok(damages)
@@ -257,6 +284,7 @@ fn of_log(kind: Kind, path: &Path, ends: &[u64], random: &mut Random) -> Vec<Dam
         damages.swap_remove(random.below(damages.len() as u64) as usize);
     }
     damages.push(lost(kind, [&path.to_owned()]));
+    damages.push(unreadable(kind, path));
     damages.push(Damage::new(kind, vec![Edit::Cut(path.to_owned(), 0)]));
     let zeroed = [0, *random.pick(&[&[0], ends].concat())];
     damages.extend(zeroed.map(|from| Damage::new(kind, vec![Edit::Zero(path.to_owned(), from as usize)])));
@@ -269,6 +297,7 @@ fn of_table(path: &Path, len: usize, random: &mut Random) -> Vec<Damage> {
     vec![
         lost(Kind::TableLost, [&path]),
         Damage::new(Kind::TableZeroed, vec![Edit::Zero(path.clone(), 0)]),
+        unreadable(Kind::TableZeroed, &path),
         Damage::new(Kind::TableFlipped, vec![Edit::Flip(path, at)]),
     ]
 }
@@ -290,6 +319,7 @@ fn of_earlier(life: &Life) -> Vec<Damage> {
         if matches!(life.ending, Ending::Killed | Ending::Closed) {
             damages.extend((!gone.is_empty()).then(|| Damage::new(Kind::EarlierLeft, gone)));
             damages.extend(current_of(earlier, life));
+            damages.extend(later_lost(earlier, life));
         }
     }
     damages
@@ -303,6 +333,23 @@ fn current_of(earlier: &Files, life: &Life) -> Option<Damage> {
     let bytes = earlier.get(&manifest)?.clone();
     let edits = vec![Edit::Write(current, text.clone()), Edit::Write(manifest, bytes)];
     Some(Damage::new(Kind::CurrentOfEarlier, edits))
+}
+
+/// The files of the last MANIFEST are lost, and those of an earlier one are left; CURRENT is there, or lost too.
+fn later_lost(earlier: &Files, life: &Life) -> Vec<Damage> {
+    let current = Path::new(DIR).join("CURRENT");
+    let is_manifest = |path: &&PathBuf| {
+        matches!(kind_of(path), Some((FileType::Manifest | FileType::ManifestCopy, _)))
+    };
+    let of = |files: &Files| files.keys().filter(is_manifest).cloned().collect::<Vec<_>>();
+    let (before, now) = (of(earlier), of(&life.files));
+    if before.iter().any(|path| now.contains(path)) {
+        return Vec::new();
+    }
+    let back = before.iter().filter_map(|path| Some(Edit::Write(path.clone(), earlier.get(path)?.clone())));
+    let edits: Vec<Edit> = now.into_iter().map(Edit::Remove).chain(back).collect();
+    let all = edits.iter().cloned().chain([Edit::Remove(current)]).collect();
+    vec![Damage::new(Kind::LaterLost, edits), Damage::new(Kind::LaterLost, all)]
 }
 
 /// Each table exchanged for another life's of the same name and another length. Equal lengths need unique ids.

@@ -32,7 +32,8 @@ pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
         Kind::TableLost | Kind::TableZeroed | Kind::TableFlipped | Kind::TableExchanged => {
             Least::Outside(life.tables.iter().filter(|span| damage.paths.contains(&span.path)).collect())
         }
-        Kind::ManifestLost | Kind::ManifestCut | Kind::EveryManifestLost | Kind::CurrentOfEarlier => Least::Nothing,
+        Kind::ManifestLost | Kind::ManifestCut | Kind::EveryManifestLost => Least::Nothing,
+        Kind::CurrentOfEarlier | Kind::LaterLost => Least::Nothing,
         // A lost record can be of any key.
         Kind::LastLog | Kind::OtherLog | Kind::LargeBatch => Least::Nothing,
     }

@@ -146,7 +146,7 @@ impl Life {
 
     /// Reads the undamaged database, and compares it with the model.
     fn looked_at(mut self) -> Result<Life, Failure> {
-        let vfs = self.mount(&self.files);
+        let vfs: Arc<dyn Vfs> = self.mount(&self.files);
         let db = Db::open(DIR, &self.options_for_open(&vfs)?)?;
         self.reference = read(&db)?;
         let span = |file: crate::engine::report::LiveFile| Span {
@@ -156,7 +156,7 @@ impl Life {
             through: file.largest,
         };
         drop(db);
-        let vfs = self.mount(&self.files);
+        let vfs: Arc<dyn Vfs> = self.mount(&self.files);
         let reader = Db::open(DIR, &OpenOptions { read_only: true, ..self.options_for_open(&vfs)? })?;
         self.tables = reader.live_files().into_iter().map(span).collect();
         let is_known = !self.has_behind && self.ending != Ending::Rocksdb;
@@ -180,7 +180,7 @@ impl Life {
     }
 
     /// Options that cover these families, and create nothing.
-    pub fn options(&self, vfs: &Arc<MemoryVfs>, families: &[String]) -> OpenOptions {
+    pub fn options(&self, vfs: &Arc<dyn Vfs>, families: &[String]) -> OpenOptions {
         let mut options = self.profile.open_options(vfs.clone(), families);
         options.db.create_if_missing = false;
         options.db.create_missing_column_families = false;
@@ -193,7 +193,7 @@ impl Life {
     }
 
     /// Options for a repair: every family that the life ever had.
-    pub fn options_for_repair(&self, vfs: &Arc<MemoryVfs>) -> OpenOptions {
+    pub fn options_for_repair(&self, vfs: &Arc<dyn Vfs>) -> OpenOptions {
         let named = |op: &Op| match op {
             Op::Create(name) | Op::Import { name, .. } => Some(name.clone()),
             _ => None,
@@ -207,9 +207,8 @@ impl Life {
     ///
     /// # Errors
     /// The MANIFEST is damaged.
-    pub fn options_for_open(&self, vfs: &Arc<MemoryVfs>) -> EngineResult<OpenOptions> {
-        let as_vfs: Arc<dyn Vfs> = vfs.clone();
-        Ok(self.options(vfs, &Db::list_families(DIR, &as_vfs)?))
+    pub fn options_for_open(&self, vfs: &Arc<dyn Vfs>) -> EngineResult<OpenOptions> {
+        Ok(self.options(vfs, &Db::list_families(DIR, vfs)?))
     }
 
     /// Whether the directory is in our own form, with our evidence in it.

@@ -59,7 +59,9 @@ impl Claim {
             (Claim::Report(report), Some(key)) => report.is_in_doubt(family, key, order),
             (Claim::Report(report), None) => {
                 let is_of = |name: &Option<String>| name.as_ref().is_none_or(|name| name == family);
-                report.lost.iter().any(|lost| is_of(&lost.family)) || report.doubts.iter().any(|d| is_of(&d.family))
+                report.earlier.is_some()
+                    || report.lost.iter().any(|lost| is_of(&lost.family))
+                    || report.doubts.iter().any(|doubt| is_of(&doubt.family))
             }
             (Claim::Doubts(doubts), Some(key)) => doubts.iter().any(|doubt| doubt.covers(family, key, order)),
             (Claim::Doubts(doubts), None) => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use vfs::MemoryVfs;
+use vfs::{Fault as IoFault, FaultCode, FaultVfs, Rule, Vfs};
 
 use crate::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use crate::engine::check::{CheckOptions, check};
@@ -25,6 +25,8 @@ pub enum Way {
     Open,
     Check,
     Repair,
+    /// A repair that is killed at one of its calls, and repeated.
+    CutRepair,
     /// An open with `kSkipAnyCorruptedRecords`.
     Salvage,
     /// An open with `best_efforts_recovery`.
@@ -32,7 +34,7 @@ pub enum Way {
 }
 
 impl Way {
-    pub const ALL: [Way; 5] = [Way::Open, Way::Check, Way::Repair, Way::Salvage, Way::BestEfforts];
+    pub const ALL: [Way; 6] = [Way::Open, Way::Check, Way::Repair, Way::CutRepair, Way::Salvage, Way::BestEfforts];
 }
 
 /// Goes a way out of a damage. Returns whether it led to an open database.
@@ -40,11 +42,15 @@ impl Way {
 /// # Errors
 /// The claim that is refuted, or the doubt that is too much.
 pub fn go(life: &Life, damage: &Damage, way: Way) -> Result<bool, Wrong> {
-    let vfs = life.mount(&damage.of(&life.files));
+    let vfs = damage.seen(life.mount(&damage.of(&life.files)));
     match way {
         Way::Open => opened(life, damage, &vfs, |_| {}, claim_of),
         Way::Check => checked(life, damage, &vfs),
-        Way::Repair => repaired(life, damage, &vfs),
+        Way::Repair => repaired(life, damage, &vfs, true),
+        Way::CutRepair => {
+            cut_repair(life, damage, &vfs)?;
+            repaired(life, damage, &vfs, false)
+        }
         Way::Salvage => {
             let salvages =
                 |options: &mut OpenOptions| options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
@@ -63,7 +69,7 @@ fn claim_of(db: &Db) -> Option<Claim> {
 fn opened(
     life: &Life,
     damage: &Damage,
-    vfs: &Arc<MemoryVfs>,
+    vfs: &Arc<dyn Vfs>,
     set: impl Fn(&mut OpenOptions),
     claim: impl Fn(&Db) -> Option<Claim>,
 ) -> Result<bool, Wrong> {
@@ -87,7 +93,7 @@ fn opened(
 }
 
 /// `check` may say "whole" only of what a plain open reads right.
-fn checked(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, Wrong> {
+fn checked(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>) -> Result<bool, Wrong> {
     let options = CheckOptions { vfs: vfs.clone(), orders: vec![life.order()], ..CheckOptions::default() };
     let Ok(report) = check(Path::new(DIR), &options, &mut |_| {}) else { return Ok(false) };
     if !report.is_whole() {
@@ -108,12 +114,27 @@ fn checked(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, W
     }
 }
 
-fn error_of(life: &Life, vfs: &Arc<MemoryVfs>) -> String {
+fn error_of(life: &Life, vfs: &Arc<dyn Vfs>) -> String {
     let opened = life.options_for_open(vfs).and_then(|options| Db::open(DIR, &options));
     opened.err().map_or_else(|| "reading fails".to_owned(), |error| error.to_string())
 }
 
-fn repaired(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, Wrong> {
+/// Begins a repair, and ends it at one of its calls.
+fn cut_repair(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>) -> Result<(), Wrong> {
+    let repair_over = |inner: Arc<dyn Vfs>, nth: u64| {
+        let faulty = FaultVfs::new(inner);
+        let all = faulty.inject(Rule::new(IoFault::Error(FaultCode::Io)).nth(nth).sticky());
+        let ended = repair(DIR, &OpenOptions { vfs: faulty.clone(), ..life.options_for_repair(vfs) });
+        (faulty.matched(all), ended.map(drop))
+    };
+    let (calls, _) = repair_over(damage.seen(life.mount(&damage.of(&life.files))), u64::MAX);
+    let nth = 1 + Random::new(life.seed ^ calls).below(calls.max(1));
+    drop(repair_over(vfs.clone(), nth));
+    Ok(())
+}
+
+/// `is_first`: it is not the repetition of a repair that was cut off, which may have left no more than its report.
+fn repaired(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>, is_first: bool) -> Result<bool, Wrong> {
     let options = life.options_for_repair(vfs);
     let report = match repair(DIR, &options) {
         Err(error) if is_nothing_left(life, damage, &error) => return Ok(false),
@@ -125,7 +146,9 @@ fn repaired(life: &Life, damage: &Damage, vfs: &Arc<MemoryVfs>) -> Result<bool, 
     let claim = Claim::Report(report.clone());
     judge_values(life, damage, &found).map_err(with_report)?;
     judge_claim(life, damage, &claim, &found).map_err(with_report)?;
-    judge_least(life, damage, &claim).map_err(with_report)?;
+    if is_first {
+        judge_least(life, damage, &claim).map_err(with_report)?;
+    }
     let again = repair(DIR, &options).map_err(|error| broken(format!("the second repair fails: {error:?}")))?;
     let is_quiet = again.lost.is_empty() && again.manifest.is_none() && again.logs.is_empty();
     let is_new = |doubt: &Doubt| !report.doubts.contains(doubt);
@@ -145,7 +168,7 @@ fn is_nothing_left(life: &Life, damage: &Damage, error: &Error) -> bool {
     has_no_copy && error.kind() == ErrorKind::InvalidArgument && life.reference.values().all(BTreeMap::is_empty)
 }
 
-fn read_again(life: &Life, vfs: &Arc<MemoryVfs>) -> Result<Contents, String> {
+fn read_again(life: &Life, vfs: &Arc<dyn Vfs>) -> Result<Contents, String> {
     let opened = life.options_for_open(vfs).and_then(|options| Db::open(DIR, &options));
     let db = opened.map_err(|error| format!("what was repaired does not open: {error:?}"))?;
     let found = read(&db).map_err(|failure| format!("what was repaired is not read: {failure}"))?;
@@ -161,26 +184,27 @@ const BACKUPS: &str = "/backups";
 /// # Errors
 /// A restore, or a verification, that passed over the damage.
 pub fn restore_damaged(life: &Life, random: &mut Random) -> Result<bool, Wrong> {
-    let vfs = life.mount(&life.files);
+    let memory = life.mount(&life.files);
+    let vfs: Arc<dyn Vfs> = memory.clone();
     let text = |error: Error| Fault::Broken.of(error.to_string());
     let options = BackupOptions { vfs: vfs.clone(), orders: vec![life.order()], ..BackupOptions::default() };
     let engine = BackupEngine::open(BACKUPS, &options).map_err(text)?;
     let db = Db::open(DIR, &life.options_for_open(&vfs).map_err(text)?).map_err(text)?;
     let Ok(id) = engine.create_new_backup(&db, random.chance(30)) else { return Ok(false) };
     drop(db);
-    let files: Vec<_> = vfs.all_files().into_iter().filter(|path| path.starts_with(BACKUPS)).collect();
+    let files: Vec<_> = memory.all_files().into_iter().filter(|path| path.starts_with(BACKUPS)).collect();
     let path = random.pick(&files);
-    let len = vfs.read_file(path).map_err(text)?.len();
+    let len = memory.read_file(path).map_err(text)?.len();
     let place = random.below(len.max(1) as u64);
     let what = match random.below(3) {
-        0 => vfs.truncate(path, place as usize).map(|()| format!("cut to {place} of {len}")),
-        1 => vfs.flip_bit(path, 8 * place).map(|()| format!("byte {place} of {len} flipped")),
-        _ => vfs.truncate(path, 0).and_then(|()| vfs.truncate(path, len)).map(|()| "zeroed".to_owned()),
+        0 => memory.truncate(path, place as usize).map(|()| format!("cut to {place} of {len}")),
+        1 => memory.flip_bit(path, 8 * place).map(|()| format!("byte {place} of {len} flipped")),
+        _ => memory.truncate(path, 0).and_then(|()| memory.truncate(path, len)).map(|()| "zeroed".to_owned()),
     };
     let what = format!("{}, {}", path.display(), what.map_err(text)?);
-    let all: Vec<_> = vfs.all_files().into_iter().filter(|path| path.starts_with(DIR)).collect();
+    let all: Vec<_> = memory.all_files().into_iter().filter(|path| path.starts_with(DIR)).collect();
     for path in all {
-        vfs::Vfs::remove_file(&*vfs, &path).map_err(text)?;
+        vfs.remove_file(&path).map_err(text)?;
     }
     let verified = engine.verify(id);
     let restored = engine.restore(id, DIR, &RestoreOptions::default());

@@ -54,18 +54,22 @@ impl Repairing<'_> {
         Some(format!("its copy may be out of date: log {unnoted} was made by an earlier version of this program"))
     }
 
-    /// Signs of a lost end without a copy, or of a lost later MANIFEST: the MANIFEST names missing tables, and newer unnamed tables exist; or an unnamed
-    /// table has numbers unknown to MANIFEST and logs.
+    /// Signs of a lost end without a copy, or of a lost later MANIFEST: the MANIFEST names missing tables, and newer unnamed
+    /// tables exist, or CURRENT does not name it either; or an unnamed table has numbers unknown to MANIFEST and logs.
     fn newer_tables(&self, files: &BTreeSet<FileNumber>) -> Result<Option<String>> {
         let Some(old) = self.old.recovered.as_ref() else { return Ok(None) };
         let newest = old.tables().map(|meta| meta.physical_number().max(meta.number)).max().unwrap_or_default();
         let lacks = old.tables().any(|meta| !files.contains(&meta.physical_number()));
+        let is_unknown = self.old.has_copy && !self.old.is_named;
         let ingested = self.ingested();
         let named: BTreeSet<_> = old.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
         let accounted = Accounted { recovered: old, logged: &self.logs.logged };
         for file in files.iter().filter(|file| !named.contains(file) && !ingested.contains_key(file)) {
-            if lacks && *file > newest {
-                let what = "its end may be missing: it names tables that are gone, and newer ones are there";
+            if *file > newest && (lacks || is_unknown) {
+                let what = match lacks {
+                    true => "its end may be missing: it names tables that are gone, and newer ones are there",
+                    false => "a later one may be lost: CURRENT does not name it, and there are newer tables",
+                };
                 return Ok(Some(what.to_owned()));
             }
             let path = path_of(self.dir, *file);

@@ -69,7 +69,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     work.set_aside()?;
     work.report.note_unreadable(&vfs);
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.
-    let written = if work.report.lost_nothing() { None } else { Some(work.report.write_to(&lost)?) };
+    let written = if work.report.found_nothing() { None } else { Some(work.report.write_to(&lost)?) };
     lost.sync()?;
     let mut options = options_for(options, &recovered);
     if work.has_damaged_logs() {
@@ -92,7 +92,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     report.earlier = earlier;
     match written {
         Some(path) => lost.rewrite(&path, report.to_string().as_bytes())?,
-        None if report.lost_nothing() => {}
+        None if report.found_nothing() => {}
         None => drop(report.write_to(&lost)?),
     }
     lost.sync()?;
@@ -106,7 +106,10 @@ fn open_what_is_left(dir: &Path, options: &OpenOptions, recovered: Recovered) ->
     match open::open_as(dir, options, recovered.clone()) {
         Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => {
             note::warn!(%error, "the logs are salvaged");
-            let mut options = options.clone();
+            let (mut options, mut recovered) = (options.clone(), recovered);
+            for dir in [dir, &log_dir(dir, &options.db)] {
+                recovered.pass_numbers_in(&*options.vfs, dir)?; // of files that the first try made
+            }
             options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
             open::open_as(dir, &options, recovered)
         }

@@ -30,7 +30,8 @@ pub struct RepairReport {
     pub unreadable: Vec<String>,
     /// The last sequence number in the database.
     pub last_seq: SeqNo,
-    /// The report of an earlier repair that lost or doubted something, in `lost/`: none of it is known better since.
+    /// The report of an earlier repair that lost or doubted something, in `lost/`: none of it is known better since. Who has
+    /// dealt with it moves the file away.
     pub earlier: Option<PathBuf>,
 }
 
@@ -68,9 +69,14 @@ pub struct LostTable {
 }
 
 impl RepairReport {
-    /// Whether every key has its last durable value: nothing is lost, damaged or in doubt. What an [`earlier`](Self::earlier)
-    /// repair lost does not count.
+    /// Whether every key has its last durable value: nothing is lost, damaged or in doubt, by an
+    /// [`earlier`](Self::earlier) repair neither.
     pub fn lost_nothing(&self) -> bool {
+        self.found_nothing() && self.earlier.is_none()
+    }
+
+    /// As [`lost_nothing`](Self::lost_nothing), of this repair alone.
+    pub fn found_nothing(&self) -> bool {
         self.lost.is_empty() && self.logs.is_empty() && self.doubts.is_empty()
     }
 
@@ -94,13 +100,13 @@ impl RepairReport {
     }
 
     /// Whether `key` of `family`, whose order is `order`, may not have its last durable value. Damage to logs is in the
-    /// doubts too.
+    /// doubts too. After an [`earlier`](Self::earlier) repair it may be any key.
     pub fn is_in_doubt(&self, family: &str, key: &[u8], order: &UserOrder) -> bool {
         let is_of_lost = |lost: &LostTable| {
             let of_family = lost.family.as_ref().is_none_or(|name| name == family);
             of_family && lost.keys.as_ref().is_none_or(|keys| is_within(keys, key, order))
         };
-        self.lost.iter().any(is_of_lost) || self.doubts.iter().any(|doubt| doubt.covers(family, key, order))
+        self.earlier.is_some() || self.lost.iter().any(is_of_lost) || self.doubts.iter().any(|doubt| doubt.covers(family, key, order))
     }
 }
 

@@ -400,6 +400,9 @@ impl<'a> LogReplay<'a> {
             if !family.queue.is_empty() {
                 flush_queue(self.context, family)?;
             }
+            if family.mutable.is_unused() {
+                family.mutable.advance_empty_to(through); // (F3)
+            }
         }
         Ok(())
     }
