@@ -58,6 +58,16 @@ pub enum ErrorKind {
 #[derive(Clone)]
 pub struct Error(Box<Inner>);
 
+/// EIO, ENODATA, EBADMSG and EUCLEAN.
+#[cfg(target_os = "linux")]
+const READ_FAILURES: [i32; 4] = [5, 61, 74, 117];
+/// EIO.
+#[cfg(not(any(target_os = "linux", windows)))]
+const READ_FAILURES: [i32; 1] = [5];
+/// `ERROR_CRC`, `ERROR_SECTOR_NOT_FOUND`, `ERROR_READ_FAULT` and `ERROR_IO_DEVICE`.
+#[cfg(windows)]
+const READ_FAILURES: [i32; 4] = [23, 27, 30, 1117];
+
 #[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
@@ -92,6 +102,12 @@ impl Error {
     pub fn is_not_found(&self) -> bool {
         let source = self.0.source.as_ref().and_then(|s| s.downcast_ref::<std::io::Error>());
         source.is_some_and(|e| e.kind() == std::io::ErrorKind::NotFound)
+    }
+
+    /// True if the storage cannot return bytes that it holds, as of a bad sector. Reading them again fails again.
+    pub fn is_read_failure(&self) -> bool {
+        let source = self.0.source.as_ref().and_then(|s| s.downcast_ref::<std::io::Error>());
+        source.and_then(std::io::Error::raw_os_error).is_some_and(|code| READ_FAILURES.contains(&code))
     }
 
     /// An error of a kind.

@@ -142,7 +142,7 @@ impl FollowingCursor {
 
     #[cold]
     fn passes_over(&self, error: &Error) -> bool {
-        let is_damage = error.kind() == ErrorKind::Corruption || error.is_not_found();
+        let is_damage = error.kind() == ErrorKind::Corruption || error.is_not_found() || error.is_read_failure();
         let Some(damage) = self.damage.as_ref().filter(|_| is_damage) else { return false };
         let user_key = key::user_key(self.inner.key()).to_vec();
         damage.passed_over(PassedOver { error: error.clone(), from: Some(user_key.clone()), through: Some(user_key) });

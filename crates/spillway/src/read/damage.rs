@@ -44,7 +44,7 @@ impl DamageSink for SkippedDamage {
 
 /// Whether `skip_damaged` reads skip the error. A missing file counts as damage.
 pub(crate) fn is_damage(error: &Error) -> bool {
-    error.kind() == ErrorKind::Corruption || error.is_not_found()
+    error.kind() == ErrorKind::Corruption || error.is_not_found() || error.is_read_failure()
 }
 
 /// A cursor over one table. If the rest of the table cannot be read, the cursor ends without an error and reports the

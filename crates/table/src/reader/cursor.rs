@@ -129,10 +129,11 @@ impl TableCursor {
     /// Reports the damaged block at the index cursor and skips it.
     ///
     /// # Errors
-    /// `error`, unless it is `Corruption` and damage is skipped.
+    /// `error`, unless damage is skipped, and it is `Corruption` or a read failure.
     #[cold]
     fn pass_over(&mut self, index: &mut IndexCursor, error: Error) -> Result<()> {
-        let Some(damage) = self.damage.clone().filter(|_| error.kind() == ErrorKind::Corruption) else {
+        let is_damage = error.kind() == ErrorKind::Corruption || error.is_read_failure();
+        let Some(damage) = self.damage.clone().filter(|_| is_damage) else {
             return Err(error);
         };
         let separator = |index: &IndexCursor| {
