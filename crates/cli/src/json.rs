@@ -119,6 +119,7 @@ pub fn repair(dir: &Path, report: &RepairReport, options: Option<&str>) -> Value
         "logs": report.logs,
         "unreadable": report.unreadable,
         "earlier_report": report.earlier.as_ref().map(|path| path.to_string_lossy()),
+        "notes": report.notes,
         "unused_files": report.superfluous.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "doubts": report.doubts.iter().map(doubt).collect::<Vec<_>>(),
         "options": options,

@@ -15,5 +15,6 @@ mod lost_ends;
 mod missing_logs;
 mod moved_logs;
 mod repair;
+mod repaired_tables;
 mod rocksdb_logs;
 mod salvaged_ingests;

@@ -34,7 +34,7 @@ fn is_lost(report: &RepairReport, family: &str, key: &[u8]) -> bool {
 }
 
 /// Checks that only reported losses are missing, and that only permitted entries are extra.
-fn assert_same(place: &str, report: &RepairReport, found: &Contents, expected: &Contents) {
+pub fn assert_same(place: &str, report: &RepairReport, found: &Contents, expected: &Contents) {
     for (a, b) in [(found, expected), (expected, found)] {
         for (family, pairs) in a {
             for (key, value) in pairs.iter().filter(|(key, _)| !is_lost(report, family, key)) {
@@ -63,7 +63,7 @@ fn check(subject: Subject, place: &str, vfs: &Arc<MemoryVfs>, expected: &Content
     report
 }
 
-fn check_files(vfs: &Arc<MemoryVfs>) -> CheckReport {
+pub fn check_files(vfs: &Arc<MemoryVfs>) -> CheckReport {
     let options = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
     testkit::engine::check::check(Path::new(DIR), &options, &mut |_| {}).unwrap()
 }
@@ -117,7 +117,7 @@ fn a_whole_database_is_left_as_it_is() {
 }
 
 /// The MANIFEST, its copy, and what names them.
-fn is_of_manifest(path: &Path) -> bool {
+pub fn is_of_manifest(path: &Path) -> bool {
     let name = path.file_name().unwrap().to_string_lossy();
     name.starts_with("MANIFEST") || name.ends_with(".spmanifest") || name == "CURRENT"
 }

@@ -110,7 +110,8 @@ impl Repairing<'_> {
     /// Guesses an ingested table's sequence number if only the MANIFEST had it: the one above the largest number in the
     /// family's earlier files.
     pub(super) fn guess_numbers(&mut self) -> Result<()> {
-        self.tables.sort_by_key(|found| found.table.meta.number);
+        let made_as = |number: FileNumber| self.salvaged.get(&number).copied().unwrap_or(number);
+        self.tables.sort_by_key(|found| made_as(found.table.meta.number));
         let ingested = self.ingested();
         let mut newest: BTreeMap<FamilyId, SeqNo> = BTreeMap::new();
         for found in &mut self.tables {

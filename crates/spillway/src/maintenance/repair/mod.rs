@@ -10,6 +10,7 @@
 //! set aside go to `lost/`. Until CURRENT is replaced, only those moves change existing files; an interrupted repair can
 //! be repeated.
 
+mod damaged;
 mod families;
 mod guess;
 mod logs;

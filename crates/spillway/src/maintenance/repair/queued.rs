@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use base::{FamilyId, FileNumber, Result, SeqNo};
 
 use super::work::Repairing;
 use crate::queue::ingest_record::numbered;
@@ -43,10 +43,13 @@ impl Repairing<'_> {
         ingested
     }
 
-    /// Puts the readable part of a damaged table in its place.
-    pub(super) fn substitute(&mut self, ingested: &Ingested, error: &Error) -> Result<()> {
-        let salvaged = self.salvage(ingested.family, &ingested.meta, error)?;
-        self.substitutes.insert(ingested.meta.number, salvaged.map(|table| table.meta));
+    /// Puts the readable part of a damaged or lost table in its place.
+    pub(super) fn mend_queued(&mut self, ingested: &Ingested) -> Result<()> {
+        let number = ingested.meta.number;
+        let mended = self.read_or_mend(ingested.family, &ingested.meta)?.map(|table| table.meta);
+        if mended.as_ref().is_none_or(|meta| meta.number != number) {
+            self.substitutes.insert(number, mended);
+        }
         Ok(())
     }
 
@@ -54,8 +57,7 @@ impl Repairing<'_> {
     pub(super) fn note_gone_ingests(&mut self, files: &BTreeSet<FileNumber>) -> Result<()> {
         for (number, ingested) in self.ingested() {
             if ingested.is_queued && !files.contains(&number) {
-                self.note_missing(ingested.family, &ingested.meta)?;
-                self.substitutes.insert(number, None);
+                self.mend_queued(&ingested)?;
             }
         }
         Ok(())

@@ -24,6 +24,8 @@ pub struct RepairReport {
     pub logs: Vec<String>,
     /// Undamaged, unreferenced files: leftovers of a crash. They are in `lost/` too.
     pub superfluous: Vec<PathBuf>,
+    /// What was amiss and cost nothing.
+    pub notes: Vec<String>,
     /// Keys whose values the remaining files do not prove.
     pub doubts: Vec<Doubt>,
     /// Files of which the device cannot read a part, each with the first error. The part counts as damaged.
@@ -143,6 +145,7 @@ impl fmt::Display for RepairReport {
             }
         }
         self.logs.iter().try_for_each(|log| writeln!(f, "log: {log}"))?;
+        self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))?;
         self.doubts.iter().try_for_each(|doubt| writeln!(f, "in doubt: {doubt}"))?;
         if let Some(earlier) = &self.earlier {
             writeln!(f, "an earlier repair lost or doubted something: {}", earlier.display())?;

@@ -8,11 +8,14 @@ use base::key::{self, ParsedKey};
 use base::value_source::{ValueRef, ValueSource};
 use base::{Error, ErrorKind, FileNumber, InternalOrder, Pinned, Result, SeqNo, UserOrder, ValueKind};
 use parking_lot::Mutex;
-use table::{BlockBasedTableBuilder, ExternalFile, PassedOver, Properties, Table, TableContext, TableReadOptions};
+use table::{
+    BlockBasedTableBuilder, ExternalFile, PassedOver, Properties, Table, TableBuilderConfig, TableContext,
+    TableReadOptions,
+};
 use vfs::{IfExists, IoClass, Vfs};
 
 use crate::core::tables::{counted, open_in_any};
-use crate::maintenance::copied_table::{config_like, copy_table};
+use crate::maintenance::copied_table::{config_like, copy_all, copy_table};
 use crate::read::damage::SkippedDamage;
 use crate::version::log_life::{LogsOnDemand, ValueLog};
 use crate::version::span::widen;
@@ -97,10 +100,10 @@ impl TableSource<'_> {
         let values = self.values();
         let opened = self.open(path, meta.physical_bytes(), Some(meta.largest_seq), &values);
         let opened = opened.and_then(|(whole, order)| Ok((counted(meta, &order, whole)?, order)));
-        let Ok((table, order)) = opened else { return Ok(None) };
+        let Some((table, order)) = if_readable(opened)? else { return Ok(None) };
         let skipped = SkippedDamage::new();
         let target = path_of(self.dir, to);
-        let builder = self.builder_like(&*table, &order, &target)?;
+        let builder = self.builder(&target, config_like(table.properties(), &order, &target))?;
         let summary = copy_table(&table, meta, builder, Some(&skipped))?;
         if summary.properties.entries == 0 {
             self.vfs.remove_file(&target)?;
@@ -111,10 +114,33 @@ impl TableSource<'_> {
         Ok(Some(Salvaged { table, skipped: skipped.list() }))
     }
 
-    /// A builder of a copy of `table` at `path`.
-    fn builder_like(&self, table: &dyn Table, order: &InternalOrder, path: &Path) -> Result<BlockBasedTableBuilder> {
-        let file = self.vfs.create(path, IfExists::Truncate)?;
-        BlockBasedTableBuilder::new(file, config_like(table.properties(), order, path))
+    /// Copies the readable part of a damaged table to file `to`, for a table known only as a file. `number` is as in
+    /// [`read_unnamed`](Self::read_unnamed). `None` if nothing is readable.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn salvage_unnamed(&self, path: &Path, number: Option<SeqNo>, to: FileNumber) -> Result<Option<Salvaged>> {
+        let bytes = self.vfs.metadata(path)?.len;
+        let opened = if_readable(self.open(path, bytes, number, &self.values()))?;
+        let Some((table, order)) = opened else { return Ok(None) };
+        let (skipped, target) = (SkippedDamage::new(), path_of(self.dir, to));
+        // A number that is still unknown stays so.
+        let ingestable = number.is_none() && lacks_number(table.properties());
+        let config = TableBuilderConfig { ingestable, ..config_like(table.properties(), &order, &target) };
+        let summary = copy_all(&table, self.builder(&target, config)?, &skipped)?;
+        if summary.properties.entries == 0 {
+            self.vfs.remove_file(&target)?;
+            return Ok(None);
+        }
+        let mut table = self.read_unnamed(to, &target, None)?;
+        if number.is_some() {
+            table.largest_flushed = SeqNo::ZERO;
+        }
+        Ok(Some(Salvaged { table, skipped: skipped.list() }))
+    }
+
+    fn builder(&self, path: &Path, config: TableBuilderConfig) -> Result<BlockBasedTableBuilder> {
+        BlockBasedTableBuilder::new(self.vfs.create(path, IfExists::Truncate)?, config)
     }
 
     /// Reopens a table for iteration.
@@ -173,6 +199,19 @@ impl TableSource<'_> {
         }
         seen.smallest_seq = seen.smallest_seq.min(seen.largest_seq);
         Ok(seen)
+    }
+}
+
+/// Whether the file cannot be read, and reading it again would not help.
+pub(super) fn is_unreadable(error: &Error) -> bool {
+    error.kind() == ErrorKind::Corruption || error.is_read_failure()
+}
+
+/// `None` if the table is damaged.
+fn if_readable<T>(opened: Result<T>) -> Result<Option<T>> {
+    match opened {
+        Err(error) if is_unreadable(&error) => Ok(None),
+        opened => opened.map(Some),
     }
 }
 

@@ -1,11 +1,12 @@
 //! A repair in progress: surveys all files, decides which belong to the database, and sets the rest aside. What is
-//! decided without a complete MANIFEST is in [`super::guess`]; ingests in the queue are in [`super::queued`].
+//! decided without a complete MANIFEST is in [`super::guess`], damaged tables are in [`super::damaged`], and ingests in the
+//! queue in [`super::queued`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
+use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::DatabaseId;
 use vfs::Vfs;
 
@@ -13,8 +14,8 @@ use super::families::Families;
 use super::logs::LogSurvey;
 use super::lost::Lost;
 use super::manifest::OldManifest;
-use super::report::{LostTable, RepairReport, RepairedFamily};
-use super::tables::{TableSource, WholeTable, path_of};
+use super::report::{RepairReport, RepairedFamily};
+use super::tables::{TableSource, WholeTable, is_unreadable, path_of};
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
 use crate::open::replay::row;
@@ -41,7 +42,9 @@ pub(super) struct Repairing<'a> {
     pub(super) aside: BTreeSet<PathBuf>,
     /// What stands in for damaged tables of queued ingests; `None` for a lost table.
     pub(super) substitutes: BTreeMap<FileNumber, Option<FileMeta>>,
-    next_file: FileNumber,
+    /// Copies of the readable parts of damaged tables that no MANIFEST or log names, with the tables' numbers.
+    pub(super) salvaged: BTreeMap<FileNumber, FileNumber>,
+    pub(super) next_file: FileNumber,
     /// The id of the database that made the tables; used if IDENTITY is missing.
     pub(super) made_by: Option<String>,
     pub report: RepairReport,
@@ -87,6 +90,7 @@ impl<'a> Repairing<'a> {
             tables: Vec::new(),
             aside: BTreeSet::new(),
             substitutes: BTreeMap::new(),
+            salvaged: BTreeMap::new(),
             next_file,
             made_by: None,
             report,
@@ -139,64 +143,11 @@ impl<'a> Repairing<'a> {
         let families = self.families.known.values().map(|family| (family.id, family.tables.clone()));
         for (family, tables) in families.collect::<Vec<_>>() {
             for (level, meta) in tables {
-                let path = path_of(self.dir, meta.physical_number());
-                let bytes = self.vfs.metadata(&path).map(|metadata| metadata.len);
-                if bytes.is_ok_and(|bytes| bytes > meta.physical_bytes()) {
-                    self.set_aside_another(family, &meta, path);
-                    continue;
-                }
-                match self.source.read_named(&meta, &path) {
-                    Ok(Some(table)) => self.tables.push(Found { family, table, level: Some(level) }),
-                    Ok(None) => self.set_aside_another(family, &meta, path),
-                    Err(error) if error.is_not_found() => self.note_missing(family, &meta)?,
-                    Err(error) if error.kind() == ErrorKind::Corruption => {
-                        let salvaged = self.salvage(family, &meta, &error)?;
-                        self.tables.extend(salvaged.map(|table| Found { family, table, level: Some(level) }));
-                    }
-                    Err(error) => return Err(error),
-                }
+                let table = self.read_or_mend(family, &meta)?;
+                self.tables.extend(table.map(|table| Found { family, table, level: Some(level) }));
             }
         }
         Ok(())
-    }
-
-    pub(super) fn note_missing(&mut self, family: FamilyId, meta: &FileMeta) -> Result<()> {
-        let name = file_name::format(FileType::Table, meta.physical_number());
-        let path = Lost::new(&**self.vfs, self.dir).find(&name)?;
-        let why = match (&path, self.is_complete) {
-            (Some(_), _) => "an earlier repair moved it",
-            (None, true) => "it is missing",
-            (None, false) => {
-                "it is missing; it may have been compacted after the part of the MANIFEST that can be read"
-            }
-        };
-        let (family, keys) = (Some(self.name_of(family)), Some(keys_of(meta)));
-        self.report.lost.push(LostTable { path, name, family, keys, why: why.to_owned() });
-        Ok(())
-    }
-
-    /// Copies the readable part of a damaged table to another file, and reports the rest as lost. `None` if nothing is
-    /// readable.
-    pub(super) fn salvage(&mut self, family: FamilyId, meta: &FileMeta, error: &Error) -> Result<Option<WholeTable>> {
-        let path = path_of(self.dir, meta.physical_number());
-        self.aside.insert(path.clone());
-        let name = file_name::format(FileType::Table, meta.physical_number());
-        let of_family = Some(self.name_of(family));
-        let lost = |keys, why| {
-            let (path, name, family) = (Some(path.clone()), name.clone(), of_family.clone());
-            LostTable { path, name, family, keys: Some(keys), why }
-        };
-        let Some(salvaged) = self.source.salvage(meta, &path, self.next_file)? else {
-            self.report.lost.push(lost(keys_of(meta), error.to_string()));
-            return Ok(None);
-        };
-        self.next_file.0 += 1;
-        let order = &salvaged.table.order.user;
-        self.report.lost.extend(salvaged.skipped.into_iter().filter_map(|skipped| {
-            let keys = within_bounds(order, meta, skipped.from, skipped.through)?;
-            Some(lost(keys, skipped.error.to_string()))
-        }));
-        Ok(Some(salvaged.table))
     }
 
     pub(super) fn name_of(&self, family: FamilyId) -> String {
@@ -223,32 +174,21 @@ impl<'a> Repairing<'a> {
                 self.report.superfluous.push(path);
                 continue;
             }
+            let queued = ingested.as_ref().filter(|_| is_queued);
+            if let Some(queued) = queued.filter(|_| self.is_complete) {
+                self.mend_queued(queued)?; // replay adds it
+                continue;
+            }
             match self.source.read_unnamed(*file, &path, ingested.as_ref().map(|ingested| ingested.number)) {
-                Ok(_) if self.is_complete => {} // replay adds it
                 Ok(table) => self.take_guessed(table, path, ingested.map(|ingested| ingested.family)),
-                Err(error) if error.kind() == ErrorKind::Corruption => match ingested {
-                    Some(ingested) if ingested.is_queued => self.substitute(&ingested, &error)?,
-                    _ => self.set_aside_unread(*file, path, &error),
+                Err(error) if is_unreadable(&error) => match queued {
+                    Some(queued) => self.mend_queued(queued)?,
+                    None => self.salvage_unnamed(*file, &path, ingested.as_ref(), &error)?,
                 },
                 Err(error) => return Err(error),
             }
         }
         Ok(())
-    }
-
-    fn set_aside_another(&mut self, family: FamilyId, meta: &FileMeta, path: PathBuf) {
-        let name = file_name::format(FileType::Table, meta.physical_number());
-        let (family, keys) = (Some(self.name_of(family)), Some(keys_of(meta)));
-        let (kept, why) = (Some(path.clone()), "the file is another table than the MANIFEST says".to_owned());
-        self.report.lost.push(LostTable { path: kept, name, family, keys, why });
-        self.aside.insert(path);
-    }
-
-    fn set_aside_unread(&mut self, file: FileNumber, path: PathBuf, error: &Error) {
-        let name = file_name::format(FileType::Table, file);
-        let (kept, why) = (Some(path.clone()), error.to_string());
-        self.report.lost.push(LostTable { path: kept, name, family: None, keys: None, why });
-        self.aside.insert(path);
     }
 
     /// Notes large batches that are missing or damaged and not in tables yet. Without the MANIFEST a missing one may
@@ -408,19 +348,6 @@ impl Repairing<'_> {
         }
         Ok(())
     }
-}
-
-/// The part of a damaged span that belongs to the table. A virtual table's file has more keys than the table.
-fn within_bounds(
-    order: &UserOrder,
-    meta: &FileMeta,
-    from: Option<Vec<u8>>,
-    through: Option<Vec<u8>>,
-) -> Option<(Vec<u8>, Vec<u8>)> {
-    let (smallest, largest) = keys_of(meta);
-    let from = from.filter(|key| order.compare(key, &smallest).is_gt()).unwrap_or(smallest);
-    let through = through.filter(|key| order.compare(key, &largest).is_lt()).unwrap_or(largest);
-    order.compare(&from, &through).is_le().then_some((from, through))
 }
 
 pub(super) fn keys_of(meta: &FileMeta) -> (Vec<u8>, Vec<u8>) {

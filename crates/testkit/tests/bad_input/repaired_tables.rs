@@ -1,0 +1,198 @@
+//! Repair of damaged tables: what can be read of a table stays, wherever it is and whatever names it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use testkit::engine::version::recover::recover;
+use testkit::engine::{Db, ErrorKind, OpenOptions, RepairReport, WriteOptions, repair};
+use testkit::run::DIR;
+use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
+
+use crate::common::{Contents, INGESTS, PLAIN, copy, files, read_with};
+use crate::repair::{assert_same, check_files, is_of_manifest};
+
+/// A data block of a table of [`many`] holds a few keys.
+const KEYS: usize = 400;
+
+fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
+    over(vfs.clone())
+}
+
+fn over(vfs: Arc<dyn Vfs>) -> OpenOptions {
+    OpenOptions { vfs, ..OpenOptions::create_if_missing() }
+}
+
+/// A database with one table of many blocks, and the table.
+fn many() -> (Arc<MemoryVfs>, PathBuf) {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    let family = db.default_family();
+    for n in 0..KEYS {
+        db.put(&family, format!("k{n:04}").as_bytes(), &[n as u8; 100], &WriteOptions::default()).unwrap();
+    }
+    db.flush(&[&family]).unwrap();
+    db.close().unwrap();
+    let table = files(&vfs, ".sst").remove(0);
+    (vfs, table)
+}
+
+fn contents(vfs: &Arc<MemoryVfs>) -> Contents {
+    read_with(&options(vfs), DIR).unwrap()
+}
+
+fn count(contents: &Contents) -> usize {
+    contents.values().map(|pairs| pairs.len()).sum()
+}
+
+/// Damages a block in the middle of a table.
+fn flip(vfs: &MemoryVfs, table: &Path) {
+    let len = vfs.read_file(table).unwrap().len();
+    vfs.flip_bit(table, 8 * (len as u64 / 2)).unwrap();
+}
+
+fn append(vfs: &MemoryVfs, table: &Path, tail: &[u8]) {
+    let bytes = [&vfs.read_file(table).unwrap()[..], tail].concat();
+    vfs.write_file(table, &bytes).unwrap();
+}
+
+/// Keys that are lost, of family and bounds alone.
+fn spans(report: &RepairReport) -> Vec<(Option<String>, Option<(Vec<u8>, Vec<u8>)>)> {
+    report.lost.iter().map(|lost| (lost.family.clone(), lost.keys.clone())).collect()
+}
+
+/// The MANIFEST has the table's length: an open refuses another one, and a repair reads as far as that.
+#[test]
+fn bytes_behind_a_table_cost_nothing() {
+    for subject in [PLAIN, INGESTS] {
+        let whole = subject.database();
+        let expected = subject.read(&copy(&whole)).unwrap();
+        for table in files(&whole, ".sst") {
+            let other = whole.read_file(&table).unwrap();
+            for tail in [&[0][..], &[0; 4096], &other] {
+                let vfs = copy(&whole);
+                append(&vfs, &table, tail);
+                let longer = vfs.read_file(&table).unwrap();
+                subject.refused(&vfs, &table);
+                assert!(!check_files(&vfs).is_whole());
+                let report = repair(DIR, &subject.options(&vfs)).unwrap();
+                assert!(report.lost_nothing() && report.notes.len() == 1, "{}: {report:#?}", table.display());
+                assert_eq!(subject.read(&vfs).unwrap(), expected, "{}", table.display());
+                let kept = Path::new(DIR).join("lost").join(table.file_name().unwrap());
+                assert_eq!(vfs.read_file(&kept).unwrap(), longer);
+                assert!(files(&vfs, ".dbtmp").is_empty());
+                let again = repair(DIR, &subject.options(&vfs)).unwrap();
+                assert!(again.lost_nothing() && again.notes.is_empty(), "{again:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn damaged_table_with_bytes_behind_it_loses_the_damage_alone() {
+    let (whole, table) = many();
+    let expected = contents(&copy(&whole));
+    let vfs = copy(&whole);
+    flip(&vfs, &table);
+    append(&vfs, &table, &[0; 512]);
+    let report = repair(DIR, &options(&vfs)).unwrap();
+    let found = contents(&vfs);
+    assert_same("flipped and longer", &report, &found, &expected);
+    assert!(count(&found) > KEYS / 2 && report.lost.len() == 1, "{report:#?}");
+    assert!(report.lost[0].why.contains(&*table.to_string_lossy()), "{report:#?}");
+}
+
+/// Interrupted between any two steps, a repair ends as an uninterrupted one does.
+#[test]
+fn interrupted_repair_of_a_damaged_table_loses_no_more() {
+    let (damaged, table) = many();
+    flip(&damaged, &table);
+    let uninterrupted = copy(&damaged);
+    let before = uninterrupted.operations();
+    let expected = repair(DIR, &options(&uninterrupted)).unwrap();
+    let operations = uninterrupted.operations() - before;
+    let left = contents(&uninterrupted);
+    assert!(count(&left) > KEYS / 2 && count(&left) < KEYS);
+    let mut begun_again = 0;
+    for at in 1..operations {
+        let vfs = copy(&damaged);
+        vfs.crash_at(vfs.operations() + at, at, CrashPolicy::ALL[at as usize % CrashPolicy::ALL.len()]);
+        let _ = repair(DIR, &options(&vfs));
+        let Some(image) = vfs.take_crash_image() else { continue };
+        let report = repair(DIR, &options(&image)).unwrap();
+        let is_begun_again = !report.lost.is_empty();
+        if is_begun_again {
+            assert_eq!(spans(&report), spans(&expected), "crashed at {at} of {operations}: {report:#?}");
+        }
+        begun_again += u32::from(is_begun_again && !image.exists(&table).unwrap());
+        assert_eq!(contents(&image), left, "crashed at {at} of {operations}: {report:#?}");
+    }
+    assert!(begun_again > 0);
+}
+
+/// A table that can be read again goes back, as after a read error that has passed.
+#[test]
+fn whole_table_that_an_earlier_repair_moved_is_back() {
+    for subject in [PLAIN, INGESTS] {
+        let whole = subject.database();
+        let expected = subject.read(&copy(&whole)).unwrap();
+        for table in files(&whole, ".sst") {
+            let vfs = copy(&whole);
+            let lost = Path::new(DIR).join("lost");
+            vfs.create_dir_all(&lost).unwrap();
+            vfs.rename(&table, &lost.join(table.file_name().unwrap())).unwrap();
+            let report = repair(DIR, &subject.options(&vfs)).unwrap();
+            assert!(report.lost_nothing() && report.notes.len() == 1, "{}: {report:#?}", table.display());
+            assert_eq!(subject.read(&vfs).unwrap(), expected, "{}", table.display());
+        }
+    }
+}
+
+/// Without a MANIFEST all is in doubt, and what can be read is there.
+#[test]
+fn damaged_table_without_a_manifest_keeps_what_can_be_read() {
+    let (whole, table) = many();
+    let expected = contents(&copy(&whole));
+    let vfs = copy(&whole);
+    flip(&vfs, &table);
+    let of_manifest = vfs.all_files().into_iter().filter(|path| path.starts_with(DIR) && is_of_manifest(path));
+    of_manifest.for_each(|path| vfs.remove_file(&path).unwrap());
+    let report = repair(DIR, &options(&vfs)).unwrap();
+    let found = contents(&vfs);
+    assert_same("no MANIFEST", &report, &found, &expected);
+    assert!(count(&found) > KEYS / 2 && report.lost.len() == 1 && !report.doubts.is_empty(), "{report:#?}");
+    assert!(report.lost[0].keys.is_some() && report.lost[0].family.is_some(), "{report:#?}");
+    assert!(report.lost[0].path.as_ref().is_some_and(|path| vfs.exists(path).unwrap()), "{report:#?}");
+}
+
+/// Bytes that the storage does not return are damage of their file.
+#[test]
+fn table_that_cannot_be_read_is_damaged() {
+    let (whole, table) = many();
+    let expected = contents(&copy(&whole));
+    let name = table.file_name().unwrap().to_string_lossy().into_owned();
+    let read = |code| Rule::new(Fault::Error(code)).on(Operation::Read).path(&*name);
+    let mut parts = 0;
+    for (first, second) in (1..6).flat_map(|first| (first..40).map(move |second| (first, second))) {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(read(FaultCode::Io).nth(first));
+        let rule = read(FaultCode::Io).nth(second);
+        faulty.inject(if first == second { rule.sticky() } else { rule });
+        let report = repair(DIR, &over(faulty.clone())).unwrap();
+        faulty.clear();
+        let (found, place) = (contents(&vfs), format!("read {first} and {second}"));
+        assert_same(&place, &report, &found, &expected);
+        assert!(report.lost.iter().all(|lost| lost.why.contains("cannot read")), "{place}: {report:#?}");
+        parts += u32::from(!report.lost.is_empty() && count(&found) > KEYS / 2);
+    }
+    assert!(parts > 0, "a salvage passes over what it cannot read");
+    let vfs = copy(&whole);
+    let before = vfs.all_files();
+    let faulty = FaultVfs::new(vfs.clone());
+    faulty.inject(read(FaultCode::TooManyFiles).sticky());
+    let error = repair(DIR, &over(faulty)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io, "{error}");
+    assert_eq!(vfs.all_files(), before);
+    assert_eq!(contents(&vfs), expected);
+    assert_eq!(recover(&*vfs, Path::new(DIR)).unwrap().tables().count(), 1);
+}
