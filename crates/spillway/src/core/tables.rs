@@ -77,6 +77,7 @@ impl Opener {
             keep_tail: false,
             maps_reads: self.context.options.allow_mmap_reads,
             mapping: None,
+            stands_in: None,
             statistics: self.context.statistics.clone(),
         };
         let whole = open_any(&*self.context.vfs, file, path, meta.physical_bytes(), &context)?;

@@ -68,6 +68,9 @@ pub struct TableContext {
     pub maps_reads: bool,
     /// The mapped file, set by [`open_any`](crate::open_any).
     pub mapping: Option<Arc<dyn GuardedMapping>>,
+    /// Properties of a table whose own are damaged; `None` refuses such a table. For rescues that know them otherwise.
+    /// The index's format is found by trial, and the filter is not used.
+    pub stands_in: Option<Arc<Properties>>,
     /// Counts reads; `None` counts nothing.
     pub statistics: Option<Arc<Statistics>>,
 }

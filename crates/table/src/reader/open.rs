@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::options::IndexType;
 use base::tombstone::FragmentedTombstones;
-use base::{Error, Result, SeqNo};
+use base::{Error, ErrorKind, Result, SeqNo};
 use vfs::{IoClass, RandomFile};
 
 use super::file::read_exactly;
@@ -18,7 +18,7 @@ use crate::codec::Dictionary;
 use crate::filter::FilterQuestion;
 use crate::footer::Footer;
 use crate::handle::BlockHandle;
-use crate::index::IndexFormat;
+use crate::index::{IndexBlock, IndexFormat};
 use crate::metaindex::{self, Metaindex};
 use crate::private::check_size;
 use crate::properties::{self, ExternalFile, Properties};
@@ -106,14 +106,22 @@ impl BlockBasedTable {
         let mut opening = Opening { context, file: through_tail, fetch };
 
         let metaindex = opening.metaindex()?;
-        let properties = opening.properties(&metaindex)?;
+        let own = opening.properties(&metaindex);
+        // The number in them has no checksum of its own.
+        let own = own.and_then(|properties| global_seq(&properties, context).map(|_| properties));
+        let (properties, is_own) = match (own, &context.stands_in) {
+            (Err(error), Some(given)) if error.kind() == ErrorKind::Corruption || error.is_read_failure() => {
+                (opening.stand_in(&metaindex, given)?, false)
+            }
+            (properties, _) => (properties?, true),
+        };
         opening.file.index_format = IndexFormat {
             user_keys: properties.index_key_is_user_key,
             delta_values: properties.index_value_is_delta,
             first_keys: properties.index_type == IndexType::BinarySearchWithFirstKey,
         };
         let index = opening.index(&metaindex, &properties)?;
-        let filter = opening.filter(&metaindex, &properties)?;
+        let filter = if is_own { opening.filter(&metaindex, &properties)? } else { None };
         let dictionary = match metaindex.get(metaindex::COMPRESSION_DICT) {
             Some(handle) => Some(Dictionary::new(opening.file.contents(handle, fetch, None)?)),
             None => None,
@@ -167,6 +175,13 @@ fn value_place(block: &Block, wanted: &str) -> Result<Option<Range<usize>>> {
     Ok(place)
 }
 
+/// Whether the index's blocks fill the file from its start to `end`, one behind the other.
+fn fills(index: &IndexBlock, end: u64) -> bool {
+    let mut blocks = (0..index.len()).filter_map(|at| index.get(at)).map(|slot| slot.handle);
+    let filled = blocks.try_fold(0, |at, block| (at == block.offset).then(|| block.end()));
+    filled == Some(end)
+}
+
 impl Opening<'_> {
     fn metaindex(&self) -> Result<Metaindex> {
         let handle = self.file.footer().metaindex;
@@ -205,11 +220,39 @@ impl Opening<'_> {
         if self.file.matches_trailer(handle, &zeroed, self.fetch)? { Ok(block) } else { Err(error) }
     }
 
+    /// The properties `given`, with the format of the index: the one in which its blocks fill the file up to the first
+    /// meta block. So no block is missing.
+    ///
+    /// Separators count as user keys. Of an index with internal keys they are then longer, so behind their place: walks
+    /// forward still meet every block, but a damaged block's bounds are not certain.
+    fn stand_in(&self, metaindex: &Metaindex, given: &Properties) -> Result<Properties> {
+        let handle = self.index_handle(metaindex)?;
+        let block = Block::parse(self.file.contents(handle, self.fetch, None)?)?;
+        let metas = metaindex.iter().map(|(_, handle)| handle.offset);
+        let data_end = metas.fold(handle.offset, u64::min);
+        for (delta_values, first_keys) in [(false, false), (false, true), (true, false), (true, true)] {
+            let format = IndexFormat { user_keys: true, delta_values, first_keys };
+            let index = IndexBlock::parse(&block, format, self.file.blocks_end());
+            if index.is_ok_and(|index| fills(&index, data_end)) {
+                let index_type = if first_keys { IndexType::BinarySearchWithFirstKey } else { IndexType::BinarySearch };
+                return Ok(Properties {
+                    index_type,
+                    index_key_is_user_key: true,
+                    index_value_is_delta: delta_values,
+                    ..given.clone()
+                });
+            }
+        }
+        Err(Error::corruption("the properties are damaged, and the index does not tell all blocks without them"))
+    }
+
+    fn index_handle(&self, metaindex: &Metaindex) -> Result<BlockHandle> {
+        let of_metaindex = self.file.footer().index.or_else(|| metaindex.get(metaindex::INDEX));
+        of_metaindex.ok_or_else(|| Error::corruption("the metaindex names no index"))
+    }
+
     fn index(&self, metaindex: &Metaindex, properties: &Properties) -> Result<TableIndex> {
-        let handle = match self.file.footer().index {
-            Some(handle) => handle,
-            None => metaindex.get(metaindex::INDEX).ok_or_else(|| Error::corruption("the metaindex names no index"))?,
-        };
+        let handle = self.index_handle(metaindex)?;
         let partitioned = properties.index_type == IndexType::TwoLevel;
         let mut index = TableIndex { top: Meta::Cached(handle), partitioned };
         // Read in any case: a table with a damaged index must not open.

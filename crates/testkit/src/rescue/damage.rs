@@ -47,6 +47,8 @@ pub enum Kind {
     TableLost,
     TableZeroed,
     TableFlipped,
+    /// Bytes follow a table's end.
+    TableGrown,
     /// A table is exchanged for one of another life.
     TableExchanged,
     /// Tables of an earlier instant are put back.
@@ -56,7 +58,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 19] = [
+    pub const ALL: [Kind; 20] = [
         Kind::Current,
         Kind::CurrentOfEarlier,
         Kind::ManifestLost,
@@ -73,6 +75,7 @@ impl Kind {
         Kind::TableLost,
         Kind::TableZeroed,
         Kind::TableFlipped,
+        Kind::TableGrown,
         Kind::TableExchanged,
         Kind::TablesLeft,
         Kind::EarlierLeft,
@@ -91,6 +94,8 @@ enum Edit {
     Flip(PathBuf, usize),
     /// The device fails every read of it.
     Unreadable(PathBuf),
+    /// Zeros at the end of the file.
+    Grow(PathBuf, usize),
 }
 
 /// One damage.
@@ -126,6 +131,7 @@ impl fmt::Display for Edit {
             Edit::Zero(_, from) => write!(f, "{name} zeroed from {from}"),
             Edit::Flip(_, at) => write!(f, "{name} byte {at} flipped"),
             Edit::Unreadable(_) => write!(f, "{name} unreadable"),
+            Edit::Grow(_, zeros) => write!(f, "{name} with {zeros} zeros behind it"),
         }
     }
 }
@@ -134,7 +140,7 @@ impl Edit {
     fn path(&self) -> &Path {
         match self {
             Edit::Remove(path) | Edit::Write(path, _) | Edit::Cut(path, _) => path,
-            Edit::Zero(path, _) | Edit::Flip(path, _) | Edit::Unreadable(path) => path,
+            Edit::Zero(path, _) | Edit::Flip(path, _) | Edit::Grow(path, _) | Edit::Unreadable(path) => path,
         }
     }
 
@@ -145,6 +151,10 @@ impl Edit {
             Edit::Cut(path, len) => files.entry(path.clone()).or_default().truncate(*len),
             Edit::Zero(path, from) => {
                 files.entry(path.clone()).or_default().iter_mut().skip(*from).for_each(|byte| *byte = 0);
+            }
+            Edit::Grow(path, zeros) => {
+                let file = files.entry(path.clone()).or_default();
+                file.resize(file.len() + zeros, 0);
             }
             Edit::Flip(path, at) => {
                 files.entry(path.clone()).or_default().iter_mut().skip(*at).take(1).for_each(|byte| *byte ^= 0xff);
@@ -291,6 +301,9 @@ fn of_log(kind: Kind, path: &Path, ends: &[u64], random: &mut Random) -> Vec<Dam
     damages
 }
 
+/// A copy can end with the zeros of a file system's or a disk's page.
+const PAGE_BYTES: usize = 4096;
+
 fn of_table(path: &Path, len: usize, random: &mut Random) -> Vec<Damage> {
     let path = path.to_owned();
     let at = random.below(len.max(1) as u64) as usize;
@@ -298,7 +311,8 @@ fn of_table(path: &Path, len: usize, random: &mut Random) -> Vec<Damage> {
         lost(Kind::TableLost, [&path]),
         Damage::new(Kind::TableZeroed, vec![Edit::Zero(path.clone(), 0)]),
         unreadable(Kind::TableZeroed, &path),
-        Damage::new(Kind::TableFlipped, vec![Edit::Flip(path, at)]),
+        Damage::new(Kind::TableFlipped, vec![Edit::Flip(path.clone(), at)]),
+        Damage::new(Kind::TableGrown, vec![Edit::Grow(path, PAGE_BYTES - len % PAGE_BYTES)]),
     ]
 }
 

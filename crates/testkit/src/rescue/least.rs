@@ -25,6 +25,7 @@ impl Span {
 pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
     match damage.kind {
         Kind::Current | Kind::Copy | Kind::SideLost | Kind::SideDamaged | Kind::ImageLost => Least::All,
+        Kind::TableGrown => Least::All,
         // The second copy is there; an export has none.
         Kind::ManifestLost | Kind::ManifestCut if life.is_own() => Least::All,
         // A whole MANIFEST is believed: what it does not name is left over.

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use testkit::engine::version::recover::recover;
-use testkit::engine::{Db, ErrorKind, OpenOptions, RepairReport, WriteOptions, repair};
+use testkit::engine::{
+    Db, ErrorKind, IngestOptions, IngestRequest, OpenOptions, RepairReport, TableWriter, WriteOptions, repair,
+};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
@@ -56,8 +58,8 @@ fn append(vfs: &MemoryVfs, table: &Path, tail: &[u8]) {
 }
 
 /// Keys that are lost, of family and bounds alone.
-fn spans(report: &RepairReport) -> Vec<(Option<String>, Option<(Vec<u8>, Vec<u8>)>)> {
-    report.lost.iter().map(|lost| (lost.family.clone(), lost.keys.clone())).collect()
+fn spans(report: &RepairReport) -> Vec<String> {
+    report.lost.iter().map(|lost| format!("{:?} {:?}", lost.family, lost.keys)).collect()
 }
 
 /// The MANIFEST has the table's length: an open refuses another one, and a repair reads as far as that.
@@ -195,4 +197,77 @@ fn table_that_cannot_be_read_is_damaged() {
     assert_eq!(vfs.all_files(), before);
     assert_eq!(contents(&vfs), expected);
     assert_eq!(recover(&*vfs, Path::new(DIR)).unwrap().tables().count(), 1);
+}
+
+/// As [`many`], ingested over older values of the same keys.
+fn ingested() -> (Arc<MemoryVfs>, PathBuf) {
+    let (vfs, older) = many();
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    let family = db.default_family();
+    let path = PathBuf::from("/new.sst");
+    let mut table = TableWriter::create(vfs.clone(), &path, &family.options()).unwrap();
+    (0..KEYS).for_each(|n| table.put(format!("k{n:04}").as_bytes(), &[!n as u8; 100]).unwrap());
+    table.finish().unwrap();
+    db.ingest_all(&[IngestRequest::new(family, vec![path])], &IngestOptions::default()).unwrap();
+    db.close().unwrap();
+    let table = files(&vfs, ".sst").into_iter().find(|table| *table != older).unwrap();
+    (vfs, table)
+}
+
+/// Places in the properties block of a table.
+fn of_properties(vfs: &MemoryVfs, table: &Path) -> Vec<u64> {
+    let bytes = vfs.read_file(table).unwrap();
+    let place = |name: &[u8]| bytes.windows(name.len()).position(|part| part == name).unwrap() as u64;
+    (place(b"rocksdb.block.based.table.index.type")..place(b"rocksdb.raw.value.size")).step_by(11).collect()
+}
+
+/// The MANIFEST knows the family, the order and the number of an ingest; the index names all blocks.
+#[test]
+fn table_with_damaged_properties_is_whole() {
+    for (whole, table) in [many(), ingested()] {
+        let expected = contents(&copy(&whole));
+        for place in of_properties(&whole, &table) {
+            let vfs = copy(&whole);
+            vfs.flip_bit(&table, 8 * place).unwrap();
+            let report = repair(DIR, &options(&vfs)).unwrap();
+            assert!(report.lost_nothing() && report.notes.len() == 1, "{place}: {report:#?}");
+            assert_eq!(contents(&vfs), expected, "{place}");
+        }
+    }
+}
+
+/// Numbers of an ingest and of a flush look alike if a block is missing: only a number that is there proves a flush.
+#[test]
+fn table_with_damaged_properties_and_blocks_is_kept_if_its_numbers_are_certain() {
+    for ((whole, table), is_certain) in [(many(), true), (ingested(), false)] {
+        let expected = contents(&copy(&whole));
+        let vfs = copy(&whole);
+        vfs.flip_bit(&table, 8 * of_properties(&whole, &table)[0]).unwrap();
+        flip(&vfs, &table);
+        let report = repair(DIR, &options(&vfs)).unwrap();
+        let found = contents(&vfs);
+        assert_same("properties and a block", &report, &found, &expected);
+        let of_table = found["default"].iter().filter(|(key, value)| expected["default"].get(*key) == Some(*value));
+        assert_eq!(of_table.count() > KEYS / 2, is_certain, "{report:#?}");
+        let all = Some((b"k0000".to_vec(), format!("k{:04}", KEYS - 1).into_bytes()));
+        assert!(report.lost.iter().any(|lost| lost.keys == all), "{report:#?}");
+    }
+}
+
+/// Tables of every kind and in every place, without their properties: what is not told of is right.
+#[test]
+fn tables_with_damaged_properties_lose_nothing_unsaid() {
+    for subject in [PLAIN, INGESTS] {
+        let whole = subject.database();
+        let expected = subject.read(&copy(&whole)).unwrap();
+        for table in files(&whole, ".sst") {
+            let bytes = whole.read_file(&table).unwrap();
+            let name = b"rocksdb.num.entries";
+            let Some(place) = bytes.windows(name.len()).position(|part| part == name) else { continue };
+            let vfs = copy(&whole);
+            vfs.flip_bit(&table, 8 * place as u64).unwrap();
+            let report = repair(DIR, &subject.options(&vfs)).unwrap();
+            assert_same(&table.to_string_lossy(), &report, &subject.read(&vfs).unwrap(), &expected);
+        }
+    }
 }

@@ -112,9 +112,9 @@ impl Repairing<'_> {
             let why = why.to_string().replace(&*table.from.to_string_lossy(), &table.kept.to_string_lossy());
             LostTable { path, name, family, keys: Some(keys), why }
         };
-        let salvaged = match self.vfs.exists(&table.from)? {
-            true => self.source.salvage(meta, &table.from, self.next_file)?,
-            false => None,
+        let salvaged = match self.families.known.get(&family) {
+            Some(of) if self.vfs.exists(&table.from)? => self.source.salvage(of, meta, &table.from, self.next_file)?,
+            _ => None,
         };
         let Some(salvaged) = salvaged else {
             if table.from != table.kept && error.kind() == ErrorKind::Corruption {
@@ -125,6 +125,9 @@ impl Repairing<'_> {
             return Ok(None);
         };
         self.next_file.0 += 1;
+        if salvaged.skipped.is_empty() {
+            self.report.notes.push(format!("{name}: {error}; all of its entries can be read, and are kept"));
+        }
         let order = &salvaged.table.order.user;
         self.report.lost.extend(salvaged.skipped.into_iter().filter_map(|skipped| {
             let keys = within_bounds(order, meta, skipped.from, skipped.through)?;

@@ -9,8 +9,8 @@ use base::value_source::{ValueRef, ValueSource};
 use base::{Error, ErrorKind, FileNumber, InternalOrder, Pinned, Result, SeqNo, UserOrder, ValueKind};
 use parking_lot::Mutex;
 use table::{
-    BlockBasedTableBuilder, ExternalFile, PassedOver, Properties, Table, TableBuilderConfig, TableContext,
-    TableReadOptions,
+    AnyTable, BlockBasedTableBuilder, ExternalFile, PassedOver, Properties, Table, TableBuilderConfig, TableContext,
+    TableReadOptions, open_any,
 };
 use vfs::{IfExists, IoClass, Vfs};
 
@@ -18,6 +18,7 @@ use crate::core::tables::{counted, open_in_any};
 use crate::maintenance::copied_table::{config_like, copy_all, copy_table};
 use crate::read::damage::SkippedDamage;
 use crate::version::log_life::{LogsOnDemand, ValueLog};
+use crate::version::replay::RecoveredFamily;
 use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
 
@@ -96,11 +97,20 @@ impl TableSource<'_> {
     ///
     /// # Errors
     /// Those of the file system.
-    pub fn salvage(&self, meta: &FileMeta, path: &Path, to: FileNumber) -> Result<Option<Salvaged>> {
-        let values = self.values();
-        let opened = self.open(path, meta.physical_bytes(), Some(meta.largest_seq), &values);
-        let opened = opened.and_then(|(whole, order)| Ok((counted(meta, &order, whole)?, order)));
-        let Some((table, order)) = if_readable(opened)? else { return Ok(None) };
+    pub fn salvage(
+        &self,
+        family: &RecoveredFamily,
+        meta: &FileMeta,
+        path: &Path,
+        to: FileNumber,
+    ) -> Result<Option<Salvaged>> {
+        let opened = self.open(path, meta.physical_bytes(), Some(meta.largest_seq), &self.values());
+        let (opened, has_properties) = match if_readable(opened)? {
+            Some(opened) => (Some(opened), true),
+            None => (if_readable(self.open_without_properties(family, meta, path))?.flatten(), false),
+        };
+        let Some((whole, order)) = opened else { return Ok(None) };
+        let Some(table) = if_readable(counted(meta, &order, whole))? else { return Ok(None) };
         let skipped = SkippedDamage::new();
         let target = path_of(self.dir, to);
         let builder = self.builder(&target, config_like(table.properties(), &order, &target))?;
@@ -111,7 +121,53 @@ impl TableSource<'_> {
         }
         let meta = meta.copied_to(to, summary.file_bytes);
         let table = WholeTable { meta, order, properties: summary.properties, largest_flushed: SeqNo::ZERO };
-        Ok(Some(Salvaged { table, skipped: skipped.list() }))
+        let mut skipped = skipped.list();
+        if !has_properties {
+            skipped.iter_mut().for_each(|part| (part.from, part.through) = (None, None));
+        }
+        Ok(Some(Salvaged { table, skipped }))
+    }
+
+    /// Opens a table with damaged properties: the MANIFEST has the family, its order, and the number that all keys of an
+    /// ingested table take. `None`: it is not certain whether they take it.
+    fn open_without_properties(
+        &self,
+        family: &RecoveredFamily,
+        meta: &FileMeta,
+        path: &Path,
+    ) -> Result<Option<(Arc<dyn Table>, InternalOrder)>> {
+        let Some(order) = self.orders.iter().find(|order| order.name() == family.comparator) else { return Ok(None) };
+        let order = InternalOrder::new(order.clone());
+        let open = |external: Option<ExternalFile>| {
+            let given = Properties {
+                family_id: Some(family.id.0),
+                family_name: family.name.clone(),
+                comparator: family.comparator.clone(),
+                external,
+                ..Properties::default()
+            };
+            let context = TableContext {
+                order: order.clone(),
+                largest_seq: Some(meta.largest_seq),
+                stands_in: Some(Arc::new(given)),
+                ..TableContext::default()
+            };
+            let file = self.vfs.open(path)?;
+            open_any(&**self.vfs, file, path, meta.physical_bytes(), &context).map(AnyTable::into_table)
+        };
+        let table = open(None)?;
+        let skipped = SkippedDamage::new();
+        if has_numbers(&table, &skipped)? || meta.largest_seq == SeqNo::ZERO {
+            return Ok(Some((table, order)));
+        }
+        let has_one_number = meta.smallest_seq == meta.largest_seq;
+        match (has_one_number, skipped.is_empty()) {
+            (true, true) => {}
+            (false, false) => return Ok(Some((table, order))), // its numbers are in what is damaged
+            _ => return Ok(None),
+        }
+        let external = ExternalFile { version: ExternalFile::VERSION, global_seqno: 0 };
+        Ok(Some((open(Some(external))?, order)))
     }
 
     /// Copies the readable part of a damaged table to file `to`, for a table known only as a file. `number` is as in
@@ -235,6 +291,29 @@ impl Seen {
             self.largest_flushed = self.largest_flushed.max(seq);
         }
     }
+}
+
+/// Whether an entry that can be read has a sequence number of its own.
+fn has_numbers(table: &Arc<dyn Table>, skipped: &Arc<SkippedDamage>) -> Result<bool> {
+    let mut fragments = table.tombstones().into_iter().flat_map(|all| all.fragments().to_vec());
+    if fragments.any(|fragment| fragment.seqs.iter().any(|seq| *seq != SeqNo::ZERO)) {
+        return Ok(true);
+    }
+    let options = TableReadOptions {
+        fill_cache: false,
+        class: IoClass::Other,
+        skip_damaged: Some(skipped.clone() as _),
+        ..TableReadOptions::default()
+    };
+    let mut cursor = table.clone().cursor(&options);
+    let mut valid = cursor.seek_to_first();
+    while valid {
+        if ParsedKey::parse(cursor.key()).is_some_and(|entry| entry.seq != SeqNo::ZERO) {
+            return Ok(true);
+        }
+        valid = cursor.next();
+    }
+    cursor.status().map(|()| false)
 }
 
 /// Whether a table was made to be ingested, and its sequence number was only in the MANIFEST.
