@@ -67,6 +67,24 @@ fn what_can_be_read_of_a_damaged_table_is_kept_and_the_rest_listed() {
 }
 
 #[test]
+fn logs_in_a_directory_that_only_the_manifest_knows_are_not_given_up() {
+    let place = Place::new();
+    let wal = place.path("wal");
+    let wal_dir = format!("wal_dir={}", wal.display());
+    place.spillway(&["put", "a", "1", "--db", "db", "--create", "--options", &wal_dir]).ok();
+    std::fs::remove_file(place.only_file("db", "OPTIONS-")).unwrap();
+    let logs = files(&wal);
+    for args in [&["repair", "db"][..], &["check", "--db", "db"], &["get", "a", "--db", "db"]] {
+        let refused = place.spillway(args).fails();
+        assert!(refused.contains(&format!("open with {wal_dir}")), "{args:?}: {refused}");
+    }
+    assert_eq!(files(&wal), logs);
+    let told = place.spillway(&["repair", "--db", "db", "--options", &wal_dir]).ok();
+    assert!(told.contains("nothing of it is lost"), "{told}");
+    assert_eq!(place.spillway(&["get", "a", "--db", "db"]).ok(), "1\n", "the repair has stored the directory");
+}
+
+#[test]
 fn there_must_be_something_to_repair() {
     let place = Place::new();
     assert!(place.spillway(&["repair", "nowhere"]).fails().contains("no directory"));

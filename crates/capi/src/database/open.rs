@@ -8,7 +8,9 @@ use parking_lot::RwLock;
 use spillway::internal::config::Environment;
 use spillway::internal::options::row::OptionGroup;
 use spillway::internal::options::{CpuPriority, apply_string};
-use spillway::internal::{DEFAULT_FAMILY, Database as Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, RepairReport};
+use spillway::internal::{
+    DEFAULT_FAMILY, Database as Db, Error, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, RepairReport,
+};
 
 use super::Database;
 use super::families::check_unstamped;

@@ -100,6 +100,23 @@ int main(int argc, char** argv) {
     CHECK(spillway_repair_db(options, argv[0], &lost_nothing, &error) == NULL && lost_nothing == 0);
     CHECK_ERROR(error, "");
 
+    /* With the logs elsewhere nothing is repaired, and nothing is lost. */
+    snprintf(dir, sizeof dir, "%s/apart", argv[1]);
+    snprintf(file, sizeof file, "%s/logs", argv[1]);
+    rocksdb_options_set_wal_dir(options, file);
+    check_value(dir, "key", NULL);
+    db = rocksdb_open(options, dir, &error);
+    CHECK_OK(error);
+    put(db, "key", "in the log");
+    rocksdb_close(db);
+    rocksdb_options_set_wal_dir(options, "");
+    rocksdb_repair_db(options, dir, &error);
+    CHECK_ERROR(error, "Invalid argument: ");
+    rocksdb_options_set_wal_dir(options, file);
+    rocksdb_repair_db(options, dir, &error);
+    CHECK_OK(error);
+    check_value(dir, "key", "in the log");
+
     rocksdb_flushoptions_destroy(flush);
     rocksdb_readoptions_destroy(read_options);
     rocksdb_options_destroy(options);

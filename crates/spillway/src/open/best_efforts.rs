@@ -21,7 +21,7 @@ use crate::commit::overlap::merged;
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
 use crate::maintenance::repair::lost::Lost;
-use crate::open::replay::row;
+use crate::open::replay::row::{self, LogPlaces};
 use crate::version::current::read_current;
 use crate::version::edit::{LogRow, NotedLogs, VersionEdit};
 use crate::version::edit_codec;
@@ -250,6 +250,9 @@ struct FoundLogs {
 }
 
 /// Moves tables newer than the point to `lost/`, and the logs if one of them, or a file of theirs, is missing.
+///
+/// # Errors
+/// `InvalidArgument`: logs lie in another directory, and nothing was moved. The file system's.
 fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Result<FoundLogs> {
     let lost = Lost::new(vfs, dir);
     let take = |path: &Path| -> Result<()> {
@@ -263,6 +266,11 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Re
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
     let own = log_owner(vfs, dir, Some(recovered));
     let row = row::find(vfs, log_dir, own, noted, head)?;
+    if recovered.fenced {
+        let oldest = recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
+        let places = LogPlaces::new(dir, log_dir, point.last.log_dir.as_deref());
+        places.check(vfs, own, &row, oldest, recovered.in_tables_through())?;
+    }
     let queued = crate::maintenance::repair::queued_files(vfs, log_dir, own, recovered)?;
     let there = numbers_in(vfs, dir, FileType::Table)?;
     let are_all_there = row.missing.is_empty() && !queued.lacks_batch && queued.needed.is_subset(&there);

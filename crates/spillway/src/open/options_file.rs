@@ -75,6 +75,15 @@ pub(crate) fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, Vec<u8
     Ok(Some((name, bytes)))
 }
 
+/// `wal_dir` in the newest OPTIONS file; `None` if unset or unreadable.
+pub(crate) fn wal_dir(vfs: &dyn Vfs, dir: &Path) -> Option<String> {
+    let (_, bytes) = newest(vfs, dir).ok()??;
+    let text = String::from_utf8(bytes).ok()?;
+    let start = DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
+    let read = base::options::OptionsFile::read(&text, start, &|_| FamilyOptions::default(), true);
+    read.ok().map(|(file, _)| file.db.wal_dir).filter(|dir| !dir.is_empty())
+}
+
 /// Checks the bytes of an OPTIONS file. Objects that are not built in are passed over.
 ///
 /// # Errors

@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::version::recover::recover;
-use testkit::engine::{Db, ErrorKind, OpenOptions};
+use testkit::engine::{Db, Error, ErrorKind, OpenOptions, repair};
 use testkit::run::DIR;
 use vfs::{MemoryVfs, RealVfs, Vfs};
 
-use crate::common::{copy, options, read_with};
+use crate::common::{copy, files, manifest, options, read_with};
 
 fn with_logs_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
     let mut options = options(vfs);
@@ -18,10 +19,12 @@ fn with_logs_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
     options
 }
 
-/// A closed database with one write in its WAL only.
+/// A closed database with a table, and one write in its WAL only.
 fn database(wal_dir: &str) -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new(1);
     let db = Db::open(DIR, &with_logs_in(&vfs, wal_dir)).unwrap();
+    db.put(&db.default_family(), b"flushed", b"v", &Default::default()).unwrap();
+    db.flush(&[&db.default_family()]).unwrap();
     db.put(&db.default_family(), b"k", b"v", &Default::default()).unwrap();
     vfs
 }
@@ -62,6 +65,77 @@ fn logs_that_moved_with_their_directory_are_found() {
     // From then on the other directory is the one that is known.
     let error = read_with(&with_logs_in(&vfs, "/wal"), DIR).unwrap_err();
     assert!(error.message().contains("/other"), "{error:?}");
+}
+
+/// What a rescue says of a database whose logs it looks for in the wrong place. Nothing may change.
+fn rescued(vfs: &Arc<MemoryVfs>, is: &str, rescue: impl FnOnce(&OpenOptions) -> Option<Error>) -> Error {
+    vfs.create_dir_all(Path::new(place(is))).unwrap();
+    let before = vfs.all_files();
+    let error = rescue(&with_logs_in(vfs, is)).expect("logs lie in another directory");
+    let kept = |file: &&std::path::PathBuf| !file.ends_with("LOCK") && !file.ends_with("LOG");
+    let after = vfs.all_files();
+    assert!(before.iter().filter(kept).eq(after.iter().filter(kept)), "{before:?} {after:?}");
+    error
+}
+
+type Damage = fn(&MemoryVfs);
+
+#[test]
+fn no_rescue_takes_logs_in_another_directory_for_lost() {
+    let lose_manifest: Damage = |vfs| vfs.remove_file(&manifest(vfs)).unwrap();
+    let lose_current: Damage = |vfs| vfs.remove_file(&Path::new(DIR).join("CURRENT")).unwrap();
+    let lose_all: Damage = |vfs| {
+        files(vfs, ".spmanifest").iter().for_each(|file| vfs.remove_file(file).unwrap());
+        vfs.remove_file(&manifest(vfs)).unwrap();
+    };
+    for (was, is) in [("", "/wal"), ("/wal", ""), ("/wal", "/other")] {
+        for (damage, is_recoverable) in
+            [(None, true), (Some(lose_manifest), true), (Some(lose_current), true), (Some(lose_all), false)]
+        {
+            let vfs = database(was);
+            damage.into_iter().for_each(|damage| damage(&vfs));
+            let mut errors = vec![rescued(&vfs, is, |options| repair(DIR, options).err())];
+            if is_recoverable {
+                errors.push(rescued(&vfs, is, |options| {
+                    let mut options = options.clone();
+                    (options.db.best_efforts_recovery, options.db.create_if_missing) = (true, false);
+                    Db::open(DIR, &options).err()
+                }));
+            }
+            if damage.is_none() {
+                errors.push(rescued(&vfs, is, |options| {
+                    let log_dir = Some(is.into()).filter(|_| !is.is_empty());
+                    let options = CheckOptions { vfs: options.vfs.clone(), log_dir, ..CheckOptions::default() };
+                    check(Path::new(DIR), &options, &mut |_| ()).err()
+                }));
+            }
+            for error in errors {
+                assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error:?}");
+                assert!([was, is].iter().all(|dir| error.message().contains(place(dir))), "{error:?}");
+                assert!(error.message().contains(&format!("open with wal_dir={}", place(was))), "{error:?}");
+            }
+            let right = with_logs_in(&vfs, was);
+            repair(DIR, &right).unwrap();
+            assert_eq!(read_with(&right, DIR).unwrap()["default"][&b"k"[..]], b"v");
+        }
+    }
+}
+
+/// The MANIFEST's note lags behind: the log of the last moments is named nowhere.
+#[test]
+fn a_log_in_another_directory_that_nothing_names_is_found() {
+    for (was, is) in [("", "/wal"), ("/wal", "")] {
+        let vfs = MemoryVfs::new(1);
+        let db = Db::open(DIR, &with_logs_in(&vfs, was)).unwrap();
+        db.put(&db.default_family(), b"k", b"v", &Default::default()).unwrap();
+        let killed = copy(&vfs);
+        drop(db);
+        killed.create_dir_all(Path::new(place(is))).unwrap();
+        let error = read_with(&with_logs_in(&killed, is), DIR).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error:?}");
+        repair(DIR, &with_logs_in(&killed, is)).unwrap_err();
+        assert_eq!(read_with(&with_logs_in(&killed, was), DIR).unwrap()["default"][&b"k"[..]], b"v");
+    }
 }
 
 /// A directory of RocksDB 11.9 with an unflushed WAL.

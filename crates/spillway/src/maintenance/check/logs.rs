@@ -13,7 +13,7 @@ use super::{Check, CheckReport};
 use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
 use crate::open::replay::own_logs::is_in_tables;
-use crate::open::replay::row::{self, FoundLog, FoundRow, MissingLog};
+use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
@@ -30,6 +30,9 @@ pub(super) struct FoundLogs {
 
 impl Check<'_> {
     /// Finds the logs. Reports missing ones.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: they lie in another directory. The file system's.
     pub(super) fn find_logs(&mut self) -> Result<FoundLogs> {
         let needed = self.recovered.oldest_rocksdb_log();
         let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
@@ -37,6 +40,11 @@ impl Check<'_> {
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
         let row = row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?;
         let in_tables = self.recovered.in_tables_through();
+        if self.recovered.fenced {
+            let oldest = self.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
+            let places = LogPlaces::new(self.dir, &dir, self.recovered.log_dir.as_deref());
+            places.check(&*vfs, self.database(), &row, oldest, in_tables)?;
+        }
         let is_lost = |log: &&MissingLog| !is_in_tables(&*vfs, &dir, log.number, &row.logs, in_tables);
         row.missing.iter().filter(is_lost).for_each(|log| self.report.problem(log.error(&dir)));
         let mut rocksdbs = file_name::numbers_in(&*vfs, &dir, FileType::RocksLog)?;

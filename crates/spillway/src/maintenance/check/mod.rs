@@ -141,7 +141,8 @@ pub type Progress<'a> = &'a mut dyn FnMut(&CheckStep<'_>);
 /// Checks the database at `dir`. Damage is returned in the report.
 ///
 /// # Errors
-/// `InvalidArgument`: there is no database at `dir`, or a copy in the making. `Io`: the directory could not be read.
+/// `InvalidArgument`: there is no database at `dir`, or a copy in the making, or the logs lie in another directory than
+/// `log_dir`. `Io`: the directory could not be read.
 pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Result<CheckReport> {
     incomplete::check(&*options.vfs, dir)?;
     let mut report = CheckReport::default();

@@ -18,7 +18,9 @@ use super::report::{RepairReport, RepairedFamily};
 use super::tables::{TableSource, WholeTable, is_unreadable, path_of};
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
-use crate::open::replay::row;
+use crate::open::options_file;
+use crate::open::replay::rocksdb_logs;
+use crate::open::replay::row::{self, LogPlaces};
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 use crate::version::span::widen;
@@ -72,6 +74,7 @@ impl<'a> Repairing<'a> {
         let known = old.recovered.as_ref();
         let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
         let logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
+        check_log_dir(dir, log_dir, own, known, &logs, options)?;
         let source = TableSource { vfs, dir, log_dir, orders: options.orders() };
         let families = Families::of(known.into_iter().flat_map(|old| old.families.clone()));
         let report = RepairReport { manifest: old.damage.clone(), ..RepairReport::default() };
@@ -352,6 +355,31 @@ impl Repairing<'_> {
 
 pub(super) fn keys_of(meta: &FileMeta) -> (Vec<u8>, Vec<u8>) {
     (meta.smallest_user_key().to_vec(), meta.largest_user_key().to_vec())
+}
+
+/// Makes sure that the logs are where this repair looks for them. Elsewhere they would count as lost. If the MANIFEST is
+/// lost, the OPTIONS file knows the log directory.
+///
+/// # Errors
+/// `InvalidArgument`: logs lie in another directory. The file system's.
+fn check_log_dir(
+    dir: &Path,
+    log_dir: &Path,
+    own: DatabaseId,
+    old: Option<&Recovered>,
+    logs: &LogSurvey,
+    options: &OpenOptions,
+) -> Result<()> {
+    let vfs = &*options.vfs;
+    if let Some(old) = old.filter(|old| !old.fenced && !has_rocksdb_logs(vfs, log_dir)) {
+        return rocksdb_logs::check_none_elsewhere(vfs, dir, log_dir, old.oldest_rocksdb_log());
+    }
+    let Some(found) = logs.found.as_ref().filter(|_| old.is_none_or(|old| old.fenced)) else { return Ok(()) };
+    let noted = old.and_then(|old| old.log_dir.clone());
+    let last = noted.or_else(|| options_file::wal_dir(vfs, dir));
+    let oldest = old.and_then(|old| old.log_row).map_or(FileNumber(0), |row| row.oldest);
+    let in_tables = old.map_or(SeqNo::ZERO, Recovered::in_tables_through);
+    LogPlaces::new(dir, log_dir, last.as_deref()).check(vfs, own, found, oldest, in_tables)
 }
 
 fn has_rocksdb_logs(vfs: &dyn Vfs, dir: &Path) -> bool {

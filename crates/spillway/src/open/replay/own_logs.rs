@@ -1,6 +1,6 @@
 //! Replay of our own logs, and of the large batches they commit. Keeps D1-D3, F1.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base::note;
 use base::options::WalRecoveryMode;
@@ -12,7 +12,7 @@ use vfs::Vfs;
 
 use super::ingests::WantedShare;
 use super::prepared::ReplayedPrepares;
-use super::row::{self, FoundLog, FoundRow, MissingLog};
+use super::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use super::{LogReplay, check_count};
 use crate::commit::batch::BatchReader;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
@@ -51,12 +51,14 @@ impl LogReplay<'_> {
         let flushed = self.families.values().map(|family| family.flushed_through).min();
         let in_tables = recovered.all_in_tables().max(flushed.unwrap_or(SeqNo::ZERO));
         found.missing.retain(|log| !is_in_tables(vfs, &dir, log.number, logs, in_tables));
+        let places = LogPlaces::new(&self.context.dir, &dir, recovered.log_dir.as_deref());
+        let oldest = recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
+        places.check(vfs, self.database(), &found, oldest, in_tables)?;
         if found.missing.is_empty() {
             return Ok(found);
         }
-        let refusal = row::refusal(vfs, &dir, &self.other_log_dirs(recovered), &found.missing)?;
-        if !salvages || refusal.kind() == ErrorKind::InvalidArgument {
-            return Err(refusal);
+        if !salvages {
+            return Err(row::refusal(&places, &found.missing));
         }
         for log in &found.missing {
             note::warn!(error = %log.error(&dir), "salvage goes on without a log");
@@ -80,16 +82,6 @@ impl LogReplay<'_> {
 
     fn database(&self) -> DatabaseId {
         DatabaseId::new(&self.context.db_id)
-    }
-
-    /// Where the logs may be if `wal_dir` changed.
-    fn other_log_dirs(&self, recovered: &Recovered) -> Vec<PathBuf> {
-        let last = recovered.log_dir.iter().filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
-        let mut dirs: Vec<_> = std::iter::once(self.context.dir.clone()).chain(last).collect();
-        let here = self.context.log_dir();
-        dirs.retain(|dir| *dir != here);
-        dirs.dedup();
-        dirs
     }
 
     pub(super) fn replay_own_logs(&mut self, row: &FoundRow, log_ends: &[LogEnd]) -> Result<()> {

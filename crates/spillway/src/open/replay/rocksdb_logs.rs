@@ -1,14 +1,14 @@
 //! Replay of RocksDB's logs, as RocksDB replays them. Keeps D2, P1.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use base::note;
-use base::options::{DbOptions, FamilyOptions, OptionsFile, WalRecoveryMode};
+use base::options::WalRecoveryMode;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
 use log::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
-use vfs::IoClass;
+use vfs::{IoClass, Vfs};
 
 use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
@@ -71,6 +71,27 @@ impl Progress {
     }
 }
 
+/// Makes sure that no log of RocksDB's from `needed` on lies in another directory than `here`: in the database's, or in
+/// the `wal_dir` of RocksDB's options.
+///
+/// # Errors
+/// `InvalidArgument`: one does. As reading the directories.
+pub(crate) fn check_none_elsewhere(vfs: &dyn Vfs, dir: &Path, here: &Path, needed: FileNumber) -> Result<()> {
+    let last = options_file::wal_dir(vfs, dir).map(PathBuf::from);
+    for other in [Some(dir.to_owned()), last].into_iter().flatten() {
+        if other == here || !vfs.exists(&other)? {
+            continue;
+        }
+        for number in file_name::numbers_in(vfs, &other, FileType::RocksLog)?.range(needed..) {
+            let path = other.join(file_name::format(FileType::RocksLog, *number));
+            if vfs.metadata(&path)?.len > 0 {
+                return Err(row::elsewhere(here, &other, *number, "*.log"));
+            }
+        }
+    }
+    Ok(())
+}
+
 impl LogReplay<'_> {
     /// RocksDB's logs in the log directory that may be needed, ascending.
     ///
@@ -85,27 +106,8 @@ impl LogReplay<'_> {
         if recovered.fenced || !found.is_empty() {
             return Ok(found);
         }
-        for other in [Some(self.context.dir.clone()), self.last_rocksdb_log_dir()].into_iter().flatten() {
-            if other == here || !vfs.exists(&other)? {
-                continue;
-            }
-            for number in file_name::numbers_in(vfs, &other, FileType::RocksLog)?.range(needed..) {
-                let path = other.join(file_name::format(FileType::RocksLog, *number));
-                if vfs.metadata(&path)?.len > 0 {
-                    return Err(row::elsewhere(&here, &other, *number, "*.log"));
-                }
-            }
-        }
+        check_none_elsewhere(vfs, &self.context.dir, &here, needed)?;
         Ok(found)
-    }
-
-    /// `wal_dir` in the newest OPTIONS file; `None` if unset or unreadable.
-    fn last_rocksdb_log_dir(&self) -> Option<PathBuf> {
-        let (_, text) = options_file::newest(&*self.context.vfs, &self.context.dir).ok()??;
-        let text = String::from_utf8(text).ok()?;
-        let start = DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
-        let read = OptionsFile::read(&text, start, &|_| FamilyOptions::default(), true);
-        read.ok().map(|(file, _)| PathBuf::from(file.db.wal_dir)).filter(|dir| !dir.as_os_str().is_empty())
     }
 
     pub(super) fn replay_rocksdb_logs(&mut self, numbers: &[FileNumber]) -> Result<()> {

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use base::{Error, FileNumber, Result};
+use base::{Error, FileNumber, Result, SeqNo};
 use log::{DatabaseId, Frontiers, LogHead, NotedManifest};
 use vfs::Vfs;
 
-use crate::version::edit::NotedLogs;
+use super::own_logs::{has_records, is_in_tables};
+use crate::version::edit::{LOG_DIR_OF_COPY, NotedLogs};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::manifest_path;
 use crate::version::recover::Recovered;
@@ -157,26 +158,72 @@ impl MissingLog {
     }
 }
 
-/// The error for a database that lacks logs in its log directory `dir`. `other_dirs`: where they may be instead.
-///
-/// # Errors
-/// As reading the other directories; a missing directory is no error.
-pub(crate) fn refusal(vfs: &dyn Vfs, dir: &Path, other_dirs: &[PathBuf], missing: &[MissingLog]) -> Result<Error> {
-    let Some(first) = missing.first() else { return Ok(Error::corruption("no log is missing").at_path(dir)) };
-    for other in other_dirs {
-        if vfs.exists(&path_of(other, first.number))? {
-            return Ok(elsewhere(dir, other, first.number, "*.splog, *.spbatch"));
-        }
+/// Where a database in `dir` looks for its logs, and where they may be if `wal_dir` changed.
+pub(crate) struct LogPlaces {
+    here: PathBuf,
+    others: Vec<PathBuf>,
+}
+
+impl LogPlaces {
+    /// `here`: the log directory of this open. `last`: the `wal_dir` of the MANIFEST, or of the OPTIONS file if the
+    /// MANIFEST is lost.
+    pub fn new(dir: &Path, here: &Path, last: Option<&str>) -> LogPlaces {
+        let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
+        let mut others: Vec<_> = std::iter::once(dir.to_owned()).chain(last).collect();
+        others.retain(|dir| *dir != here);
+        others.dedup();
+        LogPlaces { here: here.to_owned(), others }
     }
+
+    /// Makes sure that no log of the database `own` that recovery needs lies in another place: one that is missing in
+    /// `found`, or from `oldest` on. The MANIFEST's note of the newest log lags behind, so a needed log may be named
+    /// nowhere. Tables are complete through `in_tables`.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a log lies in another place. As reading the other places; a missing directory is no error.
+    pub fn check(
+        &self,
+        vfs: &dyn Vfs,
+        own: DatabaseId,
+        found: &FoundRow,
+        oldest: FileNumber,
+        in_tables: SeqNo,
+    ) -> Result<()> {
+        for other in &self.others {
+            if !vfs.exists(other)? {
+                continue;
+            }
+            for number in file_name::numbers_in(vfs, other, FileType::Log)?.split_off(&oldest) {
+                let is_missed = found.missing.iter().any(|missing| missing.number == number);
+                let is_needed = is_missed || self.is_needed(vfs, own, &path_of(other, number), number)?;
+                if is_needed && !is_in_tables(vfs, &self.here, number, &found.logs, in_tables) {
+                    return Err(elsewhere(&self.here, other, number, "*.splog, *.spbatch"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a log in another place is the database's, holds records and is not here.
+    fn is_needed(&self, vfs: &dyn Vfs, own: DatabaseId, path: &Path, number: FileNumber) -> Result<bool> {
+        let owner = database_of(vfs, path).filter(|owner| owner.is_known() && !owner.is_another_than(own));
+        Ok(owner.is_some() && !vfs.exists(&path_of(&self.here, number))? && has_records(vfs, path, number))
+    }
+}
+
+/// The error for a database that lacks logs in its log directory. They are in no other place.
+pub(crate) fn refusal(places: &LogPlaces, missing: &[MissingLog]) -> Error {
+    let dir = &places.here;
+    let Some(first) = missing.first() else { return Error::corruption("no log is missing").at_path(dir) };
     let others = match missing.len() {
         1 => String::new(),
         count => format!(" (and {} more)", count - 1),
     };
-    let places: String = other_dirs.iter().map(|other| format!(", nor is it in {}", other.display())).collect();
+    let nor: String = places.others.iter().map(|other| format!(", nor is it in {}", other.display())).collect();
     let way_out = "restore the file, or keep what the other logs hold with wal_recovery_mode=kSkipAnyCorruptedRecords";
     let error = first.error(dir);
-    let what = format!("{}{others}{places}; {way_out}", error.message());
-    Ok(Error::corruption(what).at_path(path_of(dir, first.number)))
+    let what = format!("{}{others}{nor}; {way_out}", error.message());
+    Error::corruption(what).at_path(path_of(dir, first.number))
 }
 
 /// The error for logs expected in `dir` but found in `other`.
