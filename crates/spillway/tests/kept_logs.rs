@@ -347,3 +347,36 @@ fn copy_all(from: &Path, to: &Path) {
         std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
     }
 }
+
+/// A backup's MANIFEST names none of the logs that are kept, so an open elsewhere would miss nothing.
+#[test]
+fn logs_kept_in_another_directory_are_not_forgotten() {
+    let dir = tempfile::tempdir().unwrap();
+    let logs = dir.path().join("logs");
+    let mut apart = options();
+    apart.db.wal_dir = logs.display().to_string();
+    let mut place = Place::in_dir(dir, apart.clone()).back_up();
+    place.put("after", 1);
+    place.db.close().unwrap();
+    let how = RestoreOptions { wal_dir: Some(logs), keep_log_files: true };
+    place.engine().restore(1, place.path("db"), &how).unwrap();
+    let error = Db::open(place.path("db"), &options()).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(error.message().contains(&format!("open with wal_dir={}", apart.db.wal_dir)), "{error}");
+    place.check("with wal_dir");
+}
+
+#[test]
+fn a_restore_stores_the_directory_of_its_logs() {
+    use spillway::Options;
+    let mut place = Place::backed_up(options());
+    let logs = place.path("logs");
+    let how = RestoreOptions { wal_dir: Some(logs.clone()), keep_log_files: false };
+    let to = place.path("restored");
+    place.engine().restore(1, &to, &how).unwrap();
+    place.expected.clear();
+    let db = spillway::Db::open_with(&to, &Options::new()).unwrap();
+    db.put("k", "v").unwrap();
+    db.close().unwrap();
+    assert!(std::fs::read_dir(&logs).unwrap().count() > 0, "the log lies there");
+}

@@ -24,6 +24,31 @@ fn checksum_line(text: &str) -> String {
     format!("{CHECKSUM}{:08x}", checksum::crc32c(text.as_bytes()))
 }
 
+/// The text with another value of a database option in its first `[DBOptions]` section. All other lines stay. A checksum
+/// is made anew.
+pub fn with_database_option(text: &str, name: &str, value: &str) -> String {
+    let is_checked = text.lines().next() == Some(CHECKED_TITLE);
+    let (mut changed, mut is_inside) = (String::with_capacity(text.len() + value.len()), false);
+    for line in text.lines().filter(|line| !(is_checked && line.starts_with(CHECKSUM))) {
+        let line_trimmed = line.trim();
+        if line_trimmed.starts_with('[') {
+            is_inside = line_trimmed == "[DBOptions]";
+        }
+        if is_inside && line_trimmed.split_once('=').is_some_and(|(key, _)| key.trim() == name) {
+            continue;
+        }
+        changed.push_str(line);
+        changed.push('\n');
+        if is_inside && line_trimmed.starts_with('[') {
+            changed.push_str(&format!("  {name}={value}\n"));
+        }
+    }
+    if is_checked {
+        seal(&mut changed);
+    }
+    changed
+}
+
 /// Compares the checksum, if the file says that it has one.
 ///
 /// # Errors
@@ -90,6 +115,19 @@ mod tests {
     fn written(audience: Audience) -> String {
         let family = FamilyOptions::default();
         write(&DbOptions::default(), &[("default", &family), ("other", &family)], audience)
+    }
+
+    #[test]
+    fn a_database_option_is_changed_and_all_else_stays() {
+        for audience in [Audience::Spillway, Audience::RocksDb] {
+            let whole = written(audience);
+            let once = with_database_option(&whole, "wal_dir", "/one");
+            let twice = with_database_option(&once, "wal_dir", "/other");
+            check_whole(&twice).unwrap();
+            let read = OptionsFile::read(&twice, DbOptions::default(), &|_| FamilyOptions::default(), false).unwrap();
+            assert_eq!(read.0.db.wal_dir, "/other");
+            assert_eq!(twice.lines().count(), whole.lines().count() + 1);
+        }
     }
 
     #[test]

@@ -84,6 +84,17 @@ pub(crate) fn wal_dir(vfs: &dyn Vfs, dir: &Path) -> Option<String> {
     read.ok().map(|(file, _)| file.db.wal_dir).filter(|dir| !dir.is_empty())
 }
 
+/// Has the newest OPTIONS file say where the logs lie. A file that is not text stays as it is.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn set_wal_dir(vfs: &dyn Vfs, dir: &Path, wal_dir: &str) -> Result<()> {
+    let Some((name, bytes)) = newest(vfs, dir)? else { return Ok(()) };
+    let Ok(text) = String::from_utf8(bytes) else { return Ok(()) };
+    let text = whole::with_database_option(&text, "wal_dir", wal_dir);
+    write_all(vfs, &dir.join(name), IfExists::Truncate, text.as_bytes(), IoClass::Other)
+}
+
 /// Checks the bytes of an OPTIONS file. Objects that are not built in are passed over.
 ///
 /// # Errors

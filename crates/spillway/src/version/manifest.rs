@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base::{Error, ErrorKind, FileNumber, Result};
 use log::NotedManifest;
-use log::framed::FramedWriter;
+use log::framed::{FramedReader, FramedWriter};
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::current::{SetCurrentError, install_current, set_current};
@@ -182,6 +182,24 @@ pub fn write_alone(
 ) -> Result<()> {
     write_snapshot(vfs, &manifest_path(dir, number), snapshot, kind)?;
     install_current(vfs, dir, number)
+}
+
+/// Rewrites a MANIFEST without a copy, whose logs now lie in `log_dir`. The records stay, and one is added. Nothing else may
+/// have the file open, and a crash may leave it cut off.
+///
+/// # Errors
+/// `Corruption`: the MANIFEST is damaged. The file system's.
+pub(crate) fn note_log_dir(vfs: &dyn Vfs, path: &Path, log_dir: &str) -> Result<()> {
+    let mut records = Vec::new();
+    let mut reader = FramedReader::open(vfs, path, None, IoClass::Manifest)?;
+    while let Some(record) = reader.next()? {
+        records.push(record.payload);
+    }
+    let edit = VersionEdit { log_dir: Some(log_dir.to_owned()), ..VersionEdit::default() };
+    records.push(edit_codec::encode_record(&[edit]));
+    let mut writer = FramedWriter::new(vfs.create(path, IfExists::Truncate)?, IoClass::Manifest);
+    let written = records.iter().try_for_each(|record| writer.append(record)).and_then(|()| writer.sync());
+    written.map_err(|error| error.at_path(path))
 }
 
 /// The path of a MANIFEST.

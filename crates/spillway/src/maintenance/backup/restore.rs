@@ -12,10 +12,12 @@ use super::kept_logs::Kept;
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
 use crate::database::handle::lock_path;
+use crate::open::options_file;
 use crate::open::replay::row;
 use crate::open::{create_durable_dir, directory_owner, log_owner, remove_files, remove_load_dir};
 use crate::version::current::{install_current, read_current};
 use crate::version::file_name::{self, FileType};
+use crate::version::manifest::{manifest_path, note_log_dir as note_in_manifest};
 use crate::version::{incomplete, recover};
 
 /// How a backup is restored.
@@ -23,7 +25,7 @@ use crate::version::{incomplete, recover};
 pub struct RestoreOptions {
     /// Directory for the logs; the database's directory if `None`. Existing logs of the same database are deleted
     /// unless kept. Refused if a database elsewhere would lose them: a copy beside its original needs its own
-    /// `wal_dir`.
+    /// `wal_dir`. The restored MANIFEST and OPTIONS file name it: an open that looks for the logs elsewhere is refused.
     pub wal_dir: Option<PathBuf>,
     /// Keeps existing logs, with the ingested tables they name, for the database to continue with. Requires a backup
     /// without logs, made after a flush; the logs must follow it without a gap. Unlogged changes do not come back:
@@ -73,6 +75,7 @@ pub(super) fn restore(
     remove_current(vfs, &places.db).inspect_err(|_| drop(unmark()))?;
     clear(vfs, &places, kept.as_ref(), &others)
         .and_then(|()| bring_all(store, options, backup, &places))
+        .and_then(|()| note_log_dir(vfs, &places, manifest))
         .and_then(|()| [&places.logs, &places.db].into_iter().try_for_each(|dir| vfs.sync_dir(dir)))
         .and_then(|()| install_current(vfs, &places.db, manifest))
         .map_err(|error| {
@@ -220,6 +223,17 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
         add(&logs, &|kind| kind.is_log())?;
     }
     Ok(found)
+}
+
+/// Has the restored MANIFEST and OPTIONS file name the log directory, if it is not the database's. An open without it would
+/// go on without the logs, since a backup's MANIFEST names none that it keeps.
+fn note_log_dir(vfs: &dyn Vfs, places: &Places, manifest: FileNumber) -> Result<()> {
+    if places.logs == places.db {
+        return Ok(());
+    }
+    let logs = places.logs.to_string_lossy(); // as the option wal_dir
+    note_in_manifest(vfs, &manifest_path(&places.db, manifest), &logs)?;
+    options_file::set_wal_dir(vfs, &places.db, &logs)
 }
 
 /// Copies every file except CURRENT, and compares all files with their checksums.
