@@ -9,7 +9,9 @@ use spillway::internal::options::WalRecoveryMode;
 use spillway::internal::version::file_name::{self, FileType};
 use spillway::internal::version::{incomplete, recover};
 use spillway::internal::vfs::{RealVfs, Vfs};
-use spillway::internal::{DEFAULT_FAMILY, Database, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo};
+use spillway::internal::{
+    DEFAULT_FAMILY, Database, DbOptions, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo,
+};
 
 use crate::failure::{Failure, Outcome, note, warn, warn_of_doubts};
 use crate::settings::{Settings, Unsupported, is_file_name};
@@ -31,7 +33,8 @@ pub struct DatabaseArgs {
     #[arg(long, value_name = "NAME", requires = "config")]
     database: Option<String>,
     /// Options to override the ones stored with the database: an OPTIONS, .json or .yaml file, or a string such as
-    /// "write_buffer_size=64M;compression=kZSTD". `spillway options` lists all options.
+    /// "write_buffer_size=64M;compression=kZSTD"; or the word "defaults", in place of the stored ones. `spillway options`
+    /// lists all options.
     #[arg(long, value_name = "FILE|STRING", conflicts_with = "config")]
     pub options: Option<String>,
     /// Warns about unsupported options with an effect on the data, instead of refusing them.
@@ -186,7 +189,7 @@ impl DatabaseArgs {
         let writes = matches!(access, Access::Write { .. });
         let by_document = writes && configured.as_ref().is_some_and(|configured| configured.db.create_if_missing);
         let create = by_document || matches!(access, Access::Write { create: true, .. });
-        if !exists && !create {
+        let refuse_missing = || {
             let (name, was_one) = (dir.display(), holds_tables(&*vfs, &dir)?);
             let what = match was_one {
                 true => format!(
@@ -196,8 +199,8 @@ impl DatabaseArgs {
                     "there is no database in {name}; `load` makes one, and so do `put` and `ingest` with --create"
                 ),
             };
-            return Err(Failure::refused(what));
-        }
+            Err(Failure::refused(what))
+        };
         let unsupported = match exists && is_rocksdbs(&*vfs, &dir, access)? {
             _ if !writes => Unsupported::Tell,
             true => Unsupported::Leave,
@@ -208,14 +211,31 @@ impl DatabaseArgs {
         let is_given = self.options.as_deref().is_some_and(is_file_name);
         let stored = match !writes || is_given || unsupported == Unsupported::Leave {
             true => Settings::stored_or_default(&vfs, &dir, unsupported)?,
-            false => Settings::stored(&vfs, &dir, unsupported)?,
+            false => {
+                if exists {
+                    Settings::check_not_lost(&vfs, &dir)?;
+                    Settings::warn_if_older(&vfs, &dir)?;
+                }
+                Settings::stored(&vfs, &dir, unsupported)?
+            }
         };
         let stored = stored.ignoring_unsupported(self.ignore_unsupported_options);
         let stored = stored.with(&vfs, self.options.as_deref())?;
-        if writes && self.options.is_some() {
-            note("the database keeps these options: commands after this one use them too");
+        let goes_back = writes && stored.db.best_efforts_recovery;
+        if !exists && !create && !goes_back {
+            return refuse_missing();
         }
-        let there = if exists { Database::list_families(&dir, &vfs)? } else { vec![DEFAULT_FAMILY.to_owned()] };
+        if writes && self.options.is_some() {
+            let is_kept = !goes_back && stored.db.wal_recovery_mode == DbOptions::default().wal_recovery_mode;
+            let but = if is_kept { "" } else { ", except for the way of recovery" };
+            note(&format!("the database keeps these options: commands after this one use them too{but}"));
+        }
+        let only_default = || vec![DEFAULT_FAMILY.to_owned()];
+        let there = match exists.then(|| Database::list_families(&dir, &vfs)) {
+            None => only_default(),
+            Some(Err(error)) if goes_back && error.kind() == ErrorKind::Corruption => only_default(), // the open finds them
+            Some(found) => found?,
+        };
         let mut options = match configured {
             Some(configured) => configured_options(&configured, stored, &there, access, vfs)?,
             None => stored_options(stored, &there, vfs),
@@ -258,12 +278,12 @@ pub fn split_config(text: &str) -> (&Path, Option<&str>) {
 }
 
 fn stored_options(settings: Settings, there: &[String], vfs: Arc<dyn Vfs>) -> OpenOptions {
-    let Settings { db, mut families, others, warnings } = settings;
-    families.retain(|(name, _)| there.contains(name));
+    let Settings { db, families, others, warnings } = settings;
+    let (mut families, named): (Vec<_>, Vec<_>) = families.into_iter().partition(|(name, _)| there.contains(name));
     if !families.iter().any(|(name, _)| name == DEFAULT_FAMILY) {
         families.push((DEFAULT_FAMILY.to_owned(), others.clone()));
     }
-    let other_families = OtherFamilies::OpenWith(Box::new(others));
+    let other_families = OtherFamilies::OpenBy { named, rest: Box::new(others) };
     let mut options = OpenOptions { db, families, other_families, vfs, ..OpenOptions::default() };
     options.remark_on(&warnings);
     options
@@ -301,7 +321,8 @@ fn configured_options(
 /// Whether a database to be written is still RocksDB's. Refused unless `--adopt` is given.
 fn is_rocksdbs(vfs: &dyn Vfs, dir: &Path, access: Access) -> Outcome<bool> {
     let Access::Write { adopt, .. } = access else { return Ok(false) };
-    if recover::recover(vfs, dir)?.fenced {
+    // One that cannot be read is told of later, or the open goes back to an older state and looks itself.
+    if recover::recover(vfs, dir).map_or(true, |found| found.fenced) {
         return Ok(false);
     }
     if adopt {

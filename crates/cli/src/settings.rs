@@ -7,10 +7,14 @@ use spillway::internal::options::known::IGNORE_UNSUPPORTED;
 use spillway::internal::options::row::OptionGroup;
 use spillway::internal::options::{OptionsFile, Syntax, apply_string, string, whole};
 use spillway::internal::version::file_name::{self, FileType};
+use spillway::internal::version::recover::recover;
 use spillway::internal::vfs::{IoClass, Vfs};
-use spillway::internal::{DbOptions, Error, ErrorKind, FamilyOptions, Result};
+use spillway::internal::{DbOptions, Error, ErrorKind, FamilyOptions, FileNumber, Result};
 
 use crate::failure::warn;
+
+/// `--options` with this word takes the defaults in place of the stored options.
+pub const DEFAULTS: &str = "defaults";
 
 /// Size limit for options files, in bytes.
 const OPTIONS_BYTES_MAX: u64 = 16 << 20;
@@ -76,7 +80,7 @@ impl Settings {
             whole.and_then(|()| read_options(&text, path, &none)).map(|(settings, _)| settings)
         });
         let error = match read {
-            Ok(settings) => return Ok(settings),
+            Ok(settings) => return Ok(settings.without_recovery()),
             Err(error) => error,
         };
         match (error.kind(), unsupported) {
@@ -87,15 +91,54 @@ impl Settings {
                 }
                 let (mut settings, _) = read_file(&**vfs, path, &none.ignoring_unsupported(true))?;
                 settings.db.ignore_unsupported_options = false;
-                Ok(settings)
+                Ok(settings.without_recovery())
             }
             _ => Err(error),
         }
     }
 
-    /// For a repair: the options of the newest whole OPTIONS file, and what is damaged in newer ones.
+    /// Drops how to recover: a salvage that was asked for once is not repeated unasked.
+    fn without_recovery(mut self) -> Settings {
+        let default = DbOptions::default();
+        self.db.wal_recovery_mode = default.wal_recovery_mode;
+        self.db.best_efforts_recovery = default.best_efforts_recovery;
+        self
+    }
+
+    /// Makes sure that a used database of ours still has an OPTIONS file, before a command stores others. Every open for
+    /// writing leaves one. RocksDB's directories and new databases may have none.
+    ///
+    /// # Errors
+    /// `Corruption`: there is none. The file system's.
+    pub fn check_not_lost(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<()> {
+        match are_lost(&**vfs, dir)? {
+            false => Ok(()),
+            true => Err(Error::corruption(format!("{LOST}, and is not replaced by defaults unasked"))
+                .advise(format!(
+                    "restore it from a copy, give all options by --options FILE, or take the defaults by --options {DEFAULTS}"
+                ))
+                .at_path(dir)),
+        }
+    }
+
+    /// Warns if the newest OPTIONS file is older than the MANIFEST. Every open for writing makes a MANIFEST, and then the
+    /// OPTIONS file. No proof of a loss: a kill between the two, or a MANIFEST that grew and was begun anew, leaves the same.
+    pub fn warn_if_older(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<()> {
+        let newest = numbers_in(&**vfs, dir, FileType::Options)?.pop();
+        let (Some(newest), Ok(found)) = (newest, recover(&**vfs, dir)) else { return Ok(()) };
+        if found.fenced && newest < found.manifest {
+            let name = file_name::format(FileType::Options, newest);
+            warn(&format!(
+                "{name}, whose options are used, is older than the MANIFEST: a later OPTIONS file may be lost; if so, give its \
+                 options again by --options"
+            ));
+        }
+        Ok(())
+    }
+
+    /// For a repair: the options of the newest whole OPTIONS file, and what is lost or damaged of newer ones.
     pub fn salvaged(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<(Settings, Option<String>)> {
-        let mut damage = None;
+        let mut damage = are_lost(&**vfs, dir)?.then(|| LOST.to_owned());
         for path in options_files(&**vfs, dir)? {
             match Self::stored_in(vfs, &path, Unsupported::Tell) {
                 Ok(settings) => {
@@ -117,10 +160,14 @@ impl Settings {
         self
     }
 
-    /// Applies `given` over these options: see [`load`](Self::load). Warns about options without effect.
+    /// Applies `given` over these options: see [`load`](Self::load). [`DEFAULTS`] takes their place. Warns about options
+    /// without effect.
     pub fn with(self, vfs: &Arc<dyn Vfs>, given: Option<&str>) -> Result<Settings> {
         let (mut settings, warnings) = match given {
             None => return Ok(self),
+            Some(DEFAULTS) => {
+                return Ok(Settings::default().ignoring_unsupported(self.db.ignore_unsupported_options));
+            }
             Some(text) if is_file_name(text) => read_file(&**vfs, Path::new(text), &self)?,
             Some(text) => self.with_string(text)?,
         };
@@ -178,16 +225,40 @@ fn name_remedy(error: Error, path: &Path, older: Option<&PathBuf>) -> Error {
         .advise(format!("give all options by --options FILE, or remove {path} to go on with {rest}"))
 }
 
+const LOST: &str = "the database's OPTIONS file is lost";
+
+/// Whether a used database of ours has no OPTIONS file.
+fn are_lost(vfs: &dyn Vfs, dir: &Path) -> Result<bool> {
+    if !options_files(vfs, dir)?.is_empty() {
+        return Ok(false);
+    }
+    let has = |kind| numbers_in(vfs, dir, kind).map(|numbers| !numbers.is_empty());
+    Ok(match recover(vfs, dir) {
+        Ok(found) => {
+            // A kill in its first open leaves a database without the file, and without contents.
+            let has_logs = has(FileType::Log)? || found.log_row.is_some_and(|row| row.newest.is_some());
+            found.fenced && (found.last_seq.0 > 0 || found.tables().next().is_some() || has_logs)
+        }
+        Err(_) => has(FileType::Log)?,
+    })
+}
+
 /// Paths of the options files in a database directory, newest first.
 fn options_files(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<PathBuf>> {
+    let numbers = numbers_in(vfs, dir, FileType::Options)?.into_iter().rev();
+    Ok(numbers.map(|number| dir.join(file_name::format(FileType::Options, number))).collect())
+}
+
+/// Numbers of the files of a kind, ascending. None if there is no directory.
+fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<Vec<FileNumber>> {
     if !vfs.exists(dir)? {
         return Ok(Vec::new());
     }
     let names = vfs.read_dir(dir)?;
     let parsed = names.iter().filter_map(|name| file_name::parse(name));
-    let mut found: Vec<_> = parsed.filter(|(kind, _)| *kind == FileType::Options).collect();
+    let mut found: Vec<_> = parsed.filter(|(kind, _)| *kind == wanted).map(|(_, number)| number).collect();
     found.sort_unstable();
-    Ok(found.into_iter().rev().map(|(kind, number)| dir.join(file_name::format(kind, number))).collect())
+    Ok(found)
 }
 
 fn read_text(vfs: &dyn Vfs, path: &Path) -> Result<String> {

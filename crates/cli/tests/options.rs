@@ -7,7 +7,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
-use common::{Place, Ran};
+use common::{Place, Ran, files};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures")
@@ -224,4 +224,97 @@ fn a_repair_tells_which_options_it_goes_on_with() {
     let report: serde_json::Value = serde_json::from_str(&told.out).unwrap();
     assert!(report["options"].as_str().unwrap().contains("default options are used"), "{report}");
     assert!(told.code == Some(1) && report["lost_nothing"] == false, "{told:?}");
+}
+
+fn lose_options(place: &Place) {
+    for entry in std::fs::read_dir(place.path("db")).unwrap().map(Result::unwrap) {
+        if entry.file_name().to_str().unwrap().starts_with("OPTIONS-") {
+            std::fs::remove_file(entry.path()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn lost_options_are_not_replaced_by_defaults_unasked() {
+    let place = Place::new();
+    let style = "compaction_style=kCompactionStyleUniversal";
+    put(&place, style, &[]).ok();
+    let stored = || std::fs::read_to_string(place.newest_file("db", "OPTIONS-")).unwrap();
+    let whole = stored();
+    lose_options(&place);
+    for args in [&["put", "c", "3"][..], &["compact"], &["put", "c", "3", "--options", "compression=kZSTD"]] {
+        let refused = place.spillway(&[args, &["--db", "db"]].concat()).fails();
+        assert!(refused.contains("OPTIONS") && refused.contains("--options defaults"), "{refused}");
+    }
+    assert_eq!(place.spillway(&["get", "key", "--db", "db"]).ok(), "value\n");
+    assert!(place.spillway(&["check", "--db", "db"]).ok().contains("note: there is no OPTIONS file"));
+    place.write("OPTIONS.ini", &whole);
+    place.spillway(&["put", "c", "3", "--options", "OPTIONS.ini", "--db", "db"]).ok();
+    assert!(stored().contains("kCompactionStyleUniversal"));
+    lose_options(&place);
+    place.spillway(&["put", "c", "3", "--options", "defaults", "--db", "db"]).ok();
+    assert!(stored().contains("kCompactionStyleLevel"));
+    lose_options(&place);
+    let told = place.spillway(&["repair", "db"]);
+    assert!(told.code == Some(1) && told.out.contains("OPTIONS file is lost"), "{told:?}");
+    place.spillway(&["put", "c", "3", "--db", "db"]).ok();
+}
+
+#[test]
+fn an_options_file_older_than_the_manifest_is_told() {
+    let place = Place::new();
+    put(&place, "write_buffer_size=1M", &[]).ok();
+    let again =
+        place.spillway(&["put", "a", "1", "--db", "db", "--options", "compaction_style=kCompactionStyleUniversal"]);
+    assert!(again.code == Some(0) && !again.err.contains("older"), "{again:?}");
+    let checked = place.spillway(&["check", "--db", "db"]).ok();
+    assert!(!checked.contains("note: OPTIONS"), "{checked}");
+    std::fs::remove_file(place.newest_file("db", "OPTIONS-")).unwrap();
+    let checked = place.spillway(&["check", "--db", "db"]).ok();
+    assert!(checked.contains("note: OPTIONS-") && checked.contains("may be lost"), "{checked}");
+    let told = place.spillway(&["put", "a", "1", "--db", "db"]);
+    assert!(told.code == Some(0) && told.err.contains("a later OPTIONS file may be lost"), "{told:?}");
+}
+
+/// What is asked for one salvage is not done again unasked.
+#[test]
+fn a_later_command_does_not_salvage() {
+    let place = Place::new();
+    put(&place, "write_buffer_size=1M", &[]).ok();
+    let lose_a_log = || {
+        place.spillway(&["put", "a", "1", "--db", "db"]).ok();
+        let logs = files(&place.path("db"));
+        let logs = logs.into_iter().filter(|(path, _)| path.extension().is_some_and(|e| e == "splog"));
+        for (path, bytes) in logs {
+            if bytes.len() > 4096 || bytes.iter().any(|byte| *byte != 0) {
+                std::fs::remove_file(path).unwrap();
+            }
+        }
+    };
+    lose_a_log();
+    place.spillway(&["put", "b", "2", "--db", "db"]).fails();
+    let options = "wal_recovery_mode=kSkipAnyCorruptedRecords;best_efforts_recovery=true";
+    let salvaged = place.spillway(&["put", "b", "2", "--db", "db", "--options", options]);
+    assert!(salvaged.code == Some(1) && salvaged.err.contains("in doubt"), "{salvaged:?}");
+    lose_a_log();
+    let refused = place.spillway(&["put", "c", "3", "--db", "db"]).fails();
+    assert!(refused.contains("is missing"), "{refused}");
+}
+
+#[test]
+fn a_command_goes_back_to_the_newest_complete_point_when_asked() {
+    for lost in ["CURRENT", "MANIFEST-"] {
+        let place = Place::new();
+        put(&place, "write_buffer_size=1M", &[]).ok();
+        place.spillway(&["families", "create", "second", "--db", "db"]).ok();
+        place.spillway(&["put", "a", "1", "--family", "second", "--db", "db"]).ok();
+        std::fs::remove_file(place.only_file("db", lost)).unwrap();
+        place.spillway(&["put", "b", "2", "--db", "db"]).fails();
+        let options = "best_efforts_recovery=true";
+        let put = place.spillway(&["put", "b", "2", "--db", "db", "--options", options]);
+        assert!(put.err.contains("except for the way of recovery") && put.code == Some(0), "{lost}: {put:?}");
+        for (family, pair) in [("second", "a\t1\n"), ("default", "b\t2\nkey\tvalue\n")] {
+            assert_eq!(place.spillway(&["scan", "--db", "db", "--family", family]).ok(), pair, "{lost}");
+        }
+    }
 }

@@ -268,6 +268,14 @@ impl Check<'_> {
             Err(error) if error.is_not_found() => return, // replaced meanwhile
             Err(error) => return self.report.problem(error), // too large, or unreadable
         };
+        let number = file_name::parse(&name).map_or(FileNumber(0), |(_, number)| number);
+        if self.recovered.fenced && number < self.recovered.manifest {
+            let what = format!(
+                "{name} is older than the MANIFEST: every open writes both, so a later OPTIONS file may be lost (or the \
+                 MANIFEST grew, and was begun anew)"
+            );
+            self.report.notes.push(what);
+        }
         match options_file::check(&bytes).map_err(|error| error.at_path(self.dir.join(name))) {
             Err(error) if error.kind() == ErrorKind::Corruption => self.report.problem(error),
             // An object of the program's own, or an option of another version; damage shows in the checksum.
