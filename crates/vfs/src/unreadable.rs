@@ -20,14 +20,6 @@ const PAGE_BYTES: usize = 4096;
 /// Stands in for a byte that cannot be read. Not 0: zeros can pass for space that was never written.
 const FILLING: u8 = 0xff;
 
-/// `EIO`.
-#[cfg(unix)]
-const DEVICE_ERRORS: [i32; 1] = [5];
-
-/// `ERROR_CRC`, `ERROR_DEVICE_HARDWARE_ERROR`, `ERROR_IO_DEVICE`.
-#[cfg(windows)]
-const DEVICE_ERRORS: [i32; 3] = [23, 483, 1117];
-
 /// Files with unreadable parts, each with the first error.
 type Unreadable = Mutex<BTreeMap<PathBuf, Error>>;
 
@@ -49,12 +41,6 @@ impl UnreadableVfs {
     }
 }
 
-/// Whether the device failed, not the call.
-fn is_of_device(error: &Error) -> bool {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
-    source.and_then(std::io::Error::raw_os_error).is_some_and(|code| DEVICE_ERRORS.contains(&code))
-}
-
 struct FilledFile {
     inner: Arc<dyn RandomFile>,
     path: PathBuf,
@@ -64,7 +50,7 @@ struct FilledFile {
 impl RandomFile for FilledFile {
     fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
         match self.inner.read_at(offset, buf, class) {
-            Err(error) if is_of_device(&error) => self.read_pages(offset, buf, class),
+            Err(error) if error.is_read_failure() => self.read_pages(offset, buf, class),
             read => read,
         }
     }
@@ -84,9 +70,12 @@ impl FilledFile {
             let page = (PAGE_BYTES - (place % PAGE_BYTES as u64) as usize).min(there - at);
             let Some(bytes) = buf.get_mut(at..at + page) else { break };
             match self.inner.read_at(place, bytes, class) {
-                Err(error) if is_of_device(&error) => {
+                Err(error) if error.is_read_failure() => {
                     bytes.fill(FILLING);
-                    self.unreadable.lock().entry(self.path.clone()).or_insert(error.at_path(&self.path).at_offset(place));
+                    self.unreadable
+                        .lock()
+                        .entry(self.path.clone())
+                        .or_insert(error.at_path(&self.path).at_offset(place));
                 }
                 read => drop(read?),
             }

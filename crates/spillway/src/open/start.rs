@@ -29,7 +29,6 @@ pub(super) const NO_DATABASE: &str = "there is no database here; set create_if_m
 pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut Vec<Doubt>) -> Result<Recovered> {
     let vfs = &*options.vfs;
     let logs = log_dir(dir, &options.db);
-    doubts.extend(Lost::new(vfs, dir).unfinished(!options.read_only)?);
     let found = match options.db.best_efforts_recovery && !options.read_only {
         true => best_efforts::recover_best(dir, &logs, options, doubts),
         false => recover::recover(vfs, dir),
@@ -38,7 +37,10 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
         Ok(_) if options.db.error_if_exists => {
             return Err(Error::invalid_argument("there is a database already (error_if_exists is set)").at_path(dir));
         }
-        Ok(recovered) => recovered,
+        Ok(recovered) => {
+            doubts.extend(Lost::new(vfs, dir).unfinished(recovered.manifest, !options.read_only)?);
+            recovered
+        }
         Err(e) if e.is_not_found() => {
             check_nothing_is_left(vfs, dir, &logs)?;
             if !options.db.create_if_missing || options.read_only {

@@ -181,7 +181,7 @@ impl Damage {
         let faulty = FaultVfs::new(vfs);
         for edit in &self.edits {
             if let Edit::Unreadable(path) = edit {
-                let rule = Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Read).path(path.to_string_lossy());
+                let rule = Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Read).path(name_of(path)); // in lost/, too
                 faulty.inject(rule.sticky());
             }
         }
@@ -349,21 +349,14 @@ fn current_of(earlier: &Files, life: &Life) -> Option<Damage> {
     Some(Damage::new(Kind::CurrentOfEarlier, edits))
 }
 
-/// The files of the last MANIFEST are lost, and those of an earlier one are left; CURRENT is there, or lost too.
-fn later_lost(earlier: &Files, life: &Life) -> Vec<Damage> {
-    let current = Path::new(DIR).join("CURRENT");
-    let is_manifest = |path: &&PathBuf| {
-        matches!(kind_of(path), Some((FileType::Manifest | FileType::ManifestCopy, _)))
-    };
+/// The files of the last MANIFEST are lost, and those of an earlier one are left. If CURRENT is lost, too, nothing may tell.
+fn later_lost(earlier: &Files, life: &Life) -> Option<Damage> {
+    let is_manifest = |path: &&PathBuf| matches!(kind_of(path), Some((FileType::Manifest | FileType::ManifestCopy, _)));
     let of = |files: &Files| files.keys().filter(is_manifest).cloned().collect::<Vec<_>>();
     let (before, now) = (of(earlier), of(&life.files));
-    if before.iter().any(|path| now.contains(path)) {
-        return Vec::new();
-    }
+    let is_later = before.iter().all(|path| !now.contains(path));
     let back = before.iter().filter_map(|path| Some(Edit::Write(path.clone(), earlier.get(path)?.clone())));
-    let edits: Vec<Edit> = now.into_iter().map(Edit::Remove).chain(back).collect();
-    let all = edits.iter().cloned().chain([Edit::Remove(current)]).collect();
-    vec![Damage::new(Kind::LaterLost, edits), Damage::new(Kind::LaterLost, all)]
+    is_later.then(|| Damage::new(Kind::LaterLost, now.into_iter().map(Edit::Remove).chain(back).collect()))
 }
 
 /// Each table exchanged for another life's of the same name and another length. Equal lengths need unique ids.

@@ -158,7 +158,7 @@ fn damaged_block_of_a_queued_ingest_loses_the_block_alone() {
             let of_one_table = lost.iter().all(|key| key[..2] == lost[0][..2]);
             let expected = if is_lost { 300..=300 } else { 1..=100 };
             assert!(of_one_table && expected.contains(&lost.len()), "{lost:?}: {report:#?}");
-            assert!(repair(DIR, &options(&vfs)).unwrap().lost_nothing());
+            assert!(repair(DIR, &options(&vfs)).unwrap().found_nothing());
         }
     }
 }
@@ -260,7 +260,7 @@ fn repair_with_a_lost_log_keeps_what_is_prepared_and_no_lost_log() {
         let options = PLAIN.options(&vfs);
         repair(DIR, &options).unwrap();
         let again = repair(DIR, &options).unwrap();
-        assert!(again.lost_nothing(), "{}: {again:#?}", log.display());
+        assert!(again.found_nothing(), "{}: {again:#?}", log.display());
         Db::open(DIR, &options).unwrap();
     }
 }

@@ -9,7 +9,7 @@ use vfs::{IfExists, IoClass};
 use super::lost::Lost;
 use super::queued::Ingested;
 use super::report::LostTable;
-use super::tables::{WholeTable, is_unreadable, path_of};
+use super::tables::{WholeTable, path_of};
 use super::work::{Repairing, keys_of};
 use crate::background::staging::scan;
 use crate::version::file_name::{self, FileType};
@@ -86,7 +86,7 @@ impl Repairing<'_> {
     /// The table if it could be read, or what can be salvaged of it.
     fn or_salvage(&mut self, family: FamilyId, meta: &FileMeta, table: Read) -> Result<Option<WholeTable>> {
         match &table.read {
-            Err(error) if is_unreadable(error) => self.salvage(family, meta, &table, error),
+            Err(error) if error.kind() == ErrorKind::Corruption => self.salvage(family, meta, &table, error),
             Ok(None) => {
                 self.set_aside_another(family, meta, table.kept);
                 Ok(None)

@@ -55,21 +55,26 @@ impl Repairing<'_> {
     }
 
     /// Signs of a lost end without a copy, or of a lost later MANIFEST: the MANIFEST names missing tables, and newer unnamed
-    /// tables exist, or CURRENT does not name it either; or an unnamed table has numbers unknown to MANIFEST and logs.
+    /// tables exist; it is named by neither CURRENT nor a log, and tables exist that it does not know; or an unnamed table has
+    /// numbers unknown to MANIFEST and logs.
     fn newer_tables(&self, files: &BTreeSet<FileNumber>) -> Result<Option<String>> {
         let Some(old) = self.old.recovered.as_ref() else { return Ok(None) };
         let newest = old.tables().map(|meta| meta.physical_number().max(meta.number)).max().unwrap_or_default();
         let lacks = old.tables().any(|meta| !files.contains(&meta.physical_number()));
-        let is_unknown = self.old.has_copy && !self.old.is_named;
+        // A process that ran has a log, and leaves tables in the making when it is killed.
+        let noted = self.logs.found.as_ref().and_then(|found| found.manifest);
+        let is_noted = noted.is_some_and(|noted| noted.bytes_of(old.manifest).is_some());
+        let is_unknown = self.old.has_copy && !self.old.is_named && !is_noted;
         let ingested = self.ingested();
         let named: BTreeSet<_> = old.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
         let accounted = Accounted { recovered: old, logged: &self.logs.logged };
         for file in files.iter().filter(|file| !named.contains(file) && !ingested.contains_key(file)) {
-            if *file > newest && (lacks || is_unknown) {
-                let what = match lacks {
-                    true => "its end may be missing: it names tables that are gone, and newer ones are there",
-                    false => "a later one may be lost: CURRENT does not name it, and there are newer tables",
-                };
+            if lacks && *file > newest {
+                let what = "its end may be missing: it names tables that are gone, and newer ones are there";
+                return Ok(Some(what.to_owned()));
+            }
+            if is_unknown && *file >= self.old.noted_next {
+                let what = "a later one may be lost: neither CURRENT nor a log names it, and there are newer tables";
                 return Ok(Some(what.to_owned()));
             }
             let path = path_of(self.dir, *file);

@@ -8,7 +8,6 @@ use vfs::{IfExists, IoClass, Vfs};
 use crate::background::staging::scan;
 use crate::core::doubt::Doubt;
 use crate::open::create_durable_dir;
-use crate::version::current::read_current;
 use crate::version::file_name;
 
 pub(crate) const LOST_DIR: &str = "lost";
@@ -115,11 +114,11 @@ impl<'a> Lost<'a> {
         self.find(REPORT)
     }
 
-    /// Marks durably that a repair begins. The mark of an earlier one that was cut off stays.
+    /// Marks durably that a repair begins; `last` is the last MANIFEST. The mark of an earlier repair that was cut off stays.
     ///
     /// # Errors
     /// The file system's.
-    pub fn mark(&self) -> Result<()> {
+    pub fn mark(&self, last: FileNumber) -> Result<()> {
         let path = self.dir.join(UNFINISHED);
         if self.vfs.exists(&path)? {
             return Ok(());
@@ -127,8 +126,7 @@ impl<'a> Lost<'a> {
         if !self.vfs.exists(&self.dir)? {
             create_durable_dir(self.vfs, &self.dir)?;
         }
-        let text = self.current().map_or(0, |manifest| manifest.0).to_string();
-        vfs::write_all(self.vfs, &path, IfExists::Truncate, text.as_bytes(), IoClass::Other)?;
+        vfs::write_all(self.vfs, &path, IfExists::Truncate, last.0.to_string().as_bytes(), IoClass::Other)?;
         self.sync()
     }
 
@@ -144,19 +142,20 @@ impl<'a> Lost<'a> {
         self.sync()
     }
 
-    /// A doubt of everything if a repair was cut off after its new MANIFEST became current: only its report has its losses
-    /// and doubts. One that was cut off before changed nothing that counts: its mark goes, if the caller holds the lock.
+    /// A doubt of everything if a repair was cut off after its MANIFEST became the last one, which `last` is now: only its
+    /// report has its losses and doubts. One that was cut off before changed nothing that counts: its mark goes, if the caller
+    /// holds the lock.
     ///
     /// # Errors
     /// The file system's.
-    pub fn unfinished(&self, is_locked: bool) -> Result<Option<Doubt>> {
+    pub fn unfinished(&self, last: FileNumber, is_locked: bool) -> Result<Option<Doubt>> {
         let path = self.dir.join(UNFINISHED);
         let text = match vfs::read_all(self.vfs, &path, MARK_BYTES_MAX, IoClass::Other) {
             Err(error) if error.is_not_found() => return Ok(None),
             text => text?,
         };
         let marked = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).map(FileNumber);
-        if marked == Some(self.current().unwrap_or_default()) {
+        if marked == Some(last) {
             return if is_locked { self.unmark().map(|()| None) } else { Ok(None) };
         }
         let what = match self.report()? {
@@ -164,10 +163,6 @@ impl<'a> Lost<'a> {
             None => String::new(),
         };
         Ok(Some(Doubt::of_all(format!("a repair was cut off before its end: repeat it{what}"))))
-    }
-
-    fn current(&self) -> Option<FileNumber> {
-        read_current(self.vfs, self.dir.parent()?).ok()
     }
 
     /// Makes all changes here durable.

@@ -65,8 +65,12 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let recovered = work.plan()?;
     let lost = Lost::new(&*options.vfs, dir);
     let earlier = lost.report()?;
-    work.report.doubts.extend(lost.unfinished(true)?);
-    lost.mark()?;
+    let last = recovered.manifest; // as an open would find it
+    if let Some(doubt) = lost.unfinished(last, true)? {
+        work.report.doubts.push(doubt);
+        work.to_compact = recovered.families.iter().map(|family| family.name.clone()).collect(); // it may have guessed
+    }
+    lost.mark(last)?;
     work.set_aside()?;
     work.report.note_unreadable(&vfs);
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.

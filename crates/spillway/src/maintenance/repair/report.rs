@@ -108,7 +108,9 @@ impl RepairReport {
             let of_family = lost.family.as_ref().is_none_or(|name| name == family);
             of_family && lost.keys.as_ref().is_none_or(|keys| is_within(keys, key, order))
         };
-        self.earlier.is_some() || self.lost.iter().any(is_of_lost) || self.doubts.iter().any(|doubt| doubt.covers(family, key, order))
+        self.earlier.is_some()
+            || self.lost.iter().any(is_of_lost)
+            || self.doubts.iter().any(|doubt| doubt.covers(family, key, order))
     }
 }
 

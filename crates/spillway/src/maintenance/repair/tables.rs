@@ -258,15 +258,10 @@ impl TableSource<'_> {
     }
 }
 
-/// Whether the file cannot be read, and reading it again would not help.
-pub(super) fn is_unreadable(error: &Error) -> bool {
-    error.kind() == ErrorKind::Corruption || error.is_read_failure()
-}
-
 /// `None` if the table is damaged.
 fn if_readable<T>(opened: Result<T>) -> Result<Option<T>> {
     match opened {
-        Err(error) if is_unreadable(&error) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::Corruption => Ok(None),
         opened => opened.map(Some),
     }
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::DatabaseId;
 use vfs::Vfs;
 
@@ -15,7 +15,7 @@ use super::logs::LogSurvey;
 use super::lost::Lost;
 use super::manifest::OldManifest;
 use super::report::{RepairReport, RepairedFamily};
-use super::tables::{TableSource, WholeTable, is_unreadable, path_of};
+use super::tables::{TableSource, WholeTable, path_of};
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
 use crate::open::options_file;
@@ -184,7 +184,7 @@ impl<'a> Repairing<'a> {
             }
             match self.source.read_unnamed(*file, &path, ingested.as_ref().map(|ingested| ingested.number)) {
                 Ok(table) => self.take_guessed(table, path, ingested.map(|ingested| ingested.family)),
-                Err(error) if is_unreadable(&error) => match queued {
+                Err(error) if error.kind() == ErrorKind::Corruption => match queued {
                     Some(queued) => self.mend_queued(queued)?,
                     None => self.salvage_unnamed(*file, &path, ingested.as_ref(), &error)?,
                 },

@@ -366,8 +366,9 @@ impl LogReplay<'_> {
 
     fn apply_prepared(&mut self, name: &[u8], first: SeqNo, last: SeqNo, commit: &CommitStep) -> Result<()> {
         let Some(prepare) = self.prepares.end(name, last) else {
-            // The prepare's log may be gone.
-            let is_needed = commit.is_needed(last, |id| self.flushed_or_restored(id, last));
+            // The prepare's log may be gone. A flush takes whole records, so a family that has the first number has all:
+            // a repair knows no more than the largest number in the family's tables.
+            let is_needed = commit.is_needed(first, |id| self.flushed_or_restored(id, last));
             return if is_needed { Err(commit_without_prepare(name)) } else { Ok(()) };
         };
         if prepare.batch.count() != commit.count {

@@ -1,0 +1,140 @@
+//! Repairs that are cut off, and what a repair leaves behind.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::UserOrder;
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::{Db, Doubt, OpenOptions, repair};
+use testkit::run::DIR;
+use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Rule, Vfs};
+
+use crate::common::{Contents, PLAIN, copy, database, files, options, read};
+
+fn over(vfs: Arc<dyn Vfs>, memory: &Arc<MemoryVfs>) -> OpenOptions {
+    OpenOptions { vfs, ..options(memory) }
+}
+
+/// The keys that are not as expected.
+fn wrong(found: &Contents, expected: &Contents) -> Vec<(String, Vec<u8>)> {
+    let of = |family: &str, contents: &Contents| contents.get(family).cloned().unwrap_or_default();
+    let mut wrong = Vec::new();
+    for family in expected.keys() {
+        let (found, expected) = (of(family, found), of(family, expected));
+        let differs = |key: &&Vec<u8>| found.get(*key) != expected.get(*key);
+        let keys: std::collections::BTreeSet<_> = found.keys().chain(expected.keys()).filter(differs).collect();
+        wrong.extend(keys.into_iter().map(|key| (family.clone(), key.clone())));
+    }
+    wrong
+}
+
+fn is_whole(vfs: &Arc<MemoryVfs>) -> bool {
+    let options = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+    check(Path::new(DIR), &options, &mut |_| {}).unwrap().is_whole()
+}
+
+/// Wherever a repair ends, the next open, check and repair tell of keys that it lost.
+#[test]
+fn repair_that_is_cut_off_leaves_no_loss_untold() {
+    let whole = database(&format!("{}\nreopen", PLAIN.script));
+    let expected = read(&copy(&whole)).unwrap();
+    let damaged = copy(&whole);
+    damaged.flip_bit(&files(&damaged, ".sst")[0], 8 * 20).unwrap();
+    let (mut told, mut nth) = ([0, 0], 1);
+    loop {
+        let vfs = copy(&damaged);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        if repair(DIR, &over(faulty, &vfs)).is_ok() {
+            break;
+        }
+        let opened = copy(&vfs);
+        if let Ok(db) = Db::open(DIR, &options(&opened)) {
+            let doubts = db.recovery_doubts();
+            drop(db);
+            let found = read(&opened).unwrap_or_else(|_| expected.clone()); // an error tells, too
+            let is_told = |(family, key): &(String, Vec<u8>)| {
+                doubts.iter().any(|doubt: &Doubt| doubt.covers(family, key, &UserOrder::Bytewise))
+            };
+            let has_report = vfs.exists(&Path::new(DIR).join("lost/REPORT")).unwrap();
+            let has_ended = has_report && !vfs.exists(&Path::new(DIR).join("lost/UNFINISHED")).unwrap();
+            assert!(has_ended || wrong(&found, &expected).iter().all(is_told), "call {nth}: {doubts:#?}");
+            assert!(has_ended || doubts.is_empty() || !is_whole(&vfs), "call {nth}");
+            told[0] += usize::from(!doubts.is_empty());
+        }
+        let report = repair(DIR, &options(&vfs)).unwrap();
+        let found = read(&vfs).unwrap();
+        let is_told = |(family, key): &(String, Vec<u8>)| report.is_in_doubt(family, key, &UserOrder::Bytewise);
+        assert!(wrong(&found, &expected).iter().all(is_told), "call {nth}: {report:#?}");
+        assert!(is_whole(&vfs), "call {nth}: {report:#?}");
+        told[1] += usize::from(!report.lost_nothing());
+        nth += 1;
+    }
+    assert!(told[0] > 0 && told[1] == nth as usize - 1, "{told:?} of {nth}");
+}
+
+/// A guess may take the older of two values. Nothing of what it read is gone.
+#[test]
+fn guess_keeps_every_table_and_log() {
+    let vfs = database(&format!("{}\nput default late 1", PLAIN.script));
+    let of_manifest = files(&vfs, "").into_iter().filter(|path| {
+        let name = path.to_string_lossy().into_owned();
+        name.contains("MANIFEST") || name.ends_with(".spmanifest") || name.ends_with("CURRENT")
+    });
+    of_manifest.for_each(|path| vfs.remove_file(&path).unwrap());
+    let read_files: Vec<PathBuf> = [".sst", ".splog"].iter().flat_map(|end| files(&vfs, end)).collect();
+    let before: Vec<_> = read_files.iter().map(|path| vfs.read_file(path).unwrap()).collect();
+    assert!(repair(DIR, &options(&vfs)).unwrap().is_in_doubt("default", b"a", &UserOrder::Bytewise));
+    for (path, bytes) in read_files.iter().zip(before) {
+        let kept = Path::new(DIR).join("lost").join(path.file_name().unwrap());
+        assert_eq!(vfs.read_file(&kept).unwrap(), bytes, "{}", kept.display());
+    }
+}
+
+/// The way back needs a table that was ingested, has had a level and was compacted since: its log cannot be replayed.
+#[test]
+fn best_efforts_goes_back_before_an_ingest_whose_table_is_gone() {
+    let script = "create users\nput users k 1\nput default k 1\nflush default\n\
+                  ingest flushable; file default; put k 2\nflush default\ncompact default force";
+    let vfs = database(script);
+    vfs.remove_file(&files(&vfs, ".sst").pop().unwrap()).unwrap();
+    let mut options = options(&vfs);
+    assert!(Db::open(DIR, &options).is_err());
+    options.db.best_efforts_recovery = true;
+    let db = Db::open(DIR, &options).unwrap();
+    let doubts = db.recovery_doubts();
+    assert!(doubts.iter().any(|doubt| doubt.covers("default", b"k", &UserOrder::Bytewise)), "{doubts:#?}");
+}
+
+/// Tables come and the MANIFEST's copy goes beside a writer: a reader takes neither for damage.
+#[test]
+fn reader_doubts_no_table_that_a_writer_may_be_making() {
+    let vfs = database("create users\nput default a 1\nflush default");
+    let before: Vec<_> = files(&vfs, "").into_iter().filter(|path| !path.to_string_lossy().ends_with(".sst")).collect();
+    let before: Vec<_> = before.into_iter().map(|path| (vfs.read_file(&path).unwrap(), path)).collect();
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    db.put(
+        &db.default_family(),
+        b"b",
+        b"2",
+        &testkit::engine::WriteOptions { disable_wal: true, ..Default::default() },
+    )
+    .unwrap();
+    db.flush(&[&db.default_family()]).unwrap();
+    drop(db);
+    files(&vfs, "")
+        .iter()
+        .filter(|path| !path.to_string_lossy().ends_with(".sst"))
+        .for_each(|path| vfs.remove_file(path).unwrap());
+    before
+        .iter()
+        .filter(|(_, path)| !path.to_string_lossy().ends_with(".spmanifest"))
+        .for_each(|(bytes, path)| vfs.write_file(path, bytes).unwrap());
+    let all = vfs.all_files();
+    let reader = Db::open(DIR, &OpenOptions { read_only: true, ..options(&vfs) }).unwrap();
+    assert!(reader.recovery_doubts().is_empty(), "{:#?}", reader.recovery_doubts());
+    drop(reader);
+    assert_eq!(vfs.all_files(), all);
+    let writer = Db::open(DIR, &options(&vfs)).unwrap();
+    assert!(!writer.recovery_doubts().is_empty(), "it holds the lock");
+}
