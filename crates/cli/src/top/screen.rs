@@ -358,8 +358,14 @@ mod tests {
             family.put([n], [0; 100]).unwrap();
         }
         db.flush().unwrap();
-        spillway::internal::vfs::RealVfs::new().sleep(Duration::from_millis(2));
-        (before, db.observe())
+        // A flush is listed until its memory is freed, a moment after it was waited for.
+        loop {
+            spillway::internal::vfs::RealVfs::new().sleep(Duration::from_millis(2));
+            let now = db.observe();
+            if now.jobs.is_empty() {
+                return (before, now);
+            }
+        }
     }
 
     #[test]

@@ -267,9 +267,8 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Re
     let own = log_owner(vfs, dir, Some(recovered));
     let row = row::find(vfs, log_dir, own, noted, head)?;
     if recovered.fenced {
-        let oldest = recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
         let places = LogPlaces::new(dir, log_dir, point.last.log_dir.as_deref());
-        places.check(vfs, own, &row, oldest, recovered.in_tables_through())?;
+        places.check(vfs, own, &row, Some(recovered.manifest), recovered.in_tables_through())?;
     }
     let queued = crate::maintenance::repair::queued_files(vfs, log_dir, own, recovered)?;
     let there = numbers_in(vfs, dir, FileType::Table)?;

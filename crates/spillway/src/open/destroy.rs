@@ -10,6 +10,7 @@ use vfs::Vfs;
 use super::directory_owner;
 use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
+use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::wal::archive::ARCHIVE_DIR;
@@ -29,6 +30,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     // A copy in the making keeps its mark until nothing else of it is left.
     remove_files(&**vfs, dir, |kind, _| !matches!(kind, FileType::Lock | FileType::Incomplete))?;
     remove_load_dir(&**vfs, dir)?;
+    Lost::new(&**vfs, dir).retire_reports()?;
     remove_files(&**vfs, dir, |kind, _| kind == FileType::Incomplete)?;
     for info_dir in ["", info_dir] {
         remove_event_logs(&**vfs, &Names::new(&**vfs, dir, info_dir))?;

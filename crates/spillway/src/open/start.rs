@@ -38,7 +38,7 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
             return Err(Error::invalid_argument("there is a database already (error_if_exists is set)").at_path(dir));
         }
         Ok(recovered) => {
-            doubts.extend(Lost::new(vfs, dir).unfinished(recovered.manifest, !options.read_only)?);
+            doubts.extend(Lost::new(vfs, dir).unfinished(recovered.manifest)?);
             recovered
         }
         Err(e) if e.is_not_found() => {

@@ -138,3 +138,43 @@ fn reader_doubts_no_table_that_a_writer_may_be_making() {
     let writer = Db::open(DIR, &options(&vfs)).unwrap();
     assert!(!writer.recovery_doubts().is_empty(), "it holds the lock");
 }
+
+/// The report is of the database that was there before: it says nothing of one that was restored, or made anew, in its place.
+#[test]
+fn reports_are_of_one_database() {
+    let vfs = database("put default a 1\nflush default");
+    vfs.flip_bit(&files(&vfs, ".sst")[0], 8 * 20).unwrap();
+    assert!(!repair(DIR, &options(&vfs)).unwrap().lost_nothing());
+    assert!(!repair(DIR, &options(&vfs)).unwrap().lost_nothing());
+    vfs.rename(&Path::new(DIR).join("lost/REPORT"), Path::new("/REPORT")).unwrap();
+    assert!(repair(DIR, &options(&vfs)).unwrap().lost_nothing());
+    vfs.rename(Path::new("/REPORT"), &Path::new(DIR).join("lost/REPORT.1")).unwrap();
+    assert!(!repair(DIR, &options(&vfs)).unwrap().lost_nothing());
+    let as_vfs: Arc<dyn Vfs> = vfs.clone();
+    Db::destroy(DIR, None, &as_vfs).unwrap();
+    let mut options = options(&vfs);
+    options.db.create_if_missing = true;
+    options.db.create_missing_column_families = true;
+    drop(Db::open(DIR, &options).unwrap());
+    assert!(repair(DIR, &options).unwrap().lost_nothing());
+}
+
+/// A mark is durable before anything follows it; and one of a repair that changed nothing is no doubt.
+#[test]
+fn mark_of_a_repair_that_changed_nothing_goes() {
+    let whole = database("create users\nput default a 1\nflush default\nput default b 2");
+    let expected = read(&copy(&whole)).unwrap();
+    for nth in 1.. {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        if repair(DIR, &over(faulty, &vfs)).is_ok() {
+            break;
+        }
+        let opened = copy(&vfs);
+        assert_eq!(read(&opened).unwrap(), expected, "call {nth}");
+        repair(DIR, &options(&vfs)).unwrap();
+        assert_eq!(read(&vfs).unwrap(), expected, "call {nth}");
+        assert!(is_whole(&vfs), "call {nth}");
+    }
+}

@@ -138,6 +138,30 @@ fn a_log_in_another_directory_that_nothing_names_is_found() {
     }
 }
 
+/// A copy of files is as whole as its original, which goes on: its later logs are not the copy's.
+#[test]
+fn a_copy_does_not_want_the_later_logs_of_its_original() {
+    let vfs = MemoryVfs::new(1);
+    let open = |wal_dir| Db::open(DIR, &with_logs_in(&vfs, wal_dir)).unwrap();
+    let put = |db: &Db, key: &str| db.put(&db.default_family(), key.as_bytes(), b"v", &Default::default()).unwrap();
+    let db = open("/wal");
+    put(&db, "k");
+    db.flush(&[&db.default_family()]).unwrap();
+    db.close().unwrap();
+    let of_copy: Vec<_> = vfs.all_files().into_iter().filter(|path| path.starts_with(DIR)).collect();
+    let of_copy: Vec<_> = of_copy.into_iter().map(|path| (vfs.read_file(&path).unwrap(), path)).collect();
+    let db = open("/wal");
+    put(&db, "later");
+    drop(db);
+    vfs.all_files().iter().filter(|path| path.starts_with(DIR)).for_each(|path| vfs.remove_file(path).unwrap());
+    of_copy.iter().for_each(|(bytes, path)| vfs.write_file(path, bytes).unwrap());
+    let logs = vfs.read_dir(Path::new("/wal")).unwrap();
+    assert!(repair(DIR, &with_logs_in(&vfs, "")).unwrap().lost_nothing());
+    let found = read_with(&with_logs_in(&vfs, ""), DIR).unwrap();
+    assert!(found["default"].contains_key(&b"k"[..]) && !found["default"].contains_key(&b"later"[..]), "{found:?}");
+    assert_eq!(vfs.read_dir(Path::new("/wal")).unwrap(), logs);
+}
+
 /// A directory of RocksDB 11.9 with an unflushed WAL.
 pub fn rocksdbs(vfs: &MemoryVfs, logs: &str, options_say: Option<&str>) {
     let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/fixtures/db-unflushed"));

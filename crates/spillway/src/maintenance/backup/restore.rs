@@ -12,6 +12,7 @@ use super::kept_logs::Kept;
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
 use crate::database::handle::lock_path;
+use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::open::replay::row;
 use crate::open::{create_durable_dir, directory_owner, log_owner, remove_files, remove_load_dir};
@@ -76,6 +77,7 @@ pub(super) fn restore(
     clear(vfs, &places, kept.as_ref(), &others)
         .and_then(|()| bring_all(store, options, backup, &places))
         .and_then(|()| note_log_dir(vfs, &places, manifest))
+        .and_then(|()| Lost::new(vfs, &places.db).retire_reports())
         .and_then(|()| [&places.logs, &places.db].into_iter().try_for_each(|dir| vfs.sync_dir(dir)))
         .and_then(|()| install_current(vfs, &places.db, manifest))
         .map_err(|error| {

@@ -41,9 +41,8 @@ impl Check<'_> {
         let row = row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?;
         let in_tables = self.recovered.in_tables_through();
         if self.recovered.fenced {
-            let oldest = self.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
             let places = LogPlaces::new(self.dir, &dir, self.recovered.log_dir.as_deref());
-            places.check(&*vfs, self.database(), &row, oldest, in_tables)?;
+            places.check(&*vfs, self.database(), &row, Some(self.recovered.manifest), in_tables)?;
         }
         let is_lost = |log: &&MissingLog| !is_in_tables(&*vfs, &dir, log.number, &row.logs, in_tables);
         row.missing.iter().filter(is_lost).for_each(|log| self.report.problem(log.error(&dir)));

@@ -164,7 +164,7 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     report.is_rocksdbs = !recovered.fenced;
     report.families = recovered.families.len();
     report.notes.clone_from(&recovered.warnings);
-    if let Some(doubt) = Lost::new(&*options.vfs, dir).unfinished(recovered.manifest, false)? {
+    if let Some(doubt) = Lost::new(&*options.vfs, dir).unfinished(recovered.manifest)? {
         report.problem(Error::corruption(doubt.why).at_path(dir));
     }
     let mut check = Check {

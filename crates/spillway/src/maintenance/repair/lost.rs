@@ -8,14 +8,15 @@ use vfs::{IfExists, IoClass, Vfs};
 use crate::background::staging::scan;
 use crate::core::doubt::Doubt;
 use crate::open::create_durable_dir;
-use crate::version::file_name;
+use crate::version::file_name::{self, FileType};
 
 pub(crate) const LOST_DIR: &str = "lost";
 
 /// The name of a repair's report.
 pub(crate) const REPORT: &str = "REPORT";
 
-/// The mark of a repair that has not ended. Its text is the number of the MANIFEST before the repair.
+/// The mark of a repair that has not ended. Its text has the number of the MANIFEST before the repair, and the first number of
+/// the repair's files.
 const UNFINISHED: &str = "UNFINISHED";
 
 const MARK_BYTES_MAX: u64 = 32;
@@ -111,14 +112,15 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn report(&self) -> Result<Option<PathBuf>> {
-        self.find(REPORT)
+        Ok(self.reports()?.pop().map(|name| self.dir.join(name)))
     }
 
-    /// Marks durably that a repair begins; `last` is the last MANIFEST. The mark of an earlier repair that was cut off stays.
+    /// Marks durably that a repair begins. `last` is the last MANIFEST; the repair's files are numbered from `first_new` on. The
+    /// mark of an earlier repair that was cut off stays.
     ///
     /// # Errors
     /// The file system's.
-    pub fn mark(&self, last: FileNumber) -> Result<()> {
+    pub fn mark(&self, last: FileNumber, first_new: FileNumber) -> Result<()> {
         let path = self.dir.join(UNFINISHED);
         if self.vfs.exists(&path)? {
             return Ok(());
@@ -126,7 +128,7 @@ impl<'a> Lost<'a> {
         if !self.vfs.exists(&self.dir)? {
             create_durable_dir(self.vfs, &self.dir)?;
         }
-        vfs::write_all(self.vfs, &path, IfExists::Truncate, last.0.to_string().as_bytes(), IoClass::Other)?;
+        self.rewrite(&path, format!("{} {}", last.0, first_new.0).as_bytes())?;
         self.sync()
     }
 
@@ -142,21 +144,81 @@ impl<'a> Lost<'a> {
         self.sync()
     }
 
-    /// A doubt of everything if a repair was cut off after its MANIFEST became the last one, which `last` is now: only its
-    /// report has its losses and doubts. One that was cut off before changed nothing that counts: its mark goes, if the caller
-    /// holds the lock.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn unfinished(&self, last: FileNumber, is_locked: bool) -> Result<Option<Doubt>> {
+    /// The MANIFEST before a repair that has not ended, and the first number of the repair's files.
+    fn read_mark(&self) -> Result<Option<(FileNumber, FileNumber)>> {
         let path = self.dir.join(UNFINISHED);
         let text = match vfs::read_all(self.vfs, &path, MARK_BYTES_MAX, IoClass::Other) {
             Err(error) if error.is_not_found() => return Ok(None),
             text => text?,
         };
-        let marked = std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()).map(FileNumber);
-        if marked == Some(last) {
-            return if is_locked { self.unmark().map(|()| None) } else { Ok(None) };
+        let text = std::str::from_utf8(&text).unwrap_or_default();
+        let numbers =
+            text.split_once(' ').and_then(|(a, b)| Some((FileNumber(a.parse().ok()?), FileNumber(b.parse().ok()?))));
+        let what = "the mark of a repair that has not ended is damaged: repeat the repair, and remove it";
+        numbers.map(Some).ok_or_else(|| Error::corruption(what).at_path(path))
+    }
+
+    /// Ends a repair that was cut off before its MANIFEST became the last one, `last`: moves the files that it made here, and
+    /// removes its mark. They are copies of what the repetition reads. Under the lock.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn clear_cut_off(&self, last: FileNumber, dirs: [&Path; 2]) -> Result<()> {
+        let Some((_, first_new)) = self.read_mark()?.filter(|(marked, _)| *marked == last) else { return Ok(()) };
+        for dir in dirs {
+            if !self.vfs.exists(dir)? {
+                continue;
+            }
+            for name in self.vfs.read_dir(dir)? {
+                let is_copy = |(kind, number): (FileType, FileNumber)| {
+                    number >= first_new && (kind.is_log() || kind == FileType::Table)
+                };
+                if file_name::parse(&name).is_some_and(is_copy) {
+                    self.take(&dir.join(&name))?;
+                }
+            }
+        }
+        self.unmark()
+    }
+
+    /// Gives the reports of earlier repairs other names: the database that they are about is gone.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn retire_reports(&self) -> Result<()> {
+        for name in self.reports()? {
+            let to = self.free_path(Path::new(&format!("EARLIER-{name}")))?;
+            self.vfs.rename(&self.dir.join(name), &to)?;
+        }
+        match self.vfs.remove_file(&self.dir.join(UNFINISHED)) {
+            Err(error) if !error.is_not_found() => Err(error),
+            _ => self.sync(),
+        }
+    }
+
+    /// Names of reports here, the latest last.
+    fn reports(&self) -> Result<Vec<String>> {
+        let names = match self.vfs.read_dir(&self.dir) {
+            Err(error) if error.is_not_found() => return Ok(Vec::new()),
+            names => names?,
+        };
+        let number = |name: &String| match name.strip_prefix(REPORT)? {
+            "" => Some(0),
+            rest => rest.strip_prefix('.')?.parse::<u32>().ok(),
+        };
+        let mut reports: Vec<_> = names.into_iter().filter(|name| number(name).is_some()).collect();
+        reports.sort_by_key(number);
+        Ok(reports)
+    }
+
+    /// A doubt of everything if a repair was cut off after its MANIFEST became the last one, which `last` is now: only its
+    /// report has its losses and doubts. One that was cut off before changed nothing that counts.
+    ///
+    /// # Errors
+    /// The file system's. `Corruption`: the mark is not one.
+    pub fn unfinished(&self, last: FileNumber) -> Result<Option<Doubt>> {
+        if self.read_mark()?.is_none_or(|(marked, _)| marked == last) {
+            return Ok(None);
         }
         let what = match self.report()? {
             Some(report) => format!("; its losses and doubts, as far as it knew them, are in {}", report.display()),

@@ -7,8 +7,8 @@
 //! The old MANIFEST, or its second copy, is the first source (`manifest`). If it is whole and proven to its end
 //! (`guess`), it is believed: unnamed files are superfluous. Otherwise tables supply the rest: family from logs or
 //! properties, level from contents (`order`). The logs are replayed, or salvaged if damaged. Nothing is deleted: files
-//! set aside go to `lost/`. Until CURRENT is replaced, only those moves change existing files; an interrupted repair can
-//! be repeated.
+//! set aside go to `lost/`. Until CURRENT is replaced they stay in their places, too: an interrupted repair is repeated over
+//! the same files.
 
 mod damaged;
 mod families;
@@ -66,11 +66,11 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let lost = Lost::new(&*options.vfs, dir);
     let earlier = lost.report()?;
     let last = recovered.manifest; // as an open would find it
-    if let Some(doubt) = lost.unfinished(last, true)? {
+    if let Some(doubt) = lost.unfinished(last)? {
         work.report.doubts.push(doubt);
         work.to_compact = recovered.families.iter().map(|family| family.name.clone()).collect(); // it may have guessed
     }
-    lost.mark(last)?;
+    lost.mark(last, work.first_new)?;
     work.set_aside()?;
     work.report.note_unreadable(&vfs);
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.

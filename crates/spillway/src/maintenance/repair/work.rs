@@ -47,6 +47,8 @@ pub(super) struct Repairing<'a> {
     /// Copies of the readable parts of damaged tables that no MANIFEST or log names, with the tables' numbers.
     pub(super) salvaged: BTreeMap<FileNumber, FileNumber>,
     pub(super) next_file: FileNumber,
+    /// The first number of files that this repair makes.
+    pub first_new: FileNumber,
     /// The id of the database that made the tables; used if IDENTITY is missing.
     pub(super) made_by: Option<String>,
     pub report: RepairReport,
@@ -72,6 +74,8 @@ impl<'a> Repairing<'a> {
         let old = OldManifest::read(&**vfs, dir)?;
         check_owner(dir, log_dir, &old, options)?;
         let known = old.recovered.as_ref();
+        let last = known.map_or(FileNumber(0), |old| old.manifest);
+        Lost::new(&**vfs, dir).clear_cut_off(last, [dir, log_dir])?;
         let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
         let logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
         check_log_dir(dir, log_dir, own, known, &logs, options)?;
@@ -95,11 +99,13 @@ impl<'a> Repairing<'a> {
             substitutes: BTreeMap::new(),
             salvaged: BTreeMap::new(),
             next_file,
+            first_new: next_file,
             made_by: None,
             report,
             to_compact: BTreeSet::new(),
         };
         work.next_file = work.first_free_number()?;
+        work.first_new = work.next_file;
         Ok(work)
     }
 
@@ -288,7 +294,8 @@ impl<'a> Repairing<'a> {
         !self.logs.damaged.is_empty()
     }
 
-    /// Moves files set aside to `lost/`, and keeps files about to be replaced there. Repeating it is harmless.
+    /// Keeps files set aside, and files about to be replaced, in `lost/`: the open deletes what the new MANIFEST does not name.
+    /// Repeating it is harmless.
     ///
     /// # Errors
     /// The file system's.
@@ -299,7 +306,7 @@ impl<'a> Repairing<'a> {
             lost.take(&self.dir.join(file_name::format(FileType::MemtableImage, number)))?; // the logs have its entries
         }
         for path in &self.aside {
-            let now = lost.take(path)?;
+            let now = lost.keep(path)?;
             let lost = self.report.lost.iter_mut().filter(|lost| lost.path.as_ref() == Some(path));
             lost.for_each(|lost| lost.path = Some(now.clone()));
             self.report.superfluous.iter_mut().filter(|other| *other == path).for_each(|other| other.clone_from(&now));
@@ -377,9 +384,8 @@ fn check_log_dir(
     let Some(found) = logs.found.as_ref().filter(|_| old.is_none_or(|old| old.fenced)) else { return Ok(()) };
     let noted = old.and_then(|old| old.log_dir.clone());
     let last = noted.or_else(|| options_file::wal_dir(vfs, dir));
-    let oldest = old.and_then(|old| old.log_row).map_or(FileNumber(0), |row| row.oldest);
     let in_tables = old.map_or(SeqNo::ZERO, Recovered::in_tables_through);
-    LogPlaces::new(dir, log_dir, last.as_deref()).check(vfs, own, found, oldest, in_tables)
+    LogPlaces::new(dir, log_dir, last.as_deref()).check(vfs, own, found, old.map(|old| old.manifest), in_tables)
 }
 
 fn has_rocksdb_logs(vfs: &dyn Vfs, dir: &Path) -> bool {

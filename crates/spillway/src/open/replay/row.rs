@@ -175,9 +175,9 @@ impl LogPlaces {
         LogPlaces { here: here.to_owned(), others }
     }
 
-    /// Makes sure that no log of the database `own` that recovery needs lies in another place: one that is missing in
-    /// `found`, or from `oldest` on. The MANIFEST's note of the newest log lags behind, so a needed log may be named
-    /// nowhere. Tables are complete through `in_tables`.
+    /// Makes sure that no log of the database `own` that recovery needs lies in another place: one that is missing in `found`;
+    /// or one that `manifest` does not name yet, made while it was the last. Logs of later MANIFESTs are the original's of a
+    /// copy. Without a MANIFEST, all count. Tables are complete through `in_tables`.
     ///
     /// # Errors
     /// `InvalidArgument`: a log lies in another place. As reading the other places; a missing directory is no error.
@@ -186,16 +186,16 @@ impl LogPlaces {
         vfs: &dyn Vfs,
         own: DatabaseId,
         found: &FoundRow,
-        oldest: FileNumber,
+        manifest: Option<FileNumber>,
         in_tables: SeqNo,
     ) -> Result<()> {
         for other in &self.others {
             if !vfs.exists(other)? {
                 continue;
             }
-            for number in file_name::numbers_in(vfs, other, FileType::Log)?.split_off(&oldest) {
+            for number in file_name::numbers_in(vfs, other, FileType::Log)? {
                 let is_missed = found.missing.iter().any(|missing| missing.number == number);
-                let is_needed = is_missed || self.is_needed(vfs, own, &path_of(other, number), number)?;
+                let is_needed = is_missed || self.is_unnamed(vfs, own, &path_of(other, number), number, manifest)?;
                 if is_needed && !is_in_tables(vfs, &self.here, number, &found.logs, in_tables) {
                     return Err(elsewhere(&self.here, other, number, "*.splog, *.spbatch"));
                 }
@@ -204,10 +204,20 @@ impl LogPlaces {
         Ok(())
     }
 
-    /// Whether a log in another place is the database's, holds records and is not here.
-    fn is_needed(&self, vfs: &dyn Vfs, own: DatabaseId, path: &Path, number: FileNumber) -> Result<bool> {
-        let owner = database_of(vfs, path).filter(|owner| owner.is_known() && !owner.is_another_than(own));
-        Ok(owner.is_some() && !vfs.exists(&path_of(&self.here, number))? && has_records(vfs, path, number))
+    /// Whether a log in another place is the database's, of the time of `manifest`, holds records and is not here.
+    fn is_unnamed(
+        &self,
+        vfs: &dyn Vfs,
+        own: DatabaseId,
+        path: &Path,
+        number: FileNumber,
+        manifest: Option<FileNumber>,
+    ) -> Result<bool> {
+        let Ok(head) = log::read_head(vfs, path, number) else { return Ok(false) };
+        let is_own = head.database.is_known() && !head.database.is_another_than(own);
+        let is_noted = |last: FileNumber| head.manifest.is_some_and(|noted| noted.bytes_of(last).is_some());
+        let is_of_then = manifest.is_none_or(is_noted);
+        Ok(is_own && is_of_then && !vfs.exists(&path_of(&self.here, number))? && has_records(vfs, path, number))
     }
 }
 
