@@ -40,7 +40,7 @@ pub fn with_database_option(text: &str, name: &str, value: &str) -> String {
         changed.push_str(line);
         changed.push('\n');
         if is_inside && line_trimmed.starts_with('[') {
-            changed.push_str(&format!("  {name}={value}\n"));
+            changed.push_str(&format!("  {name}={}\n", super::string::escape(value)));
         }
     }
     if is_checked {

@@ -71,8 +71,12 @@ const OPTIONS_BYTES_MAX: u64 = 64 << 20;
 pub(crate) fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, Vec<u8>)>> {
     let Some(newest) = file_name::numbers_in(vfs, dir, FileType::Options)?.pop_last() else { return Ok(None) };
     let name = file_name::format(FileType::Options, newest);
-    let bytes = vfs::read_all(vfs, &dir.join(&name), OPTIONS_BYTES_MAX, IoClass::Other)?;
-    Ok(Some((name, bytes)))
+    let path = dir.join(&name);
+    match vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other) {
+        // The device lost it: as good as damaged.
+        Err(error) if error.is_read_failure() => Err(Error::corruption(error.to_string()).at_path(path)),
+        bytes => Ok(Some((name, bytes?))),
+    }
 }
 
 /// `wal_dir` in the newest OPTIONS file; `None` if unset or unreadable.

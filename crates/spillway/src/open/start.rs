@@ -38,7 +38,11 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
             return Err(Error::invalid_argument("there is a database already (error_if_exists is set)").at_path(dir));
         }
         Ok(recovered) => {
-            doubts.extend(Lost::new(vfs, dir).unfinished(recovered.manifest)?);
+            let lost = Lost::new(vfs, dir);
+            doubts.extend(lost.unfinished(recovered.manifest)?);
+            if !options.read_only {
+                lost.forget_cut_off(recovered.manifest)?;
+            }
             recovered
         }
         Err(e) if e.is_not_found() => {

@@ -47,6 +47,7 @@ impl Families {
         for id in of_logs {
             self.known.entry(*id).or_insert_with(|| empty(*id));
         }
+        self.rename_predecessors();
         let taken: BTreeSet<String> = self.known.values().map(|family| family.name.clone()).collect();
         let stored = stored_names(vfs, dir);
         self.doubt_dropped(stored.as_deref());
@@ -67,6 +68,21 @@ impl Families {
                 let what = format!("no file names column family {}; its name now is {:?}", family.id.0, family.name);
                 self.doubts.push(Doubt::of_family(&family.name, what));
             }
+        }
+    }
+
+    /// A name is free again once its family was dropped: of several families, the youngest has it.
+    fn rename_predecessors(&mut self) {
+        let mut taken = BTreeSet::new();
+        for (id, family) in self.known.iter_mut().rev().filter(|(_, family)| !family.name.is_empty()) {
+            if taken.insert(family.name.clone()) {
+                continue;
+            }
+            let was = std::mem::replace(&mut family.name, unnamed(*id));
+            let what = format!(
+                "it is back, since files of it are there; it was {was:?}, and was dropped before another had the name"
+            );
+            self.doubts.push(Doubt::of_family(&family.name, what));
         }
     }
 

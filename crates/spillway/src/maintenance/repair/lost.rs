@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use base::{Error, FileNumber, Result};
+use log::DatabaseId;
 use vfs::{IfExists, IoClass, Vfs};
 
 use crate::background::staging::scan;
 use crate::core::doubt::Doubt;
 use crate::open::create_durable_dir;
-use crate::version::file_name::{self, FileType};
+use crate::open::replay::row;
+use crate::version::file_name::{self, FileType, numbers_in};
 
 pub(crate) const LOST_DIR: &str = "lost";
 
@@ -132,11 +134,14 @@ impl<'a> Lost<'a> {
         self.sync()
     }
 
-    /// Removes the mark durably, and the directory if nothing else is in it.
+    /// Removes the mark durably, if there is one, and the directory if nothing else is in it.
     ///
     /// # Errors
     /// The file system's; the mark may remain.
     pub fn unmark(&self) -> Result<()> {
+        if !self.vfs.exists(&self.dir.join(UNFINISHED))? {
+            return Ok(());
+        }
         self.vfs.remove_file(&self.dir.join(UNFINISHED))?;
         if self.vfs.read_dir(&self.dir)?.is_empty() {
             return self.vfs.remove_dir(&self.dir);
@@ -152,29 +157,37 @@ impl<'a> Lost<'a> {
             text => text?,
         };
         let text = std::str::from_utf8(&text).unwrap_or_default();
-        let numbers =
-            text.split_once(' ').and_then(|(a, b)| Some((FileNumber(a.parse().ok()?), FileNumber(b.parse().ok()?))));
-        let what = "the mark of a repair that has not ended is damaged: repeat the repair, and remove it";
-        numbers.map(Some).ok_or_else(|| Error::corruption(what).at_path(path))
+        let number = |text: &str| text.parse().ok().map(FileNumber);
+        let numbers = text.split_once(' ').and_then(|(last, first_new)| Some((number(last)?, number(first_new)?)));
+        let unknown = FileNumber(u64::MAX); // a mark that is not one is a doubt
+        Ok(Some(numbers.unwrap_or((unknown, unknown))))
     }
 
-    /// Ends a repair that was cut off before its MANIFEST became the last one, `last`: moves the files that it made here, and
-    /// removes its mark. They are copies of what the repetition reads. Under the lock.
+    /// Removes the mark of a repair that was cut off before its MANIFEST became the last one, `last`: the database goes on
+    /// without it. Under the lock.
     ///
     /// # Errors
     /// The file system's.
-    pub fn clear_cut_off(&self, last: FileNumber, dirs: [&Path; 2]) -> Result<()> {
+    pub fn forget_cut_off(&self, last: FileNumber) -> Result<()> {
+        if self.read_mark()?.is_some_and(|(marked, _)| marked == last) { self.unmark() } else { Ok(()) }
+    }
+
+    /// Ends a repair that was cut off before its MANIFEST became the last one, `last`: moves the files that it made here, and
+    /// removes its mark. They are copies of what the repetition reads. Logs of other databases than `own` stay. Under the lock.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn clear_cut_off(&self, last: FileNumber, own: DatabaseId, log_dir: &Path) -> Result<()> {
         let Some((_, first_new)) = self.read_mark()?.filter(|(marked, _)| *marked == last) else { return Ok(()) };
-        for dir in dirs {
-            if !self.vfs.exists(dir)? {
-                continue;
-            }
-            for name in self.vfs.read_dir(dir)? {
-                let is_copy = |(kind, number): (FileType, FileNumber)| {
-                    number >= first_new && (kind.is_log() || kind == FileType::Table)
-                };
-                if file_name::parse(&name).is_some_and(is_copy) {
-                    self.take(&dir.join(&name))?;
+        let database = self.dir.parent().unwrap_or(&self.dir);
+        for number in numbers_in(self.vfs, database, FileType::Table)?.split_off(&first_new) {
+            self.take(&database.join(file_name::format(FileType::Table, number)))?;
+        }
+        for kind in [FileType::Log, FileType::LargeBatch] {
+            for number in numbers_in(self.vfs, log_dir, kind)?.split_off(&first_new) {
+                let path = log_dir.join(file_name::format(kind, number));
+                if !row::is_of_another(self.vfs, &path, own) {
+                    self.take(&path)?;
                 }
             }
         }
@@ -215,7 +228,7 @@ impl<'a> Lost<'a> {
     /// report has its losses and doubts. One that was cut off before changed nothing that counts.
     ///
     /// # Errors
-    /// The file system's. `Corruption`: the mark is not one.
+    /// The file system's.
     pub fn unfinished(&self, last: FileNumber) -> Result<Option<Doubt>> {
         if self.read_mark()?.is_none_or(|(marked, _)| marked == last) {
             return Ok(None);
@@ -268,9 +281,11 @@ fn numbered(name: &str, copy: u32) -> String {
 }
 
 fn copy(vfs: &dyn Vfs, from: &Path, to: &Path) -> Result<()> {
-    let mut copy = vfs.create(to, IfExists::Truncate)?;
-    scan(vfs, from, None, &mut |block| copy.append(block, IoClass::Other))?;
-    copy.sync(IoClass::Other)
+    let temp = to.with_extension("dbtmp"); // a part never has the file's name
+    let mut copy = vfs.create(&temp, IfExists::Truncate)?;
+    let copied = scan(vfs, from, None, &mut |block| copy.append(block, IoClass::Other));
+    let made = copied.and_then(|_| copy.sync(IoClass::Other)).and_then(|()| vfs.rename(&temp, to));
+    made.inspect_err(|_| drop(vfs.remove_file(&temp)))
 }
 
 #[cfg(test)]

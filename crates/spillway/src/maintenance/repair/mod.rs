@@ -62,6 +62,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     open::check_repairable(&*options.vfs, dir, &logs)?;
     let lock = options.vfs.lock(&lock_path(dir))?;
     let mut work = Repairing::begin(options, dir, &logs)?;
+    work.doubt_unreadable(&vfs.unreadable());
     let recovered = work.plan()?;
     let lost = Lost::new(&*options.vfs, dir);
     let earlier = lost.report()?;
@@ -70,7 +71,10 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         work.report.doubts.push(doubt);
         work.to_compact = recovered.families.iter().map(|family| family.name.clone()).collect(); // it may have guessed
     }
-    lost.mark(last, work.first_new)?;
+    // Otherwise there is nothing that a repetition could not tell.
+    if !work.report.found_nothing() || work.report.manifest.is_some() || work.has_damaged_logs() {
+        lost.mark(last, work.first_new)?;
+    }
     work.set_aside()?;
     work.report.note_unreadable(&vfs);
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.
@@ -111,6 +115,7 @@ fn open_what_is_left(dir: &Path, options: &OpenOptions, recovered: Recovered) ->
     match open::open_as(dir, options, recovered.clone()) {
         Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => {
             note::warn!(%error, "the logs are salvaged");
+            Lost::new(&*options.vfs, dir).mark(recovered.manifest, recovered.next_file)?;
             let (mut options, mut recovered) = (options.clone(), recovered);
             for dir in [dir, &log_dir(dir, &options.db)] {
                 recovered.pass_numbers_in(&*options.vfs, dir)?; // of files that the first try made

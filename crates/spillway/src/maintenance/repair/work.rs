@@ -22,6 +22,8 @@ use crate::open::options_file;
 use crate::open::replay::rocksdb_logs;
 use crate::open::replay::row::{self, LogPlaces};
 use crate::version::file_name::{self, FileType, numbers_in};
+use crate::version::manifest::manifest_path;
+use crate::version::manifest_copy::copy_path;
 use crate::version::recover::Recovered;
 use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
@@ -74,9 +76,9 @@ impl<'a> Repairing<'a> {
         let old = OldManifest::read(&**vfs, dir)?;
         check_owner(dir, log_dir, &old, options)?;
         let known = old.recovered.as_ref();
-        let last = known.map_or(FileNumber(0), |old| old.manifest);
-        Lost::new(&**vfs, dir).clear_cut_off(last, [dir, log_dir])?;
         let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
+        let last = known.map_or(FileNumber(0), |old| old.manifest);
+        Lost::new(&**vfs, dir).clear_cut_off(last, own, log_dir)?;
         let logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
         check_log_dir(dir, log_dir, own, known, &logs, options)?;
         let source = TableSource { vfs, dir, log_dir, orders: options.orders() };
@@ -107,6 +109,18 @@ impl<'a> Repairing<'a> {
         work.next_file = work.first_free_number()?;
         work.first_new = work.next_file;
         Ok(work)
+    }
+
+    /// Without a copy that can be read, a MANIFEST that cannot be read in part is a guess: the part hides records.
+    pub fn doubt_unreadable(&mut self, unreadable: &[(PathBuf, Error)]) {
+        let Some(old) = &self.old.recovered else { return };
+        let copy = copy_path(self.dir, old.manifest);
+        let is_unreadable = |path: &Path| unreadable.iter().any(|(other, _)| other == path);
+        let has_other = self.old.has_copy && !is_unreadable(&copy);
+        if is_unreadable(&manifest_path(self.dir, old.manifest)) && !has_other {
+            self.is_complete = false;
+            self.report.manifest.get_or_insert_with(|| "a part of it cannot be read".to_owned());
+        }
     }
 
     /// Decides the database's new contents.

@@ -194,9 +194,12 @@ impl LogPlaces {
                 continue;
             }
             for number in file_name::numbers_in(vfs, other, FileType::Log)? {
+                let path = path_of(other, number);
                 let is_missed = found.missing.iter().any(|missing| missing.number == number);
-                let is_needed = is_missed || self.is_unnamed(vfs, own, &path_of(other, number), number, manifest)?;
-                if is_needed && !is_in_tables(vfs, &self.here, number, &found.logs, in_tables) {
+                let is_missed = is_missed && !is_of_another(vfs, &path, own);
+                let is_needed = is_missed || self.is_unnamed(vfs, own, &path, number, manifest)?;
+                let is_past = manifest.is_none() && found.logs.iter().any(|log| log.number > number);
+                if is_needed && !is_past && !is_in_tables(vfs, &self.here, number, &found.logs, in_tables) {
                     return Err(elsewhere(&self.here, other, number, "*.splog, *.spbatch"));
                 }
             }
