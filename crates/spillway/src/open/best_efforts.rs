@@ -68,7 +68,10 @@ pub(super) fn recover_best(
         let logs = set_aside(vfs, dir, log_dir, &mut point)?;
         // Nor that it is the last one, if neither CURRENT nor a log names it.
         let is_noted = logs.manifest.is_some_and(|noted| noted.bytes_of(number).is_some());
-        point.is_whole &= named == Some(number) || is_noted;
+        point.is_whole &= match named {
+            Some(named) if named >= number => named == number,
+            _ => is_noted,
+        };
         doubts.extend(point.doubts(logs.are_all_there, &options.orders()));
         return Ok(point.recovered);
     }
@@ -268,7 +271,7 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Re
     let row = row::find(vfs, log_dir, own, noted, head)?;
     if recovered.fenced {
         let places = LogPlaces::new(dir, log_dir, point.last.log_dir.as_deref());
-        places.check(vfs, own, &row, Some(recovered.manifest), recovered.in_tables_through())?;
+        places.check(vfs, own, &row, recovered.noted_by_logs(), recovered.in_tables_through())?;
     }
     let queued = crate::maintenance::repair::queued_files(vfs, log_dir, own, recovered)?;
     let there = numbers_in(vfs, dir, FileType::Table)?;

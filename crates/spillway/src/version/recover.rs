@@ -194,6 +194,11 @@ impl Recovered {
         self.fenced && !self.notes_frontiers && self.log_row.is_none_or(|row| row.newest.is_none())
     }
 
+    /// The number of the MANIFEST that its logs note. `None`: a backup's, and the logs kept beside it note the original's.
+    pub(crate) fn noted_by_logs(&self) -> Option<FileNumber> {
+        (!self.is_backups()).then_some(self.manifest)
+    }
+
     /// What the MANIFEST knows of our logs.
     pub(crate) fn noted_logs(&self) -> NotedLogs {
         NotedLogs { row: self.log_row, frontiers: self.log_frontiers }

@@ -399,7 +399,13 @@ fn check_log_dir(
     let noted = old.and_then(|old| old.log_dir.clone());
     let last = noted.or_else(|| options_file::wal_dir(vfs, dir));
     let in_tables = old.map_or(SeqNo::ZERO, Recovered::in_tables_through);
-    LogPlaces::new(dir, log_dir, last.as_deref()).check(vfs, own, found, old.map(|old| old.manifest), in_tables)
+    LogPlaces::new(dir, log_dir, last.as_deref()).check(
+        vfs,
+        own,
+        found,
+        old.and_then(Recovered::noted_by_logs),
+        in_tables,
+    )
 }
 
 fn has_rocksdb_logs(vfs: &dyn Vfs, dir: &Path) -> bool {
