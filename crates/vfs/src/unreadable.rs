@@ -1,5 +1,4 @@
-//! A file system whose unreadable parts have other bytes, for rescues: what a device cannot read is damage, and the rest of
-//! the file counts.
+//! A file system for rescues. A device's read failure damages one page of a file; the rest of the file counts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,16 +13,16 @@ use crate::{
     ReadMapping, Remains, RwMapping, SharedFile, Task, Vfs,
 };
 
-/// The unit that a device fails to read.
+/// The unit of a read failure.
 const PAGE_BYTES: usize = 4096;
 
-/// Stands in for a byte that cannot be read. Not 0: zeros can pass for space that was never written.
+/// The value of an unreadable byte. Not 0: zeros can pass for unused space.
 const FILLING: u8 = 0xff;
 
 /// Files with unreadable parts, each with the first error.
 type Unreadable = Mutex<BTreeMap<PathBuf, Error>>;
 
-/// Wraps a file system. A page that the device cannot read has 0xff bytes, which no checksum takes; the file is listed.
+/// Wraps a file system. Unreadable pages have 0xff bytes, so their checksums fail. Their files are listed.
 pub struct UnreadableVfs {
     inner: Arc<dyn Vfs>,
     unreadable: Arc<Unreadable>,
@@ -35,7 +34,7 @@ impl UnreadableVfs {
         Arc::new(UnreadableVfs { inner, unreadable: Arc::default() })
     }
 
-    /// Files of which a part could not be read, by name, each with the first error.
+    /// Files with unreadable pages, by name, each with the first error.
     pub fn unreadable(&self) -> Vec<(PathBuf, Error)> {
         self.unreadable.lock().iter().map(|(path, error)| (path.clone(), error.clone())).collect()
     }
@@ -61,7 +60,7 @@ impl RandomFile for FilledFile {
 }
 
 impl FilledFile {
-    /// Reads page by page, and fills those that cannot be read.
+    /// Reads page by page, and fills the unreadable ones.
     fn read_pages(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
         let there = self.inner.len()?.saturating_sub(offset).min(buf.len() as u64) as usize;
         let mut at = 0;

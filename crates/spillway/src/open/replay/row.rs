@@ -175,9 +175,9 @@ impl LogPlaces {
         LogPlaces { here: here.to_owned(), others }
     }
 
-    /// Makes sure that no log of the database `own` that recovery needs lies in another place: one that is missing in `found`;
-    /// or one that `manifest` does not name yet, made while it was the last. Logs of later MANIFESTs are the original's of a
-    /// copy. Without a MANIFEST, all count. Tables are complete through `in_tables`.
+    /// Looks for logs of the database `own` in the other places. Two kinds count: logs missing in `found`, and newer logs whose
+    /// headers note `manifest`. Logs of later MANIFESTs belong to the original of a copy. Without a MANIFEST, all count.
+    /// Tables are complete through `in_tables`.
     ///
     /// # Errors
     /// `InvalidArgument`: a log lies in another place. As reading the other places; a missing directory is no error.
