@@ -142,8 +142,9 @@ fn drop_beside_behind(passing: u64) -> Option<bool> {
         let db = db.clone();
         move || db.drop_family(&other)
     });
-    // The MANIFEST is written by one at a time.
-    wait_for("the drop", || dropping.is_finished() || gate.held_for() == Some(IoClass::Manifest));
+    // The MANIFEST is written by one at a time, and a drop syncs the log before (D2).
+    let is_awaited = || matches!(gate.held_for(), Some(IoClass::Manifest | IoClass::Log));
+    wait_for("the drop", || dropping.is_finished() || is_awaited());
     gate.open();
     dropping.join().unwrap().unwrap();
     let outcome = commit.join().unwrap();
