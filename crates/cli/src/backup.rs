@@ -133,7 +133,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         Action::List { backups } => list(&backups.open()?, as_json, out),
         Action::Verify { backups, id } => verify(&backups.open()?, *id, as_json, out),
         Action::Restore { backups, id, to, wal_dir, keep_logs, yes } => {
-            let options = RestoreOptions { wal_dir: wal_dir.clone(), keep_log_files: *keep_logs };
+            let options = RestoreOptions {
+                wal_dir: wal_dir.as_ref().map(std::path::absolute).transpose()?,
+                keep_log_files: *keep_logs,
+            };
             let engine = backups.open()?;
             let newest = || engine.backups().map(|backups| backups.last().map(|backup| backup.id));
             let id = match id {

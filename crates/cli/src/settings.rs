@@ -129,8 +129,8 @@ impl Settings {
         if found.fenced && newest < found.manifest {
             let name = file_name::format(FileType::Options, newest);
             warn(&format!(
-                "{name}, whose options are used, is older than the MANIFEST: a later OPTIONS file may be lost; if so, give its \
-                 options again by --options"
+                "{name}, whose options are used, is older than the MANIFEST: the MANIFEST was begun anew at its largest size, or \
+                 a later OPTIONS file is lost; then give its options again by --options"
             ));
         }
         Ok(())

@@ -16,6 +16,9 @@ use crate::{
 /// The unit of a read failure.
 const PAGE_BYTES: usize = 4096;
 
+/// Bytes of one read of a file to map.
+const READ_BYTES: usize = 1 << 20;
+
 /// The value of an unreadable byte. Not 0: zeros can pass for unused space.
 const FILLING: u8 = 0xff;
 
@@ -84,10 +87,27 @@ impl FilledFile {
     }
 }
 
+/// The contents of a file that cannot be mapped safely.
+struct FilledMapping(Vec<u8>);
+
+impl AsRef<[u8]> for FilledMapping {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl ReadMapping for FilledMapping {}
+
+impl UnreadableVfs {
+    fn open_filled(&self, path: &Path) -> Result<FilledFile> {
+        let (inner, unreadable) = (self.inner.open(path)?, self.unreadable.clone());
+        Ok(FilledFile { inner, path: path.to_owned(), unreadable })
+    }
+}
+
 impl Vfs for UnreadableVfs {
     fn open(&self, path: &Path) -> Result<Arc<dyn RandomFile>> {
-        let (inner, unreadable) = (self.inner.open(path)?, self.unreadable.clone());
-        Ok(Arc::new(FilledFile { inner, path: path.to_owned(), unreadable }))
+        Ok(Arc::new(self.open_filled(path)?))
     }
 
     fn create(&self, path: &Path, if_exists: IfExists) -> Result<Box<dyn AppendFile>> {
@@ -102,8 +122,22 @@ impl Vfs for UnreadableVfs {
         self.inner.create_shared(path)
     }
 
+    /// Reads the file once. A mapped page that cannot be read ends the process (SIGBUS), so a file that has one is copied to
+    /// memory, filled as in [`open`](Vfs::open).
     fn map_read(&self, path: &Path) -> Result<Arc<dyn ReadMapping>> {
-        self.inner.map_read(path)
+        let mapping = self.inner.map_read(path)?; // its errors first: a directory, or no such file
+        let file = self.open_filled(path)?;
+        let (len, mut step) = (file.len()?, vec![0; READ_BYTES]);
+        for offset in (0..len).step_by(READ_BYTES) {
+            file.read_at(offset, &mut step, IoClass::Other)?;
+        }
+        if !self.unreadable.lock().contains_key(path) {
+            return Ok(mapping);
+        }
+        let mut bytes =
+            vec![0; usize::try_from(len).map_err(|_| Error::unsupported("too large to read").at_path(path))?];
+        file.read_pages(0, &mut bytes, IoClass::Other)?;
+        Ok(Arc::new(FilledMapping(bytes)))
     }
 
     fn map_guarded(&self, path: &Path) -> Result<Arc<dyn GuardedMapping>> {
@@ -229,5 +263,25 @@ mod tests {
         assert!(bytes.iter().enumerate().all(|(at, byte)| *byte == if second.contains(&at) { FILLING } else { 7 }));
         let [(file, error)] = vfs.unreadable().try_into().unwrap();
         assert_eq!((file.as_path(), error.offset()), (path, Some(PAGE_BYTES as u64)));
+    }
+
+    #[test]
+    fn page_that_fails_is_not_mapped() {
+        let faulty = FaultVfs::new(MemoryVfs::new(1));
+        let [whole, bad] = ["/whole", "/bad"].map(Path::new);
+        for path in [whole, bad] {
+            crate::write_all(&*faulty, path, IfExists::Fail, &[7; 3 * PAGE_BYTES], IoClass::Other).unwrap();
+        }
+        let vfs = UnreadableVfs::new(faulty.clone());
+        assert_eq!((*vfs.map_read(whole).unwrap()).as_ref(), [7; 3 * PAGE_BYTES]);
+        // The whole read fails, its second page, and that page again.
+        for nth in [1, 3, 6] {
+            faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Read).nth(nth));
+        }
+        let mapping = vfs.map_read(bad).unwrap();
+        let bytes = (*mapping).as_ref();
+        assert_eq!((bytes.len(), &bytes[..PAGE_BYTES]), (3 * PAGE_BYTES, &[7; PAGE_BYTES][..]));
+        assert_eq!(&bytes[PAGE_BYTES..2 * PAGE_BYTES], &[FILLING; PAGE_BYTES][..]);
+        assert_eq!(vfs.unreadable().len(), 1);
     }
 }

@@ -19,6 +19,7 @@ use crate::core::install::Installer;
 use crate::core::{Core, FamilyState};
 use crate::database::handle::{OpenOptions, OtherFamilies};
 use crate::flush::group::Flusher;
+use crate::maintenance::repair::lost::Lost;
 use crate::open::{Beside, copy_beside};
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
 use crate::version::file_name::{self, FileType};
@@ -126,7 +127,7 @@ impl Copier<'_> {
     /// See [`Database::checkpoint`](crate::internal::Database::checkpoint).
     pub fn checkpoint(&self, dir: &Path) -> Result<SeqNo> {
         let core = self.core;
-        core.check_writable()?;
+        self.check_copied()?;
         let staging = Staging::begin(core.context.vfs.clone(), dir, "checkpoint")?;
         self.flush_what_no_log_has()?;
         let mut capture = self.capture()?;
@@ -134,6 +135,15 @@ impl Copier<'_> {
         self.fill_checkpoint(&staging, &capture)?;
         staging.commit()?;
         Ok(capture.snapshot.last_seq)
+    }
+
+    /// Checks that a copy may be made.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a repair was cut off. `ReadOnly`, `Closed`. The file system's.
+    pub(crate) fn check_copied(&self) -> Result<()> {
+        self.core.check_writable()?;
+        Lost::new(&*self.core.context.vfs, &self.core.context.dir).check_copied(None)
     }
 
     /// Flushes memtables with unlogged writes: only tables can carry those into a copy.

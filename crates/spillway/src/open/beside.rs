@@ -14,6 +14,7 @@ use crate::core::context::{Context, log_dir};
 use crate::core::family::Family;
 use crate::database::handle::OpenOptions;
 use crate::info_log::InfoLog;
+use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::Replayed;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow};
 use crate::version::file_name::FileType;
@@ -51,6 +52,7 @@ pub(crate) fn copy_beside(
             let what = "RocksDB's database cannot be copied while another process has it open; close it there first";
             return Err(Error::invalid_argument(what).at_path(dir));
         }
+        Lost::new(&*options.vfs, dir).check_copied(Some(opening.recovered.manifest))?;
         let replayed = opening.recover(false)?;
         let last_seq = replayed.last_seq;
         let notices_missing_logs = opening.recovered.log_row.is_some();

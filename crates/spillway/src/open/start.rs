@@ -39,7 +39,7 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
         }
         Ok(recovered) => {
             let lost = Lost::new(vfs, dir);
-            doubts.extend(lost.unfinished(recovered.manifest)?);
+            doubts.extend(lost.unfinished(Some(recovered.manifest))?);
             if !options.read_only {
                 lost.forget_cut_off(recovered.manifest)?;
             }

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::UserOrder;
+use testkit::engine::backup::{BackupEngine, BackupOptions};
 use testkit::engine::check::{CheckOptions, check};
-use testkit::engine::{Db, Doubt, OpenOptions, repair};
+use testkit::engine::export::ExportOptions;
+use testkit::engine::{Db, Doubt, Error, OpenOptions, repair};
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Rule, Vfs};
 
@@ -31,6 +33,27 @@ fn wrong(found: &Contents, expected: &Contents) -> Vec<(String, Vec<u8>)> {
 fn is_whole(vfs: &Arc<MemoryVfs>) -> bool {
     let options = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
     check(Path::new(DIR), &options, &mut |_| {}).unwrap().is_whole()
+}
+
+/// Whether a database can be copied: as a checkpoint, beside another process, as an export and as a backup.
+fn copies(vfs: &Arc<MemoryVfs>) -> [bool; 4] {
+    let opened = || {
+        let vfs = copy(vfs);
+        (Db::open(DIR, &options(&vfs)).unwrap(), vfs)
+    };
+    let is_refused = |error: Error| error.message().contains("a repair has not ended");
+    let may = |made: Result<(), Error>| made.map_or_else(|error| !is_refused(error), |()| true);
+    let beside = copy(vfs);
+    [
+        may(opened().0.checkpoint("/copy").map(drop)),
+        may(Db::checkpoint_beside(DIR, &options(&beside), Path::new("/copy")).map(drop)),
+        may(opened().0.export("/copy", &ExportOptions::default()).map(drop)),
+        {
+            let (db, vfs) = opened();
+            let engine = BackupEngine::open("/backups", &BackupOptions { vfs, ..BackupOptions::default() }).unwrap();
+            may(engine.create_new_backup(&db, false).map(drop))
+        },
+    ]
 }
 
 /// Wherever a repair ends, the next open, check and repair tell of keys that it lost.
@@ -61,6 +84,7 @@ fn repair_that_is_cut_off_leaves_no_loss_untold() {
             assert!(has_ended || wrong(&found, &expected).iter().all(is_told), "call {nth}: {doubts:#?}");
             assert!(has_ended || doubts.is_empty() || !is_whole(&vfs), "call {nth}");
             told[0] += usize::from(!doubts.is_empty());
+            assert_eq!(copies(&vfs), [doubts.is_empty() || has_ended; 4], "call {nth}: {doubts:#?}");
         }
         let report = repair(DIR, &options(&vfs)).unwrap();
         let found = read(&vfs).unwrap();

@@ -32,7 +32,7 @@ pub(super) fn create(
     note: &[u8],
 ) -> Result<BackupId> {
     let (core, copier) = (db.core(), db.engine().copier());
-    core.check_writable()?;
+    copier.check_copied()?;
     // Leftovers under the next id must not get into this backup.
     store.collect_garbage()?;
     let newest = store.ids()?.last().copied().unwrap_or(0);

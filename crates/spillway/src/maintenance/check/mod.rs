@@ -164,8 +164,12 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     report.is_rocksdbs = !recovered.fenced;
     report.families = recovered.families.len();
     report.notes.clone_from(&recovered.warnings);
-    if let Some(doubt) = Lost::new(&*options.vfs, dir).unfinished(recovered.manifest)? {
+    let lost = Lost::new(&*options.vfs, dir);
+    if let Some(doubt) = lost.unfinished(Some(recovered.manifest))? {
         report.problem(Error::corruption(doubt.why).at_path(dir));
+    }
+    if let Some(earlier) = lost.report()? {
+        report.notes.push(format!("an earlier repair lost or doubted something: {}", earlier.display()));
     }
     let mut check = Check {
         dir,

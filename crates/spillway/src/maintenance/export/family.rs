@@ -18,7 +18,7 @@ impl Copier<'_> {
     /// See [`Database::export_family`](crate::internal::Database::export_family).
     pub fn export_family(&self, family: &Arc<Family>, dir: &Path) -> Result<Vec<LiveFile>> {
         let core = self.core;
-        core.check_writable()?;
+        self.check_copied()?;
         core.check_family(family)?;
         let staging = Staging::begin(core.context.vfs.clone(), dir, "export")?;
         self.flusher.flush_families(&[family])?;

@@ -55,7 +55,7 @@ impl Copier<'_> {
     /// See [`Database::export`](crate::internal::Database::export).
     pub fn export(&self, dir: &Path, options: ExportOptions) -> Result<ExportSummary> {
         let core = self.core;
-        core.check_writable()?;
+        self.check_copied()?;
         let staging = Staging::begin(core.context.vfs.clone(), dir, "export")?;
         let instant = Instant::capture(self, options)?;
         let summary = self.fill_export(&staging, instant, options)?;

@@ -107,10 +107,10 @@ impl Repairing<'_> {
         self.move_aside(&table.kept);
         let name = file_name::format(FileType::Table, meta.physical_number());
         let of_family = Some(self.name_of(family));
+        let text = |why: &Error| why.to_string().replace(&*table.from.to_string_lossy(), &table.kept.to_string_lossy());
         let lost = |keys, why: &Error| {
             let (path, name, family) = (Some(table.kept.clone()), name.clone(), of_family.clone());
-            let why = why.to_string().replace(&*table.from.to_string_lossy(), &table.kept.to_string_lossy());
-            LostTable { path, name, family, keys: Some(keys), why }
+            LostTable { path, name, family, keys: Some(keys), why: text(why) }
         };
         let salvaged = match self.families.known.get(&family) {
             Some(of) if self.vfs.exists(&table.from)? => self.source.salvage(of, meta, &table.from, self.next_file)?,
@@ -126,7 +126,7 @@ impl Repairing<'_> {
         };
         self.next_file.0 += 1;
         if salvaged.skipped.is_empty() {
-            self.report.notes.push(format!("{name}: {error}; all of its entries can be read, and are kept"));
+            self.report.notes.push(format!("{name}: {}; all of its entries can be read, and are kept", text(error)));
         }
         let order = &salvaged.table.order.user;
         self.report.lost.extend(salvaged.skipped.into_iter().filter_map(|skipped| {

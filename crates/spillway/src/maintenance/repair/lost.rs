@@ -225,19 +225,31 @@ impl<'a> Lost<'a> {
     }
 
     /// A doubt of everything if a repair was cut off after its MANIFEST became the last one, which `last` is now: only its
-    /// report has its losses and doubts. One that was cut off before changed nothing that counts.
+    /// report has its losses and doubts. One that was cut off before changed nothing that counts. `None`: the database is
+    /// open for writing, and the open removed the mark of such a one.
     ///
     /// # Errors
     /// The file system's.
-    pub fn unfinished(&self, last: FileNumber) -> Result<Option<Doubt>> {
-        if self.read_mark()?.is_none_or(|(marked, _)| marked == last) {
+    pub fn unfinished(&self, last: Option<FileNumber>) -> Result<Option<Doubt>> {
+        if self.read_mark()?.is_none_or(|(marked, _)| Some(marked) == last) {
             return Ok(None);
         }
         let what = match self.report()? {
             Some(report) => format!("; its losses and doubts, as far as it knew them, are in {}", report.display()),
             None => String::new(),
         };
-        Ok(Some(Doubt::of_all(format!("a repair was cut off before its end: repeat it{what}"))))
+        Ok(Some(Doubt::of_all(format!("a repair has not ended: wait for it, or repeat it if none is running{what}"))))
+    }
+
+    /// Checks that a copy of the database may be made: it would not tell of the losses of a repair that was cut off. `last` is
+    /// as in [`unfinished`](Self::unfinished).
+    ///
+    /// # Errors
+    /// `InvalidArgument`: a repair has not ended. The file system's.
+    pub fn check_copied(&self, last: Option<FileNumber>) -> Result<()> {
+        let refusal =
+            |doubt: Doubt| Error::invalid_argument(format!("no copy is made: {}", doubt.why)).at_path(&self.dir);
+        self.unfinished(last)?.map_or(Ok(()), |doubt| Err(refusal(doubt)))
     }
 
     /// Makes all changes here durable.

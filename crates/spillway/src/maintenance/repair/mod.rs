@@ -67,7 +67,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let lost = Lost::new(&*options.vfs, dir);
     let earlier = lost.report()?;
     let last = recovered.manifest; // as an open would find it
-    if let Some(doubt) = lost.unfinished(last)? {
+    if let Some(doubt) = lost.unfinished(Some(last))? {
         work.report.doubts.push(doubt);
         work.to_compact = recovered.families.iter().map(|family| family.name.clone()).collect(); // it may have guessed
     }

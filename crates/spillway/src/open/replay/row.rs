@@ -244,7 +244,7 @@ pub(crate) fn elsewhere(dir: &Path, other: &Path, number: FileNumber, names: &st
     let (here, there) = (dir.display(), other.display());
     let what = format!(
         "log {number} is not in {here}, where this open looks for logs, but in {there}; open with wal_dir={there}, or \
-         move the logs ({names}) from there to {here}"
+         copy the logs ({names}) from there to {here}"
     );
     Error::invalid_argument(what).at_path(dir)
 }
