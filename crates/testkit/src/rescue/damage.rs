@@ -198,7 +198,8 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-fn kind_of(path: &Path) -> Option<(FileType, FileNumber)> {
+/// The kind of a file of the life's directory, and its number.
+pub(super) fn kind_of(path: &Path) -> Option<(FileType, FileNumber)> {
     (path.parent() == Some(Path::new(DIR))).then(|| file_name::parse(&name_of(path))).flatten()
 }
 

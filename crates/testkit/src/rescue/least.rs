@@ -1,8 +1,12 @@
 //! The least that a repair brings back undoubted, for each kind of damage.
 
+use std::path::PathBuf;
+
 use base::UserOrder;
 
-use super::damage::{Damage, Kind};
+use crate::engine::version::file_name::FileType;
+
+use super::damage::{Damage, Kind, kind_of};
 use super::lives::{Life, Span};
 
 /// What has to come back undoubted.
@@ -24,6 +28,7 @@ impl Span {
 /// The least for a damage.
 pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
     match damage.kind {
+        Kind::Current | Kind::ManifestLost if damage.is_of("CURRENT") && allows_a_later(life) => Least::Nothing,
         Kind::Current | Kind::Copy | Kind::SideLost | Kind::SideDamaged | Kind::ImageLost => Least::All,
         Kind::TableGrown => Least::All,
         // The second copy is there; an export has none.
@@ -38,4 +43,21 @@ pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
         // A lost record can be of any key.
         Kind::LastLog | Kind::OtherLog | Kind::LargeBatch => Least::Nothing,
     }
+}
+
+/// Whether the files without CURRENT allow that a later MANIFEST is lost: an ingest that it alone named may have left an
+/// unnamed table. If a log notes the last MANIFEST, the process that made this log may have left the table as well, and a
+/// repair has to take the MANIFEST for the last one (R1).
+fn allows_a_later(life: &Life) -> bool {
+    let vfs = life.mount(&life.files);
+    let of = |wanted: FileType| {
+        let numbered = life.files.keys().filter_map(|path| Some((path, kind_of(path)?)));
+        numbered.filter(move |(_, (kind, _))| *kind == wanted).map(|(path, (_, number))| (path, number))
+    };
+    let Some(last) = of(FileType::Manifest).map(|(_, number)| number).max() else { return false };
+    let is_named = |path: &PathBuf| life.tables.iter().any(|table| table.path == *path);
+    let heads = of(FileType::Log).filter_map(|(path, number)| log::read_head(&*vfs, path, number).ok());
+    let noted = heads.filter_map(|head| head.manifest).next_back();
+    noted.is_none_or(|noted| noted.bytes_of(last).is_none())
+        && of(FileType::Table).any(|(path, number)| number > last && !is_named(path))
 }

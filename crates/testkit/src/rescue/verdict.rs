@@ -145,6 +145,7 @@ mod tests {
     use crate::parse;
     use crate::random::Random;
     use crate::rescue::damage;
+    use crate::rescue::ways::{self, Way};
 
     /// A life that ends by a kill.
     fn life() -> Life {
@@ -204,5 +205,17 @@ mod tests {
         assert_eq!(fault(Kind::Current), Err(Fault::DoubtsTooMuch));
         assert_eq!(fault(Kind::TableLost), Err(Fault::DoubtsTooMuch), "b and c are outside the table");
         assert_eq!(fault(Kind::EveryManifestLost), Ok(()));
+    }
+
+    /// The MANIFEST is younger than the only log, and a prepared ingest left a table that nothing names.
+    #[test]
+    fn table_that_nothing_names_may_be_of_a_lost_manifest() {
+        let flushed = "put default a 1\nflush default\n".repeat(12);
+        let script = format!("profile vector\n{flushed}prepare p flushable; file default; put d 1");
+        let script = parse::script(&script).unwrap();
+        let mut lives = (0..).map(|seed| Life::of(seed, script.clone()).unwrap_or_else(|failure| panic!("{failure}")));
+        let life = lives.find(|life| life.ending == Ending::Killed).unwrap();
+        let damage = damage(&life, Kind::Current);
+        assert_eq!(ways::go(&life, &damage, Way::Repair), Ok(true));
     }
 }
