@@ -14,8 +14,8 @@ use crate::version::table_file::TableFile;
 #[derive(Debug, Default)]
 pub struct SkippedDamage(Mutex<BTreeMap<Damaged, PassedOver>>);
 
-/// File, offset, and error message.
-type Damaged = (PathBuf, Option<u64>, String);
+/// File, offset, error message, and keys: all values of one damaged log have the same error.
+type Damaged = (PathBuf, Option<u64>, String, Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl SkippedDamage {
     /// An empty list.
@@ -38,7 +38,8 @@ impl DamageSink for SkippedDamage {
     fn passed_over(&self, what: PassedOver) {
         let error = &what.error;
         let path = error.path().map(Path::to_owned).unwrap_or_default();
-        self.0.lock().entry((path, error.offset(), error.message().to_owned())).or_insert(what);
+        let (message, from, through) = (error.message().to_owned(), what.from.clone(), what.through.clone());
+        self.0.lock().entry((path, error.offset(), message, from, through)).or_insert(what);
     }
 }
 

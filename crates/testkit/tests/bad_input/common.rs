@@ -25,6 +25,12 @@ pub const PLAIN: Subject = Subject { script: SCRIPT, profile: "tiny" };
 /// Its ingests stay in the queue where they stand over a memtable.
 pub const INGESTS: Subject = Subject { script: INGESTS_SCRIPT, profile: "queued" };
 
+/// Its large values stay in the logs, and its tables refer to them.
+pub const REFERRING: Subject = Subject { script: REFERRING_SCRIPT, profile: "referring" };
+
+const REFERRING_SCRIPT: &str = "create users\nput default a noise:1:1062\nput default b 1\nput default c noise:2:1062\n\
+                                put default d noise:3:1062\nflush default";
+
 impl Subject {
     fn profile(&self) -> Profile {
         profile::by_name(self.profile).unwrap()

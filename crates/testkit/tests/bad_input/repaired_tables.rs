@@ -10,7 +10,7 @@ use testkit::engine::{
 use testkit::run::DIR;
 use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
-use crate::common::{Contents, INGESTS, PLAIN, copy, files, read_with};
+use crate::common::{Contents, INGESTS, PLAIN, REFERRING, copy, files, read_with};
 use crate::repair::{assert_same, check_files, is_of_manifest};
 
 /// A data block of a table of [`many`] holds a few keys.
@@ -267,5 +267,23 @@ fn tables_with_damaged_properties_lose_nothing_unsaid() {
             let report = repair(DIR, &subject.options(&vfs)).unwrap();
             assert_same(&table.to_string_lossy(), &report, &subject.read(&vfs).unwrap(), &expected);
         }
+    }
+}
+
+/// All values of a lost log have the same error: each is told of.
+#[test]
+fn every_value_of_a_damaged_log_is_told_of() {
+    let whole = REFERRING.database();
+    let expected = REFERRING.read(&copy(&whole)).unwrap();
+    let log = files(&whole, ".splog")[0].clone();
+    let len = whole.read_file(&log).unwrap().len();
+    for left in [0, 100, len / 2] {
+        let vfs = copy(&whole);
+        vfs.truncate(&log, left).unwrap();
+        let report = repair(DIR, &REFERRING.options(&vfs)).unwrap();
+        let found = REFERRING.read(&vfs).unwrap();
+        assert_same(&format!("the first {left} bytes of the log"), &report, &found, &expected);
+        assert!(left > 100 || report.lost.len() == 3, "{report:#?}");
+        assert_eq!(found["default"].get(&b"b"[..]), Some(&b"1".to_vec()));
     }
 }
