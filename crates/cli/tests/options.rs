@@ -273,7 +273,7 @@ fn an_options_file_older_than_the_manifest_is_told() {
     let checked = place.spillway(&["check", "--db", "db"]).ok();
     assert!(checked.contains("note: OPTIONS-") && checked.contains("may be lost"), "{checked}");
     let told = place.spillway(&["put", "a", "1", "--db", "db"]);
-    assert!(told.code == Some(0) && told.err.contains("a later OPTIONS file may be lost"), "{told:?}");
+    assert!(told.code == Some(0) && told.err.contains("a later OPTIONS file is lost; then"), "{told:?}");
 }
 
 /// What is asked for one salvage is not done again unasked.
