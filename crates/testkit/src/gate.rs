@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::Duration;
 
-use base::Result;
+use base::{Error, Result};
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use vfs::{
     AppendFile, GuardedMapping, IfExists, IoClass, JoinHandle, LockGuard, Metadata, RandomFile, ReadMapping, RwMapping,
@@ -327,6 +327,10 @@ impl Vfs for GateVfs {
 
     fn free_bytes(&self, path: &Path) -> Option<u64> {
         self.inner.free_bytes(path)
+    }
+
+    fn read_failure(&self, path: &Path) -> Option<Error> {
+        self.inner.read_failure(path)
     }
 
     fn page_cache_id(&self, path: &Path) -> Option<String> {

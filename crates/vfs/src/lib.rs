@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::Result;
+use base::{Error, Result};
 
 pub use fault::{Fault, FaultCode, FaultVfs, Operation, Rule, RuleId};
 pub use local_socket::{LocalListener, LocalStream};
@@ -394,6 +394,11 @@ pub trait Vfs: Send + Sync {
     /// dirtied by a crashed process survive. `None` if either is unknown: only synced data can then be relied on. A
     /// second mount of the same file system has a different id, at a cost in time only.
     fn page_cache_id(&self, path: &Path) -> Option<String>;
+
+    /// The first failure of a read of the file, if its unreadable pages were filled: only [`UnreadableVfs`] fills them.
+    fn read_failure(&self, _path: &Path) -> Option<Error> {
+        None
+    }
 
     /// Monotonic time from an arbitrary start.
     fn now(&self) -> Duration;

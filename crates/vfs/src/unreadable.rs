@@ -196,6 +196,10 @@ impl Vfs for UnreadableVfs {
         self.inner.free_bytes(path)
     }
 
+    fn read_failure(&self, path: &Path) -> Option<Error> {
+        self.unreadable.lock().get(path).cloned()
+    }
+
     fn page_cache_id(&self, path: &Path) -> Option<String> {
         self.inner.page_cache_id(path)
     }

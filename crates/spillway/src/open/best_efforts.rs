@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use base::note;
 use base::{Error, ErrorKind, FileNumber, Result, UserOrder};
 use log::NotedManifest;
-use log::framed::{FramedEnd, FramedReader};
+use log::framed::FramedReader;
 use vfs::{IoClass, UnreadableVfs, Vfs};
 
 use super::log_owner;
@@ -28,7 +28,7 @@ use crate::version::edit_codec;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy::copy_path;
-use crate::version::recover::{Recovered, recover};
+use crate::version::recover::{ReadManifest, Recovered, recover};
 use crate::version::replay::{RecoveredFamily, Replay};
 use crate::version::span::Span;
 use crate::version::table_file::FileMeta;
@@ -56,11 +56,7 @@ pub(super) fn recover_best(
     let mut manifests = numbers_in(vfs, dir, FileType::Manifest)?;
     manifests.extend(numbers_in(vfs, dir, FileType::ManifestCopy)?);
     for &number in manifests.iter().rev() {
-        // Of a MANIFEST and its copy the one with more records counts (R1).
-        let of_file = newest_point(&mut sizes, number, &manifest_path(dir, number))?;
-        let of_copy = newest_point(&mut sizes, number, &copy_path(dir, number))?;
-        let point = of_file.into_iter().chain(of_copy).max_by_key(|point| (point.records, point.is_whole));
-        let Some(mut point) = point else { continue };
+        let Some(mut point) = newest_point_of_pair(&mut sizes, number)? else { continue };
         let named = read_current(vfs, dir).ok();
         // Without its copy nothing proves the MANIFEST's end (R1).
         point.is_whole &= Some(&number) == manifests.last() && vfs.exists(&copy_path(dir, number))?;
@@ -72,6 +68,11 @@ pub(super) fn recover_best(
             Some(named) if named >= number => named == number,
             _ => is_noted,
         };
+        if !point.is_whole {
+            let lost = Lost::new(vfs, dir);
+            lost.keep_manifests()?;
+            lost.sync()?;
+        }
         doubts.extend(point.doubts(logs.are_all_there, &options.orders()));
         return Ok(point.recovered);
     }
@@ -116,7 +117,7 @@ struct Point {
     last: Recovered,
     /// The edits behind the point.
     later: Vec<VersionEdit>,
-    /// The MANIFEST can be read to its end, and no newer one is there.
+    /// The MANIFEST's last state is known, and no newer MANIFEST is there.
     is_whole: bool,
     /// Whole records in the MANIFEST.
     records: usize,
@@ -175,15 +176,27 @@ impl Point {
     }
 }
 
-/// Reads a MANIFEST, or its copy, twice: to find the point, and to replay up to it. `None` without a file or a point.
+/// The point of a MANIFEST or of its copy: of the one that proves the last state, or of the one with more records (R1).
+fn newest_point_of_pair(sizes: &mut Sizes<'_>, number: FileNumber) -> Result<Option<Point>> {
+    let (mut files, mut points) = (Vec::new(), Vec::new());
+    for path in [manifest_path(sizes.dir, number), copy_path(sizes.dir, number)] {
+        if let Some(file) = ReadManifest::read(sizes.vfs, &path)? {
+            files.push(file);
+            points.push((newest_point(sizes, number, &path)?, path));
+        }
+    }
+    let proven = ReadManifest::proven(files);
+    let is_proven = |path: &Path| proven.as_ref().is_some_and(|proven| proven.path == path);
+    let points = points.into_iter().filter_map(|(point, path)| Some(Point { is_whole: is_proven(&path), ..point? }));
+    Ok(points.max_by_key(|point| (point.is_whole, point.records)))
+}
+
+/// Reads a MANIFEST, or its copy, twice: to find the point, and to replay up to it. `None` without a point.
 fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber, path: &Path) -> Result<Option<Point>> {
     let vfs = sizes.vfs;
-    if !vfs.exists(path)? {
-        return Ok(None);
-    }
     let (mut records, mut best) = (0usize, None);
     let mut replay = Replay::default();
-    let is_whole = read_whole_records(vfs, path, |payload| {
+    read_whole_records(vfs, path, |payload| {
         if !add(&mut replay, payload)? {
             return Ok(false);
         }
@@ -207,11 +220,11 @@ fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber, path: &Path) -> Resul
         }
     })?;
     let recovered = replay.finish(number).map_err(|error| error.at_path(path))?;
-    let (last, is_whole) = match last.finish(number) {
-        Err(error) if error.kind() == ErrorKind::Corruption => (recovered.clone(), false),
-        last => (last.map_err(|error| error.at_path(path))?, is_whole),
+    let last = match last.finish(number) {
+        Err(error) if error.kind() == ErrorKind::Corruption => recovered.clone(),
+        last => last.map_err(|error| error.at_path(path))?,
     };
-    Ok(Some(Point { recovered, last, later, is_whole, records: all }))
+    Ok(Some(Point { recovered, last, later, is_whole: false, records: all }))
 }
 
 /// Returns false if the record cannot follow the records before it.
@@ -225,21 +238,14 @@ fn add(replay: &mut Replay, payload: &[u8]) -> Result<bool> {
     }
 }
 
-/// Stops at the first damaged record, or when `visit` returns false. Returns true at the file's end. A cut-off record is
-/// the end: nothing had relied on it.
-fn read_whole_records(vfs: &dyn Vfs, path: &Path, mut visit: impl FnMut(&[u8]) -> Result<bool>) -> Result<bool> {
+/// Stops at the end, at the first damaged record, or when `visit` returns false.
+fn read_whole_records(vfs: &dyn Vfs, path: &Path, mut visit: impl FnMut(&[u8]) -> Result<bool>) -> Result<()> {
     let mut reader = FramedReader::open(vfs, path, None, IoClass::Manifest)?;
     loop {
         match reader.next() {
             Ok(Some(record)) if visit(&record.payload)? => {}
             Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
-            Ok(None) => {
-                return Ok(matches!(
-                    reader.end(),
-                    Some(FramedEnd::Clean | FramedEnd::Zeros { .. } | FramedEnd::Torn { .. })
-                ));
-            }
-            _ => return Ok(false),
+            _ => return Ok(()),
         }
     }
 }
@@ -271,7 +277,7 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Re
     let row = row::find(vfs, log_dir, own, noted, head)?;
     if recovered.fenced {
         let places = LogPlaces::new(dir, log_dir, point.last.log_dir.as_deref());
-        places.check(vfs, own, &row, recovered.noted_by_logs(), recovered.in_tables_through())?;
+        places.check(vfs, own, &row, recovered.noted_by_logs(), recovered.in_tables_through())?; // the open doubts as well
     }
     let queued = crate::maintenance::repair::queued_files(vfs, log_dir, own, recovered)?;
     let there = numbers_in(vfs, dir, FileType::Table)?;

@@ -50,6 +50,7 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
             if !options.db.create_if_missing || options.read_only {
                 return Err(Error::invalid_argument(NO_DATABASE).at_path(dir).with_source(e));
             }
+            Lost::new(vfs, dir).retire_reports()?; // they are about a database that was deleted
             let mut new = empty_database();
             new.pass_numbers_in(vfs, dir)?; // a crashed first open may have left files
             new

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FileNumber, Result};
-use log::framed::FramedReader;
+use log::framed::{FramedEnd, FramedReader};
 use vfs::{IoClass, Vfs};
 
 use super::file_name::{self, FileType};
@@ -27,7 +27,8 @@ pub(super) fn copy_bytes(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Resul
     }
 }
 
-/// Checks that no record of the copy follows `end`, where the MANIFEST's records end.
+/// Checks that nothing of the copy follows `end`, where the MANIFEST's records end: not even a torn record, since the MANIFEST
+/// had it whole before.
 ///
 /// # Errors
 /// `Corruption`: the MANIFEST lost its end.
@@ -35,15 +36,16 @@ pub(super) fn check_end(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64)
     let mut copy = FramedReader::open(vfs, &copy_path(dir, number), None, IoClass::Manifest)?;
     copy.go_on_at(end)?;
     match copy.next() {
-        Ok(Some(_)) if first_difference(vfs, dir, number)?.is_some() => Ok(()), // a leftover of another MANIFEST
-        Ok(Some(_)) => {
-            let name = file_name::format(FileType::ManifestCopy, number);
-            let what = format!("the end of the MANIFEST is missing: its copy {name} has more records");
-            Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(end))
-        }
-        Err(error) if error.kind() != ErrorKind::Corruption => Err(error),
-        _ => Ok(()), // the torn end of an append to the copy
+        Ok(None) if matches!(copy.end(), Some(FramedEnd::Clean | FramedEnd::Zeros { .. })) => return Ok(()),
+        Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
+        _ => {}
     }
+    if first_difference(vfs, dir, number)?.is_some() {
+        return Ok(()); // a leftover of another MANIFEST
+    }
+    let name = file_name::format(FileType::ManifestCopy, number);
+    let what = format!("the end of the MANIFEST is missing: its copy {name} goes on");
+    Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(end))
 }
 
 /// The first offset at which both have a whole record, and the records differ: one of the files is another database's.

@@ -128,6 +128,8 @@ pub(crate) struct ReadManifest {
     pub replay: Replay,
     /// Where the whole edits end.
     pub end: u64,
+    /// Edits may lie up to here: `end`, or the file's end behind damage.
+    reach: u64,
     /// A state the database once had, and no damage behind it.
     pub is_whole: bool,
 }
@@ -138,27 +140,29 @@ impl ReadManifest {
     /// # Errors
     /// `Unsupported`: contents unknown to this version. The file system's.
     pub fn read(vfs: &dyn Vfs, path: &Path) -> Result<Option<ReadManifest>> {
-        let mut reader = match FramedReader::open(vfs, path, None, IoClass::Manifest) {
-            Err(error) if error.is_not_found() => return Ok(None),
-            opened => opened?,
-        };
         let (mut replay, mut end) = (Replay::default(), 0);
-        let is_whole = loop {
-            let record = match reader.next() {
-                Ok(Some(record)) => record,
-                Ok(None) => break true,
-                Err(error) if error.kind() == ErrorKind::Corruption => break false,
-                Err(error) => return Err(error),
-            };
-            let edits = edit_codec::decode_record(&record.payload);
-            match edits.and_then(|edits| edits.into_iter().try_for_each(|edit| replay.add(edit))) {
-                Ok(()) => end = reader.good_end(),
-                Err(error) if error.kind() == ErrorKind::Corruption => break false,
-                Err(error) => return Err(error.at_path(path).at_offset(record.offset)),
-            }
+        let read = read_edits_from(vfs, path, 0, |record_end, record, edits| {
+            let added = edits.into_iter().try_for_each(|edit| replay.add(edit));
+            added.map_err(|error| error.at_path(path).at_offset(record.offset))?;
+            end = record_end;
+            Ok(())
+        });
+        let is_damaged = match read {
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) if error.kind() == ErrorKind::Corruption => true,
+            read => read.map(|_| false)?,
         };
-        let is_whole = is_whole && replay.is_whole_state() && replay.clone().finish(FileNumber(0)).is_ok();
-        Ok(Some(ReadManifest { path: path.to_owned(), replay, end, is_whole }))
+        let reach = if is_damaged { vfs.metadata(path)?.len } else { end };
+        let is_whole = !is_damaged && replay.is_whole_state() && replay.clone().finish(FileNumber(0)).is_ok();
+        Ok(Some(ReadManifest { path: path.to_owned(), replay, end, reach, is_whole }))
+    }
+
+    /// Of a MANIFEST and its copy the one that proves the last state: it is whole, and nothing can lie behind its end in
+    /// the other.
+    pub fn proven(mut files: Vec<ReadManifest>) -> Option<ReadManifest> {
+        let reach = files.iter().map(|file| file.reach).max().unwrap_or_default();
+        let proven = files.iter().position(|file| file.is_whole && file.end >= reach)?;
+        Some(files.swap_remove(proven))
     }
 }
 
@@ -254,6 +258,25 @@ pub(super) fn read_edits(
 
 /// As [`read_edits`], from the record at `from` on. `visit` also gets each record's end.
 pub(super) fn read_edits_from(
+    vfs: &dyn Vfs,
+    path: &Path,
+    from: u64,
+    visit: impl FnMut(u64, &FramedRecord, Vec<VersionEdit>) -> Result<()>,
+) -> Result<Vec<String>> {
+    let warnings = read_to_end(vfs, path, from, visit)?;
+    match vfs.read_failure(path) {
+        Some(error) => Err(unreadable(path, &error)),
+        None => Ok(warnings),
+    }
+}
+
+/// The damage of a MANIFEST, or of its copy, whose unreadable part was filled. The filling can pass for a torn end.
+fn unreadable(path: &Path, error: &Error) -> Error {
+    let what = format!("a part of it cannot be read: {}", error.message());
+    Error::corruption(what).at_path(path).at_offset(error.offset().unwrap_or_default())
+}
+
+fn read_to_end(
     vfs: &dyn Vfs,
     path: &Path,
     from: u64,

@@ -21,13 +21,17 @@ use super::lives::{Ending, Files, Life};
 /// Kind of a damage: what may be read afterwards depends on it alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// CURRENT is lost, empty, or names a file that is not there.
+    /// CURRENT is lost or empty.
     Current,
+    /// CURRENT names a MANIFEST that is not there.
+    CurrentOfLost,
     /// CURRENT and its MANIFEST are of an earlier instant; the newer MANIFEST is there.
     CurrentOfEarlier,
     /// A MANIFEST is lost, with or without CURRENT; its second copy is there.
     ManifestLost,
     ManifestCut,
+    /// One of a MANIFEST and its copy is cut, and the other one damaged or unreadable.
+    BothManifests,
     /// CURRENT, all MANIFESTs and their copies are lost.
     EveryManifestLost,
     /// The last MANIFEST and its copy are lost, and an earlier pair is left.
@@ -58,11 +62,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 20] = [
+    pub const ALL: [Kind; 22] = [
         Kind::Current,
+        Kind::CurrentOfLost,
         Kind::CurrentOfEarlier,
         Kind::ManifestLost,
         Kind::ManifestCut,
+        Kind::BothManifests,
         Kind::EveryManifestLost,
         Kind::LaterLost,
         Kind::Copy,
@@ -215,6 +221,7 @@ fn is_copy(path: &Path) -> bool {
 pub fn all(life: &Life, random: &mut Random) -> EngineResult<Vec<Damage>> {
     let vfs = life.mount(&life.files);
     let mut damages = of_manifests(life, &vfs)?;
+    damages.extend(of_pairs(life, &vfs, random)?);
     let last_log = last_log(life, &vfs)?;
     for (path, bytes) in &life.files {
         match kind_of(path) {
@@ -253,7 +260,7 @@ fn of_manifests(life: &Life, vfs: &MemoryVfs) -> EngineResult<Vec<Damage>> {
     let mut damages = vec![
         lost(Kind::Current, [&current]),
         Damage::new(Kind::Current, vec![Edit::Cut(current.clone(), 0)]),
-        Damage::new(Kind::Current, vec![Edit::Write(current.clone(), b"MANIFEST-999999\n".to_vec())]),
+        Damage::new(Kind::CurrentOfLost, vec![Edit::Write(current.clone(), b"MANIFEST-999999\n".to_vec())]),
         lost(Kind::ManifestLost, manifests.iter().copied().chain([&current])),
         lost(Kind::EveryManifestLost, manifests.iter().chain(&copies).copied().chain([&current])),
     ];
@@ -268,6 +275,32 @@ fn of_manifests(life: &Life, vfs: &MemoryVfs) -> EngineResult<Vec<Damage>> {
         damages.extend(cuts(Kind::Copy, copy, &ends_of_framed(vfs, copy, None)?));
     }
     Ok(damages)
+}
+
+/// Each file of a pair of MANIFEST and copy is cut while the other has a flipped byte, or cannot be read.
+fn of_pairs(life: &Life, vfs: &MemoryVfs, random: &mut Random) -> EngineResult<Vec<Damage>> {
+    let mut damages = Vec::new();
+    for copy in life.files.keys().filter(|path| is_copy(path)) {
+        let Some((_, number)) = kind_of(copy) else { continue };
+        let manifest = &Path::new(DIR).join(file_name::format(FileType::Manifest, number));
+        for [cut, other] in [[manifest, copy], [copy, manifest]] {
+            let ends = ends_of_framed(vfs, cut, None)?;
+            if ends.is_empty() {
+                continue;
+            }
+            for damaged in [Edit::Unreadable(other.clone()), Edit::Flip(other.clone(), place(&ends, random))] {
+                let places = [0, place(&ends, random), *random.pick(&ends) as usize];
+                let cut = Edit::Cut(cut.clone(), *random.pick(&places));
+                damages.push(Damage::new(Kind::BothManifests, vec![cut, damaged]));
+            }
+        }
+    }
+    Ok(damages)
+}
+
+/// Some byte before the last end.
+fn place(ends: &[u64], random: &mut Random) -> usize {
+    random.below(ends.last().copied().unwrap_or(1)) as usize
 }
 
 /// Cuts at the start of each record, and inside it.

@@ -38,8 +38,8 @@ pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
         Kind::TableLost | Kind::TableZeroed | Kind::TableFlipped | Kind::TableExchanged => {
             Least::Outside(life.tables.iter().filter(|span| damage.paths.contains(&span.path)).collect())
         }
-        Kind::ManifestLost | Kind::ManifestCut | Kind::EveryManifestLost => Least::Nothing,
-        Kind::CurrentOfEarlier | Kind::LaterLost => Least::Nothing,
+        Kind::ManifestLost | Kind::ManifestCut | Kind::BothManifests | Kind::EveryManifestLost => Least::Nothing,
+        Kind::CurrentOfLost | Kind::CurrentOfEarlier | Kind::LaterLost => Least::Nothing,
         // A lost record can be of any key.
         Kind::LastLog | Kind::OtherLog | Kind::LargeBatch => Least::Nothing,
     }

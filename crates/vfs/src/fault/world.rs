@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::Result;
+use base::{Error, Result};
 
 use super::handle::FaultHandle;
 use super::{FaultVfs, Operation};
@@ -111,6 +111,10 @@ impl Vfs for FaultVfs {
 
     fn free_bytes(&self, path: &Path) -> Option<u64> {
         self.inner.free_bytes(path)
+    }
+
+    fn read_failure(&self, path: &Path) -> Option<Error> {
+        self.inner.read_failure(path)
     }
 
     fn page_cache_id(&self, path: &Path) -> Option<String> {

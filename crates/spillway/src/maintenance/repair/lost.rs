@@ -17,14 +17,29 @@ pub(crate) const LOST_DIR: &str = "lost";
 /// The name of a repair's report.
 pub(crate) const REPORT: &str = "REPORT";
 
-/// The mark of a repair that has not ended. Its text has the number of the MANIFEST before the repair, and the first number of
-/// the repair's files.
+/// The mark of a repair that has not ended: the text of a [`Mark`].
 const UNFINISHED: &str = "UNFINISHED";
 
-const MARK_BYTES_MAX: u64 = 32;
+const MARK_BYTES_MAX: u64 = 64;
 
 /// Copies kept under one name.
 const COPIES_MAX: u32 = 1000;
+
+/// How a repair that has not ended found the database. The default is unknown: every MANIFEST can be such a repair's.
+#[derive(Default)]
+struct Mark {
+    /// The last MANIFEST; 0 if it was lost.
+    before: FileNumber,
+    /// The repair's files have this number and larger ones.
+    first_new: FileNumber,
+}
+
+impl Mark {
+    /// Whether `last`, the last MANIFEST now, is of the time before the repair. If all are lost (0), nothing tells but the mark.
+    fn is_of_one_before(&self, last: FileNumber) -> bool {
+        last < self.first_new && (last.0 > 0 || self.before.0 == 0)
+    }
+}
 
 pub(crate) struct Lost<'a> {
     vfs: &'a dyn Vfs,
@@ -41,18 +56,22 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn find(&self, name: &str) -> Result<Option<PathBuf>> {
-        let copies = self.copies(name)?;
-        Ok(copies.checked_sub(1).map(|last| self.dir.join(numbered(name, last))))
+        Ok(self.copies(name)?.pop().map(|last| self.dir.join(numbered(name, last))))
     }
 
-    /// Number of copies under one name.
-    fn copies(&self, name: &str) -> Result<u32> {
-        for copy in 0..COPIES_MAX {
-            if !self.vfs.exists(&self.dir.join(numbered(name, copy)))? {
-                return Ok(copy);
-            }
-        }
-        Ok(COPIES_MAX)
+    /// Numbers of the copies under one name, ascending. Some may have been moved away since.
+    fn copies(&self, name: &str) -> Result<Vec<u32>> {
+        let names = match self.vfs.read_dir(&self.dir) {
+            Err(error) if error.is_not_found() => return Ok(Vec::new()),
+            names => names?,
+        };
+        let number = |copy: &String| match copy.strip_prefix(name)? {
+            "" => Some(0),
+            rest => rest.strip_prefix('.')?.parse().ok(),
+        };
+        let mut copies: Vec<u32> = names.iter().filter_map(number).collect();
+        copies.sort_unstable();
+        Ok(copies)
     }
 
     /// Moves a file here. Returns its new path.
@@ -79,6 +98,24 @@ impl<'a> Lost<'a> {
             copy(self.vfs, path, &to)?;
         }
         Ok(to)
+    }
+
+    /// As [`keep`](Self::keep), for every MANIFEST and copy of one in the database's directory.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn keep_manifests(&self) -> Result<()> {
+        let database = self.database();
+        for kind in [FileType::Manifest, FileType::ManifestCopy] {
+            for number in numbers_in(self.vfs, database, kind)? {
+                self.keep(&database.join(file_name::format(kind, number)))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn database(&self) -> &Path {
+        self.dir.parent().unwrap_or(&self.dir)
     }
 
     /// Copies a file here, before its original is replaced.
@@ -114,15 +151,15 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn report(&self) -> Result<Option<PathBuf>> {
-        Ok(self.reports()?.pop().map(|name| self.dir.join(name)))
+        self.find(REPORT)
     }
 
-    /// Marks durably that a repair begins. `last` is the last MANIFEST; the repair's files are numbered from `first_new` on. The
-    /// mark of an earlier repair that was cut off stays.
+    /// Marks durably that a repair begins. `before` is the last MANIFEST; the repair's files are numbered from `first_new` on.
+    /// The mark of an earlier repair that was cut off stays.
     ///
     /// # Errors
     /// The file system's.
-    pub fn mark(&self, last: FileNumber, first_new: FileNumber) -> Result<()> {
+    pub fn mark(&self, before: FileNumber, first_new: FileNumber) -> Result<()> {
         let path = self.dir.join(UNFINISHED);
         if self.vfs.exists(&path)? {
             return Ok(());
@@ -130,7 +167,7 @@ impl<'a> Lost<'a> {
         if !self.vfs.exists(&self.dir)? {
             create_durable_dir(self.vfs, &self.dir)?;
         }
-        self.rewrite(&path, format!("{} {}", last.0, first_new.0).as_bytes())?;
+        self.rewrite(&path, format!("{} {}", before.0, first_new.0).as_bytes())?;
         self.sync()
     }
 
@@ -149,18 +186,19 @@ impl<'a> Lost<'a> {
         self.sync()
     }
 
-    /// The MANIFEST before a repair that has not ended, and the first number of the repair's files.
-    fn read_mark(&self) -> Result<Option<(FileNumber, FileNumber)>> {
+    /// The mark of a repair that has not ended. What cannot be read as one is a mark of an unknown repair.
+    fn read_mark(&self) -> Result<Option<Mark>> {
         let path = self.dir.join(UNFINISHED);
-        let text = match vfs::read_all(self.vfs, &path, MARK_BYTES_MAX, IoClass::Other) {
-            Err(error) if error.is_not_found() => return Ok(None),
-            text => text?,
-        };
+        if !self.vfs.exists(&path)? {
+            return Ok(None);
+        }
+        let text = vfs::read_all(self.vfs, &path, MARK_BYTES_MAX, IoClass::Other).unwrap_or_default();
         let text = std::str::from_utf8(&text).unwrap_or_default();
         let number = |text: &str| text.parse().ok().map(FileNumber);
-        let numbers = text.split_once(' ').and_then(|(last, first_new)| Some((number(last)?, number(first_new)?)));
-        let unknown = FileNumber(u64::MAX); // a mark that is not one is a doubt
-        Ok(Some(numbers.unwrap_or((unknown, unknown))))
+        let mark = text
+            .split_once(' ')
+            .and_then(|(before, first_new)| Some(Mark { before: number(before)?, first_new: number(first_new)? }));
+        Ok(Some(mark.unwrap_or_default()))
     }
 
     /// Removes the mark of a repair that was cut off before its MANIFEST became the last one, `last`: the database goes on
@@ -169,7 +207,7 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn forget_cut_off(&self, last: FileNumber) -> Result<()> {
-        if self.read_mark()?.is_some_and(|(marked, _)| marked == last) { self.unmark() } else { Ok(()) }
+        if self.read_mark()?.is_some_and(|mark| mark.is_of_one_before(last)) { self.unmark() } else { Ok(()) }
     }
 
     /// Ends a repair that was cut off before its MANIFEST became the last one, `last`: moves the files that it made here, and
@@ -178,8 +216,10 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn clear_cut_off(&self, last: FileNumber, own: DatabaseId, log_dir: &Path) -> Result<()> {
-        let Some((_, first_new)) = self.read_mark()?.filter(|(marked, _)| *marked == last) else { return Ok(()) };
-        let database = self.dir.parent().unwrap_or(&self.dir);
+        let Some(Mark { first_new, .. }) = self.read_mark()?.filter(|mark| mark.is_of_one_before(last)) else {
+            return Ok(());
+        };
+        let database = self.database();
         for number in numbers_in(self.vfs, database, FileType::Table)?.split_off(&first_new) {
             self.take(&database.join(file_name::format(FileType::Table, number)))?;
         }
@@ -199,7 +239,8 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn retire_reports(&self) -> Result<()> {
-        for name in self.reports()? {
+        for copy in self.copies(REPORT)? {
+            let name = numbered(REPORT, copy);
             let to = self.free_path(Path::new(&format!("EARLIER-{name}")))?;
             self.vfs.rename(&self.dir.join(name), &to)?;
         }
@@ -209,21 +250,6 @@ impl<'a> Lost<'a> {
         }
     }
 
-    /// Names of reports here, the latest last.
-    fn reports(&self) -> Result<Vec<String>> {
-        let names = match self.vfs.read_dir(&self.dir) {
-            Err(error) if error.is_not_found() => return Ok(Vec::new()),
-            names => names?,
-        };
-        let number = |name: &String| match name.strip_prefix(REPORT)? {
-            "" => Some(0),
-            rest => rest.strip_prefix('.')?.parse::<u32>().ok(),
-        };
-        let mut reports: Vec<_> = names.into_iter().filter(|name| number(name).is_some()).collect();
-        reports.sort_by_key(number);
-        Ok(reports)
-    }
-
     /// A doubt of everything if a repair was cut off after its MANIFEST became the last one, which `last` is now: only its
     /// report has its losses and doubts. One that was cut off before changed nothing that counts. `None`: the database is
     /// open for writing, and the open removed the mark of such a one.
@@ -231,7 +257,7 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn unfinished(&self, last: Option<FileNumber>) -> Result<Option<Doubt>> {
-        if self.read_mark()?.is_none_or(|(marked, _)| Some(marked) == last) {
+        if self.read_mark()?.is_none_or(|mark| last.is_some_and(|last| mark.is_of_one_before(last))) {
             return Ok(None);
         }
         let what = match self.report()? {
@@ -278,13 +304,13 @@ impl<'a> Lost<'a> {
             create_durable_dir(self.vfs, &self.dir)?;
         }
         let name = from.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let copies = self.copies(name)?;
-        if copies == COPIES_MAX {
+        let copy = self.copies(name)?.pop().map_or(0, |last| last.saturating_add(1));
+        if copy >= COPIES_MAX {
             let what =
                 format!("it has {COPIES_MAX} copies of {name} already; move them elsewhere, and repeat the repair");
             return Err(Error::invalid_argument(what).at_path(&self.dir));
         }
-        Ok(self.dir.join(numbered(name, copies)))
+        Ok(self.dir.join(numbered(name, copy)))
     }
 }
 

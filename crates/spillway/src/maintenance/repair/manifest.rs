@@ -1,7 +1,7 @@
 //! The first source of a repair: the last MANIFEST, or its second copy.
 //!
-//! One of the two files is enough to know the whole state, if it is whole and no shorter than the other. Otherwise the
-//! readable edits of the longer one are a guess.
+//! One of the two files is enough to know the whole state, if it is whole and nothing can lie behind its end in the other.
+//! Otherwise the readable edits of the longer one are a guess.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use vfs::{IoClass, Vfs};
 use crate::open::log_owner;
 use crate::version::current::read_current;
 use crate::version::edit_codec;
-use crate::version::file_name::{self, FileType, numbers_in};
+use crate::version::file_name::{FileType, numbers_in};
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy::{copy_path, first_difference};
 use crate::version::recover::{ReadManifest, Recovered, recover};
@@ -69,7 +69,9 @@ impl OldManifest {
 
     fn whole(vfs: &dyn Vfs, dir: &Path, recovered: Recovered) -> Result<OldManifest> {
         let has_copy = vfs.exists(&copy_path(dir, recovered.manifest))?;
-        let (recovered, dropped) = (Some(recovered), BTreeSet::new());
+        let read = ReadManifest::read(vfs, &manifest_path(dir, recovered.manifest))?;
+        let dropped = read.map(|read| read.replay.dropped().clone()).unwrap_or_default();
+        let recovered = Some(recovered);
         Ok(OldManifest { recovered, is_complete: true, has_copy, is_named: true, dropped, ..OldManifest::default() })
     }
 
@@ -80,9 +82,7 @@ impl OldManifest {
         numbers.extend(numbers_in(vfs, dir, FileType::ManifestCopy)?);
         let named = read_current(vfs, dir).ok();
         let owner = log_owner(vfs, dir, None);
-        // CURRENT has no checksum. A number that is not above all others was a file's.
-        let next = file_name::next_number(vfs, dir)?;
-        let was_later = |number| named.is_some_and(|named| named > number && named < next);
+        let was_later = |number| named.is_some_and(|named| named > number);
         for number in numbers.iter().rev().copied() {
             let mut files = Vec::new();
             for path in [manifest_path(dir, number), copy_path(dir, number)] {
@@ -94,10 +94,7 @@ impl OldManifest {
                 files.retain(|file| !file.replay.db_id().is_some_and(|id| DatabaseId::new(id).is_another_than(owner)));
                 is_last &= files.len() == 1 && owner.is_known();
             }
-            let longest = files.iter().map(|file| file.end).max().unwrap_or_default();
-            let whole = files.iter().position(|file| file.is_whole && file.end >= longest);
-            let Some(whole) = whole else { continue };
-            let ReadManifest { path, replay, end, .. } = files.swap_remove(whole);
+            let Some(ReadManifest { path, replay, end, .. }) = ReadManifest::proven(files) else { continue };
             let is_copy = path == copy_path(dir, number);
             let damage = if is_copy { format!("{damage}; its copy {} stands in", name_of(&path)) } else { damage };
             let dropped = replay.dropped().clone();

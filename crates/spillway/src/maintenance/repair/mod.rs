@@ -62,7 +62,6 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     open::check_repairable(&*options.vfs, dir, &logs)?;
     let lock = options.vfs.lock(&lock_path(dir))?;
     let mut work = Repairing::begin(options, dir, &logs)?;
-    work.doubt_unreadable(&vfs.unreadable());
     let recovered = work.plan()?;
     let lost = Lost::new(&*options.vfs, dir);
     let earlier = lost.report()?;
@@ -72,7 +71,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         work.to_compact = recovered.families.iter().map(|family| family.name.clone()).collect(); // it may have guessed
     }
     // Otherwise there is nothing that a repetition could not tell.
-    if !work.report.found_nothing() || work.report.manifest.is_some() || work.has_damaged_logs() {
+    if !work.report.found_nothing() || work.has_damaged_logs() {
         lost.mark(last, work.first_new)?;
     }
     work.set_aside()?;

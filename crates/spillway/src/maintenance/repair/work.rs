@@ -22,8 +22,6 @@ use crate::open::options_file;
 use crate::open::replay::rocksdb_logs;
 use crate::open::replay::row::{self, LogPlaces};
 use crate::version::file_name::{self, FileType, numbers_in};
-use crate::version::manifest::manifest_path;
-use crate::version::manifest_copy::copy_path;
 use crate::version::recover::Recovered;
 use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
@@ -80,10 +78,11 @@ impl<'a> Repairing<'a> {
         let last = known.map_or(FileNumber(0), |old| old.manifest);
         Lost::new(&**vfs, dir).clear_cut_off(last, own, log_dir)?;
         let logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
-        check_log_dir(dir, log_dir, own, known, &logs, options)?;
+        let doubt = check_log_dir(dir, log_dir, own, known, &logs, options)?;
         let source = TableSource { vfs, dir, log_dir, orders: options.orders() };
         let families = Families::of(known.into_iter().flat_map(|old| old.families.clone()));
-        let report = RepairReport { manifest: old.damage.clone(), ..RepairReport::default() };
+        let doubts = Vec::from_iter(doubt);
+        let report = RepairReport { manifest: old.damage.clone(), doubts, ..RepairReport::default() };
         let (is_complete, next_file) = (old.is_complete, FileNumber(0));
         let mut work = Repairing {
             options,
@@ -111,18 +110,6 @@ impl<'a> Repairing<'a> {
         Ok(work)
     }
 
-    /// Without a copy that can be read, a MANIFEST that cannot be read in part is a guess: the part hides records.
-    pub fn doubt_unreadable(&mut self, unreadable: &[(PathBuf, Error)]) {
-        let Some(old) = &self.old.recovered else { return };
-        let copy = copy_path(self.dir, old.manifest);
-        let is_unreadable = |path: &Path| unreadable.iter().any(|(other, _)| other == path);
-        let has_other = self.old.has_copy && !is_unreadable(&copy);
-        if is_unreadable(&manifest_path(self.dir, old.manifest)) && !has_other {
-            self.is_complete = false;
-            self.report.manifest.get_or_insert_with(|| "a part of it cannot be read".to_owned());
-        }
-    }
-
     /// Decides the database's new contents.
     ///
     /// # Errors
@@ -132,6 +119,11 @@ impl<'a> Repairing<'a> {
         self.prove_end(&files)?;
         if let Some(old) = self.old.recovered.as_ref().filter(|_| self.is_complete) {
             self.logs.note_missing(&**self.vfs, self.log_dir, old);
+        }
+        if !self.is_complete {
+            // A repetition must not take this guess's copies of tables for the newest tables.
+            let before = self.old.recovered.as_ref().map_or(FileNumber(0), |old| old.manifest);
+            Lost::new(&**self.vfs, self.dir).mark(before, self.first_new)?;
         }
         self.take_named()?;
         self.take_unnamed(&files)?;
@@ -340,11 +332,7 @@ impl<'a> Repairing<'a> {
             self.keep_all(&lost)?;
         }
         if self.report.manifest.is_some() {
-            for kind in [FileType::Manifest, FileType::ManifestCopy] {
-                for number in numbers_in(vfs, self.dir, kind)? {
-                    lost.keep(&self.dir.join(file_name::format(kind, number)))?;
-                }
-            }
+            lost.keep_manifests()?;
             let current = self.dir.join(file_name::format(FileType::Current, FileNumber(0)));
             if vfs.exists(&current)? {
                 lost.copy(&current)?;
@@ -379,7 +367,7 @@ pub(super) fn keys_of(meta: &FileMeta) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// Makes sure that the logs are where this repair looks for them. Elsewhere they would count as lost. If the MANIFEST is
-/// lost, the OPTIONS file knows the log directory.
+/// lost, the OPTIONS file knows the log directory. The doubt is of [`LogPlaces::check`].
 ///
 /// # Errors
 /// `InvalidArgument`: logs lie in another directory. The file system's.
@@ -390,12 +378,13 @@ fn check_log_dir(
     old: Option<&Recovered>,
     logs: &LogSurvey,
     options: &OpenOptions,
-) -> Result<()> {
+) -> Result<Option<Doubt>> {
     let vfs = &*options.vfs;
     if let Some(old) = old.filter(|old| !old.fenced && !has_rocksdb_logs(vfs, log_dir)) {
-        return rocksdb_logs::check_none_elsewhere(vfs, dir, log_dir, old.oldest_rocksdb_log());
+        rocksdb_logs::check_none_elsewhere(vfs, dir, log_dir, old.oldest_rocksdb_log())?;
+        return Ok(None);
     }
-    let Some(found) = logs.found.as_ref().filter(|_| old.is_none_or(|old| old.fenced)) else { return Ok(()) };
+    let Some(found) = logs.found.as_ref().filter(|_| old.is_none_or(|old| old.fenced)) else { return Ok(None) };
     let noted = old.and_then(|old| old.log_dir.clone());
     let last = noted.or_else(|| options_file::wal_dir(vfs, dir));
     let in_tables = old.map_or(SeqNo::ZERO, Recovered::in_tables_through);

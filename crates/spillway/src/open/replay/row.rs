@@ -12,6 +12,7 @@ use log::{DatabaseId, Frontiers, LogHead, NotedManifest};
 use vfs::Vfs;
 
 use super::own_logs::{has_records, is_in_tables};
+use crate::core::doubt::Doubt;
 use crate::version::edit::{LOG_DIR_OF_COPY, NotedLogs};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::manifest_path;
@@ -179,6 +180,9 @@ impl LogPlaces {
     /// headers note `manifest`. Logs of later MANIFESTs belong to the original of a copy. Without a MANIFEST, all count.
     /// Tables are complete through `in_tables`.
     ///
+    /// If no log is missing, a newer log counts that follows the last one here. The original of a copy writes such a log, too:
+    /// it is a doubt.
+    ///
     /// # Errors
     /// `InvalidArgument`: a log lies in another place. As reading the other places; a missing directory is no error.
     pub fn check(
@@ -188,7 +192,12 @@ impl LogPlaces {
         found: &FoundRow,
         manifest: Option<FileNumber>,
         in_tables: SeqNo,
-    ) -> Result<()> {
+    ) -> Result<Option<Doubt>> {
+        let last = found.logs.last().map(|log| log.number);
+        let is_dispensable = |number| is_in_tables(vfs, &self.here, number, &found.logs, in_tables);
+        let has_all = found.missing.iter().all(|missing| is_dispensable(missing.number));
+        let is_complete = manifest.is_some() && last.is_some() && has_all;
+        let mut doubt = None;
         for other in &self.others {
             if !vfs.exists(other)? {
                 continue;
@@ -197,30 +206,49 @@ impl LogPlaces {
                 let path = path_of(other, number);
                 let is_missed = found.missing.iter().any(|missing| missing.number == number);
                 let is_missed = is_missed && !is_of_another(vfs, &path, own);
-                let is_needed = is_missed || self.is_unnamed(vfs, own, &path, number, manifest)?;
-                let is_past = manifest.is_none() && found.logs.iter().any(|log| log.number > number);
-                if is_needed && !is_past && !is_in_tables(vfs, &self.here, number, &found.logs, in_tables) {
-                    return Err(elsewhere(&self.here, other, number, "*.splog, *.spbatch"));
+                let unnamed = self.find_unnamed(vfs, own, &path, number, manifest)?;
+                let is_past = manifest.is_none() && last > Some(number);
+                if is_past || is_dispensable(number) {
+                    continue;
+                }
+                match unnamed {
+                    Some(head) if is_complete => {
+                        doubt = doubt.or_else(|| (head.predecessor == last).then(|| self.follower(other, number)));
+                    }
+                    None if !is_missed => {}
+                    _ => return Err(elsewhere(&self.here, other, number, "*.splog, *.spbatch")),
                 }
             }
         }
-        Ok(())
+        Ok(doubt)
     }
 
-    /// Whether a log in another place is the database's, of the time of `manifest`, holds records and is not here.
-    fn is_unnamed(
+    /// The header of a log in another place, if the log is the database's, of the time of `manifest`, holds records and is not
+    /// here.
+    fn find_unnamed(
         &self,
         vfs: &dyn Vfs,
         own: DatabaseId,
         path: &Path,
         number: FileNumber,
         manifest: Option<FileNumber>,
-    ) -> Result<bool> {
-        let Ok(head) = log::read_head(vfs, path, number) else { return Ok(false) };
+    ) -> Result<Option<LogHead>> {
+        let Ok(head) = log::read_head(vfs, path, number) else { return Ok(None) };
         let is_own = head.database.is_known() && !head.database.is_another_than(own);
         let is_noted = |last: FileNumber| head.manifest.is_some_and(|noted| noted.bytes_of(last).is_some());
         let is_of_then = manifest.is_none_or(is_noted);
-        Ok(is_own && is_of_then && !vfs.exists(&path_of(&self.here, number))? && has_records(vfs, path, number))
+        let counts =
+            is_own && is_of_then && !vfs.exists(&path_of(&self.here, number))? && has_records(vfs, path, number);
+        Ok(counts.then_some(head))
+    }
+
+    fn follower(&self, other: &Path, number: FileNumber) -> Doubt {
+        Doubt::of_all(format!(
+            "log {number} follows the last log in {}, and is in {}: if that is the directory of a database of which this is a \
+             copy, nothing is amiss; otherwise its writes are missing here",
+            self.here.display(),
+            other.display()
+        ))
     }
 }
 
@@ -243,8 +271,8 @@ pub(crate) fn refusal(places: &LogPlaces, missing: &[MissingLog]) -> Error {
 pub(crate) fn elsewhere(dir: &Path, other: &Path, number: FileNumber, names: &str) -> Error {
     let (here, there) = (dir.display(), other.display());
     let what = format!(
-        "log {number} is not in {here}, where this open looks for logs, but in {there}; open with wal_dir={there}, or \
-         copy the logs ({names}) from there to {here}"
+        "log {number} is not in {here}, where this open looks for logs, but in {there}; open with wal_dir={there}, or, if \
+         another database uses that directory, copy the logs ({names}) from there to {here}"
     );
     Error::invalid_argument(what).at_path(dir)
 }
