@@ -33,7 +33,7 @@ pub fn read_current(vfs: &dyn Vfs, dir: &Path) -> Result<FileNumber> {
 }
 
 /// State of CURRENT after a failed replacement.
-pub(super) enum SetCurrentError {
+pub(crate) enum SetCurrentError {
     /// The old CURRENT stands.
     Before(Error),
     /// Either CURRENT may survive a power loss: no MANIFEST can be appended to any more (D4).
@@ -50,7 +50,7 @@ impl From<SetCurrentError> for Error {
 
 /// Durably points CURRENT at `manifest`, a MANIFEST already whole and synced, its name too: a surviving CURRENT must find
 /// it.
-pub(super) fn set_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<(), SetCurrentError> {
+pub(crate) fn set_current(vfs: &dyn Vfs, dir: &Path, manifest: FileNumber) -> Result<(), SetCurrentError> {
     let temp = dir.join(file_name::format(FileType::Temp, manifest));
     let current = dir.join(file_name::format(FileType::Current, FileNumber(0)));
     let line = format!("{}\n", file_name::format(FileType::Manifest, manifest));

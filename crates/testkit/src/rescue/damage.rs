@@ -98,8 +98,8 @@ enum Edit {
     Zero(PathBuf, usize),
     /// All bits of a byte.
     Flip(PathBuf, usize),
-    /// The device fails every read of it.
-    Unreadable(PathBuf),
+    /// The device fails every read of this byte's page.
+    Unreadable(PathBuf, usize),
     /// Zeros at the end of the file.
     Grow(PathBuf, usize),
 }
@@ -136,7 +136,7 @@ impl fmt::Display for Edit {
             Edit::Cut(_, len) => write!(f, "{name} cut to {len}"),
             Edit::Zero(_, from) => write!(f, "{name} zeroed from {from}"),
             Edit::Flip(_, at) => write!(f, "{name} byte {at} flipped"),
-            Edit::Unreadable(_) => write!(f, "{name} unreadable"),
+            Edit::Unreadable(_, at) => write!(f, "{name} unreadable at {at}"),
             Edit::Grow(_, zeros) => write!(f, "{name} with {zeros} zeros behind it"),
         }
     }
@@ -146,7 +146,7 @@ impl Edit {
     fn path(&self) -> &Path {
         match self {
             Edit::Remove(path) | Edit::Write(path, _) | Edit::Cut(path, _) => path,
-            Edit::Zero(path, _) | Edit::Flip(path, _) | Edit::Grow(path, _) | Edit::Unreadable(path) => path,
+            Edit::Zero(path, _) | Edit::Flip(path, _) | Edit::Grow(path, _) | Edit::Unreadable(path, _) => path,
         }
     }
 
@@ -165,7 +165,7 @@ impl Edit {
             Edit::Flip(path, at) => {
                 files.entry(path.clone()).or_default().iter_mut().skip(*at).take(1).for_each(|byte| *byte ^= 0xff);
             }
-            Edit::Unreadable(_) => {}
+            Edit::Unreadable(..) => {}
         }
     }
 }
@@ -186,8 +186,9 @@ impl Damage {
     pub fn seen(&self, vfs: Arc<MemoryVfs>) -> Arc<dyn Vfs> {
         let faulty = FaultVfs::new(vfs);
         for edit in &self.edits {
-            if let Edit::Unreadable(path) = edit {
-                let rule = Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Read).path(name_of(path)); // in lost/, too
+            if let Edit::Unreadable(path, at) = edit {
+                let rule =
+                    Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Read).path(name_of(path)).byte(*at as u64); // in lost/, too
                 faulty.inject(rule.sticky());
             }
         }
@@ -220,7 +221,7 @@ fn is_copy(path: &Path) -> bool {
 /// Files of the undamaged life cannot be read.
 pub fn all(life: &Life, random: &mut Random) -> EngineResult<Vec<Damage>> {
     let vfs = life.mount(&life.files);
-    let mut damages = of_manifests(life, &vfs)?;
+    let mut damages = of_manifests(life, &vfs, random)?;
     damages.extend(of_pairs(life, &vfs, random)?);
     let last_log = last_log(life, &vfs)?;
     for (path, bytes) in &life.files {
@@ -233,7 +234,7 @@ pub fn all(life: &Life, random: &mut Random) -> EngineResult<Vec<Damage>> {
             }
             Some((FileType::LargeBatch, _)) => {
                 damages.push(lost(Kind::LargeBatch, [path]));
-                damages.push(unreadable(Kind::LargeBatch, path));
+                damages.push(unreadable(Kind::LargeBatch, path, random.below(bytes.len().max(1) as u64) as usize));
                 damages.push(Damage::new(Kind::LargeBatch, vec![Edit::Cut(path.clone(), bytes.len() / 2)]));
             }
             Some((FileType::Table, _)) => damages.extend(of_table(path, bytes.len(), random)),
@@ -248,11 +249,12 @@ fn lost<'a>(kind: Kind, paths: impl IntoIterator<Item = &'a PathBuf>) -> Damage 
     Damage::new(kind, paths.into_iter().cloned().map(Edit::Remove).collect())
 }
 
-fn unreadable(kind: Kind, path: &Path) -> Damage {
-    Damage::new(kind, vec![Edit::Unreadable(path.to_owned())])
+/// A page is unreadable: with the byte `at`, or the first one.
+fn unreadable(kind: Kind, path: &Path, at: usize) -> Damage {
+    Damage::new(kind, vec![Edit::Unreadable(path.to_owned(), at)])
 }
 
-fn of_manifests(life: &Life, vfs: &MemoryVfs) -> EngineResult<Vec<Damage>> {
+fn of_manifests(life: &Life, vfs: &MemoryVfs, random: &mut Random) -> EngineResult<Vec<Damage>> {
     let current = Path::new(DIR).join("CURRENT");
     let is_manifest = |path: &&PathBuf| matches!(kind_of(path), Some((FileType::Manifest, _)));
     let manifests: Vec<&PathBuf> = life.files.keys().filter(is_manifest).collect();
@@ -266,13 +268,15 @@ fn of_manifests(life: &Life, vfs: &MemoryVfs) -> EngineResult<Vec<Damage>> {
     ];
     for manifest in manifests {
         damages.push(lost(Kind::ManifestLost, [manifest]));
-        damages.push(unreadable(Kind::ManifestLost, manifest));
-        damages.extend(cuts(Kind::ManifestCut, manifest, &ends_of_framed(vfs, manifest, None)?));
+        let ends = ends_of_framed(vfs, manifest, None)?;
+        damages.push(unreadable(Kind::ManifestLost, manifest, place(&ends, random)));
+        damages.extend(cuts(Kind::ManifestCut, manifest, &ends));
     }
     for copy in copies {
         damages.push(lost(Kind::Copy, [copy]));
-        damages.push(unreadable(Kind::Copy, copy));
-        damages.extend(cuts(Kind::Copy, copy, &ends_of_framed(vfs, copy, None)?));
+        let ends = ends_of_framed(vfs, copy, None)?;
+        damages.push(unreadable(Kind::Copy, copy, place(&ends, random)));
+        damages.extend(cuts(Kind::Copy, copy, &ends));
     }
     Ok(damages)
 }
@@ -288,7 +292,8 @@ fn of_pairs(life: &Life, vfs: &MemoryVfs, random: &mut Random) -> EngineResult<V
             if ends.is_empty() {
                 continue;
             }
-            for damaged in [Edit::Unreadable(other.clone()), Edit::Flip(other.clone(), place(&ends, random))] {
+            let at = place(&ends, random);
+            for damaged in [Edit::Unreadable(other.clone(), at), Edit::Flip(other.clone(), at)] {
                 let places = [0, place(&ends, random), *random.pick(&ends) as usize];
                 let cut = Edit::Cut(cut.clone(), *random.pick(&places));
                 damages.push(Damage::new(Kind::BothManifests, vec![cut, damaged]));
@@ -328,7 +333,7 @@ fn of_log(kind: Kind, path: &Path, ends: &[u64], random: &mut Random) -> Vec<Dam
         damages.swap_remove(random.below(damages.len() as u64) as usize);
     }
     damages.push(lost(kind, [&path.to_owned()]));
-    damages.push(unreadable(kind, path));
+    damages.push(unreadable(kind, path, place(ends, random)));
     damages.push(Damage::new(kind, vec![Edit::Cut(path.to_owned(), 0)]));
     let zeroed = [0, *random.pick(&[&[0], ends].concat())];
     damages.extend(zeroed.map(|from| Damage::new(kind, vec![Edit::Zero(path.to_owned(), from as usize)])));
@@ -344,7 +349,7 @@ fn of_table(path: &Path, len: usize, random: &mut Random) -> Vec<Damage> {
     vec![
         lost(Kind::TableLost, [&path]),
         Damage::new(Kind::TableZeroed, vec![Edit::Zero(path.clone(), 0)]),
-        unreadable(Kind::TableZeroed, &path),
+        unreadable(Kind::TableZeroed, &path, at),
         Damage::new(Kind::TableFlipped, vec![Edit::Flip(path.clone(), at)]),
         Damage::new(Kind::TableGrown, vec![Edit::Grow(path, PAGE_BYTES - len % PAGE_BYTES)]),
     ]

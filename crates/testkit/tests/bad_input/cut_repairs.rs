@@ -183,6 +183,105 @@ fn reports_are_of_one_database() {
     assert!(repair(DIR, &options).unwrap().lost_nothing());
 }
 
+/// Who deletes tables and logs by hand and begins anew has another database: no report or mark of the old one doubts it.
+#[test]
+fn database_that_is_begun_anew_has_no_earlier_repair() {
+    let vfs = database("put default a 1\nflush default");
+    vfs.flip_bit(&files(&vfs, ".sst")[0], 8 * 20).unwrap();
+    assert!(!repair(DIR, &options(&vfs)).unwrap().lost_nothing());
+    let lost = Path::new(DIR).join("lost");
+    vfs.write_file(&lost.join("UNFINISHED"), b"1 2").unwrap();
+    let is_kept = |path: &&PathBuf| !path.starts_with(&lost);
+    files(&vfs, "").iter().filter(is_kept).for_each(|path| vfs.remove_file(path).unwrap());
+    let mut options = options(&vfs);
+    (options.db.create_if_missing, options.db.create_missing_column_families) = (true, true);
+    assert!(Db::open(DIR, &options).unwrap().recovery_doubts().is_empty());
+    assert!(repair(DIR, &options).unwrap().lost_nothing());
+    assert!(vfs.exists(&lost.join("EARLIER-REPORT")).unwrap());
+}
+
+/// A mark doubts what the repair may have made, and nothing older.
+#[test]
+fn mark_is_of_a_repair_that_switched_or_not() {
+    let whole = database("create users\nput default a 1\nflush default");
+    let expected = read(&copy(&whole)).unwrap();
+    let last = testkit::engine::version::recover::recover(&*whole, Path::new(DIR)).unwrap().manifest.0;
+    let garbage = "x".repeat(100);
+    let marks = [
+        (format!("{last} {}", last + 20), false),
+        (format!("0 {}", last + 20), false), // the MANIFEST was lost, and was put back
+        (format!("{} {last}", last - 1), true),
+        ("12".to_owned(), true),
+        (garbage, true),
+    ];
+    for (mark, doubts) in marks {
+        let vfs = copy(&whole);
+        vfs.create_dir_all(&Path::new(DIR).join("lost")).unwrap();
+        vfs.write_file(&Path::new(DIR).join("lost/UNFINISHED"), mark.as_bytes()).unwrap();
+        assert_eq!(is_whole(&vfs), !doubts, "{mark}");
+        let opened = copy(&vfs);
+        let found = Db::open(DIR, &options(&opened)).unwrap().recovery_doubts();
+        assert_eq!(found.is_empty(), !doubts, "{mark}: {found:#?}");
+        assert_eq!(repair(DIR, &options(&vfs)).unwrap().lost_nothing(), !doubts, "{mark}");
+        assert_eq!(read(&vfs).unwrap(), expected, "{mark}");
+        assert!(is_whole(&vfs), "{mark}");
+    }
+}
+
+/// Only CURRENT is lost: a repair loses nothing, and neither does one that is cut off, whenever.
+#[test]
+fn repair_of_current_that_is_cut_off_leaves_no_doubt() {
+    let whole = database("create users\nput default a 1\nflush default\nput users b 2");
+    let expected = read(&copy(&whole)).unwrap();
+    whole.remove_file(&Path::new(DIR).join("CURRENT")).unwrap();
+    for nth in 1.. {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        if repair(DIR, &over(faulty, &vfs)).is_ok() {
+            break;
+        }
+        let opened = copy(&vfs);
+        if let Ok(db) = Db::open(DIR, &options(&opened)) {
+            assert!(db.recovery_doubts().is_empty(), "call {nth}: {:#?}", db.recovery_doubts());
+        }
+        let report = repair(DIR, &options(&vfs)).unwrap();
+        assert!(report.lost_nothing(), "call {nth}: {report}");
+        assert_eq!(read(&vfs).unwrap(), expected, "call {nth}");
+    }
+}
+
+/// Every MANIFEST and one block of a table are lost. A repetition takes no copy of the first try for the newest table.
+#[test]
+fn guess_that_is_cut_off_and_repeated_says_the_same() {
+    let whole = database(
+        "create users\nput users k 1\nput default a 1\nput default b 1\nflush default\nput default a 2\nflush default",
+    );
+    let is_of_manifest = |path: &&PathBuf| {
+        let name = path.to_string_lossy();
+        name.contains("MANIFEST") || name.ends_with(".spmanifest") || name.ends_with("CURRENT")
+    };
+    files(&whole, "").iter().filter(is_of_manifest).for_each(|path| whole.remove_file(path).unwrap());
+    let oldest = files(&whole, ".sst").swap_remove(0);
+    let bytes = whole.read_file(&oldest).unwrap().len() as u64;
+    whole.flip_bit(&oldest, 8 * (bytes - 200)).unwrap(); // its properties
+    let at_once = copy(&whole);
+    repair(DIR, &options(&at_once)).unwrap();
+    let expected = read(&at_once).unwrap();
+    assert_eq!(expected["default"][&b"a"[..]], b"2");
+    for nth in 1.. {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        if repair(DIR, &over(faulty, &vfs)).is_ok() {
+            break;
+        }
+        let report = repair(DIR, &options(&vfs)).unwrap();
+        assert!(!report.lost_nothing(), "call {nth}: {report}");
+        assert_eq!(read(&vfs).unwrap(), expected, "call {nth}: {report}");
+    }
+}
+
 /// A mark is durable before anything follows it; and one of a repair that changed nothing is no doubt.
 #[test]
 fn mark_of_a_repair_that_changed_nothing_goes() {

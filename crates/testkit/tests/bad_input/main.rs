@@ -19,3 +19,4 @@ mod repair;
 mod repaired_tables;
 mod rocksdb_logs;
 mod salvaged_ingests;
+mod unreadable;

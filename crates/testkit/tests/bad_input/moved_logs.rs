@@ -162,6 +162,51 @@ fn a_copy_does_not_want_the_later_logs_of_its_original() {
     assert_eq!(vfs.read_dir(Path::new("/wal")).unwrap(), logs);
 }
 
+/// A copy of a running database has all logs. The original's next log follows them, and could also be the copy's: a doubt.
+#[test]
+fn a_copy_of_a_running_original_opens_with_a_doubt() {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
+    let family = db.default_family();
+    let put = |key: &str| db.put(&family, key.as_bytes(), b"v", &Default::default()).unwrap();
+    put("k");
+    for (from, to) in [(DIR, "/copy"), ("/wal", "/copy-wal")] {
+        vfs.create_dir_all(Path::new(to)).unwrap();
+        for name in vfs.read_dir(Path::new(from)).unwrap() {
+            let bytes = vfs.read_file(&Path::new(from).join(&name)).unwrap();
+            vfs.write_file(&Path::new(to).join(&name), &bytes).unwrap();
+        }
+    }
+    let check_copy = |is_followed: bool| {
+        let vfs = copy(&vfs);
+        let before = vfs.read_dir(Path::new("/wal")).unwrap();
+        let log_dir = Some("/copy-wal".into());
+        let checked = CheckOptions { vfs: vfs.clone(), log_dir, ..CheckOptions::default() };
+        let checked = check(Path::new("/copy"), &checked, &mut |_| ()).unwrap();
+        assert_eq!(checked.is_whole(), !is_followed, "{checked:#?}");
+        let repaired = copy(&vfs);
+        let report = repair("/copy", &with_logs_in(&repaired, "/copy-wal")).unwrap();
+        assert_eq!(report.lost_nothing(), !is_followed, "{report}");
+        for (vfs, doubts) in [(&vfs, is_followed), (&repaired, false)] {
+            let db = Db::open("/copy", &with_logs_in(vfs, "/copy-wal")).unwrap();
+            assert_eq!(db.recovery_doubts().is_empty(), !doubts, "{:#?}", db.recovery_doubts());
+            assert!(db.get(&db.default_family(), b"k", &Default::default()).unwrap().is_some());
+            drop(db);
+            assert_eq!(vfs.read_dir(Path::new("/wal")).unwrap(), before);
+        }
+    };
+    check_copy(false);
+    put("later");
+    check_copy(false);
+    let logs = || vfs.read_dir(Path::new("/wal")).unwrap().into_iter().filter(|name| name.ends_with(".splog")).max();
+    for _ in 0..2 {
+        // A log is made ahead.
+        let last = logs();
+        (0..).take_while(|_| logs() == last).for_each(|number| put(&format!("later {number}")));
+    }
+    check_copy(true);
+}
+
 /// A directory of RocksDB 11.9 with an unflushed WAL.
 pub fn rocksdbs(vfs: &MemoryVfs, logs: &str, options_say: Option<&str>) {
     let fixture = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../cli/tests/fixtures/db-unflushed"));

@@ -12,7 +12,7 @@ use testkit::ops::Op;
 use testkit::random::Random;
 use testkit::run::{DIR, Runner};
 use testkit::threads::within;
-use testkit::{generate, profile};
+use testkit::{generate, parse, profile};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use crate::common::{Contents, INGESTS, PLAIN, Subject, copy, read_with};
@@ -243,6 +243,33 @@ fn random_lives_are_there_without_a_manifest() {
         }
     }
     assert!(deepest > 1 && compared > 40, "{compared} families were compared, the deepest level was {deepest}");
+}
+
+/// A compaction has made the numbers of the later table zero in part. A table that was left by a prepared ingest is newer than
+/// it by one key, and older by the other.
+#[test]
+fn contradicting_tables_of_a_fifo_family_agree() {
+    let script = "
+        put default k020 17
+        put default k023 44
+        snapshot t
+        flush default
+        delete default k020
+        prepare q flushable; file default; put k020 273; put k023 479
+        ingest flushable; file default; delete k006; put s39 516";
+    let profile = profile::by_name("fifo skip-list-dump").unwrap();
+    let vfs = MemoryVfs::new(1);
+    let mut runner = Runner::open(vfs.clone(), profile, Model::default()).unwrap();
+    for op in parse::script(script).unwrap().ops {
+        runner.step(&op).unwrap_or_else(|failure| panic!("{op}: {failure}"));
+    }
+    let vfs = copy(&vfs);
+    drop(runner.abandon());
+    files(&vfs).iter().filter(|path| is_of_manifest(path)).for_each(|path| vfs.remove_file(path).unwrap());
+    let options = profile.open_options(vfs.clone(), [""; 0]);
+    let report = repair(DIR, &options).unwrap();
+    assert!(report.doubts.iter().any(|doubt| doubt.why.contains("older and newer entries")), "{report}");
+    read_with(&options, DIR).unwrap();
 }
 
 /// A repair on request takes over a RocksDB directory, whichever file names are lost.

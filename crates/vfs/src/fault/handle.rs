@@ -26,7 +26,7 @@ impl<F> FaultHandle<F> {
 
 impl RandomFile for FaultHandle<Arc<dyn RandomFile>> {
     fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
-        self.faults.read(class, &self.path, buf, |buf| self.inner.read_at(offset, buf, class))
+        self.faults.read(class, &self.path, offset, buf, |buf| self.inner.read_at(offset, buf, class))
     }
 
     fn len(&self) -> Result<u64> {
@@ -70,7 +70,7 @@ impl SharedFile for FaultHandle<Arc<dyn SharedFile>> {
     }
 
     fn read_at(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
-        self.faults.read(class, &self.path, buf, |buf| self.inner.read_at(offset, buf, class))
+        self.faults.read(class, &self.path, offset, buf, |buf| self.inner.read_at(offset, buf, class))
     }
 
     fn sync(&self, class: IoClass) -> Result<()> {
@@ -121,7 +121,7 @@ impl RwMapping for FaultHandle<Arc<dyn RwMapping>> {
     }
 
     fn read_file(&self, offset: u64, buf: &mut [u8], class: IoClass) -> Result<usize> {
-        self.faults.read(class, &self.path, buf, |buf| self.inner.read_file(offset, buf, class))
+        self.faults.read(class, &self.path, offset, buf, |buf| self.inner.read_file(offset, buf, class))
     }
 
     fn memory(self: Arc<Self>) -> Result<MappedMemory> {

@@ -9,6 +9,7 @@ mod rule;
 mod tests;
 mod world;
 
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -76,7 +77,12 @@ struct Faults {
 impl Faults {
     /// Counts a call and returns its verdict. Sleeps through an injected latency.
     fn consult(&self, operation: Operation, class: Option<IoClass>, path: &Path) -> Verdict {
-        let fault = self.script.lock().next(operation, class, path);
+        self.consult_of(operation, class, path, &(0..0))
+    }
+
+    /// As [`consult`](Self::consult), for a read of these bytes.
+    fn consult_of(&self, operation: Operation, class: Option<IoClass>, path: &Path, read: &Range<u64>) -> Verdict {
+        let fault = self.script.lock().next(operation, class, path, read);
         match fault {
             None => Verdict::Pass,
             Some(Fault::Latency(time)) => {
@@ -110,10 +116,12 @@ impl Faults {
         &self,
         class: IoClass,
         path: &Path,
+        offset: u64,
         buf: &mut [u8],
         read: impl FnOnce(&mut [u8]) -> Result<usize>,
     ) -> Result<usize> {
-        let read = match self.consult(Operation::Read, Some(class), path) {
+        let bytes = offset..offset.saturating_add(buf.len() as u64);
+        let read = match self.consult_of(Operation::Read, Some(class), path, &bytes) {
             Verdict::Fail(error) => Err(error),
             Verdict::FailAfter(error) => read(buf).and(Err(error)),
             Verdict::Pass | Verdict::Short(Some(_)) => read(buf),

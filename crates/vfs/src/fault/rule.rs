@@ -1,6 +1,7 @@
 //! Rules: the calls to fail, and how.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -156,6 +157,7 @@ pub struct Rule {
     operation: Option<Operation>,
     class: Option<IoClass>,
     path_part: Option<String>,
+    byte: Option<u64>,
     nth: u64,
     sticky: bool,
 }
@@ -163,7 +165,7 @@ pub struct Rule {
 impl Rule {
     /// A rule for every operation.
     pub fn new(fault: Fault) -> Self {
-        Rule { fault, operation: None, class: None, path_part: None, nth: 1, sticky: false }
+        Rule { fault, operation: None, class: None, path_part: None, byte: None, nth: 1, sticky: false }
     }
 
     /// For this operation only.
@@ -187,6 +189,13 @@ impl Rule {
         self
     }
 
+    /// Only reads of this byte of a file.
+    #[must_use]
+    pub fn byte(mut self, at: u64) -> Self {
+        self.byte = Some(at);
+        self
+    }
+
     /// The first matching call to fail. Calls count from 1, starting when the rule is added.
     #[must_use]
     pub fn nth(mut self, nth: u64) -> Self {
@@ -201,9 +210,10 @@ impl Rule {
         self
     }
 
-    fn matches(&self, operation: Operation, class: Option<IoClass>, path: &Path) -> bool {
+    fn matches(&self, operation: Operation, class: Option<IoClass>, path: &Path, read: &Range<u64>) -> bool {
         self.operation.is_none_or(|wanted| wanted == operation)
             && (self.class.is_none() || self.class == class)
+            && self.byte.is_none_or(|at| read.contains(&at))
             && self.path_part.as_ref().is_none_or(|part| path.to_string_lossy().contains(part))
     }
 }
@@ -254,12 +264,19 @@ impl Script {
         self.fired
     }
 
-    /// Counts a call in every matching rule. Returns the fault of the first rule to fire.
-    pub(super) fn next(&mut self, operation: Operation, class: Option<IoClass>, path: &Path) -> Option<Fault> {
+    /// Counts a call in every matching rule. Returns the fault of the first rule to fire. `read`: the bytes that a read asks
+    /// for.
+    pub(super) fn next(
+        &mut self,
+        operation: Operation,
+        class: Option<IoClass>,
+        path: &Path,
+        read: &Range<u64>,
+    ) -> Option<Fault> {
         *self.calls.entry(operation).or_default() += 1;
         let mut fault = None;
         for (rule, matched) in self.rules.values_mut() {
-            if !rule.matches(operation, class, path) {
+            if !rule.matches(operation, class, path, read) {
                 continue;
             }
             *matched += 1;

@@ -165,8 +165,11 @@ impl Repairing<'_> {
                         "an excise took parts out of tables: where the MANIFEST does not tell which, they are back";
                     self.report.doubts.push(Doubt::of_family(&family.name, what));
                 }
-                if tables().any(|number| !is_there(number)) {
-                    // A compaction rewrote it; the flush before took what it was queued above.
+                let is_within =
+                    family.flushed_through.is_some_and(|through| (record.first..record.last()).contains(&through));
+                if is_within || tables().any(|number| !is_there(number)) {
+                    // Only its link writes its numbers to tables, and links all of it. Or a compaction rewrote it; the flush
+                    // before took what it was queued above.
                     family.flushed_through = family.flushed_through.max(Some(record.last()));
                 } else if was_linked && !family.has_linked(record.first, record.last()) {
                     family.linked_ingests.push(record.first);
@@ -191,7 +194,7 @@ impl Repairing<'_> {
         let placed = order::levels(&order, &unplaced, &before, &options);
         let name = |meta: &FileMeta| file_name::format(FileType::Table, meta.number);
         let family = self.name_of(id);
-        self.to_compact.insert(family.clone());
+        self.to_compact.insert(family.clone(), !placed.contradicting.is_empty());
         self.report.doubts.extend(placed.contradicting.iter().map(|meta| {
             let what = "has older and newer entries than others for the same keys; it is taken to be older";
             Doubt::of_keys(&family, keys_of(meta), format!("{} {what}", name(meta)))

@@ -21,6 +21,7 @@ use crate::database::handle::OpenOptions;
 use crate::open::options_file;
 use crate::open::replay::rocksdb_logs;
 use crate::open::replay::row::{self, LogPlaces};
+use crate::version::current::set_current;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 use crate::version::span::widen;
@@ -52,8 +53,9 @@ pub(super) struct Repairing<'a> {
     /// The id of the database that made the tables; used if IDENTITY is missing.
     pub(super) made_by: Option<String>,
     pub report: RepairReport,
-    /// Families whose order of tables and writes is a guess. A compaction makes lookups and scans agree.
-    pub to_compact: BTreeSet<String>,
+    /// Families whose order of tables and writes is a guess, and whether tables contradict each other. A compaction makes
+    /// lookups and scans agree.
+    pub to_compact: BTreeMap<String, bool>,
 }
 
 /// A table of the repaired database.
@@ -103,7 +105,7 @@ impl<'a> Repairing<'a> {
             first_new: next_file,
             made_by: None,
             report,
-            to_compact: BTreeSet::new(),
+            to_compact: BTreeMap::new(),
         };
         work.next_file = work.first_free_number()?;
         work.first_new = work.next_file;
@@ -340,6 +342,20 @@ impl<'a> Repairing<'a> {
         }
         lost.sync()?;
         vfs.sync_dir(self.dir)
+    }
+
+    /// Has CURRENT name the MANIFEST that counts. The new MANIFEST then takes over as at every open: if it is cut off, CURRENT
+    /// tells that it is not the last one.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn mend_current(&self) -> Result<()> {
+        match &self.old.recovered {
+            Some(old) if self.is_complete && !self.old.is_named => {
+                Ok(set_current(&**self.vfs, self.dir, old.manifest)?)
+            }
+            _ => Ok(()),
+        }
     }
 }
 
