@@ -91,6 +91,13 @@ fn show(report: &CheckReport, dir: &Path, out: &mut dyn Write) -> Outcome {
 
 /// Advice about damage.
 fn advice(report: &CheckReport, dir: &Path) -> String {
+    if report.repair_has_not_ended {
+        let dir = dir.display();
+        return format!(
+            "If a repair is running, check again when it has ended. If it was cut off, repeat it (`spillway repair {dir}`), or \
+             restore the database from a backup."
+        );
+    }
     if report.changed_meanwhile {
         let what = "The database was changed during the check: another process writes to it. Check it again when that is \
                     closed, or check a checkpoint of it.";

@@ -214,9 +214,10 @@ impl DatabaseArgs {
             false => {
                 if exists {
                     Settings::check_not_lost(&vfs, &dir)?;
-                    Settings::warn_if_older(&vfs, &dir)?;
                 }
-                Settings::stored(&vfs, &dir, unsupported)?
+                let stored = Settings::stored(&vfs, &dir, unsupported)?;
+                stored.warn_if_older(&vfs, &dir)?;
+                stored
             }
         };
         let stored = stored.ignoring_unsupported(self.ignore_unsupported_options);

@@ -96,6 +96,7 @@ pub fn check(report: &CheckReport) -> Value {
         "problems": report.problems.iter().map(problem).collect::<Vec<_>>(),
         "problems_found": report.problems.len() as u64 + report.problems_left_out,
         "changed_meanwhile": report.changed_meanwhile,
+        "repair_has_not_ended": report.repair_has_not_ended,
         "whole": report.is_whole(),
     })
 }

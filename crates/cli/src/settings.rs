@@ -121,9 +121,10 @@ impl Settings {
         }
     }
 
-    /// Warns if the newest OPTIONS file is older than the MANIFEST. Every open for writing makes a MANIFEST, and then the
-    /// OPTIONS file. No proof of a loss: a kill between the two, or a MANIFEST that grew and was begun anew, leaves the same.
-    pub fn warn_if_older(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<()> {
+    /// Warns if the newest OPTIONS file, which these options are of, is older than the MANIFEST or lacks families. Every open for
+    /// writing makes a MANIFEST, and then the OPTIONS file. No proof of a loss: a kill between the two, or a MANIFEST that grew
+    /// and was begun anew, leaves the same.
+    pub fn warn_if_older(&self, vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<()> {
         let newest = numbers_in(&**vfs, dir, FileType::Options)?.pop();
         let (Some(newest), Ok(found)) = (newest, recover(&**vfs, dir)) else { return Ok(()) };
         if found.fenced && newest < found.manifest {
@@ -131,6 +132,15 @@ impl Settings {
             warn(&format!(
                 "{name}, whose options are used, is older than the MANIFEST: the MANIFEST was begun anew at its largest size, or \
                  a later OPTIONS file is lost; then give its options again by --options"
+            ));
+        }
+        let has = |name: &str| self.families.iter().any(|(known, _)| known == name);
+        let mut lacking = found.families.iter().filter(|family| found.fenced && !has(&family.name));
+        if let Some(family) = lacking.next() {
+            let (name, family, more) = (file_name::format(FileType::Options, newest), &family.name, lacking.count());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            warn(&format!(
+                "{name} lacks column family {family:?}{more}, or lost its end: default options are used; give others by --options"
             ));
         }
         Ok(())
@@ -262,7 +272,11 @@ fn numbers_in(vfs: &dyn Vfs, dir: &Path, wanted: FileType) -> Result<Vec<FileNum
 }
 
 fn read_text(vfs: &dyn Vfs, path: &Path) -> Result<String> {
-    let bytes = spillway::internal::vfs::read_all(vfs, path, OPTIONS_BYTES_MAX, IoClass::Other)?;
+    let read = spillway::internal::vfs::read_all(vfs, path, OPTIONS_BYTES_MAX, IoClass::Other);
+    let bytes = read.map_err(|error| match error.is_read_failure() {
+        true => Error::corruption(error.to_string()).at_path(path), // the device lost it: as good as damaged
+        false => error,
+    })?;
     String::from_utf8(bytes).map_err(|error| {
         let line =
             error.as_bytes().iter().take(error.utf8_error().valid_up_to()).filter(|byte| **byte == b'\n').count();

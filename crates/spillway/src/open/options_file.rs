@@ -99,11 +99,12 @@ pub(crate) fn set_wal_dir(vfs: &dyn Vfs, dir: &Path, wal_dir: &str) -> Result<()
     write_all(vfs, &dir.join(name), IfExists::Truncate, text.as_bytes(), IoClass::Other)
 }
 
-/// Checks the bytes of an OPTIONS file. Objects that are not built in are passed over.
+/// Checks the bytes of an OPTIONS file. Objects that are not built in are passed over. Returns the names of its families; none if an
+/// object hides them.
 ///
 /// # Errors
 /// `Corruption`: the file is not whole. `InvalidArgument`: a line cannot be read. Both name the line.
-pub(crate) fn check(bytes: &[u8]) -> Result<()> {
+pub(crate) fn check(bytes: &[u8]) -> Result<Option<Vec<String>>> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let line = bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count() + 1;
         Error::corruption(format!("line {line}: not UTF-8 text"))
@@ -111,8 +112,9 @@ pub(crate) fn check(bytes: &[u8]) -> Result<()> {
     whole::check_whole(text)?;
     let start = DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
     match base::options::OptionsFile::read(text, start, &|_| FamilyOptions::default(), true) {
-        Err(error) if error.kind() != ErrorKind::Unsupported => Err(error),
-        _ => Ok(()),
+        Ok((file, _)) => Ok(Some(file.families.into_iter().map(|(name, _)| name).collect())),
+        Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

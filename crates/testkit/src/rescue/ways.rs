@@ -164,7 +164,7 @@ fn repaired(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>, is_first: bool) ->
 
 /// A database without keys can be lost whole with its MANIFESTs.
 fn is_nothing_left(life: &Life, damage: &Damage, error: &Error) -> bool {
-    let has_no_copy = damage.kind == Kind::EveryManifestLost || !life.is_own();
+    let has_no_copy = matches!(damage.kind, Kind::EveryManifestLost | Kind::BothManifests) || !life.is_own();
     has_no_copy && error.kind() == ErrorKind::InvalidArgument && life.reference.values().all(BTreeMap::is_empty)
 }
 

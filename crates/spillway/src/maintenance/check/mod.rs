@@ -113,6 +113,8 @@ pub struct CheckReport {
     /// The MANIFEST changed during the check: the database is open for writing, and problems may be files created or
     /// deleted meanwhile.
     pub changed_meanwhile: bool,
+    /// A repair runs, or was cut off.
+    pub repair_has_not_ended: bool,
 }
 
 impl CheckReport {
@@ -166,6 +168,7 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     report.notes.clone_from(&recovered.warnings);
     let lost = Lost::new(&*options.vfs, dir);
     if let Some(doubt) = lost.unfinished(Some(recovered.manifest))? {
+        report.repair_has_not_ended = true;
         report.problem(Error::corruption(doubt.why).at_path(dir));
     }
     if let Some(earlier) = lost.report()? {
@@ -280,11 +283,26 @@ impl Check<'_> {
             );
             self.report.notes.push(what);
         }
-        match options_file::check(&bytes).map_err(|error| error.at_path(self.dir.join(name))) {
+        match options_file::check(&bytes).map_err(|error| error.at_path(self.dir.join(&name))) {
             Err(error) if error.kind() == ErrorKind::Corruption => self.report.problem(error),
             // An object of the program's own, or an option of another version; damage shows in the checksum.
             Err(error) => self.report.notes.push(error.to_string()),
-            Ok(()) => {}
+            Ok(families) => self.check_families_of_options(&name, families.unwrap_or_default().as_slice()),
+        }
+    }
+
+    /// An OPTIONS file that was cut between two families looks whole.
+    fn check_families_of_options(&mut self, file: &str, named: &[String]) {
+        if named.is_empty() || !self.recovered.fenced {
+            return;
+        }
+        let mut lacking = self.recovered.families.iter().filter(|family| !named.contains(&family.name));
+        if let Some(family) = lacking.next() {
+            let (family, more) = (&family.name, lacking.count());
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let what =
+                format!("{file} lacks column family {family:?}{more}, or lost its end: default options may be used");
+            self.report.notes.push(what);
         }
     }
 
