@@ -135,7 +135,7 @@ impl Settings {
             ));
         }
         let has = |name: &str| self.families.iter().any(|(known, _)| known == name);
-        let mut lacking = found.families.iter().filter(|family| found.fenced && !has(&family.name));
+        let mut lacking = found.families.iter().filter(|family| !has(&family.name));
         if let Some(family) = lacking.next() {
             let (name, family, more) = (file_name::format(FileType::Options, newest), &family.name, lacking.count());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };

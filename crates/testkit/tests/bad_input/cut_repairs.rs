@@ -35,8 +35,8 @@ fn is_whole(vfs: &Arc<MemoryVfs>) -> bool {
     check(Path::new(DIR), &options, &mut |_| {}).unwrap().is_whole()
 }
 
-/// Whether a database can be copied: as a checkpoint, beside another process, as an export and as a backup.
-fn copies(vfs: &Arc<MemoryVfs>) -> [bool; 4] {
+/// Whether a database can be copied: as a checkpoint, beside another process, as an export, of one family, and as a backup.
+fn copies(vfs: &Arc<MemoryVfs>) -> [bool; 5] {
     let opened = || {
         let vfs = copy(vfs);
         (Db::open(DIR, &options(&vfs)).unwrap(), vfs)
@@ -48,6 +48,10 @@ fn copies(vfs: &Arc<MemoryVfs>) -> [bool; 4] {
         may(opened().0.checkpoint("/copy").map(drop)),
         may(Db::checkpoint_beside(DIR, &options(&beside), Path::new("/copy")).map(drop)),
         may(opened().0.export("/copy", &ExportOptions::default()).map(drop)),
+        {
+            let (db, _vfs) = opened();
+            may(db.export_family(&db.default_family(), "/copy").map(drop))
+        },
         {
             let (db, vfs) = opened();
             let engine = BackupEngine::open("/backups", &BackupOptions { vfs, ..BackupOptions::default() }).unwrap();
@@ -84,7 +88,7 @@ fn repair_that_is_cut_off_leaves_no_loss_untold() {
             assert!(has_ended || wrong(&found, &expected).iter().all(is_told), "call {nth}: {doubts:#?}");
             assert!(has_ended || doubts.is_empty() || !is_whole(&vfs), "call {nth}");
             told[0] += usize::from(!doubts.is_empty());
-            assert_eq!(copies(&vfs), [doubts.is_empty() || has_ended; 4], "call {nth}: {doubts:#?}");
+            assert_eq!(copies(&vfs), [doubts.is_empty() || has_ended; 5], "call {nth}: {doubts:#?}");
         }
         let report = repair(DIR, &options(&vfs)).unwrap();
         let found = read(&vfs).unwrap();

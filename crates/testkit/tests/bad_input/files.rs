@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{FamilyId, Result, SeqNo};
+use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::version::edit::VersionEdit;
 use testkit::engine::version::edit_codec;
 use testkit::engine::version::recover::recover;
@@ -184,4 +185,29 @@ fn sequence_numbers_at_their_end_are_no_wrap_around() {
         table.finish()?;
         db.ingest(&family, &[path], &IngestOptions::default()).map(drop)
     });
+}
+
+/// A file without a checksum, as RocksDB's, looks whole if it is cut between two families.
+#[test]
+fn options_file_that_lost_a_family_is_noted() {
+    let whole = database(SCRIPT);
+    let options =
+        files(&whole, "").into_iter().filter(|path| path.to_string_lossy().contains("OPTIONS-")).max().unwrap();
+    let sealed = String::from_utf8(whole.read_file(&options).unwrap()).unwrap();
+    let lines: Vec<&str> = sealed.lines().collect();
+    let text = format!("{}\n", lines[1..lines.len() - 1].join("\n")).into_bytes();
+    whole.write_file(&options, &text).unwrap();
+    let ends = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at + 1);
+    let mut noted = 0;
+    for end in ends {
+        let vfs = copy(&whole);
+        vfs.truncate(&options, end).unwrap();
+        let how = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+        let report = check(Path::new(DIR), &how, &mut |_| ()).unwrap();
+        let has_all = String::from_utf8_lossy(&text[..end]).contains("[TableOptions/BlockBasedTable \"users\"]");
+        let is_noted = report.notes.iter().any(|note| note.contains("lacks column family \"users\""));
+        assert!(has_all || is_noted || !report.is_whole(), "cut to {end}: {report:#?}");
+        noted += usize::from(is_noted);
+    }
+    assert!(noted > 0);
 }

@@ -21,6 +21,7 @@ use crate::version::incomplete;
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy;
 use crate::version::recover::{self, Recovered};
+use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::FileMeta;
 
 /// Problems listed in a report; more are only counted.
@@ -291,12 +292,10 @@ impl Check<'_> {
         }
     }
 
-    /// An OPTIONS file that was cut between two families looks whole.
+    /// RocksDB's OPTIONS file, which has no checksum, looks whole if it was cut between two families.
     fn check_families_of_options(&mut self, file: &str, named: &[String]) {
-        if named.is_empty() || !self.recovered.fenced {
-            return;
-        }
-        let mut lacking = self.recovered.families.iter().filter(|family| !named.contains(&family.name));
+        let lacks = |family: &&RecoveredFamily| !named.is_empty() && !named.contains(&family.name);
+        let mut lacking = self.recovered.families.iter().filter(lacks);
         if let Some(family) = lacking.next() {
             let (family, more) = (&family.name, lacking.count());
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };

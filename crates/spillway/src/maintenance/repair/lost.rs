@@ -332,6 +332,20 @@ mod tests {
 
     use super::*;
 
+    /// Who has dealt with the first report moves it away. The next one is the latest still.
+    #[test]
+    fn latest_report_has_the_largest_number() {
+        let vfs = vfs::MemoryVfs::new(1);
+        vfs.create_dir_all(Path::new("/db")).expect("made");
+        let lost = Lost::new(&*vfs, Path::new("/db"));
+        let first = lost.write(REPORT, b"1").expect("written");
+        lost.write(REPORT, b"2").expect("written");
+        vfs.rename(&first, Path::new("/db/first")).expect("moved");
+        let third = lost.write(REPORT, b"3").expect("written");
+        assert_eq!(third, PathBuf::from("/db/lost/REPORT.2"));
+        assert_eq!(lost.report().expect("found"), Some(third));
+    }
+
     #[test]
     fn a_copy_too_many_is_an_error_and_overwrites_nothing() {
         let vfs = vfs::MemoryVfs::new(1);
