@@ -24,6 +24,20 @@ impl PassedOver {
     pub fn new(error: Error, from: Option<Vec<u8>>, through: Option<Vec<u8>>) -> PassedOver {
         PassedOver { error, from, through }
     }
+
+    /// Whether `error` is the same damage.
+    pub(crate) fn is_of(&self, error: &Error) -> bool {
+        let own = &self.error;
+        own.path() == error.path() && own.offset() == error.offset() && own.message() == error.message()
+    }
+
+    /// Takes in the next key of a walk.
+    pub(crate) fn extend(&mut self, key: &[u8], forward: bool) {
+        let end = if forward { &mut self.through } else { &mut self.from };
+        let end = end.get_or_insert_default();
+        end.clear();
+        end.extend_from_slice(key);
+    }
 }
 
 /// Receives the parts skipped by reads. The same damage can be reported several times.

@@ -125,28 +125,49 @@ impl FollowingCursor {
     }
 
     /// Resolves the current entry of the inner cursor, if `found`. Skips damaged entries in the walk's direction.
-    fn arrive(&mut self, mut found: bool, forward: bool) -> bool {
-        loop {
-            (self.elsewhere, self.skipped) = (None, 0);
-            if !found {
-                return false;
-            }
-            let Err(error) = self.follow() else { return true };
-            if !self.passes_over(&error) {
-                self.failure = Some(error);
-                return false;
-            }
-            found = if forward { self.inner.next() } else { self.inner.prev() };
+    fn arrive(&mut self, found: bool, forward: bool) -> bool {
+        (self.elsewhere, self.skipped) = (None, 0);
+        if !found {
+            return false;
+        }
+        match self.follow() {
+            Ok(()) => true,
+            Err(error) => self.pass_over(error, forward),
         }
     }
 
+    /// Skips the current entry, and those that follow with damage of theirs. Neighbours with the same damage are one part: a
+    /// lost log of a million values is a line.
     #[cold]
-    fn passes_over(&self, error: &Error) -> bool {
-        let is_damage = error.kind() == ErrorKind::Corruption || error.is_not_found() || error.is_read_failure();
-        let Some(damage) = self.damage.as_ref().filter(|_| is_damage) else { return false };
-        let user_key = key::user_key(self.inner.key()).to_vec();
-        damage.passed_over(PassedOver { error: error.clone(), from: Some(user_key.clone()), through: Some(user_key) });
-        true
+    fn pass_over(&mut self, mut error: Error, forward: bool) -> bool {
+        let Some(damage) = self.damage.clone() else {
+            self.failure = Some(error);
+            return false;
+        };
+        let mut part: Option<PassedOver> = None;
+        let found = loop {
+            if !(error.kind() == ErrorKind::Corruption || error.is_not_found() || error.is_read_failure()) {
+                self.failure = Some(error);
+                break false;
+            }
+            let key = key::user_key(self.inner.key());
+            match &mut part {
+                Some(part) if part.is_of(&error) => part.extend(key, forward),
+                _ => {
+                    let next = PassedOver::new(error, Some(key.to_vec()), Some(key.to_vec()));
+                    part.replace(next).into_iter().for_each(|part| damage.passed_over(part));
+                }
+            }
+            if !(if forward { self.inner.next() } else { self.inner.prev() }) {
+                break false;
+            }
+            match self.follow() {
+                Ok(()) => break true,
+                Err(next) => error = next,
+            }
+        };
+        part.into_iter().for_each(|part| damage.passed_over(part));
+        found
     }
 
     fn follow(&mut self) -> Result<()> {

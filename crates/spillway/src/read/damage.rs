@@ -14,7 +14,7 @@ use crate::version::table_file::TableFile;
 #[derive(Debug, Default)]
 pub struct SkippedDamage(Mutex<BTreeMap<Damaged, PassedOver>>);
 
-/// File, offset, error message, and keys: all values of one damaged log have the same error.
+/// File, offset, error message, and keys: values of one damaged log have the same error.
 type Damaged = (PathBuf, Option<u64>, String, Option<Vec<u8>>, Option<Vec<u8>>);
 
 impl SkippedDamage {

@@ -3,16 +3,18 @@
 //! A new kind is a [`Kind`], its places in [`all`], what it may leave in [`super::verdict`], and what a repair has to
 //! bring back in [`super::least`].
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{FileNumber, Result as EngineResult};
-use log::LogReader;
 use log::framed::FramedReader;
+use log::{Frontiers, LogReader};
 use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
 
 use crate::engine::version::file_name::{self, FileType};
+use crate::engine::version::recover::recover;
 use crate::random::Random;
 use crate::run::DIR;
 
@@ -43,7 +45,8 @@ pub enum Kind {
     /// OPTIONS or IDENTITY is cut or zeroed.
     SideDamaged,
     ImageLost,
-    /// The end of the last log is lost or zeroed, or the log as a whole.
+    /// The end of the last log is lost or zeroed, or the log as a whole; or the end of another one from where no file proves
+    /// a sync.
     LastLog,
     OtherLog,
     /// A large batch is lost or cut.
@@ -195,6 +198,16 @@ impl Damage {
         faulty
     }
 
+    /// Where the damage of one file begins.
+    fn first_byte(&self) -> u64 {
+        let first = |edit: &Edit| match edit {
+            Edit::Cut(_, at) | Edit::Zero(_, at) | Edit::Flip(_, at) => *at,
+            Edit::Unreadable(_, at) => at / PAGE_BYTES * PAGE_BYTES,
+            Edit::Remove(_) | Edit::Write(..) | Edit::Grow(..) => 0,
+        };
+        self.edits.iter().map(first).min().unwrap_or_default() as u64
+    }
+
     /// Whether a file of this name is damaged.
     pub fn is_of(&self, start: &str) -> bool {
         self.paths.iter().any(|path| name_of(path).starts_with(start))
@@ -230,7 +243,13 @@ pub fn all(life: &Life, random: &mut Random) -> EngineResult<Vec<Damage>> {
             Some((FileType::MemtableImage, _)) => damages.push(lost(Kind::ImageLost, [path])),
             Some((FileType::Log | FileType::RocksLog, _)) => {
                 let kind = if last_log.as_ref() == Some(path) { Kind::LastLog } else { Kind::OtherLog };
-                damages.extend(of_log(kind, path, &ends_of_log(&vfs, path)?, random));
+                let mut of_log = of_log(kind, path, &ends_of_log(&vfs, path)?, random);
+                let synced = synced_through(life, &vfs, path);
+                of_log
+                    .iter_mut()
+                    .filter(|damage| damage.first_byte() >= synced)
+                    .for_each(|damage| damage.kind = Kind::LastLog);
+                damages.extend(of_log);
             }
             Some((FileType::LargeBatch, _)) => {
                 damages.push(lost(Kind::LargeBatch, [path]));
@@ -338,6 +357,23 @@ fn of_log(kind: Kind, path: &Path, ends: &[u64], random: &mut Random) -> Vec<Dam
     let zeroed = [0, *random.pick(&[&[0], ends].concat())];
     damages.extend(zeroed.map(|from| Damage::new(kind, vec![Edit::Zero(path.to_owned(), from as usize)])));
     damages
+}
+
+/// The end of a log's part that other files prove to be synced: later logs, or the MANIFEST. Otherwise the whole file.
+fn synced_through(life: &Life, vfs: &MemoryVfs, path: &Path) -> u64 {
+    let (Some((FileType::Log, number)), Ok(recovered)) = (kind_of(path), recover(vfs, Path::new(DIR))) else {
+        return u64::MAX;
+    };
+    let heads = life.files.keys().filter_map(|path| match kind_of(path) {
+        Some((FileType::Log, number)) => Some(log::read_head(vfs, path, number).ok()?.frontiers),
+        _ => None,
+    });
+    let synced = heads.fold(recovered.log_frontiers, Frontiers::max).synced;
+    match synced.log.cmp(&number) {
+        Ordering::Less => 0,
+        Ordering::Equal => synced.offset,
+        Ordering::Greater => u64::MAX,
+    }
 }
 
 /// A copy can end with the zeros of a file system's or a disk's page.

@@ -283,7 +283,7 @@ fn every_value_of_a_damaged_log_is_told_of() {
         let report = repair(DIR, &REFERRING.options(&vfs)).unwrap();
         let found = REFERRING.read(&vfs).unwrap();
         assert_same(&format!("the first {left} bytes of the log"), &report, &found, &expected);
-        assert!(left > 100 || report.lost.len() == 3, "{report:#?}");
+        assert!(left > 100 || report.lost.len() == 2, "b can be read, c and d are neighbours: {report:#?}");
         assert_eq!(found["default"].get(&b"b"[..]), Some(&b"1".to_vec()));
     }
 }

@@ -66,8 +66,21 @@ impl Check<'_> {
         for number in &found.rocksdbs {
             self.check_one_log(FileType::RocksLog, *number, |check, path| check.check_rocksdb_log(path, *number));
         }
+        let mut cut_off = None;
         for log in &found.row.logs {
-            self.check_one_log(FileType::Log, log.number, |check, path| check.check_own_log(path, log, &mut last));
+            self.check_one_log(FileType::Log, log.number, |check, path| {
+                let before = last;
+                let end = check.check_own_log(path, log, &mut last)?;
+                match cut_off {
+                    Some(cut_off) if last > before => check.report.notes.push(format!(
+                        "log {cut_off} ends without its end record, which a power loss leaves, so the writes in log {} are left out",
+                        log.number
+                    )),
+                    _ if !matches!(end, EndReason::Sealed | EndReason::KnownEnd) => cut_off = Some(log.number),
+                    _ => {}
+                }
+                Ok(())
+            });
         }
         self.report.last_seq = self.report.last_seq.max(last);
     }
@@ -88,7 +101,8 @@ impl Check<'_> {
         self.bytes_done += bytes;
     }
 
-    fn check_own_log(&mut self, path: &Path, log: &FoundLog, last: &mut SeqNo) -> Result<()> {
+    /// Returns why the log ended.
+    fn check_own_log(&mut self, path: &Path, log: &FoundLog, last: &mut SeqNo) -> Result<EndReason> {
         let (number, later) = (log.number, log.later);
         let known_end = self.recovered.log_ends.iter().find(|end| end.log == number).map(LogEnd::known);
         let (mode, database) = (WalRecoveryMode::PointInTime, self.database());
@@ -107,12 +121,18 @@ impl Check<'_> {
             self.logged.add(first, last_in_record);
             Ok(())
         })?;
-        if let EndReason::Unfinished { .. } = end.reason {
-            let (name, offset) = (path.display(), end.end_offset);
-            let what = format!("{name} ends at byte {offset} with a write that was cut off and never acknowledged");
-            self.report.notes.push(what);
+        let (name, offset) = (path.display(), end.end_offset);
+        match end.reason {
+            EndReason::Unfinished { next: None } => {
+                self.report.notes.push(format!("{name} ends at byte {offset} with a write that was cut off"));
+            }
+            EndReason::Unfinished { next: Some(next) } => self.report.notes.push(format!(
+                "{name} ends at byte {offset} for an open: a write was cut off there. What follows from byte {next} on was not \
+                 known to be synced, and is left out"
+            )),
+            _ => {}
         }
-        Ok(())
+        Ok(end.reason)
     }
 
     /// Notes the ingest of a record. Returns the record's first and last number; `None` if it has none.

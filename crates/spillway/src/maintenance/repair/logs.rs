@@ -178,7 +178,9 @@ impl LogSurvey {
 
     fn find_damage(&mut self, vfs: &dyn Vfs, path: &Path, options: ReplayOptions) {
         let options = ReplayOptions { mode: WalRecoveryMode::PointInTime, ..options };
-        if let Err(error) = log::replay(vfs, path, &options, &mut |_| Ok(())) {
+        let replayed = log::replay(vfs, path, &options, &mut |_| Ok(()));
+        // The filling of an unreadable part can pass for an unsynced end.
+        if let Some(error) = replayed.err().or_else(|| vfs.read_failure(path)) {
             self.damaged.insert(path.to_owned(), error.to_string());
         }
     }

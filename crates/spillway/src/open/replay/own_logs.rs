@@ -239,8 +239,8 @@ impl LogReplay<'_> {
         Ok(())
     }
 
-    /// Records after a cut-off log were never acknowledged and are not history (D2). `AbsoluteConsistency` refuses
-    /// them.
+    /// Records after a cut-off log are not history (D2): a power loss took writes before them that were not synced.
+    /// `AbsoluteConsistency` refuses them.
     fn check_nothing_follows(&self, ended: Position, later: FileNumber) -> Result<()> {
         let is_strict = self.context.options.wal_recovery_mode == WalRecoveryMode::AbsoluteConsistency;
         if !is_strict || !has_records(&*self.context.vfs, &self.path(FileType::Log, later), later) {
@@ -284,6 +284,7 @@ impl LogReplay<'_> {
             let applied = self.apply_record(&record, at).map_err(|e| e.at_record(&path, record.offset));
             self.bear_in_salvage(applied, &record, at)
         })?;
+        self.passed_damage |= vfs.read_failure(&path).is_some(); // the next open could not read it
         if end.skipped_bytes > 0 {
             note::warn!(log = number.0, bytes = end.skipped_bytes, "salvage passed over damage in a log");
         }
