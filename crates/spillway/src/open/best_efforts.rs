@@ -28,7 +28,7 @@ use crate::version::edit_codec;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy::copy_path;
-use crate::version::recover::{ReadManifest, Recovered, recover};
+use crate::version::recover::{Pair, ReadManifest, Recovered, recover};
 use crate::version::replay::{RecoveredFamily, Replay};
 use crate::version::span::Span;
 use crate::version::table_file::FileMeta;
@@ -58,12 +58,12 @@ pub(super) fn recover_best(
     for &number in manifests.iter().rev() {
         let Some(mut point) = newest_point_of_pair(&mut sizes, number)? else { continue };
         let named = read_current(vfs, dir).ok();
-        // Without its copy nothing proves the MANIFEST's end (R1).
-        point.is_whole &= Some(&number) == manifests.last() && vfs.exists(&copy_path(dir, number))?;
+        point.is_whole &= Some(&number) == manifests.last();
         point.recovered.pass_numbers_in(vfs, dir)?;
-        let logs = set_aside(vfs, dir, log_dir, &mut point)?;
+        let logs = set_aside(vfs, dir, log_dir, &mut point, options)?;
         // Nor that it is the last one, if neither CURRENT nor a log names it.
         let is_noted = logs.manifest.is_some_and(|noted| noted.bytes_of(number).is_some());
+        point.is_whole &= !logs.prove_a_lost_end;
         point.is_whole &= match named {
             Some(named) if named >= number => named == number,
             _ => is_noted,
@@ -119,6 +119,8 @@ struct Point {
     later: Vec<VersionEdit>,
     /// The MANIFEST's last state is known, and no newer MANIFEST is there.
     is_whole: bool,
+    /// Where its records end then, in bytes.
+    end: u64,
     /// Whole records in the MANIFEST.
     records: usize,
 }
@@ -178,17 +180,18 @@ impl Point {
 
 /// The point of a MANIFEST or of its copy: of the one that proves the last state, or of the one with more records (R1).
 fn newest_point_of_pair(sizes: &mut Sizes<'_>, number: FileNumber) -> Result<Option<Point>> {
-    let (mut files, mut points) = (Vec::new(), Vec::new());
+    let Pair { proven, is_confirmed } = Pair::read(sizes.vfs, sizes.dir, number)?;
+    if let Some(ReadManifest { path, end, .. }) = proven {
+        let point = newest_point(sizes, number, &path)?;
+        return Ok(point.map(|point| Point { is_whole: is_confirmed, end, ..point }));
+    }
+    let mut points = Vec::new();
     for path in [manifest_path(sizes.dir, number), copy_path(sizes.dir, number)] {
-        if let Some(file) = ReadManifest::read(sizes.vfs, &path)? {
-            files.push(file);
-            points.push((newest_point(sizes, number, &path)?, path));
+        if sizes.vfs.exists(&path)? {
+            points.extend(newest_point(sizes, number, &path)?);
         }
     }
-    let proven = ReadManifest::proven(files);
-    let is_proven = |path: &Path| proven.as_ref().is_some_and(|proven| proven.path == path);
-    let points = points.into_iter().filter_map(|(point, path)| Some(Point { is_whole: is_proven(&path), ..point? }));
-    Ok(points.max_by_key(|point| (point.is_whole, point.records)))
+    Ok(points.into_iter().max_by_key(|point| point.records))
 }
 
 /// Reads a MANIFEST, or its copy, twice: to find the point, and to replay up to it. `None` without a point.
@@ -224,7 +227,7 @@ fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber, path: &Path) -> Resul
         Err(error) if error.kind() == ErrorKind::Corruption => recovered.clone(),
         last => last.map_err(|error| error.at_path(path))?,
     };
-    Ok(Some(Point { recovered, last, later, is_whole: false, records: all }))
+    Ok(Some(Point { recovered, last, later, is_whole: false, end: 0, records: all }))
 }
 
 /// Returns false if the record cannot follow the records before it.
@@ -256,13 +259,15 @@ struct FoundLogs {
     are_all_there: bool,
     /// The MANIFEST that the last one noted.
     manifest: Option<NotedManifest>,
+    /// The MANIFEST had come farther, or a later one was current.
+    prove_a_lost_end: bool,
 }
 
 /// Moves tables newer than the point to `lost/`, and the logs if one of them, or a file of theirs, is missing.
 ///
 /// # Errors
 /// `InvalidArgument`: logs lie in another directory, and nothing was moved. The file system's.
-fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Result<FoundLogs> {
+fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point, options: &OpenOptions) -> Result<FoundLogs> {
     let lost = Lost::new(vfs, dir);
     let take = |path: &Path| -> Result<()> {
         let to = lost.take(path)?;
@@ -277,7 +282,8 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Re
     let row = row::find(vfs, log_dir, own, noted, head)?;
     if recovered.fenced {
         let places = LogPlaces::new(dir, log_dir, point.last.log_dir.as_deref());
-        places.check(vfs, own, &row, recovered.noted_by_logs(), recovered.in_tables_through())?; // the open doubts as well
+        let (noted, mode) = (recovered.noted_by_logs(), options.db.wal_recovery_mode);
+        places.check(vfs, own, &row, noted, recovered.in_tables_through(), mode)?; // the open doubts as well
     }
     let queued = crate::maintenance::repair::queued_files(vfs, log_dir, own, recovered)?;
     let there = numbers_in(vfs, dir, FileType::Table)?;
@@ -300,5 +306,6 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point) -> Re
         there.difference(&kept).map(|number| dir.join(file_name::format(FileType::Table, *number))).collect();
     others.iter().try_for_each(|path| take(path))?;
     lost.sync()?;
-    Ok(FoundLogs { are_all_there, manifest: row.manifest })
+    let prove_a_lost_end = !recovered.is_backups() && row.lost_end(recovered.manifest, point.end).is_some();
+    Ok(FoundLogs { are_all_there, manifest: row.manifest, prove_a_lost_end })
 }

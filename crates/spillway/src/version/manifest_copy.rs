@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FileNumber, Result};
-use log::framed::{FramedEnd, FramedReader};
+use log::framed::FramedReader;
 use vfs::{IoClass, Vfs};
 
 use super::file_name::{self, FileType};
@@ -27,19 +27,12 @@ pub(super) fn copy_bytes(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Resul
     }
 }
 
-/// Checks that nothing of the copy follows `end`, where the MANIFEST's records end: not even a torn record, since the MANIFEST
-/// had it whole before.
+/// The error for a copy that goes on behind `end`, where the MANIFEST's records end, be it with a torn record or zeros: the
+/// MANIFEST had it whole before.
 ///
 /// # Errors
-/// `Corruption`: the MANIFEST lost its end.
-pub(super) fn check_end(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64) -> Result<()> {
-    let mut copy = FramedReader::open(vfs, &copy_path(dir, number), None, IoClass::Manifest)?;
-    copy.go_on_at(end)?;
-    match copy.next() {
-        Ok(None) if matches!(copy.end(), Some(FramedEnd::Clean | FramedEnd::Zeros { .. })) => return Ok(()),
-        Err(error) if error.kind() != ErrorKind::Corruption => return Err(error),
-        _ => {}
-    }
+/// `Corruption`: the MANIFEST lost its end. The file system's.
+pub(super) fn check_longer(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64) -> Result<()> {
     if first_difference(vfs, dir, number)?.is_some() {
         return Ok(()); // a leftover of another MANIFEST
     }

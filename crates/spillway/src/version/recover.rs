@@ -87,8 +87,8 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
         }
         Ok(())
     })?;
-    if copy_bytes > end {
-        manifest_copy::check_end(vfs, dir, manifest, end)?;
+    if copy_bytes > end && replay.is_fenced() {
+        manifest_copy::check_longer(vfs, dir, manifest, end)?;
     }
     let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
     recovered.manifest_end = Some(end);
@@ -113,7 +113,7 @@ fn last_manifest(vfs: &dyn Vfs, dir: &Path) -> Result<FileNumber> {
         |replay: &Replay| replay.is_fenced() && current.replay.is_fenced() && replay.db_id() == current.replay.db_id();
     for number in later.into_iter().rev() {
         let whole = |path: &Path| -> Result<bool> {
-            Ok(ReadManifest::read(vfs, path)?.is_some_and(|file| file.is_whole && is_same(&file.replay)))
+            Ok(ReadManifest::read(vfs, path)?.is_some_and(|file| file.is_whole() && is_same(&file.replay)))
         };
         if whole(&manifest_copy::copy_path(dir, number))? && whole(&manifest_path(dir, number))? {
             return Ok(number);
@@ -128,10 +128,19 @@ pub(crate) struct ReadManifest {
     pub replay: Replay,
     /// Where the whole edits end.
     pub end: u64,
-    /// Edits may lie up to here: `end`, or the file's end behind damage.
-    reach: u64,
-    /// A state the database once had, and no damage behind it.
-    pub is_whole: bool,
+    bytes: u64,
+    ending: Ending,
+    /// A state the database once had.
+    is_state: bool,
+}
+
+/// What follows the whole edits of a MANIFEST or of its copy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Clean,
+    /// The rest of an append that was cut off, by the looks of it.
+    CutOff,
+    Damage,
 }
 
 impl ReadManifest {
@@ -147,22 +156,64 @@ impl ReadManifest {
             end = record_end;
             Ok(())
         });
-        let is_damaged = match read {
+        let ending = match read {
             Err(error) if error.is_not_found() => return Ok(None),
-            Err(error) if error.kind() == ErrorKind::Corruption => true,
-            read => read.map(|_| false)?,
+            Err(error) if error.kind() == ErrorKind::Corruption => Ending::Damage,
+            Err(error) => return Err(error),
+            Ok(cut_off) if cut_off.is_empty() => Ending::Clean,
+            Ok(_) => Ending::CutOff,
         };
-        let reach = if is_damaged { vfs.metadata(path)?.len } else { end };
-        let is_whole = !is_damaged && replay.is_whole_state() && replay.clone().finish(FileNumber(0)).is_ok();
-        Ok(Some(ReadManifest { path: path.to_owned(), replay, end, reach, is_whole }))
+        let is_state = replay.is_whole_state() && replay.clone().finish(FileNumber(0)).is_ok();
+        let bytes = vfs.metadata(path)?.len;
+        Ok(Some(ReadManifest { path: path.to_owned(), replay, end, bytes, ending, is_state }))
     }
 
-    /// Of a MANIFEST and its copy the one that proves the last state: it is whole, and nothing can lie behind its end in
-    /// the other.
-    pub fn proven(mut files: Vec<ReadManifest>) -> Option<ReadManifest> {
-        let reach = files.iter().map(|file| file.reach).max().unwrap_or_default();
-        let proven = files.iter().position(|file| file.is_whole && file.end >= reach)?;
-        Some(files.swap_remove(proven))
+    /// A state the database once had, and no damage behind it.
+    fn is_whole(&self) -> bool {
+        self.is_state && self.ending != Ending::Damage
+    }
+}
+
+/// What a MANIFEST and its copy prove together (R1).
+pub(crate) struct Pair {
+    /// The file that proves the last state.
+    pub proven: Option<ReadManifest>,
+    /// The other file is as long.
+    pub is_confirmed: bool,
+}
+
+impl Pair {
+    /// # Errors
+    /// As [`ReadManifest::read`].
+    pub fn read(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<Pair> {
+        let manifest = ReadManifest::read(vfs, &manifest_path(dir, number))?;
+        Ok(Pair::of(manifest, ReadManifest::read(vfs, &manifest_copy::copy_path(dir, number))?))
+    }
+
+    /// A file proves the last state if it is whole, and nothing can lie behind its end in the other. The MANIFEST has every
+    /// record whole before the copy has it. So a cut-off end is one only in the MANIFEST, and only if the copy does not go past
+    /// it: else records may have been up to the file's end.
+    pub fn of(manifest: Option<ReadManifest>, copy: Option<ReadManifest>) -> Pair {
+        let copy_bytes = copy.as_ref().map_or(0, |copy| copy.bytes);
+        let reach = |file: &ReadManifest, may_be_cut_off: bool| match file.ending {
+            Ending::Clean => file.end,
+            Ending::CutOff if may_be_cut_off => file.end,
+            _ => file.bytes,
+        };
+        let of_manifest = manifest.map(|file| (reach(&file, copy_bytes <= file.end), file));
+        let of_copy = copy.map(|file| (reach(&file, false), file));
+        let proves = |one: &Option<(u64, ReadManifest)>, other: &Option<(u64, ReadManifest)>| {
+            let other = other.as_ref().map_or(0, |(reach, _)| *reach);
+            one.as_ref().is_some_and(|(reach, file)| file.is_whole() && file.end == *reach && file.end >= other)
+        };
+        let (proven, other) = match (proves(&of_manifest, &of_copy), proves(&of_copy, &of_manifest)) {
+            (true, _) => (of_manifest, of_copy),
+            (false, true) => (of_copy, of_manifest),
+            (false, false) => return Pair { proven: None, is_confirmed: false },
+        };
+        let proven = proven.map(|(_, file)| file);
+        let is_confirmed = proven.as_ref().zip(other).is_some_and(|(proven, (reach, _))| reach >= proven.end);
+        Pair { proven, is_confirmed }
     }
 }
 

@@ -305,3 +305,47 @@ fn mark_of_a_repair_that_changed_nothing_goes() {
         assert!(is_whole(&vfs), "call {nth}");
     }
 }
+
+/// A guess was cut off once its MANIFEST was current, and more was written. A second loss of every MANIFEST takes none of it away.
+#[test]
+fn what_was_written_behind_a_cut_off_guess_is_not_taken_for_its_copies() {
+    let vfs = database("create users\nput users k 1\nput default a 1\nflush default\nput default b 1\nflush default");
+    let is_of_manifest = |path: &&PathBuf| {
+        let name = path.to_string_lossy();
+        name.contains("MANIFEST") || name.ends_with(".spmanifest")
+    };
+    let lose = |vfs: &MemoryVfs, also_current: bool| {
+        let all = files(vfs, "");
+        let is_lost = |path: &&PathBuf| is_of_manifest(path) || (also_current && path.ends_with("CURRENT"));
+        all.iter().filter(is_lost).filter(|path| !path.starts_with(Path::new(DIR).join("lost"))).for_each(|path| {
+            vfs.remove_file(path).unwrap();
+        });
+    };
+    lose(&vfs, true);
+    let mark = Path::new(DIR).join("lost/UNFINISHED");
+    let kept = (1..).find_map(|nth| {
+        let tried = copy(&vfs);
+        let faulty = FaultVfs::new(tried.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        let _ = repair(DIR, &over(faulty, &tried));
+        let has_switched = tried.exists(&mark).unwrap() && tried.exists(&Path::new(DIR).join("CURRENT")).unwrap();
+        has_switched.then_some(tried)
+    });
+    let vfs = kept.unwrap();
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    assert!(!db.recovery_doubts().is_empty());
+    let default = db.default_family();
+    db.put(&default, b"later", b"1", &testkit::engine::WriteOptions::synced()).unwrap();
+    db.flush(&[&default]).unwrap();
+    drop((default, db));
+    for also_current in [false, true] {
+        let vfs = copy(&vfs);
+        lose(&vfs, also_current);
+        let report = repair(DIR, &options(&vfs)).unwrap();
+        let found = read(&vfs).unwrap();
+        for key in ["a", "b", "later"] {
+            assert!(found["default"].contains_key(key.as_bytes()), "{key}, {also_current}: {found:?}\n{report}");
+        }
+        assert!(!report.lost_nothing());
+    }
+}

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::recover::recover;
 use testkit::engine::{Db, Error, ErrorKind, OpenOptions, repair};
 use testkit::run::DIR;
@@ -162,9 +163,9 @@ fn a_copy_does_not_want_the_later_logs_of_its_original() {
     assert_eq!(vfs.read_dir(Path::new("/wal")).unwrap(), logs);
 }
 
-/// A copy of a running database has all logs. The original's next log follows them, and could also be the copy's: a doubt.
+/// A copy of a running database has all logs. The original's next log could also be the copy's: it is refused, with the way out.
 #[test]
-fn a_copy_of_a_running_original_opens_with_a_doubt() {
+fn a_copy_of_a_running_original_is_opened_by_a_salvage() {
     let vfs = MemoryVfs::new(1);
     let db = Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
     let family = db.default_family();
@@ -177,34 +178,44 @@ fn a_copy_of_a_running_original_opens_with_a_doubt() {
             vfs.write_file(&Path::new(to).join(&name), &bytes).unwrap();
         }
     }
-    let check_copy = |is_followed: bool| {
-        let vfs = copy(&vfs);
-        let before = vfs.read_dir(Path::new("/wal")).unwrap();
-        let log_dir = Some("/copy-wal".into());
-        let checked = CheckOptions { vfs: vfs.clone(), log_dir, ..CheckOptions::default() };
-        let checked = check(Path::new("/copy"), &checked, &mut |_| ()).unwrap();
-        assert_eq!(checked.is_whole(), !is_followed, "{checked:#?}");
-        let repaired = copy(&vfs);
-        let report = repair("/copy", &with_logs_in(&repaired, "/copy-wal")).unwrap();
-        assert_eq!(report.lost_nothing(), !is_followed, "{report}");
-        for (vfs, doubts) in [(&vfs, is_followed), (&repaired, false)] {
-            let db = Db::open("/copy", &with_logs_in(vfs, "/copy-wal")).unwrap();
-            assert_eq!(db.recovery_doubts().is_empty(), !doubts, "{:#?}", db.recovery_doubts());
-            assert!(db.get(&db.default_family(), b"k", &Default::default()).unwrap().is_some());
-            drop(db);
-            assert_eq!(vfs.read_dir(Path::new("/wal")).unwrap(), before);
-        }
-    };
-    check_copy(false);
     put("later");
-    check_copy(false);
+    let of_copy = with_logs_in(&copy(&vfs), "/copy-wal");
+    assert!(Db::open("/copy", &of_copy).unwrap().recovery_doubts().is_empty(), "no log is newer");
     let logs = || vfs.read_dir(Path::new("/wal")).unwrap().into_iter().filter(|name| name.ends_with(".splog")).max();
     for _ in 0..2 {
         // A log is made ahead.
         let last = logs();
         (0..).take_while(|_| logs() == last).for_each(|number| put(&format!("later {number}")));
     }
-    check_copy(true);
+    let before = vfs.read_dir(Path::new("/wal")).unwrap();
+    let newer = copy(&vfs);
+    let refused = with_logs_in(&newer, "/copy-wal");
+    let unchanged = newer.all_files();
+    let checked = CheckOptions { vfs: newer.clone(), log_dir: Some("/copy-wal".into()), ..CheckOptions::default() };
+    let errors = [
+        Db::open("/copy", &refused).err(),
+        repair("/copy", &refused).err(),
+        check(Path::new("/copy"), &checked, &mut |_| ()).err(),
+    ];
+    for error in errors.map(Option::unwrap) {
+        let has = |part: &str| error.message().contains(part);
+        assert!(has("wal_recovery_mode=kSkipAny") && has("open with wal_dir=/wal"), "{error:?}");
+    }
+    assert!(unchanged.iter().all(|file| newer.exists(file).unwrap()));
+    let mut salvage = refused;
+    salvage.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+    let repaired = with_logs_in(&copy(&newer), "/copy-wal");
+    let mut repairing = repaired.clone();
+    repairing.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+    let report = repair("/copy", &repairing).unwrap();
+    assert!(report.doubts.iter().any(|doubt| doubt.why.contains("is left out")), "{report}");
+    for (options, doubts) in [(salvage, true), (repaired, false)] {
+        let db = Db::open("/copy", &options).unwrap();
+        assert_eq!(!db.recovery_doubts().is_empty(), doubts, "{:#?}", db.recovery_doubts());
+        assert!(db.get(&db.default_family(), b"k", &Default::default()).unwrap().is_some());
+        drop(db);
+        assert_eq!(options.vfs.read_dir(Path::new("/wal")).unwrap(), before);
+    }
 }
 
 /// A directory of RocksDB 11.9 with an unflushed WAL.

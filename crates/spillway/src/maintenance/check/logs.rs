@@ -42,8 +42,8 @@ impl Check<'_> {
         let in_tables = self.recovered.in_tables_through();
         if self.recovered.fenced {
             let places = LogPlaces::new(self.dir, &dir, self.recovered.log_dir.as_deref());
-            let doubt = places.check(&*vfs, self.database(), &row, self.recovered.noted_by_logs(), in_tables)?;
-            doubt.into_iter().for_each(|doubt| self.report.problem(Error::corruption(doubt.why).at_path(self.dir)));
+            let (own, noted) = (self.database(), self.recovered.noted_by_logs());
+            places.check(&*vfs, own, &row, noted, in_tables, WalRecoveryMode::PointInTime)?;
         }
         let is_lost = |log: &&MissingLog| !is_in_tables(&*vfs, &dir, log.number, &row.logs, in_tables);
         row.missing.iter().filter(is_lost).for_each(|log| self.report.problem(log.error(&dir)));

@@ -28,7 +28,7 @@ impl Repairing<'_> {
             Ok(()) => self.unknown_family().or(self.unknown_writer()),
         };
         let missing = match missing {
-            None if !self.old.is_named || !self.old.has_copy => self.newer_tables(files)?,
+            None if !self.old.is_named || !self.old.is_confirmed => self.newer_tables(files)?,
             missing => missing,
         };
         if let Some(what) = missing {

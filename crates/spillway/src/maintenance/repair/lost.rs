@@ -10,6 +10,7 @@ use crate::background::staging::scan;
 use crate::core::doubt::Doubt;
 use crate::open::create_durable_dir;
 use crate::open::replay::row;
+use crate::version::current::read_current;
 use crate::version::file_name::{self, FileType, numbers_in};
 
 pub(crate) const LOST_DIR: &str = "lost";
@@ -219,6 +220,9 @@ impl<'a> Lost<'a> {
         let Some(Mark { first_new, .. }) = self.read_mark()?.filter(|mark| mark.is_of_one_before(last)) else {
             return Ok(());
         };
+        if self.leaves_traces(first_new, own, log_dir)? {
+            return Ok(());
+        }
         let database = self.database();
         for number in numbers_in(self.vfs, database, FileType::Table)?.split_off(&first_new) {
             self.take(&database.join(file_name::format(FileType::Table, number)))?;
@@ -232,6 +236,22 @@ impl<'a> Lost<'a> {
             }
         }
         self.unmark()
+    }
+
+    /// Whether a MANIFEST from `first` on was current, though it cannot be read now: CURRENT names it, an OPTIONS file came after
+    /// it, or a log notes it.
+    fn leaves_traces(&self, first: FileNumber, own: DatabaseId, log_dir: &Path) -> Result<bool> {
+        let (vfs, database) = (self.vfs, self.database());
+        let options = numbers_in(vfs, database, FileType::Options)?.pop_last();
+        if read_current(vfs, database).is_ok_and(|named| named >= first) || options.is_some_and(|last| last >= first) {
+            return Ok(true);
+        }
+        let before = FileNumber(first.0.saturating_sub(1));
+        Ok(numbers_in(vfs, log_dir, FileType::Log)?.into_iter().any(|number| {
+            let path = log_dir.join(file_name::format(FileType::Log, number));
+            let head = log::read_head(vfs, &path, number).unwrap_or_default();
+            !head.database.is_another_than(own) && head.manifest.is_some_and(|noted| noted.is_after(before))
+        }))
     }
 
     /// Gives the reports of earlier repairs other names: the database that they are about is gone.

@@ -17,7 +17,7 @@ use crate::version::edit_codec;
 use crate::version::file_name::{FileType, numbers_in};
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy::{copy_path, first_difference};
-use crate::version::recover::{ReadManifest, Recovered, recover};
+use crate::version::recover::{Pair, ReadManifest, Recovered, recover};
 use crate::version::replay::Replay;
 
 /// The state according to the MANIFEST.
@@ -29,8 +29,10 @@ pub(super) struct OldManifest {
     pub damage: Option<String>,
     /// Whether `recovered` is the last durable state, by the MANIFEST's files alone.
     pub is_complete: bool,
-    /// Whether the second copy proves the end: both files are there, or the copy stands in.
+    /// Whether there is a copy.
     pub has_copy: bool,
+    /// Whether both files prove the end.
+    pub is_confirmed: bool,
     /// Whether CURRENT names this MANIFEST, or an earlier one before this pair.
     pub is_named: bool,
     /// Above every file number that the MANIFEST knew.
@@ -69,10 +71,16 @@ impl OldManifest {
 
     fn whole(vfs: &dyn Vfs, dir: &Path, recovered: Recovered) -> Result<OldManifest> {
         let has_copy = vfs.exists(&copy_path(dir, recovered.manifest))?;
-        let read = ReadManifest::read(vfs, &manifest_path(dir, recovered.manifest))?;
-        let dropped = read.map(|read| read.replay.dropped().clone()).unwrap_or_default();
-        let recovered = Some(recovered);
-        Ok(OldManifest { recovered, is_complete: true, has_copy, is_named: true, dropped, ..OldManifest::default() })
+        let Pair { proven, is_confirmed } = Pair::read(vfs, dir, recovered.manifest)?;
+        Ok(OldManifest {
+            recovered: Some(recovered),
+            is_complete: true,
+            has_copy,
+            is_confirmed,
+            is_named: true,
+            dropped: proven.map(|proven| proven.replay.dropped().clone()).unwrap_or_default(),
+            ..OldManifest::default()
+        })
     }
 
     /// Takes the newest MANIFEST of which a file is whole. Of the two files of `conflict`, IDENTITY tells which is this
@@ -84,17 +92,20 @@ impl OldManifest {
         let owner = log_owner(vfs, dir, None);
         let was_later = |number| named.is_some_and(|named| named > number);
         for number in numbers.iter().rev().copied() {
-            let mut files = Vec::new();
-            for path in [manifest_path(dir, number), copy_path(dir, number)] {
-                files.extend(ReadManifest::read(vfs, &path)?);
-            }
+            let paths = [manifest_path(dir, number), copy_path(dir, number)];
+            let mut files = [ReadManifest::read(vfs, &paths[0])?, ReadManifest::read(vfs, &paths[1])?];
             let is_named = named == Some(number);
             let mut is_last = is_named || (numbers.last() == Some(&number) && !was_later(number));
             if conflict == Some(number) {
-                files.retain(|file| !file.replay.db_id().is_some_and(|id| DatabaseId::new(id).is_another_than(owner)));
-                is_last &= files.len() == 1 && owner.is_known();
+                let is_another = |file: &mut ReadManifest| {
+                    file.replay.db_id().is_some_and(|id| DatabaseId::new(id).is_another_than(owner))
+                };
+                let others: usize = files.iter_mut().map(|file| usize::from(file.take_if(is_another).is_some())).sum();
+                is_last &= others == 1 && owner.is_known();
             }
-            let Some(ReadManifest { path, replay, end, .. }) = ReadManifest::proven(files) else { continue };
+            let [manifest, copy] = files;
+            let Pair { proven, is_confirmed } = Pair::of(manifest, copy);
+            let Some(ReadManifest { path, replay, end, .. }) = proven else { continue };
             let is_copy = path == copy_path(dir, number);
             let damage = if is_copy { format!("{damage}; its copy {} stands in", name_of(&path)) } else { damage };
             let dropped = replay.dropped().clone();
@@ -104,7 +115,16 @@ impl OldManifest {
             recovered.pass_numbers_in(vfs, dir)?;
             let has_copy = is_copy || vfs.exists(&copy_path(dir, number))?;
             let (recovered, damage, is_complete) = (Some(recovered), Some(damage), is_last);
-            return Ok(OldManifest { recovered, damage, is_complete, has_copy, is_named, noted_next, dropped });
+            return Ok(OldManifest {
+                recovered,
+                damage,
+                is_complete,
+                has_copy,
+                is_confirmed,
+                is_named,
+                noted_next,
+                dropped,
+            });
         }
         OldManifest::of_rest(vfs, dir, named, &numbers, damage)
     }

@@ -84,8 +84,9 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.
     let written = if work.report.found_nothing() { None } else { Some(work.report.write_to(&lost)?) };
     lost.sync()?;
+    let skips_logs = options.db.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords;
     let mut options = options_for(options, &recovered);
-    if work.has_damaged_logs() {
+    if skips_logs || work.has_damaged_logs() {
         options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
     }
     let engine = open_what_is_left(dir, &options, recovered)?;

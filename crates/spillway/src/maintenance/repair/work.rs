@@ -410,6 +410,7 @@ fn check_log_dir(
         found,
         old.and_then(Recovered::noted_by_logs),
         in_tables,
+        options.db.wal_recovery_mode,
     )
 }
 

@@ -52,7 +52,14 @@ impl LogReplay<'_> {
         let in_tables = recovered.all_in_tables().max(flushed.unwrap_or(SeqNo::ZERO));
         found.missing.retain(|log| !is_in_tables(vfs, &dir, log.number, logs, in_tables));
         let places = LogPlaces::new(&self.context.dir, &dir, recovered.log_dir.as_deref());
-        let doubt = places.check(vfs, self.database(), &found, recovered.noted_by_logs(), in_tables)?;
+        let doubt = places.check(
+            vfs,
+            self.database(),
+            &found,
+            recovered.noted_by_logs(),
+            in_tables,
+            self.context.options.wal_recovery_mode,
+        )?;
         doubt.into_iter().for_each(|doubt| self.context.recovery_doubts.add(doubt));
         if found.missing.is_empty() {
             return Ok(found);

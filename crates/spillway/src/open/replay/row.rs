@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use base::options::WalRecoveryMode;
 use base::{Error, FileNumber, Result, SeqNo};
 use log::{DatabaseId, Frontiers, LogHead, NotedManifest};
 use vfs::Vfs;
@@ -111,19 +112,26 @@ impl FoundRow {
     /// # Errors
     /// `Corruption`: the MANIFEST lost its end, or CURRENT names an older one.
     pub fn check_manifest(&self, dir: &Path, recovered: &Recovered) -> Result<()> {
-        let noted = self.manifest.filter(|_| !recovered.is_backups()).zip(recovered.manifest_end);
-        let Some((noted, end)) = noted else { return Ok(()) };
+        let Some(end) = recovered.manifest_end.filter(|_| !recovered.is_backups()) else { return Ok(()) };
         let number = recovered.manifest;
-        let what = match noted.bytes_of(number) {
+        match self.lost_end(number, end) {
+            Some(what) => Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(end)),
+            None => Ok(()),
+        }
+    }
+
+    /// What a log noted of the MANIFEST `number` behind its `end`, or of a later MANIFEST.
+    pub fn lost_end(&self, number: FileNumber, end: u64) -> Option<String> {
+        let noted = self.manifest?;
+        match noted.bytes_of(number) {
             Some(bytes) if bytes > end => {
-                format!("the end of the MANIFEST is missing: it had {bytes} bytes when its last log was made")
+                Some(format!("the end of the MANIFEST is missing: it had {bytes} bytes when its last log was made"))
             }
             None if noted.is_after(number) => {
-                "the MANIFEST is not the last one: a log was made when a later one was current".to_owned()
+                Some("the MANIFEST is not the last one: a log was made when a later one was current".to_owned())
             }
-            _ => return Ok(()),
-        };
-        Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(end))
+            _ => None,
+        }
     }
 }
 
@@ -177,11 +185,11 @@ impl LogPlaces {
     }
 
     /// Looks for logs of the database `own` in the other places. Two kinds count: logs missing in `found`, and newer logs whose
-    /// headers note `manifest`. Logs of later MANIFESTs belong to the original of a copy. Without a MANIFEST, all count.
-    /// Tables are complete through `in_tables`.
+    /// headers note `manifest` or cannot be read. Logs of later MANIFESTs belong to the original of a copy. Without a MANIFEST,
+    /// all count. Tables are complete through `in_tables`.
     ///
-    /// If no log is missing, a newer log counts that follows the last one here. The original of a copy writes such a log, too:
-    /// it is a doubt.
+    /// If no log is missing, a newer one can also be of the original of which this database is a copy. So a salvage goes on without
+    /// it, with a doubt.
     ///
     /// # Errors
     /// `InvalidArgument`: a log lies in another place. As reading the other places; a missing directory is no error.
@@ -192,12 +200,12 @@ impl LogPlaces {
         found: &FoundRow,
         manifest: Option<FileNumber>,
         in_tables: SeqNo,
+        mode: WalRecoveryMode,
     ) -> Result<Option<Doubt>> {
         let last = found.logs.last().map(|log| log.number);
         let is_dispensable = |number| is_in_tables(vfs, &self.here, number, &found.logs, in_tables);
         let has_all = found.missing.iter().all(|missing| is_dispensable(missing.number));
-        let is_complete = manifest.is_some() && last.is_some() && has_all;
-        let mut doubt = None;
+        let may_be_a_copy = manifest.is_some() && last.is_some() && has_all;
         for other in &self.others {
             if !vfs.exists(other)? {
                 continue;
@@ -206,49 +214,50 @@ impl LogPlaces {
                 let path = path_of(other, number);
                 let is_missed = found.missing.iter().any(|missing| missing.number == number);
                 let is_missed = is_missed && !is_of_another(vfs, &path, own);
-                let unnamed = self.find_unnamed(vfs, own, &path, number, manifest)?;
+                let is_needed = is_missed || self.is_unnamed(vfs, own, &path, number, manifest, last)?;
                 let is_past = manifest.is_none() && last > Some(number);
-                if is_past || is_dispensable(number) {
+                if !is_needed || is_past || is_dispensable(number) {
                     continue;
                 }
-                match unnamed {
-                    Some(head) if is_complete => {
-                        doubt = doubt.or_else(|| (head.predecessor == last).then(|| self.follower(other, number)));
-                    }
-                    None if !is_missed => {}
-                    _ => return Err(elsewhere(&self.here, other, number, "*.splog, *.spbatch")),
+                if !may_be_a_copy {
+                    return Err(elsewhere(&self.here, other, number, "*.splog, *.spbatch"));
                 }
+                let (here, there) = (self.here.display(), other.display());
+                if mode == WalRecoveryMode::SkipAnyCorruptedRecords {
+                    let what = format!("log {number} is newer than those in {here}, and is left out: it is in {there}");
+                    return Ok(Some(Doubt::of_all(what)));
+                }
+                let what = format!(
+                    "log {number} is newer than those in {here}, where this open looks for logs, and is in {there}. If this is a copy \
+                     of a database that has its logs there, open the copy once with \
+                     wal_recovery_mode=kSkipAnyCorruptedRecords. Otherwise open with wal_dir={there}, or copy the logs (*.splog, \
+                     *.spbatch) from there to {here}"
+                );
+                return Err(Error::invalid_argument(what).at_path(&self.here));
             }
         }
-        Ok(doubt)
+        Ok(None)
     }
 
-    /// The header of a log in another place, if the log is the database's, of the time of `manifest`, holds records and is not
-    /// here.
-    fn find_unnamed(
+    /// Whether a log in another place is the database's, of the time of `manifest`, holds records and is not here. One whose
+    /// header cannot be read counts, too, if it is newer than the `last` one here.
+    fn is_unnamed(
         &self,
         vfs: &dyn Vfs,
         own: DatabaseId,
         path: &Path,
         number: FileNumber,
         manifest: Option<FileNumber>,
-    ) -> Result<Option<LogHead>> {
-        let Ok(head) = log::read_head(vfs, path, number) else { return Ok(None) };
+        last: Option<FileNumber>,
+    ) -> Result<bool> {
+        if vfs.exists(&path_of(&self.here, number))? {
+            return Ok(false);
+        }
+        let Ok(head) = log::read_head(vfs, path, number) else { return Ok(last.is_some_and(|last| last < number)) };
         let is_own = head.database.is_known() && !head.database.is_another_than(own);
         let is_noted = |last: FileNumber| head.manifest.is_some_and(|noted| noted.bytes_of(last).is_some());
         let is_of_then = manifest.is_none_or(is_noted);
-        let counts =
-            is_own && is_of_then && !vfs.exists(&path_of(&self.here, number))? && has_records(vfs, path, number);
-        Ok(counts.then_some(head))
-    }
-
-    fn follower(&self, other: &Path, number: FileNumber) -> Doubt {
-        Doubt::of_all(format!(
-            "log {number} follows the last log in {}, and is in {}: if that is the directory of a database of which this is a \
-             copy, nothing is amiss; otherwise its writes are missing here",
-            self.here.display(),
-            other.display()
-        ))
+        Ok(is_own && is_of_then && has_records(vfs, path, number))
     }
 }
 
