@@ -7,7 +7,7 @@ use base::coding::{Reader, put_u32, put_u64};
 use base::{Error, Result};
 
 /// A larger version is damage: every kind of private table is at its first versions.
-const VERSION_PLAUSIBLE_MAX: u32 = 255;
+const VERSION_PLAUSIBLE_MAX: u32 = 15;
 
 /// Checksum, version and magic, at the end of a footer. The tail's checksum covers all before.
 pub(super) const END_BYTES: usize = 16;
