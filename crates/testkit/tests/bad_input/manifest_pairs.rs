@@ -125,15 +125,15 @@ impl Fate {
             Fate::Whole => {}
             Fate::Lost => return vfs.remove_file(path).unwrap(),
             Fate::Cut(at) => bytes.truncate(at),
-            Fate::Zeroed(at) => bytes[at..].fill(0),
-            Fate::Flipped(at) => bytes[at] ^= 0xff,
+            Fate::Zeroed(at) => bytes.iter_mut().skip(at).for_each(|byte| *byte = 0),
+            Fate::Flipped(at) => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 0xff),
         }
         vfs.write_file(path, &bytes).unwrap();
     }
 
     /// Where the records end, and the file; `None` if a power loss does not leave the file so.
     fn after_power_loss(self, ends: &[usize]) -> Option<(usize, usize)> {
-        let last = ends[ends.len() - 1];
+        let last = ends.last().copied().unwrap_or_default();
         let end = |at: usize| ends.iter().copied().filter(|end| *end <= at).max().unwrap_or(0);
         match self {
             Fate::Whole => Some((last, last)),
