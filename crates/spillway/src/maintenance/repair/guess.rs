@@ -6,13 +6,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use base::note;
+use base::options::CompactionStyle;
 use base::{ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 
 use super::order::{self, Unplaced};
 use super::tables::{WholeTable, lacks_number, path_of};
 use super::work::{Found, Repairing, keys_of};
+use crate::compaction::CompactFilesOptions;
+use crate::compaction::manual::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::core::doubt::Doubt;
 use crate::core::tables::{Accounted, read_unnamed};
+use crate::database::handle::Database;
 use crate::version::file_name::{self, FileType};
 use crate::version::table_file::FileMeta;
 
@@ -206,5 +211,38 @@ impl Repairing<'_> {
             .collect();
         tables.sort_by_key(|(level, meta)| (*level, meta.number));
         Ok(tables)
+    }
+
+    /// Merges the tables of families in a guessed order: lookups and scans agree from then on. FIFO compaction merges nothing on
+    /// request, and deletes whole tables: its tables are merged only if they contradict each other. On a full disk they stay.
+    ///
+    /// # Errors
+    /// As of a compaction.
+    pub fn merge_guesses(&self, db: &Database) -> Result<()> {
+        for (name, contradicts) in &self.to_compact {
+            let Some(family) = db.family(name) else { continue };
+            let how = BottommostLevelCompaction::Force;
+            let how = CompactRangeOptions { bottommost_level_compaction: how, ..CompactRangeOptions::default() };
+            let merged = db.compact_range(&family, None, None, &how).and_then(|()| {
+                let is_fifo = family.options().compaction_style == CompactionStyle::Fifo;
+                if !(is_fifo && *contradicts) {
+                    return Ok(());
+                }
+                db.wait_for_compaction()?;
+                let tables = family.view_full();
+                let tables: BTreeSet<_> = tables.version.level(0).iter().map(|table| table.number()).collect();
+                match tables.len() {
+                    0 | 1 => Ok(()),
+                    _ => db.compact_files(&family, &tables, 0, &CompactFilesOptions::default()).map(drop),
+                }
+            });
+            match merged {
+                Err(error) if error.kind() == ErrorKind::NoSpace => {
+                    note::warn!(%error, "a guessed order stays as it is")
+                }
+                merged => merged?,
+            }
+        }
+        Ok(())
     }
 }

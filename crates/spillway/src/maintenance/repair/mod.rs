@@ -24,17 +24,13 @@ mod work;
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use base::note;
-use base::options::{CompactionStyle, WalRecoveryMode};
+use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
 use vfs::{UnreadableVfs, Vfs};
 
-use crate::compaction::CompactFilesOptions;
-use crate::compaction::manual::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::core::context::log_dir;
-use crate::core::family::Family;
 use crate::database::handle::{Database, OpenOptions, OtherFamilies, lock_path};
 use crate::open::{self, Opened};
 use crate::version::recover::Recovered;
@@ -91,12 +87,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     }
     let engine = open_what_is_left(dir, &options, recovered)?;
     let db = Database::start(Opened { engine, lock: Some(lock) }, &options)?;
-    for (name, contradicts) in &work.to_compact {
-        match db.family(name).map_or(Ok(()), |family| merge_tables(&db, &family, *contradicts)) {
-            Err(error) if error.kind() == ErrorKind::NoSpace => note::warn!(%error, "a guessed order stays as it is"),
-            compacted => compacted?,
-        }
-    }
+    work.merge_guesses(&db)?;
     let mut report = work.report;
     report.doubts.extend(db.recovery_doubts());
     report.last_seq = db.latest_sequence_number();
@@ -113,24 +104,8 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     Ok(report)
 }
 
-/// Merges a family's tables: lookups and scans of a guessed order agree from then on. FIFO compaction merges nothing on request,
-/// and deletes whole tables: its tables are merged only if they contradict each other.
-fn merge_tables(db: &Database, family: &Arc<Family>, contradicts: bool) -> Result<()> {
-    let how = BottommostLevelCompaction::Force;
-    let how = CompactRangeOptions { bottommost_level_compaction: how, ..CompactRangeOptions::default() };
-    db.compact_range(family, None, None, &how)?;
-    if contradicts && family.options().compaction_style == CompactionStyle::Fifo {
-        db.wait_for_compaction()?;
-        let tables: BTreeSet<_> = family.view_full().version.level(0).iter().map(|table| table.number()).collect();
-        if tables.len() > 1 {
-            db.compact_files(family, &tables, 0, &CompactFilesOptions::default())?;
-        }
-    }
-    Ok(())
-}
-
 /// Opens with the given recovery mode first. On damage or a missing file, salvages the logs.
-fn open_what_is_left(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<Arc<Engine>> {
+fn open_what_is_left(dir: &Path, options: &OpenOptions, recovered: Recovered) -> Result<std::sync::Arc<Engine>> {
     match open::open_as(dir, options, recovered.clone()) {
         Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => {
             note::warn!(%error, "the logs are salvaged");
