@@ -171,8 +171,8 @@ impl Accounted<'_> {
         if self.logged.hold(smallest, largest) {
             return None;
         }
-        let family = family.and_then(|id| self.recovered.family(id)).filter(|_| !self.recovered.fenced);
-        let is_explained = match family {
+        let is_explained = match family.and_then(|id| self.recovered.family(id)) {
+            Some(family) if self.recovered.fenced && family.flushed_through >= Some(largest) => true,
             // Compactions to the bottom zero numbers: a table made later tells, too.
             Some(family) => family.tables.iter().any(|(_, meta)| meta.largest_seq >= largest || meta.number > number),
             None => largest <= self.recovered.last_seq,

@@ -63,7 +63,7 @@ pub(super) fn recover_best(
         let logs = set_aside(vfs, dir, log_dir, &mut point, options)?;
         // Nor that it is the last one, if neither CURRENT nor a log names it.
         let is_noted = logs.manifest.is_some_and(|noted| noted.bytes_of(number).is_some());
-        point.is_whole &= !logs.prove_a_lost_end;
+        point.is_whole &= !logs.prove_a_lost_end && (point.is_confirmed || !logs.are_tables_unnamed);
         point.is_whole &= match named {
             Some(named) if named >= number => named == number,
             _ => is_noted,
@@ -119,6 +119,8 @@ struct Point {
     later: Vec<VersionEdit>,
     /// The MANIFEST's last state is known, and no newer MANIFEST is there.
     is_whole: bool,
+    /// The other file of the pair proves it, too.
+    is_confirmed: bool,
     /// Where its records end then, in bytes.
     end: u64,
     /// Whole records in the MANIFEST.
@@ -180,10 +182,10 @@ impl Point {
 
 /// The point of a MANIFEST or of its copy: of the one that proves the last state, or of the one with more records (R1).
 fn newest_point_of_pair(sizes: &mut Sizes<'_>, number: FileNumber) -> Result<Option<Point>> {
-    let Pair { proven, is_confirmed } = Pair::read(sizes.vfs, sizes.dir, number)?;
+    let Pair { proven, is_confirmed, .. } = Pair::read(sizes.vfs, sizes.dir, number)?;
     if let Some(ReadManifest { path, end, .. }) = proven {
         let point = newest_point(sizes, number, &path)?;
-        return Ok(point.map(|point| Point { is_whole: is_confirmed, end, ..point }));
+        return Ok(point.map(|point| Point { is_whole: true, is_confirmed, end, ..point }));
     }
     let mut points = Vec::new();
     for path in [manifest_path(sizes.dir, number), copy_path(sizes.dir, number)] {
@@ -227,7 +229,7 @@ fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber, path: &Path) -> Resul
         Err(error) if error.kind() == ErrorKind::Corruption => recovered.clone(),
         last => last.map_err(|error| error.at_path(path))?,
     };
-    Ok(Some(Point { recovered, last, later, is_whole: false, end: 0, records: all }))
+    Ok(Some(Point { recovered, last, later, is_whole: false, is_confirmed: false, end: 0, records: all }))
 }
 
 /// Returns false if the record cannot follow the records before it.
@@ -261,6 +263,8 @@ struct FoundLogs {
     manifest: Option<NotedManifest>,
     /// The MANIFEST had come farther, or a later one was current.
     prove_a_lost_end: bool,
+    /// Neither the MANIFEST's last state nor a log names some table that is there.
+    are_tables_unnamed: bool,
 }
 
 /// Moves tables newer than the point to `lost/`, and the logs if one of them, or a file of theirs, is missing.
@@ -287,6 +291,8 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point, optio
     }
     let queued = crate::maintenance::repair::queued_files(vfs, log_dir, own, recovered)?;
     let there = numbers_in(vfs, dir, FileType::Table)?;
+    let named: BTreeSet<FileNumber> = point.last.tables().map(FileMeta::physical_number).collect();
+    let are_tables_unnamed = there.iter().any(|number| !named.contains(number) && !queued.tables.contains(number));
     let are_all_there = row.missing.is_empty() && !queued.lacks_batch && queued.needed.is_subset(&there);
     if are_all_there {
         kept.extend(queued.tables);
@@ -307,5 +313,5 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point, optio
     others.iter().try_for_each(|path| take(path))?;
     lost.sync()?;
     let prove_a_lost_end = !recovered.is_backups() && row.lost_end(recovered.manifest, point.end).is_some();
-    Ok(FoundLogs { are_all_there, manifest: row.manifest, prove_a_lost_end })
+    Ok(FoundLogs { are_all_there, manifest: row.manifest, prove_a_lost_end, are_tables_unnamed })
 }

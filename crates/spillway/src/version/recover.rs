@@ -128,6 +128,8 @@ pub(crate) struct ReadManifest {
     pub replay: Replay,
     /// Where the whole edits end.
     pub end: u64,
+    /// Where the last whole record begins.
+    last_start: u64,
     bytes: u64,
     ending: Ending,
     /// A state the database once had.
@@ -149,11 +151,11 @@ impl ReadManifest {
     /// # Errors
     /// `Unsupported`: contents unknown to this version. The file system's.
     pub fn read(vfs: &dyn Vfs, path: &Path) -> Result<Option<ReadManifest>> {
-        let (mut replay, mut end) = (Replay::default(), 0);
+        let (mut replay, mut end, mut last_start) = (Replay::default(), 0, 0);
         let read = read_edits_from(vfs, path, 0, |record_end, record, edits| {
             let added = edits.into_iter().try_for_each(|edit| replay.add(edit));
             added.map_err(|error| error.at_path(path).at_offset(record.offset))?;
-            end = record_end;
+            (end, last_start) = (record_end, record.offset);
             Ok(())
         });
         let ending = match read {
@@ -165,12 +167,21 @@ impl ReadManifest {
         };
         let is_state = replay.is_whole_state() && replay.clone().finish(FileNumber(0)).is_ok();
         let bytes = vfs.metadata(path)?.len;
-        Ok(Some(ReadManifest { path: path.to_owned(), replay, end, bytes, ending, is_state }))
+        Ok(Some(ReadManifest { path: path.to_owned(), replay, end, last_start, bytes, ending, is_state }))
     }
 
     /// A state the database once had, and no damage behind it.
     fn is_whole(&self) -> bool {
         self.is_state && self.ending != Ending::Damage
+    }
+
+    /// Whether a copy is as far as one of this MANIFEST is at any instant: it has every record before the next one begins.
+    fn may_have(&self, copy: &ReadManifest) -> bool {
+        match (self.ending, copy.ending) {
+            (Ending::Damage, _) | (_, Ending::Damage) => false,
+            (Ending::CutOff, _) => copy.bytes == self.end,
+            (Ending::Clean, _) => copy.bytes <= self.end && (copy.end == self.end || copy.end == self.last_start),
+        }
     }
 }
 
@@ -178,16 +189,31 @@ impl ReadManifest {
 pub(crate) struct Pair {
     /// The file that proves the last state.
     pub proven: Option<ReadManifest>,
-    /// The other file is as long.
+    /// The other file is there, and is as far as it has to be.
     pub is_confirmed: bool,
+    /// There is a copy, and it is as far as it has to be beside this MANIFEST.
+    pub has_right_copy: bool,
 }
+
+/// Tries to read both files between two records of a writer beside.
+const TRIES_BESIDE_WRITER: usize = 3;
 
 impl Pair {
     /// # Errors
     /// As [`ReadManifest::read`].
     pub fn read(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<Pair> {
-        let manifest = ReadManifest::read(vfs, &manifest_path(dir, number))?;
-        Ok(Pair::of(manifest, ReadManifest::read(vfs, &manifest_copy::copy_path(dir, number))?))
+        let paths = [manifest_path(dir, number), manifest_copy::copy_path(dir, number)];
+        let bytes = || paths.each_ref().map(|path| vfs.metadata(path).map_or(0, |metadata| metadata.len));
+        let mut tries = 1;
+        loop {
+            let before = bytes();
+            let [manifest, copy] = &paths;
+            let pair = Pair::of(ReadManifest::read(vfs, manifest)?, ReadManifest::read(vfs, copy)?);
+            if tries == TRIES_BESIDE_WRITER || before == bytes() {
+                return Ok(pair);
+            }
+            tries += 1;
+        }
     }
 
     /// A file proves the last state if it is whole, and nothing can lie behind its end in the other. The MANIFEST has every
@@ -195,6 +221,8 @@ impl Pair {
     /// it: else records may have been up to the file's end.
     pub fn of(manifest: Option<ReadManifest>, copy: Option<ReadManifest>) -> Pair {
         let copy_bytes = copy.as_ref().map_or(0, |copy| copy.bytes);
+        let has_right_copy =
+            manifest.as_ref().zip(copy.as_ref()).is_some_and(|(manifest, copy)| manifest.may_have(copy));
         let reach = |file: &ReadManifest, may_be_cut_off: bool| match file.ending {
             Ending::Clean => file.end,
             Ending::CutOff if may_be_cut_off => file.end,
@@ -206,14 +234,18 @@ impl Pair {
             let other = other.as_ref().map_or(0, |(reach, _)| *reach);
             one.as_ref().is_some_and(|(reach, file)| file.is_whole() && file.end == *reach && file.end >= other)
         };
-        let (proven, other) = match (proves(&of_manifest, &of_copy), proves(&of_copy, &of_manifest)) {
-            (true, _) => (of_manifest, of_copy),
-            (false, true) => (of_copy, of_manifest),
-            (false, false) => return Pair { proven: None, is_confirmed: false },
+        let (proven, is_confirmed) = match (proves(&of_manifest, &of_copy), proves(&of_copy, &of_manifest)) {
+            (true, _) => (of_manifest, has_right_copy),
+            (false, true) => {
+                let is_as_long = |(_, manifest): &(u64, ReadManifest)| {
+                    Some(manifest.bytes) == of_copy.as_ref().map(|copy| copy.1.end)
+                };
+                let is_confirmed = of_manifest.as_ref().is_some_and(is_as_long);
+                (of_copy, is_confirmed)
+            }
+            (false, false) => (None, false),
         };
-        let proven = proven.map(|(_, file)| file);
-        let is_confirmed = proven.as_ref().zip(other).is_some_and(|(proven, (reach, _))| reach >= proven.end);
-        Pair { proven, is_confirmed }
+        Pair { proven: proven.map(|(_, file)| file), is_confirmed, has_right_copy }
     }
 }
 

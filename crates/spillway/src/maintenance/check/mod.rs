@@ -320,7 +320,15 @@ impl Check<'_> {
     fn find_superfluous(&mut self, logs: &logs::FoundLogs, queued: &[tables::QueuedTable<'_>]) -> Result<()> {
         let tables = self.recovered.tables().chain(queued.iter().map(|queued| &queued.meta));
         let tables: BTreeSet<FileNumber> = tables.map(FileMeta::physical_number).collect();
-        let has_copy = self.vfs().exists(&manifest_copy::copy_path(self.dir, self.recovered.manifest))?;
+        let copy = manifest_copy::copy_path(self.dir, self.recovered.manifest);
+        let has_copy = recover::Pair::read(self.vfs(), self.dir, self.recovered.manifest)?.has_right_copy;
+        if !has_copy && self.vfs().exists(&copy)? {
+            let name = copy.file_name().unwrap_or_default().to_string_lossy();
+            let what = format!(
+                "{name} is damaged or lacks records: the MANIFEST has no second copy before the next open for writing"
+            );
+            self.report.notes.push(what);
+        }
         for name in self.options.vfs.read_dir(self.dir)? {
             let Some((kind, number)) = file_name::parse(&name) else { continue };
             let is_superfluous = match kind {

@@ -239,12 +239,18 @@ impl<'a> Lost<'a> {
     }
 
     /// Whether a MANIFEST from `first` on was current, though it cannot be read now: CURRENT names it, an OPTIONS file came after
-    /// it, or a log notes it.
+    /// it, a log notes it, or tables that were kept here are gone from their places.
     fn leaves_traces(&self, first: FileNumber, own: DatabaseId, log_dir: &Path) -> Result<bool> {
         let (vfs, database) = (self.vfs, self.database());
         let options = numbers_in(vfs, database, FileType::Options)?.pop_last();
         if read_current(vfs, database).is_ok_and(|named| named >= first) || options.is_some_and(|last| last >= first) {
             return Ok(true);
+        }
+        // A repair only keeps the tables that are there before. What it made deletes them.
+        for number in numbers_in(vfs, &self.dir, FileType::Table)?.range(..first) {
+            if !vfs.exists(&database.join(file_name::format(FileType::Table, *number)))? {
+                return Ok(true);
+            }
         }
         let before = FileNumber(first.0.saturating_sub(1));
         Ok(numbers_in(vfs, log_dir, FileType::Log)?.into_iter().any(|number| {

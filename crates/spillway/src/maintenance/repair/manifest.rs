@@ -71,7 +71,7 @@ impl OldManifest {
 
     fn whole(vfs: &dyn Vfs, dir: &Path, recovered: Recovered) -> Result<OldManifest> {
         let has_copy = vfs.exists(&copy_path(dir, recovered.manifest))?;
-        let Pair { proven, is_confirmed } = Pair::read(vfs, dir, recovered.manifest)?;
+        let Pair { proven, is_confirmed, .. } = Pair::read(vfs, dir, recovered.manifest)?;
         Ok(OldManifest {
             recovered: Some(recovered),
             is_complete: true,
@@ -104,7 +104,7 @@ impl OldManifest {
                 is_last &= others == 1 && owner.is_known();
             }
             let [manifest, copy] = files;
-            let Pair { proven, is_confirmed } = Pair::of(manifest, copy);
+            let Pair { proven, is_confirmed, .. } = Pair::of(manifest, copy);
             let Some(ReadManifest { path, replay, end, .. }) = proven else { continue };
             let is_copy = path == copy_path(dir, number);
             let damage = if is_copy { format!("{damage}; its copy {} stands in", name_of(&path)) } else { damage };

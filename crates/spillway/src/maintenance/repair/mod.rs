@@ -76,7 +76,8 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     }
     work.set_aside()?;
     work.mend_current()?;
-    work.report.note_unreadable(&vfs);
+    let replayed = work.logs.found.iter().flat_map(|found| &found.logs).map(|log| log.number).collect();
+    work.report.note_unreadable(&vfs, &replayed);
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.
     let written = if work.report.found_nothing() { None } else { Some(work.report.write_to(&lost)?) };
     lost.sync()?;
@@ -91,7 +92,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let mut report = work.report;
     report.doubts.extend(db.recovery_doubts());
     report.last_seq = db.latest_sequence_number();
-    report.note_unreadable(&vfs);
+    report.note_unreadable(&vfs, &replayed);
     report.earlier = earlier;
     match written {
         Some(path) => lost.rewrite(&path, report.to_string().as_bytes())?,

@@ -1,14 +1,15 @@
 //! Result of a repair.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use base::{FamilyId, Result, SeqNo, UserOrder};
+use base::{FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use vfs::UnreadableVfs;
 
 use super::lost::{Lost, REPORT};
 use crate::core::doubt::{Doubt, is_within};
-use crate::version::file_name;
+use crate::version::file_name::{self, FileType};
 
 /// Result of a repair.
 #[derive(Clone, Debug, Default)]
@@ -82,15 +83,20 @@ impl RepairReport {
         self.lost.is_empty() && self.logs.is_empty() && self.doubts.is_empty()
     }
 
-    /// Lists what could not be read. Records in such a part of a log leave no trace.
-    pub(super) fn note_unreadable(&mut self, vfs: &UnreadableVfs) {
+    /// Lists what could not be read. Records in such a part of a replayed log leave no trace: of RocksDB's, and of ours if it is
+    /// in `replayed`. Values and large batches are listed one by one.
+    pub(super) fn note_unreadable(&mut self, vfs: &UnreadableVfs, replayed: &BTreeSet<FileNumber>) {
         for (path, error) in vfs.unreadable() {
             let what = error.to_string();
             if self.unreadable.contains(&what) {
                 continue;
             }
             let name = path.file_name().and_then(|name| name.to_str());
-            if name.and_then(file_name::parse).is_some_and(|(kind, _)| kind.is_log()) {
+            let is_replayed = |(kind, number): (FileType, FileNumber)| match kind {
+                FileType::Log => replayed.contains(&number),
+                kind => kind == FileType::RocksLog,
+            };
+            if name.and_then(file_name::parse).is_some_and(is_replayed) {
                 self.doubts.push(Doubt::of_all(format!("a part of a log is lost: {what}")));
             }
             self.unreadable.push(what);

@@ -19,8 +19,8 @@ use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
-use crate::version::manifest_copy::copy_path;
-use crate::version::recover::Recovered;
+
+use crate::version::recover::{Pair, Recovered};
 use crate::version::table_file::FileMeta;
 use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 
@@ -238,7 +238,7 @@ impl LogReplay<'_> {
         self.note_replayed(FileType::Log, number, KnownEnd { offset: log.tail(), on_disk: true })
     }
 
-    /// Doubts the families of tables that RocksDB's MANIFEST does not name and no crash of its explains, and keeps the tables
+    /// Doubts the families of tables that a MANIFEST without a right copy, as RocksDB's, does not name and no crash explains, and keeps the tables
     /// in `lost/`: the MANIFEST may have lost its end. Only under the lock.
     ///
     /// # Errors
@@ -247,14 +247,18 @@ impl LogReplay<'_> {
         let (vfs, dir) = (&*self.context.vfs, &self.context.dir);
         let is_chosen = self.recovered.manifest_end.is_none(); // by a rescue, which reports for itself
         // Beside a writer, who holds the lock, tables come and the copy goes at any time.
-        if is_chosen || !self.may_flush || vfs.exists(&copy_path(dir, self.recovered.manifest))? {
+        if is_chosen || !self.may_flush {
             return Ok(());
         }
         let live = self.families.values().flat_map(FamilyState::tables).map(|file| file.meta.physical_number());
         let named: BTreeSet<_> = self.recovered.tables().map(FileMeta::physical_number).chain(live).collect();
         let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
         let accounted = Accounted { recovered: self.recovered, logged: &self.logged };
-        for number in file_name::numbers_in(vfs, dir, FileType::Table)?.difference(&named) {
+        let there = file_name::numbers_in(vfs, dir, FileType::Table)?;
+        if there.is_subset(&named) || Pair::read(vfs, dir, self.recovered.manifest)?.has_right_copy {
+            return Ok(());
+        }
+        for number in there.difference(&named) {
             let path = dir.join(file_name::format(FileType::Table, *number));
             let values = LogsOnDemand::in_dir(self.context.vfs.clone(), self.context.log_dir());
             let Some(table) = read_unnamed(vfs, &path, &orders, values)? else { continue };
