@@ -128,8 +128,8 @@ pub(crate) struct ReadManifest {
     pub replay: Replay,
     /// Where the whole edits end.
     pub end: u64,
-    /// Where the last whole record begins.
-    last_start: u64,
+    /// Where the whole edits before the last ones end. A block's padding can follow.
+    end_before: u64,
     bytes: u64,
     ending: Ending,
     /// A state the database once had.
@@ -151,11 +151,11 @@ impl ReadManifest {
     /// # Errors
     /// `Unsupported`: contents unknown to this version. The file system's.
     pub fn read(vfs: &dyn Vfs, path: &Path) -> Result<Option<ReadManifest>> {
-        let (mut replay, mut end, mut last_start) = (Replay::default(), 0, 0);
+        let (mut replay, mut end, mut end_before) = (Replay::default(), 0, 0);
         let read = read_edits_from(vfs, path, 0, |record_end, record, edits| {
             let added = edits.into_iter().try_for_each(|edit| replay.add(edit));
             added.map_err(|error| error.at_path(path).at_offset(record.offset))?;
-            (end, last_start) = (record_end, record.offset);
+            (end_before, end) = (end, record_end);
             Ok(())
         });
         let ending = match read {
@@ -166,8 +166,11 @@ impl ReadManifest {
             Ok(_) => Ending::CutOff,
         };
         let is_state = replay.is_whole_state() && replay.clone().finish(FileNumber(0)).is_ok();
-        let bytes = vfs.metadata(path)?.len;
-        Ok(Some(ReadManifest { path: path.to_owned(), replay, end, last_start, bytes, ending, is_state }))
+        let bytes = match vfs.metadata(path) {
+            Err(error) if error.is_not_found() => return Ok(None), // deleted beside a writer
+            metadata => metadata?.len,
+        };
+        Ok(Some(ReadManifest { path: path.to_owned(), replay, end, end_before, bytes, ending, is_state }))
     }
 
     /// A state the database once had, and no damage behind it.
@@ -180,7 +183,7 @@ impl ReadManifest {
         match (self.ending, copy.ending) {
             (Ending::Damage, _) | (_, Ending::Damage) => false,
             (Ending::CutOff, _) => copy.bytes == self.end,
-            (Ending::Clean, _) => copy.bytes <= self.end && (copy.end == self.end || copy.end == self.last_start),
+            (Ending::Clean, _) => copy.bytes <= self.end && (copy.end == self.end || copy.end == self.end_before),
         }
     }
 }
@@ -213,6 +216,18 @@ impl Pair {
                 return Ok(pair);
             }
             tries += 1;
+        }
+    }
+
+    /// Whether there is a copy that is as far as it has to be beside a MANIFEST that can be read. A device's read failure is the
+    /// copy's then, and the copy counts as none.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn has_right_copy(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<bool> {
+        match Pair::read(vfs, dir, number) {
+            Err(error) if error.is_read_failure() => Ok(false),
+            pair => pair.map(|pair| pair.has_right_copy),
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use log::framed::FramedReader;
+use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::{Db, FamilyOptions, OpenOptions, OtherFamilies, ReadOptions, WriteOptions, repair};
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Operation, Rule, Vfs};
@@ -251,4 +252,19 @@ fn best_efforts_believe_no_manifest_that_the_logs_refute() {
     let db = Db::open(DIR, &options).unwrap();
     let doubts = db.recovery_doubts();
     assert!(doubts.iter().any(|doubt| doubt.family.is_none()), "{doubts:#?}");
+}
+
+/// The copy is a spare: where it alone cannot be read, an open has everything, and a check goes on and notes it.
+#[test]
+fn copy_that_cannot_be_read_stops_nothing() {
+    let vfs = of_unlogged_keys();
+    let [table, ..] = &files(&vfs, ".sst")[..] else { panic!("no table") };
+    let left = Path::new(DIR).join("000999.sst"); // as a kill leaves one
+    vfs.write_file(&left, &vfs.read_file(table).unwrap()).unwrap();
+    let faulty = FaultVfs::new(vfs.clone());
+    faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Read).path(".spmanifest").sticky());
+    let how = CheckOptions { vfs: faulty.clone(), ..CheckOptions::default() };
+    let report = check(Path::new(DIR), &how, &mut |_| ()).unwrap();
+    assert!(report.notes.iter().any(|note| note.contains("is damaged or lacks records")), "{report:#?}");
+    assert_eq!(keys(&Db::open(DIR, &options(faulty)).unwrap()), 4);
 }

@@ -321,7 +321,7 @@ impl Check<'_> {
         let tables = self.recovered.tables().chain(queued.iter().map(|queued| &queued.meta));
         let tables: BTreeSet<FileNumber> = tables.map(FileMeta::physical_number).collect();
         let copy = manifest_copy::copy_path(self.dir, self.recovered.manifest);
-        let has_copy = recover::Pair::read(self.vfs(), self.dir, self.recovered.manifest)?.has_right_copy;
+        let has_copy = recover::Pair::has_right_copy(self.vfs(), self.dir, self.recovered.manifest)?;
         if !has_copy && self.vfs().exists(&copy)? {
             let name = copy.file_name().unwrap_or_default().to_string_lossy();
             let what = format!(

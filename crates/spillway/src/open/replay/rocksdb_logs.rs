@@ -255,7 +255,7 @@ impl LogReplay<'_> {
         let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
         let accounted = Accounted { recovered: self.recovered, logged: &self.logged };
         let there = file_name::numbers_in(vfs, dir, FileType::Table)?;
-        if there.is_subset(&named) || Pair::read(vfs, dir, self.recovered.manifest)?.has_right_copy {
+        if there.is_subset(&named) || Pair::has_right_copy(vfs, dir, self.recovered.manifest)? {
             return Ok(());
         }
         for number in there.difference(&named) {
