@@ -62,9 +62,9 @@ impl Repairing<'_> {
         Some(format!("its copy may be out of date: log {unnoted} was made by an earlier version of this program"))
     }
 
-    /// Signs of a lost end without a copy, or of a lost later MANIFEST: the MANIFEST names missing tables, and newer unnamed
-    /// tables exist; it is named by neither CURRENT nor a log, and tables exist that it does not know; or an unnamed table has
-    /// numbers unknown to MANIFEST and logs.
+    /// Signs of a lost end without a confirming copy, or of a lost later MANIFEST: a later OPTIONS file lacks a family; the
+    /// MANIFEST names missing tables, and newer unnamed tables exist; it is named by neither CURRENT nor a log, and tables exist
+    /// that it does not know; or an unnamed table has numbers unknown to MANIFEST and logs.
     fn newer_tables(&self, files: &BTreeSet<FileNumber>) -> Result<Option<String>> {
         let Some(old) = self.old.recovered.as_ref() else { return Ok(None) };
         let newest = old.tables().map(|meta| meta.physical_number().max(meta.number)).max().unwrap_or_default();

@@ -36,7 +36,8 @@ struct Mark {
 }
 
 impl Mark {
-    /// Whether `last`, the last MANIFEST now, is of the time before the repair. If all are lost (0), nothing tells but the mark.
+    /// Whether `last`, the last MANIFEST now, is of the time before the repair. If all are lost (0), it is so as far as the mark
+    /// tells.
     fn is_of_one_before(&self, last: FileNumber) -> bool {
         last < self.first_new && (last.0 > 0 || self.before.0 == 0)
     }
