@@ -445,3 +445,4 @@ pub(crate) mod settled;
 pub(crate) mod space;
 mod state;
 pub(crate) mod tables;
+pub(crate) mod unnamed;

@@ -4,17 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::extend::PrefixExtractor;
-use base::key::ParsedKey;
 use base::metrics::{Histogram, Ticker};
 use base::options::{FamilyOptions, TableOptions};
 use base::value_source::ValueSource;
-use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
-use table::{AnyTable, BlockCache, BoundedTable, Table, TableContext, TableReadOptions, open_any};
+use base::{Error, ErrorKind, InternalOrder, Result, UserOrder};
+use table::{AnyTable, BlockCache, BoundedTable, Table, TableContext, open_any};
 use vfs::{IoClass, Vfs};
 
 use crate::core::context::Context;
 use crate::version::log_life::LogSet;
-use crate::version::recover::{Recovered, table_path};
+use crate::version::recover::table_path;
 use crate::version::table_file::FileMeta;
 use crate::version::table_store::TableOpener;
 
@@ -97,91 +96,6 @@ pub(crate) fn verify_alone(vfs: &dyn Vfs, path: &Path, bytes: u64, orders: &[Use
         // Another order, or a table that the check cannot open alone.
         Err(error) if matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::Unsupported) => Ok(()),
         verified => verified,
-    }
-}
-
-/// A table that nothing names.
-pub(crate) struct Unnamed {
-    smallest: SeqNo,
-    largest: SeqNo,
-    /// By its properties.
-    pub family: Option<FamilyId>,
-}
-
-/// Reads a table that nothing names, in a built-in order or one of `orders`. `None`: it cannot be read, or its numbers were
-/// never its own.
-///
-/// # Errors
-/// The file system's.
-pub(crate) fn read_unnamed(
-    vfs: &dyn Vfs,
-    path: &Path,
-    orders: &[UserOrder],
-    values: Arc<dyn ValueSource>,
-) -> Result<Option<Unnamed>> {
-    let bytes = vfs.metadata(path)?.len;
-    let orders = [UserOrder::Bytewise, UserOrder::ReverseBytewise].iter().chain(orders);
-    let context = TableContext { values: Some(values), class: IoClass::Other, ..TableContext::default() };
-    let Ok((table, _)) = open_in_any(vfs, path, bytes, &context, orders) else { return Ok(None) };
-    let table = table.into_table();
-    if table.properties().external.is_some() {
-        return Ok(None);
-    }
-    let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
-    let mut cursor = table.clone().cursor(&options);
-    let (mut valid, mut smallest, mut largest) = (cursor.seek_to_first(), SeqNo::MAX, SeqNo::ZERO);
-    while valid {
-        let seq = ParsedKey::parse(cursor.key()).map_or(SeqNo::ZERO, |key| key.seq);
-        (smallest, largest) = (smallest.min(seq), largest.max(seq));
-        valid = cursor.next();
-    }
-    let family = table.properties().family_id.map(FamilyId);
-    Ok(cursor.status().is_ok().then_some(Unnamed { smallest, largest, family }))
-}
-
-/// Sequence numbers that a MANIFEST without a copy and the logs account for.
-pub(crate) struct Accounted<'a> {
-    pub recovered: &'a Recovered,
-    pub logged: &'a LoggedRuns,
-}
-
-/// The sequence numbers of log records: runs without a gap, ascending. Unlogged writes leave gaps.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct LoggedRuns(Vec<(SeqNo, SeqNo)>);
-
-impl LoggedRuns {
-    /// Adds a record. Records come in the order of their numbers.
-    pub fn add(&mut self, first: SeqNo, last: SeqNo) {
-        match self.0.last_mut() {
-            Some(run) if first.0 <= run.1.0.saturating_add(1) => run.1 = run.1.max(last),
-            _ => self.0.push((first, last)),
-        }
-    }
-
-    fn hold(&self, smallest: SeqNo, largest: SeqNo) -> bool {
-        self.0.iter().any(|run| run.0 <= smallest && largest <= run.1)
-    }
-}
-
-impl Accounted<'_> {
-    /// The error for the table `number`, which the MANIFEST does not name. `None` if a crash explains it: the logs have its
-    /// writes, or tables that are named were made of it.
-    pub fn unexplained(&self, path: &Path, number: FileNumber, table: &Unnamed) -> Option<Error> {
-        let Unnamed { smallest, largest, family } = *table;
-        if self.logged.hold(smallest, largest) {
-            return None;
-        }
-        let is_explained = match family.and_then(|id| self.recovered.family(id)) {
-            Some(family) if self.recovered.fenced && family.flushed_through >= Some(largest) => true,
-            // Compactions to the bottom zero numbers: a table made later tells, too.
-            Some(family) => family.tables.iter().any(|(_, meta)| meta.largest_seq >= largest || meta.number > number),
-            None => largest <= self.recovered.last_seq,
-        };
-        let what = format!(
-            "the MANIFEST does not name this table, and no log has its writes through number {largest}: the MANIFEST's end is \
-             missing, or a flush of unlogged writes was cut off"
-        );
-        (!is_explained).then(|| Error::corruption(what).at_path(path))
     }
 }
 

@@ -16,7 +16,7 @@ use log::NotedManifest;
 use log::framed::FramedReader;
 use vfs::{IoClass, UnreadableVfs, Vfs};
 
-use super::log_owner;
+use super::{families, log_owner, options_file};
 use crate::commit::overlap::merged;
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
@@ -60,10 +60,12 @@ pub(super) fn recover_best(
         let named = read_current(vfs, dir).ok();
         point.is_whole &= Some(&number) == manifests.last();
         point.recovered.pass_numbers_in(vfs, dir)?;
+        families::check_named(dir, options, &point.recovered.families)?; // before anything is moved
+        let is_dropped = options_file::dropped_family(vfs, dir, &point.last)?.is_some();
         let logs = set_aside(vfs, dir, log_dir, &mut point, options)?;
         // Nor that it is the last one, if neither CURRENT nor a log names it.
         let is_noted = logs.manifest.is_some_and(|noted| noted.bytes_of(number).is_some());
-        point.is_whole &= !logs.prove_a_lost_end && (point.is_confirmed || !logs.are_tables_unnamed);
+        point.is_whole &= !logs.prove_a_lost_end && (point.is_confirmed || !(logs.are_tables_unnamed || is_dropped));
         point.is_whole &= match named {
             Some(named) if named >= number => named == number,
             _ => is_noted,

@@ -1,21 +1,24 @@
 //! Builds the families of a database, at open and later.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use base::note;
 use base::options::{FamilyOptions, kept};
-use base::{FamilyId, InternalOrder, Result, SeqNo, UserOrder};
+use base::{Error, FamilyId, InternalOrder, Result, SeqNo, UserOrder};
 use table::BlockCache;
 
 use crate::core::Core;
 use crate::core::context::Context;
-use crate::core::family::{Family, FamilyParts, MemtableMaker};
+use crate::core::family::{Family, FamilyParts, MemtableMaker, check_name};
 use crate::core::settled::settle;
 use crate::core::tables::Opener;
+use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
 use crate::queue::view::ReadView;
 use crate::read::gaps::Gaps;
 use crate::read::{ReadContext, answers};
 use crate::version::purge::PurgeQueue;
+use crate::version::replay::RecoveredFamily;
 use crate::version::table_store::{OpenSlots, TableStore};
 use crate::version::version::Version;
 
@@ -50,6 +53,73 @@ pub(super) fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOption
         options.order = order;
     }
     options
+}
+
+/// The options for opening a stored family; `None` if the family is not opened (reading only).
+///
+/// # Errors
+/// `InvalidArgument`: another order of keys.
+pub(super) fn options_of(
+    dir: &Path,
+    options: &OpenOptions,
+    name: &str,
+    comparator: &str,
+) -> Result<Option<FamilyOptions>> {
+    let named = options.families.iter().find(|(n, _)| n == name).map(|(_, options)| options.clone());
+    let mut options = match (named, options.other_families.options(name)) {
+        (Some(options), _) => options,
+        (None, Some(options)) => adapted(options, comparator),
+        (None, None) if name == DEFAULT_FAMILY => FamilyOptions::default(),
+        (None, None) => return Ok(None),
+    };
+    if comparator.is_empty() || comparator == options.order.name() {
+        return Ok(Some(options));
+    }
+    if let (UserOrder::Bytewise, Some(order)) = (&options.order, UserOrder::by_name(comparator)) {
+        options.order = order; // no order was set, and the stored one is built in
+        return Ok(Some(options));
+    }
+    let what = format!(
+        "{}: does not match existing comparator {comparator} of column family \"{name}\"",
+        options.order.name()
+    );
+    Err(Error::invalid_argument(what).at_path(dir))
+}
+
+/// Families named at open but not stored. The first mention of a name counts, as with stored families.
+pub(super) fn missing(options: &OpenOptions, stored: &[RecoveredFamily]) -> Vec<(String, FamilyOptions)> {
+    let is_stored = |name: &str| stored.iter().any(|family| family.name == name);
+    let mut missing: Vec<(String, FamilyOptions)> = Vec::new();
+    for named in &options.families {
+        if !is_stored(&named.0) && missing.iter().all(|(name, _)| *name != named.0) {
+            missing.push(named.clone());
+        }
+    }
+    missing
+}
+
+/// Checks that an open names the stored families as it has to.
+///
+/// # Errors
+/// `InvalidArgument`: one is not named, or is not stored and may not be made, or has another order of keys.
+pub(super) fn check_named(dir: &Path, options: &OpenOptions, stored: &[RecoveredFamily]) -> Result<()> {
+    let is_named = |name: &str| name == DEFAULT_FAMILY || options.families.iter().any(|(n, _)| n == name);
+    let unnamed: Vec<_> = stored.iter().map(|family| family.name.as_str()).filter(|name| !is_named(name)).collect();
+    if matches!(options.other_families, OtherFamilies::Refuse) && !unnamed.is_empty() && !options.read_only {
+        let what = format!("column families are not opened: {}; every family has to be named", unnamed.join(", "));
+        return Err(Error::invalid_argument(what).at_path(dir));
+    }
+    for family in stored {
+        options_of(dir, options, &family.name, &family.comparator)?;
+    }
+    let missing = missing(options, stored);
+    match missing.first() {
+        Some((name, _)) if !options.db.create_missing_column_families || options.read_only => {
+            let what = format!("there is no column family \"{name}\"; set create_missing_column_families to make it");
+            Err(Error::invalid_argument(what).at_path(dir))
+        }
+        _ => missing.iter().try_for_each(|(name, _)| check_name(name)),
+    }
 }
 
 /// A family at its start: as stored, or new.

@@ -9,7 +9,7 @@ use arc_swap::ArcSwap;
 use base::metrics::Statistics;
 use base::note;
 use base::options::{FamilyOptions, InfoLogLevel, kept};
-use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo, UserOrder};
+use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use log::Frontiers;
 use table::BlockCache;
 use vfs::{LockGuard, Vfs};
@@ -20,13 +20,13 @@ use crate::background::{RateLimiter, Throttle};
 use crate::core::context::{Context, FileNumbers, log_dir, own_dirs};
 use crate::core::doubt::Doubts;
 use crate::core::family::FamilySet;
-use crate::core::family::check_name;
 use crate::core::flush_ways::FlushCounts;
 use crate::core::reserve::give_up_in;
 use crate::core::running::RunningJobs;
 use crate::core::{Core, CoreParts, FamilyState};
-use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies, lock_path};
+use crate::database::handle::{OpenOptions, lock_path};
 use crate::info_log::InfoLog;
+use crate::maintenance::repair::lost::Lost;
 use crate::observe::events::EventRing;
 use crate::open::replay::{LogReplay, Replayed};
 use crate::open::restart::Restored;
@@ -61,7 +61,7 @@ pub(crate) mod restart;
 mod start;
 
 use crate::open::engine::Engine;
-use families::{FamilyStart, Shared, adapted, build_family};
+use families::{FamilyStart, Shared, build_family};
 use follow::Follower;
 use reading::Attempt;
 
@@ -169,7 +169,8 @@ pub(crate) fn open_as(dir: &Path, options: &OpenOptions, mut recovered: Recovere
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
     let _scope = note::within(Some(info_log.clone()));
     info_log.note_program(dir, &options.db);
-    let opened = Opening::new(dir, options, recovered, &info_log)?.run(false);
+    let opening = Opening { is_repairs: true, ..Opening::new(dir, options, recovered, &info_log)? };
+    let opened = opening.run(false);
     opened.iter().for_each(tell_doubts);
     info_log.write_out();
     opened
@@ -262,6 +263,8 @@ struct Opening<'a> {
     families: BTreeMap<FamilyId, FamilyState>,
     /// State restored from images.
     restored: Restored,
+    /// The end of a repair: its MANIFEST takes over.
+    is_repairs: bool,
 }
 
 impl<'a> Opening<'a> {
@@ -321,7 +324,15 @@ impl<'a> Opening<'a> {
             block_cache: options.block_cache.clone().unwrap_or_else(|| BlockCache::new(capacity).into()),
             row_cache: options.row_cache.clone(),
         };
-        Ok(Opening { options, recovered, context, shared, families: BTreeMap::new(), restored: Restored::default() })
+        Ok(Opening {
+            options,
+            recovered,
+            context,
+            shared,
+            families: BTreeMap::new(),
+            restored: Restored::default(),
+            is_repairs: false,
+        })
     }
 
     fn run(mut self, by_images: bool) -> Result<Arc<Engine>> {
@@ -413,23 +424,15 @@ impl<'a> Opening<'a> {
     }
 
     fn open_families(&mut self) -> Result<()> {
-        let stored = self.recovered.families.clone();
-        let unnamed = |name: &str| name != DEFAULT_FAMILY && !self.options.families.iter().any(|(n, _)| n == name);
-        let missing: Vec<_> = stored.iter().map(|f| f.name.as_str()).filter(|name| unnamed(name)).collect();
-        if matches!(self.options.other_families, OtherFamilies::Refuse)
-            && !missing.is_empty()
-            && !self.options.read_only
-        {
-            let what = format!("column families are not opened: {}; every family has to be named", missing.join(", "));
-            return Err(Error::invalid_argument(what).at_path(&self.context.dir));
-        }
+        let (dir, stored) = (&self.context.dir, self.recovered.families.clone());
+        families::check_named(dir, self.options, &stored)?;
         for family in &stored {
-            let options = self.options_of(&family.name, &family.comparator)?;
+            let options = families::options_of(dir, self.options, &family.name, &family.comparator)?;
             let Some(options) = options else { continue };
             let state = self.open_family(family, options)?;
             self.families.insert(family.id, state);
         }
-        self.check_missing()
+        Ok(())
     }
 
     fn open_family(&self, stored: &RecoveredFamily, options: FamilyOptions) -> Result<FamilyState> {
@@ -492,54 +495,8 @@ impl<'a> Opening<'a> {
         })
     }
 
-    /// The options for opening a stored family; `None` if the family is not opened (reading only).
-    fn options_of(&self, name: &str, comparator: &str) -> Result<Option<FamilyOptions>> {
-        let named = self.options.families.iter().find(|(n, _)| n == name).map(|(_, options)| options.clone());
-        let mut options = match (named, self.options.other_families.options(name)) {
-            (Some(options), _) => options,
-            (None, Some(options)) => adapted(options, comparator),
-            (None, None) if name == DEFAULT_FAMILY => FamilyOptions::default(),
-            (None, None) => return Ok(None),
-        };
-        if comparator.is_empty() || comparator == options.order.name() {
-            return Ok(Some(options));
-        }
-        if let (UserOrder::Bytewise, Some(order)) = (&options.order, UserOrder::by_name(comparator)) {
-            options.order = order; // no order was set, and the stored one is built in
-            return Ok(Some(options));
-        }
-        let what = format!(
-            "{}: does not match existing comparator {comparator} of column family \"{name}\"",
-            options.order.name()
-        );
-        Err(Error::invalid_argument(what).at_path(&self.context.dir))
-    }
-
-    /// Families named at open but not stored. The first mention of a name counts, as with stored families.
-    fn missing(&self) -> Vec<(String, FamilyOptions)> {
-        let is_stored = |name: &str| self.recovered.families.iter().any(|family| family.name == name);
-        let mut missing: Vec<(String, FamilyOptions)> = Vec::new();
-        for named in &self.options.families {
-            if !is_stored(&named.0) && missing.iter().all(|(name, _)| *name != named.0) {
-                missing.push(named.clone());
-            }
-        }
-        missing
-    }
-
-    fn check_missing(&self) -> Result<()> {
-        match self.missing().first() {
-            Some((name, _)) if !self.context.options.create_missing_column_families || self.options.read_only => {
-                let what =
-                    format!("there is no column family \"{name}\"; set create_missing_column_families to make it");
-                Err(Error::invalid_argument(what).at_path(&self.context.dir))
-            }
-            _ => self.missing().iter().try_for_each(|(name, _)| check_name(name)),
-        }
-    }
-
     fn create_missing(&mut self, last_seq: SeqNo) -> Result<()> {
-        for (name, options) in self.missing() {
+        for (name, options) in families::missing(self.options, &self.recovered.families) {
             self.recovered.max_family += 1;
             let made = RecoveredFamily {
                 id: FamilyId(self.recovered.max_family),
@@ -577,6 +534,12 @@ impl<'a> Opening<'a> {
         replayed.prepares.hand_over(&core.logs);
         let snapshot = engine.installer.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
+        let lost = Lost::new(&**vfs, &context.dir);
+        if self.is_repairs {
+            lost.note_switch()?
+        } else {
+            lost.forget_cut_off(self.recovered.manifest)?
+        }
         let writer = ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?;
         core.logs.note_manifest(writer.noted());
         *engine.installer.manifest.lock() = Some(writer);

@@ -13,6 +13,7 @@ use vfs::{IfExists, IoClass, Vfs, write_all};
 
 use crate::core::Core;
 use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -116,6 +117,26 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<Vec<String>>> {
         Err(error) if error.kind() == ErrorKind::Unsupported => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// A family of the MANIFEST `recovered` that the newest OPTIONS file lacks, and why it may have been dropped: the file is written
+/// after the MANIFEST. To be asked where the MANIFEST's end is not proven.
+///
+/// # Errors
+/// The file system's. A damaged file tells nothing.
+pub(crate) fn dropped_family(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Result<Option<(String, String)>> {
+    let newest = match newest(vfs, dir) {
+        Err(error) if error.kind() == ErrorKind::Corruption => None,
+        newest => newest?,
+    };
+    let Some((name, bytes)) = newest.filter(|_| recovered.fenced) else { return Ok(None) };
+    let is_of_it = file_name::parse(&name).is_some_and(|(_, number)| number >= recovered.manifest);
+    let named = check(&bytes).ok().flatten().filter(|_| is_of_it).unwrap_or_default();
+    let mut lacking = recovered.families.iter().filter(|family| !named.is_empty() && !named.contains(&family.name));
+    Ok(lacking.next().map(|family| {
+        let what = format!("its end may be missing: {name} lacks column family {:?}", family.name);
+        (family.name.clone(), what)
+    }))
 }
 
 /// Removes all but `newest` and the file before it. A larger number is left by a crash, and was not recorded as used.

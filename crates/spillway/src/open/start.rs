@@ -38,11 +38,7 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
             return Err(Error::invalid_argument("there is a database already (error_if_exists is set)").at_path(dir));
         }
         Ok(recovered) => {
-            let lost = Lost::new(vfs, dir);
-            doubts.extend(lost.unfinished(Some(recovered.manifest))?);
-            if !options.read_only {
-                lost.forget_cut_off(recovered.manifest)?;
-            }
+            doubts.extend(Lost::new(vfs, dir).unfinished(Some(recovered.manifest))?);
             recovered
         }
         Err(e) if e.is_not_found() => {

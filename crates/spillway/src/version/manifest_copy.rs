@@ -19,7 +19,7 @@ pub(crate) fn copy_path(dir: &Path, number: FileNumber) -> PathBuf {
 
 /// Bytes in the copy; 0 if there is none. A reader beside a writer asks before it reads the MANIFEST: the MANIFEST is
 /// never shorter than the copy.
-pub(super) fn copy_bytes(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<u64> {
+pub(crate) fn copy_bytes(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<u64> {
     match vfs.metadata(&copy_path(dir, number)) {
         Ok(metadata) => Ok(metadata.len),
         Err(error) if error.is_not_found() => Ok(0),

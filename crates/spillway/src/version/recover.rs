@@ -37,6 +37,8 @@ pub struct Recovered {
     pub families: Vec<RecoveredFamily>,
     /// Larger than the number of any file in the directory.
     pub next_file: FileNumber,
+    /// As `next_file`, by the MANIFEST's records alone.
+    pub noted_next: FileNumber,
     /// At or above every sequence number in the MANIFEST (S1).
     pub last_seq: SeqNo,
     /// As `last_seq`, but not above the last write: T may be a number that was given and not logged yet.

@@ -258,11 +258,13 @@ impl Replay {
         if !self.is_lenient {
             check_backings(&families)?;
         }
+        let next_file = next_file.max(FileNumber(largest_file.0.saturating_add(1)));
         Ok(Recovered {
             manifest,
             manifest_end: None,
             families,
-            next_file: next_file.max(FileNumber(largest_file.0.saturating_add(1))),
+            next_file,
+            noted_next: next_file,
             last_seq,
             last_written,
             max_family: self.max_family,

@@ -206,3 +206,22 @@ fn logs_that_came_and_went_since_the_point_are_missed() {
     assert_eq!(keys(&db), ["a", "b"]);
     assert!(in_doubt(&db, &KEYS).contains(&("default", "c")), "{:?}", db.recovery_doubts());
 }
+
+/// An open that names a family of later is refused. Nothing has moved then.
+#[test]
+fn refused_way_back_moves_nothing() {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    ["a", "b"].iter().for_each(|key| put_and_flush(&db, key));
+    db.create_family("new", FamilyOptions::default()).unwrap();
+    db.close().unwrap();
+    lose_newest_table(&vfs);
+    let mut options = options(&vfs).family("new", FamilyOptions::default());
+    options.db.best_efforts_recovery = true;
+    let before = vfs.all_files();
+    let error = Db::open(DIR, &options).err().expect("it is refused");
+    assert!(error.message().contains("create_missing_column_families"), "{error}");
+    assert_eq!(vfs.all_files(), before);
+    options.db.create_missing_column_families = true;
+    assert_eq!(keys(&Db::open(DIR, &options).unwrap()), ["a"]);
+}

@@ -7,11 +7,11 @@ use base::UserOrder;
 use testkit::engine::backup::{BackupEngine, BackupOptions};
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::export::ExportOptions;
-use testkit::engine::{Db, Doubt, Error, OpenOptions, repair};
+use testkit::engine::{Db, Doubt, Error, OpenOptions, OtherFamilies, repair};
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Rule, Vfs};
 
-use crate::common::{Contents, PLAIN, copy, database, files, options, read};
+use crate::common::{Contents, PLAIN, copy, database, files, options, read, read_with};
 
 fn over(vfs: Arc<dyn Vfs>, memory: &Arc<MemoryVfs>) -> OpenOptions {
     OpenOptions { vfs, ..options(memory) }
@@ -194,7 +194,7 @@ fn database_that_is_begun_anew_has_no_earlier_repair() {
     vfs.flip_bit(&files(&vfs, ".sst")[0], 8 * 20).unwrap();
     assert!(!repair(DIR, &options(&vfs)).unwrap().lost_nothing());
     let lost = Path::new(DIR).join("lost");
-    vfs.write_file(&lost.join("UNFINISHED"), b"1 2").unwrap();
+    vfs.write_file(&lost.join("UNFINISHED"), b"1 switching").unwrap();
     let is_kept = |path: &&PathBuf| !path.starts_with(&lost);
     files(&vfs, "").iter().filter(is_kept).for_each(|path| vfs.remove_file(path).unwrap());
     let mut options = options(&vfs);
@@ -212,10 +212,11 @@ fn mark_is_of_a_repair_that_switched_or_not() {
     let last = testkit::engine::version::recover::recover(&*whole, Path::new(DIR)).unwrap().manifest.0;
     let garbage = "x".repeat(100);
     let marks = [
-        (format!("{last} {}", last + 20), false),
-        (format!("0 {}", last + 20), false), // the MANIFEST was lost, and was put back
-        (format!("{} {last}", last - 1), true),
+        (format!("{} copying", last + 20), false),
+        (format!("{} switching", last + 20), false),
+        (format!("{last} switching"), true),
         ("12".to_owned(), true),
+        (format!("{} replacing", last + 20), true),
         (garbage, true),
     ];
     for (mark, doubts) in marks {
@@ -314,14 +315,15 @@ fn what_was_written_behind_a_cut_off_guess_is_not_taken_for_its_copies() {
         let name = path.to_string_lossy();
         name.contains("MANIFEST") || name.ends_with(".spmanifest")
     };
-    let lose = |vfs: &MemoryVfs, also_current: bool| {
+    let lose = |vfs: &MemoryVfs, others: &[&str]| {
         let all = files(vfs, "");
-        let is_lost = |path: &&PathBuf| is_of_manifest(path) || (also_current && path.ends_with("CURRENT"));
+        let is_other = |path: &Path| others.iter().any(|other| path.to_string_lossy().contains(other));
+        let is_lost = |path: &&PathBuf| is_of_manifest(path) || is_other(path);
         all.iter().filter(is_lost).filter(|path| !path.starts_with(Path::new(DIR).join("lost"))).for_each(|path| {
             vfs.remove_file(path).unwrap();
         });
     };
-    lose(&vfs, true);
+    lose(&vfs, &["CURRENT"]);
     let mark = Path::new(DIR).join("lost/UNFINISHED");
     let kept = (1..).find_map(|nth| {
         let tried = copy(&vfs);
@@ -336,15 +338,21 @@ fn what_was_written_behind_a_cut_off_guess_is_not_taken_for_its_copies() {
     assert!(!db.recovery_doubts().is_empty());
     let default = db.default_family();
     db.put(&default, b"later", b"1", &testkit::engine::WriteOptions::synced()).unwrap();
-    db.flush(&[&default]).unwrap();
-    drop((default, db));
-    for also_current in [false, true] {
+    db.flush(&db.families().iter().collect::<Vec<_>>()).unwrap();
+    drop(default);
+    db.close().unwrap();
+    let is_live = |path: &&PathBuf| !path.starts_with(Path::new(DIR).join("lost"));
+    files(&vfs, ".splog").iter().filter(is_live).for_each(|path| vfs.remove_file(path).unwrap()); // tables have all
+    for others in [&[][..], &["CURRENT"], &["CURRENT", "OPTIONS-"]] {
         let vfs = copy(&vfs);
-        lose(&vfs, also_current);
+        lose(&vfs, others);
         let report = repair(DIR, &options(&vfs)).unwrap();
-        let found = read(&vfs).unwrap();
+        let mut any = options(&vfs); // the names of families are lost with the OPTIONS file
+        any.families.retain(|(name, _)| name == "default");
+        any.other_families = OtherFamilies::OpenWith(Box::default());
+        let found = read_with(&any, DIR).unwrap();
         for key in ["a", "b", "later"] {
-            assert!(found["default"].contains_key(key.as_bytes()), "{key}, {also_current}: {found:?}\n{report}");
+            assert!(found["default"].contains_key(key.as_bytes()), "{key}, {others:?}: {found:?}\n{report}");
         }
         assert!(!report.lost_nothing());
     }

@@ -20,3 +20,4 @@ mod repair;
 mod repaired_tables;
 mod rocksdb_logs;
 mod salvaged_ingests;
+mod unproven_ends;

@@ -141,6 +141,7 @@ impl Check<'_> {
         let numbers = record.numbers();
         let shares = record.ingest.iter().flat_map(|ingest| &ingest.families);
         self.largest_family = shares.fold(self.largest_family, |largest, share| largest.max(share.family));
+        record.ingest.iter().for_each(|ingest| self.logged.add_ingest(ingest));
         self.queued.extend(record.ingest);
         match record.batch {
             None => {}

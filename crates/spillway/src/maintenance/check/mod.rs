@@ -12,15 +12,16 @@ use std::sync::Arc;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
-use crate::core::tables::LoggedRuns;
+use crate::core::unnamed::Logged;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::queue::ingest_record::IngestRecord;
+use crate::version::current::read_current;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::incomplete;
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy;
-use crate::version::recover::{self, Recovered};
+use crate::version::recover::{self, Pair, Recovered};
 use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::FileMeta;
 
@@ -149,7 +150,7 @@ pub type Progress<'a> = &'a mut dyn FnMut(&CheckStep<'_>);
 pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Result<CheckReport> {
     incomplete::check(&*options.vfs, dir)?;
     let mut report = CheckReport::default();
-    let recovered = match recover::recover(&*options.vfs, dir) {
+    let recovered = match recover_beside(&*options.vfs, dir) {
         Ok(recovered) => recovered,
         Err(error) if error.is_not_found() && was_database(options, dir)? => {
             report.problem(Error::corruption("CURRENT, which names the MANIFEST, is missing").at_path(dir));
@@ -186,16 +187,37 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
         verified: BTreeSet::new(),
         queued: Vec::new(),
         prepared: BTreeSet::new(),
-        logged: LoggedRuns::default(),
+        logged: Logged::default(),
         largest_family: FamilyId::DEFAULT,
     };
-    check.run()?;
+    let has_copy = check.run()?;
     let mut report = check.report;
     let now = recover::recover(&*options.vfs, dir);
     let place = |read: &Recovered| (read.manifest, read.manifest_end);
     report.changed_meanwhile =
         now.map_or(true, |now| place(&now) != place(&recovered) || now.families != recovered.families);
+    let copy = manifest_copy::copy_path(dir, recovered.manifest);
+    if !has_copy && !report.changed_meanwhile && options.vfs.exists(&copy)? {
+        let name = copy.file_name().unwrap_or_default().to_string_lossy();
+        let what = format!(
+            "{name} is damaged or lacks records: the MANIFEST has no second copy before the next open for writing"
+        );
+        report.notes.push(what);
+    }
     Ok(report)
+}
+
+/// As [`recover::recover`], again whenever a writer beside has switched to another MANIFEST meanwhile.
+fn recover_beside(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
+    let mut named = read_current(vfs, dir).ok();
+    loop {
+        let recovered = recover::recover(vfs, dir);
+        let now = read_current(vfs, dir).ok();
+        if recovered.is_ok() || now == named {
+            return recovered;
+        }
+        named = now;
+    }
 }
 
 /// Whether a directory without CURRENT has tables or MANIFESTs.
@@ -223,13 +245,14 @@ struct Check<'a> {
     /// Names of transactions prepared and not ended by the records read so far.
     prepared: BTreeSet<Vec<u8>>,
     /// Numbers in the logs.
-    logged: LoggedRuns,
+    logged: Logged,
     /// The largest family id in the logs.
     largest_family: FamilyId,
 }
 
 impl Check<'_> {
-    fn run(&mut self) -> Result<()> {
+    /// Returns whether the MANIFEST has a right copy.
+    fn run(&mut self) -> Result<bool> {
         let logs = self.find_logs()?;
         self.bytes_total = self.recovered.tables().map(|meta| meta.file_bytes).sum::<u64>() + logs.bytes;
         self.report.last_seq = self.recovered.last_seq;
@@ -241,7 +264,15 @@ impl Check<'_> {
         let queued = self.queued_tables();
         self.check_queued(&queued);
         self.check_options();
-        self.find_superfluous(&logs, &queued)
+        let has_copy = Pair::has_right_copy(self.vfs(), self.dir, self.recovered.manifest)?;
+        if let Some((_, what)) =
+            options_file::dropped_family(self.vfs(), self.dir, self.recovered)?.filter(|_| !has_copy)
+        {
+            let what = format!("it has no second copy, and {what}");
+            self.report.problem(Error::corruption(what).at_path(manifest_path(self.dir, self.recovered.manifest)));
+        }
+        self.find_superfluous(&logs, &queued, has_copy)?;
+        Ok(has_copy)
     }
 
     /// Checks that the MANIFEST has its end: neither a log nor its copy knows a later one. A writer that is at work may add
@@ -317,30 +348,24 @@ impl Check<'_> {
         (self.progress)(&CheckStep { path, bytes_done: self.bytes_done, bytes_total: self.bytes_total });
     }
 
-    fn find_superfluous(&mut self, logs: &logs::FoundLogs, queued: &[tables::QueuedTable<'_>]) -> Result<()> {
+    fn find_superfluous(
+        &mut self,
+        logs: &logs::FoundLogs,
+        queued: &[tables::QueuedTable<'_>],
+        has_copy: bool,
+    ) -> Result<()> {
         let tables = self.recovered.tables().chain(queued.iter().map(|queued| &queued.meta));
         let tables: BTreeSet<FileNumber> = tables.map(FileMeta::physical_number).collect();
-        let copy = manifest_copy::copy_path(self.dir, self.recovered.manifest);
-        let has_copy = recover::Pair::has_right_copy(self.vfs(), self.dir, self.recovered.manifest)?;
-        if !has_copy && self.vfs().exists(&copy)? {
-            let name = copy.file_name().unwrap_or_default().to_string_lossy();
-            let what = format!(
-                "{name} is damaged or lacks records: the MANIFEST has no second copy before the next open for writing"
-            );
-            self.report.notes.push(what);
-        }
         for name in self.options.vfs.read_dir(self.dir)? {
             let Some((kind, number)) = file_name::parse(&name) else { continue };
             let is_superfluous = match kind {
-                FileType::Table => !tables.contains(&number),
+                FileType::Table if tables.contains(&number) => false,
+                FileType::Table => has_copy || !self.check_unnamed(&self.dir.join(&name), number)?,
                 FileType::Manifest | FileType::ManifestCopy => number != self.recovered.manifest,
                 FileType::RocksLog => !logs.rocksdbs.contains(&number),
                 FileType::Temp | FileType::MemtableImage => true,
                 _ => false,
             };
-            if is_superfluous && kind == FileType::Table && !has_copy {
-                self.check_unnamed(&self.dir.join(&name), number)?;
-            }
             if is_superfluous {
                 self.report.superfluous.push(self.dir.join(name));
             }

@@ -8,7 +8,8 @@ use table::{Table, TableContext, TableReadOptions, open_any};
 use vfs::IoClass;
 
 use super::Check;
-use crate::core::tables::{Accounted, counted, read_unnamed};
+use crate::core::tables::counted;
+use crate::core::unnamed::Accounted;
 use crate::queue::ingest_record::numbered;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
@@ -69,15 +70,15 @@ impl Check<'_> {
         self.check_levels(family, &order);
     }
 
-    /// Checks a table that the MANIFEST does not name, if the MANIFEST has no copy that proves its end.
-    pub(super) fn check_unnamed(&mut self, path: &Path, number: FileNumber) -> Result<()> {
+    /// Checks a table that the MANIFEST does not name, if the MANIFEST has no copy that proves its end. Returns whether an open
+    /// keeps it.
+    pub(super) fn check_unnamed(&mut self, path: &Path, number: FileNumber) -> Result<bool> {
         let values = LogsOnDemand::in_dir(self.options.vfs.clone(), self.log_dir().to_owned());
-        let table = read_unnamed(self.vfs(), path, &self.options.orders, values)?;
-        let accounted = Accounted { recovered: self.recovered, logged: &self.logged };
-        if let Some(error) = table.and_then(|table| accounted.unexplained(path, number, &table)) {
-            self.report.problem(error);
-        }
-        Ok(())
+        let accounted = Accounted { recovered: self.recovered, logged: &self.logged, orders: &self.options.orders };
+        let found = accounted.find_unexplained(self.vfs(), path, number, values)?.map(|found| found.error);
+        let is_kept = found.is_some();
+        found.into_iter().for_each(|error| self.report.problem(error));
+        Ok(is_kept)
     }
 
     fn order_named(&self, name: &str) -> Option<UserOrder> {

@@ -16,12 +16,10 @@ use super::work::{Found, Repairing, keys_of};
 use crate::compaction::CompactFilesOptions;
 use crate::compaction::manual::{BottommostLevelCompaction, CompactRangeOptions};
 use crate::core::doubt::Doubt;
-use crate::core::tables::{Accounted, read_unnamed};
+use crate::core::unnamed::Accounted;
 use crate::database::handle::Database;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
-use crate::version::recover::Recovered;
-use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::FileMeta;
 
 impl Repairing<'_> {
@@ -74,42 +72,28 @@ impl Repairing<'_> {
         let is_noted = noted.is_some_and(|noted| noted.bytes_of(old.manifest).is_some());
         let is_unknown = self.old.has_copy && !self.old.is_named && !is_noted;
         let ingested = self.ingested();
-        if let Some(what) = self.dropped_by_options(old)? {
+        if let Some((_, what)) = options_file::dropped_family(&**self.vfs, self.dir, old)? {
             return Ok(Some(what));
         }
         let named: BTreeSet<_> = old.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
-        let accounted = Accounted { recovered: old, logged: &self.logs.logged };
+        let orders = &self.source.orders;
+        let accounted = Accounted { recovered: old, logged: &self.logs.logged, orders };
         for file in files.iter().filter(|file| !named.contains(file) && !ingested.contains_key(file)) {
             if lacks && *file > newest {
                 let what = "its end may be missing: it names tables that are gone, and newer ones are there";
                 return Ok(Some(what.to_owned()));
             }
-            if is_unknown && *file >= self.old.noted_next {
+            if is_unknown && *file >= old.noted_next {
                 let what = "a later one may be lost: neither CURRENT nor a log names it, and there are newer tables";
                 return Ok(Some(what.to_owned()));
             }
             let path = path_of(self.dir, *file);
-            let table = read_unnamed(&**self.vfs, &path, &self.source.orders, self.source.values())?;
-            if let Some(error) = table.and_then(|table| accounted.unexplained(&path, *file, &table)) {
+            if let Some(found) = accounted.find_unexplained(&**self.vfs, &path, *file, self.source.values())? {
                 let name = file_name::format(FileType::Table, *file);
-                return Ok(Some(format!("its end may be missing: {name}: {}", error.message())));
+                return Ok(Some(format!("its end may be missing: {name}: {}", found.error.message())));
             }
         }
         Ok(None)
-    }
-
-    /// A family that the OPTIONS file lacks may have been dropped: it is written once the MANIFEST is.
-    fn dropped_by_options(&self, old: &Recovered) -> Result<Option<String>> {
-        let newest = match options_file::newest(&**self.vfs, self.dir) {
-            Err(error) if error.kind() == ErrorKind::Corruption => None,
-            newest => newest?,
-        };
-        let Some((name, bytes)) = newest.filter(|_| old.fenced) else { return Ok(None) };
-        let is_of_it = file_name::parse(&name).is_some_and(|(_, number)| number >= old.manifest);
-        let named = options_file::check(&bytes).ok().flatten().filter(|_| is_of_it).unwrap_or_default();
-        let lacks = |family: &&RecoveredFamily| !named.is_empty() && !named.contains(&family.name);
-        let dropped = old.families.iter().find(lacks);
-        Ok(dropped.map(|family| format!("its end may be missing: {name} lacks column family {:?}", family.name)))
     }
 
     /// Doubts every key.

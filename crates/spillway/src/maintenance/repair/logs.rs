@@ -11,7 +11,7 @@ use vfs::{IoClass, Vfs};
 
 use crate::commit::batch::BatchReader;
 use crate::commit::entries_of;
-use crate::core::tables::LoggedRuns;
+use crate::core::unnamed::Logged;
 use crate::open::log_owner;
 use crate::open::replay::own_logs::is_in_tables;
 use crate::open::replay::row::{self, FoundRow, MissingLog};
@@ -34,7 +34,7 @@ pub(super) struct LogSurvey {
     pub merges: BTreeMap<FamilyId, SeqNo>,
     pub last_seq: SeqNo,
     /// Numbers in the logs.
-    pub logged: LoggedRuns,
+    pub logged: Logged,
     /// The live WAL range.
     pub row: Option<LogRow>,
     /// Ends of cut-off logs: from the MANIFEST, or inferred from the next log's first number.
@@ -218,6 +218,7 @@ impl LogSurvey {
         }
         if let Some(ingest) = record.ingest {
             self.families.extend(ingest.families.iter().map(|share| share.family));
+            self.logged.add_ingest(&ingest);
             self.ingests.push(ingest);
         }
         Ok(numbers)

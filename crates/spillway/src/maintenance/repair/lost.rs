@@ -10,7 +10,6 @@ use crate::background::staging::scan;
 use crate::core::doubt::Doubt;
 use crate::open::create_durable_dir;
 use crate::open::replay::row;
-use crate::version::current::read_current;
 use crate::version::file_name::{self, FileType, numbers_in};
 
 pub(crate) const LOST_DIR: &str = "lost";
@@ -23,23 +22,36 @@ const UNFINISHED: &str = "UNFINISHED";
 
 const MARK_BYTES_MAX: u64 = 64;
 
+/// Steps of a repair, in its mark.
+const COPYING: &str = "copying";
+const SWITCHING: &str = "switching";
+
 /// Copies kept under one name.
 const COPIES_MAX: u32 = 1000;
 
-/// How a repair that has not ended found the database. The default is unknown: every MANIFEST can be such a repair's.
-#[derive(Default)]
+/// How far a repair that has not ended came.
 struct Mark {
-    /// The last MANIFEST; 0 if it was lost.
-    before: FileNumber,
     /// The repair's files have this number and larger ones.
     first_new: FileNumber,
+    /// Its MANIFEST was about to become the last one. All before is a copy of what a repetition reads.
+    has_switched: bool,
 }
 
 impl Mark {
-    /// Whether `last`, the last MANIFEST now, is of the time before the repair. If all are lost (0), it is so as far as the mark
-    /// tells.
-    fn is_of_one_before(&self, last: FileNumber) -> bool {
-        last < self.first_new && (last.0 > 0 || self.before.0 == 0)
+    /// Whether the repair's MANIFEST is the last one, or was. `last` is the last one now; 0 if all are lost.
+    fn counts(&self, last: FileNumber) -> bool {
+        self.has_switched && (last.0 == 0 || last >= self.first_new)
+    }
+
+    /// A mark that cannot be read may be of any repair.
+    fn parse(text: &str) -> Mark {
+        let known =
+            text.split_once(' ').and_then(|(first_new, step)| Some((FileNumber(first_new.parse().ok()?), step)));
+        match known {
+            Some((first_new, COPYING)) => Mark { first_new, has_switched: false },
+            Some((first_new, SWITCHING)) => Mark { first_new, has_switched: true },
+            _ => Mark { first_new: FileNumber(0), has_switched: true },
+        }
     }
 }
 
@@ -156,20 +168,34 @@ impl<'a> Lost<'a> {
         self.find(REPORT)
     }
 
-    /// Marks durably that a repair begins. `before` is the last MANIFEST; the repair's files are numbered from `first_new` on.
-    /// The mark of an earlier repair that was cut off stays.
+    /// Marks durably that a repair begins, whose files are numbered from `first_new` on. The mark of an earlier repair that was cut
+    /// off stays.
     ///
     /// # Errors
     /// The file system's.
-    pub fn mark(&self, before: FileNumber, first_new: FileNumber) -> Result<()> {
-        let path = self.dir.join(UNFINISHED);
-        if self.vfs.exists(&path)? {
+    pub fn mark(&self, first_new: FileNumber) -> Result<()> {
+        if self.read_mark()?.is_some() {
             return Ok(());
         }
         if !self.vfs.exists(&self.dir)? {
             create_durable_dir(self.vfs, &self.dir)?;
         }
-        self.rewrite(&path, format!("{} {}", before.0, first_new.0).as_bytes())?;
+        self.write_mark(first_new, COPYING)
+    }
+
+    /// Notes durably that the repair's MANIFEST comes next: from then on its files may be live ones.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn note_switch(&self) -> Result<()> {
+        match self.read_mark()? {
+            Some(Mark { first_new, has_switched: false }) => self.write_mark(first_new, SWITCHING),
+            _ => Ok(()),
+        }
+    }
+
+    fn write_mark(&self, first_new: FileNumber, step: &str) -> Result<()> {
+        self.rewrite(&self.dir.join(UNFINISHED), format!("{} {step}", first_new.0).as_bytes())?;
         self.sync()
     }
 
@@ -188,19 +214,13 @@ impl<'a> Lost<'a> {
         self.sync()
     }
 
-    /// The mark of a repair that has not ended. What cannot be read as one is a mark of an unknown repair.
     fn read_mark(&self) -> Result<Option<Mark>> {
         let path = self.dir.join(UNFINISHED);
         if !self.vfs.exists(&path)? {
             return Ok(None);
         }
         let text = vfs::read_all(self.vfs, &path, MARK_BYTES_MAX, IoClass::Other).unwrap_or_default();
-        let text = std::str::from_utf8(&text).unwrap_or_default();
-        let number = |text: &str| text.parse().ok().map(FileNumber);
-        let mark = text
-            .split_once(' ')
-            .and_then(|(before, first_new)| Some(Mark { before: number(before)?, first_new: number(first_new)? }));
-        Ok(Some(mark.unwrap_or_default()))
+        Ok(Some(Mark::parse(std::str::from_utf8(&text).unwrap_or_default())))
     }
 
     /// Removes the mark of a repair that was cut off before its MANIFEST became the last one, `last`: the database goes on
@@ -209,56 +229,31 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn forget_cut_off(&self, last: FileNumber) -> Result<()> {
-        if self.read_mark()?.is_some_and(|mark| mark.is_of_one_before(last)) { self.unmark() } else { Ok(()) }
+        if self.read_mark()?.is_some_and(|mark| !mark.counts(last)) { self.unmark() } else { Ok(()) }
     }
 
-    /// Ends a repair that was cut off before its MANIFEST became the last one, `last`: moves the files that it made here, and
-    /// removes its mark. They are copies of what the repetition reads. Logs of other databases than `own` stay. Under the lock.
+    /// Ends a repair that was cut off before its switch: moves the files that it made here, and removes its mark. They are
+    /// copies of what the repetition reads. Logs of other databases than `own` stay. Under the lock. Returns what was moved.
     ///
     /// # Errors
     /// The file system's.
-    pub fn clear_cut_off(&self, last: FileNumber, own: DatabaseId, log_dir: &Path) -> Result<()> {
-        let Some(Mark { first_new, .. }) = self.read_mark()?.filter(|mark| mark.is_of_one_before(last)) else {
-            return Ok(());
-        };
-        if self.leaves_traces(first_new, own, log_dir)? {
-            return Ok(());
-        }
+    pub fn clear_cut_off(&self, own: DatabaseId, log_dir: &Path) -> Result<Vec<PathBuf>> {
+        let Some(Mark { first_new, has_switched: false }) = self.read_mark()? else { return Ok(Vec::new()) };
         let database = self.database();
+        let mut moved = Vec::new();
         for number in numbers_in(self.vfs, database, FileType::Table)?.split_off(&first_new) {
-            self.take(&database.join(file_name::format(FileType::Table, number)))?;
+            moved.push(self.take(&database.join(file_name::format(FileType::Table, number)))?);
         }
         for kind in [FileType::Log, FileType::LargeBatch] {
             for number in numbers_in(self.vfs, log_dir, kind)?.split_off(&first_new) {
                 let path = log_dir.join(file_name::format(kind, number));
                 if !row::is_of_another(self.vfs, &path, own) {
-                    self.take(&path)?;
+                    moved.push(self.take(&path)?);
                 }
             }
         }
-        self.unmark()
-    }
-
-    /// Whether a MANIFEST from `first` on was current, though it cannot be read now: CURRENT names it, an OPTIONS file came after
-    /// it, a log notes it, or tables that were kept here are gone from their places.
-    fn leaves_traces(&self, first: FileNumber, own: DatabaseId, log_dir: &Path) -> Result<bool> {
-        let (vfs, database) = (self.vfs, self.database());
-        let options = numbers_in(vfs, database, FileType::Options)?.pop_last();
-        if read_current(vfs, database).is_ok_and(|named| named >= first) || options.is_some_and(|last| last >= first) {
-            return Ok(true);
-        }
-        // A repair only keeps the tables that are there before. What it made deletes them.
-        for number in numbers_in(vfs, &self.dir, FileType::Table)?.range(..first) {
-            if !vfs.exists(&database.join(file_name::format(FileType::Table, *number)))? {
-                return Ok(true);
-            }
-        }
-        let before = FileNumber(first.0.saturating_sub(1));
-        Ok(numbers_in(vfs, log_dir, FileType::Log)?.into_iter().any(|number| {
-            let path = log_dir.join(file_name::format(FileType::Log, number));
-            let head = log::read_head(vfs, &path, number).unwrap_or_default();
-            !head.database.is_another_than(own) && head.manifest.is_some_and(|noted| noted.is_after(before))
-        }))
+        self.unmark()?;
+        Ok(moved)
     }
 
     /// Gives the reports of earlier repairs other names: the database that they are about is gone.
@@ -284,7 +279,7 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn unfinished(&self, last: Option<FileNumber>) -> Result<Option<Doubt>> {
-        if self.read_mark()?.is_none_or(|mark| last.is_some_and(|last| mark.is_of_one_before(last))) {
+        if self.read_mark()?.is_none_or(|mark| last.is_some_and(|last| !mark.counts(last))) {
             return Ok(None);
         }
         let what = match self.report()? {

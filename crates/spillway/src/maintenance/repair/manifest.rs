@@ -35,8 +35,6 @@ pub(super) struct OldManifest {
     pub is_confirmed: bool,
     /// Whether CURRENT names this MANIFEST, or an earlier one before this pair.
     pub is_named: bool,
-    /// Above every file number that the MANIFEST knew.
-    pub noted_next: FileNumber,
     /// Dropped families, by the readable part.
     pub dropped: BTreeSet<FamilyId>,
 }
@@ -111,20 +109,10 @@ impl OldManifest {
             let dropped = replay.dropped().clone();
             let mut recovered = replay.finish(number).map_err(|error| error.at_path(&path))?;
             recovered.manifest_end = Some(end);
-            let noted_next = recovered.next_file;
             recovered.pass_numbers_in(vfs, dir)?;
             let has_copy = is_copy || vfs.exists(&copy_path(dir, number))?;
             let (recovered, damage, is_complete) = (Some(recovered), Some(damage), is_last);
-            return Ok(OldManifest {
-                recovered,
-                damage,
-                is_complete,
-                has_copy,
-                is_confirmed,
-                is_named,
-                noted_next,
-                dropped,
-            });
+            return Ok(OldManifest { recovered, damage, is_complete, has_copy, is_confirmed, is_named, dropped });
         }
         OldManifest::of_rest(vfs, dir, named, &numbers, damage)
     }

@@ -72,7 +72,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     }
     // Otherwise there is nothing that a repetition could not tell.
     if !work.report.found_nothing() || work.has_damaged_logs() {
-        lost.mark(last, work.first_new)?;
+        lost.mark(work.first_new)?;
     }
     work.set_aside()?;
     work.mend_current()?;
@@ -110,7 +110,7 @@ fn open_what_is_left(dir: &Path, options: &OpenOptions, recovered: Recovered) ->
     match open::open_as(dir, options, recovered.clone()) {
         Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => {
             note::warn!(%error, "the logs are salvaged");
-            Lost::new(&*options.vfs, dir).mark(recovered.manifest, recovered.next_file)?;
+            Lost::new(&*options.vfs, dir).mark(recovered.next_file)?;
             let (mut options, mut recovered) = (options.clone(), recovered);
             for dir in [dir, &log_dir(dir, &options.db)] {
                 recovered.pass_numbers_in(&*options.vfs, dir)?; // of files that the first try made

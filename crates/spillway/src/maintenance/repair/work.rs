@@ -77,14 +77,13 @@ impl<'a> Repairing<'a> {
         check_owner(dir, log_dir, &old, options)?;
         let known = old.recovered.as_ref();
         let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
-        let last = known.map_or(FileNumber(0), |old| old.manifest);
-        Lost::new(&**vfs, dir).clear_cut_off(last, own, log_dir)?;
+        let superfluous = Lost::new(&**vfs, dir).clear_cut_off(own, log_dir)?;
         let logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
         let doubt = check_log_dir(dir, log_dir, own, known, &logs, options)?;
         let source = TableSource { vfs, dir, log_dir, orders: options.orders() };
         let families = Families::of(known.into_iter().flat_map(|old| old.families.clone()));
         let doubts = Vec::from_iter(doubt);
-        let report = RepairReport { manifest: old.damage.clone(), doubts, ..RepairReport::default() };
+        let report = RepairReport { manifest: old.damage.clone(), doubts, superfluous, ..RepairReport::default() };
         let (is_complete, next_file) = (old.is_complete, FileNumber(0));
         let mut work = Repairing {
             options,
@@ -124,8 +123,7 @@ impl<'a> Repairing<'a> {
         }
         if !self.is_complete {
             // A repetition must not take this guess's copies of tables for the newest tables.
-            let before = self.old.recovered.as_ref().map_or(FileNumber(0), |old| old.manifest);
-            Lost::new(&**self.vfs, self.dir).mark(before, self.first_new)?;
+            Lost::new(&**self.vfs, self.dir).mark(self.first_new)?;
         }
         self.take_named()?;
         self.take_unnamed(&files)?;
@@ -274,6 +272,7 @@ impl<'a> Repairing<'a> {
         Recovered {
             manifest: old.map_or(FileNumber(0), |old| old.manifest),
             next_file,
+            noted_next: next_file,
             last_seq: old.map_or(last_seq, |old| old.last_seq.max(last_seq)),
             last_written: SeqNo::ZERO, // for secondaries
             max_family: old.map_or(largest_id, |old| old.max_family.max(largest_id)),

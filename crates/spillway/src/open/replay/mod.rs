@@ -19,7 +19,7 @@ use crate::commit::entries_of;
 use crate::core::FamilyState;
 use crate::core::context::Context;
 use crate::core::doubt::Doubt;
-use crate::core::tables::LoggedRuns;
+use crate::core::unnamed::Logged;
 use crate::flush::build::build;
 use crate::flush::divide::Divided;
 use crate::flush::job::{FlushPlan, next_to_flush};
@@ -90,7 +90,7 @@ pub(crate) struct LogReplay<'a> {
     unsynced: Vec<FileNumber>,
     prepares: ReplayedPrepares,
     /// Numbers in the logs.
-    logged: LoggedRuns,
+    logged: Logged,
     /// The largest family id so far.
     max_family: u32,
     /// Salvage left out damaged records, or a missing log, of ours.
@@ -133,7 +133,7 @@ impl<'a> LogReplay<'a> {
             logs: Vec::new(),
             unsynced: Vec::new(),
             prepares: ReplayedPrepares::default(),
-            logged: LoggedRuns::default(),
+            logged: Logged::default(),
             max_family: recovered.max_family,
             passed_damage: false,
             hole: None,
@@ -160,7 +160,7 @@ impl<'a> LogReplay<'a> {
         self.replay_own_logs(&own_logs, &self.recovered.log_ends)?;
         self.end_hole(None);
         self.check_families()?;
-        self.doubt_unnamed_tables()?;
+        self.doubt_unproven_end()?;
         if self.may_flush && self.passed_damage {
             // No damaged log is kept, not even for what is prepared: a later open would meet the damage again.
             self.flush_everything(self.last_seq)?;

@@ -14,12 +14,12 @@ use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
 use crate::core::FamilyState;
 use crate::core::doubt::Doubt;
-use crate::core::tables::{Accounted, read_unnamed};
+use crate::core::unnamed::{Accounted, Unexplained};
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
-
+use crate::version::manifest_copy;
 use crate::version::recover::{Pair, Recovered};
 use crate::version::table_file::FileMeta;
 use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
@@ -238,32 +238,40 @@ impl LogReplay<'_> {
         self.note_replayed(FileType::Log, number, KnownEnd { offset: log.tail(), on_disk: true })
     }
 
-    /// Doubts the families of tables that a MANIFEST without a right copy, as RocksDB's, does not name and no crash explains, and keeps the tables
-    /// in `lost/`: the MANIFEST may have lost its end. Only under the lock.
+    /// Where the MANIFEST has no right copy, as RocksDB's never has, it may have lost its end. Doubts a family that the OPTIONS file
+    /// lacks, and the families of tables that nothing names and no crash explains; keeps these in `lost/`. Only under the lock.
     ///
     /// # Errors
     /// The file system's.
-    pub(super) fn doubt_unnamed_tables(&self) -> Result<()> {
-        let (vfs, dir) = (&*self.context.vfs, &self.context.dir);
-        let is_chosen = self.recovered.manifest_end.is_none(); // by a rescue, which reports for itself
+    pub(super) fn doubt_unproven_end(&self) -> Result<()> {
+        let (vfs, dir, recovered) = (&*self.context.vfs, &self.context.dir, self.recovered);
+        let is_chosen = recovered.manifest_end.is_none(); // by a rescue, which reports for itself
         // Beside a writer, who holds the lock, tables come and the copy goes at any time.
         if is_chosen || !self.may_flush {
             return Ok(());
         }
         let live = self.families.values().flat_map(FamilyState::tables).map(|file| file.meta.physical_number());
-        let named: BTreeSet<_> = self.recovered.tables().map(FileMeta::physical_number).chain(live).collect();
-        let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
-        let accounted = Accounted { recovered: self.recovered, logged: &self.logged };
+        let named: BTreeSet<_> = recovered.tables().map(FileMeta::physical_number).chain(live).collect();
         let there = file_name::numbers_in(vfs, dir, FileType::Table)?;
-        if there.is_subset(&named) || Pair::has_right_copy(vfs, dir, self.recovered.manifest)? {
+        let is_as_long = Some(manifest_copy::copy_bytes(vfs, dir, recovered.manifest)?) == recovered.manifest_end;
+        let has_no_sign = there.is_subset(&named) && (is_as_long || !recovered.fenced);
+        if has_no_sign || Pair::has_right_copy(vfs, dir, recovered.manifest)? {
             return Ok(());
         }
+        if let Some((family, what)) = options_file::dropped_family(vfs, dir, recovered)? {
+            self.context
+                .recovery_doubts
+                .add(Doubt::of_family(&family, &format!("the MANIFEST has no second copy, and {what}")));
+        }
+        let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
+        let accounted = Accounted { recovered, logged: &self.logged, orders: &orders };
         for number in there.difference(&named) {
             let path = dir.join(file_name::format(FileType::Table, *number));
             let values = LogsOnDemand::in_dir(self.context.vfs.clone(), self.context.log_dir());
-            let Some(table) = read_unnamed(vfs, &path, &orders, values)? else { continue };
-            let Some(error) = accounted.unexplained(&path, *number, &table) else { continue };
-            let family = table.family.and_then(|id| self.recovered.family(id)).map(|family| family.name.clone());
+            let Some(Unexplained { error, family }) = accounted.find_unexplained(vfs, &path, *number, values)? else {
+                continue;
+            };
+            let family = family.and_then(|id| recovered.family(id)).map(|family| family.name.clone());
             let kept = Lost::new(vfs, dir).take(&path)?;
             note::warn!(%error, kept = %kept.display(), "a table is kept");
             self.context.recovery_doubts.add(Doubt { family, why: error.to_string(), ..Doubt::default() });

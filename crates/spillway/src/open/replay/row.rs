@@ -205,7 +205,7 @@ impl LogPlaces {
         let last = found.logs.last().map(|log| log.number);
         let is_dispensable = |number| is_in_tables(vfs, &self.here, number, &found.logs, in_tables);
         let has_all = found.missing.iter().all(|missing| is_dispensable(missing.number));
-        let may_be_a_copy = manifest.is_some() && last.is_some() && has_all;
+        let may_be_a_copy = last.is_some() && has_all;
         for other in &self.others {
             if !vfs.exists(other)? {
                 continue;
@@ -229,7 +229,7 @@ impl LogPlaces {
                 }
                 let what = format!(
                     "log {number} is newer than those in {here}, where this open looks for logs, and is in {there}. If this is a copy \
-                     of a database that has its logs there, open the copy once with \
+                     of a database that has its logs there, open or repair the copy once with \
                      wal_recovery_mode=kSkipAnyCorruptedRecords. Otherwise open with wal_dir={there}, or copy the logs (*.splog, \
                      *.spbatch) from there to {here}"
                 );

@@ -1,0 +1,159 @@
+//! Tables that nothing names. A MANIFEST with a right copy has its end, and a crash left them. Without one they may be what is
+//! left of a lost end (R1).
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use base::key::ParsedKey;
+use base::value_source::ValueSource;
+use base::{Error, FamilyId, FileNumber, Result, SeqNo, UserOrder};
+use table::{Table, TableContext, TableReadOptions};
+use vfs::{IoClass, Vfs};
+
+use crate::core::tables::open_in_any;
+use crate::queue::ingest_record::IngestRecord;
+use crate::version::recover::Recovered;
+
+/// What a MANIFEST without a right copy and the logs account for.
+pub(crate) struct Accounted<'a> {
+    pub recovered: &'a Recovered,
+    pub logged: &'a Logged,
+    /// Orders of keys that are not built in.
+    pub orders: &'a [UserOrder],
+}
+
+/// A table that nothing names, and no crash explains for certain.
+pub(crate) struct Unexplained {
+    pub error: Error,
+    /// By the table's properties.
+    pub family: Option<FamilyId>,
+}
+
+/// Contents of the logs.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Logged {
+    /// The numbers of records: runs without a gap, ascending. Unlogged writes leave gaps.
+    runs: Vec<(SeqNo, SeqNo)>,
+    /// The tables of ingests.
+    tables: BTreeSet<FileNumber>,
+}
+
+impl Logged {
+    /// Adds the numbers of a record. Records come in the order of their numbers.
+    pub fn add(&mut self, first: SeqNo, last: SeqNo) {
+        match self.runs.last_mut() {
+            Some(run) if first.0 <= run.1.0.saturating_add(1) => run.1 = run.1.max(last),
+            _ => self.runs.push((first, last)),
+        }
+    }
+
+    pub fn add_ingest(&mut self, record: &IngestRecord) {
+        let tables = record.families.iter().flat_map(|share| share.layers.iter().flatten());
+        self.tables.extend(tables.map(|table| table.meta.number));
+    }
+
+    fn has(&self, seq: SeqNo) -> bool {
+        let begun = self.runs.partition_point(|run| run.0 <= seq);
+        self.runs.get(..begun).and_then(<[_]>::last).is_some_and(|run| seq <= run.1)
+    }
+}
+
+/// Numbers in tables of a family that the MANIFEST accounts for, besides those of linked ingests.
+struct Known {
+    through: SeqNo,
+    /// And entries whose numbers a compaction made zero.
+    zeros: bool,
+}
+
+impl Accounted<'_> {
+    /// Reads the table `number`, which nothing names. `None` if a crash explains it: the logs have its writes, or tables that the
+    /// MANIFEST names or named were made of it, or it of them; or if it cannot be read.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn find_unexplained(
+        &self,
+        vfs: &dyn Vfs,
+        path: &Path,
+        number: FileNumber,
+        values: Arc<dyn ValueSource>,
+    ) -> Result<Option<Unexplained>> {
+        if self.logged.tables.contains(&number) {
+            return Ok(None);
+        }
+        let bytes = match vfs.metadata(path) {
+            Err(error) if error.is_not_found() => return Ok(None), // deleted beside a writer
+            metadata => metadata?.len,
+        };
+        let orders = [UserOrder::Bytewise, UserOrder::ReverseBytewise];
+        let context = TableContext { values: Some(values), class: IoClass::Other, ..TableContext::default() };
+        let Ok((table, _)) = open_in_any(vfs, path, bytes, &context, orders.iter().chain(self.orders)) else {
+            return Ok(None);
+        };
+        let table = table.into_table();
+        let family = table.properties().family_id.map(FamilyId);
+        let what = match table.properties().external {
+            // RocksDB logs no ingest: one that was cut off leaves the same.
+            Some(_) => self.recovered.fenced.then(|| {
+                "neither the MANIFEST nor a log names this table, which was ingested: the MANIFEST's end is missing, or an ingest \
+                 was cut off"
+                    .to_owned()
+            }),
+            None => self.unknown_number(&table, family, number).map(|unknown| match unknown {
+                SeqNo::ZERO => "the MANIFEST does not name this table, which a compaction made: the MANIFEST's end is missing, or \
+                                the compaction was cut off"
+                    .to_owned(),
+                unknown => format!(
+                    "the MANIFEST does not name this table, and no log has its writes through number {unknown}: the MANIFEST's \
+                     end is missing, or a flush of unlogged writes was cut off"
+                ),
+            }),
+        };
+        Ok(what.map(|what| Unexplained { error: Error::corruption(what).at_path(path), family }))
+    }
+
+    /// The largest number of the table's entries that neither the logs nor the MANIFEST account for.
+    fn unknown_number(&self, table: &Arc<dyn Table>, family: Option<FamilyId>, number: FileNumber) -> Option<SeqNo> {
+        let known = self.known(family, number);
+        let linked = family.and_then(|id| self.recovered.family(id)).map_or(&[][..], |family| &family.linked_ingests);
+        let is_known = |seq: SeqNo| match seq {
+            SeqNo::ZERO => known.zeros,
+            seq => seq <= known.through || self.logged.has(seq) || linked.contains(&seq),
+        };
+        let tombstones = table.tombstones();
+        let of_ranges = tombstones.iter().flat_map(|all| all.fragments()).flat_map(|fragment| fragment.seqs.iter());
+        let mut unknown = of_ranges.copied().filter(|seq| !is_known(*seq)).max();
+        let options = TableReadOptions { fill_cache: false, class: IoClass::Other, ..TableReadOptions::default() };
+        let mut cursor = table.clone().cursor(&options);
+        let mut valid = cursor.seek_to_first();
+        while valid {
+            let seq = ParsedKey::parse(cursor.key()).map_or(SeqNo::ZERO, |key| key.seq);
+            unknown = unknown.max(Some(seq).filter(|seq| !is_known(*seq)));
+            valid = cursor.next();
+        }
+        unknown.filter(|_| cursor.status().is_ok())
+    }
+
+    /// What the MANIFEST accounts for in an unnamed table. Records of ours tell how far each family was flushed; and a compaction
+    /// of tables that a lost record named was begun behind the last record, so its tables have later file numbers.
+    fn known(&self, family: Option<FamilyId>, number: FileNumber) -> Known {
+        let recovered = self.recovered;
+        let known = family.and_then(|id| recovered.family(id));
+        match (known, recovered.fenced) {
+            (Some(family), true) => {
+                Known { through: family.flushed_through.unwrap_or_default(), zeros: number < recovered.noted_next }
+            }
+            (Some(family), false) => {
+                let has_later = family.tables.iter().any(|(_, meta)| meta.number > number);
+                let largest = family.tables.iter().map(|(_, meta)| meta.largest_seq).max().unwrap_or_default();
+                Known { through: if has_later { SeqNo::MAX } else { largest }, zeros: !family.tables.is_empty() }
+            }
+            (None, true) => {
+                let was_dropped = family.is_some_and(|id| id.0 <= recovered.max_family);
+                Known { through: if was_dropped { SeqNo::MAX } else { SeqNo::ZERO }, zeros: was_dropped }
+            }
+            (None, false) => Known { through: recovered.last_seq, zeros: true },
+        }
+    }
+}
