@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use testkit::engine::report::LiveFile;
 use testkit::engine::vfs::{CrashPolicy, MemoryVfs, RealVfs, Vfs};
-use testkit::engine::{Db, ErrorKind, Family, FamilyOptions, OpenOptions, ReadOptions, WriteOptions};
+use testkit::engine::{
+    Db, ErrorKind, Family, FamilyOptions, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions,
+};
 
 fn family_options() -> FamilyOptions {
     let operator = testkit::engine::merge::by_name("stringappend");
@@ -69,7 +71,8 @@ fn exported(vfs: &Arc<dyn Vfs>, dir: &Path, prefix: &str) -> (Vec<LiveFile>, Vec
 fn several_become_one_by_link() {
     for move_files in [false, true] {
         let (dir, vfs): (_, Arc<dyn Vfs>) = (tempfile::tempdir().unwrap(), RealVfs::new());
-        let exports = ["b", "a", "c"].map(|prefix| exported(&vfs, dir.path(), prefix));
+        let mut exports = ["b", "a", "c"].map(|prefix| exported(&vfs, dir.path(), prefix));
+        exports[0].0.iter_mut().for_each(|file| file.epoch_number = 0); // C's callers describe tables without epochs
         let mut expected: Vec<_> = exports.iter().flat_map(|(_, contents)| contents.clone()).collect();
         expected.sort();
         let files = exports.each_ref().map(|(files, _)| files.as_slice());
@@ -100,6 +103,32 @@ fn several_become_one_by_link() {
         db.compact_range(&family, None, None, &Default::default()).unwrap();
         assert_eq!(contents(&db, &family), expected);
     }
+}
+
+/// An ingest lies beneath an older write of another key. Merged with the table beneath, which has this key as well, its
+/// number makes that table seem the newest.
+#[test]
+fn level_0_keeps_an_order_that_numbers_contradict() {
+    let vfs: Arc<dyn Vfs> = MemoryVfs::new(1);
+    let db = open(&vfs, Path::new("/from"));
+    let (family, options) = (db.default_family(), WriteOptions::default());
+    let _keeps_numbers = db.snapshot(); // compactions make none 0
+    ["a", "b"].iter().for_each(|key| db.put(&family, key.as_bytes(), b"old", &options).unwrap());
+    db.flush(&[&family]).unwrap();
+    db.put(&family, b"a", b"new", &options).unwrap();
+    let mut table = TableWriter::create(vfs.clone(), "/ingested.sst", &family_options()).unwrap();
+    table.put(b"b", b"ingested").unwrap();
+    table.finish().unwrap();
+    db.ingest(&family, &["/ingested.sst".into()], &IngestOptions::default()).unwrap();
+    db.flush(&[&family]).unwrap();
+    let with_b = db.live_files().into_iter().filter(|file| file.largest == b"b").map(|file| file.number).collect();
+    db.compact_files(&family, &with_b, 0, &Default::default()).unwrap();
+    let files = db.export_family(&family, "/export").unwrap();
+    let numbers: Vec<u64> = files.iter().map(|file| file.largest_seq.0).collect();
+    assert!(files.iter().all(|file| file.level == 0) && numbers == [3, 4], "newest first: {files:?}");
+    let expected = [("a", "new"), ("b", "ingested")].map(|(key, value)| (key.to_owned(), value.to_owned()));
+    let family = db.import_family("one", family_options(), &[&files], false).unwrap();
+    assert_eq!(contents(&db, &family), expected);
 }
 
 #[test]

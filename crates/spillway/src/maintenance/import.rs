@@ -1,6 +1,6 @@
 //! Import of exported families as one new family: their tables become its tables, by hard link or copy, with their
-//! levels and sequence numbers. The database's numbers go on above theirs first, so every entry is visible once the
-//! family is there (S2).
+//! levels, their order in level 0 and their sequence numbers. The database's numbers go on above theirs first, so every
+//! entry is visible once the family is there (S2).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -81,8 +81,10 @@ impl Importer<'_> {
         let (mut tables, mut spans) = (Vec::new(), Vec::new());
         for files in exports {
             let mut span: Option<Span> = None;
+            let has_epochs = files.iter().all(|file| file.epoch_number != 0);
             for file in *files {
-                let meta = self.bring_one(&store, &order, options, file, brought)?;
+                let mut meta = self.bring_one(&store, &order, options, file, brought)?;
+                meta.epoch_number = if has_epochs { file.epoch_number } else { 0 };
                 span.get_or_insert_with(|| Span::of_file(&meta)).include(&order.user, &meta);
                 tables.push((file.level, meta));
             }
@@ -174,9 +176,13 @@ fn bounded(table: &Arc<dyn Table>, order: &InternalOrder, mut meta: FileMeta) ->
     Ok(meta)
 }
 
+/// Level 0 keeps its order, which sequence numbers need not tell: an ingest beneath older writes of other keys may be
+/// merged with older tables of these keys (V4). Only an export without all epochs is ordered by numbers, as in RocksDB.
 /// Exports share no keys, so only the order within each counts.
 fn give_epochs(tables: &mut [(usize, FileMeta)]) {
-    tables.sort_by_key(|(level, meta)| (std::cmp::Reverse(*level), meta.largest_seq, meta.smallest_seq));
+    tables.sort_by_key(|(level, meta)| {
+        (std::cmp::Reverse(*level), meta.epoch_number, meta.largest_seq, meta.smallest_seq)
+    });
     let mut next = EPOCH_BELOW;
     for (level, meta) in tables {
         next += u64::from(*level == 0);

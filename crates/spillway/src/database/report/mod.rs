@@ -129,6 +129,8 @@ pub struct LiveFile {
     pub smallest_seq: SeqNo,
     /// The largest sequence number of an entry.
     pub largest_seq: SeqNo,
+    /// Orders level 0: the larger, the newer. 0 if unknown.
+    pub epoch_number: u64,
 }
 
 /// Stalls of writers since the database was opened.
@@ -342,6 +344,7 @@ impl LiveFile {
             largest: table.largest_user_key().to_vec(),
             smallest_seq: table.meta.smallest_seq,
             largest_seq: table.meta.largest_seq,
+            epoch_number: table.meta.epoch_number,
         }
     }
 }
