@@ -13,14 +13,18 @@ use vfs::{IoClass, Vfs};
 
 use crate::core::tables::open_in_any;
 use crate::queue::ingest_record::IngestRecord;
-use crate::version::recover::Recovered;
+use crate::version::recover::{Recovered, has_deleted};
 
 /// What a MANIFEST without a right copy and the logs account for.
 pub(crate) struct Accounted<'a> {
     pub recovered: &'a Recovered,
+    /// Of the MANIFEST.
+    pub manifest: &'a Path,
     pub logged: &'a Logged,
     /// Orders of keys that are not built in.
     pub orders: &'a [UserOrder],
+    /// The copy proves the MANIFEST's end, and only a later MANIFEST can be lost: what a crash leaves is no sign of it.
+    pub is_confirmed: bool,
 }
 
 /// A table that nothing names, and no crash explains for certain.
@@ -67,8 +71,8 @@ struct Known {
 }
 
 impl Accounted<'_> {
-    /// Reads the table `number`, which nothing names. `None` if a crash explains it: the logs have its writes, or tables that the
-    /// MANIFEST names or named were made of it, or it of them; or if it cannot be read.
+    /// Reads the table `number`, which nothing names. `None` if a crash explains it: the logs have its writes, or it and tables that
+    /// the MANIFEST names were made of one another; or if it cannot be read.
     ///
     /// # Errors
     /// The file system's.
@@ -94,12 +98,12 @@ impl Accounted<'_> {
         let table = table.into_table();
         let family = table.properties().family_id.map(FamilyId);
         let what = match table.properties().external {
-            // RocksDB logs no ingest: one that was cut off leaves the same.
-            Some(_) => self.recovered.fenced.then(|| {
+            Some(_) if self.explains_ingested(vfs, number)? => None,
+            Some(_) => Some(
                 "neither the MANIFEST nor a log names this table, which was ingested: the MANIFEST's end is missing, or an ingest \
                  was cut off"
-                    .to_owned()
-            }),
+                    .to_owned(),
+            ),
             None => self.unknown_number(&table, family, number).map(|unknown| match unknown {
                 SeqNo::ZERO => "the MANIFEST does not name this table, which a compaction made: the MANIFEST's end is missing, or \
                                 the compaction was cut off"
@@ -111,6 +115,12 @@ impl Accounted<'_> {
             }),
         };
         Ok(what.map(|what| Unexplained { error: Error::corruption(what).at_path(path), family }))
+    }
+
+    /// Whether a crash left an ingested table: the MANIFEST had let it go. RocksDB logs no ingest, and one that was cut off leaves
+    /// the same.
+    fn explains_ingested(&self, vfs: &dyn Vfs, number: FileNumber) -> Result<bool> {
+        Ok(!self.recovered.fenced || self.is_confirmed || has_deleted(vfs, self.manifest, number)?)
     }
 
     /// The largest number of the table's entries that neither the logs nor the MANIFEST account for.
@@ -142,7 +152,8 @@ impl Accounted<'_> {
         let known = family.and_then(|id| recovered.family(id));
         match (known, recovered.fenced) {
             (Some(family), true) => {
-                Known { through: family.flushed_through.unwrap_or_default(), zeros: number < recovered.noted_next }
+                let zeros = number < recovered.noted_next || self.is_confirmed;
+                Known { through: family.flushed_through.unwrap_or_default(), zeros }
             }
             (Some(family), false) => {
                 let has_later = family.tables.iter().any(|(_, meta)| meta.number > number);

@@ -356,6 +356,22 @@ pub(super) fn read_edits(
     read_edits_from(vfs, path, 0, |_, record, edits| visit(record, edits))
 }
 
+/// Whether a record of the MANIFEST at `path` let the table go. False from where the MANIFEST cannot be read.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn has_deleted(vfs: &dyn Vfs, path: &Path, table: FileNumber) -> Result<bool> {
+    let mut has_deleted = false;
+    let read = read_edits(vfs, path, |_, edits| {
+        has_deleted |= edits.iter().flat_map(|edit| &edit.deleted).any(|(_, number)| *number == table);
+        Ok(())
+    });
+    match read {
+        Err(error) if error.kind() != ErrorKind::Corruption && !error.is_not_found() => Err(error),
+        _ => Ok(has_deleted),
+    }
+}
+
 /// As [`read_edits`], from the record at `from` on. `visit` also gets each record's end.
 pub(super) fn read_edits_from(
     vfs: &dyn Vfs,

@@ -7,7 +7,8 @@ use base::UserOrder;
 use crate::engine::version::file_name::FileType;
 
 use super::damage::{Damage, Kind, kind_of};
-use super::lives::{Life, Span};
+use super::lives::{Ending, Life, Span};
+use crate::ops::Op;
 
 /// What has to come back undoubted.
 pub enum Least<'a> {
@@ -29,6 +30,7 @@ impl Span {
 pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
     match damage.kind {
         Kind::Current | Kind::ManifestLost if damage.is_of("CURRENT") && allows_a_later(life) => Least::Nothing,
+        Kind::Copy if left_an_ingest(life) => Least::Nothing,
         Kind::Current | Kind::Copy | Kind::SideLost | Kind::SideDamaged | Kind::ImageLost => Least::All,
         Kind::TableGrown => Least::All,
         // The second copy is there; an export has none.
@@ -43,6 +45,11 @@ pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
         // A lost record can be of any key.
         Kind::LastLog | Kind::OtherLog | Kind::LargeBatch => Least::Nothing,
     }
+}
+
+/// Whether a kill may have left a table of an ingest that was not committed. Without the MANIFEST's copy it can be of one that was.
+fn left_an_ingest(life: &Life) -> bool {
+    life.ending == Ending::Killed && life.script.ops.iter().any(|op| matches!(op, Op::Prepare(..)))
 }
 
 /// Whether the files without CURRENT allow that a later MANIFEST is lost: an ingest that it alone named may have left an

@@ -20,6 +20,7 @@ use crate::core::unnamed::Accounted;
 use crate::database::handle::Database;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
+use crate::version::manifest::manifest_path;
 use crate::version::table_file::FileMeta;
 
 impl Repairing<'_> {
@@ -76,8 +77,9 @@ impl Repairing<'_> {
             return Ok(Some(what));
         }
         let named: BTreeSet<_> = old.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
-        let orders = &self.source.orders;
-        let accounted = Accounted { recovered: old, logged: &self.logs.logged, orders };
+        let (logged, orders, is_confirmed) = (&self.logs.logged, &self.source.orders, self.old.is_confirmed);
+        let manifest = &manifest_path(self.dir, old.manifest);
+        let accounted = Accounted { recovered: old, manifest, logged, orders, is_confirmed };
         for file in files.iter().filter(|file| !named.contains(file) && !ingested.contains_key(file)) {
             if lacks && *file > newest {
                 let what = "its end may be missing: it names tables that are gone, and newer ones are there";

@@ -19,6 +19,7 @@ use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
+use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy;
 use crate::version::recover::{Pair, Recovered};
 use crate::version::table_file::FileMeta;
@@ -264,7 +265,8 @@ impl LogReplay<'_> {
                 .add(Doubt::of_family(&family, &format!("the MANIFEST has no second copy, and {what}")));
         }
         let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
-        let accounted = Accounted { recovered, logged: &self.logged, orders: &orders };
+        let (manifest, logged) = (&manifest_path(dir, recovered.manifest), &self.logged);
+        let accounted = Accounted { recovered, manifest, logged, orders: &orders, is_confirmed: false };
         for number in there.difference(&named) {
             let path = dir.join(file_name::format(FileType::Table, *number));
             let values = LogsOnDemand::in_dir(self.context.vfs.clone(), self.context.log_dir());
