@@ -13,7 +13,7 @@ use vfs::{IoClass, Vfs};
 
 use crate::core::tables::open_in_any;
 use crate::queue::ingest_record::IngestRecord;
-use crate::version::recover::{Recovered, has_deleted};
+use crate::version::recover::{Recovered, has_named};
 
 /// What a MANIFEST without a right copy and the logs account for.
 pub(crate) struct Accounted<'a> {
@@ -117,10 +117,10 @@ impl Accounted<'_> {
         Ok(what.map(|what| Unexplained { error: Error::corruption(what).at_path(path), family }))
     }
 
-    /// Whether a crash left an ingested table: the MANIFEST had let it go. RocksDB logs no ingest, and one that was cut off leaves
+    /// Whether a crash left an ingested table: the MANIFEST named it before. RocksDB logs no ingest, and one that was cut off leaves
     /// the same.
     fn explains_ingested(&self, vfs: &dyn Vfs, number: FileNumber) -> Result<bool> {
-        Ok(!self.recovered.fenced || self.is_confirmed || has_deleted(vfs, self.manifest, number)?)
+        Ok(!self.recovered.fenced || self.is_confirmed || has_named(vfs, self.manifest, number)?)
     }
 
     /// The largest number of the table's entries that neither the logs nor the MANIFEST account for.

@@ -356,19 +356,20 @@ pub(super) fn read_edits(
     read_edits_from(vfs, path, 0, |_, record, edits| visit(record, edits))
 }
 
-/// Whether a record of the MANIFEST at `path` let the table go. False from where the MANIFEST cannot be read.
+/// Whether a record of the MANIFEST at `path` adds the table. What the MANIFEST has from an unreadable record on does not count.
 ///
 /// # Errors
 /// The file system's.
-pub(crate) fn has_deleted(vfs: &dyn Vfs, path: &Path, table: FileNumber) -> Result<bool> {
-    let mut has_deleted = false;
+pub(crate) fn has_named(vfs: &dyn Vfs, path: &Path, table: FileNumber) -> Result<bool> {
+    let mut has_named = false;
     let read = read_edits(vfs, path, |_, edits| {
-        has_deleted |= edits.iter().flat_map(|edit| &edit.deleted).any(|(_, number)| *number == table);
+        let mut added = edits.iter().flat_map(|edit| &edit.added);
+        has_named |= added.any(|(_, meta)| meta.physical_number() == table);
         Ok(())
     });
     match read {
         Err(error) if error.kind() != ErrorKind::Corruption && !error.is_not_found() => Err(error),
-        _ => Ok(has_deleted),
+        _ => Ok(has_named),
     }
 }
 

@@ -30,7 +30,7 @@ impl Span {
 pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
     match damage.kind {
         Kind::Current | Kind::ManifestLost if damage.is_of("CURRENT") && allows_a_later(life) => Least::Nothing,
-        Kind::Copy if left_an_ingest(life) => Least::Nothing,
+        Kind::Copy | Kind::ManifestLost | Kind::ManifestCut if left_an_ingest(life) => Least::Nothing,
         Kind::Current | Kind::Copy | Kind::SideLost | Kind::SideDamaged | Kind::ImageLost => Least::All,
         Kind::TableGrown => Least::All,
         // The second copy is there; an export has none.
@@ -47,7 +47,7 @@ pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
     }
 }
 
-/// Whether a kill may have left a table of an ingest that was not committed. Without the MANIFEST's copy it can be of one that was.
+/// Whether a kill may have left a table of an ingest that was not committed. Without the MANIFEST or its copy it can be of one that was.
 fn left_an_ingest(life: &Life) -> bool {
     life.ending == Ending::Killed && life.script.ops.iter().any(|op| matches!(op, Op::Prepare(..)))
 }

@@ -17,6 +17,20 @@ fn over(vfs: Arc<dyn Vfs>, memory: &Arc<MemoryVfs>) -> OpenOptions {
     OpenOptions { vfs, ..options(memory) }
 }
 
+/// Repairs a copy that fails from the first call of the file system on, then one from the second on, up to a repair that succeeds.
+/// Calls `visit` with the number and with each copy that is left.
+fn cut_off_at_each_call(whole: &MemoryVfs, mut visit: impl FnMut(usize, Arc<MemoryVfs>)) {
+    for nth in 1.. {
+        let vfs = copy(whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        if repair(DIR, &over(faulty, &vfs)).is_ok() {
+            return;
+        }
+        visit(nth as usize, vfs);
+    }
+}
+
 /// The keys that are not as expected.
 fn wrong(found: &Contents, expected: &Contents) -> Vec<(String, Vec<u8>)> {
     let of = |family: &str, contents: &Contents| contents.get(family).cloned().unwrap_or_default();
@@ -67,14 +81,8 @@ fn repair_that_is_cut_off_leaves_no_loss_untold() {
     let expected = read(&copy(&whole)).unwrap();
     let damaged = copy(&whole);
     damaged.flip_bit(&files(&damaged, ".sst")[0], 8 * 20).unwrap();
-    let (mut told, mut nth) = ([0, 0], 1);
-    loop {
-        let vfs = copy(&damaged);
-        let faulty = FaultVfs::new(vfs.clone());
-        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
-        if repair(DIR, &over(faulty, &vfs)).is_ok() {
-            break;
-        }
+    let (mut told, mut cut_off) = ([0, 0], 0);
+    cut_off_at_each_call(&damaged, |nth, vfs| {
         let opened = copy(&vfs);
         if let Ok(db) = Db::open(DIR, &options(&opened)) {
             let doubts = db.recovery_doubts();
@@ -96,9 +104,9 @@ fn repair_that_is_cut_off_leaves_no_loss_untold() {
         assert!(wrong(&found, &expected).iter().all(is_told), "call {nth}: {report:#?}");
         assert!(is_whole(&vfs), "call {nth}: {report:#?}");
         told[1] += usize::from(!report.lost_nothing());
-        nth += 1;
-    }
-    assert!(told[0] > 0 && told[1] == nth as usize - 1, "{told:?} of {nth}");
+        cut_off = nth;
+    });
+    assert!(told[0] > 0 && told[1] == cut_off, "{told:?} of {cut_off}");
 }
 
 /// A guess may take the older of two values. Nothing of what it read is gone.
@@ -239,13 +247,7 @@ fn repair_of_current_that_is_cut_off_leaves_no_doubt() {
     let whole = database("create users\nput default a 1\nflush default\nput users b 2");
     let expected = read(&copy(&whole)).unwrap();
     whole.remove_file(&Path::new(DIR).join("CURRENT")).unwrap();
-    for nth in 1.. {
-        let vfs = copy(&whole);
-        let faulty = FaultVfs::new(vfs.clone());
-        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
-        if repair(DIR, &over(faulty, &vfs)).is_ok() {
-            break;
-        }
+    cut_off_at_each_call(&whole, |nth, vfs| {
         let opened = copy(&vfs);
         if let Ok(db) = Db::open(DIR, &options(&opened)) {
             assert!(db.recovery_doubts().is_empty(), "call {nth}: {:#?}", db.recovery_doubts());
@@ -253,7 +255,7 @@ fn repair_of_current_that_is_cut_off_leaves_no_doubt() {
         let report = repair(DIR, &options(&vfs)).unwrap();
         assert!(report.lost_nothing(), "call {nth}: {report}");
         assert_eq!(read(&vfs).unwrap(), expected, "call {nth}");
-    }
+    });
 }
 
 /// Every MANIFEST and one block of a table are lost. A repetition takes no copy of the first try for the newest table.
@@ -274,17 +276,11 @@ fn guess_that_is_cut_off_and_repeated_says_the_same() {
     repair(DIR, &options(&at_once)).unwrap();
     let expected = read(&at_once).unwrap();
     assert_eq!(expected["default"][&b"a"[..]], b"2");
-    for nth in 1.. {
-        let vfs = copy(&whole);
-        let faulty = FaultVfs::new(vfs.clone());
-        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
-        if repair(DIR, &over(faulty, &vfs)).is_ok() {
-            break;
-        }
+    cut_off_at_each_call(&whole, |nth, vfs| {
         let report = repair(DIR, &options(&vfs)).unwrap();
         assert!(!report.lost_nothing(), "call {nth}: {report}");
         assert_eq!(read(&vfs).unwrap(), expected, "call {nth}: {report}");
-    }
+    });
 }
 
 /// A mark is durable before anything follows it; and one of a repair that changed nothing is no doubt.
@@ -292,19 +288,13 @@ fn guess_that_is_cut_off_and_repeated_says_the_same() {
 fn mark_of_a_repair_that_changed_nothing_goes() {
     let whole = database("create users\nput default a 1\nflush default\nput default b 2");
     let expected = read(&copy(&whole)).unwrap();
-    for nth in 1.. {
-        let vfs = copy(&whole);
-        let faulty = FaultVfs::new(vfs.clone());
-        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
-        if repair(DIR, &over(faulty, &vfs)).is_ok() {
-            break;
-        }
+    cut_off_at_each_call(&whole, |nth, vfs| {
         let opened = copy(&vfs);
         assert_eq!(read(&opened).unwrap(), expected, "call {nth}");
         repair(DIR, &options(&vfs)).unwrap();
         assert_eq!(read(&vfs).unwrap(), expected, "call {nth}");
         assert!(is_whole(&vfs), "call {nth}");
-    }
+    });
 }
 
 /// A guess was cut off once its MANIFEST was current, and more was written. A second loss of every MANIFEST takes none of it away.
