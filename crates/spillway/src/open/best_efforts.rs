@@ -289,7 +289,7 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point, optio
     if recovered.fenced {
         let places = LogPlaces::new(dir, log_dir, point.last.log_dir.as_deref());
         let (noted, mode) = (recovered.noted_by_logs(), options.db.wal_recovery_mode);
-        places.check(vfs, own, &row, noted, recovered.in_tables_through(), mode)?; // the open doubts as well
+        places.check(vfs, own, &row, noted, recovered.let_go_through(), mode)?; // the open doubts as well
     }
     let queued = crate::maintenance::repair::queued_files(vfs, log_dir, own, recovered)?;
     let there = numbers_in(vfs, dir, FileType::Table)?;

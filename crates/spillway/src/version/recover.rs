@@ -273,10 +273,12 @@ impl Recovered {
         if self.fenced && self.log_row.is_none() { self.last_seq } else { SeqNo::ZERO }
     }
 
-    /// Every write of every family up to this number is in tables.
-    pub(crate) fn in_tables_through(&self) -> SeqNo {
+    /// Of logs kept beside a backup, those with numbers through this one may be gone: the original let them go once all was in
+    /// tables. `None`: a database lets a log go only after its MANIFEST does, and one that the MANIFEST wants can hold a
+    /// prepared transaction, which no table shows.
+    pub(crate) fn let_go_through(&self) -> Option<SeqNo> {
         let flushed = self.families.iter().map(|family| family.flushed_through.unwrap_or_default()).min();
-        self.all_in_tables().max(flushed.unwrap_or_default())
+        self.is_backups().then(|| self.all_in_tables().max(flushed.unwrap_or_default()))
     }
 
     /// The oldest of RocksDB's WALs that may be needed. With prepared transactions it is older than all unflushed changes.

@@ -91,6 +91,23 @@ pub(crate) fn commit_without_prepare(name: &[u8]) -> Error {
     Error::corruption(format!("the log commits transaction '{name}', and no record before has its changes"))
 }
 
+/// A prepare under a name whose transaction has not ended.
+#[cold]
+pub(crate) fn prepared_twice(name: &[u8]) -> Error {
+    Error::corruption(format!("the log prepares transaction '{}' twice", name.escape_ascii()))
+}
+
+/// Checks that a commit is of its `prepare`, which has so many changes.
+///
+/// # Errors
+/// `Corruption`: it is another transaction's.
+pub(crate) fn check_same(prepare: u32, commit: &CommitStep) -> Result<()> {
+    match prepare == commit.count {
+        true => Ok(()),
+        false => Err(Error::corruption("a commit and its prepare differ in their number of changes")),
+    }
+}
+
 /// Numbers taken by the commit of a batch of `count` changes.
 pub(crate) fn numbers_of(count: u32) -> u64 {
     u64::from(count).max(1)

@@ -15,7 +15,7 @@ use testkit::engine::{Db, ErrorKind, WriteOptions, repair};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
-use crate::common::{Contents, SCRIPT, copy, database, files, manifest, options, read, read_with, refused};
+use crate::common::{Contents, PLAIN, SCRIPT, copy, database, files, manifest, options, read, read_with, refused};
 use crate::logs::{with_logs_of, with_several_logs};
 
 fn row(vfs: &MemoryVfs, dir: &str) -> LogRow {
@@ -214,6 +214,25 @@ fn a_log_of_which_one_family_is_flushed_is_missed() {
         let vfs = copy(&whole);
         vfs.remove_file(missing).unwrap();
         assert_eq!(refused(&vfs, missing).kind(), ErrorKind::Corruption);
+    }
+}
+
+/// What is prepared is in no table. Its log is missed, and so is one that may end it, even if all that is written is flushed.
+#[test]
+fn a_log_is_missed_that_may_have_a_step_of_a_transaction() {
+    let script = "create users\nbegin z put default k 1\nreopen\nput default a 1\nput users a 1\nreopen\nput default b 2\n\
+                  flush default users\nput default c 3";
+    let whole = PLAIN.after(script);
+    let logs = needed(&whole);
+    assert!(logs.len() >= 3, "{logs:?}");
+    for missing in &logs[..logs.len() - 1] {
+        let vfs = copy(&whole);
+        vfs.remove_file(missing).unwrap();
+        assert_eq!(refused(&vfs, missing).kind(), ErrorKind::Corruption);
+        let checked = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+        let report = check(Path::new(DIR), &checked, &mut |_| ()).unwrap();
+        assert!(report.problems.iter().any(|problem| problem.0.path() == Some(missing)), "{report:#?}");
+        assert!(!repair(DIR, &options(&vfs)).unwrap().lost_nothing());
     }
 }
 

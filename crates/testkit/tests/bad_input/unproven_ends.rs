@@ -9,7 +9,7 @@ use log::framed::FramedReader;
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::compaction::{BottommostLevelCompaction, CompactRangeOptions};
 use testkit::engine::{
-    Db, Doubt, FamilyOptions, IngestOptions, OpenOptions, OtherFamilies, TableWriter, WriteOptions, repair,
+    Db, Doubt, Family, FamilyOptions, IngestOptions, OpenOptions, OtherFamilies, TableWriter, WriteOptions, repair,
 };
 use testkit::run::DIR;
 use vfs::{IoClass, MemoryVfs, Vfs};
@@ -40,11 +40,15 @@ fn compact(db: &Db) {
 }
 
 fn ingest(db: &Db, vfs: &Arc<MemoryVfs>, keys: &[&str]) {
+    ingest_into(db, &db.default_family(), vfs, keys);
+}
+
+fn ingest_into(db: &Db, family: &Arc<Family>, vfs: &Arc<MemoryVfs>, keys: &[&str]) {
     let path = PathBuf::from(format!("/{}.sst", keys[0]));
     let mut table = TableWriter::create(vfs.clone(), &path, &FamilyOptions::default()).unwrap();
     keys.iter().for_each(|key| table.put(key.as_bytes(), b"ingested").unwrap());
     table.finish().unwrap();
-    db.ingest(&db.default_family(), &[path], &IngestOptions::default()).unwrap();
+    db.ingest(family, &[path], &IngestOptions::default()).unwrap();
 }
 
 type Life = fn(&Db, &Arc<MemoryVfs>);
@@ -194,7 +198,12 @@ fn what_a_kill_leaves_is_explained() {
     });
     compact(&db);
     ingest(&db, &vfs, &["c", "d"]); // stays in the log
+    let dropped = db.create_family("dropped", FamilyOptions::default()).unwrap();
+    db.put(&dropped, b"a", b"v", &WriteOptions::default()).unwrap();
+    ingest_into(&db, &dropped, &vfs, &["a", "b"]); // over a memtable: it waits, and no record names its table
     let before = copy(&vfs);
+    db.drop_family(&dropped).unwrap();
+    drop(dropped);
     put(&db, "e");
     flush(&db);
     put(&db, "f");

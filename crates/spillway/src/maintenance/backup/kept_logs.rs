@@ -123,8 +123,8 @@ impl Reader<'_> {
             let what = format!("log {number} is of the database {other}, and the backup of {own}");
             return Err(Error::invalid_argument(what).at_path(dir.join(file_name::format(FileType::Log, *number))));
         }
-        let in_tables = self.recovered.in_tables_through();
-        let is_needed = |log: &&row::MissingLog| !own_logs::is_in_tables(vfs, dir, log.number, &found.logs, in_tables);
+        let let_go = self.recovered.let_go_through();
+        let is_needed = |log: &&row::MissingLog| !own_logs::was_let_go(vfs, dir, log.number, &found.logs, let_go);
         if let Some(missing) = found.missing.iter().find(is_needed) {
             return Err(missing.error(dir));
         }

@@ -12,13 +12,13 @@ use vfs::IoClass;
 use super::{Check, CheckReport};
 use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
-use crate::open::replay::own_logs::is_in_tables;
+use crate::open::replay::own_logs::was_let_go;
 use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
-use crate::wal::two_phase_record::{Step, TransactionRecord, commit_without_prepare};
+use crate::wal::two_phase_record::{Step, TransactionRecord, check_same, commit_without_prepare, prepared_twice};
 
 /// The logs of a database.
 pub(super) struct FoundLogs {
@@ -39,13 +39,13 @@ impl Check<'_> {
         // An unreadable header is reported when the log itself is checked.
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
         let row = row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?;
-        let in_tables = self.recovered.in_tables_through();
+        let let_go = self.recovered.let_go_through();
         if self.recovered.fenced {
             let places = LogPlaces::new(self.dir, &dir, self.recovered.log_dir.as_deref());
             let (own, noted) = (self.database(), self.recovered.noted_by_logs());
-            places.check(&*vfs, own, &row, noted, in_tables, WalRecoveryMode::PointInTime)?;
+            places.check(&*vfs, own, &row, noted, let_go, WalRecoveryMode::PointInTime)?;
         }
-        let is_lost = |log: &&MissingLog| !is_in_tables(&*vfs, &dir, log.number, &row.logs, in_tables);
+        let is_lost = |log: &&MissingLog| !was_let_go(&*vfs, &dir, log.number, &row.logs, let_go);
         row.missing.iter().filter(is_lost).for_each(|log| self.report.problem(log.error(&dir)));
         let mut rocksdbs = file_name::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
         rocksdbs.retain(|number| *number >= needed);
@@ -157,12 +157,16 @@ impl Check<'_> {
         let last = record.last();
         match record.step {
             Step::Prepare(batch) => {
-                self.prepared.insert(record.name.to_vec());
+                if self.prepared.insert(record.name.to_vec(), batch.declared_count()).is_some() {
+                    return Err(prepared_twice(record.name));
+                }
                 check_batch(&mut self.report, &mut self.largest_family, batch)
             }
             Step::Commit(commit) => {
-                let is_there = self.prepared.remove(record.name);
-                if is_there || !commit.is_needed(last, |family| self.recovered.flushed_through(family)) {
+                if let Some(prepare) = self.prepared.remove(record.name) {
+                    return check_same(prepare, &commit);
+                }
+                if !commit.is_needed(last, |family| self.recovered.flushed_through(family)) {
                     return Ok(());
                 }
                 Err(commit_without_prepare(record.name))

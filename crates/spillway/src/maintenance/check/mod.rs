@@ -4,7 +4,7 @@
 mod logs;
 mod tables;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -186,7 +186,7 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
         bytes_total: 0,
         verified: BTreeSet::new(),
         queued: Vec::new(),
-        prepared: BTreeSet::new(),
+        prepared: BTreeMap::new(),
         logged: Logged::default(),
         largest_family: FamilyId::DEFAULT,
     };
@@ -242,8 +242,8 @@ struct Check<'a> {
     verified: BTreeSet<FileNumber>,
     /// Ingests in the logs, linked or not.
     queued: Vec<IngestRecord>,
-    /// Names of transactions prepared and not ended by the records read so far.
-    prepared: BTreeSet<Vec<u8>>,
+    /// Transactions prepared and not ended by the records read so far: names, and numbers of changes.
+    prepared: BTreeMap<Vec<u8>, u32>,
     /// Numbers in the logs.
     logged: Logged,
     /// The largest family id in the logs.

@@ -13,7 +13,7 @@ use crate::commit::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::core::unnamed::Logged;
 use crate::open::log_owner;
-use crate::open::replay::own_logs::is_in_tables;
+use crate::open::replay::own_logs::was_let_go;
 use crate::open::replay::row::{self, FoundRow, MissingLog};
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LogEnd, LogRow};
@@ -119,11 +119,11 @@ impl LogSurvey {
         Ok(survey)
     }
 
-    /// Reports missing logs of the MANIFEST's live WAL range, unless tables have all that was in them.
+    /// Reports missing logs of the MANIFEST's live WAL range.
     pub fn note_missing(&mut self, vfs: &dyn Vfs, dir: &Path, old: &Recovered) {
-        let in_tables = old.in_tables_through();
+        let let_go = old.let_go_through();
         let Some(found) = &self.found else { return };
-        let is_lost = |log: &&MissingLog| !is_in_tables(vfs, dir, log.number, &found.logs, in_tables);
+        let is_lost = |log: &&MissingLog| !was_let_go(vfs, dir, log.number, &found.logs, let_go);
         for missing in found.missing.iter().filter(is_lost) {
             let error = missing.error(dir);
             self.damaged.insert(error.path().map(Path::to_owned).unwrap_or_default(), error.message().to_owned());

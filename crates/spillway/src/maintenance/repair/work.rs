@@ -402,13 +402,13 @@ fn check_log_dir(
     let Some(found) = logs.found.as_ref().filter(|_| old.is_none_or(|old| old.fenced)) else { return Ok(None) };
     let noted = old.and_then(|old| old.log_dir.clone());
     let last = noted.or_else(|| options_file::wal_dir(vfs, dir));
-    let in_tables = old.map_or(SeqNo::ZERO, Recovered::in_tables_through);
+    let let_go = old.and_then(Recovered::let_go_through);
     LogPlaces::new(dir, log_dir, last.as_deref()).check(
         vfs,
         own,
         found,
         old.and_then(Recovered::noted_by_logs),
-        in_tables,
+        let_go,
         options.db.wal_recovery_mode,
     )
 }

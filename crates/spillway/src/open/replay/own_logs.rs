@@ -20,7 +20,7 @@ use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use crate::wal::logs::ReplayedLog;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
-use crate::wal::two_phase_record::{CommitStep, Step, TransactionRecord, commit_without_prepare};
+use crate::wal::two_phase_record::{CommitStep, Step, TransactionRecord, check_same, commit_without_prepare};
 
 /// Offset behind a log's `End` record: a later call must not look for records there.
 const ENDED: u64 = u64::MAX;
@@ -48,16 +48,15 @@ impl LogReplay<'_> {
         })?;
         self.check_no_originals(recovered, &found)?;
         let logs = &found.logs;
-        let flushed = self.families.values().map(|family| family.flushed_through).min();
-        let in_tables = recovered.all_in_tables().max(flushed.unwrap_or(SeqNo::ZERO));
-        found.missing.retain(|log| !is_in_tables(vfs, &dir, log.number, logs, in_tables));
+        let let_go = recovered.let_go_through();
+        found.missing.retain(|log| !was_let_go(vfs, &dir, log.number, logs, let_go));
         let places = LogPlaces::new(&self.context.dir, &dir, recovered.log_dir.as_deref());
         let doubt = places.check(
             vfs,
             self.database(),
             &found,
             recovered.noted_by_logs(),
-            in_tables,
+            let_go,
             self.context.options.wal_recovery_mode,
         )?;
         doubt.into_iter().for_each(|doubt| self.context.recovery_doubts.add(doubt));
@@ -379,9 +378,7 @@ impl LogReplay<'_> {
             let is_needed = commit.is_needed(first, |id| self.flushed_or_restored(id, last));
             return if is_needed { Err(commit_without_prepare(name)) } else { Ok(()) };
         };
-        if prepare.batch.count() != commit.count {
-            return Err(Error::corruption("a commit and its prepare differ in their number of changes"));
-        }
+        check_same(prepare.batch.count(), commit)?;
         if Some(prepare.at) < self.hole_at {
             let why = "a lost part of the log may have prepared a transaction anew that is committed behind it";
             let is_lacking = |id: &&FamilyId| self.flushed_or_restored(**id, last).is_some_and(|has| has < last);
@@ -420,17 +417,18 @@ impl LogReplay<'_> {
     }
 }
 
-/// Whether tables, complete through `in_tables`, hold everything of a missing log: if so, a later log begins at or
-/// below the next number. Happens with tables of a backup and logs of its original.
-pub(crate) fn is_in_tables(
+/// Whether the original of a backup let a missing log go: its numbers are none above [`let_go`](Recovered::let_go_through),
+/// since a later log begins at or below the next number.
+pub(crate) fn was_let_go(
     vfs: &dyn Vfs,
     dir: &Path,
     missing: FileNumber,
     logs: &[FoundLog],
-    in_tables: SeqNo,
+    let_go: Option<SeqNo>,
 ) -> bool {
+    let Some(let_go) = let_go else { return false };
     let mut later = logs.iter().filter(|log| log.number > missing);
-    later.any(|log| first_seq(vfs, dir, log.number).is_some_and(|first| first.0 <= in_tables.0 + 1))
+    later.any(|log| first_seq(vfs, dir, log.number).is_some_and(|first| first.0 <= let_go.0 + 1))
 }
 
 /// The first number in a log; `None` if the log has no records or is unreadable.

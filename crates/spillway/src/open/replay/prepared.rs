@@ -10,7 +10,7 @@ use log::{LogFile, Position, RECORD_HEADER_BYTES, RecordKind};
 use crate::commit::batch::WriteBatch;
 use crate::wal::logs::Logs;
 use crate::wal::prepared::{EndOfPrepared, RecoveredTransaction};
-use crate::wal::two_phase_record::encode_numbered_head;
+use crate::wal::two_phase_record::{encode_numbered_head, prepared_twice};
 
 /// The prepares and ends of the logs read so far.
 #[derive(Default)]
@@ -37,10 +37,7 @@ impl ReplayedPrepares {
                 free.insert(Prepare { at, batch });
                 Ok(())
             }
-            Entry::Occupied(_) => {
-                let name = name.escape_ascii();
-                Err(Error::corruption(format!("the log prepares transaction '{name}' twice")))
-            }
+            Entry::Occupied(_) => Err(prepared_twice(name)),
         }
     }
 

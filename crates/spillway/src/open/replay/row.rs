@@ -12,7 +12,7 @@ use base::{Error, FileNumber, Result, SeqNo};
 use log::{DatabaseId, Frontiers, LogHead, NotedManifest};
 use vfs::Vfs;
 
-use super::own_logs::{has_records, is_in_tables};
+use super::own_logs::{has_records, was_let_go};
 use crate::core::doubt::Doubt;
 use crate::version::edit::{LOG_DIR_OF_COPY, NotedLogs};
 use crate::version::file_name::{self, FileType};
@@ -158,8 +158,7 @@ impl MissingLog {
             Some(later) => format!("log {later} came after it"),
             None => "the MANIFEST names it".to_owned(),
         };
-        let mut what =
-            format!("log {} is missing: {who}, and what was written to it is not all in tables", self.number);
+        let mut what = format!("log {} is missing: {who}, and it can hold what no table has", self.number);
         if let Some(other) = self.in_its_place {
             let _ = write!(what, "; the file of its name is of the database {other}: give each its own wal_dir");
         }
@@ -186,7 +185,7 @@ impl LogPlaces {
 
     /// Looks for logs of the database `own` in the other places. Two kinds count: logs missing in `found`, and newer logs whose
     /// headers note `manifest` or cannot be read. Logs of later MANIFESTs belong to the original of a copy. Without a MANIFEST,
-    /// all count. Tables are complete through `in_tables`.
+    /// all count. `let_go` is as in [`Recovered::let_go_through`].
     ///
     /// If no log is missing, a newer one can also be of the original of which this database is a copy. So a salvage goes on without
     /// it, with a doubt.
@@ -199,11 +198,11 @@ impl LogPlaces {
         own: DatabaseId,
         found: &FoundRow,
         manifest: Option<FileNumber>,
-        in_tables: SeqNo,
+        let_go: Option<SeqNo>,
         mode: WalRecoveryMode,
     ) -> Result<Option<Doubt>> {
         let last = found.logs.last().map(|log| log.number);
-        let is_dispensable = |number| is_in_tables(vfs, &self.here, number, &found.logs, in_tables);
+        let is_dispensable = |number| was_let_go(vfs, &self.here, number, &found.logs, let_go);
         let has_all = found.missing.iter().all(|missing| is_dispensable(missing.number));
         let may_be_a_copy = last.is_some() && has_all;
         for other in &self.others {
