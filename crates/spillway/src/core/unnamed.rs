@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base::key::ParsedKey;
 use base::value_source::ValueSource;
 use base::{Error, FamilyId, FileNumber, Result, SeqNo, UserOrder};
-use table::{Table, TableContext, TableReadOptions};
+use table::{Properties, Table, TableContext, TableReadOptions};
 use vfs::{IoClass, Vfs};
 
 use crate::core::tables::open_in_any;
@@ -96,34 +96,38 @@ impl Accounted<'_> {
             return Ok(None);
         };
         let table = table.into_table();
-        let family = table.properties().family_id.map(FamilyId);
-        let what = match table.properties().external {
-            Some(_) if self.explains_ingested(vfs, number)? => None,
-            Some(_) => Some(
-                "neither the MANIFEST nor a log names this table, which was ingested: the MANIFEST's end is missing, or an ingest \
-                 was cut off"
-                    .to_owned(),
-            ),
-            None => self.unknown_number(&table, family, number).map(|unknown| match unknown {
-                SeqNo::ZERO => "the MANIFEST does not name this table, which a compaction made: the MANIFEST's end is missing, or \
-                                the compaction was cut off"
-                    .to_owned(),
-                unknown => format!(
-                    "the MANIFEST does not name this table, and no log has its writes through number {unknown}: the MANIFEST's \
-                     end is missing, or a flush of unlogged writes was cut off"
-                ),
-            }),
+        let is_brought = self.is_brought(table.properties(), number);
+        let family = table.properties().family_id.map(FamilyId).filter(|_| !is_brought);
+        let (which, or) = if is_brought {
+            if !self.recovered.fenced || self.is_confirmed || has_named(vfs, self.manifest, number)? {
+                return Ok(None);
+            }
+            ("this table, which was ingested or imported".to_owned(), "an ingest was cut off")
+        } else {
+            match self.unknown_number(&table, family, number) {
+                None => return Ok(None),
+                Some(SeqNo::ZERO) => ("this table, which a compaction made".to_owned(), "the compaction was cut off"),
+                Some(SeqNo::MAX) => ("this table, which is damaged".to_owned(), "it is left over"),
+                Some(unknown) => {
+                    let which = format!("this table, and no log has its writes through number {unknown}");
+                    (which, "a flush of unlogged writes was cut off")
+                }
+            }
         };
-        Ok(what.map(|what| Unexplained { error: Error::corruption(what).at_path(path), family }))
+        let what = format!("the MANIFEST does not name {which}: the MANIFEST's end is missing, or {or}");
+        Ok(Some(Unexplained { error: Error::corruption(what).at_path(path), family }))
     }
 
-    /// Whether a crash left an ingested table: the MANIFEST named it before. RocksDB logs no ingest, and one that was cut off leaves
-    /// the same.
-    fn explains_ingested(&self, vfs: &dyn Vfs, number: FileNumber) -> Result<bool> {
-        Ok(!self.recovered.fenced || self.is_confirmed || has_named(vfs, self.manifest, number)?)
+    /// Whether the table was made elsewhere, or under another number: its numbers and family are then of another database or
+    /// family. RocksDB logs no ingest, and one that was cut off leaves the same.
+    fn is_brought(&self, properties: &Properties, number: FileNumber) -> bool {
+        let is_of_another = !properties.db_id.is_empty() && self.recovered.db_id.as_ref() != Some(&properties.db_id);
+        let is_of_this = properties.original_file_number == number.0 && !is_of_another;
+        properties.external.is_some() || (self.recovered.fenced && !is_of_this)
     }
 
-    /// The largest number of the table's entries that neither the logs nor the MANIFEST account for.
+    /// The largest number of the table's entries that neither the logs nor the MANIFEST account for; `MAX` if entries cannot be
+    /// read: the table was finished, since its end can be.
     fn unknown_number(&self, table: &Arc<dyn Table>, family: Option<FamilyId>, number: FileNumber) -> Option<SeqNo> {
         let known = self.known(family, number);
         let linked = family.and_then(|id| self.recovered.family(id)).map_or(&[][..], |family| &family.linked_ingests);
@@ -142,7 +146,7 @@ impl Accounted<'_> {
             unknown = unknown.max(Some(seq).filter(|seq| !is_known(*seq)));
             valid = cursor.next();
         }
-        unknown.filter(|_| cursor.status().is_ok())
+        if cursor.status().is_err() { Some(SeqNo::MAX) } else { unknown }
     }
 
     /// What the MANIFEST accounts for in an unnamed table. Records of ours tell how far each family was flushed; and a compaction

@@ -93,7 +93,8 @@ impl Catalog<'_> {
         self.core.sync_published()?;
         let mut manifest = self.installer.manifest.lock();
         self.core.check_family(family)?;
-        let edit = VersionEdit { drop_family: true, ..VersionEdit::new(family.id()) };
+        let next_file = Some(self.core.context.numbers.peek()); // a later OPTIONS file has a larger number
+        let edit = VersionEdit { drop_family: true, next_file, ..VersionEdit::new(family.id()) };
         let writer = manifest.as_mut().ok_or_else(|| Error::closed("the database is closed"))?;
         self.core.append_edits(writer, vec![edit])?;
         let mut state = self.core.state.lock();

@@ -8,7 +8,7 @@
 //! The MANIFEST's records behind the point bound them by family and keys; these are doubts.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base::note;
 use base::{Error, ErrorKind, FileNumber, Result, UserOrder};
@@ -20,7 +20,6 @@ use super::{families, log_owner, options_file};
 use crate::commit::overlap::merged;
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
-use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row::{self, LogPlaces};
 use crate::version::current::read_current;
 use crate::version::edit::{LogRow, NotedLogs, VersionEdit};
@@ -60,9 +59,9 @@ pub(super) fn recover_best(
         let named = read_current(vfs, dir).ok();
         point.is_whole &= Some(&number) == manifests.last();
         point.recovered.pass_numbers_in(vfs, dir)?;
-        families::check_named(dir, options, &point.recovered.families)?; // before anything is moved
-        let is_dropped = options_file::dropped_family(vfs, dir, &point.last)?.is_some();
-        let logs = set_aside(vfs, dir, log_dir, &mut point, options)?;
+        families::check_named(dir, options, &point.recovered.families)?;
+        let is_dropped = options_file::family_of_lost_end(vfs, dir, &point.last)?.is_some();
+        let logs = look_at_logs(vfs, dir, log_dir, &mut point, options)?;
         // Nor that it is the last one, if neither CURRENT nor a log names it.
         let is_noted = logs.manifest.is_some_and(|noted| noted.bytes_of(number).is_some());
         point.is_whole &= !logs.prove_a_lost_end && (point.is_confirmed || !(logs.are_tables_unnamed || is_dropped));
@@ -70,11 +69,6 @@ pub(super) fn recover_best(
             Some(named) if named >= number => named == number,
             _ => is_noted,
         };
-        if !point.is_whole {
-            let lost = Lost::new(vfs, dir);
-            lost.keep_manifests()?;
-            lost.sync()?;
-        }
         doubts.extend(point.doubts(logs.are_all_there, &options.orders()));
         return Ok(point.recovered);
     }
@@ -269,20 +263,14 @@ struct FoundLogs {
     are_tables_unnamed: bool,
 }
 
-/// Moves tables newer than the point to `lost/`, and the logs if one of them, or a file of theirs, is missing.
+/// Has the tables newer than the point not count, nor the logs if one of them, or a file of theirs, is missing. Nothing is moved or
+/// deleted before the open's own MANIFEST counts: an open that fails and is repeated finds the same.
 ///
 /// # Errors
-/// `InvalidArgument`: logs lie in another directory, and nothing was moved. The file system's.
-fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point, options: &OpenOptions) -> Result<FoundLogs> {
-    let lost = Lost::new(vfs, dir);
-    let take = |path: &Path| -> Result<()> {
-        let to = lost.take(path)?;
-        note::warn!(from = %path.display(), to = %to.display(), "a file that does not count was moved");
-        Ok(())
-    };
+/// `InvalidArgument`: logs lie in another directory. The file system's.
+fn look_at_logs(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point, options: &OpenOptions) -> Result<FoundLogs> {
     let noted = NotedLogs { row: point.log_row(), frontiers: point.last.log_frontiers };
     let recovered = &mut point.recovered;
-    let mut kept: BTreeSet<FileNumber> = recovered.tables().map(FileMeta::physical_number).collect();
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
     let own = log_owner(vfs, dir, Some(recovered));
     let row = row::find(vfs, log_dir, own, noted, head)?;
@@ -296,24 +284,11 @@ fn set_aside(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point, optio
     let named: BTreeSet<FileNumber> = point.last.tables().map(FileMeta::physical_number).collect();
     let are_tables_unnamed = there.iter().any(|number| !named.contains(number) && !queued.tables.contains(number));
     let are_all_there = row.missing.is_empty() && !queued.lacks_batch && queued.needed.is_subset(&there);
-    if are_all_there {
-        kept.extend(queued.tables);
-    } else {
-        let of_values: BTreeSet<FileNumber> =
-            recovered.tables().flat_map(|meta| &meta.value_logs).map(|share| share.log).collect();
-        let logs = row.logs.iter().map(|log| log.number).filter(|log| !of_values.contains(log));
-        let logs = logs.map(|log| log_dir.join(file_name::format(FileType::Log, log)));
-        let batches = numbers_in(vfs, log_dir, FileType::LargeBatch)?.into_iter();
-        let batches = batches.map(|batch| log_dir.join(file_name::format(FileType::LargeBatch, batch)));
-        let batches = batches.filter(|path| !row::is_of_another(vfs, path, own));
-        logs.chain(batches).try_for_each(|path| take(&path))?;
-        recovered.forget_logs();
-        note::warn!("the logs do not hold all that followed, and are not replayed; they are in lost/");
-    }
-    let others: Vec<PathBuf> =
-        there.difference(&kept).map(|number| dir.join(file_name::format(FileType::Table, *number))).collect();
-    others.iter().try_for_each(|path| take(path))?;
-    lost.sync()?;
     let prove_a_lost_end = !recovered.is_backups() && row.lost_end(recovered.manifest, point.end).is_some();
+    if !are_all_there {
+        recovered.forget_logs();
+        recovered.log_row = row.logs.last().map(|last| LogRow::none_through(last.number));
+        note::warn!("the logs do not hold all that followed, and are not replayed");
+    }
     Ok(FoundLogs { are_all_there, manifest: row.manifest, prove_a_lost_end, are_tables_unnamed })
 }

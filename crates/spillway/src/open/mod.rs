@@ -535,6 +535,9 @@ impl<'a> Opening<'a> {
         let snapshot = engine.installer.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
         let lost = Lost::new(&**vfs, &context.dir);
+        if !self.is_repairs && (self.recovered.manifest_end.is_none() || !context.recovery_doubts.all().is_empty()) {
+            orphans::keep(context, &self.recovered, &lost)?;
+        }
         if self.is_repairs {
             lost.note_switch()?
         } else {

@@ -119,23 +119,27 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<Vec<String>>> {
     }
 }
 
-/// A family of the MANIFEST `recovered` that the newest OPTIONS file lacks, and why it may have been dropped: the file is written
-/// after the MANIFEST. To be asked where the MANIFEST's end is not proven.
+/// A family that either the MANIFEST `recovered` or the newest OPTIONS file lacks, and why the MANIFEST's end may be missing: the
+/// file was written after its last record. To be asked where that end is not proven.
 ///
 /// # Errors
 /// The file system's. A damaged file tells nothing.
-pub(crate) fn dropped_family(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Result<Option<(String, String)>> {
+pub(crate) fn family_of_lost_end(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Result<Option<(String, String)>> {
     let newest = match newest(vfs, dir) {
         Err(error) if error.kind() == ErrorKind::Corruption => None,
         newest => newest?,
     };
     let Some((name, bytes)) = newest.filter(|_| recovered.fenced) else { return Ok(None) };
-    let is_of_it = file_name::parse(&name).is_some_and(|(_, number)| number >= recovered.manifest);
-    let named = check(&bytes).ok().flatten().filter(|_| is_of_it).unwrap_or_default();
-    let mut lacking = recovered.families.iter().filter(|family| !named.is_empty() && !named.contains(&family.name));
-    Ok(lacking.next().map(|family| {
-        let what = format!("its end may be missing: {name} lacks column family {:?}", family.name);
-        (family.name.clone(), what)
+    let is_later = file_name::parse(&name).is_some_and(|(_, number)| number >= recovered.noted_next);
+    let listed = check(&bytes).ok().flatten().filter(|_| is_later).unwrap_or_default();
+    if listed.is_empty() {
+        return Ok(None);
+    }
+    let known: Vec<_> = recovered.families.iter().map(|family| &family.name).collect();
+    let dropped = known.iter().find(|name| !listed.contains(name)).map(|family| ("lacks", *family));
+    let made = || listed.iter().find(|name| !known.contains(name)).map(|family| ("has", family));
+    Ok(dropped.or_else(made).map(|(verb, family)| {
+        (family.clone(), format!("its end may be missing: {name} {verb} column family {family:?}"))
     }))
 }
 

@@ -1,4 +1,4 @@
-//! Deletes leftovers of a crash: files unknown to the new MANIFEST.
+//! Leftovers of a crash: files unknown to the new MANIFEST are deleted. After a rescue they are kept in `lost/`.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,48 @@ use base::{FileNumber, Result};
 use log::DatabaseId;
 
 use crate::core::FamilyState;
+use crate::core::context::Context;
+use crate::maintenance::repair::lost::{Lost, REPORT};
 use crate::open::destroy::remove_load_dir;
 use crate::open::engine::Engine;
 use crate::open::replay::{remove_quietly, row};
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
+use crate::version::recover::Recovered;
+use crate::version::table_file::FileMeta;
 
 /// Whether the image is of no living memtable. Images of this process's memtables have numbers from `first_own` on.
 fn is_left_image(number: FileNumber, first_own: FileNumber, kept: &BTreeSet<FileNumber>) -> bool {
     number < first_own && !kept.contains(&number)
+}
+
+/// Keeps in `lost/` the files that a new MANIFEST lets go, and a report of the doubts. Durable before that MANIFEST: an open
+/// that is cut off has told nobody.
+///
+/// # Errors
+/// The file system's.
+pub(super) fn keep(context: &Context, recovered: &Recovered, lost: &Lost<'_>) -> Result<()> {
+    let (vfs, log_dir) = (&*context.vfs, context.log_dir());
+    lost.keep_manifests()?;
+    let live: BTreeSet<_> = recovered.tables().map(FileMeta::physical_number).collect();
+    let is_left = |number: &FileNumber| *number < recovered.next_file && !live.contains(number);
+    for number in file_name::numbers_in(vfs, &context.dir, FileType::Table)?.into_iter().filter(is_left) {
+        lost.keep(&context.dir.join(file_name::format(FileType::Table, number)))?;
+    }
+    let own = DatabaseId::new(&context.db_id);
+    for kind in [FileType::Log, FileType::LargeBatch, FileType::RocksLog] {
+        let numbers = file_name::numbers_in(vfs, &log_dir, kind)?.into_iter();
+        let paths = numbers.map(|number| log_dir.join(file_name::format(kind, number)));
+        paths.filter(|path| !row::is_of_another(vfs, path, own)).try_for_each(|path| lost.keep(&path).map(drop))?;
+    }
+    let doubts = context.recovery_doubts.all();
+    if !doubts.is_empty() {
+        let lines: String = doubts.iter().map(|doubt| format!("in doubt: {doubt}\n")).collect();
+        let report = lost.write(REPORT, lines.as_bytes())?;
+        note::warn!(report = %report.display(), "recovery leaves doubts; what it let go is kept beside the report");
+    }
+    lost.sync()
 }
 
 /// Deletes orphans once the new MANIFEST is durable (V3). Logs are deleted only in the log directory, and a separate

@@ -12,7 +12,7 @@ use vfs::IoClass;
 use super::{Check, CheckReport};
 use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
-use crate::open::replay::own_logs::was_let_go;
+use crate::open::replay::own_logs::{note_on_end, was_let_go};
 use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
@@ -121,17 +121,7 @@ impl Check<'_> {
             self.logged.add(first, last_in_record);
             Ok(())
         })?;
-        let (name, offset) = (path.display(), end.end_offset);
-        match end.reason {
-            EndReason::Unfinished { next: None } => {
-                self.report.notes.push(format!("{name} ends at byte {offset} with a write that was cut off"));
-            }
-            EndReason::Unfinished { next: Some(next) } => self.report.notes.push(format!(
-                "{name} ends at byte {offset} for an open: a write was cut off there. What follows from byte {next} on was not \
-                 known to be synced, and is left out"
-            )),
-            _ => {}
-        }
+        self.report.notes.extend(note_on_end(path, &end));
         Ok(end.reason)
     }
 

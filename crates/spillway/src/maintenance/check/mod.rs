@@ -195,7 +195,11 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     let now = recover::recover(&*options.vfs, dir);
     let place = |read: &Recovered| (read.manifest, read.manifest_end);
     report.changed_meanwhile =
-        now.map_or(true, |now| place(&now) != place(&recovered) || now.families != recovered.families);
+        now.as_ref().map_or(true, |now| place(now) != place(&recovered) || now.families != recovered.families);
+    if let Some(now) = now.ok().filter(|_| report.changed_meanwhile) {
+        let named: BTreeSet<_> = now.tables().map(FileMeta::physical_number).collect();
+        report.problems.retain(|problem| !is_gone(&*options.vfs, problem, &named));
+    }
     let copy = manifest_copy::copy_path(dir, recovered.manifest);
     if !has_copy && !report.changed_meanwhile && options.vfs.exists(&copy)? {
         let name = copy.file_name().unwrap_or_default().to_string_lossy();
@@ -205,6 +209,13 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
         report.notes.push(what);
     }
     Ok(report)
+}
+
+/// Whether a problem is of a table that a writer beside has deleted since: nothing names it any more.
+fn is_gone(vfs: &dyn Vfs, problem: &Problem, named: &BTreeSet<FileNumber>) -> bool {
+    let Some(path) = problem.0.path() else { return false };
+    let number = path.file_name().and_then(|name| file_name::parse(name.to_str()?));
+    matches!(number, Some((FileType::Table, number)) if !named.contains(&number)) && vfs.exists(path).is_ok_and(|is| !is)
 }
 
 /// As [`recover::recover`], again whenever a writer beside has switched to another MANIFEST meanwhile.
@@ -264,15 +275,21 @@ impl Check<'_> {
         let queued = self.queued_tables();
         self.check_queued(&queued);
         self.check_options();
-        let has_copy = Pair::has_right_copy(self.vfs(), self.dir, self.recovered.manifest)?;
+        let has_copy = Pair::has_right_copy(self.vfs(), self.dir, self.recovered.manifest)? || !self.is_current();
         if let Some((_, what)) =
-            options_file::dropped_family(self.vfs(), self.dir, self.recovered)?.filter(|_| !has_copy)
+            options_file::family_of_lost_end(self.vfs(), self.dir, self.recovered)?.filter(|_| !has_copy)
         {
             let what = format!("it has no second copy, and {what}");
             self.report.problem(Error::corruption(what).at_path(manifest_path(self.dir, self.recovered.manifest)));
         }
         self.find_superfluous(&logs, &queued, has_copy)?;
         Ok(has_copy)
+    }
+
+    /// Whether the MANIFEST is the last one still. A writer beside may have begun another, and deleted this one.
+    fn is_current(&self) -> bool {
+        let exists = self.vfs().exists(&manifest_path(self.dir, self.recovered.manifest));
+        exists.unwrap_or(true) && read_current(self.vfs(), self.dir).is_ok_and(|now| now <= self.recovered.manifest)
     }
 
     /// Checks that the MANIFEST has its end: neither a log nor its copy knows a later one. A writer that is at work may add

@@ -61,9 +61,9 @@ impl Repairing<'_> {
         Some(format!("its copy may be out of date: log {unnoted} was made by an earlier version of this program"))
     }
 
-    /// Signs of a lost end without a confirming copy, or of a lost later MANIFEST: a later OPTIONS file lacks a family; the
-    /// MANIFEST names missing tables, and newer unnamed tables exist; it is named by neither CURRENT nor a log, and tables exist
-    /// that it does not know; or an unnamed table has numbers unknown to MANIFEST and logs.
+    /// Signs of a lost end without a confirming copy, or of a lost later MANIFEST: a later OPTIONS file has other families; the
+    /// MANIFEST names missing tables, and newer unnamed tables exist; or an unnamed table is not explained. A MANIFEST that
+    /// neither CURRENT nor a log names may be an earlier one, as a whole pair.
     fn newer_tables(&self, files: &BTreeSet<FileNumber>) -> Result<Option<String>> {
         let Some(old) = self.old.recovered.as_ref() else { return Ok(None) };
         let newest = old.tables().map(|meta| meta.physical_number().max(meta.number)).max().unwrap_or_default();
@@ -73,20 +73,17 @@ impl Repairing<'_> {
         let is_noted = noted.is_some_and(|noted| noted.bytes_of(old.manifest).is_some());
         let is_unknown = self.old.has_copy && !self.old.is_named && !is_noted;
         let ingested = self.ingested();
-        if let Some((_, what)) = options_file::dropped_family(&**self.vfs, self.dir, old)? {
+        if let Some((_, what)) = options_file::family_of_lost_end(&**self.vfs, self.dir, old)? {
             return Ok(Some(what));
         }
         let named: BTreeSet<_> = old.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
-        let (logged, orders, is_confirmed) = (&self.logs.logged, &self.source.orders, self.old.is_confirmed);
+        let (logged, orders) = (&self.logs.logged, &self.source.orders);
+        let is_confirmed = self.old.is_confirmed && !is_unknown;
         let manifest = &manifest_path(self.dir, old.manifest);
         let accounted = Accounted { recovered: old, manifest, logged, orders, is_confirmed };
         for file in files.iter().filter(|file| !named.contains(file) && !ingested.contains_key(file)) {
             if lacks && *file > newest {
                 let what = "its end may be missing: it names tables that are gone, and newer ones are there";
-                return Ok(Some(what.to_owned()));
-            }
-            if is_unknown && *file >= old.noted_next {
-                let what = "a later one may be lost: neither CURRENT nor a log names it, and there are newer tables";
                 return Ok(Some(what.to_owned()));
             }
             let path = path_of(self.dir, *file);

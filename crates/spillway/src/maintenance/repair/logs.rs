@@ -13,7 +13,7 @@ use crate::commit::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::core::unnamed::Logged;
 use crate::open::log_owner;
-use crate::open::replay::own_logs::was_let_go;
+use crate::open::replay::own_logs::{note_on_end, was_let_go};
 use crate::open::replay::row::{self, FoundRow, MissingLog};
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LogEnd, LogRow};
@@ -43,6 +43,8 @@ pub(super) struct LogSurvey {
     pub found: Option<FoundRow>,
     /// Paths of damaged or missing logs, and the problem.
     pub damaged: BTreeMap<PathBuf, String>,
+    /// On ends that a crash left.
+    pub notes: Vec<String>,
 }
 
 /// Returns the database id of logs in `log_dir` to repair. If neither MANIFEST nor IDENTITY has it, the id of the only
@@ -179,6 +181,7 @@ impl LogSurvey {
     fn find_damage(&mut self, vfs: &dyn Vfs, path: &Path, options: ReplayOptions) {
         let options = ReplayOptions { mode: WalRecoveryMode::PointInTime, ..options };
         let replayed = log::replay(vfs, path, &options, &mut |_| Ok(()));
+        self.notes.extend(replayed.as_ref().ok().and_then(|end| note_on_end(path, end)));
         // The filling of an unreadable part can pass for an unsynced end.
         if let Some(error) = replayed.err().or_else(|| vfs.read_failure(path)) {
             self.damaged.insert(path.to_owned(), error.to_string());

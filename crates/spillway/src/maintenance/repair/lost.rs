@@ -9,7 +9,6 @@ use vfs::{IfExists, IoClass, Vfs};
 use crate::background::staging::scan;
 use crate::core::doubt::Doubt;
 use crate::open::create_durable_dir;
-use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, numbers_in};
 
 pub(crate) const LOST_DIR: &str = "lost";
@@ -244,12 +243,12 @@ impl<'a> Lost<'a> {
         for number in numbers_in(self.vfs, database, FileType::Table)?.split_off(&first_new) {
             moved.push(self.take(&database.join(file_name::format(FileType::Table, number)))?);
         }
-        for kind in [FileType::Log, FileType::LargeBatch] {
-            for number in numbers_in(self.vfs, log_dir, kind)?.split_off(&first_new) {
-                let path = log_dir.join(file_name::format(kind, number));
-                if !row::is_of_another(self.vfs, &path, own) {
-                    moved.push(self.take(&path)?);
-                }
+        // Of logs a repair makes one, for prepared transactions. It notes no MANIFEST, as the logs of a running database do.
+        for number in numbers_in(self.vfs, log_dir, FileType::Log)?.split_off(&first_new) {
+            let path = log_dir.join(file_name::format(FileType::Log, number));
+            let head = log::read_head(self.vfs, &path, number).unwrap_or_default();
+            if head.database.is_known() && !head.database.is_another_than(own) && head.manifest.is_none() {
+                moved.push(self.take(&path)?);
             }
         }
         self.unmark()?;

@@ -31,6 +31,7 @@ use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
 use vfs::{UnreadableVfs, Vfs};
 
 use crate::core::context::log_dir;
+use crate::core::unnamed::Logged;
 use crate::database::handle::{Database, OpenOptions, OtherFamilies, lock_path};
 use crate::open::{self, Opened};
 use crate::version::recover::Recovered;
@@ -83,7 +84,8 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     lost.sync()?;
     let skips_logs = options.db.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords;
     let mut options = options_for(options, &recovered);
-    if skips_logs || work.has_damaged_logs() {
+    // Damage of RocksDB's logs shows in replay.
+    if skips_logs || work.has_damaged_logs() || work.is_rocksdbs() {
         options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
     }
     let engine = open_what_is_left(dir, &options, recovered)?;
@@ -139,6 +141,19 @@ fn options_for(options: &OpenOptions, recovered: &Recovered) -> OpenOptions {
         family.num_levels = family.num_levels.max(levels(name));
     }
     options
+}
+
+/// What the logs hold that can be read.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn logged(
+    vfs: &dyn Vfs,
+    log_dir: &Path,
+    own: log::DatabaseId,
+    recovered: &Recovered,
+) -> Result<Logged> {
+    Ok(LogSurvey::of(vfs, log_dir, own, Some(recovered))?.logged)
 }
 
 /// Files that the logs refer to.

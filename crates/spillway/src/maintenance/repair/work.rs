@@ -137,6 +137,7 @@ impl<'a> Repairing<'a> {
         }
         self.place()?;
         self.note_lost_batches();
+        self.report.notes.append(&mut self.logs.notes);
         self.report.logs.extend(self.logs.damaged.values().cloned());
         self.report.doubts.append(&mut self.families.doubts);
         Ok(self.recovered())
@@ -291,7 +292,7 @@ impl<'a> Repairing<'a> {
         }
     }
 
-    fn is_rocksdbs(&self) -> bool {
+    pub fn is_rocksdbs(&self) -> bool {
         let by_logs = || self.logs.row.is_none() && has_rocksdb_logs(&**self.vfs, self.log_dir);
         self.old.recovered.as_ref().map_or_else(by_logs, |old| !old.fenced)
     }

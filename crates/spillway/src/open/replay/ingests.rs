@@ -31,7 +31,6 @@ impl LogReplay<'_> {
     /// # Errors
     /// `Corruption`: the record is malformed, or one of its tables is missing or has another size.
     pub(super) fn wanted_shares(&mut self, record: &IngestRecord) -> Result<Vec<WantedShare>> {
-        self.logged.add_ingest(record);
         let shape = record.shape();
         let given = Given { before: SeqNo(record.first.0 - 1), last: record.last(), log_end: 0 };
         // Records of earlier versions do not tell.

@@ -19,7 +19,6 @@ use crate::commit::entries_of;
 use crate::core::FamilyState;
 use crate::core::context::Context;
 use crate::core::doubt::Doubt;
-use crate::core::unnamed::Logged;
 use crate::flush::build::build;
 use crate::flush::divide::Divided;
 use crate::flush::job::{FlushPlan, next_to_flush};
@@ -89,8 +88,6 @@ pub(crate) struct LogReplay<'a> {
     /// Logs passed over, wholly or in part, and possibly not synced.
     unsynced: Vec<FileNumber>,
     prepares: ReplayedPrepares,
-    /// Numbers in the logs.
-    logged: Logged,
     /// The largest family id so far.
     max_family: u32,
     /// Salvage left out damaged records, or a missing log, of ours.
@@ -133,7 +130,6 @@ impl<'a> LogReplay<'a> {
             logs: Vec::new(),
             unsynced: Vec::new(),
             prepares: ReplayedPrepares::default(),
-            logged: Logged::default(),
             max_family: recovered.max_family,
             passed_damage: false,
             hole: None,
@@ -219,7 +215,6 @@ impl<'a> LogReplay<'a> {
             return Err(Error::corruption(what));
         }
         self.end_hole(Some(first));
-        self.logged.add(first, last);
         self.last_record = last;
         Ok(())
     }

@@ -6,7 +6,7 @@ use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::{
-    DatabaseId, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, ReplayOptions, ReplayRecord,
+    DatabaseId, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, ReplayEnd, ReplayOptions, ReplayRecord,
 };
 use vfs::Vfs;
 
@@ -86,7 +86,7 @@ impl LogReplay<'_> {
         Err(Error::invalid_argument(what).at_path(self.path(FileType::Log, log.number)))
     }
 
-    fn database(&self) -> DatabaseId {
+    pub(super) fn database(&self) -> DatabaseId {
         DatabaseId::new(&self.context.db_id)
     }
 
@@ -414,6 +414,21 @@ impl LogReplay<'_> {
         let mut see = |batch: BatchReader<'_>| self.apply_above(shares, large.first, batch);
         let end_offset = large.read(&*vfs, &dir, database, &mut see)?;
         self.note_replayed(FileType::LargeBatch, large.file, KnownEnd { offset: end_offset, on_disk: true })
+    }
+}
+
+/// What to tell of the end of a log that a crash left.
+pub(crate) fn note_on_end(path: &Path, end: &ReplayEnd) -> Option<String> {
+    let (name, offset) = (path.display(), end.end_offset);
+    match end.reason {
+        EndReason::Unfinished { next: None } => {
+            Some(format!("{name} ends at byte {offset} with a write that was cut off"))
+        }
+        EndReason::Unfinished { next: Some(next) } => Some(format!(
+            "{name} ends at byte {offset} for an open: a write was cut off there. What follows from byte {next} on was not known \
+             to be synced, and is left out"
+        )),
+        _ => None,
     }
 }
 

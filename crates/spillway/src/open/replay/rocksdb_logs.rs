@@ -15,7 +15,7 @@ use crate::commit::batch::BatchReader;
 use crate::core::FamilyState;
 use crate::core::doubt::Doubt;
 use crate::core::unnamed::{Accounted, Unexplained};
-use crate::maintenance::repair::lost::Lost;
+use crate::maintenance::repair;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
@@ -33,7 +33,7 @@ struct Progress {
     /// The number after the last batch.
     next: Option<SeqNo>,
     /// The log in which the history broke off, until a batch continues at `next`.
-    broken_in: Option<FileNumber>,
+    broken_in: Option<DamagedLog>,
     /// Salvage: a damaged log, until a batch goes on at `next`.
     damaged: Option<DamagedLog>,
 }
@@ -41,7 +41,7 @@ struct Progress {
 #[derive(Clone, Copy)]
 struct DamagedLog {
     number: FileNumber,
-    /// Records are lost even if none follows. False at the end of a log that a crash left.
+    /// Records are lost. False at the end of a log that a crash left.
     is_proven: bool,
 }
 
@@ -119,7 +119,12 @@ impl LogReplay<'_> {
         if let Some(damaged) = progress.damaged.filter(|damaged| damaged.is_proven) {
             self.doubt_log(damaged.number, DAMAGED);
         }
-        progress.broken_in.map_or(Ok(()), |log| self.check_no_family_is_ahead(log))
+        let Some(broken_in) = progress.broken_in else { return Ok(()) };
+        self.check_no_family_is_ahead(broken_in.number)?;
+        if broken_in.is_proven {
+            self.doubt_log(broken_in.number, DAMAGED);
+        }
+        Ok(())
     }
 
     /// Doubts all keys of the families that are not in tables through RocksDB's log.
@@ -151,7 +156,7 @@ impl LogReplay<'_> {
                 left_out += 1;
                 return Ok(());
             }
-            if !self.salvages() {
+            if self.hole_at.is_none() {
                 progress.check_numbers(batch.seq()).map_err(in_record)?;
             }
             if record.follows_damage {
@@ -160,21 +165,21 @@ impl LogReplay<'_> {
             }
             self.end_damage(progress, batch.seq());
             let next = self.apply_rocksdb_record(&batch, at).map_err(in_record)?;
-            self.logged.add(batch.seq(), SeqNo(next.0.saturating_sub(1)));
             progress.next = Some(next);
             Ok(())
         })?;
-        if left_out > 0 {
+        if let Some(broken_in) = progress.broken_in.as_mut().filter(|_| left_out > 0) {
+            broken_in.is_proven = true;
             note::warn!(log = number.0, batches = left_out, "left out what follows a damaged log");
         }
         // In a recycled file, apparent damage is its earlier contents.
         let is_cut = matches!(end, FramedEnd::Damaged { .. } | FramedEnd::Torn { .. }) && !reader.is_recycled();
+        let damaged = DamagedLog { number, is_proven: matches!(end, FramedEnd::Damaged { .. }) };
         if is_cut && self.context.options.wal_recovery_mode == WalRecoveryMode::PointInTime {
-            progress.broken_in.get_or_insert(number);
+            progress.broken_in.get_or_insert(damaged);
         }
         if is_cut && self.salvages() {
-            let is_proven = matches!(end, FramedEnd::Damaged { .. });
-            progress.damaged = Some(DamagedLog { number, is_proven });
+            progress.damaged = Some(damaged);
             self.hole_at = Some(Position { log: number, offset: reader.good_end() });
         }
         Ok(())
@@ -240,7 +245,7 @@ impl LogReplay<'_> {
     }
 
     /// Where the MANIFEST has no right copy, as RocksDB's never has, it may have lost its end. Doubts a family that the OPTIONS file
-    /// lacks, and the families of tables that nothing names and no crash explains; keeps these in `lost/`. Only under the lock.
+    /// lacks, and the families of tables that nothing names and no crash explains. Only under the lock.
     ///
     /// # Errors
     /// The file system's.
@@ -259,13 +264,15 @@ impl LogReplay<'_> {
         if has_no_sign || Pair::has_right_copy(vfs, dir, recovered.manifest)? {
             return Ok(());
         }
-        if let Some((family, what)) = options_file::dropped_family(vfs, dir, recovered)? {
+        if let Some((family, what)) = options_file::family_of_lost_end(vfs, dir, recovered)? {
             self.context
                 .recovery_doubts
                 .add(Doubt::of_family(&family, &format!("the MANIFEST has no second copy, and {what}")));
         }
         let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
-        let (manifest, logged) = (&manifest_path(dir, recovered.manifest), &self.logged);
+        // Replay by images reads a part of the logs.
+        let logged = &repair::logged(vfs, &self.context.log_dir(), self.database(), recovered)?;
+        let manifest = &manifest_path(dir, recovered.manifest);
         let accounted = Accounted { recovered, manifest, logged, orders: &orders, is_confirmed: false };
         for number in there.difference(&named) {
             let path = dir.join(file_name::format(FileType::Table, *number));
@@ -274,8 +281,6 @@ impl LogReplay<'_> {
                 continue;
             };
             let family = family.and_then(|id| recovered.family(id)).map(|family| family.name.clone());
-            let kept = Lost::new(vfs, dir).take(&path)?;
-            note::warn!(%error, kept = %kept.display(), "a table is kept");
             self.context.recovery_doubts.add(Doubt { family, why: error.to_string(), ..Doubt::default() });
         }
         Ok(())

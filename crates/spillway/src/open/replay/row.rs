@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use base::options::WalRecoveryMode;
 use base::{Error, FileNumber, Result, SeqNo};
-use log::{DatabaseId, Frontiers, LogHead, NotedManifest};
+use log::{DatabaseId, FILE_HEADER_BYTES, Frontiers, LogHead, NotedManifest, Position};
 use vfs::Vfs;
 
 use super::own_logs::{has_records, was_let_go};
@@ -36,7 +36,7 @@ pub(crate) struct FoundRow {
 
 pub(crate) struct FoundLog {
     pub number: FileNumber,
-    /// The frontiers recorded in later logs.
+    /// The frontiers recorded in later logs; and the end of its header, if something names it.
     pub later: Frontiers,
 }
 
@@ -77,13 +77,17 @@ pub(crate) fn find(
     let mut missing = BTreeMap::new();
     let (mut known, mut manifest, mut unnoted) = (noted.frontiers, None, None);
     let mut logs = Vec::with_capacity(numbers.len());
+    let named = noted.row.and_then(|row| row.newest.map(|newest| vec![row.oldest, newest])).unwrap_or_default();
     let mut before = None;
     for (number, head) in heads.into_iter().rev() {
         if before.is_some_and(|before| number > before) {
             continue; // made ahead, not used, and not deleted
         }
+        let is_used = before == Some(number) || named.contains(&number);
         before = head.predecessor;
-        logs.push(FoundLog { number, later: known });
+        // A log's header is synced before anything names the log.
+        let header = if is_used { Position { log: number, offset: FILE_HEADER_BYTES } } else { Position::default() };
+        logs.push(FoundLog { number, later: Frontiers { synced: known.synced.max(header), ..known } });
         known = known.max(head.frontiers);
         manifest = manifest.or(head.manifest);
         unnoted = unnoted.or(Some(number).filter(|_| head.manifest.is_none() && head.database.is_known()));
@@ -92,9 +96,8 @@ pub(crate) fn find(
         }
     }
     logs.reverse();
-    let named = noted.row.and_then(|row| row.newest.map(|newest| [row.oldest, newest]));
     let synced = Some(noted.frontiers.synced.log).filter(|log| log.0 > 0 && *log >= oldest);
-    for named in named.into_iter().flatten().chain(synced) {
+    for named in named.into_iter().chain(synced) {
         if !numbers.contains(&named) {
             missing.entry(named).or_insert(None);
         }
