@@ -268,7 +268,13 @@ struct FoundLogs {
 ///
 /// # Errors
 /// `InvalidArgument`: logs lie in another directory. The file system's.
-fn look_at_logs(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, point: &mut Point, options: &OpenOptions) -> Result<FoundLogs> {
+fn look_at_logs(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    log_dir: &Path,
+    point: &mut Point,
+    options: &OpenOptions,
+) -> Result<FoundLogs> {
     let noted = NotedLogs { row: point.log_row(), frontiers: point.last.log_frontiers };
     let recovered = &mut point.recovered;
     let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());

@@ -11,7 +11,7 @@
 //! from which of the two the tables were made.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::note;
@@ -142,17 +142,11 @@ pub(super) fn restore(
 
 /// This database's valid images by family, in the order of their numbers. Images with possibly lost pages go to `left`.
 fn find(context: &Context, first_own: FileNumber, left: &mut Vec<PathBuf>) -> Result<BTreeMap<FamilyId, Vec<Found>>> {
-    let page_cache = ImageIdentity::number_of(&context.vfs.page_cache_id(&context.dir).unwrap_or_default());
+    let (vfs, dir) = (&*context.vfs, &*context.dir);
     let mut found = BTreeMap::<FamilyId, Vec<Found>>::new();
-    for name in context.vfs.read_dir(&context.dir)? {
-        let Some((FileType::MemtableImage, number)) = file_name::parse(&name) else { continue };
-        if number >= first_own {
-            continue;
-        }
-        match read(context, number) {
-            Ok(Some(image)) if page_cache == 0 || image.header.identity.page_cache != page_cache => {
-                left.push(image.path)
-            }
+    for number in file_name::numbers_in(vfs, dir, FileType::MemtableImage)?.range(..first_own) {
+        match read(vfs, dir, &context.db_id, *number) {
+            Ok(Some(image)) if !image.is_of_this_cache(vfs, dir) => left.push(image.path),
             Ok(Some(image)) => found.entry(image.header.identity.family).or_default().push(image),
             Ok(None) => {}
             Err(error) => note::info!(%error, "a memtable's file is of no use; the log is replayed"),
@@ -162,18 +156,53 @@ fn find(context: &Context, first_own: FileNumber, left: &mut Vec<PathBuf>) -> Re
     Ok(found)
 }
 
+/// What images of the database `db_id` prove: a log that ends before a place that an image knows lost its end. The place was
+/// published, and since then the page cache has lost nothing.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn lost_log_ends(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, db_id: &str) -> Result<Vec<Error>> {
+    let mut lost = Vec::new();
+    for number in file_name::numbers_in(vfs, dir, FileType::MemtableImage)? {
+        let image = read(vfs, dir, db_id, number).ok().flatten();
+        let Some(image) = image.filter(|image| image.is_of_this_cache(vfs, dir)) else { continue };
+        let Some(at) = marks::unpack(image.header.watermark.position) else { continue };
+        lost.extend(lost_log_end(vfs, log_dir, at));
+    }
+    Ok(lost)
+}
+
+/// The error for a log without a record, and with no room for one, `at` a place that an image knows.
+pub(super) fn lost_log_end(vfs: &dyn Vfs, log_dir: &Path, at: Position) -> Option<Error> {
+    let path = log_dir.join(file_name::format(FileType::Log, at.log));
+    let may_begin = log::may_begin_at(vfs, &path, at.log, at.offset);
+    if matches!(&may_begin, Ok(true)) || may_begin.is_err_and(|error| error.is_not_found()) {
+        return None; // a log that is gone is no longer needed, or is missed
+    }
+    let what = "a memtable's image knows that the log came so far, and no record is there: the log lost its end, or is damaged";
+    Some(Error::corruption(what).at_path(path).at_offset(at.offset))
+}
+
+impl Found {
+    /// Whether no page can have been lost since its stores.
+    fn is_of_this_cache(&self, vfs: &dyn Vfs, dir: &Path) -> bool {
+        let now = ImageIdentity::number_of(&vfs.page_cache_id(dir).unwrap_or_default());
+        now != 0 && self.header.identity.page_cache == now
+    }
+}
+
 /// `None`: another database's, not in its original file, never in use, or marked foreign.
-fn read(context: &Context, number: FileNumber) -> Result<Option<Found>> {
-    let path = context.dir.join(file_name::format(FileType::MemtableImage, number));
-    let file = context.vfs.open(&path)?;
+fn read(vfs: &dyn Vfs, dir: &Path, db_id: &str, number: FileNumber) -> Result<Option<Found>> {
+    let path = dir.join(file_name::format(FileType::MemtableImage, number));
+    let file = vfs.open(&path)?;
     let mut bytes = vec![0; HEADER_BYTES];
     if file.read_at(0, &mut bytes, IoClass::Other)? < bytes.len() {
         return Err(Error::corruption("the file ends within its header").at_path(&path));
     }
     let header = Header::read(&bytes).map_err(|error| error.at_path(&path))?;
     let (identity, watermark) = (header.identity, header.watermark);
-    let is_ours = identity.database == ImageIdentity::number_of(&context.db_id);
-    let is_in_place = context.vfs.metadata(&path)?.identity == header.file;
+    let is_ours = identity.database == ImageIdentity::number_of(db_id);
+    let is_in_place = vfs.metadata(&path)?.identity == header.file;
     let Some(begins_after) = watermark.begins_after.filter(|_| is_ours && is_in_place) else { return Ok(None) };
     if watermark.is_foreign {
         return Ok(None);

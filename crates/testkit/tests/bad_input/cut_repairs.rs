@@ -12,6 +12,7 @@ use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Rule, Vfs};
 
 use crate::common::{Contents, PLAIN, copy, database, files, options, read, read_with};
+use crate::moved_logs::with_logs_in;
 
 fn over(vfs: Arc<dyn Vfs>, memory: &Arc<MemoryVfs>) -> OpenOptions {
     OpenOptions { vfs, ..options(memory) }
@@ -346,4 +347,33 @@ fn what_was_written_behind_a_cut_off_guess_is_not_taken_for_its_copies() {
         }
         assert!(!report.lost_nothing());
     }
+}
+
+/// A repair that looked for the logs in the wrong directory was cut off. The logs in the right one have later numbers than its
+/// own files would have, and none of them is taken for one of these.
+#[test]
+fn repetition_takes_no_live_log_for_a_copy() {
+    let whole = MemoryVfs::new(1);
+    whole.create_dir_all(Path::new("/wal")).unwrap();
+    let db = Db::open(DIR, &with_logs_in(&whole, "/wal")).unwrap();
+    let default = db.default_family();
+    for key in ["a", "b"] {
+        db.put(&default, key.as_bytes(), b"v", &testkit::engine::WriteOptions::synced()).unwrap();
+        db.flush(&[&default]).unwrap();
+    }
+    for key in 0..20u32 {
+        db.put(&default, &key.to_be_bytes(), &[7; 9000], &testkit::engine::WriteOptions::synced()).unwrap();
+    }
+    let whole = copy(&whole);
+    drop((default, db));
+    for name in whole.read_dir(Path::new(DIR)).unwrap() {
+        if ["MANIFEST", "CURRENT", "OPTIONS", ".spmanifest"].iter().any(|part| name.contains(part)) {
+            whole.remove_file(&Path::new(DIR).join(name)).unwrap();
+        }
+    }
+    cut_off_at_each_call(&whole, |nth, vfs| {
+        repair(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
+        let found = read_with(&with_logs_in(&vfs, "/wal"), DIR).unwrap();
+        assert_eq!(found["default"].len(), 22, "call {nth}: {:?}", vfs.all_files());
+    });
 }

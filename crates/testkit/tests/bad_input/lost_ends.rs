@@ -264,3 +264,50 @@ fn repair_with_a_lost_log_keeps_what_is_prepared_and_no_lost_log() {
         Db::open(DIR, &options).unwrap();
     }
 }
+
+/// A log's header is synced before the MANIFEST or a later log names the log. Without it, or with zeros in its place, the log is
+/// damaged; an intact header with nothing behind it is a log as it was made.
+#[test]
+fn named_log_without_a_header_is_damaged() {
+    let vfs = MemoryVfs::new(1);
+    let mut how = options(&vfs);
+    how.db.log_file_bytes = 64 << 10;
+    let db = Db::open(DIR, &how).unwrap();
+    let value = [7; 5000];
+    (0..40u32).for_each(|key| {
+        db.put(&db.default_family(), &key.to_be_bytes(), &value, &WriteOptions::synced()).unwrap();
+    });
+    let whole = copy(&vfs);
+    let named = testkit::engine::version::recover::recover(&*whole, Path::new(DIR)).unwrap().log_row.unwrap();
+    let logs = ending(&whole, ".splog");
+    let is_named =
+        |path: &&PathBuf| path.file_stem().unwrap().to_string_lossy().parse::<u64>().unwrap() <= named.last().0;
+    let logs: Vec<_> = logs.iter().filter(is_named).collect();
+    assert!(logs.len() > 1, "{logs:?}");
+    for log in logs {
+        for bytes in [0, 100, whole.read_file(log).unwrap().len()] {
+            let vfs = copy(&whole);
+            vfs.write_file(log, &vec![0; bytes]).unwrap();
+            assert!(!is_whole(&vfs), "{}, {bytes}", log.display());
+            let error = Db::open(DIR, &options(&vfs)).err().expect("it is refused");
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&**log)), "{bytes}: {error}");
+            assert!(!repair(DIR, &options(&vfs)).unwrap().lost_nothing(), "{}, {bytes}", log.display());
+        }
+    }
+}
+
+/// A write that was cut off ends the last log: nothing proves that more was there, and the report says where it ended.
+#[test]
+fn repair_notes_where_a_cut_off_log_ends() {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    let unsynced = WriteOptions::default();
+    ["a", "b"].iter().for_each(|key| db.put(&db.default_family(), key.as_bytes(), &noise(1), &unsynced).unwrap());
+    let vfs = copy(&vfs);
+    drop(db);
+    let [log] = &ending(&vfs, ".splog")[..] else { panic!("one log") };
+    let used = vfs.read_file(log).unwrap().iter().rposition(|byte| *byte != 0).unwrap();
+    vfs.truncate(log, used - 20).unwrap();
+    let report = repair(DIR, &options(&vfs)).unwrap();
+    assert!(report.notes.iter().any(|note| note.contains("ends at byte")), "{report}");
+}

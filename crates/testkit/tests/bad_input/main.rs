@@ -8,6 +8,7 @@ mod cut_repairs;
 mod damage;
 mod doubts;
 mod files;
+mod images;
 mod ingest;
 mod limits;
 mod locks;

@@ -12,7 +12,7 @@ use vfs::{MemoryVfs, RealVfs, Vfs};
 
 use crate::common::{copy, files, manifest, options, read_with};
 
-fn with_logs_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
+pub fn with_logs_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
     let mut options = options(vfs);
     options.db.create_if_missing = true;
     options.db.create_missing_column_families = true;

@@ -116,3 +116,42 @@ fn a_log_that_goes_on_where_the_damage_is_is_replayed() {
     let vfs = database(|batches| batches.last().unwrap().0, true);
     assert!(has_k(&vfs, WalRecoveryMode::PointInTime).unwrap());
 }
+
+/// Every block of the only log is damaged in turn. An open and a repair tell it, in whichever family, and the log is kept.
+#[test]
+fn damaged_log_is_told_and_kept_by_an_open_and_a_repair() {
+    let whole = MemoryVfs::new(1);
+    rocksdbs(&whole, DIR, None);
+    let bytes = whole.read_file(&log(16)).unwrap();
+    for at in (20..bytes.len() - 8).step_by(97) {
+        for repairs in [false, true] {
+            let vfs = crate::common::copy(&whole);
+            vfs.flip_bit(&log(16), 8 * at as u64).unwrap();
+            let damaged = vfs.read_file(&log(16)).unwrap();
+            let merge_operator = base::merge::by_name("uint64add");
+            let family = testkit::engine::FamilyOptions { merge_operator, ..Default::default() };
+            let other_families = OtherFamilies::OpenWith(Box::new(family));
+            let options =
+                OpenOptions { vfs: vfs.clone(), adopt_rocksdb: true, other_families, ..OpenOptions::default() };
+            let is_told = match repairs {
+                true => !testkit::engine::repair(DIR, &options).unwrap().lost_nothing(),
+                false => !Db::open(DIR, &options).unwrap().recovery_doubts().is_empty(),
+            };
+            // A crash of RocksDB's can leave its last record so.
+            let is_last = batch_starts(&whole).last().is_some_and(|last| at as u64 >= *last);
+            assert!(is_told || is_last, "byte {at}, repair: {repairs}");
+            let kept = Path::new(DIR).join("lost/000016.log");
+            assert!(!is_told || vfs.read_file(&kept).unwrap() == damaged, "byte {at}, repair: {repairs}");
+        }
+    }
+}
+
+/// Where each batch of the fixture's WAL begins, in bytes.
+fn batch_starts(vfs: &MemoryVfs) -> Vec<u64> {
+    let mut reader = FramedReader::open(vfs, &log(16), Some(16), IoClass::Log).unwrap();
+    let mut starts = Vec::new();
+    while let Some(record) = reader.next().unwrap() {
+        starts.push(record.offset);
+    }
+    starts
+}

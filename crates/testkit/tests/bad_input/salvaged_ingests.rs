@@ -101,9 +101,9 @@ fn an_ingest_that_lacks_a_table_is_passed_over_whole_and_later_writes_stay() {
     let (whole, tables) = with_queued_tables();
     assert_eq!(tables.len(), 4);
     let before = vec!["before".to_owned()];
-    for lost in tables {
+    for lost in &tables {
         let vfs = crashed(&whole);
-        vfs.remove_file(&lost).unwrap();
+        vfs.remove_file(lost).unwrap();
         let db = open(&vfs, WalRecoveryMode::SkipAnyCorruptedRecords);
         let salvaged = keys(&db);
         let of_ingest = FAMILIES.map(|family| (family, "ingested"));
@@ -113,6 +113,14 @@ fn an_ingest_that_lacks_a_table_is_passed_over_whole_and_later_writes_stay() {
         let found = keys(&open(&crashed(&vfs), WalRecoveryMode::PointInTime));
         let expected = [before.clone(), before.clone()].map(|keys| [vec!["after".to_owned()], keys].concat());
         assert_eq!((found, salvaged), (expected, [before.clone(), before.clone()]), "without {}", lost.display());
+        for table in tables.iter().filter(|table| *table != lost) {
+            let kept = std::path::Path::new(DIR).join("lost").join(table.file_name().unwrap());
+            assert_eq!(
+                vfs.read_file(&kept).unwrap(),
+                whole.read_file(table).unwrap(),
+                "the rest of the ingest is kept"
+            );
+        }
     }
 }
 

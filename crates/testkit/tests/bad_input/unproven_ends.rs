@@ -12,7 +12,7 @@ use testkit::engine::{
     Db, Doubt, Family, FamilyOptions, IngestOptions, OpenOptions, OtherFamilies, TableWriter, WriteOptions, repair,
 };
 use testkit::run::DIR;
-use vfs::{IoClass, MemoryVfs, Vfs};
+use vfs::{Fault, FaultCode, FaultVfs, IoClass, MemoryVfs, Rule, Vfs};
 
 use crate::common::{Contents, copy, files, manifest, read_with};
 
@@ -55,6 +55,7 @@ type Life = fn(&Db, &Arc<MemoryVfs>);
 
 /// What the records of a MANIFEST may tell of, by what the unnamed tables show of it.
 const LIVES: &[(&str, Life)] = &[
+    ("flush of unlogged writes", |db, _| flush_unlogged(db, &["a"])),
     ("flush", |db, _| {
         put(db, "a");
         flush(db);
@@ -93,6 +94,19 @@ const LIVES: &[(&str, Life)] = &[
     ("drop of a family", |db, _| {
         let family = db.family("other").unwrap();
         db.drop_family(&family).unwrap();
+    }),
+    ("import of a family from this database", |db, _| {
+        let family = db.create_family("source", FamilyOptions::default()).unwrap();
+        db.put(&family, b"a", b"v", &WriteOptions::default()).unwrap();
+        let files = db.export_family(&family, "/export").unwrap();
+        db.drop_family(&family).unwrap();
+        db.import_family("imported", FamilyOptions::default(), &[&files], false).unwrap();
+    }),
+    ("import of a family from another database", |db, vfs| {
+        let other = Db::open("/another", &options(vfs)).unwrap();
+        put(&other, "a");
+        let files = other.export_family(&other.default_family(), "/export").unwrap();
+        db.import_family("imported", FamilyOptions::default(), &[&files], false).unwrap();
     }),
     ("new family", |db, _| {
         let family = db.create_family("new", FamilyOptions::default()).unwrap();
@@ -184,6 +198,76 @@ fn what_is_lost_with_the_end_is_told() {
             assert!(wrong.iter().all(is_told), "{name}, {cut}, repair: {wrong:?}\n{report}");
         }
         assert!(told > 0, "{name}");
+    }
+}
+
+/// The MANIFEST without its copy, cut before the record that adds the newest table. Also returns the table.
+fn cut_before_the_newest(whole: &MemoryVfs) -> (Arc<MemoryVfs>, PathBuf) {
+    let newest = files(whole, ".sst").pop().unwrap();
+    let cuts = record_ends(whole).into_iter().rev();
+    let vfs = cuts.map(|cut| {
+        let vfs = copy(whole);
+        vfs.truncate(&manifest(&vfs), cut).unwrap();
+        files(&vfs, ".spmanifest").iter().for_each(|path| vfs.remove_file(path).unwrap());
+        vfs
+    });
+    let is_unnamed = |vfs: &Arc<MemoryVfs>| {
+        let found = testkit::engine::version::recover::recover(&**vfs, Path::new(DIR)).unwrap();
+        found.tables().all(|meta| Path::new(DIR).join(format!("{:06}.sst", meta.number.0)) != newest)
+    };
+    (vfs.into_iter().find(is_unnamed).unwrap(), newest)
+}
+
+fn flush_unlogged(db: &Db, keys: &[&str]) {
+    let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+    for key in keys {
+        db.put(&db.default_family(), key.as_bytes(), b"v", &unlogged).unwrap();
+        flush(db);
+    }
+}
+
+/// A table that shows the loss is damaged as well: in a block, which its numbers lie in.
+#[test]
+fn damaged_table_is_no_explained_one() {
+    let (vfs, newest) = cut_before_the_newest(&lived(|db, _| flush_unlogged(db, &["a"])));
+    vfs.flip_bit(&newest, 8 * 4).unwrap();
+    let checked = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+    assert!(!check(Path::new(DIR), &checked, &mut |_| ()).unwrap().is_whole());
+    assert!(!repair(DIR, &options(&copy(&vfs))).unwrap().lost_nothing());
+    assert!(!Db::open(DIR, &options(&vfs)).unwrap().recovery_doubts().is_empty());
+}
+
+/// An open that doubts is cut off at every call of the file system. The next one doubts as well, or finds the report.
+#[test]
+fn doubts_outlive_an_open_that_is_cut_off() {
+    let (whole, _) = cut_before_the_newest(&lived(|db, _| flush_unlogged(db, &["a", "b", "c"])));
+    let lost = Path::new(DIR).join("lost");
+    for best_efforts_recovery in [false, true] {
+        for nth in 1.. {
+            let vfs = copy(&whole);
+            if best_efforts_recovery {
+                let tables = files(&vfs, ".sst");
+                vfs.remove_file(&tables[tables.len() - 2]).unwrap();
+            }
+            let tables = files(&vfs, ".sst");
+            let faulty = FaultVfs::new(vfs.clone());
+            faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+            let mut how = OpenOptions { vfs: faulty, ..options(&vfs) };
+            how.db.best_efforts_recovery = best_efforts_recovery;
+            let has_opened = Db::open(DIR, &how).is_ok();
+            for table in &tables {
+                let is_there =
+                    [table.clone(), lost.join(table.file_name().unwrap())].iter().any(|path| vfs.exists(path).unwrap());
+                assert!(is_there, "call {nth}: {}", table.display());
+            }
+            how.vfs = vfs.clone();
+            let doubts = Db::open(DIR, &how).unwrap().recovery_doubts();
+            let is_told = !doubts.is_empty() || vfs.exists(&lost.join("REPORT")).unwrap();
+            assert!(is_told, "call {nth}, best efforts: {best_efforts_recovery}");
+            if has_opened {
+                break;
+            }
+        }
     }
 }
 

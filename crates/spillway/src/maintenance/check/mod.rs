@@ -14,7 +14,7 @@ use vfs::Vfs;
 
 use crate::core::unnamed::Logged;
 use crate::maintenance::repair::lost::Lost;
-use crate::open::options_file;
+use crate::open::{options_file, restart};
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::current::read_current;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
@@ -215,7 +215,8 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
 fn is_gone(vfs: &dyn Vfs, problem: &Problem, named: &BTreeSet<FileNumber>) -> bool {
     let Some(path) = problem.0.path() else { return false };
     let number = path.file_name().and_then(|name| file_name::parse(name.to_str()?));
-    matches!(number, Some((FileType::Table, number)) if !named.contains(&number)) && vfs.exists(path).is_ok_and(|is| !is)
+    matches!(number, Some((FileType::Table, number)) if !named.contains(&number))
+        && vfs.exists(path).is_ok_and(|is| !is)
 }
 
 /// As [`recover::recover`], again whenever a writer beside has switched to another MANIFEST meanwhile.
@@ -284,6 +285,21 @@ impl Check<'_> {
         }
         self.find_superfluous(&logs, &queued, has_copy)?;
         Ok(has_copy)
+    }
+
+    /// Checks the logs' ends against memtables' images. What images hold is not read.
+    fn check_images(&mut self) -> Result<()> {
+        let (vfs, dir) = (self.vfs(), self.dir);
+        let images = file_name::numbers_in(vfs, dir, FileType::MemtableImage)?.len();
+        if images == 0 {
+            return Ok(());
+        }
+        let db_id = self.recovered.db_id.as_deref().unwrap_or_default();
+        let lost = restart::lost_log_ends(vfs, dir, self.log_dir(), db_id)?;
+        lost.into_iter().for_each(|error| self.report.problem(error));
+        let what = format!("{images} memtables' images: the next open for writing begins with them, or deletes them");
+        self.report.notes.push(what);
+        Ok(())
     }
 
     /// Whether the MANIFEST is the last one still. A writer beside may have begun another, and deleted this one.
@@ -380,13 +396,14 @@ impl Check<'_> {
                 FileType::Table => has_copy || !self.check_unnamed(&self.dir.join(&name), number)?,
                 FileType::Manifest | FileType::ManifestCopy => number != self.recovered.manifest,
                 FileType::RocksLog => !logs.rocksdbs.contains(&number),
-                FileType::Temp | FileType::MemtableImage => true,
+                FileType::Temp => true,
                 _ => false,
             };
             if is_superfluous {
                 self.report.superfluous.push(self.dir.join(name));
             }
         }
+        self.check_images()?;
         let load_dir = self.dir.join(LOAD_DIR);
         if self.vfs().exists(&load_dir)? {
             let left = self.vfs().read_dir(&load_dir)?;

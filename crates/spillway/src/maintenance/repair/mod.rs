@@ -147,12 +147,7 @@ fn options_for(options: &OpenOptions, recovered: &Recovered) -> OpenOptions {
 ///
 /// # Errors
 /// The file system's.
-pub(crate) fn logged(
-    vfs: &dyn Vfs,
-    log_dir: &Path,
-    own: log::DatabaseId,
-    recovered: &Recovered,
-) -> Result<Logged> {
+pub(crate) fn logged(vfs: &dyn Vfs, log_dir: &Path, own: log::DatabaseId, recovered: &Recovered) -> Result<Logged> {
     Ok(LogSurvey::of(vfs, log_dir, own, Some(recovered))?.logged)
 }
 

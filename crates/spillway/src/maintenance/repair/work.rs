@@ -18,9 +18,9 @@ use super::report::{RepairReport, RepairedFamily};
 use super::tables::{TableSource, WholeTable, path_of};
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
-use crate::open::options_file;
 use crate::open::replay::rocksdb_logs;
 use crate::open::replay::row::{self, LogPlaces};
+use crate::open::{options_file, restart};
 use crate::version::current::set_current;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
@@ -136,6 +136,11 @@ impl<'a> Repairing<'a> {
             self.doubt_all();
         }
         self.place()?;
+        let db_id = self.old.recovered.as_ref().and_then(|old| old.db_id.clone()).unwrap_or_default();
+        for error in restart::lost_log_ends(&**self.vfs, self.dir, self.log_dir, &db_id)? {
+            let what = format!("{error}; the image is kept in lost/");
+            self.report.doubts.push(Doubt::of_all(what));
+        }
         self.note_lost_batches();
         self.report.notes.append(&mut self.logs.notes);
         self.report.logs.extend(self.logs.damaged.values().cloned());

@@ -98,8 +98,7 @@ impl LogReplay<'_> {
 /// # Errors
 /// `Corruption`: a table is missing, or has another size.
 pub(crate) fn check_tables(vfs: &dyn Vfs, dir: &Path, share: &FamilyIngest) -> Result<()> {
-    let missing = "a table that was ingested is missing; restore it, or salvage what else there is \
-                   (wal_recovery_mode kSkipAnyCorruptedRecords)";
+    let missing = "a table that was ingested is missing";
     for table in share.layers.iter().flatten() {
         let path =
             table_path(dir, table.meta.path_id, table.meta.number).map_err(|e| Error::corruption(e.to_string()))?;

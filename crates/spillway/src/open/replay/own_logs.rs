@@ -6,7 +6,8 @@ use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::{
-    DatabaseId, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, ReplayEnd, ReplayOptions, ReplayRecord,
+    DatabaseId, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, ReplayEnd, ReplayOptions,
+    ReplayRecord,
 };
 use vfs::Vfs;
 
@@ -15,6 +16,8 @@ use super::prepared::ReplayedPrepares;
 use super::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use super::{LogReplay, check_count};
 use crate::commit::batch::BatchReader;
+use crate::core::doubt::Doubt;
+use crate::open::restart;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
@@ -202,16 +205,17 @@ impl LogReplay<'_> {
     }
 
     /// The start of replay and an upper bound of all numbers before it, if images provide one. Images have no checksum,
-    /// so a position without a record is ignored. Damage in the log itself shows in replay.
+    /// so a position without a record is doubted, and all is replayed. Damage in the log itself shows in replay.
     fn find_start(&self, logs: &[FoundLog]) -> Option<(Position, SeqNo)> {
-        let start = self.restored.start(self.families);
-        let (at, through) = start.filter(|(at, _)| logs.iter().any(|log| log.number == at.log))?;
-        let path = self.path(FileType::Log, at.log);
-        if !matches!(log::may_begin_at(&*self.context.vfs, &path, at.log, at.offset), Ok(true)) {
-            note::warn!(log = at.log.0, offset = at.offset, "no record begins where images say; all is replayed");
+        let is_here = |at: &Position| logs.iter().any(|log| log.number == at.log);
+        let places = self.restored.families.values().map(|(_, at)| *at).filter(is_here);
+        let mut lost = places.filter_map(|at| restart::lost_log_end(&*self.context.vfs, &self.context.log_dir(), at));
+        if let Some(error) = lost.next() {
+            note::warn!(%error, "all of the log is replayed, and what the memtables' images have stays");
+            self.context.recovery_doubts.add(Doubt::of_all(error.to_string()));
             return None;
         }
-        Some((at, through))
+        self.restored.start(self.families).filter(|(at, _)| is_here(at))
     }
 
     /// Notes the files of large batches without a replayed record, if logs were passed over. Such a log may name them,

@@ -308,7 +308,11 @@ mod tests {
     fn a_broken_history_goes_on_only_where_it_stopped() {
         let mut progress = Progress { next: Some(SeqNo(15)), ..Progress::default() };
         assert!(progress.admits(SeqNo(20)), "without damage a gap is writes that went to no log");
-        progress = Progress { next: Some(SeqNo(21)), broken_in: Some(FileNumber(3)), ..Progress::default() };
+        progress = Progress {
+            next: Some(SeqNo(21)),
+            broken_in: Some(DamagedLog { number: FileNumber(3), is_proven: true }),
+            ..Progress::default()
+        };
         assert!(!progress.admits(SeqNo(20)) && !progress.admits(SeqNo(22)));
         assert!(progress.admits(SeqNo(21)) && progress.admits(SeqNo(40)));
     }
