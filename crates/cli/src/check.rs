@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use spillway::internal::Error;
 use spillway::internal::check::{self, CheckOptions, CheckReport};
 use spillway::internal::vfs::RealVfs;
 
-use crate::database::DatabaseArgs;
+use crate::database::{DatabaseArgs, unfinished_beside};
 use crate::failure::{Failure, Outcome};
 use crate::long::{Long, Reached, Teller};
 use crate::settings::Settings;
@@ -39,12 +40,20 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         teller.tell(Reached { bytes: step.bytes_done, total_bytes: Some(step.bytes_total), what });
     });
     drop(long);
-    let report = report?;
+    let report = report.map_err(|error| no_database(error, dir))?;
     match args.json {
         true => json::print(&json::check(&report), out)?,
         false => show(&report, dir, out)?,
     }
     if report.is_whole() { Ok(()) } else { Err(Failure::Told) }
+}
+
+/// Names what a cut-off copy left beside a directory that is no database.
+fn no_database(error: Error, dir: &Path) -> Failure {
+    let vfs = RealVfs::new();
+    let beside =
+        if vfs.exists(&dir.join("CURRENT")).unwrap_or(true) { String::new() } else { unfinished_beside(&*vfs, dir) };
+    if beside.is_empty() { error.into() } else { Failure::refused(format!("{error}{beside}")) }
 }
 
 fn watch(teller: &Teller) -> Outcome<Long> {

@@ -123,6 +123,7 @@ impl DatabaseArgs {
     /// shared tables.
     pub fn open_to_copy(&self, adopt: bool) -> Outcome<ToCopy> {
         let (dir, mut options) = self.options_for(Access::Write { adopt, create: false })?;
+        note_report(&*options.vfs, &dir)?;
         match Database::open(&dir, &options) {
             Err(error) if error.kind() == ErrorKind::Busy => {}
             opened => return Ok(ToCopy { db: warn_of_doubts(opened?), beside: None }),
@@ -146,6 +147,7 @@ impl DatabaseArgs {
     /// Makes a checkpoint, even if a different process has the database open.
     pub fn checkpoint(&self, adopt: bool, to: &Path) -> Outcome<SeqNo> {
         let (dir, options) = self.options_for(Access::Write { adopt, create: false })?;
+        note_report(&*options.vfs, &dir)?;
         match Database::open(&dir, &options) {
             Err(error) if error.kind() == ErrorKind::Busy => Ok(Database::checkpoint_beside(&dir, &options, to)?),
             opened => {
@@ -196,7 +198,8 @@ impl DatabaseArgs {
                     "CURRENT is missing from {name}, which has tables; `spillway repair {name}` makes a new one"
                 ),
                 false => format!(
-                    "there is no database in {name}; `load` makes one, and so do `put` and `ingest` with --create"
+                    "there is no database in {name}; `load` makes one, and so do `put` and `ingest` with --create{}",
+                    unfinished_beside(&*vfs, &dir)
                 ),
             };
             Err(Failure::refused(what))
@@ -259,6 +262,29 @@ pub fn holds_tables(vfs: &dyn Vfs, dir: &Path) -> Outcome<bool> {
         matches!(kind, Some(FileType::Table | FileType::Manifest | FileType::Log))
     };
     Ok(vfs.read_dir(dir)?.iter().any(is_its))
+}
+
+/// What a cut-off checkpoint or export to `dir` left beside it, to be added to the error that there is no database.
+pub fn unfinished_beside(vfs: &dyn Vfs, dir: &Path) -> String {
+    let mut name = dir.file_name().unwrap_or_default().to_owned();
+    name.push(".tmp");
+    let beside = dir.with_file_name(name);
+    let told = incomplete::what(vfs, &beside).unwrap_or_default(); // that there is no database is told anyhow
+    told.map(|what| format!(". {} beside it is {what}", beside.display())).unwrap_or_default()
+}
+
+/// Notes that a copy does not carry the report of an earlier repair: what that lost or doubted is so in the copy, too.
+fn note_report(vfs: &dyn Vfs, dir: &Path) -> Outcome {
+    let lost = dir.join("lost");
+    let names = if vfs.exists(&lost)? { vfs.read_dir(&lost)? } else { Vec::new() };
+    if let Some(report) = names.iter().find(|name| *name == "REPORT" || name.starts_with("REPORT.")) {
+        let report = lost.join(report);
+        note(&format!(
+            "an earlier repair lost or doubted something, which is so in the copy, too; the copy does not have its report: {}",
+            report.display()
+        ));
+    }
+    Ok(())
 }
 
 /// Reads a configuration and prints its warnings.

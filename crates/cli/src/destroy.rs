@@ -1,16 +1,18 @@
 //! `spillway destroy`.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
+use spillway::internal::version::incomplete;
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{Database, DbOptions};
 
-use crate::database::DatabaseArgs;
+use crate::database::{DatabaseArgs, unfinished_beside};
 use crate::failure::{Failure, Outcome};
 use crate::settings::Settings;
 
-/// Deletes a database: all its files, and the directory if it is empty then.
+/// Deletes a database, or an unfinished copy of one: all its files, and the directory if it is empty then.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway destroy --db /tmp/people --yes")]
 pub struct Args {
@@ -24,8 +26,12 @@ pub struct Args {
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let vfs: Arc<dyn Vfs> = RealVfs::new();
     let dir = &args.database.locate()?.dir;
+    if let Some(what) = incomplete::what(&*vfs, dir)? {
+        return destroy_unfinished(args, dir, &what, &vfs, out);
+    }
     if !vfs.exists(&dir.join("CURRENT"))? {
-        return Err(Failure::refused(format!("there is no database in {}", dir.display())));
+        let beside = unfinished_beside(&*vfs, dir);
+        return Err(Failure::refused(format!("there is no database in {}{beside}", dir.display())));
     }
     if !args.yes {
         let what = format!("this would delete the database in {} and cannot be undone; say --yes", dir.display());
@@ -35,4 +41,14 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let db_log_dir = Settings::load(&vfs, dir, None)?.db.db_log_dir;
     Database::destroy_by(dir, &DbOptions { db_log_dir, ..DbOptions::default() }, &vfs)?;
     Ok(writeln!(out, "deleted the database in {}", dir.display())?)
+}
+
+/// Deletes what a cut-off restore, checkpoint or export left. Its options file is not read: it may be there in part.
+fn destroy_unfinished(args: &Args, dir: &Path, what: &str, vfs: &Arc<dyn Vfs>, out: &mut dyn Write) -> Outcome {
+    if !args.yes {
+        let (dir, how) = (dir.display(), "to delete what there is of it instead, say --yes");
+        return Err(Failure::refused(format!("{dir} is no database, but {what}; {how}")));
+    }
+    Database::destroy_by(dir, &DbOptions::default(), vfs)?;
+    Ok(writeln!(out, "deleted the unfinished copy in {}", dir.display())?)
 }

@@ -45,7 +45,7 @@ impl Staging {
         let text = format!(
             "an unfinished {what}, to become {}; wait for the {what} if it is still running, else make it again, which removes \
              this directory first\n",
-            target.display()
+            incomplete::absolute(target).display()
         );
         incomplete::mark(&*staging.vfs, &staging.dir, &text)?;
         Ok(staging)

@@ -13,6 +13,7 @@ use crate::info_log::names::Names;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
+use crate::version::incomplete;
 use crate::wal::archive::ARCHIVE_DIR;
 
 /// `info_dir`: the option `db_log_dir`. `log_dir`: the log directory, if not `dir`. The caller passes it: the options
@@ -31,7 +32,10 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     remove_files(&**vfs, dir, |kind, _| !matches!(kind, FileType::Lock | FileType::Incomplete))?;
     remove_load_dir(&**vfs, dir)?;
     Lost::new(&**vfs, dir).retire_reports()?;
-    remove_files(&**vfs, dir, |kind, _| kind == FileType::Incomplete)?;
+    if incomplete::read(&**vfs, dir)?.is_some() {
+        vfs.sync_dir(dir)?; // a power loss must not bring files back without their mark
+        remove_files(&**vfs, dir, |kind, _| kind == FileType::Incomplete)?;
+    }
     for info_dir in ["", info_dir] {
         remove_event_logs(&**vfs, &Names::new(&**vfs, dir, info_dir))?;
     }

@@ -9,8 +9,8 @@ use vfs::{IfExists, IoClass, Vfs};
 
 use super::file_name::{self, FileType};
 
-/// Bytes read of a mark. Ours are two paths and a sentence.
-const MARK_BYTES_MAX: u64 = 16 << 10;
+/// Bytes read of a mark. Ours are a few paths and a sentence.
+const MARK_BYTES_MAX: u64 = 64 << 10;
 
 /// The first line of a mark whose text is lost.
 const UNKNOWN: &str = "an unfinished copy of a database; make the copy again";
@@ -61,9 +61,22 @@ pub(crate) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
 /// # Errors
 /// `InvalidArgument`: the directory is marked. Not `Corruption`: no salvage takes what is there for a database.
 pub fn check(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-    let Some(text) = read(vfs, dir)? else { return Ok(()) };
-    let what = text.lines().next().filter(|line| !line.is_empty()).unwrap_or(UNKNOWN);
+    let Some(what) = what(vfs, dir)? else { return Ok(()) };
     Err(Error::invalid_argument(format!("this directory is {what}")).at_path(path_in(dir)))
+}
+
+/// What a marked directory is, and what to do; `None` without a mark.
+///
+/// # Errors
+/// The file system's.
+pub fn what(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
+    let text = read(vfs, dir)?;
+    Ok(text.map(|text| text.lines().next().filter(|line| !line.is_empty()).unwrap_or(UNKNOWN).to_owned()))
+}
+
+/// The path for a mark's text: whoever reads it may be in another directory.
+pub(crate) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 fn path_in(dir: &Path) -> PathBuf {

@@ -18,8 +18,9 @@ use crate::open::replay::row;
 use crate::open::{create_durable_dir, directory_owner, log_owner, remove_files, remove_load_dir};
 use crate::version::current::{install_current, read_current};
 use crate::version::file_name::{self, FileType};
+use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{manifest_path, note_log_dir as note_in_manifest};
-use crate::version::{incomplete, recover};
+use crate::version::recover;
 
 /// How a backup is restored.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +33,15 @@ pub struct RestoreOptions {
     /// without logs, made after a flush; the logs must follow it without a gap. Unlogged changes do not come back:
     /// writes with `disable_wal`, ingests from behind, and families created since.
     pub keep_log_files: bool,
+}
+
+impl RestoreOptions {
+    /// The command line of such a restore of backup `id` in `backups`.
+    pub fn command(&self, id: BackupId, backups: &Path, to: &Path) -> String {
+        let logs = self.wal_dir.as_ref().map(|dir| format!(" --wal-dir {}", dir.display())).unwrap_or_default();
+        let kept = if self.keep_log_files { " --keep-logs" } else { "" };
+        format!("spillway backup restore {id} --dir {} --to {}{logs}{kept}", backups.display(), to.display())
+    }
 }
 
 /// The directories to restore to.
@@ -70,7 +80,7 @@ pub(super) fn restore(
     let id = backup.id;
     let replaces = vfs.exists(&places.db.join(file_name::format(FileType::Current, FileNumber(0))))?;
     let was_marked = incomplete::read(vfs, &places.db)?.is_some();
-    incomplete::mark(vfs, &places.db, &mark_of(store, id, replaces, how))?;
+    incomplete::mark(vfs, &places.db, &mark_of(store, id, &places, replaces, how))?;
     // A database that is as it was needs no mark; what an earlier restore left keeps it.
     let unmark = || if was_marked { Ok(()) } else { incomplete::unmark(vfs, &places.db) };
     remove_current(vfs, &places.db).inspect_err(|_| drop(unmark()))?;
@@ -91,12 +101,14 @@ pub(super) fn restore(
 }
 
 /// The text of the mark. The last line is compared by [`is_leftover`].
-fn mark_of(store: &Store, id: BackupId, replaces: bool, how: &RestoreOptions) -> String {
+fn mark_of(store: &Store, id: BackupId, places: &Places, replaces: bool, how: &RestoreOptions) -> String {
     let replaced = if replaces { ", in place of the database that was here" } else { "" };
-    let from = store.dir.display();
+    let (from, to) = (absolute(&store.dir), absolute(&places.db));
     format!(
-        "an unfinished restore of backup {id} in {from}{replaced}; wait for the restore if it is still running, else \
-         restore again\n{}\n",
+        "an unfinished restore of backup {id} in {}{replaced}; wait for the restore if it is still running, else restore \
+         again (`{}`)\n{}\n",
+        from.display(),
+        how.command(id, &from, &to),
         logs_line(how)
     )
 }
