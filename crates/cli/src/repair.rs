@@ -21,8 +21,8 @@ use crate::{human, json};
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway repair /tmp/people")]
 pub struct Args {
-    /// Directory of the database; the same as --db.
-    #[arg(value_name = "DIR")]
+    /// Directory of the database; in place of --db.
+    #[arg(value_name = "DIR", conflicts_with_all = ["db", "config"])]
     dir: Option<PathBuf>,
     #[command(flatten)]
     database: DatabaseArgs,

@@ -143,3 +143,14 @@ fn a_user_reads_sentences_of_the_engine() {
         }
     }
 }
+
+#[test]
+fn a_repair_is_of_one_directory_only() {
+    let place = Place::new();
+    place.spillway(&["put", "k", "v", "--db", "one", "--create"]).ok();
+    for other in [["--db", "two"], ["--config", "two.json"]] {
+        let ran = place.spillway(&[&["repair", "one"][..], &other].concat());
+        assert!(ran.code == Some(2) && ran.err.contains("cannot be used with"), "{ran:?}");
+    }
+    place.spillway(&["repair", "--db", "one"]).ok();
+}
