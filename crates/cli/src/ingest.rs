@@ -188,10 +188,20 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         true => show_json(&ingested, &readable.damaged, out)?,
         false => {
             show(&ingested, args.replace.as_deref(), out)?;
-            readable.damaged.iter().try_for_each(|damaged| damaged.show(out))?;
+            show_damaged(&readable.damaged, args.replace.is_some(), out)?;
         }
     }
     if readable.damaged.is_empty() { Ok(()) } else { Err(Failure::Told) }
+}
+
+/// Lists what was left out, and says what the database has in its place.
+fn show_damaged(damaged: &[DamagedFile], replaces: bool, out: &mut dyn Write) -> Outcome {
+    damaged.iter().try_for_each(|damaged| damaged.show(out))?;
+    if damaged.iter().any(DamagedFile::lacks_entries) {
+        let gone = if replaces { ", and nothing where --replace removed them" } else { "" };
+        writeln!(out, "keys that were left out have what the database had of them before{gone}")?;
+    }
+    Ok(())
 }
 
 /// Parses `FROM..TO`. Keys in the range are removed, so an ambiguous text is refused.

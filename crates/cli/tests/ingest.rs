@@ -228,6 +228,7 @@ fn a_damaged_table_is_refused_or_its_readable_part_taken() {
     let told = left.out.lines().find(|line| line.starts_with("left out: ")).unwrap();
     assert!(told.contains("damaged.sst at byte ") && told.contains("keys from 'k0"), "{left:?}");
     assert!(left.out.contains("damaged: damaged.sst: 4,9") && left.out.contains(" of 5,000 could be read"), "{left:?}");
+    assert!(left.out.ends_with("keys that were left out have what the database had of them before\n"), "{left:?}");
     assert!(place.path("damaged.sst").exists() && !place.path(A).exists() && !place.path("other/load.tmp").exists());
     assert_eq!(scan(&place, "other").lines().count(), 5003, "all of them: the other table is whole");
     let json = place.spillway(&["ingest", "damaged.sst", "--skip-damaged", "--json", "--db", "other"]);
@@ -237,7 +238,13 @@ fn a_damaged_table_is_refused_or_its_readable_part_taken() {
     check(&place, "other");
     place.write("none.sst", "no table at all");
     let error = place.spillway(&["ingest", "none.sst", "--skip-damaged", "--db", "db"]).fails();
-    assert!(error.contains("nothing can be read of the tables"), "{error}");
+    assert!(
+        error.contains("nothing can be read of none.sst: a table of 15 bytes is too short for a footer"),
+        "{error}"
+    );
+    assert!(error.contains("copy the file from where it came from, or build it again"), "{error}");
+    let error = place.spillway(&["ingest", "none.sst", "--db", "db"]).fails();
+    assert!(error.contains("it can read nothing of a table whose footer or index is damaged"), "{error}");
     place.spillway(&[&ingest[..], &["--no-verify"]].concat()).ok();
     assert_eq!(place.spillway(&["get", "k00000", "--db", "db"]).ok(), "v".repeat(100) + "\n");
     let error = place.spillway(&["scan", "--db", "db"]).fails();

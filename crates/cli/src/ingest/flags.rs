@@ -15,13 +15,16 @@ const FLAGS: [(&str, &str); 7] = [
     ("ingest_behind", "--behind turns ingest_behind on"),
 ];
 
+/// Not of every damaged table: what it can do for one is not known before it has tried.
+const SKIP_DAMAGED: &str = "--skip-damaged ingests the blocks that can be read, and lists the rest; it can read nothing of a table \
+                            whose footer or index is damaged";
+
 /// Adds a hint for each option named by the failure.
 pub fn name_flags(failure: Failure) -> Failure {
     let Failure::Engine(error) = &failure else { return failure };
     let of_names = |c: char| c.is_ascii_lowercase() || c == '_';
     let speaks_of = |name: &str| error.message().split(|c| !of_names(c)).any(|word| word == name);
-    let damaged =
-        (error.kind() == ErrorKind::Corruption).then_some("--skip-damaged ingests the rest, and lists what it leaves");
+    let damaged = (error.kind() == ErrorKind::Corruption).then_some(SKIP_DAMAGED);
     let of_options = FLAGS.iter().filter(|(name, _)| speaks_of(name)).map(|(_, flag)| *flag);
     let hints: String = of_options.chain(damaged).map(|flag| format!("\nhint: {flag}")).collect();
     if hints.is_empty() {

@@ -62,7 +62,7 @@ impl Readable {
         }
         step.end();
         if let (true, Some(first)) = (found.files.is_empty(), found.damaged.first()) {
-            return Err(Failure::refused(format!("nothing can be read of the tables: {}", first.what())));
+            return Err(first.unreadable(files.len()));
         }
         found.staging = Some(staging);
         Ok(found)
@@ -91,6 +91,21 @@ impl DamagedFile {
             writeln!(out, "left out: {}{keys}", part.error)?;
         }
         Ok(())
+    }
+
+    /// Whether entries are missing from what was read, or may be.
+    pub fn lacks_entries(&self) -> bool {
+        self.salvaged.entries_before != Some(self.salvaged.entries)
+    }
+
+    /// The failure if nothing can be read of any of `count` tables, of which this is the first.
+    fn unreadable(&self, count: usize) -> Failure {
+        let others = if count > 1 { ", nor of the other tables" } else { "" };
+        let why = self.salvaged.left_out.first().map(|part| format!(": {}", part.error)).unwrap_or_default();
+        let file = self.path.display();
+        Failure::refused(format!(
+            "nothing can be read of {file}{others}{why}; copy the file from where it came from, or build it again"
+        ))
     }
 
     fn what(&self) -> String {
