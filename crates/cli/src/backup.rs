@@ -9,7 +9,7 @@ use spillway::internal::backup::{BackupEngine, BackupId, BackupOptions, RestoreO
 use spillway::internal::vfs::RealVfs;
 
 use crate::database::{AdoptArgs, DatabaseArgs};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, warn};
 use crate::long::{Long, Reached, Teller};
 use crate::terminal::printable;
 use crate::{human, json};
@@ -57,7 +57,7 @@ enum Action {
         #[command(flatten)]
         adopt: AdoptArgs,
     },
-    /// Prints the backups, oldest first, and the damage of damaged ones.
+    /// Prints the backups, oldest first, the damage of damaged ones, and what there is of unfinished ones.
     List {
         #[command(flatten)]
         backups: BackupsArgs,
@@ -73,7 +73,7 @@ enum Action {
     Restore {
         #[command(flatten)]
         backups: BackupsArgs,
-        /// Number of the backup; the newest if not given.
+        /// Number of the backup; the newest if not given. Say it if the newest is damaged.
         id: Option<BackupId>,
         /// Directory of the database to restore.
         #[arg(long, value_name = "DIR")]
@@ -107,11 +107,12 @@ enum Action {
 }
 
 impl BackupsArgs {
+    /// Creates nothing until a backup is deleted.
     fn open(&self) -> Outcome<BackupEngine> {
         if !self.dir.is_dir() {
             return Err(Failure::refused(format!("there are no backups: {} is no directory", self.dir.display())));
         }
-        Ok(BackupEngine::open(&self.dir, &BackupOptions::default())?)
+        Ok(BackupEngine::open_to_read(&self.dir, &BackupOptions::default())?)
     }
 }
 
@@ -138,10 +139,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
                 keep_log_files: *keep_logs,
             };
             let engine = backups.open()?;
-            let newest = || engine.backups().map(|backups| backups.last().map(|backup| backup.id));
             let id = match id {
                 Some(id) => Some(*id),
-                None => newest()?,
+                None => newest(&engine, to, &options)?,
             };
             let replaces = match id {
                 Some(id) => make_way(&engine, id, to, &options, *yes)?,
@@ -163,6 +163,23 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
             say(as_json, json!({ "deleted": 1 }), format!("deleted backup {id}"), out)
         }
     }
+}
+
+/// The newest backup. Warns of a newer one without a meta file: an interrupted one is no reason not to restore.
+///
+/// # Errors
+/// A newer one is damaged: an older one is restored only by its number.
+fn newest(engine: &BackupEngine, to: &Path, how: &RestoreOptions) -> Outcome<Option<BackupId>> {
+    let Some(id) = engine.backups()?.last().map(|backup| backup.id) else { return Ok(None) };
+    if let Some(damaged) = engine.damaged_backups()?.iter().rfind(|damaged| damaged.id > id) {
+        let (newer, error, command) = (damaged.id, &damaged.error, how.command(id, engine.dir(), to));
+        let what = format!("backup {newer} is damaged: {error}; to restore an older one, say its number: `{command}`");
+        return Err(Failure::refused(what));
+    }
+    for unfinished in engine.unfinished_backups()?.iter().filter(|unfinished| unfinished.id > id) {
+        warn(&format!("backup {id} is restored. {}", unfinished.error));
+    }
+    Ok(Some(id))
 }
 
 /// Prints the value as JSON, or the text.
@@ -239,13 +256,15 @@ fn confirm(to: &Path, files: &[PathBuf]) -> Outcome {
     }
 }
 
-/// Fails if a backup is damaged, for scripts.
+/// Fails if a backup is damaged, for scripts; not for an unfinished one, which the next backup removes.
 fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
     let (backups, damaged) = (engine.backups()?, engine.damaged_backups()?);
+    let unfinished = engine.unfinished_backups()?;
     if as_json {
         let shown: Vec<_> = backups.iter().map(json::backup).collect();
-        let unreadable: Vec<_> = damaged.iter().map(json::damaged_backup).collect();
-        json::print(&json!({ "backups": shown, "damaged": unreadable }), out)?;
+        let [unreadable, unfinished] =
+            [&damaged, &unfinished].map(|list| list.iter().map(json::damaged_backup).collect::<Vec<_>>());
+        json::print(&json!({ "backups": shown, "damaged": unreadable, "unfinished": unfinished }), out)?;
     } else {
         for backup in &backups {
             let (files, bytes) = (human::counted(backup.files as u64, "file", "files"), human::bytes(backup.bytes));
@@ -255,11 +274,14 @@ fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
         for backup in &damaged {
             writeln!(out, "{}\tdamaged: {}", backup.id, backup.error)?;
         }
+        for backup in &unfinished {
+            writeln!(out, "{}\tunfinished: {}", backup.id, backup.error)?;
+        }
     }
     if damaged.is_empty() { Ok(()) } else { Err(Failure::Told) }
 }
 
-/// Prints for each backup whether it is whole.
+/// Prints for each backup whether it is whole. Fails if one is not, or if there is none.
 fn verify(engine: &BackupEngine, id: Option<BackupId>, as_json: bool, out: &mut dyn Write) -> Outcome {
     let ids = match id {
         Some(id) => vec![id],
@@ -279,7 +301,11 @@ fn verify(engine: &BackupEngine, id: Option<BackupId>, as_json: bool, out: &mut 
     }
     drop(long);
     if id.is_none() {
-        verified.extend(engine.damaged_backups()?.into_iter().map(|damaged| (damaged.id, Some(damaged.error))));
+        let others = [engine.damaged_backups()?, engine.unfinished_backups()?];
+        verified.extend(others.into_iter().flatten().map(|damaged| (damaged.id, Some(damaged.error))));
+    }
+    if verified.is_empty() && !as_json {
+        return Err(Failure::refused(format!("there is no backup in {}", engine.dir().display())));
     }
     if as_json {
         let shown = verified.iter().map(|(id, error)| {
@@ -291,9 +317,10 @@ fn verify(engine: &BackupEngine, id: Option<BackupId>, as_json: bool, out: &mut 
             writeln!(out, "backup {id} is whole")?;
         }
     }
-    match verified.into_iter().find_map(|(_, error)| error) {
-        Some(_) if as_json => Err(Failure::Told),
-        Some(error) => Err(error.into()),
-        None => Ok(()),
+    let is_whole = !verified.is_empty() && verified.iter().all(|(_, error)| error.is_none());
+    if !as_json {
+        out.flush()?;
+        verified.into_iter().filter_map(|(_, error)| error).for_each(|error| Failure::from(error).tell());
     }
+    if is_whole { Ok(()) } else { Err(Failure::Told) }
 }

@@ -108,6 +108,8 @@ fn an_unfinished_restore_passes_for_no_database_and_is_begun_again() {
     let told = place.spillway(&restore).fails();
     assert!(told.contains("the restore of backup 1 to restored is unfinished: restore again"), "{told}");
     let before = common::files(&place.path("restored"));
+    let [backups, to] = ["backups", "restored"].map(|name| place.path(name).display().to_string());
+    let again = format!("restore again (`spillway backup restore 1 --dir {backups} --to {to}`)");
     let commands: [&[&str]; 12] = [
         &["get", "00001"],
         &["put", "k", "v"],
@@ -124,8 +126,8 @@ fn an_unfinished_restore_passes_for_no_database_and_is_begun_again() {
     ];
     for command in commands {
         let told = place.spillway(&[command, &["--db", "restored"]].concat()).fails();
-        assert!(told.contains("an unfinished restore of backup 1 in backups"), "{command:?}: {told}");
-        assert!(told.contains("restore again") && !told.contains("spillway repair"), "{command:?}: {told}");
+        assert!(told.contains(&format!("an unfinished restore of backup 1 in {backups}")), "{command:?}: {told}");
+        assert!(told.contains(&again) && !told.contains("spillway repair"), "{command:?}: {told}");
     }
     assert_eq!(common::files(&place.path("restored")), before);
     assert!(!place.path("copy").exists());
@@ -133,4 +135,131 @@ fn an_unfinished_restore_passes_for_no_database_and_is_begun_again() {
     place.spillway(&restore).ok();
     assert!(place.spillway(&["scan", "--count", "--db", "restored"]).ok().starts_with("100"));
     assert!(!place.path("restored/INCOMPLETE").exists());
+}
+
+/// Backups 1 and 2 of a database that had one key more at the second.
+fn with_two_backups() -> Place {
+    let place = Place::new();
+    for key in ["first", "second"] {
+        place.spillway(&["put", key, "1", "--db", "db", "--create"]).ok();
+        place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
+    }
+    place
+}
+
+const VERIFY: [&str; 4] = ["backup", "verify", "--dir", "backups"];
+const LIST: [&str; 4] = ["backup", "list", "--dir", "backups"];
+
+#[test]
+fn an_older_backup_takes_the_place_of_a_damaged_one_only_by_its_number() {
+    let place = with_two_backups();
+    let restore = ["backup", "restore", "--dir", "backups", "--to", "restored", "--keep-logs"];
+    let commands: [fn(&Place); 2] = [
+        |place| std::fs::remove_dir_all(place.path("backups/private/2")).unwrap(),
+        |place| place.write("backups/meta/2", ""),
+    ];
+    for damage in commands {
+        damage(&place);
+        let told = place.spillway(&restore).fails();
+        assert!(told.contains("backup 2 is damaged: "), "{told}");
+        assert!(told.contains("`spillway backup restore 1 --dir backups --to restored --keep-logs`"), "{told}");
+        assert!(!place.path("restored").exists());
+    }
+    let told = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "db", "--yes"]).fails();
+    assert!(told.contains("backup 2 is damaged: "), "{told}");
+    assert_eq!(place.spillway(&["get", "second", "--db", "db"]).ok(), "1\n", "nothing was replaced");
+    place.spillway(&["backup", "restore", "1", "--dir", "backups", "--to", "restored"]).ok();
+    place.write("backups/meta/1", "");
+    let told = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "db", "--yes"]).fails();
+    assert!(told.contains("there is no backup to restore") && told.contains("backup 1") && told.contains("backup 2"));
+    let told = place.spillway(&VERIFY).fails();
+    assert!(told.lines().filter(|line| line.starts_with("error: ")).count() == 2, "each is named: {told}");
+}
+
+#[test]
+fn a_backup_without_its_meta_file_is_named_and_its_number_is_not_given_again() {
+    let place = with_two_backups();
+    std::fs::remove_file(place.path("backups/meta/2")).unwrap();
+    let listed = place.spillway(&LIST).ok();
+    assert!(listed.contains("2\tunfinished: backup 2 has no file meta/2") && listed.contains("private/2"), "{listed}");
+    let json = place.spillway(&[&LIST[..], &["--json"]].concat()).ok();
+    assert!(json.contains(r#""unfinished":[{"id":2,"error":"backup 2 has no file meta/2"#), "{json}");
+    let verified = place.spillway(&VERIFY);
+    assert_eq!(verified.out, "backup 1 is whole\n");
+    assert!(verified.fails().contains("backup 2 has no file meta/2"));
+    let restored = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]);
+    assert!(restored.code == Some(0) && restored.out == "restored backup 1 to restored\n", "{restored:?}");
+    assert!(restored.err.contains("warning: backup 1 is restored. backup 2 has no file meta/2"), "{restored:?}");
+    let made = place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
+    assert_eq!(made, "made backup 3 in backups\n");
+    assert_eq!(place.spillway(&VERIFY).ok(), "backup 1 is whole\nbackup 3 is whole\n");
+    assert!(!place.path("backups/private/2").exists(), "what is left of it goes, as with RocksDB");
+    for meta in ["1", "3"] {
+        std::fs::remove_file(place.path("backups/meta").join(meta)).unwrap();
+    }
+    let told = place.spillway(&VERIFY).fails();
+    assert!(told.contains("backup 1 has no file meta/1") && told.contains("backup 3 has no file meta/3"), "{told}");
+    let told = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "db", "--yes"]).fails();
+    assert!(told.contains("there is no backup to restore, only what cannot be: backup 1 has no file meta/1"), "{told}");
+}
+
+#[test]
+fn where_there_is_no_backup_a_verification_fails_and_reading_creates_nothing() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("backups")).unwrap();
+    assert_eq!(place.spillway(&VERIFY).fails(), "error: there is no backup in backups\n");
+    let json = place.spillway(&[&VERIFY[..], &["--json"]].concat());
+    assert_eq!((json.code, json.out.as_str()), (Some(1), "{\"backups\":[]}\n"));
+    assert_eq!(place.spillway(&LIST).ok(), "");
+    place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]).fails();
+    assert!(std::fs::read_dir(place.path("backups")).unwrap().next().is_none());
+}
+
+#[test]
+fn an_unfinished_restore_is_destroyed_if_that_is_confirmed() {
+    let place = with_two_backups();
+    place.copy_of(&place.path("db"), "part");
+    place.write("part/INCOMPLETE", "an unfinished restore of backup 1; restore again\nlogs restored\n");
+    let told = place.spillway(&["destroy", "--db", "part"]).fails();
+    assert!(told.contains("an unfinished restore of backup 1; restore again") && told.contains("--yes"), "{told}");
+    assert!(place.path("part/CURRENT").exists());
+    std::fs::remove_file(place.path("part/CURRENT")).unwrap();
+    let said = place.spillway(&["destroy", "--db", "part", "--yes"]).ok();
+    assert_eq!(said, "deleted the unfinished copy in part\n");
+    assert!(!place.path("part").exists());
+}
+
+#[test]
+fn what_a_cut_off_copy_left_beside_its_place_is_named() {
+    let place = with_two_backups();
+    place.copy_of(&place.path("db"), "copy.tmp");
+    place.write("copy.tmp/INCOMPLETE", "an unfinished checkpoint; make it again\n");
+    for command in [&["check"][..], &["scan"], &["put", "k", "v"], &["destroy", "--yes"]] {
+        let told = place.spillway(&[command, &["--db", "copy"]].concat()).fails();
+        assert!(told.contains("no database"), "{command:?}: {told}");
+        let beside = "copy.tmp beside it is an unfinished checkpoint; make it again";
+        assert!(told.contains(beside), "{command:?}: {told}");
+    }
+    std::fs::remove_file(place.path("copy.tmp/INCOMPLETE")).unwrap();
+    assert!(!place.spillway(&["check", "--db", "copy"]).fails().contains("beside"), "it may be anything");
+}
+
+#[test]
+fn who_copies_a_repaired_database_is_told_that_the_report_stays_behind() {
+    let place = with_two_backups();
+    std::fs::create_dir(place.path("db/lost")).unwrap();
+    let copies: [&[&str]; 3] =
+        [&["checkpoint", "--to", "a"], &["export", "--to", "b"], &["backup", "create", "--dir", "backups"]];
+    for (copy, is_told) in copies.into_iter().zip([true, true, true]).chain([(copies[2], false)]) {
+        if is_told {
+            place.write("db/lost/REPORT.1", "");
+        } else {
+            std::fs::rename(place.path("db/lost/REPORT.1"), place.path("db/lost/EARLIER-REPORT")).unwrap();
+        }
+        let copied = place.spillway(&[copy, &["--db", "db"]].concat());
+        assert_eq!(copied.code, Some(0), "{copied:?}");
+        let note = "note: an earlier repair lost or doubted something";
+        let names = copied.err.contains(note) && copied.err.contains("db/lost/REPORT.1");
+        assert_eq!(names, is_told, "{copied:?}");
+    }
 }

@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
+use base::note::{Sink, within};
+use base::options::InfoLogLevel;
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::vfs::RealVfs;
@@ -253,6 +256,77 @@ fn damage_is_told_by_the_files_name_and_other_backups_go_on() {
     engine.delete(2).unwrap();
     assert!(place.backed_up("shared_checksum").len() < tables.len());
     engine.verify(1).unwrap();
+}
+
+/// Keeps the warnings of a thread.
+#[derive(Default)]
+struct Warnings(Mutex<Vec<String>>);
+
+impl Sink for Warnings {
+    fn takes(&self, level: InfoLogLevel) -> bool {
+        level == InfoLogLevel::Warn
+    }
+
+    fn take(&self, _: InfoLogLevel, line: String) {
+        self.0.lock().unwrap().push(line);
+    }
+}
+
+#[test]
+fn the_latest_backup_that_is_taken_for_a_damaged_one_comes_with_a_warning() {
+    let mut place = Place::new();
+    let engine = place.engine(&BackupOptions::default());
+    for _ in 0..3 {
+        place.write(10);
+        engine.create_new_backup(&place.db, false).unwrap();
+    }
+    std::fs::remove_file(place.path("backups/meta/3")).unwrap();
+    std::fs::write(place.path("backups/meta/2"), "").unwrap();
+    let warnings = Arc::<Warnings>::default();
+    let scope = within(Some(warnings.clone()));
+    assert_eq!(engine.restore_latest(place.path("new"), &RestoreOptions::default()).unwrap(), 1);
+    drop(scope);
+    let told = warnings.0.lock().unwrap().join("\n");
+    assert!(
+        told.contains("backup 2") && told.contains("backup 3 has no file meta/3") && told.contains("taken=1"),
+        "{told}"
+    );
+    std::fs::write(place.path("backups/meta/1"), "").unwrap();
+    let error = engine.restore_latest(place.path("new"), &RestoreOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!((1..=3).all(|id| error.to_string().contains(&format!("backup {id}"))), "{error}");
+}
+
+#[test]
+fn what_is_left_without_a_meta_file_is_listed_until_the_next_change_and_keeps_its_number() {
+    let mut place = Place::new();
+    place.write(10);
+    let engine = place.engine(&BackupOptions::default());
+    let unfinished = || engine.unfinished_backups().unwrap().iter().map(|backup| backup.id).collect::<Vec<_>>();
+    for _ in 0..2 {
+        engine.create_new_backup(&place.db, false).unwrap();
+    }
+    assert!(unfinished().is_empty());
+    std::fs::remove_file(place.path("backups/meta/2")).unwrap();
+    std::fs::create_dir_all(place.path("backups/private/5.tmp")).unwrap(); // RocksDB's
+    std::fs::create_dir_all(place.path("backups/private/4")).unwrap();
+    std::fs::write(place.path("backups/private/4/notes"), "no file of a backup").unwrap();
+    assert_eq!(unfinished(), [2, 5]);
+    assert_eq!(engine.create_new_backup(&place.db, false).unwrap(), 6);
+    assert!(unfinished().is_empty());
+    assert_eq!(place.backed_up("private").into_keys().collect::<Vec<_>>(), ["1", "4", "6"]);
+    assert_eq!((place.restored(&engine, 1), place.restored(&engine, 6)), (10, 10));
+}
+
+#[test]
+fn reading_a_directory_creates_nothing_in_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = Place::new();
+    let engine = BackupEngine::open_to_read(dir.path().join("backups"), &BackupOptions::default()).unwrap();
+    assert!(engine.backups().unwrap().is_empty() && engine.damaged_backups().unwrap().is_empty());
+    assert!(engine.unfinished_backups().unwrap().is_empty() && engine.verify(1).is_err());
+    assert!(!dir.path().join("backups").exists());
+    assert_eq!(engine.create_new_backup(&place.db, false).unwrap(), 1, "the first backup makes it");
 }
 
 #[test]

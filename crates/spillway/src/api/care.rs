@@ -120,10 +120,11 @@ impl Backups {
         self.0.restore(backup, dir, &RestoreOptions::default())
     }
 
-    /// [`restore`](Self::restore) of the newest backup; returns its number.
+    /// [`restore`](Self::restore) of the newest backup that can be restored; returns its number. Newer ones that cannot be are in
+    /// [`damaged`](Self::damaged), and a warning names them.
     ///
     /// # Errors
-    /// As of [`restore`](Self::restore).
+    /// As of [`restore`](Self::restore). If no backup can be restored, the error names the damaged ones.
     pub fn restore_latest(&self, dir: impl AsRef<Path>) -> Result<u32> {
         self.0.restore_latest(dir, &RestoreOptions::default())
     }

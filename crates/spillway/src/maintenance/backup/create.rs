@@ -33,10 +33,9 @@ pub(super) fn create(
 ) -> Result<BackupId> {
     let (core, copier) = (db.core(), db.engine().copier());
     copier.check_copied()?;
-    // Leftovers under the next id must not get into this backup.
+    // Before leftovers go: the number of a backup that has lost its meta file is not given to another one.
+    let id = store.next_id()?;
     store.collect_garbage()?;
-    let newest = store.ids()?.last().copied().unwrap_or(0);
-    let id = newest.checked_add(1).ok_or_else(|| Error::invalid_argument("no number is left").at_path(&store.dir))?;
     if flushes {
         let families: Vec<_> = core.families.load().iter().cloned().collect();
         db.engine().flusher.flush_families(&families.iter().collect::<Vec<_>>())?;

@@ -23,7 +23,7 @@ mod path;
 mod restore;
 mod store;
 
-use store::{Backup, Store};
+use store::Store;
 
 pub use restore::RestoreOptions;
 
@@ -111,18 +111,26 @@ impl BackupEngine {
     /// `Busy`: old backups are to be destroyed while another process changes the directory. `InvalidArgument`: options
     /// are out of bounds.
     pub fn open(dir: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupEngine> {
+        let engine = Self::open_to_read(dir, options)?;
+        engine.store.create_dirs()?;
+        if options.destroy_old_data {
+            engine.change(|store| store.remove(&store.ids()?))?;
+        }
+        Ok(engine)
+    }
+
+    /// As [`open`](Self::open), but creates and deletes nothing until a backup is made or deleted.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: options are out of bounds.
+    pub fn open_to_read(dir: impl AsRef<Path>, options: &BackupOptions) -> Result<BackupEngine> {
         if options.max_background_operations == 0 {
             return Err(Error::invalid_argument(
                 "max_background_operations is 0; files are copied by one thread at least",
             ));
         }
         let store = Store { vfs: options.vfs.clone(), dir: dir.as_ref().to_owned(), syncs: options.sync };
-        store.create_dirs()?;
-        let engine = BackupEngine { store, options: options.clone(), turn: Mutex::default() };
-        if options.destroy_old_data {
-            engine.change(|store| store.remove(&store.ids()?))?;
-        }
-        Ok(engine)
+        Ok(BackupEngine { store, options: options.clone(), turn: Mutex::default() })
     }
 
     /// The directory of the backups.
@@ -176,6 +184,16 @@ impl BackupEngine {
         Ok(loaded.filter_map(|(id, backup)| Some(DamagedBackup { id, error: backup.err()? })).collect())
     }
 
+    /// Returns what there is of backups without a meta file. Such a backup is being made, was cut off, or has lost its meta
+    /// file. The next backup or deletion removes what is left of it.
+    ///
+    /// # Errors
+    /// Reading the directory fails.
+    pub fn unfinished_backups(&self) -> Result<Vec<DamagedBackup>> {
+        let _turn = self.turn.lock();
+        self.store.unfinished()
+    }
+
     /// Compares every file of a backup with its size and checksum, and checks every block of its tables.
     ///
     /// # Errors
@@ -208,15 +226,14 @@ impl BackupEngine {
         restore::replaced(&*self.store.vfs, db_dir.as_ref(), options)
     }
 
-    /// Restores the newest backup with all its files, and returns its id.
+    /// Restores the newest backup with all its files, as RocksDB does, and returns its id. Warns if a newer one is damaged:
+    /// look at [`damaged_backups`](Self::damaged_backups) before, if an older one is not wanted.
     ///
     /// # Errors
-    /// As [`restore`](Self::restore). `InvalidArgument`: there is none.
+    /// As [`restore`](Self::restore). `InvalidArgument`: there is none; the error names the damaged ones.
     pub fn restore_latest(&self, db_dir: impl AsRef<Path>, options: &RestoreOptions) -> Result<BackupId> {
         let _turn = self.turn.lock();
-        let latest = self.store.load_all()?.into_iter().rev().find_map(Result::ok);
-        let none = || Error::invalid_argument("there is no backup to restore").at_path(&self.store.dir);
-        let latest: Backup = latest.ok_or_else(none)?;
+        let latest = self.store.latest()?;
         let id = latest.id;
         restore::restore(&self.store, &self.options, latest, db_dir.as_ref(), options)?;
         Ok(id)
@@ -248,6 +265,7 @@ impl BackupEngine {
     /// Calls `work` under the thread lock and the directory's file lock.
     fn change<R>(&self, work: impl FnOnce(&Store) -> Result<R>) -> Result<R> {
         let _turn = self.turn.lock();
+        self.store.create_dirs()?;
         let _lock: Box<dyn LockGuard> = self.store.vfs.lock(&self.store.dir.join(LOCK_NAME))?;
         work(&self.store)
     }

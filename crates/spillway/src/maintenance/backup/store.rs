@@ -12,7 +12,7 @@ use super::meta_file::{META_BYTES_MAX, MetaFile};
 use super::path::{
     BackupPath, META_DIR, PRIVATE_DIR, Place, SHARED_CHECKSUM_DIR, SHARED_DIR, is_temp_name, parse_id, temp_name,
 };
-use super::{BackupId, BackupInfo};
+use super::{BackupId, BackupInfo, DamagedBackup};
 use crate::open::create_durable_dir;
 use crate::version::file_name;
 
@@ -60,9 +60,83 @@ impl Store {
 
     /// The backups in the directory, damaged ones included, oldest first.
     pub fn ids(&self) -> Result<Vec<BackupId>> {
-        let names = self.vfs.read_dir(&self.dir.join(META_DIR))?;
+        let names = self.names_in(META_DIR)?;
         let ids: BTreeSet<BackupId> = names.iter().filter_map(|name| parse_id(name)).collect();
         Ok(ids.into_iter().collect())
+    }
+
+    /// The number of the next backup: no backup, and nothing left of one, has it or a larger one.
+    pub fn next_id(&self) -> Result<BackupId> {
+        let private = self.names_in(PRIVATE_DIR)?;
+        let newest = private.iter().filter_map(|name| private_id(name)).chain(self.ids()?).max().unwrap_or(0);
+        newest.checked_add(1).ok_or_else(|| Error::invalid_argument("no number is left").at_path(&self.dir))
+    }
+
+    /// What there is of backups without a meta file, oldest first. Such a backup was never finished, or was finished and
+    /// lost its meta file: nothing tells which.
+    pub fn unfinished(&self) -> Result<Vec<DamagedBackup>> {
+        // Read before the meta files: a backup that is finished meanwhile is not told of.
+        let private = self.names_in(PRIVATE_DIR)?;
+        let ids = self.ids()?;
+        let mut found = Vec::new();
+        for name in &private {
+            let path = self.dir.join(PRIVATE_DIR).join(name);
+            if let Some(id) = private_id(name).filter(|id| !ids.contains(id))
+                && self.is_leftover(&path)?
+            {
+                found.push(DamagedBackup { id, error: without_meta(id).at_path(path) });
+            }
+        }
+        found.sort_by_key(|backup| backup.id);
+        Ok(found)
+    }
+
+    /// Whether [`collect_garbage`](Self::collect_garbage) finds something to remove in the private directory of a backup
+    /// without a meta file.
+    fn is_leftover(&self, dir: &Path) -> Result<bool> {
+        let looked = self.vfs.metadata(dir).and_then(|found| match found.kind {
+            FileKind::Directory => self.vfs.read_dir(dir).map(Some),
+            _ => Ok(None),
+        });
+        match looked {
+            Ok(names) => Ok(names.is_some_and(|names| names.is_empty() || names.iter().any(|name| is_removable(name)))),
+            Err(error) if error.is_not_found() => Ok(false), // removed meanwhile
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The newest backup with all its files. Warns of newer ones that are damaged, or have no meta file.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is none; the error names what there is instead.
+    pub fn latest(&self) -> Result<Backup> {
+        let mut found = None;
+        let mut passed = Vec::new();
+        for id in self.ids()?.into_iter().rev() {
+            match self.load(id) {
+                Ok(backup) => {
+                    found = Some(backup);
+                    break;
+                }
+                Err(error) => passed.push(DamagedBackup { id, error }),
+            }
+        }
+        let oldest = found.as_ref().map_or(0, |backup| backup.id);
+        passed.extend(self.unfinished()?.into_iter().filter(|backup| backup.id > oldest));
+        let Some(backup) = found else { return Err(self.nothing_to_restore(&passed)) };
+        for DamagedBackup { error, .. } in &passed {
+            note::warn!(%error, taken = backup.id, "a newer backup cannot be restored, and an older one is taken");
+        }
+        Ok(backup)
+    }
+
+    fn nothing_to_restore(&self, damaged: &[DamagedBackup]) -> Error {
+        let errors: Vec<_> = damaged.iter().map(|backup| backup.error.to_string()).collect();
+        let what = match errors.as_slice() {
+            [] => "there is no backup to restore".to_owned(),
+            errors => format!("there is no backup to restore, only what cannot be: {}", errors.join("; ")),
+        };
+        Error::invalid_argument(what).at_path(&self.dir)
     }
 
     /// All backups, oldest first; an error for each damaged one.
@@ -146,8 +220,7 @@ impl Store {
         let ids = self.ids()?;
         self.remove_files(&self.dir.join(META_DIR), is_temp_name)?;
         for name in self.vfs.read_dir(&self.dir.join(PRIVATE_DIR))? {
-            let id = parse_id(name.strip_suffix(".tmp").unwrap_or(&name));
-            if id.is_some_and(|id| !ids.contains(&id) || is_temp_name(&name)) {
+            if private_id(&name).is_some_and(|id| !ids.contains(&id) || is_temp_name(&name)) {
                 self.remove_private(&self.dir.join(PRIVATE_DIR).join(&name))?;
             }
         }
@@ -171,7 +244,7 @@ impl Store {
 
     /// Removes the files of a removed backup. Foreign files beside them stay.
     fn remove_private(&self, dir: &Path) -> Result<()> {
-        self.remove_files(dir, |name| file_name::parse(name).is_some() || is_temp_name(name))?;
+        self.remove_files(dir, is_removable)?;
         self.vfs.remove_dir(dir).or_else(|error| {
             let left = self.vfs.read_dir(dir)?;
             if left.is_empty() { Err(error) } else { Ok(()) }
@@ -181,6 +254,14 @@ impl Store {
     fn remove_files(&self, dir: &Path, is_superfluous: impl Fn(&str) -> bool) -> Result<()> {
         let names = self.vfs.read_dir(dir)?;
         names.iter().filter(|name| is_superfluous(name)).try_for_each(|name| self.vfs.remove_file(&dir.join(name)))
+    }
+
+    /// The names in a subdirectory of the backup directory; none if it is missing, so that reading creates nothing.
+    fn names_in(&self, name: &str) -> Result<Vec<String>> {
+        match self.vfs.read_dir(&self.dir.join(name)) {
+            Err(error) if error.is_not_found() => Ok(Vec::new()),
+            names => names,
+        }
     }
 
     /// Syncs a subdirectory of the backup directory.
@@ -195,6 +276,23 @@ impl Store {
     fn meta_path(&self, id: BackupId) -> PathBuf {
         self.dir.join(META_DIR).join(id.to_string())
     }
+}
+
+/// The backup that a directory in `private` belongs to. RocksDB has called it `ID.tmp` until the backup was finished.
+fn private_id(name: &str) -> Option<BackupId> {
+    parse_id(name.strip_suffix(".tmp").unwrap_or(name))
+}
+
+/// Whether a file in a backup's private directory is the backup's.
+fn is_removable(name: &str) -> bool {
+    file_name::parse(name).is_some() || is_temp_name(name)
+}
+
+fn without_meta(id: BackupId) -> Error {
+    Error::incomplete(format!(
+        "backup {id} has no file {META_DIR}/{id}: it is still being made, was cut off, or has lost that file. If it was \
+         finished once, bring {META_DIR}/{id} back from a copy: the next backup or deletion removes what is left of it"
+    ))
 }
 
 /// # Errors
