@@ -182,7 +182,9 @@ impl Repairing<'_> {
         self.move_aside(&path);
         let name = file_name::format(FileType::Table, meta.physical_number());
         let (family, keys) = (Some(self.name_of(family)), Some(keys_of(meta)));
-        let why = "the file is another table than the MANIFEST says".to_owned();
+        let is_queued = self.ingested().get(&meta.number).is_some_and(|ingested| ingested.is_queued);
+        let says = if is_queued { "a log" } else { "the MANIFEST" };
+        let why = format!("the file is another table than {says} says");
         self.report.lost.push(LostTable { path: Some(path), name, family, keys, why });
     }
 

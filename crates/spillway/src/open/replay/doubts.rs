@@ -46,7 +46,8 @@ impl Hole {
     fn why(&self) -> String {
         match self.others {
             0 => self.why.clone(),
-            others => format!("{} (and {others} more)", self.why),
+            1 => format!("{} (and 1 more place in the logs)", self.why),
+            others => format!("{} (and {others} more places in the logs)", self.why),
         }
     }
 
