@@ -116,7 +116,18 @@ impl DatabaseArgs {
 
     pub fn open(&self, access: Access) -> Outcome<Database> {
         let (dir, options) = self.options_for(access)?;
-        Ok(warn_of_doubts(Database::open(&dir, &options)?))
+        Ok(self.opened(Database::open(&dir, &options)?, &options))
+    }
+
+    /// What is to be said of an opened database: its doubts, and whether it keeps the options given.
+    fn opened(&self, db: Database, options: &OpenOptions) -> Database {
+        if self.options.is_some() && !options.read_only {
+            let db = &options.db;
+            let is_kept = !db.best_efforts_recovery && db.wal_recovery_mode == DbOptions::default().wal_recovery_mode;
+            let but = if is_kept { "" } else { ", except for the way of recovery" };
+            note(&format!("the database keeps these options: commands after this one use them too{but}"));
+        }
+        warn_of_doubts(db)
     }
 
     /// Opens the database to be copied. If a different process has it open, opens a temporary checkpoint beside it, with
@@ -126,7 +137,7 @@ impl DatabaseArgs {
         note_report(&*options.vfs, &dir)?;
         match Database::open(&dir, &options) {
             Err(error) if error.kind() == ErrorKind::Busy => {}
-            opened => return Ok(ToCopy { db: warn_of_doubts(opened?), beside: None }),
+            opened => return Ok(ToCopy { db: self.opened(opened?, &options), beside: None }),
         }
         let mut name = dir.file_name().unwrap_or_default().to_owned();
         name.push(".copying");
@@ -151,7 +162,7 @@ impl DatabaseArgs {
         match Database::open(&dir, &options) {
             Err(error) if error.kind() == ErrorKind::Busy => Ok(Database::checkpoint_beside(&dir, &options, to)?),
             opened => {
-                let db = warn_of_doubts(opened?);
+                let db = self.opened(opened?, &options);
                 let last = db.checkpoint(to)?;
                 db.close()?;
                 Ok(last)
@@ -210,6 +221,9 @@ impl DatabaseArgs {
             false if self.ignore_unsupported_options => Unsupported::Tell,
             false => Unsupported::Refuse,
         };
+        if unsupported == Unsupported::Leave && self.options.is_none() {
+            Settings::warn_if_none(&vfs, &dir)?;
+        }
         // An options file on the command line takes the place of a damaged one. A takeover is checked by the open.
         let is_given = self.options.as_deref().is_some_and(is_file_name);
         let stored = match !writes || is_given || unsupported == Unsupported::Leave {
@@ -228,11 +242,6 @@ impl DatabaseArgs {
         let goes_back = writes && stored.db.best_efforts_recovery;
         if !exists && !create && !goes_back {
             return refuse_missing();
-        }
-        if writes && self.options.is_some() {
-            let is_kept = !goes_back && stored.db.wal_recovery_mode == DbOptions::default().wal_recovery_mode;
-            let but = if is_kept { "" } else { ", except for the way of recovery" };
-            note(&format!("the database keeps these options: commands after this one use them too{but}"));
         }
         let only_default = || vec![DEFAULT_FAMILY.to_owned()];
         let there = match exists.then(|| Database::list_families(&dir, &vfs)) {

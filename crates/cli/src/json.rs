@@ -120,6 +120,8 @@ pub fn repair(dir: &Path, report: &RepairReport, options: Option<&str>) -> Value
         "logs": report.logs,
         "unreadable": report.unreadable,
         "earlier_report": report.earlier.as_ref().map(|path| path.to_string_lossy()),
+        "lost_options": report.lost_options,
+        "earlier_report_of_options": report.earlier_options.as_ref().map(|path| path.to_string_lossy()),
         "notes": report.notes,
         "unused_files": report.superfluous.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         "doubts": report.doubts.iter().map(doubt).collect::<Vec<_>>(),

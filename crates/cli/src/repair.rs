@@ -41,7 +41,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let vfs: Arc<dyn Vfs> = RealVfs::new();
     let (stored, lost_options) = Settings::salvaged(&vfs, &dir)?;
     let given = args.database.options.as_deref();
-    let lost_options = lost_options.filter(|_| !given.is_some_and(is_file_name));
+    let gives_all = given.is_some_and(is_file_name);
+    let lost_options = lost_options.filter(|_| !gives_all);
+    if given.is_none() {
+        Settings::warn_if_none(&vfs, &dir)?;
+    }
     let Settings { mut db, families, others, .. } = stored.with(&vfs, given)?;
     db.error_if_exists = false;
     let options = OpenOptions {
@@ -57,7 +61,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     })?;
     let report = spillway::internal::repair(&dir, &options);
     drop(long);
-    let report = report?;
+    let mut report = report?;
+    if gives_all {
+        report.notes.append(&mut report.lost_options); // they are given again
+    }
     let lost_nothing = report.lost_nothing() && lost_options.is_none();
     if args.json {
         json::print(&json::repair(&dir, &report, lost_options.as_deref()), out)?;
@@ -71,7 +78,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     if lost_nothing {
         return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it holds writes through number {last}")?);
     }
-    if let Some(earlier) = report.earlier.as_ref().filter(|_| report.found_nothing()) {
+    if let Some(earlier) = report.earlier.as_ref().filter(|_| report.found_nothing() && lost_options.is_none()) {
         writeln!(
             out,
             "{dir} opens, and holds writes through number {last}. An earlier repair lost or doubted something: move its report \
@@ -80,8 +87,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         )?;
         return Err(Failure::Told);
     }
-    if report.lost_nothing() {
-        writeln!(out, "{dir} opens, and holds writes through number {last}; of its options see above")?;
+    if report.lost_no_key() {
+        let earlier = report.earlier_options.as_ref().map(|earlier| earlier.display());
+        let moved = earlier.map(|path| format!("; once they are given again, move the earlier report away: {path}"));
+        let moved = moved.unwrap_or_default();
+        writeln!(out, "{dir} opens, and holds writes through number {last}; of its options see above{moved}")?;
         return Err(Failure::Told);
     }
     let beneath = "In lost key ranges, older values may appear in place of newer ones, and deleted keys may reappear.";

@@ -7,8 +7,8 @@ use spillway::internal::options::known::IGNORE_UNSUPPORTED;
 use spillway::internal::options::row::OptionGroup;
 use spillway::internal::options::{OptionsFile, Syntax, apply_string, string, whole};
 use spillway::internal::version::file_name::{self, FileType};
-use spillway::internal::version::recover::recover;
-use spillway::internal::vfs::{IoClass, Vfs};
+use spillway::internal::version::recover::{Recovered, recover};
+use spillway::internal::vfs::{FileKind, IoClass, Vfs};
 use spillway::internal::{DbOptions, Error, ErrorKind, FamilyOptions, FileNumber, Result};
 
 use crate::failure::warn;
@@ -129,31 +129,43 @@ impl Settings {
         let (Some(newest), Ok(found)) = (newest, recover(&**vfs, dir)) else { return Ok(()) };
         if found.fenced && newest < found.manifest {
             let name = file_name::format(FileType::Options, newest);
-            warn(&format!(
-                "{name}, whose options are used, is older than the MANIFEST: the MANIFEST was begun anew at its largest size, or \
-                 a later OPTIONS file is lost; then give its options again by --options"
-            ));
+            warn(&format!("{name}, whose options are used, {OLDER}; then give its options again by --options"));
         }
-        let has = |name: &str| self.families.iter().any(|(known, _)| known == name);
-        let mut lacking = found.families.iter().filter(|family| !has(&family.name));
-        if let Some(family) = lacking.next() {
-            let (name, family, more) = (file_name::format(FileType::Options, newest), &family.name, lacking.count());
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        if let Some(families) = self.lacking(&found) {
+            let name = file_name::format(FileType::Options, newest);
             warn(&format!(
-                "{name} lacks column family {family:?}{more}, or lost its end: default options are used; give others by --options"
+                "{name} lacks {families}, or lost its end: default options are used; give others by --options"
             ));
         }
         Ok(())
     }
 
-    /// For a repair: the options of the newest whole OPTIONS file, and what is lost or damaged of newer ones.
+    /// The families that have no options here.
+    fn lacking(&self, found: &Recovered) -> Option<String> {
+        let has = |name: &str| self.families.iter().any(|(known, _)| known == name);
+        let mut lacking = found.families.iter().filter(|family| !has(&family.name));
+        let (family, more) = (&lacking.next()?.name, lacking.count());
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        Some(format!("column family {family:?}{more}"))
+    }
+
+    /// Warns if a database of RocksDB's, which is taken over, has no OPTIONS file.
+    pub fn warn_if_none(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<()> {
+        let is_rocksdbs = || recover(&**vfs, dir).is_ok_and(|found| !found.fenced);
+        if options_files(&**vfs, dir)?.is_empty() && is_rocksdbs() {
+            warn("there is no OPTIONS file: the default options are used, and stored; give others by --options");
+        }
+        Ok(())
+    }
+
+    /// For a repair: the options of the newest whole OPTIONS file, and what is lost or damaged of newer ones, or may be.
     pub fn salvaged(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<(Settings, Option<String>)> {
         let mut damage = are_lost(&**vfs, dir)?.then(|| LOST.to_owned());
         for path in options_files(&**vfs, dir)? {
             match Self::stored_in(vfs, &path, Unsupported::Tell) {
                 Ok(settings) => {
-                    let used = |what| format!("{what}; the options of {} are used", path.display());
-                    return Ok((settings, damage.map(used)));
+                    let what = settings.not_last(&**vfs, dir, &path, damage);
+                    return Ok((settings, what));
                 }
                 Err(error) if is_damage(&error) => _ = damage.get_or_insert(error.to_string()),
                 Err(error) => return Err(error),
@@ -161,6 +173,24 @@ impl Settings {
         }
         let lost = |what| format!("{what}; no other OPTIONS file can be read, and default options are used");
         Ok((Settings::default(), damage.map(lost)))
+    }
+
+    /// Why these options, of the OPTIONS file `path`, may not be the last that were stored. `damage` is of newer files.
+    fn not_last(&self, vfs: &dyn Vfs, dir: &Path, path: &Path, damage: Option<String>) -> Option<String> {
+        let found = recover(vfs, dir).ok(); // a repair without it has the names of families from this file
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let is_before = |found: &Recovered| file_name::parse(name).is_some_and(|(_, number)| number < found.manifest);
+        let is_older = found.as_ref().is_some_and(|found| found.fenced && is_before(found));
+        let what = damage.or_else(|| is_older.then(|| format!("{name} {OLDER}")));
+        let used = format!("the options of {} are used", path.display());
+        match (what, found.and_then(|found| self.lacking(&found))) {
+            (None, None) => None,
+            (Some(what), None) => Some(format!("{what}; {used}")),
+            (what, Some(families)) => {
+                let what = what.map_or_else(String::new, |what| format!("{what}; "));
+                Some(format!("{what}{used}, and the defaults for {families}, which it lacks"))
+            }
+        }
     }
 
     /// With `ignore`, options that cannot be honoured cause warnings, not errors.
@@ -237,6 +267,10 @@ fn name_remedy(error: Error, path: &Path, older: Option<&PathBuf>) -> Error {
 
 const LOST: &str = "the database's OPTIONS file is lost";
 
+/// Of the newest OPTIONS file. None of it is proven.
+const OLDER: &str = "is older than the MANIFEST: an open was cut off before it wrote one, or the MANIFEST was begun anew at its \
+                     largest size, or a later OPTIONS file is lost";
+
 /// Whether a used database of ours has no OPTIONS file.
 fn are_lost(vfs: &dyn Vfs, dir: &Path) -> Result<bool> {
     if !options_files(vfs, dir)?.is_empty() {
@@ -275,6 +309,9 @@ fn read_text(vfs: &dyn Vfs, path: &Path) -> Result<String> {
     let read = spillway::internal::vfs::read_all(vfs, path, OPTIONS_BYTES_MAX, IoClass::Other);
     let bytes = read.map_err(|error| match error.is_read_failure() {
         true => Error::corruption(error.to_string()).at_path(path), // the device lost it: as good as damaged
+        false if vfs.metadata(path).is_ok_and(|found| found.kind == FileKind::Directory) => {
+            Error::corruption("it is a directory, and no file").at_path(path)
+        }
         false => error,
     })?;
     String::from_utf8(bytes).map_err(|error| {

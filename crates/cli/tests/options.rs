@@ -215,6 +215,13 @@ fn a_repair_tells_which_options_it_goes_on_with() {
     assert!(told.out.contains("are used") && !told.out.contains("nothing of it is lost"), "{told:?}");
     let stored = std::fs::read_to_string(place.newest_file("db", "OPTIONS-")).unwrap();
     assert!(stored.contains("kCompactionStyleUniversal"), "the options before them");
+    assert!(place.path("db/lost").join(name).exists(), "{told:?}");
+    let report = place.path("db/lost/REPORT-OPTIONS");
+    let again = place.spillway(&["repair", "db"]);
+    assert!(again.code == Some(1) && again.out.contains("move the earlier report away"), "{again:?}");
+    assert!(!again.out.contains("nothing of it is lost"), "{again:?}");
+    std::fs::remove_file(&report).unwrap();
+    assert!(place.spillway(&["repair", "db"]).ok().contains("nothing of it is lost"));
     for entry in std::fs::read_dir(place.path("db")).unwrap().map(Result::unwrap) {
         if entry.file_name().to_str().unwrap().starts_with("OPTIONS-") {
             std::fs::write(entry.path(), "").unwrap();
@@ -274,6 +281,83 @@ fn an_options_file_older_than_the_manifest_is_told() {
     assert!(checked.contains("note: OPTIONS-") && checked.contains("may be lost"), "{checked}");
     let told = place.spillway(&["put", "a", "1", "--db", "db"]);
     assert!(told.code == Some(0) && told.err.contains("a later OPTIONS file is lost; then"), "{told:?}");
+    assert!(told.err.contains("an open was cut off before it wrote one") && checked.contains("cut off"), "{told:?}");
+}
+
+/// Loses the newest OPTIONS file of a database, whose column family "f" the one before lacks.
+fn without_options_of_f() -> Place {
+    let place = Place::new();
+    put(&place, "write_buffer_size=1M", &[]).ok();
+    place.spillway(&["families", "create", "f", "--db", "db"]).ok();
+    std::fs::remove_file(place.newest_file("db", "OPTIONS-")).unwrap();
+    place
+}
+
+#[test]
+fn a_repair_tells_of_a_family_that_gets_the_defaults() {
+    let place = without_options_of_f();
+    let told = place.spillway(&["repair", "db"]);
+    assert!(told.code == Some(1) && told.out.contains("and the defaults for column family \"f\""), "{told:?}");
+    assert!(!told.out.contains("nothing of it is lost"), "{told:?}");
+    // So it does where the newest file is damaged.
+    let place = without_options_of_f();
+    place.write("db/OPTIONS-999999", "");
+    let told = place.spillway(&["repair", "db", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&told.out).unwrap();
+    assert!(told.code == Some(1) && report["options"].as_str().unwrap().contains("family \"f\""), "{told:?}");
+    assert!(report["lost_options"][0].as_str().unwrap().contains("OPTIONS-999999"), "{told:?}");
+}
+
+#[test]
+fn a_repair_tells_of_options_older_than_the_manifest() {
+    let place = Place::new();
+    put(&place, "write_buffer_size=1M", &[]).ok();
+    place.spillway(&["put", "a", "1", "--db", "db"]).ok();
+    std::fs::remove_file(place.newest_file("db", "OPTIONS-")).unwrap();
+    let told = place.spillway(&["repair", "db"]);
+    assert!(told.code == Some(1) && told.out.contains("is older than the MANIFEST"), "{told:?}");
+    assert!(!told.out.contains("nothing of it is lost"), "{told:?}");
+    place.spillway(&["repair", "db"]).ok();
+}
+
+/// RocksDB's merge operator, say, is lost with it.
+#[test]
+fn a_takeover_without_an_options_file_is_told() {
+    for args in [&["put", "zzz", "new", "--db", "db", "--adopt"][..], &["repair", "db", "--adopt"]] {
+        let place = rocksdbs("", "");
+        lose_options(&place);
+        assert!(place.spillway(&["check", "--db", "db"]).ok().contains("there is no OPTIONS file"));
+        let told = place.spillway(args);
+        assert!(told.code == Some(0) && told.err.contains("give others by --options"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_directory_in_the_place_of_the_options_is_one_problem_of_a_check() {
+    let place = Place::new();
+    put(&place, "write_buffer_size=1M", &[]).ok();
+    std::fs::create_dir(place.path("db/OPTIONS-999999")).unwrap();
+    let checked = place.spillway(&["check", "--db", "db"]);
+    assert!(checked.code == Some(1) && checked.out.contains("1 problem found"), "{checked:?}");
+    assert!(checked.out.contains("OPTIONS-999999") && checked.out.contains("1 log read"), "{checked:?}");
+    let told = place.spillway(&["repair", "db"]);
+    assert!(told.code == Some(1) && place.path("db/lost/OPTIONS-999999").is_dir(), "{told:?}");
+    place.spillway(&["check", "--db", "db"]).ok();
+}
+
+/// What the database keeps is said once it does.
+#[test]
+fn a_failed_open_keeps_no_options() {
+    let place = Place::new();
+    put(&place, "write_buffer_size=1M", &[]).ok();
+    let logs = files(&place.path("db")).into_iter().map(|(path, _)| path);
+    logs.filter(|path| path.extension().is_some_and(|e| e == "splog"))
+        .for_each(|path| std::fs::remove_file(path).unwrap());
+    let args = ["put", "a", "1", "--db", "db", "--options", "write_buffer_size=2M"];
+    let failed = place.spillway(&args).fails();
+    assert!(!failed.contains("keeps these options"), "{failed}");
+    let args = ["put", "a", "1", "--db", "other", "--create", "--options", "write_buffer_size=2M"];
+    assert!(place.spillway(&args).err.contains("keeps these options"));
 }
 
 /// What is asked for one salvage is not done again unasked.

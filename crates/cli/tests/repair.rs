@@ -87,6 +87,22 @@ fn logs_in_a_directory_that_only_the_manifest_knows_are_not_given_up() {
     assert_eq!(place.spillway(&["get", "a", "--db", "db"]).ok(), "1\n", "the repair has stored the directory");
 }
 
+/// A file of the user's has the name of the directory of repairs.
+#[test]
+fn a_file_named_lost_is_told_with_its_remedy() {
+    let place = Place::new();
+    place.spillway(&["put", "a", "1", "--db", "db", "--create"]).ok();
+    place.write("db/lost", "and found");
+    for args in
+        [&["get", "a", "--db", "db"][..], &["put", "a", "2", "--db", "db"], &["check", "--db", "db"], &["repair", "db"]]
+    {
+        let refused = place.spillway(args).fails();
+        assert!(refused.contains("move it away") && refused.contains("db/lost)"), "{args:?}: {refused}");
+    }
+    std::fs::rename(place.path("db/lost"), place.path("found")).unwrap();
+    assert_eq!(place.spillway(&["get", "a", "--db", "db"]).ok(), "1\n");
+}
+
 #[test]
 fn there_must_be_something_to_repair() {
     let place = Place::new();

@@ -101,6 +101,7 @@ impl Place {
 /// Files of a directory with their contents, by name.
 pub fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let paths = std::fs::read_dir(dir).expect("a directory").map(|entry| entry.expect("listed").path());
+    let paths = paths.filter(|path| !path.is_dir());
     let mut files: Vec<_> = paths.map(|path| (path.clone(), std::fs::read(path).expect("read"))).collect();
     files.sort();
     files

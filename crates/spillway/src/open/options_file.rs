@@ -9,7 +9,7 @@ use std::path::Path;
 use base::note;
 use base::options::{DbOptions, FamilyOptions, ini, whole};
 use base::{Error, ErrorKind, FileNumber, Result};
-use vfs::{IfExists, IoClass, Vfs, write_all};
+use vfs::{FileKind, IfExists, IoClass, Vfs, write_all};
 
 use crate::core::Core;
 use crate::version::file_name::{self, FileType};
@@ -76,8 +76,74 @@ pub(crate) fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, Vec<u8
     match vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other) {
         // The device lost it: as good as damaged.
         Err(error) if error.is_read_failure() => Err(Error::corruption(error.to_string()).at_path(path)),
+        Err(_) if vfs.metadata(&path).is_ok_and(|found| found.kind != FileKind::File) => {
+            Err(Error::corruption("it is not a file: move it away").at_path(path))
+        }
         bytes => Ok(Some((name, bytes?))),
     }
+}
+
+/// What is amiss with the stored options of a database.
+#[derive(Default)]
+pub(crate) struct Survey {
+    /// Damage of the newest OPTIONS file: what is stored in it is lost.
+    pub damage: Option<Error>,
+    /// A line that cannot be read. It may be of an object of the program's own, or of another version: damage shows in the
+    /// checksum, which RocksDB's files lack.
+    pub unread: Option<Error>,
+    /// What may be lost, and need not be.
+    pub notes: Vec<String>,
+}
+
+impl Survey {
+    /// Looks at the newest OPTIONS file of the database `recovered`. Every open for writing makes a MANIFEST, and then the file;
+    /// so does a new family.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn of(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Result<Survey> {
+        let mut found = Survey::default();
+        let (name, bytes) = match newest(vfs, dir) {
+            Ok(Some(newest)) => newest,
+            Ok(None) => {
+                let what = "there is no OPTIONS file: what is opened without options has the defaults";
+                found.notes.push(what.to_owned());
+                return Ok(found);
+            }
+            Err(error) if error.kind() == ErrorKind::Corruption => {
+                found.damage = Some(error);
+                return Ok(found);
+            }
+            Err(error) => return Err(error),
+        };
+        let number = file_name::parse(&name).map_or(FileNumber(0), |(_, number)| number);
+        if recovered.fenced && number < recovered.manifest {
+            found.notes.push(format!(
+                "{name} is older than the MANIFEST: every open writes both, so a later OPTIONS file may be lost (or an open was \
+                 cut off before it wrote one, or the MANIFEST grew, and was begun anew)"
+            ));
+        }
+        match check(&bytes).map_err(|error| error.at_path(dir.join(&name))) {
+            Err(error) if error.kind() == ErrorKind::Corruption => found.damage = Some(error),
+            Err(error) => found.unread = Some(error),
+            Ok(named) => found.notes.extend(lacking(&name, &named.unwrap_or_default(), recovered)),
+        }
+        Ok(found)
+    }
+
+    /// Whether the stored options are not known to be the last ones.
+    pub fn is_amiss(&self) -> bool {
+        self.damage.is_some() || self.unread.is_some() || !self.notes.is_empty()
+    }
+}
+
+/// RocksDB's OPTIONS file, which has no checksum, looks whole if it was cut between two families.
+fn lacking(file: &str, named: &[String], recovered: &Recovered) -> Option<String> {
+    let mut lacking = recovered.families.iter().filter(|family| !named.is_empty() && !named.contains(&family.name));
+    let family = &lacking.next()?.name;
+    let more = lacking.count();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Some(format!("{file} lacks column family {family:?}{more}, or lost its end: default options may be used"))
 }
 
 /// `wal_dir` in the newest OPTIONS file; `None` if unset or unreadable.

@@ -72,7 +72,7 @@ impl Claim {
 
     fn doubts_nothing(&self) -> bool {
         match self {
-            Claim::Report(report) => report.lost_nothing(),
+            Claim::Report(report) => report.lost_no_key(),
             Claim::Doubts(doubts) => doubts.is_empty(),
         }
     }

@@ -99,9 +99,7 @@ fn checked(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>) -> Result<bool, Wro
     if !report.is_whole() {
         return Ok(false);
     }
-    let newest = life.files.keys().rfind(|path| path.to_string_lossy().contains("OPTIONS"));
-    let is_in_use = newest.is_some_and(|newest| damage.paths.contains(newest)); // an older file is a spare
-    if damage.kind == Kind::SideDamaged && is_in_use && report.notes.is_empty() {
+    if has_damaged_options(life, damage) && report.notes.is_empty() {
         return Err(Fault::Refuted.of("check does not tell of the damaged OPTIONS file"));
     }
     match opened(life, damage, vfs, |_| {}, |_| Some(Claim::NONE)) {
@@ -112,6 +110,12 @@ fn checked(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>) -> Result<bool, Wro
         }
         Err(wrong) => Err(wrong.fault.of(format!("check says that it is whole: {}", wrong.what))),
     }
+}
+
+/// Whether the newest OPTIONS file is damaged. An older one is a spare.
+fn has_damaged_options(life: &Life, damage: &Damage) -> bool {
+    let newest = life.files.keys().rfind(|path| path.to_string_lossy().contains("OPTIONS"));
+    damage.kind == Kind::SideDamaged && newest.is_some_and(|newest| damage.paths.contains(newest))
 }
 
 fn error_of(life: &Life, vfs: &Arc<dyn Vfs>) -> String {
@@ -148,6 +152,12 @@ fn repaired(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>, is_first: bool) ->
     judge_claim(life, damage, &claim, &found).map_err(with_report)?;
     if is_first {
         judge_least(life, damage, &claim).map_err(with_report)?;
+        let are_damaged = has_damaged_options(life, damage);
+        let shows = are_damaged && life.is_own(); // RocksDB's file has no checksum
+        let is_told = !report.lost_options.is_empty();
+        if is_told != are_damaged && (is_told || shows) {
+            return Err(with_report(Fault::Refuted.of(format!("stored options are damaged: {are_damaged}"))));
+        }
     }
     let again = repair(DIR, &options).map_err(|error| broken(format!("the second repair fails: {error:?}")))?;
     let is_quiet = again.lost.is_empty() && again.manifest.is_none() && again.logs.is_empty();

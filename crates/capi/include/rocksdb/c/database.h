@@ -40,7 +40,8 @@ ROCKSDB_LIBRARY_API void rocksdb_destroy_db(const rocksdb_options_t* options, co
    As in RocksDB, losses are no error. Refused: an unfinished restore or another copy in the making (make it again). */
 ROCKSDB_LIBRARY_API void rocksdb_repair_db(const rocksdb_options_t* options, const char* name, char** errptr);
 /* Spillway's own: repairs as rocksdb_repair_db, and returns the report, to be freed with rocksdb_free. `lost_nothing` gets 1
-   if every key has its last value, and 0 if the report names a loss or a doubt. NULL and 0 after an error. */
+   if every key has its last value, and 0 if the report names a loss or a doubt, stored options included. NULL and 0 after an
+   error. */
 ROCKSDB_LIBRARY_API char* spillway_repair_db(const rocksdb_options_t* options, const char* name,
     unsigned char* lost_nothing, char** errptr);
 

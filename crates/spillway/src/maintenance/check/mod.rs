@@ -14,7 +14,8 @@ use vfs::Vfs;
 
 use crate::core::unnamed::Logged;
 use crate::maintenance::repair::lost::Lost;
-use crate::open::{options_file, restart};
+use crate::open::options_file::{self, Survey};
+use crate::open::restart;
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::current::read_current;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
@@ -22,7 +23,6 @@ use crate::version::incomplete;
 use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy;
 use crate::version::recover::{self, Pair, Recovered};
-use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::FileMeta;
 
 /// Problems listed in a report; more are only counted.
@@ -176,6 +176,9 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
     if let Some(earlier) = lost.report()? {
         report.notes.push(format!("an earlier repair lost or doubted something: {}", earlier.display()));
     }
+    if let Some(earlier) = lost.report_of_options()? {
+        report.notes.push(format!("an earlier repair found stored options lost: {}", earlier.display()));
+    }
     let mut check = Check {
         dir,
         options,
@@ -328,45 +331,14 @@ impl Check<'_> {
 
     /// Reads the newest OPTIONS file. Objects that it names are the program's, and need not be known here.
     fn check_options(&mut self) {
-        let (name, bytes) = match options_file::newest(self.vfs(), self.dir) {
-            Ok(Some(found)) => found,
-            Ok(None) => {
-                if self.recovered.fenced {
-                    let what = "there is no OPTIONS file: what is opened without options has the defaults";
-                    self.report.notes.push(what.to_owned());
-                }
-                return;
-            }
-            Err(error) if error.is_not_found() => return, // replaced meanwhile
-            Err(error) => return self.report.problem(error), // too large, or unreadable
+        let found = match Survey::of(self.vfs(), self.dir, self.recovered) {
+            Err(error) if error.is_not_found() => return,    // replaced meanwhile
+            Err(error) => return self.report.problem(error), // unreadable
+            Ok(found) => found,
         };
-        let number = file_name::parse(&name).map_or(FileNumber(0), |(_, number)| number);
-        if self.recovered.fenced && number < self.recovered.manifest {
-            let what = format!(
-                "{name} is older than the MANIFEST: every open writes both, so a later OPTIONS file may be lost (or the \
-                 MANIFEST grew, and was begun anew)"
-            );
-            self.report.notes.push(what);
-        }
-        match options_file::check(&bytes).map_err(|error| error.at_path(self.dir.join(&name))) {
-            Err(error) if error.kind() == ErrorKind::Corruption => self.report.problem(error),
-            // An object of the program's own, or an option of another version; damage shows in the checksum.
-            Err(error) => self.report.notes.push(error.to_string()),
-            Ok(families) => self.check_families_of_options(&name, families.unwrap_or_default().as_slice()),
-        }
-    }
-
-    /// RocksDB's OPTIONS file, which has no checksum, looks whole if it was cut between two families.
-    fn check_families_of_options(&mut self, file: &str, named: &[String]) {
-        let lacks = |family: &&RecoveredFamily| !named.is_empty() && !named.contains(&family.name);
-        let mut lacking = self.recovered.families.iter().filter(lacks);
-        if let Some(family) = lacking.next() {
-            let (family, more) = (&family.name, lacking.count());
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            let what =
-                format!("{file} lacks column family {family:?}{more}, or lost its end: default options may be used");
-            self.report.notes.push(what);
-        }
+        self.report.notes.extend(found.notes);
+        self.report.notes.extend(found.unread.map(|error| error.to_string()));
+        found.damage.into_iter().for_each(|error| self.report.problem(error));
     }
 
     fn vfs(&self) -> &dyn Vfs {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use base::{Error, FileNumber, Result};
 use log::DatabaseId;
-use vfs::{IfExists, IoClass, Vfs};
+use vfs::{FileKind, IfExists, IoClass, Vfs};
 
 use crate::background::staging::scan;
 use crate::core::doubt::Doubt;
@@ -15,6 +15,9 @@ pub(crate) const LOST_DIR: &str = "lost";
 
 /// The name of a repair's report.
 pub(crate) const REPORT: &str = "REPORT";
+
+/// The name of a report of stored options that are lost. It is a file of its own: no key is in doubt for it.
+const REPORT_OF_OPTIONS: &str = "REPORT-OPTIONS";
 
 /// The mark of a repair that has not ended: the text of a [`Mark`].
 const UNFINISHED: &str = "UNFINISHED";
@@ -167,6 +170,22 @@ impl<'a> Lost<'a> {
         self.find(REPORT)
     }
 
+    /// As [`report`](Self::report), of stored options.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn report_of_options(&self) -> Result<Option<PathBuf>> {
+        self.find(REPORT_OF_OPTIONS)
+    }
+
+    /// Writes a report of stored options.
+    ///
+    /// # Errors
+    /// As [`take`](Self::take).
+    pub fn write_report_of_options(&self, text: &str) -> Result<()> {
+        self.write(REPORT_OF_OPTIONS, text.as_bytes()).map(drop)
+    }
+
     /// Marks durably that a repair begins, whose files are numbered from `first_new` on. The mark of an earlier repair that was cut
     /// off stays.
     ///
@@ -215,11 +234,22 @@ impl<'a> Lost<'a> {
 
     fn read_mark(&self) -> Result<Option<Mark>> {
         let path = self.dir.join(UNFINISHED);
-        if !self.vfs.exists(&path)? {
+        if !self.vfs.exists(&path).map_err(|error| self.or_blocked(error))? {
             return Ok(None);
         }
         let text = vfs::read_all(self.vfs, &path, MARK_BYTES_MAX, IoClass::Other).unwrap_or_default();
         Ok(Some(Mark::parse(std::str::from_utf8(&text).unwrap_or_default())))
+    }
+
+    /// The error, unless a file has the place of the directory. Every command looks for the mark first.
+    fn or_blocked(&self, error: Error) -> Error {
+        match self.vfs.metadata(&self.dir) {
+            Ok(found) if found.kind != FileKind::Directory => {
+                let what = "it is not a directory, and a repair keeps files in a directory of this name: move it away";
+                Error::invalid_argument(what).at_path(&self.dir)
+            }
+            _ => error,
+        }
     }
 
     /// Removes the mark of a repair that was cut off before its MANIFEST became the last one, `last`: the database goes on
@@ -260,10 +290,12 @@ impl<'a> Lost<'a> {
     /// # Errors
     /// The file system's.
     pub fn retire_reports(&self) -> Result<()> {
-        for copy in self.copies(REPORT)? {
-            let name = numbered(REPORT, copy);
-            let to = self.free_path(Path::new(&format!("EARLIER-{name}")))?;
-            self.vfs.rename(&self.dir.join(name), &to)?;
+        for report in [REPORT, REPORT_OF_OPTIONS] {
+            for copy in self.copies(report)? {
+                let name = numbered(report, copy);
+                let to = self.free_path(Path::new(&format!("EARLIER-{name}")))?;
+                self.vfs.rename(&self.dir.join(name), &to)?;
+            }
         }
         match self.vfs.remove_file(&self.dir.join(UNFINISHED)) {
             Err(error) if !error.is_not_found() => Err(error),

@@ -16,6 +16,7 @@ mod guess;
 mod logs;
 pub(crate) mod lost;
 mod manifest;
+mod options;
 mod order;
 mod queued;
 mod report;
@@ -64,7 +65,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let mut work = Repairing::begin(options, dir, &logs)?;
     let recovered = work.plan()?;
     let lost = Lost::new(&*options.vfs, dir);
-    let earlier = lost.report()?;
+    let (earlier, earlier_options) = (lost.report()?, lost.report_of_options()?);
     let last = recovered.manifest; // as an open would find it
     if let Some(doubt) = lost.unfinished(Some(last))? {
         work.report.doubts.push(doubt);
@@ -72,15 +73,16 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         work.to_compact = recovered.families.iter().map(|family| (family.name.clone(), true)).collect();
     }
     // Otherwise there is nothing that a repetition could not tell.
-    if !work.report.found_nothing() || work.has_damaged_logs() {
+    if !work.report.found_every_key() || work.has_damaged_logs() {
         lost.mark(work.first_new)?;
     }
+    work.keep_options(&recovered)?;
     work.set_aside()?;
     work.mend_current()?;
     let replayed = work.logs.found.iter().flat_map(|found| &found.logs).map(|log| log.number).collect();
     work.report.note_unreadable(&vfs, &replayed);
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.
-    let written = if work.report.found_nothing() { None } else { Some(work.report.write_to(&lost)?) };
+    let written = if work.report.found_every_key() { None } else { Some(work.report.write_to(&lost)?) };
     lost.sync()?;
     let skips_logs = options.db.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords;
     let mut options = options_for(options, &recovered);
@@ -95,10 +97,10 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     report.doubts.extend(db.recovery_doubts());
     report.last_seq = db.latest_sequence_number();
     report.note_unreadable(&vfs, &replayed);
-    report.earlier = earlier;
+    (report.earlier, report.earlier_options) = (earlier, earlier_options);
     match written {
         Some(path) => lost.rewrite(&path, report.to_string().as_bytes())?,
-        None if report.found_nothing() => {}
+        None if report.found_every_key() => {}
         None => drop(report.write_to(&lost)?),
     }
     lost.sync()?;

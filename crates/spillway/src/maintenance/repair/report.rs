@@ -25,7 +25,10 @@ pub struct RepairReport {
     pub logs: Vec<String>,
     /// Undamaged, unreferenced files: leftovers of a crash. They are in `lost/` too.
     pub superfluous: Vec<PathBuf>,
-    /// What was amiss and cost nothing.
+    /// Damaged OPTIONS files: the options stored in them are lost. The files are in `lost/`. A program that gives its options
+    /// itself may have lost nothing by it.
+    pub lost_options: Vec<String>,
+    /// What was amiss and cost nothing, or is not known to have cost anything.
     pub notes: Vec<String>,
     /// Keys whose values the remaining files do not prove.
     pub doubts: Vec<Doubt>,
@@ -36,6 +39,9 @@ pub struct RepairReport {
     /// The report of an earlier repair that lost or doubted something, in `lost/`: none of it is known better since. Who has
     /// dealt with it moves the file away.
     pub earlier: Option<PathBuf>,
+    /// As [`earlier`](Self::earlier), of an earlier repair's [`lost_options`](Self::lost_options). Who has given the options
+    /// again moves it away.
+    pub earlier_options: Option<PathBuf>,
 }
 
 /// A family after a repair.
@@ -72,14 +78,24 @@ pub struct LostTable {
 }
 
 impl RepairReport {
-    /// Whether every key has its last durable value: nothing is lost, damaged or in doubt, by an
-    /// [`earlier`](Self::earlier) repair neither.
+    /// Whether every key has its last durable value, and the stored options are there: nothing is lost, damaged or in doubt, by
+    /// an [`earlier`](Self::earlier) repair neither.
     pub fn lost_nothing(&self) -> bool {
-        self.found_nothing() && self.earlier.is_none()
+        self.lost_no_key() && self.lost_options.is_empty() && self.earlier_options.is_none()
+    }
+
+    /// As [`lost_nothing`](Self::lost_nothing), whatever became of the stored options.
+    pub fn lost_no_key(&self) -> bool {
+        self.found_every_key() && self.earlier.is_none()
     }
 
     /// As [`lost_nothing`](Self::lost_nothing), of this repair alone.
     pub fn found_nothing(&self) -> bool {
+        self.found_every_key() && self.lost_options.is_empty()
+    }
+
+    /// As [`lost_no_key`](Self::lost_no_key), of this repair alone.
+    pub(super) fn found_every_key(&self) -> bool {
         self.lost.is_empty() && self.logs.is_empty() && self.doubts.is_empty()
     }
 
@@ -132,7 +148,8 @@ impl fmt::Display for RepairReport {
                 writeln!(f, "family {:?}: no tables; all that it holds is in logs", family.name)?;
                 continue;
             }
-            write!(f, "family {:?}: {} tables, {} bytes", family.name, family.tables, family.bytes)?;
+            let tables = if family.tables == 1 { "table" } else { "tables" };
+            write!(f, "family {:?}: {} {tables}, {}", family.name, family.tables, sized(family.bytes))?;
             match &family.keys {
                 Some((first, last)) => writeln!(f, ", keys '{}' to '{}'", first.escape_ascii(), last.escape_ascii())?,
                 None => writeln!(f)?,
@@ -153,14 +170,48 @@ impl fmt::Display for RepairReport {
             }
         }
         self.logs.iter().try_for_each(|log| writeln!(f, "log: {log}"))?;
+        self.lost_options.iter().try_for_each(|what| writeln!(f, "options: {what}"))?;
         self.notes.iter().try_for_each(|note| writeln!(f, "note: {note}"))?;
         self.doubts.iter().try_for_each(|doubt| writeln!(f, "in doubt: {doubt}"))?;
         if let Some(earlier) = &self.earlier {
             writeln!(f, "an earlier repair lost or doubted something: {}", earlier.display())?;
         }
+        if let Some(earlier) = &self.earlier_options {
+            writeln!(f, "an earlier repair found stored options lost: {}", earlier.display())?;
+        }
         match self.superfluous.len() {
             0 => Ok(()),
+            1 => writeln!(f, "1 file that belonged to nothing is in lost/ now"),
             count => writeln!(f, "{count} files that belonged to nothing are in lost/ now"),
         }
+    }
+}
+
+/// Bytes for people: `512 B`, `1.83 MiB`.
+fn sized(bytes: u64) -> String {
+    let (mut size, mut unit) = (bytes as f64, "B");
+    for next in ["KiB", "MiB", "GiB", "TiB"] {
+        if size < 1024.0 {
+            break;
+        }
+        (size, unit) = (size / 1024.0, next);
+    }
+    if unit == "B" { format!("{bytes} B") } else { format!("{size:.2} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_numbers_read_easily() {
+        let family =
+            |tables, bytes| RepairedFamily { id: FamilyId::DEFAULT, name: "f".to_owned(), tables, bytes, keys: None };
+        let families = vec![family(1, 25_260), family(2, 512)];
+        let superfluous = vec![PathBuf::from("lost/000007.sst")];
+        let report = RepairReport { families, superfluous, ..RepairReport::default() };
+        let expected = "family \"f\": 1 table, 24.67 KiB\nfamily \"f\": 2 tables, 512 B\n\
+                        1 file that belonged to nothing is in lost/ now\n";
+        assert_eq!(report.to_string(), expected);
     }
 }
