@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use testkit::engine::extend::{Event, EventListener};
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::{
-    Db, FamilyOptions, IngestOptions, IngestRequest, OpenOptions, OtherFamilies, ReadOptions, TableWriter, WriteOptions,
+    Db, FamilyOptions, IngestOptions, IngestRequest, OpenOptions, OtherFamilies, ReadOptions, TableWriter,
+    WriteOptions, repair,
 };
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
@@ -130,4 +131,20 @@ fn an_ingest_that_is_whole_is_salvaged() {
     let db = open(&with_queued_tables().0, WalRecoveryMode::SkipAnyCorruptedRecords);
     assert!(db.recovery_doubts().is_empty());
     assert_eq!(keys(&db), [(); 2].map(|()| ["before", "ingested"].map(str::to_owned).to_vec()));
+}
+
+/// The log names the tables of an ingest until they have levels.
+#[test]
+fn a_table_exchanged_for_another_is_not_the_one_of_the_log() {
+    let (whole, tables) = with_queued_tables();
+    let vfs = crashed(&whole);
+    let path = PathBuf::from("/other.sst");
+    let mut table = TableWriter::create(vfs.clone(), &path, &FamilyOptions::default()).unwrap();
+    table.put(b"ingestee", b"").unwrap();
+    table.finish().unwrap();
+    let exchanged = &vfs.read_file(&path).unwrap();
+    vfs.write_file(&tables[0], exchanged).unwrap();
+    let report = repair(DIR, &options(&vfs, WalRecoveryMode::PointInTime)).unwrap();
+    let why: Vec<&str> = report.lost.iter().map(|lost| lost.why.as_str()).collect();
+    assert_eq!(why, ["the file is another table than a log says"], "{report}");
 }
