@@ -13,13 +13,15 @@ use vfs::{IoClass, Vfs};
 
 use crate::core::tables::open_in_any;
 use crate::queue::ingest_record::IngestRecord;
-use crate::version::recover::{Recovered, has_named};
+use crate::version::manifest::manifest_path;
+use crate::version::manifest_copy::copy_path;
+use crate::version::recover::{Recovered, has_named_in};
 
 /// What a MANIFEST without a right copy and the logs account for.
 pub(crate) struct Accounted<'a> {
     pub recovered: &'a Recovered,
-    /// Of the MANIFEST.
-    pub manifest: &'a Path,
+    /// The database's directory.
+    pub dir: &'a Path,
     pub logged: &'a Logged,
     /// Orders of keys that are not built in.
     pub orders: &'a [UserOrder],
@@ -99,7 +101,7 @@ impl Accounted<'_> {
         let is_brought = self.is_brought(table.properties(), number);
         let family = table.properties().family_id.map(FamilyId).filter(|_| !is_brought);
         let (which, or) = if is_brought {
-            if !self.recovered.fenced || self.is_confirmed || has_named(vfs, self.manifest, number)? {
+            if !self.recovered.fenced || self.is_confirmed || self.has_named(vfs, number)? {
                 return Ok(None);
             }
             ("this table, which was ingested or imported".to_owned(), "an ingest was cut off")
@@ -116,6 +118,13 @@ impl Accounted<'_> {
         };
         let what = format!("the MANIFEST does not name {which}: the MANIFEST's end is missing, or {or}");
         Ok(Some(Unexplained { error: Error::corruption(what).at_path(path), family }))
+    }
+
+    /// Whether a record of the MANIFEST, or of its copy, adds the table.
+    fn has_named(&self, vfs: &dyn Vfs, number: FileNumber) -> Result<bool> {
+        let manifest = self.recovered.manifest;
+        let files = [manifest_path(self.dir, manifest), copy_path(self.dir, manifest)];
+        files.iter().try_fold(false, |has_named, path| Ok(has_named || has_named_in(vfs, path, number)?))
     }
 
     /// Whether the table was made elsewhere, or under another number: its numbers and family are then of another database or

@@ -358,11 +358,11 @@ pub(super) fn read_edits(
     read_edits_from(vfs, path, 0, |_, record, edits| visit(record, edits))
 }
 
-/// Whether a record of the MANIFEST at `path` adds the table. What the MANIFEST has from an unreadable record on does not count.
+/// Whether a record of the MANIFEST at `path`, or of its copy, adds the table. Records from an unreadable one on do not count.
 ///
 /// # Errors
 /// The file system's.
-pub(crate) fn has_named(vfs: &dyn Vfs, path: &Path, table: FileNumber) -> Result<bool> {
+pub(crate) fn has_named_in(vfs: &dyn Vfs, path: &Path, table: FileNumber) -> Result<bool> {
     let mut has_named = false;
     let read = read_edits(vfs, path, |_, edits| {
         let mut added = edits.iter().flat_map(|edit| &edit.added);
@@ -370,7 +370,9 @@ pub(crate) fn has_named(vfs: &dyn Vfs, path: &Path, table: FileNumber) -> Result
         Ok(())
     });
     match read {
-        Err(error) if error.kind() != ErrorKind::Corruption && !error.is_not_found() => Err(error),
+        Err(error) if !(error.kind() == ErrorKind::Corruption || error.is_not_found() || error.is_read_failure()) => {
+            Err(error)
+        }
         _ => Ok(has_named),
     }
 }

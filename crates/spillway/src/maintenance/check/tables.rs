@@ -13,7 +13,6 @@ use crate::core::unnamed::Accounted;
 use crate::queue::ingest_record::numbered;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
-use crate::version::manifest::manifest_path;
 use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::FileMeta;
 
@@ -76,8 +75,7 @@ impl Check<'_> {
     pub(super) fn check_unnamed(&mut self, path: &Path, number: FileNumber) -> Result<bool> {
         let values = LogsOnDemand::in_dir(self.options.vfs.clone(), self.log_dir().to_owned());
         let (recovered, logged, orders) = (self.recovered, &self.logged, &self.options.orders);
-        let manifest = &manifest_path(self.dir, recovered.manifest);
-        let accounted = Accounted { recovered, manifest, logged, orders, is_confirmed: false };
+        let accounted = Accounted { recovered, dir: self.dir, logged, orders, is_confirmed: false };
         let found = accounted.find_unexplained(self.vfs(), path, number, values)?.map(|found| found.error);
         let is_kept = found.is_some();
         found.into_iter().for_each(|error| self.report.problem(error));

@@ -20,7 +20,6 @@ use crate::core::unnamed::Accounted;
 use crate::database::handle::Database;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
-use crate::version::manifest::manifest_path;
 use crate::version::table_file::FileMeta;
 
 impl Repairing<'_> {
@@ -78,15 +77,16 @@ impl Repairing<'_> {
         }
         let named: BTreeSet<_> = old.tables().flat_map(|meta| [meta.number, meta.physical_number()]).collect();
         let (logged, orders) = (&self.logs.logged, &self.source.orders);
-        let is_confirmed = self.old.is_confirmed && !is_unknown;
-        let manifest = &manifest_path(self.dir, old.manifest);
-        let accounted = Accounted { recovered: old, manifest, logged, orders, is_confirmed };
+        let (dir, is_confirmed) = (self.dir, self.old.is_confirmed);
         for file in files.iter().filter(|file| !named.contains(file) && !ingested.contains_key(file)) {
             if lacks && *file > newest {
                 let what = "its end may be missing: it names tables that are gone, and newer ones are there";
                 return Ok(Some(what.to_owned()));
             }
-            let path = path_of(self.dir, *file);
+            let path = path_of(dir, *file);
+            // A later MANIFEST's tables have later numbers.
+            let is_confirmed = is_confirmed && !(is_unknown && *file >= old.noted_next);
+            let accounted = Accounted { recovered: old, dir, logged, orders, is_confirmed };
             if let Some(found) = accounted.find_unexplained(&**self.vfs, &path, *file, self.source.values())? {
                 let name = file_name::format(FileType::Table, *file);
                 return Ok(Some(format!("its end may be missing: {name}: {}", found.error.message())));
@@ -190,6 +190,8 @@ impl Repairing<'_> {
     pub(super) fn place_anew(&mut self, id: FamilyId, found: Vec<Found>) -> Result<Vec<(usize, FileMeta)>> {
         let Some(first) = found.first() else { return Ok(Vec::new()) };
         let order: InternalOrder = first.table.order.clone();
+        // A guessed number can be one of the logs', too.
+        let has_guessed = found.iter().any(|found| found.level.is_none() && lacks_number(&found.table.properties));
         let mut unplaced = Vec::with_capacity(found.len());
         for Found { table, level, .. } in found {
             let path = path_of(self.dir, table.meta.physical_number());
@@ -202,7 +204,7 @@ impl Repairing<'_> {
         let placed = order::levels(&order, &unplaced, &before, &options);
         let name = |meta: &FileMeta| file_name::format(FileType::Table, meta.number);
         let family = self.name_of(id);
-        self.to_compact.insert(family.clone(), !placed.contradicting.is_empty());
+        self.to_compact.insert(family.clone(), has_guessed || !placed.contradicting.is_empty());
         self.report.doubts.extend(placed.contradicting.iter().map(|meta| {
             let what = "has older and newer entries than others for the same keys; it is taken to be older";
             Doubt::of_keys(&family, keys_of(meta), format!("{} {what}", name(meta)))

@@ -19,7 +19,6 @@ use crate::maintenance::repair;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
-use crate::version::manifest::manifest_path;
 use crate::version::manifest_copy;
 use crate::version::recover::{Pair, Recovered};
 use crate::version::table_file::FileMeta;
@@ -267,13 +266,12 @@ impl LogReplay<'_> {
         if let Some((family, what)) = options_file::family_of_lost_end(vfs, dir, recovered)? {
             self.context
                 .recovery_doubts
-                .add(Doubt::of_family(&family, &format!("the MANIFEST has no second copy, and {what}")));
+                .add(Doubt::of_family(&family, format!("the MANIFEST has no second copy, and {what}")));
         }
         let orders: Vec<_> = self.families.values().map(|family| family.family.order().user.clone()).collect();
         // Replay by images reads a part of the logs.
         let logged = &repair::logged(vfs, &self.context.log_dir(), self.database(), recovered)?;
-        let manifest = &manifest_path(dir, recovered.manifest);
-        let accounted = Accounted { recovered, manifest, logged, orders: &orders, is_confirmed: false };
+        let accounted = Accounted { recovered, dir, logged, orders: &orders, is_confirmed: false };
         for number in there.difference(&named) {
             let path = dir.join(file_name::format(FileType::Table, *number));
             let values = LogsOnDemand::in_dir(self.context.vfs.clone(), self.context.log_dir());
