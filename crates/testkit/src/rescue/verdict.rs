@@ -45,7 +45,7 @@ impl Fault {
 /// What a rescue says of what it brought back.
 #[derive(Clone, Debug)]
 pub enum Claim {
-    Report(RepairReport),
+    Report(Box<RepairReport>),
     Doubts(Vec<Doubt>),
 }
 

@@ -147,7 +147,7 @@ fn repaired(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>, is_first: bool) ->
     let with_report = |wrong: Wrong| wrong.fault.of(format!("{}\n{report}", wrong.what));
     let broken = |what: String| with_report(Fault::Broken.of(what));
     let found = read_again(life, vfs).map_err(broken)?;
-    let claim = Claim::Report(report.clone());
+    let claim = Claim::Report(Box::new(report.clone()));
     judge_values(life, damage, &found).map_err(with_report)?;
     judge_claim(life, damage, &claim, &found).map_err(with_report)?;
     if is_first {

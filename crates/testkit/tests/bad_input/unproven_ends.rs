@@ -44,12 +44,15 @@ fn ingest(db: &Db, vfs: &Arc<MemoryVfs>, keys: &[&str]) {
 }
 
 fn ingest_into(db: &Db, family: &Arc<Family>, vfs: &Arc<MemoryVfs>, keys: &[&str]) {
-    let path = PathBuf::from(format!("/{}.sst", keys[0]));
+    let path = PathBuf::from(format!("/{}.sst", keys.concat()));
     let mut table = TableWriter::create(vfs.clone(), &path, &FamilyOptions::default()).unwrap();
     keys.iter().for_each(|key| table.put(key.as_bytes(), b"ingested").unwrap());
     table.finish().unwrap();
     db.ingest(family, &[path], &IngestOptions::default()).unwrap();
 }
+
+/// Keys with their families.
+type Keys = BTreeSet<(String, Vec<u8>)>;
 
 type Life = fn(&Db, &Arc<MemoryVfs>);
 
@@ -147,7 +150,7 @@ fn record_ends(vfs: &MemoryVfs) -> Vec<usize> {
 }
 
 /// The keys that differ, with their families.
-fn wrong(found: &Contents, expected: &Contents) -> BTreeSet<(String, Vec<u8>)> {
+fn wrong(found: &Contents, expected: &Contents) -> Keys {
     let pairs = |contents: &Contents| -> BTreeSet<(String, Vec<u8>, Vec<u8>)> {
         let of = |(family, pairs): (&String, &std::collections::BTreeMap<Vec<u8>, Vec<u8>>)| {
             pairs.iter().map(|(key, value)| (family.clone(), key.clone(), value.clone())).collect::<Vec<_>>()
@@ -158,12 +161,12 @@ fn wrong(found: &Contents, expected: &Contents) -> BTreeSet<(String, Vec<u8>)> {
     found.symmetric_difference(&expected).map(|(family, key, _)| (family.clone(), key.clone())).collect()
 }
 
-fn is_told(wrong: &BTreeSet<(String, Vec<u8>)>, doubts: &[Doubt]) -> bool {
+fn is_told(wrong: &Keys, doubts: &[Doubt]) -> bool {
     wrong.iter().all(|(family, key)| doubts.iter().any(|doubt| doubt.covers(family, key, &UserOrder::Bytewise)))
 }
 
 /// Opens and reads. Returns what differs, and the doubts; `None` if the open is refused.
-fn opened(options: &OpenOptions, expected: &Contents) -> Option<(BTreeSet<(String, Vec<u8>)>, Vec<Doubt>)> {
+fn opened(options: &OpenOptions, expected: &Contents) -> Option<(Keys, Vec<Doubt>)> {
     let doubts = Db::open(DIR, options).ok()?.recovery_doubts();
     let found = read_with(options, DIR).unwrap();
     Some((wrong(&found, expected), doubts))
