@@ -76,7 +76,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     if !work.report.found_every_key() || work.has_damaged_logs() {
         lost.mark(work.first_new)?;
     }
-    work.keep_options(&recovered)?;
+    options::keep(&*options.vfs, dir, &recovered, &mut work.report)?;
     work.set_aside()?;
     work.mend_current()?;
     let replayed = work.logs.found.iter().flat_map(|found| &found.logs).map(|log| log.number).collect();

@@ -1,43 +1,43 @@
 //! Stored options. A repair stores those that it is given, and the open that ends it, or the next one, deletes the OPTIONS files
 //! before: what may be lost with them is told, and they are kept.
 
+use std::path::Path;
+
 use base::Result;
-use vfs::FileKind;
+use vfs::{FileKind, Vfs};
 
 use super::lost::Lost;
-use super::work::Repairing;
+use super::report::RepairReport;
 use crate::open::options_file::Survey;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 
-impl Repairing<'_> {
-    /// Reports what is lost, or may be, of the options that were stored for `recovered`. Keeps their files in `lost/` then.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn keep_options(&mut self, recovered: &Recovered) -> Result<()> {
-        let found = Survey::of(&**self.vfs, self.dir, recovered)?;
-        if !found.is_amiss() {
-            return Ok(());
-        }
-        let lost = Lost::new(&**self.vfs, self.dir);
-        let mut newest = None;
-        for number in numbers_in(&**self.vfs, self.dir, FileType::Options)? {
-            let path = self.dir.join(file_name::format(FileType::Options, number));
-            let is_file = self.vfs.metadata(&path)?.kind == FileKind::File;
-            newest = Some(if is_file { lost.keep(&path)? } else { lost.take(&path)? });
-        }
-        self.report.notes.extend(found.notes);
-        if let (Some(error), Some(kept)) = (found.damage, newest) {
-            let what = format!(
-                "{error}: the options stored in it are lost, and those that the repair was given are stored; it is kept: {}",
-                kept.display()
-            );
-            lost.write_report_of_options(&format!("options: {what}\n"))?;
-            self.report.lost_options.push(what);
-        }
-        Ok(())
+/// Reports what is lost, or may be, of the options that were stored for `recovered`. Keeps their files in `lost/` then.
+///
+/// # Errors
+/// The file system's.
+pub(super) fn keep(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, report: &mut RepairReport) -> Result<()> {
+    let found = Survey::of(vfs, dir, recovered)?;
+    if !found.is_amiss() {
+        return Ok(());
     }
+    let lost = Lost::new(vfs, dir);
+    let mut newest = None;
+    for number in numbers_in(vfs, dir, FileType::Options)? {
+        let path = dir.join(file_name::format(FileType::Options, number));
+        let is_file = vfs.metadata(&path)?.kind == FileKind::File;
+        newest = Some(if is_file { lost.keep(&path)? } else { lost.take(&path)? });
+    }
+    report.notes.extend(found.notes);
+    if let (Some(error), Some(kept)) = (found.damage, newest) {
+        let what = format!(
+            "{error}: the options stored in it are lost, and those that the repair was given are stored; it is kept: {}",
+            kept.display()
+        );
+        lost.write_report_of_options(&format!("options: {what}\n"))?;
+        report.lost_options.push(what);
+    }
+    Ok(())
 }
 
 #[cfg(test)]
