@@ -181,11 +181,9 @@ impl Settings {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let is_before = |found: &Recovered| file_name::parse(name).is_some_and(|(_, number)| number < found.manifest);
         let is_older = found.as_ref().is_some_and(|found| found.fenced && is_before(found));
-        let lacking = found.and_then(|found| self.lacking(&found));
-        // An older file with every family is in order beside a MANIFEST that was begun anew.
-        let what = damage.or_else(|| (is_older && lacking.is_some()).then(|| format!("{name} {OLDER}")));
+        let what = damage.or_else(|| is_older.then(|| format!("{name} {OLDER}")));
         let used = format!("the options of {} are used", path.display());
-        match (what, lacking) {
+        match (what, found.and_then(|found| self.lacking(&found))) {
             (None, None) => None,
             (Some(what), None) => Some(format!("{what}; {used}")),
             (what, Some(families)) => {
