@@ -47,7 +47,7 @@ option_table! {
     wal_recovery_mode: WalRecoveryMode = WalRecoveryMode::PointInTime, ANY, RocksDb, Fixed;
     /// Where tables are missing, of another size, or the MANIFEST is damaged: goes back to the newest point of the MANIFEST at
     /// which all tables are there. The logs are replayed where they hold all that followed; else they are not, and
-    /// families can stand at different points. What does not count then is moved to `lost/`.
+    /// families can stand at different points. What does not count then is kept in `lost/`.
     best_efforts_recovery: bool = false, ANY, RocksDb, Fixed;
     /// Reads memtables' files where a process that ended left them, instead of replaying the log as far as they go
     /// (`convert_to_sst=kFileMmap`). The files' bytes are trusted as memory is: they are not checksummed, and what changes

@@ -2,7 +2,7 @@
 //!
 //! The point covers the whole database. If all logs exist, they are replayed on it. If a log is missing, no log is
 //! replayed, as in RocksDB: each family then has the state of its tables, and a family's tables may be newer than lost
-//! writes of other families. Unused files are moved to `lost/`.
+//! writes of other families. Before the new MANIFEST counts, unused files are kept in `lost/`.
 //!
 //! The way back loses what only the lost tables held: unlogged writes, writes of deleted logs, new and dropped families.
 //! The MANIFEST's records behind the point bound them by family and keys; these are doubts.

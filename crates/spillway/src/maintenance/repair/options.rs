@@ -1,5 +1,5 @@
-//! Stored options. A repair stores those that it is given, and the open that ends it, or the next one, deletes the OPTIONS files
-//! before: what may be lost with them is told, and they are kept.
+//! Stored options. An open deletes older OPTIONS files, so a repair keeps them in `lost/` if the newest one may not be the last that
+//! was stored, and tells it.
 
 use std::path::Path;
 
