@@ -146,7 +146,7 @@ impl DatabaseArgs {
             Database::destroy(&beside, None, &options.vfs)?; // left by a killed command
         }
         Database::checkpoint_beside(&dir, &options, &beside)?;
-        options.db.wal_dir.clear();
+        (options.db.wal_dir, options.stored_in) = (String::new(), None); // of the original
         options.db.info_log = Some(Arc::new(NoLog)); // not worth a log: it is temporary
         let opened = Database::open(&beside, &options);
         if opened.is_err() {
@@ -224,16 +224,15 @@ impl DatabaseArgs {
         if unsupported == Unsupported::Leave && self.options.is_none() {
             Settings::warn_if_none(&vfs, &dir)?;
         }
+        let mut stored_in = None;
         // An options file on the command line takes the place of a damaged one. A takeover is checked by the open.
         let is_given = self.options.as_deref().is_some_and(is_file_name);
         let stored = match !writes || is_given || unsupported == Unsupported::Leave {
             true => Settings::stored_or_default(&vfs, &dir, unsupported)?,
             false => {
-                if exists {
-                    Settings::check_not_lost(&vfs, &dir)?;
-                }
                 let stored = Settings::stored(&vfs, &dir, unsupported)?;
-                stored.warn_if_older(&vfs, &dir)?;
+                stored.warn_if_lacking(&vfs, &dir)?;
+                stored_in = Some(Settings::newest(&vfs, &dir)?);
                 stored
             }
         };
@@ -254,7 +253,7 @@ impl DatabaseArgs {
             None => stored_options(stored, &there, vfs),
         };
         (options.db.create_if_missing, options.db.error_if_exists) = (create, false);
-        options.read_only = !writes;
+        (options.read_only, options.stored_in) = (!writes, stored_in);
         options.db.ignore_unsupported_options |= self.ignore_unsupported_options || !writes;
         options.adopt_rocksdb = matches!(access, Access::Write { adopt: true, .. });
         Ok((dir, options))

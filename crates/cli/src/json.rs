@@ -110,7 +110,7 @@ fn problem(problem: &Problem) -> Value {
     })
 }
 
-/// `repair`, of the database in `dir`. `options`: what is lost of the stored options.
+/// `repair`, of the database in `dir`. `options`: which were stored in place of lost ones.
 pub fn repair(dir: &Path, report: &RepairReport, options: Option<&str>) -> Value {
     json!({
         "database": dir.to_string_lossy(),
@@ -127,7 +127,7 @@ pub fn repair(dir: &Path, report: &RepairReport, options: Option<&str>) -> Value
         "doubts": report.doubts.iter().map(doubt).collect::<Vec<_>>(),
         "options": options,
         "last_number": report.last_seq.0,
-        "lost_nothing": report.lost_nothing() && options.is_none(),
+        "lost_nothing": report.lost_nothing(),
     })
 }
 

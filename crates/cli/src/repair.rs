@@ -1,7 +1,7 @@
 //! `spillway repair`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spillway::internal::vfs::{RealVfs, Vfs};
@@ -39,10 +39,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         None => args.database.locate()?.dir,
     };
     let vfs: Arc<dyn Vfs> = RealVfs::new();
-    let (stored, lost_options) = Settings::salvaged(&vfs, &dir)?;
+    let (stored, used) = Settings::salvaged(&vfs, &dir)?;
     let given = args.database.options.as_deref();
-    let gives_all = given.is_some_and(is_file_name);
-    let lost_options = lost_options.filter(|_| !gives_all);
     if given.is_none() {
         Settings::warn_if_none(&vfs, &dir)?;
     }
@@ -61,24 +59,22 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     })?;
     let report = spillway::internal::repair(&dir, &options);
     drop(long);
-    let mut report = report?;
-    if gives_all {
-        report.notes.append(&mut report.lost_options); // they are given again
-    }
-    let lost_nothing = report.lost_nothing() && lost_options.is_none();
+    let report = report?;
+    let lost_nothing = report.lost_nothing();
+    let used = (!report.lost_options.is_empty()).then(|| options_used(given, used.as_deref()));
     if args.json {
-        json::print(&json::repair(&dir, &report, lost_options.as_deref()), out)?;
+        json::print(&json::repair(&dir, &report, used.as_deref()), out)?;
         return if lost_nothing { Ok(()) } else { Err(Failure::Told) };
     }
     write!(out, "{report}")?;
-    if let Some(what) = &lost_options {
-        writeln!(out, "options: {what}, and stored")?;
+    if let Some(used) = &used {
+        writeln!(out, "options: {used} are stored now")?;
     }
     let (dir, last) = (dir.display(), human::count(report.last_seq.0));
     if lost_nothing {
         return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it holds writes through number {last}")?);
     }
-    if let Some(earlier) = report.earlier.as_ref().filter(|_| report.found_nothing() && lost_options.is_none()) {
+    if let Some(earlier) = report.earlier.as_ref().filter(|_| report.found_nothing()) {
         writeln!(
             out,
             "{dir} opens, and holds writes through number {last}. An earlier repair lost or doubted something: move its report \
@@ -100,4 +96,17 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         "{dir} opens, and holds writes through number {last}, except for the losses listed above. {beneath}"
     )?;
     Err(Failure::Told)
+}
+
+/// The options that a repair stored.
+fn options_used(given: Option<&str>, stored: Option<&Path>) -> String {
+    let stored = match stored {
+        Some(path) => format!("those of {}", path.display()),
+        None => "the defaults".to_owned(),
+    };
+    match given {
+        None => stored,
+        Some(given) if is_file_name(given) => format!("those of `--options {given}`"),
+        Some(given) => format!("{stored}, with `--options {given}` over them,"),
+    }
 }

@@ -67,7 +67,7 @@ impl Settings {
         let paths = options_files(&**vfs, dir)?;
         let Some(path) = paths.first() else { return Ok(Settings::default()) };
         Self::stored_in(vfs, path, unsupported).map_err(|error| match is_damage(&error) {
-            true => name_remedy(error, path, paths.get(1)),
+            true => name_remedy(error, paths.get(1)),
             false => error,
         })
     }
@@ -105,33 +105,18 @@ impl Settings {
         self
     }
 
-    /// Makes sure that a used database of ours still has an OPTIONS file, before a command stores others. Every open for
-    /// writing leaves one. RocksDB's directories and new databases may have none.
-    ///
-    /// # Errors
-    /// `Corruption`: there is none. The file system's.
-    pub fn check_not_lost(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<()> {
-        match are_lost(&**vfs, dir)? {
-            false => Ok(()),
-            true => Err(Error::corruption(format!("{LOST}, and is not replaced by defaults unasked"))
-                .advise(format!(
-                    "restore it from a copy, give all options by --options FILE, or take the defaults by --options {DEFAULTS}"
-                ))
-                .at_path(dir)),
-        }
+    /// Number of the newest OPTIONS file; 0 if there is none.
+    pub fn newest(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<FileNumber> {
+        Ok(numbers_in(&**vfs, dir, FileType::Options)?.pop().unwrap_or_default())
     }
 
-    /// Warns if the newest OPTIONS file, which these options are of, is older than the MANIFEST or lacks families. Every open for
-    /// writing makes a MANIFEST, and then the OPTIONS file. No proof of a loss: a kill between the two, or a MANIFEST that grew
-    /// and was begun anew, leaves the same.
-    pub fn warn_if_older(&self, vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<()> {
-        let newest = numbers_in(&**vfs, dir, FileType::Options)?.pop();
-        let (Some(newest), Ok(found)) = (newest, recover(&**vfs, dir)) else { return Ok(()) };
-        if found.fenced && newest < found.manifest {
-            let name = file_name::format(FileType::Options, newest);
-            warn(&format!("{name}, whose options are used, {OLDER}; then give its options again by --options"));
-        }
-        if let Some(families) = self.lacking(&found) {
+    /// Warns if the newest OPTIONS file, which these options are of, lacks families: a kill came before it was written, or it lost
+    /// its end.
+    pub fn warn_if_lacking(&self, vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<()> {
+        let newest = Self::newest(vfs, dir)?;
+        if let Some(families) =
+            recover(&**vfs, dir).ok().and_then(|found| self.lacking(&found)).filter(|_| newest.0 > 0)
+        {
             let name = file_name::format(FileType::Options, newest);
             warn(&format!(
                 "{name} lacks {families}, or lost its end: default options are used; give others by --options"
@@ -158,39 +143,16 @@ impl Settings {
         Ok(())
     }
 
-    /// For a repair: the options of the newest whole OPTIONS file, and what is lost or damaged of newer ones, or may be.
-    pub fn salvaged(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<(Settings, Option<String>)> {
-        let mut damage = are_lost(&**vfs, dir)?.then(|| LOST.to_owned());
+    /// For a repair: the options of the newest whole OPTIONS file, and its path. The defaults if there is none.
+    pub fn salvaged(vfs: &Arc<dyn Vfs>, dir: &Path) -> Result<(Settings, Option<PathBuf>)> {
         for path in options_files(&**vfs, dir)? {
             match Self::stored_in(vfs, &path, Unsupported::Tell) {
-                Ok(settings) => {
-                    let what = settings.not_last(&**vfs, dir, &path, damage);
-                    return Ok((settings, what));
-                }
-                Err(error) if is_damage(&error) => _ = damage.get_or_insert(error.to_string()),
+                Ok(settings) => return Ok((settings, Some(path))),
+                Err(error) if is_damage(&error) => {}
                 Err(error) => return Err(error),
             }
         }
-        let lost = |what| format!("{what}; no other OPTIONS file can be read, and default options are used");
-        Ok((Settings::default(), damage.map(lost)))
-    }
-
-    /// Why these options, of the OPTIONS file `path`, may not be the last that were stored. `damage` is of newer files.
-    fn not_last(&self, vfs: &dyn Vfs, dir: &Path, path: &Path, damage: Option<String>) -> Option<String> {
-        let found = recover(vfs, dir).ok(); // a repair without it has the names of families from this file
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let is_before = |found: &Recovered| file_name::parse(name).is_some_and(|(_, number)| number < found.manifest);
-        let is_older = found.as_ref().is_some_and(|found| found.fenced && is_before(found));
-        let what = damage.or_else(|| is_older.then(|| format!("{name} {OLDER}")));
-        let used = format!("the options of {} are used", path.display());
-        match (what, found.and_then(|found| self.lacking(&found))) {
-            (None, None) => None,
-            (Some(what), None) => Some(format!("{what}; {used}")),
-            (what, Some(families)) => {
-                let what = what.map_or_else(String::new, |what| format!("{what}; "));
-                Some(format!("{what}{used}, and the defaults for {families}, which it lacks"))
-            }
-        }
+        Ok((Settings::default(), None))
     }
 
     /// With `ignore`, options that cannot be honoured cause warnings, not errors.
@@ -254,37 +216,11 @@ fn is_damage(error: &Error) -> bool {
 }
 
 /// Adds what to do about a damaged options file of a database to be written.
-fn name_remedy(error: Error, path: &Path, older: Option<&PathBuf>) -> Error {
-    let rest = match older {
-        Some(older) => format!("the options of {}, or with the defaults without that one too", older.display()),
-        None => "the defaults".to_owned(),
-    };
-    let path = path.display();
+fn name_remedy(error: Error, older: Option<&PathBuf>) -> Error {
+    let before = older.map(|older| format!(" (the one before is {})", older.display())).unwrap_or_default();
     error
-        .context("the stored options cannot be read, and are not replaced by defaults unasked")
-        .advise(format!("give all options by --options FILE, or remove {path} to go on with {rest}"))
-}
-
-const LOST: &str = "the database's OPTIONS file is lost";
-
-/// Of the newest OPTIONS file. None of it is proven.
-const OLDER: &str = "is older than the MANIFEST: an open was cut off before it wrote one, or the MANIFEST was begun anew at its \
-                     largest size, or a later OPTIONS file is lost";
-
-/// Whether a used database of ours has no OPTIONS file.
-fn are_lost(vfs: &dyn Vfs, dir: &Path) -> Result<bool> {
-    if !options_files(vfs, dir)?.is_empty() {
-        return Ok(false);
-    }
-    let has = |kind| numbers_in(vfs, dir, kind).map(|numbers| !numbers.is_empty());
-    Ok(match recover(vfs, dir) {
-        Ok(found) => {
-            // A kill in its first open leaves a database without the file, and without contents.
-            let has_logs = has(FileType::Log)? || found.log_row.is_some_and(|row| row.newest.is_some());
-            found.fenced && (found.last_seq.0 > 0 || found.tables().next().is_some() || has_logs)
-        }
-        Err(_) => has(FileType::Log)?,
-    })
+        .context("the stored options cannot be read, and are not replaced unasked")
+        .advise(format!("give all options by --options FILE{before}, or take the defaults by --options {DEFAULTS}"))
 }
 
 /// Paths of the options files in a database directory, newest first.

@@ -81,7 +81,7 @@ fn logs_in_a_directory_that_only_the_manifest_knows_are_not_given_up() {
     assert_eq!(files(&wal), logs);
     let told = place.spillway(&["repair", "--db", "db", "--options", &wal_dir]);
     assert!(
-        told.code == Some(1) && told.out.contains("OPTIONS file is lost") && !told.out.contains("in doubt"),
+        told.code == Some(1) && told.out.contains("OPTIONS file is missing") && !told.out.contains("in doubt"),
         "{told:?}"
     );
     assert_eq!(place.spillway(&["get", "a", "--db", "db"]).ok(), "1\n", "the repair has stored the directory");

@@ -32,6 +32,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         info_log: InfoLog::new(&vfs, Path::new(DIR), &DbOptions::default(), true),
         vfs,
         dir: DIR.into(),
+        last_options_file: AtomicU64::new(0),
         own_dirs: Vec::new(),
         options: DbOptions::default(),
         options_now: Default::default(),

@@ -9,7 +9,7 @@ use base::extend::{Event, Listeners};
 use base::metrics::Statistics;
 use base::note;
 use base::options::DbOptions;
-use base::{FileNumber, Result};
+use base::{Error, FileNumber, Result};
 use vfs::{FileIdentity, RandomFile, Vfs};
 
 use crate::background::caught::caught_panic;
@@ -60,6 +60,8 @@ pub struct Context {
     pub numbers: Arc<FileNumbers>,
     pub memtable_ids: AtomicU64,
     pub memtables: MemtableMaking,
+    /// Number of the last OPTIONS file; 0: unknown.
+    pub last_options_file: AtomicU64,
     /// Runs the background work of `memtables`.
     pub tasks: Arc<Tasks>,
     /// Lifetimes and pins of the WAL files.
@@ -86,6 +88,11 @@ pub struct Context {
 }
 
 impl Context {
+    /// Number of the last OPTIONS file; 0: unknown.
+    pub fn options_file(&self) -> FileNumber {
+        FileNumber(self.last_options_file.load(Ordering::Acquire))
+    }
+
     pub fn table_path(&self, number: FileNumber) -> PathBuf {
         self.dir.join(file_name::format(FileType::Table, number))
     }
@@ -182,6 +189,19 @@ pub(crate) fn own_dirs(vfs: &dyn Vfs, dir: &Path, options: &DbOptions) -> Result
 /// component.
 pub(crate) fn directory_at(vfs: &dyn Vfs, path: &Path) -> Result<FileIdentity> {
     Ok(vfs.metadata(&path.join("."))?.identity)
+}
+
+/// Checks that the directory of a database's logs is there.
+///
+/// # Errors
+/// `InvalidArgument`: it is not. The file system's.
+pub(crate) fn check_log_dir(vfs: &dyn Vfs, log_dir: &Path) -> Result<()> {
+    if vfs.exists(log_dir)? {
+        return Ok(());
+    }
+    let what = "the directory of the logs is missing: name its new place by the option wal_dir; if it is lost, make it anew, \
+                empty, and repair the database: the repair reports the lost logs";
+    Err(Error::invalid_argument(what).at_path(log_dir))
 }
 
 pub(crate) fn log_dir(dir: &Path, options: &DbOptions) -> PathBuf {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::metrics::Histogram;
 use base::note;
@@ -293,6 +294,18 @@ impl Installer {
         })
     }
 
+    /// Records that `number` is the last OPTIONS file, which is durable. Does nothing once the database is closed.
+    ///
+    /// # Errors
+    /// As [`install`](Self::install).
+    pub fn note_options_file(&self, number: FileNumber) -> Result<()> {
+        let mut manifest = self.manifest.lock();
+        self.core.context.last_options_file.store(number.0, Ordering::Release);
+        let Some(writer) = manifest.as_mut() else { return Ok(()) };
+        let (options_file, next_file) = (Some(number), Some(self.core.context.numbers.peek()));
+        self.core.append_edits(writer, vec![VersionEdit { options_file, next_file, ..VersionEdit::default() }])
+    }
+
     fn note_logs_as(&self, row: impl Fn(&Logs) -> Option<LogRow>) -> Result<()> {
         let mut manifest = self.manifest.lock();
         let Some(row) = row(&self.core.logs) else { return Ok(()) };
@@ -345,6 +358,7 @@ impl Installer {
             log_row: Some(self.core.logs.row_after(SeqNo::ZERO)),
             log_frontiers: Some(self.core.logs.known_frontiers()),
             log_dir: self.core.context.options.wal_dir.clone(),
+            options_file: Some(self.core.context.options_file()).filter(|number| number.0 > 0),
             families: state.families.values().map(family).collect(),
         }
     }

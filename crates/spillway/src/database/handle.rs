@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::Guard;
 use base::metrics::{Statistics, is_sampled};
 use base::options::{DbOptions, FamilyOptions, WalRecoveryMode};
-use base::{Error, Pinned, Result, SeqNo, UserOrder, note};
+use base::{Error, FileNumber, Pinned, Result, SeqNo, UserOrder, note};
 use parking_lot::Mutex;
 use vfs::Vfs;
 
@@ -77,6 +77,9 @@ impl OtherFamilies {
 /// Options to open a database.
 #[derive(Clone)]
 pub struct OpenOptions {
+    /// Number of the OPTIONS file of the database that these options come from, 0 where there was none. An open for writing is
+    /// refused if the database wrote a later one. `None`: they are the caller's own.
+    pub stored_in: Option<FileNumber>,
     /// Options of the database.
     pub db: DbOptions,
     /// Families by name, with their options. The default family may be left out: it gets the default options.
@@ -116,6 +119,7 @@ pub struct OpenOptions {
 impl Default for OpenOptions {
     fn default() -> Self {
         OpenOptions {
+            stored_in: None,
             db: DbOptions::default(),
             families: Vec::new(),
             other_families: OtherFamilies::default(),

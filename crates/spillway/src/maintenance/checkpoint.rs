@@ -169,6 +169,7 @@ impl Copier<'_> {
             (self.core.logs.pin_all(), commit.log.clone())
         };
         let mut snapshot = self.installer.manifest_snapshot(Vec::new());
+        snapshot.options_file = Some(number); // as the copy names its own
         let families = self.core.families.load().iter().cloned().collect();
         let end_offset = self.published_end_of(current.as_deref())?;
         snapshot.last_seq = self.core.pipeline.visible();

@@ -85,6 +85,7 @@ impl Opening<'_> {
             log_row,
             log_frontiers: None,
             log_dir: LOG_DIR_OF_COPY.to_owned(),
+            options_file: Some(manifest), // as the copy names its own
             families: self.families.values().map(family).collect(),
         };
         let of_values = of_values.into_iter().filter(|log| own().all(|own| own != *log));

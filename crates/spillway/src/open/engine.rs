@@ -66,7 +66,7 @@ impl Engine {
         let jobs = Jobs::new(flusher.clone(), compactor.clone());
         let inline: Arc<dyn InlineJobs> = jobs.clone();
         core.run_inline_by(Arc::downgrade(&inline));
-        let options_file = OptionsFile::new(core.clone());
+        let options_file = OptionsFile::new(core.clone(), installer.clone());
         Arc::new(Engine {
             core,
             installer,

@@ -285,6 +285,7 @@ impl<'a> Opening<'a> {
             options_now: ArcSwap::from_pointee(options.db.clone()),
             numbers: numbers.clone(),
             memtable_ids: AtomicU64::new(0),
+            last_options_file: AtomicU64::new(recovered.options_file.unwrap_or_default().0),
             memtables: MemtableMaking {
                 background: tasks.as_background(),
                 memory: options.write_buffer_manager.clone().unwrap_or_else(|| {
@@ -439,6 +440,7 @@ impl<'a> Opening<'a> {
         if !self.bears_damage() {
             stored.check_tables(&*self.context.vfs, &self.context.dir)?;
         }
+        stored.check_levels(options.num_levels)?;
         let tables = self.shared.table_store(&self.context, &options);
         let order = InternalOrder::new(options.order.clone());
         let version = Arc::new(stored.version(order, options.num_levels, &tables)?);

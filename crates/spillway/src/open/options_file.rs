@@ -12,6 +12,7 @@ use base::{Error, ErrorKind, FileNumber, Result};
 use vfs::{FileKind, IfExists, IoClass, Vfs, write_all};
 
 use crate::core::Core;
+use crate::core::install::Installer;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use parking_lot::Mutex;
@@ -20,13 +21,14 @@ use std::sync::Arc;
 /// The writer of the options file.
 pub(crate) struct OptionsFile {
     core: Arc<Core>,
+    installer: Arc<Installer>,
     /// Serializes writers of the file. Taken under no other lock.
     options_file: Mutex<()>,
 }
 
 impl OptionsFile {
-    pub fn new(core: Arc<Core>) -> Self {
-        OptionsFile { core, options_file: Mutex::default() }
+    pub fn new(core: Arc<Core>, installer: Arc<Installer>) -> Self {
+        OptionsFile { core, installer, options_file: Mutex::default() }
     }
 
     /// Waits for a running write of the file. None begins once closing began.
@@ -61,6 +63,7 @@ impl OptionsFile {
             return Err(error);
         }
         vfs.sync_dir(dir)?;
+        self.installer.note_options_file(number)?;
         remove_older(vfs, dir, number)
     }
 }
@@ -86,55 +89,68 @@ pub(crate) fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, Vec<u8
 /// What is amiss with the stored options of a database.
 #[derive(Default)]
 pub(crate) struct Survey {
-    /// Damage of the newest OPTIONS file: what is stored in it is lost.
+    /// The last OPTIONS file is damaged or missing: what is stored in it is lost.
     pub damage: Option<Error>,
-    /// A line that cannot be read. It may be of an object of the program's own, or of another version: damage shows in the
-    /// checksum, which RocksDB's files lack.
-    pub unread: Option<Error>,
-    /// What may be lost, and need not be.
-    pub notes: Vec<String>,
+    /// A family that the newest file lacks: the file lost its end, or a kill came before the family's options were stored.
+    pub lacking: Option<String>,
+    /// There is no file, and none is missed; or a line cannot be read. It may be of an object of the program's own, or of another
+    /// version: damage shows in the checksum, which RocksDB's files lack.
+    pub note: Option<String>,
 }
 
 impl Survey {
-    /// Looks at the newest OPTIONS file of the database `recovered`. Every open for writing makes a MANIFEST, and then the file;
-    /// so does a new family.
+    /// Looks at the newest OPTIONS file of the database `recovered`.
     ///
     /// # Errors
     /// The file system's.
     pub fn of(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Result<Survey> {
         let mut found = Survey::default();
-        let (name, bytes) = match newest(vfs, dir) {
-            Ok(Some(newest)) => newest,
-            Ok(None) => {
-                let what = "there is no OPTIONS file: what is opened without options has the defaults";
-                found.notes.push(what.to_owned());
-                return Ok(found);
-            }
+        let read = match newest(vfs, dir) {
             Err(error) if error.kind() == ErrorKind::Corruption => {
                 found.damage = Some(error);
                 return Ok(found);
             }
-            Err(error) => return Err(error),
+            read => read?,
         };
-        let number = file_name::parse(&name).map_or(FileNumber(0), |(_, number)| number);
-        if recovered.fenced && number < recovered.manifest {
-            found.notes.push(format!(
-                "{name} is older than the MANIFEST: every open writes both, so a later OPTIONS file may be lost (or an open was \
-                 cut off before it wrote one, or the MANIFEST grew, and was begun anew)"
-            ));
-        }
+        let number = read.as_ref().and_then(|(name, _)| file_name::parse(name)).map(|(_, number)| number);
+        found.damage = lost_last(dir, recovered, number);
+        let Some((name, bytes)) = read else {
+            let what = "there is no OPTIONS file: what is opened without options has the defaults";
+            found.note = found.damage.is_none().then(|| what.to_owned());
+            return Ok(found);
+        };
         match check(&bytes).map_err(|error| error.at_path(dir.join(&name))) {
-            Err(error) if error.kind() == ErrorKind::Corruption => found.damage = Some(error),
-            Err(error) => found.unread = Some(error),
-            Ok(named) => found.notes.extend(lacking(&name, &named.unwrap_or_default(), recovered)),
+            Err(error) if error.kind() == ErrorKind::Corruption => found.damage = found.damage.or(Some(error)),
+            Err(error) => found.note = Some(error.to_string()),
+            Ok(named) => found.lacking = lacking(&name, &named.unwrap_or_default(), recovered),
         }
         Ok(found)
     }
 
     /// Whether the stored options are not known to be the last ones.
     pub fn is_amiss(&self) -> bool {
-        self.damage.is_some() || self.unread.is_some() || !self.notes.is_empty()
+        self.damage.is_some() || self.lacking.is_some() || self.note.is_some()
     }
+}
+
+/// The error if the database `recovered` wrote a later OPTIONS file than `newest`. Every open for writing leaves one, and the
+/// MANIFEST notes it; that of earlier versions does not.
+pub(crate) fn lost_last(dir: &Path, recovered: &Recovered, newest: Option<FileNumber>) -> Option<Error> {
+    let missing = match recovered.options_file {
+        Some(last) if newest < Some(last) => {
+            let name = file_name::format(FileType::Options, last);
+            Error::corruption("the last OPTIONS file is missing").at_path(dir.join(name))
+        }
+        None if newest.is_none() && recovered.fenced && recovered.is_in_use() => {
+            Error::corruption("the OPTIONS file is missing").at_path(dir)
+        }
+        _ => return None,
+    };
+    let others = match newest.map(|number| file_name::format(FileType::Options, number)) {
+        Some(name) => format!("those of {name}, which came before,"),
+        None => "defaults".to_owned(),
+    };
+    Some(missing.context(format!("the stored options are lost, and {others} do not replace them unasked")))
 }
 
 /// RocksDB's OPTIONS file, which has no checksum, looks whole if it was cut between two families.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use base::{Error, ErrorKind, FileNumber, Result};
 use vfs::Vfs;
 
+use crate::core::context::check_log_dir;
 use crate::version::current::read_current;
 use crate::version::file_name;
 use crate::version::manifest::manifest_path;
@@ -35,6 +36,7 @@ impl Mark {
     fn read(vfs: &dyn Vfs, dir: &Path, log_dir: &Path) -> Result<Mark> {
         let manifest = read_current(vfs, dir)?;
         let manifest_bytes = vfs.metadata(&manifest_path(dir, manifest))?.len;
+        check_log_dir(vfs, log_dir)?;
         let mut logs = vfs.read_dir(log_dir)?;
         logs.retain(|name| file_name::parse(name).is_some_and(|(kind, _)| kind.is_log()));
         Ok(Mark { manifest, manifest_bytes, logs })

@@ -6,16 +6,30 @@ use base::{Error, FileNumber, Result, SeqNo};
 use vfs::Vfs;
 
 use super::{best_efforts, identity};
-use crate::core::context::log_dir;
+use crate::core::context::{check_log_dir, log_dir};
 use crate::core::doubt::Doubt;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions};
 use crate::maintenance::repair::lost::{LOST_DIR, Lost};
+use crate::open::options_file;
 use crate::open::replay::own_logs;
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete;
 use crate::version::recover::{self, Recovered};
 use crate::version::replay::RecoveredFamily;
 use crate::wal::archive::ARCHIVE_DIR;
+
+/// # Errors
+/// `Corruption`: the options were stored before the last ones, which are lost.
+fn check_stored_options(dir: &Path, options: &OpenOptions, recovered: &Recovered) -> Result<()> {
+    let Some(newest) = options.stored_in.filter(|_| !options.read_only) else { return Ok(()) };
+    match options_file::lost_last(dir, recovered, Some(newest).filter(|newest| newest.0 > 0)) {
+        Some(error) => Err(error.advise(
+            "restore the file from a copy, or give all options: by Options::ignore_stored_options, by `--options FILE`, or take \
+             the defaults by `--options defaults`",
+        )),
+        None => Ok(()),
+    }
+}
 
 pub(super) const NO_DATABASE: &str = "there is no database here; set create_if_missing to make one";
 
@@ -25,7 +39,7 @@ pub(super) const NO_DATABASE: &str = "there is no database here; set create_if_m
 ///
 /// # Errors
 /// `InvalidArgument`: a database exists but must not, or must exist but does not; or the log directory is another
-/// database's. `Corruption`: as [`recover`](recover::recover), or CURRENT is missing but tables or WAL records exist.
+/// database's, or missing. `Corruption`: as [`recover`](recover::recover), or CURRENT is missing but tables or WAL records exist.
 pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut Vec<Doubt>) -> Result<Recovered> {
     let vfs = &*options.vfs;
     let logs = log_dir(dir, &options.db);
@@ -38,6 +52,8 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
             return Err(Error::invalid_argument("there is a database already (error_if_exists is set)").at_path(dir));
         }
         Ok(recovered) => {
+            check_log_dir(vfs, &logs)?;
+            check_stored_options(dir, options, &recovered)?;
             doubts.extend(Lost::new(vfs, dir).unfinished(Some(recovered.manifest))?);
             recovered
         }

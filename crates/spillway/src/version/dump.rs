@@ -95,6 +95,7 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result 
     if let Some(dir) = &edit.log_dir {
         write!(f, ", logs in {dir:?}")?;
     }
+    write_field(f, "options file", &edit.options_file)?;
     for seq in &edit.linked_ingests {
         write!(f, ", linked ingest {seq}")?;
     }

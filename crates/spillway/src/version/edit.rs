@@ -74,7 +74,7 @@ pub struct NotedLogs {
 
 /// One change. A field that is `None` or empty leaves the state as it is. Some fields hold for the whole database,
 /// whatever `family` says: next file, last number, largest family, log to keep, database id, fence, log ends, log row,
-/// log frontiers, log directory.
+/// log frontiers, log directory, OPTIONS file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct VersionEdit {
     /// The family that the edit is about.
@@ -120,6 +120,8 @@ pub struct VersionEdit {
     pub log_frontiers: Option<Frontiers>,
     /// The option `wal_dir`, empty for the database's own directory; `LOG_DIR_OF_COPY` in a checkpoint.
     pub log_dir: Option<String>,
+    /// The last OPTIONS file: one with this or a larger number is there, or it is lost.
+    pub options_file: Option<FileNumber>,
     /// Ingests above T with tables already linked. Replay skips these numbers; they are forgotten once T passes them
     /// (F2).
     pub linked_ingests: Vec<SeqNo>,
@@ -144,6 +146,7 @@ impl VersionEdit {
             || self.log_row.is_some()
             || self.log_frontiers.is_some()
             || self.log_dir.is_some()
+            || self.options_file.is_some()
             || !self.linked_ingests.is_empty()
             || self.added.iter().any(|(_, meta)| meta.is_virtual())
     }

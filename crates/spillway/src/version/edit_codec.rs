@@ -62,6 +62,8 @@ mod private_tag {
     // BASE + 5 was never written, and is refused as unknown.
     /// Synced and published position in the logs. Earlier versions pass over it.
     pub const LOG_FRONTIERS: u32 = BASE + super::tag::IGNORABLE_BIT + 1;
+    /// Number of the last OPTIONS file. Earlier versions pass over it.
+    pub const OPTIONS_FILE: u32 = BASE + super::tag::IGNORABLE_BIT + 2;
     /// Follows an added virtual table: its backing file.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
@@ -136,6 +138,9 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
     }
     if let Some(dir) = &edit.log_dir {
         put_tagged_bytes(out, private_tag::LOG_DIR, dir.as_bytes());
+    }
+    if let Some(number) = edit.options_file {
+        put_private(out, private_tag::OPTIONS_FILE, &[number.0]);
     }
     for seq in &edit.linked_ingests {
         put_private(out, private_tag::LINKED_INGEST, &[seq.0]);
@@ -229,6 +234,10 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
             decode_private(tag, reader, edit)?;
         }
         private_tag::LOG_FRONTIERS => edit.log_frontiers = Some(decode_frontiers(reader)?),
+        private_tag::OPTIONS_FILE => {
+            let mut field = Reader::new(reader.prefixed("OPTIONS file")?);
+            edit.options_file = Some(decode_number(&mut field, "OPTIONS file")?);
+        }
         private_tag::TABLE_BOUNDS => decode_table_bounds(reader, edit)?,
         private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?, "log directory")?),
         _ => pass_over(tag, reader)?,

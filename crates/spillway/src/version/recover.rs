@@ -57,6 +57,8 @@ pub struct Recovered {
     pub log_row: Option<LogRow>,
     /// The option `wal_dir` at the last open for writing.
     pub log_dir: Option<String>,
+    /// Number of the last OPTIONS file; `None`: nothing tells it.
+    pub options_file: Option<FileNumber>,
     /// The database's id.
     pub db_id: Option<String>,
     /// Written by us for our own use; false for RocksDB's MANIFESTs and our exports.
@@ -313,6 +315,11 @@ impl Recovered {
     /// No log of ours is needed any more, and none is missed.
     pub(crate) fn forget_logs(&mut self) {
         (self.log_row, self.log_frontiers) = (None, Frontiers::default());
+    }
+
+    /// Whether anything was written. A kill in the first open leaves a database without anything.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.last_seq.0 > 0 || self.tables().next().is_some() || self.log_row.is_some_and(|row| row.newest.is_some())
     }
 
     /// The family of a number.

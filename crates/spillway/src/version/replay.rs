@@ -52,6 +52,7 @@ pub(crate) struct Replay {
     log_frontiers: Frontiers,
     notes_frontiers: bool,
     log_dir: Option<String>,
+    options_file: Option<FileNumber>,
     warnings: Vec<String>,
     /// For a damaged MANIFEST: edits are missing, so contradictions between edits and state are tolerated.
     is_lenient: bool,
@@ -199,6 +200,7 @@ impl Replay {
         if let Some(dir) = &edit.log_dir {
             self.log_dir = Some(dir.clone());
         }
+        self.options_file = self.options_file.max(edit.options_file);
         Ok(())
     }
 
@@ -274,6 +276,7 @@ impl Replay {
             log_frontiers: self.log_frontiers,
             notes_frontiers: self.notes_frontiers,
             log_dir: self.log_dir,
+            options_file: self.options_file,
             db_id: self.db_id,
             fenced: self.fence.is_some(),
             substitutes: BTreeMap::new(),
@@ -286,6 +289,20 @@ impl RecoveredFamily {
     /// Whether an ingest numbered `first` through `last` is in tables.
     pub fn has_linked(&self, first: SeqNo, last: SeqNo) -> bool {
         self.flushed_through.is_some_and(|through| last <= through) || self.linked_ingests.contains(&first)
+    }
+
+    /// # Errors
+    /// `InvalidArgument`: a table is in a level above `num_levels`.
+    pub(crate) fn check_levels(&self, num_levels: usize) -> Result<()> {
+        let needed = self.tables.iter().map(|(level, _)| level + 1).max().unwrap_or(0);
+        if needed <= num_levels {
+            return Ok(());
+        }
+        Err(Error::invalid_argument(format!(
+            "column family {:?} has tables in {needed} levels, more than options.num_levels, {num_levels}; open it with \
+             num_levels={needed}",
+            self.name
+        )))
     }
 
     /// The largest sequence number of the tables and the linked ingests.

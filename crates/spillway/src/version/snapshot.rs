@@ -41,6 +41,8 @@ pub struct ManifestSnapshot {
     pub log_frontiers: Option<Frontiers>,
     /// The option `wal_dir`.
     pub log_dir: String,
+    /// Number of the last OPTIONS file.
+    pub options_file: Option<FileNumber>,
     /// Live families, the default one first.
     pub families: Vec<FamilySnapshot>,
 }
@@ -70,6 +72,7 @@ impl ManifestSnapshot {
             log_row: self.log_row.filter(|_| fenced),
             log_frontiers: self.log_frontiers.filter(|_| fenced),
             log_dir: fenced.then(|| self.log_dir.clone()),
+            options_file: self.options_file.filter(|_| fenced),
             ..VersionEdit::default()
         };
         let id = self.db_id.clone().map(|id| VersionEdit { db_id: Some(id), ..VersionEdit::default() });

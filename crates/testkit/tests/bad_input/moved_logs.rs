@@ -52,6 +52,34 @@ fn a_changed_wal_dir_is_refused_with_both_directories() {
     }
 }
 
+/// The directory of the logs was moved, or lost: each door says what to do, and an empty one in its place leads to a report.
+#[test]
+fn missing_directory_of_logs_is_named_with_the_way_out() {
+    let whole = database("/wal");
+    let vfs = MemoryVfs::new(1);
+    vfs.create_dir_all(Path::new(DIR)).unwrap();
+    for path in files(&whole, "").into_iter().filter(|path| path.starts_with(DIR)) {
+        vfs.write_file(&path, &whole.read_file(&path).unwrap()).unwrap();
+    }
+    let writing = OpenOptions { read_only: false, ..reading(&vfs, "/wal") };
+    let how = CheckOptions { vfs: vfs.clone(), log_dir: Some("/wal".into()), ..CheckOptions::default() };
+    let errors = [
+        Db::open(DIR, &reading(&vfs, "/wal")).err(),
+        Db::open(DIR, &writing).err(),
+        repair(DIR, &writing).err(),
+        check(Path::new(DIR), &how, &mut |_| {}).err(),
+    ];
+    for error in errors {
+        let error = error.expect("the logs are not there");
+        assert_eq!((error.kind(), error.path()), (ErrorKind::InvalidArgument, Some(Path::new("/wal"))), "{error}");
+        assert!(error.message().contains("option wal_dir") && error.message().contains("repair"), "{error}");
+    }
+    vfs.create_dir_all(Path::new("/wal")).unwrap();
+    assert!(!check(Path::new(DIR), &how, &mut |_| {}).unwrap().is_whole());
+    assert!(!repair(DIR, &writing).unwrap().lost_nothing());
+    assert_eq!(read_with(&reading(&vfs, "/wal"), DIR).unwrap()["default"].len(), 1);
+}
+
 #[test]
 fn logs_that_moved_with_their_directory_are_found() {
     let vfs = database("/wal");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::options::{DbOptions, FamilyOptions as EngineFamilyOptions, OptionsFile, whole};
-use base::{Error, ErrorKind, Result};
+use base::{Error, ErrorKind, FileNumber, Result};
 use vfs::Vfs;
 
 use crate::api::options::{FamilyOptions, Options};
@@ -12,6 +12,7 @@ use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
 use crate::open::options_file;
 use crate::ttl::{MergeName, Stamps};
+use crate::version::file_name;
 
 impl Options {
     /// The engine's options to open the database in `dir`, and the write options of its handles.
@@ -20,7 +21,7 @@ impl Options {
     /// `InvalidArgument`, `Unsupported`: an option given as text, or the stored options cannot be read.
     pub(crate) fn resolve(&self, dir: &Path) -> Result<(OpenOptions, EngineWriteOptions)> {
         let mut remarks = Vec::new();
-        let OptionsFile { mut db, families: mut stored } = self.stored(dir)?;
+        let (OptionsFile { mut db, families: mut stored }, newest) = self.stored(dir)?;
         for_this_open(&mut db);
         self.database.apply(&mut db, &mut remarks)?;
         let mut over = |name: &str, given: &FamilyOptions| {
@@ -39,6 +40,7 @@ impl Options {
         let families = default.into_iter().chain(given).collect::<Result<Vec<_>>>()?;
         stored.iter_mut().for_each(|(_, options)| stamp(&self.vfs, options));
         let options = OpenOptions {
+            stored_in: Some(newest).filter(|_| !self.ignores_stored),
             db,
             families,
             other_families: OtherFamilies::OpenBy { named: stored, rest: Box::default() },
@@ -68,13 +70,16 @@ impl Options {
         self.resolve(Path::new("")).map(|(options, _)| options) // where nothing is stored
     }
 
-    /// The newest stored options, over the objects given: the file only names them. The defaults if none are stored.
-    fn stored(&self, dir: &Path) -> Result<OptionsFile> {
+    /// The newest stored options, over the objects given: the file only names them. Also returns the file's number. The defaults
+    /// and 0 if none are stored.
+    fn stored(&self, dir: &Path) -> Result<(OptionsFile, FileNumber)> {
         let vfs = &*self.vfs;
+        let none = (OptionsFile::default(), FileNumber(0));
         if !vfs.exists(dir)? {
-            return Ok(OptionsFile::default());
+            return Ok(none);
         }
-        let Some((name, text)) = options_file::newest(vfs, dir)? else { return Ok(OptionsFile::default()) };
+        let Some((name, text)) = options_file::newest(vfs, dir)? else { return Ok(none) };
+        let number = file_name::parse(&name).map_or(FileNumber(0), |(_, number)| number);
         // The file holds only names of objects: the given ones stand in. All given options are applied after the read.
         let objects = |name: &str| {
             let of_name = self.families.iter().find(|(given, _)| given == name).map(|(_, options)| options);
@@ -93,9 +98,9 @@ impl Options {
         let read = whole::check_whole(&text)
             .and_then(|()| OptionsFile::read_keeping(&text, DbOptions::default(), &objects, true));
         match read {
-            Ok((file, _)) if self.ignores_stored => Ok(of_values(file)),
-            Ok((file, _)) => Ok(file),
-            Err(error) if self.ignores_stored && error.kind() != ErrorKind::Unsupported => Ok(OptionsFile::default()),
+            Ok((file, _)) if self.ignores_stored => Ok((of_values(file), number)),
+            Ok((file, _)) => Ok((file, number)),
+            Err(error) if self.ignores_stored && error.kind() != ErrorKind::Unsupported => Ok(none),
             Err(error) => Err(told(error, &text).at_path(dir.join(name))),
         }
     }
@@ -123,10 +128,9 @@ fn told(error: Error, text: &str) -> Error {
             format!("the stored options of column family \"{family}\" name what the program has to give at each open");
         return error.context(what).advise(format!("give it by Options::family(\"{family}\", ...)"));
     }
-    error.context("the stored options cannot be read").advise(
-        "Options::ignore_stored_options opens with the defaults, and with what else is given; so does an open without \
-                 this file",
-    )
+    error
+        .context("the stored options cannot be read")
+        .advise("Options::ignore_stored_options opens with the defaults, and with what else is given")
 }
 
 /// # Errors

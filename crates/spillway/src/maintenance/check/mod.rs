@@ -12,6 +12,7 @@ use std::sync::Arc;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use vfs::Vfs;
 
+use crate::core::context::check_log_dir;
 use crate::core::unnamed::Logged;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file::{self, Survey};
@@ -146,7 +147,7 @@ pub type Progress<'a> = &'a mut dyn FnMut(&CheckStep<'_>);
 ///
 /// # Errors
 /// `InvalidArgument`: there is no database at `dir`, or a copy in the making, or the logs lie in another directory than
-/// `log_dir`. `Io`: the directory could not be read.
+/// `log_dir`, or this is missing. `Io`: the directory could not be read.
 pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Result<CheckReport> {
     incomplete::check(&*options.vfs, dir)?;
     let mut report = CheckReport::default();
@@ -164,6 +165,9 @@ pub fn check(dir: &Path, options: &CheckOptions, progress: Progress<'_>) -> Resu
             return Ok(report);
         }
     };
+    if let Some(log_dir) = &options.log_dir {
+        check_log_dir(&*options.vfs, log_dir)?;
+    }
     report.manifest = recovered.manifest;
     report.is_rocksdbs = !recovered.fenced;
     report.families = recovered.families.len();
@@ -336,8 +340,7 @@ impl Check<'_> {
             Err(error) => return self.report.problem(error), // unreadable
             Ok(found) => found,
         };
-        self.report.notes.extend(found.notes);
-        self.report.notes.extend(found.unread.map(|error| error.to_string()));
+        self.report.notes.extend(found.lacking.into_iter().chain(found.note));
         found.damage.into_iter().for_each(|error| self.report.problem(error));
     }
 

@@ -31,7 +31,7 @@ use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
 use vfs::{UnreadableVfs, Vfs};
 
-use crate::core::context::log_dir;
+use crate::core::context::{check_log_dir, log_dir};
 use crate::core::unnamed::Logged;
 use crate::database::handle::{Database, OpenOptions, OtherFamilies, lock_path};
 use crate::open::{self, Opened};
@@ -60,6 +60,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         return Err(Error::invalid_argument("there is no directory to repair").at_path(dir));
     }
     let logs = log_dir(dir, &options.db);
+    check_log_dir(&*options.vfs, &logs)?;
     open::check_repairable(&*options.vfs, dir, &logs)?;
     let lock = options.vfs.lock(&lock_path(dir))?;
     let mut work = Repairing::begin(options, dir, &logs)?;
@@ -91,6 +92,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
     }
     let engine = open_what_is_left(dir, &options, recovered)?;
+    engine.core.state.lock().pauses += 1; // the options may be older ones, or the caller's: no table goes by them
     let db = Database::start(Opened { engine, lock: Some(lock) }, &options)?;
     work.merge_guesses(&db)?;
     let mut report = work.report;
@@ -126,22 +128,30 @@ fn open_what_is_left(dir: &Path, options: &OpenOptions, recovered: Recovered) ->
     }
 }
 
-/// Opens every family and creates none.
+/// Opens every family, each with as many levels as it has tables in, and creates none.
 fn options_for(options: &OpenOptions, recovered: &Recovered) -> OpenOptions {
     let mut options = options.clone();
     options.families.retain(|(name, _)| recovered.families.iter().any(|family| family.name == *name));
-    if matches!(options.other_families, OtherFamilies::Refuse) {
-        options.other_families = OtherFamilies::OpenWith(Box::default());
-    }
+    let (mut named, rest) = match std::mem::take(&mut options.other_families) {
+        OtherFamilies::Refuse => (Vec::new(), Box::default()),
+        OtherFamilies::OpenWith(rest) => (Vec::new(), rest),
+        OtherFamilies::OpenBy { named, rest } => (named, rest),
+    };
     options.read_only = false;
     options.db.wal_recovery_mode = WalRecoveryMode::PointInTime;
     let levels = |name: &str| {
         let tables = recovered.families.iter().filter(|family| family.name == name).flat_map(|family| &family.tables);
         tables.map(|(level, _)| level + 1).max().unwrap_or(1)
     };
-    for (name, family) in &mut options.families {
+    for family in &recovered.families {
+        if named.iter().all(|(name, _)| *name != family.name) {
+            named.push((family.name.clone(), (*rest).clone()));
+        }
+    }
+    for (name, family) in options.families.iter_mut().chain(&mut named) {
         family.num_levels = family.num_levels.max(levels(name));
     }
+    options.other_families = OtherFamilies::OpenBy { named, rest };
     options
 }
 

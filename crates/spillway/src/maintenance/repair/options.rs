@@ -28,27 +28,27 @@ pub(super) fn keep(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, report: &mu
         let is_file = vfs.metadata(&path)?.kind == FileKind::File;
         newest = Some(if is_file { lost.keep(&path)? } else { lost.take(&path)? });
     }
-    report.notes.extend(found.notes);
-    if let (Some(error), Some(kept)) = (found.damage, newest) {
-        let what = format!(
-            "{error}: the options stored in it are lost, and those that the repair was given are stored; it is kept: {}",
-            kept.display()
-        );
-        lost.write_report_of_options(&format!("options: {what}\n"))?;
-        report.lost_options.push(what);
+    report.notes.extend(found.note);
+    report.lost_options.extend(found.lacking);
+    report.lost_options.extend(found.damage.map(|error| error.to_string()));
+    if report.lost_options.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    let kept = newest.map(|path| format!("; what is there of them is kept: {}", path.display())).unwrap_or_default();
+    report.lost_options.iter_mut().for_each(|what| what.push_str(&kept));
+    let lines: String = report.lost_options.iter().map(|what| format!("options: {what}\n")).collect();
+    lost.write_report_of_options(&lines)
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use base::UserOrder;
-    use base::options::FamilyOptions;
+    use base::options::{FamilyOptions, apply_string};
+    use base::{ErrorKind, FileNumber, UserOrder};
     use vfs::{MemoryVfs, Vfs};
 
-    use crate::internal::{Database, OpenOptions, OtherFamilies, RepairReport};
+    use crate::internal::{Database, OpenOptions, OtherFamilies, ReadOptions, RepairReport, WriteOptions};
     use crate::maintenance::check::{CheckOptions, check};
     use crate::maintenance::repair::repair;
     use crate::version::file_name::{self, FileType, numbers_in};
@@ -104,18 +104,87 @@ mod tests {
         assert!(checked().notes.is_empty() && repair(DIR, &options(&vfs)).unwrap().lost_nothing());
     }
 
-    /// A kill after a family's record in the MANIFEST leaves the same as the loss of the newest file.
     #[test]
-    fn a_missing_file_is_no_proven_loss() {
+    fn missing_last_file_is_a_loss() {
         let vfs = MemoryVfs::new(1);
         let newest = database(&vfs);
         vfs.remove_file(&newest).unwrap();
         let before = numbers_in(&*vfs, Path::new(DIR), FileType::Options).unwrap().pop_last().unwrap();
         let before = file_name::format(FileType::Options, before);
+        let stored = |number| OpenOptions { stored_in: Some(number), ..options(&vfs) };
+        for number in [FileNumber(0), file_name::parse(&before).unwrap().1] {
+            let error = Database::open(DIR, &stored(number)).err().expect("they are not the last");
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*newest)), "{error}");
+        }
         let report = repair(DIR, &options(&vfs)).unwrap();
-        assert!(report.lost_nothing() && report.notes.len() == 1, "{report}");
-        assert!(report.notes[0].contains(&format!("{before} lacks column family \"f\"")), "{report}");
+        assert!(!report.lost_nothing() && report.lost_no_key() && report.lost_options.len() == 2, "{report}");
+        assert!(report.lost_options[0].contains(&format!("{before} lacks column family \"f\"")), "{report}");
         assert!(vfs.exists(&Path::new(DIR).join("lost").join(before)).unwrap());
-        assert!(repair(DIR, &options(&vfs)).unwrap().notes.is_empty());
+        assert!(repair(DIR, &options(&vfs)).unwrap().found_nothing());
+        let newest = numbers_in(&*vfs, Path::new(DIR), FileType::Options).unwrap().pop_last().unwrap();
+        Database::open(DIR, &stored(newest)).unwrap();
+    }
+
+    /// A MANIFEST that grew and was begun anew is no sign of a loss.
+    #[test]
+    fn manifest_begun_anew_makes_no_options_old() {
+        let vfs = MemoryVfs::new(1);
+        let mut small = options(&vfs);
+        small.db.max_manifest_file_size = 1024;
+        let db = Database::open(DIR, &small).unwrap();
+        let default = db.default_family();
+        for _ in 0..40 {
+            db.put(&default, b"a", b"1", &WriteOptions::default()).unwrap();
+            db.flush(&[&default]).unwrap();
+        }
+        drop(default);
+        db.close().unwrap();
+        let last = |kind| numbers_in(&*vfs, Path::new(DIR), kind).unwrap().pop_last().unwrap();
+        assert!(last(FileType::Manifest) > last(FileType::Options));
+        let report = repair(DIR, &options(&vfs)).unwrap();
+        assert!(report.lost_nothing() && report.notes.is_empty(), "{report}");
+    }
+
+    /// The options may be older than the tables.
+    #[test]
+    fn repair_lets_no_table_go_by_the_options() {
+        let vfs = MemoryVfs::new(1);
+        let db = Database::open(DIR, &options(&vfs)).unwrap();
+        let default = db.default_family();
+        for key in 0..20u32 {
+            db.put(&default, &key.to_be_bytes(), &[7; 1000], &WriteOptions::default()).unwrap();
+            db.flush(&[&default]).unwrap();
+        }
+        drop(default);
+        db.close().unwrap();
+        let mut tight = options(&vfs);
+        let fifo = "compaction_style=kCompactionStyleFIFO;compaction_options_fifo={max_table_files_size=1}";
+        let mut family = FamilyOptions::default();
+        apply_string(&mut family, fifo).unwrap();
+        tight.other_families = OtherFamilies::OpenWith(Box::new(family));
+        assert_eq!(repair(DIR, &tight).unwrap().families[0].tables, 20);
+        let db = Database::open(DIR, &OpenOptions { read_only: true, ..options(&vfs) }).unwrap();
+        let found = (0..20u32)
+            .filter(|key| db.get(&db.default_family(), &key.to_be_bytes(), &ReadOptions::default()).unwrap().is_some());
+        assert_eq!(found.count(), 20);
+    }
+
+    /// C's callers give the same options for every family.
+    #[test]
+    fn repair_opens_each_family_with_the_levels_that_it_has() {
+        let vfs = MemoryVfs::new(1);
+        let mut deep = options(&vfs);
+        let family = FamilyOptions { num_levels: 20, ..FamilyOptions::default() };
+        deep.other_families = OtherFamilies::OpenWith(Box::new(family.clone()));
+        let db = Database::open(DIR, &deep).unwrap();
+        let deepest = db.create_family("f", family).unwrap();
+        db.put(&deepest, b"a", b"1", &WriteOptions::default()).unwrap();
+        db.flush(&[&deepest]).unwrap();
+        db.promote_level0(&deepest, 19).unwrap();
+        drop(deepest);
+        db.close().unwrap();
+        let error = Database::open(DIR, &options(&vfs)).err().expect("7 levels");
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.message().contains("num_levels=20"), "{error}");
+        assert!(repair(DIR, &options(&vfs)).unwrap().lost_nothing());
     }
 }

@@ -25,8 +25,8 @@ pub struct RepairReport {
     pub logs: Vec<String>,
     /// Undamaged, unreferenced files: leftovers of a crash. They are in `lost/` too.
     pub superfluous: Vec<PathBuf>,
-    /// Damaged OPTIONS files: the options stored in them are lost. The files are in `lost/`. A program that gives its options
-    /// itself may have lost nothing by it.
+    /// What is lost of the stored options: the last OPTIONS file is damaged or missing, or lacks a family. What is there of them is
+    /// in `lost/`. A program that gives its options itself may have lost nothing by it.
     pub lost_options: Vec<String>,
     /// What was amiss and cost nothing, or is not known to have cost anything.
     pub notes: Vec<String>,

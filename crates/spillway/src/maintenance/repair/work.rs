@@ -289,6 +289,7 @@ impl<'a> Repairing<'a> {
             manifest_end: None,
             notes_frontiers: true,
             log_dir: Some(self.options.db.wal_dir.clone()),
+            options_file: old.and_then(|old| old.options_file),
             db_id: old.and_then(|old| old.db_id.clone()).or_else(|| self.made_by.clone()),
             fenced: !is_rocksdbs,
             substitutes: self.substitutes.clone(),

@@ -95,6 +95,7 @@ fn two_families() -> ManifestSnapshot {
     all.log_ends = vec![LogEnd { log: FileNumber(9), end_offset: 4096, last_seq: SeqNo(50), on_disk: true }];
     all.log_row = Some(LogRow { oldest: FileNumber(9), newest: Some(FileNumber(15)) });
     all.log_dir = "/logs".into();
+    all.options_file = Some(FileNumber(14));
     all
 }
 

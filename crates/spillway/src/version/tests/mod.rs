@@ -102,6 +102,7 @@ fn snapshot(families: Vec<FamilySnapshot>) -> ManifestSnapshot {
         log_row: None,
         log_frontiers: None,
         log_dir: String::new(),
+        options_file: None,
         families,
     }
 }
