@@ -119,6 +119,11 @@ impl Importer<'_> {
         let number = context.numbers.take();
         let to = context.table_path(number);
         let file_bytes = brought.bring(&file.path, &to)?;
+        if !file.is_virtual && file.bytes != 0 && file.bytes != file_bytes {
+            let what =
+                format!("has {file_bytes} bytes, and the export had {}: it is another file, or damaged", file.bytes);
+            return Err(Error::corruption(what).at_path(&file.path));
+        }
         let now_s = context.now_s();
         let meta = FileMeta {
             number,
@@ -156,13 +161,13 @@ fn bounded(table: &Arc<dyn Table>, order: &InternalOrder, mut meta: FileMeta) ->
     let compare = |a: &[u8], b: &[u8]| order.compare(a, b);
     for to_end in [false, true] {
         let is_there = if to_end { cursor.seek_to_last() } else { cursor.seek_to_first() };
+        cursor.status()?; // another seek forgets it
         if is_there {
             let key = ParsedKey::parse(cursor.key()).ok_or_else(|| Error::corruption("a key is malformed"))?;
             seqs.push(key.seq);
             widen(&mut bounds, cursor.key(), cursor.key(), compare);
         }
     }
-    cursor.status()?;
     for fragment in table.tombstones().iter().flat_map(|tombstones| tombstones.fragments()) {
         seqs.extend(&fragment.seqs);
         let newest = fragment.seqs.iter().max().copied().unwrap_or_default();

@@ -65,7 +65,7 @@ pub fn salvage_table(
     };
     let builder = BlockBasedTableBuilder::new(vfs.create(to, IfExists::Fail)?, config)?;
     let skipped = SkippedDamage::new();
-    let entries = copy_all(&table, builder, &skipped)?.properties.entries;
+    let entries = copy_all(&table, &order, builder, &skipped)?.properties.entries;
     if entries == 0 {
         vfs.remove_file(to)?;
     }

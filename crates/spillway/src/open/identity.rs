@@ -16,6 +16,9 @@ pub(super) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
     if !vfs.exists(&path)? {
         return Ok(None);
     }
+    if vfs.metadata(&path)?.len > IDENTITY_BYTES_MAX {
+        return Ok(None); // no id is so long
+    }
     let bytes = vfs::read_all(vfs, &path, IDENTITY_BYTES_MAX, IoClass::Other)?;
     Ok(String::from_utf8(bytes).ok().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()))
 }

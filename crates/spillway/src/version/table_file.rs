@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use arc_swap::ArcSwapOption;
 use base::key::{self, is_exclusive_end};
 use base::tombstone::FragmentedTombstones;
-use base::{FileNumber, Result, SeqNo};
+use base::{Error, FileNumber, Result, SeqNo};
 use parking_lot::Mutex;
 use table::{Properties, Table, TablePart, TableReadOptions};
 
@@ -78,6 +78,19 @@ pub struct Backing {
 impl FileMeta {
     pub fn is_virtual(&self) -> bool {
         self.backing.is_some()
+    }
+
+    /// Checks the number of an entry or a range tombstone of the table.
+    ///
+    /// # Errors
+    /// `Corruption`: another table's.
+    pub fn check_number(&self, seq: SeqNo) -> Result<()> {
+        let (smallest, largest) = (self.smallest_seq, self.largest_seq);
+        if (smallest..=largest).contains(&seq) {
+            return Ok(());
+        }
+        let what = format!("an entry has number {seq}, outside of {smallest} to {largest} that the MANIFEST gives");
+        Err(Error::corruption(what))
     }
 
     /// The metadata of a copy in a file of its own, `number`. Fields that describe the old file are cleared.

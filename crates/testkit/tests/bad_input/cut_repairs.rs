@@ -7,7 +7,9 @@ use base::UserOrder;
 use testkit::engine::backup::{BackupEngine, BackupOptions};
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::export::ExportOptions;
-use testkit::engine::{Db, Doubt, Error, OpenOptions, OtherFamilies, repair};
+use testkit::engine::{
+    Db, Doubt, Error, FamilyOptions, IngestOptions, OpenOptions, OtherFamilies, TableWriter, repair,
+};
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Rule, Vfs};
 
@@ -380,4 +382,83 @@ fn repetition_takes_no_live_log_for_a_copy() {
         let found = read_with(&with_logs_in(&vfs, "/wal"), DIR).unwrap();
         assert_eq!(found["default"].len(), 2002, "call {nth}");
     });
+}
+
+/// Whether a repair that was cut off had its MANIFEST take over: its repetition doubts everything then.
+fn has_switched(vfs: &MemoryVfs) -> bool {
+    let mark = Path::new(DIR).join("lost/UNFINISHED");
+    vfs.exists(&mark).unwrap() && vfs.read_file(&mark).unwrap().ends_with(b"switching")
+}
+
+/// A repair that was cut off between its copy of a damaged table and anything else left a table that nothing names.
+#[test]
+fn copy_of_a_cut_off_repair_puts_nothing_in_doubt() {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &with_logs_in(&vfs, "")).unwrap();
+    let default = db.default_family();
+    for key in 0..400u32 {
+        db.put(&default, &key.to_be_bytes(), &noise(key.into()), &Default::default()).unwrap();
+    }
+    db.flush(&[&default]).unwrap();
+    drop(default);
+    db.close().unwrap();
+    vfs.flip_bit(&files(&vfs, ".sst")[0], 8 * 20_000).unwrap();
+    vfs.remove_file(&files(&vfs, ".spmanifest")[0]).unwrap();
+    let mut repeated = 0;
+    cut_off_at_each_call(&vfs, |nth, vfs| {
+        if !has_switched(&vfs) {
+            let report = repair(DIR, &options(&vfs)).unwrap();
+            let is_done = report.earlier.is_some(); // but for the end of its mark
+            assert!(report.doubts.is_empty() && (is_done || report.lost.len() == 1), "call {nth}: {report}");
+            repeated += 1;
+        }
+    });
+    assert!(repeated > 50, "{repeated} calls");
+}
+
+/// The new MANIFEST of a cut-off repair has no whole copy, which could prove its end: the repetition goes by the one in use.
+#[test]
+fn manifest_of_a_cut_off_repair_takes_no_proof_away() {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &with_logs_in(&vfs, "")).unwrap();
+    let (default, path) = (db.default_family(), Path::new("/ingested.sst"));
+    let mut writer = TableWriter::create(vfs.clone(), path, &FamilyOptions::default()).unwrap();
+    writer.put(b"a", b"ingested").unwrap();
+    writer.finish().unwrap();
+    db.ingest(&default, &[path.to_owned()], &IngestOptions::default()).unwrap();
+    db.put(&default, b"a", b"newer", &Default::default()).unwrap();
+    db.flush(&[&default]).unwrap();
+    let tables = files(&vfs, ".sst").into_iter().filter(|path| path.starts_with(DIR));
+    let left = tables.map(|path| (path.clone(), vfs.read_file(&path).unwrap()));
+    let left: Vec<_> = left.filter(|(_, bytes)| bytes.windows(8).any(|part| part == b"ingested")).collect();
+    assert_eq!(left.len(), 1);
+    db.compact_range(&default, None, None, &Default::default()).unwrap();
+    drop(default);
+    db.close().unwrap();
+    drop(Db::open(DIR, &options(&vfs)).unwrap()); // a MANIFEST that never named them
+    left.iter().for_each(|(path, bytes)| vfs.write_file(path, bytes).unwrap());
+    let is_manifest = |path: &PathBuf| path.to_string_lossy().contains("MANIFEST-");
+    vfs.flip_bit(&files(&vfs, "").into_iter().find(is_manifest).unwrap(), 8 * 20).unwrap();
+    let report = repair(DIR, &options(&copy(&vfs))).unwrap();
+    assert!(report.lost_nothing(), "{report}");
+    let mut repeated = 0;
+    cut_off_at_each_call(&vfs, |nth, vfs| {
+        if !has_switched(&vfs) {
+            let report = repair(DIR, &options(&vfs)).unwrap();
+            assert!(report.lost_nothing(), "call {nth}: {report}");
+            repeated += 1;
+        }
+    });
+    assert!(repeated > 50, "{repeated} calls");
+}
+
+/// The MANIFEST has the database's id; a file too long for one is none.
+#[test]
+fn long_identity_stops_nothing() {
+    let vfs = database("create users\nput default a 1");
+    vfs.write_file(&Path::new(DIR).join("IDENTITY"), &[b'x'; 5000]).unwrap();
+    assert!(repair(DIR, &options(&copy(&vfs))).unwrap().lost_nothing());
+    let found = read(&vfs).unwrap();
+    assert_eq!(found["default"][&b"a"[..]], b"1");
+    Db::open(DIR, &options(&vfs)).unwrap();
 }

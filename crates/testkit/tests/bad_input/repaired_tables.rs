@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::options::apply_string;
+use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::version::recover::recover;
 use testkit::engine::{
-    Db, ErrorKind, IngestOptions, IngestRequest, OpenOptions, RepairReport, TableWriter, WriteOptions, repair,
+    Db, ErrorKind, FamilyOptions, IngestOptions, IngestRequest, OpenOptions, RepairReport, TableWriter, WriteOptions,
+    repair,
 };
 use testkit::run::DIR;
 use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
@@ -286,4 +289,99 @@ fn every_value_of_a_damaged_log_is_told_of() {
         assert!(left > 100 || report.lost.len() == 2, "b can be read, c and d are neighbours: {report:#?}");
         assert_eq!(found["default"].get(&b"b"[..]), Some(&b"1".to_vec()));
     }
+}
+
+/// Two tables with the same keys, the second with newer values. Their blocks have equal lengths.
+fn two_generations() -> (Arc<MemoryVfs>, [PathBuf; 2]) {
+    let vfs = MemoryVfs::new(1);
+    let mut options = options(&vfs);
+    let stays =
+        "compression=kNoCompression;disable_auto_compactions=true;block_based_table_factory={block_restart_interval=1}";
+    let mut family = FamilyOptions::default();
+    apply_string(&mut family, stays).unwrap();
+    options.families = vec![("default".to_owned(), family)];
+    let db = Db::open(DIR, &options).unwrap();
+    let family = db.default_family();
+    for generation in 1..=2u8 {
+        for n in 0..KEYS {
+            let value = [&[generation; 90][..], &[n as u8; 10]].concat();
+            db.put(&family, format!("k{n:04}").as_bytes(), &value, &WriteOptions::default()).unwrap();
+        }
+        db.flush(&[&family]).unwrap();
+    }
+    drop(family);
+    db.close().unwrap();
+    let tables = files(&vfs, ".sst").try_into().unwrap();
+    (vfs, tables)
+}
+
+fn is_whole(vfs: &Arc<MemoryVfs>) -> bool {
+    let options = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+    check(Path::new(DIR), &options, &mut |_| {}).unwrap().is_whole()
+}
+
+/// A disk wrote into the wrong place, or not at all: the block there is whole, and of another table.
+#[test]
+fn blocks_of_another_table_are_no_silent_loss() {
+    let (whole, [older, newer]) = two_generations();
+    let expected = contents(&copy(&whole));
+    let (older, bytes) = (whole.read_file(&older).unwrap(), whole.read_file(&newer).unwrap());
+    let parts = (4060..4120).map(|end| (0, end)).chain((0..9).map(|page| (4096 * page, 4096 * (page + 2))));
+    let mut whole_blocks = 0;
+    for (from, end) in parts.chain([(0, older.len())]) {
+        let vfs = copy(&whole);
+        let end = end.min(older.len());
+        vfs.write_file(&newer, &[&bytes[..from], &older[from..end], &bytes[end..]].concat()).unwrap();
+        let report = repair(DIR, &options(&vfs)).unwrap();
+        let found = contents(&vfs);
+        assert_same(&format!("bytes {from} to {end}"), &report, &found, &expected);
+        assert!(!report.lost_nothing() && is_whole(&vfs), "{report}");
+        whole_blocks += usize::from(report.lost.iter().any(|lost| lost.why.contains("has number")));
+    }
+    assert!(whole_blocks > 0, "no block ends where one of another table begins");
+}
+
+/// Blocks of one table in each other's places, or twice.
+#[test]
+fn blocks_out_of_order_are_told_and_left_out() {
+    let (whole, [_, newer]) = two_generations();
+    let expected = contents(&copy(&whole));
+    let bytes = whole.read_file(&newer).unwrap();
+    let mut out_of_order = 0;
+    for block in 4060..4120 {
+        let (first, second, rest) = (&bytes[..block], &bytes[block..2 * block], &bytes[2 * block..]);
+        for parts in [[second, first, rest], [first, first, rest]] {
+            let vfs = copy(&whole);
+            vfs.write_file(&newer, &parts.concat()).unwrap();
+            let report = repair(DIR, &options(&vfs)).unwrap();
+            assert_same(&format!("blocks of {block} bytes"), &report, &contents(&vfs), &expected);
+            assert!(!report.lost_nothing() && is_whole(&vfs), "{report}");
+            out_of_order += usize::from(report.lost.iter().any(|lost| lost.why.contains("out of order")));
+        }
+    }
+    assert!(out_of_order >= 2, "no two blocks were exchanged");
+}
+
+/// The table's bounds come from its first and last entry: a damaged block must not move them.
+#[test]
+fn import_refuses_tables_with_damaged_ends() {
+    let (whole, _) = two_generations();
+    let db = Db::open(DIR, &options(&whole)).unwrap();
+    let exported = db.export_family(&db.default_family(), "/exported").unwrap();
+    let table = &exported[0].path;
+    let bytes = whole.read_file(table).unwrap();
+    let import = |files| db.import_family("imported", FamilyOptions::default(), &[files], false);
+    let of_last_value = [(KEYS - 1) as u8; 10];
+    let last = bytes.windows(10).rposition(|part| part == of_last_value).unwrap();
+    for at in [23, last] {
+        whole.flip_bit(table, 8 * at as u64).unwrap();
+        let error = import(&exported[..]).err().expect("an end is damaged");
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+        whole.write_file(table, &bytes).unwrap();
+    }
+    whole.write_file(table, &[&bytes[..], b"more"].concat()).unwrap();
+    let error = import(&exported[..]).err().expect("it is another file");
+    assert!(error.message().contains("the export had"), "{error}");
+    whole.write_file(table, &bytes).unwrap();
+    import(&exported[..]).unwrap();
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use base::{Error, FileNumber, InternalOrder, ParsedKey, Result, SeqNo, UserOrder};
+use base::{Error, FileNumber, InternalOrder, ParsedKey, Result, UserOrder};
 use table::{Table, TableContext, TableReadOptions, open_any};
 use vfs::IoClass;
 
@@ -171,7 +171,7 @@ fn check_span(table: &Arc<dyn Table>, meta: &FileMeta, order: &InternalOrder) ->
     while valid {
         entries += 1;
         let entry = ParsedKey::parse(cursor.key()).ok_or_else(|| Error::corruption("an entry of an unknown kind"))?;
-        check_number(entry.seq, meta)?;
+        meta.check_number(entry.seq)?;
         valid = cursor.next();
     }
     cursor.status()?;
@@ -184,18 +184,9 @@ fn check_span(table: &Arc<dyn Table>, meta: &FileMeta, order: &InternalOrder) ->
     let fragments = tombstones.iter().flat_map(|all| all.fragments());
     for seq in fragments.flat_map(|fragment| &fragment.seqs) {
         entries += 1;
-        check_number(*seq, meta)?;
+        meta.check_number(*seq)?;
     }
     Ok(entries)
-}
-
-fn check_number(seq: SeqNo, meta: &FileMeta) -> Result<()> {
-    if seq < meta.smallest_seq || seq > meta.largest_seq {
-        let (smallest, largest) = (meta.smallest_seq, meta.largest_seq);
-        let what = format!("an entry has number {seq}, outside of {smallest} to {largest} that the MANIFEST gives");
-        return Err(Error::corruption(what));
-    }
-    Ok(())
 }
 
 fn outside(what: &str, internal_key: &[u8]) -> Error {

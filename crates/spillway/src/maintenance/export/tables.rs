@@ -82,7 +82,7 @@ impl TableExport<'_> {
             ..self.config(level, path)
         };
         let builder = BlockBasedTableBuilder::new(file, config)?;
-        copy_table(&from, &table.meta, builder, None)
+        copy_table(&from, &table.meta, &self.family.order, builder, None)
     }
 
     /// All but the origin.

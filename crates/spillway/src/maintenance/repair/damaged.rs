@@ -112,6 +112,7 @@ impl Repairing<'_> {
             let (path, name, family) = (Some(table.kept.clone()), name.clone(), of_family.clone());
             LostTable { path, name, family, keys: Some(keys), why: text(why) }
         };
+        self.mark_copies()?;
         let salvaged = match self.families.known.get(&family) {
             Some(of) if self.vfs.exists(&table.from)? => self.source.salvage(of, meta, &table.from, self.next_file)?,
             _ => None,
@@ -130,10 +131,18 @@ impl Repairing<'_> {
         }
         let order = &salvaged.table.order.user;
         self.report.lost.extend(salvaged.skipped.into_iter().filter_map(|skipped| {
-            let keys = within_bounds(order, meta, skipped.from, skipped.through)?;
-            Some(lost(keys, &skipped.error))
+            // What a virtual table's file has besides is no loss of its own.
+            let within = within_bounds(order, meta, skipped.from.clone(), skipped.through.clone());
+            let whole =
+                || (!meta.is_virtual()).then_some(skipped.from.zip(skipped.through).unwrap_or_else(|| keys_of(meta)));
+            Some(lost(within.or_else(whole)?, &skipped.error))
         }));
         Ok(Some(salvaged.table))
+    }
+
+    /// Before the first copy: a repetition must not take it for a table that nothing names.
+    fn mark_copies(&self) -> Result<()> {
+        Lost::new(&**self.vfs, self.dir).mark(self.first_new)
     }
 
     /// As [`read_or_mend`](Self::read_or_mend), for a damaged table without a complete MANIFEST.
@@ -147,6 +156,7 @@ impl Repairing<'_> {
         self.move_aside(path);
         let name = file_name::format(FileType::Table, file);
         let number = ingested.map(|ingested| ingested.number);
+        self.mark_copies()?;
         let Some(salvaged) = self.source.salvage_unnamed(path, number, self.next_file)? else {
             let (path, why) = (Some(path.to_owned()), error.to_string());
             self.report.lost.push(LostTable { path, name, family: None, keys: None, why });

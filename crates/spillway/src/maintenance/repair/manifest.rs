@@ -89,7 +89,10 @@ impl OldManifest {
         let named = read_current(vfs, dir).ok();
         let owner = log_owner(vfs, dir, None);
         let was_later = |number| named.is_some_and(|named| named > number);
-        for number in numbers.iter().rev().copied() {
+        // CURRENT names a MANIFEST once its copy is durable: a later one without a right copy was never in use.
+        let from_named = named.iter().flat_map(|named| numbers.range(named..).rev());
+        let in_use = from_named.map(|number| (*number, named != Some(*number)));
+        for (number, wants_copy) in in_use.chain(numbers.iter().rev().map(|number| (*number, false))) {
             let paths = [manifest_path(dir, number), copy_path(dir, number)];
             let mut files = [ReadManifest::read(vfs, &paths[0])?, ReadManifest::read(vfs, &paths[1])?];
             let is_named = named == Some(number);
@@ -102,8 +105,9 @@ impl OldManifest {
                 is_last &= others == 1 && owner.is_known();
             }
             let [manifest, copy] = files;
-            let Pair { proven, is_confirmed, .. } = Pair::of(manifest, copy);
-            let Some(ReadManifest { path, replay, end, .. }) = proven else { continue };
+            let Pair { proven, is_confirmed, has_right_copy } = Pair::of(manifest, copy);
+            let counts = has_right_copy || !wants_copy;
+            let Some(ReadManifest { path, replay, end, .. }) = proven.filter(|_| counts) else { continue };
             let is_copy = path == copy_path(dir, number);
             let damage = if is_copy { format!("{damage}; its copy {} stands in", name_of(&path)) } else { damage };
             let dropped = replay.dropped().clone();

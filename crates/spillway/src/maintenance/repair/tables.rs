@@ -61,6 +61,9 @@ impl TableSource<'_> {
         };
         let is_it = meta.is_virtual() || seen.largest_seq <= meta.largest_seq && seen.points.iter().all(lies_within);
         let properties = table.properties().clone();
+        if is_it && seen.bounds.is_some() {
+            meta.check_number(seen.smallest_seq)?; // a block of another table
+        }
         Ok(is_it.then(|| WholeTable { meta: meta.clone(), order, properties, largest_flushed: seen.largest_flushed }))
     }
 
@@ -114,7 +117,7 @@ impl TableSource<'_> {
         let skipped = SkippedDamage::new();
         let target = path_of(self.dir, to);
         let builder = self.builder(&target, config_like(table.properties(), &order, &target))?;
-        let summary = copy_table(&table, meta, builder, Some(&skipped))?;
+        let summary = copy_table(&table, meta, &order, builder, Some(&skipped))?;
         if summary.properties.entries == 0 {
             self.vfs.remove_file(&target)?;
             return Ok(None);
@@ -183,7 +186,7 @@ impl TableSource<'_> {
         // A number that is still unknown stays so.
         let ingestable = number.is_none() && lacks_number(table.properties());
         let config = TableBuilderConfig { ingestable, ..config_like(table.properties(), &order, &target) };
-        let summary = copy_all(&table, self.builder(&target, config)?, &skipped)?;
+        let summary = copy_all(&table, &order, self.builder(&target, config)?, &skipped)?;
         if summary.properties.entries == 0 {
             self.vfs.remove_file(&target)?;
             return Ok(None);
