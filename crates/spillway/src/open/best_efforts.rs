@@ -45,8 +45,14 @@ pub(super) fn recover_best(
     let vfs = &*UnreadableVfs::new(options.vfs.clone());
     let mut sizes = Sizes { vfs, dir, known: HashMap::new() };
     let error = match recover(vfs, dir) {
-        Ok(recovered) if sizes.have_all(recovered.tables())? => return Ok(recovered),
-        Ok(_) => Error::corruption("tables are missing that the MANIFEST names").at_path(dir),
+        Ok(recovered) => match sizes.first_missing(recovered.tables())? {
+            None => return Ok(recovered),
+            Some(number) => {
+                let what = "the MANIFEST names this table, which is missing or has another length, and no point before it is whole: \
+                            restore the table from a copy, or keep what can be read with `spillway repair` (rocksdb_repair_db)";
+                Error::corruption(what).at_path(dir.join(file_name::format(FileType::Table, number)))
+            }
+        },
         Err(error) if error.kind() == ErrorKind::Corruption => error,
         Err(error) if error.is_not_found() && has_manifest(vfs, dir)? => error,
         Err(error) => return Err(error),
@@ -88,8 +94,14 @@ struct Sizes<'a> {
 }
 
 impl Sizes<'_> {
-    fn have_all<'t>(&mut self, mut tables: impl Iterator<Item = &'t FileMeta>) -> Result<bool> {
-        tables.try_fold(true, |all, meta| Ok(all && self.of(meta.physical_number())? == Some(meta.physical_bytes())))
+    /// The first table whose file is missing, or has another length.
+    fn first_missing<'t>(&mut self, tables: impl Iterator<Item = &'t FileMeta>) -> Result<Option<FileNumber>> {
+        for meta in tables {
+            if self.of(meta.physical_number())? != Some(meta.physical_bytes()) {
+                return Ok(Some(meta.physical_number()));
+            }
+        }
+        Ok(None)
     }
 
     fn of(&mut self, number: FileNumber) -> Result<Option<u64>> {
@@ -202,7 +214,7 @@ fn newest_point(sizes: &mut Sizes<'_>, number: FileNumber, path: &Path) -> Resul
             return Ok(false);
         }
         records += 1;
-        if replay.is_whole_state() && sizes.have_all(replay.tables())? {
+        if replay.is_whole_state() && sizes.first_missing(replay.tables())?.is_none() {
             best = Some(records);
         }
         Ok(true)

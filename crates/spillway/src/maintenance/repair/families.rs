@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use base::FamilyId;
-use base::options::{DbOptions, FamilyOptions, OptionsFile};
 use vfs::Vfs;
 
 use super::tables::WholeTable;
@@ -104,10 +103,8 @@ fn empty(id: FamilyId) -> RecoveredFamily {
     RecoveredFamily { id, ..RecoveredFamily::default() }
 }
 
-/// The families named by the newest OPTIONS file.
+/// The families named by the newest OPTIONS file, if it is whole.
 fn stored_names(vfs: &dyn Vfs, dir: &Path) -> Option<Vec<String>> {
-    let (_, text) = options_file::newest(vfs, dir).ok()??;
-    let text = String::from_utf8(text).ok()?;
-    let (file, _) = OptionsFile::read(&text, DbOptions::default(), &|_| FamilyOptions::default(), true).ok()?;
-    Some(file.families.into_iter().map(|(name, _)| name).collect())
+    let (_, bytes) = options_file::newest(vfs, dir).ok()??;
+    options_file::check(&bytes).ok()?
 }
