@@ -15,16 +15,19 @@ const MARK_BYTES_MAX: u64 = 64 << 10;
 /// The first line of a mark whose text is lost.
 const UNKNOWN: &str = "an unfinished copy of a database; make the copy again";
 
-/// Marks the directory durably. The first line of `text` says what the directory is, and what to do.
+/// Marks the directory durably, in place of an earlier mark. The first line of `text` says what the directory is, and
+/// what to do.
 ///
 /// # Errors
 /// The file system's; the mark is removed again as far as possible, but not one that was there before.
 pub(crate) fn mark(vfs: &dyn Vfs, dir: &Path, text: &str) -> Result<()> {
-    let path = path_in(dir);
+    let (path, temp) = (path_in(dir), dir.join(file_name::format(FileType::Temp, FileNumber(0))));
     let was_there = vfs.exists(&path)?;
-    vfs::write_all(vfs, &path, IfExists::Truncate, text.as_bytes(), IoClass::Other)
+    vfs::write_all(vfs, &temp, IfExists::Truncate, text.as_bytes(), IoClass::Other)
+        .and_then(|()| vfs.rename(&temp, &path))
         .and_then(|()| vfs.sync_dir(dir))
         .inspect_err(|_| {
+            drop(vfs.remove_file(&temp));
             if !was_there {
                 drop(vfs.remove_file(&path))
             }
@@ -40,7 +43,7 @@ pub(crate) fn unmark(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     vfs.sync_dir(dir)
 }
 
-/// The text of the directory's mark; `None` without a mark. A power loss may leave a mark without its text.
+/// The text of the directory's mark; `None` without a mark. The text is empty where it is lost.
 ///
 /// # Errors
 /// The file system's.
