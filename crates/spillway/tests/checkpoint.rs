@@ -118,6 +118,7 @@ fn what_an_interrupted_checkpoint_left_is_removed_and_strangers_files_are_not() 
     let (target, left_over) = (dir.path().join("copy"), dir.path().join("copy.tmp"));
     std::fs::create_dir(&left_over).unwrap();
     std::fs::write(left_over.join("000007.sst"), "half").unwrap();
+    std::fs::write(left_over.join("INCOMPLETE"), "an unfinished export, to become copy; make it again").unwrap();
     db.checkpoint(&target).unwrap();
     assert!(target.join("CURRENT").exists() && !left_over.exists());
     std::fs::remove_dir_all(&target).unwrap();

@@ -8,12 +8,8 @@ use std::path::{Path, PathBuf};
 use base::FileNumber;
 
 use super::BackupId;
+pub(super) use crate::version::backup_dirs::{META_DIR, PRIVATE_DIR, SHARED_CHECKSUM_DIR, SHARED_DIR};
 use crate::version::file_name::{self, FileType};
-
-pub(super) const META_DIR: &str = "meta";
-pub(super) const PRIVATE_DIR: &str = "private";
-pub(super) const SHARED_DIR: &str = "shared";
-pub(super) const SHARED_CHECKSUM_DIR: &str = "shared_checksum";
 
 /// Suffix of files being written; their names begin with a dot.
 const TEMP_SUFFIX: &str = ".tmp";
