@@ -97,7 +97,7 @@ enum Action {
         #[arg(long, value_name = "NUMBER")]
         keep: usize,
     },
-    /// Deletes one backup.
+    /// Deletes one backup, or what is left of one.
     Delete {
         #[command(flatten)]
         backups: BackupsArgs,
@@ -256,7 +256,7 @@ fn confirm(to: &Path, files: &[PathBuf]) -> Outcome {
     }
 }
 
-/// Fails if a backup is damaged, for scripts; not for an unfinished one, which the next backup removes.
+/// Fails if a backup is damaged, for scripts; not for an unfinished one: it may never have been a backup.
 fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
     let (backups, damaged) = (engine.backups()?, engine.damaged_backups()?);
     let unfinished = engine.unfinished_backups()?;

@@ -35,7 +35,7 @@ pub(super) fn create(
     copier.check_copied()?;
     // Before leftovers go: the number of a backup that has lost its meta file is not given to another one.
     let id = store.next_id()?;
-    store.collect_garbage()?;
+    store.collect_garbage(&[])?;
     if flushes {
         let families: Vec<_> = core.families.load().iter().cloned().collect();
         db.engine().flusher.flush_families(&families.iter().collect::<Vec<_>>())?;
@@ -51,8 +51,7 @@ pub(super) fn create(
 
 /// Removes the files of a failed backup. The next change removes any leftovers.
 fn abandon(store: &Store, id: BackupId) {
-    let removed = if store.check_exists(id).is_ok() { store.remove(&[id]) } else { store.collect_garbage() };
-    if let Err(error) = removed {
+    if let Err(error) = store.remove(&[id]) {
         note::warn!(%error, "cannot remove what there is of a backup that failed");
     }
 }

@@ -114,7 +114,7 @@ impl BackupEngine {
         let engine = Self::open_to_read(dir, options)?;
         engine.store.create_dirs()?;
         if options.destroy_old_data {
-            engine.change(|store| store.remove(&store.ids()?))?;
+            engine.change(|store| store.remove(&Vec::from_iter(store.ids_with_leftovers()?)))?;
         }
         Ok(engine)
     }
@@ -156,12 +156,12 @@ impl BackupEngine {
         self.change(|store| create::create(store, &self.options, db, flush_before_backup, note))
     }
 
-    /// Removes files that belong to no backup: leftovers of failed ones.
+    /// Removes files that belong to no backup: leftovers of failed ones. Warns of what stays because a backup may need it.
     ///
     /// # Errors
     /// `Busy`, or the file system's.
     pub fn collect_garbage(&self) -> Result<()> {
-        self.change(Store::collect_garbage)
+        self.change(|store| store.collect_garbage(&[]))
     }
 
     /// Returns the undamaged backups, with all their files present, oldest first.
@@ -185,7 +185,7 @@ impl BackupEngine {
     }
 
     /// Returns what there is of backups without a meta file. Such a backup is being made, was cut off, or has lost its meta
-    /// file. The next backup or deletion removes what is left of it.
+    /// file. The next backup or deletion removes it if it never was finished; else it stays until deleted by its number.
     ///
     /// # Errors
     /// Reading the directory fails.
@@ -208,8 +208,9 @@ impl BackupEngine {
     /// file INCOMPLETE: the directory is not opened and not repaired; restore again.
     ///
     /// # Errors
-    /// `Busy`: the database is open. `Corruption`: a file of the backup is damaged; the error names it.
-    /// `InvalidArgument`: no such backup. Also if kept logs do not follow the backup or lack a file they name; then
+    /// `Busy`: the database is open. `Corruption`: a file of the backup is damaged; the error names it, and the other
+    /// backups that can take its place. `InvalidArgument`: no such backup, or `db_dir` belongs to backups. Also if kept
+    /// logs do not follow the backup, lack a file they name, or lie where an unfinished restore did not keep them; then
     /// nothing is changed.
     pub fn restore(&self, id: BackupId, db_dir: impl AsRef<Path>, options: &RestoreOptions) -> Result<()> {
         let _turn = self.turn.lock();
@@ -251,13 +252,17 @@ impl BackupEngine {
         })
     }
 
-    /// Deletes a backup, damaged or not, and files used by no other backup.
+    /// Deletes a backup, damaged or not, or what is left of one, and files used by no other backup. Shared files stay while
+    /// it is in doubt which ones another backup needs.
     ///
     /// # Errors
     /// `InvalidArgument`: no such backup. `Busy`, or the file system's: the backup may remain whole.
     pub fn delete(&self, id: BackupId) -> Result<()> {
         self.change(|store| {
-            store.check_exists(id)?;
+            store.check_exists(id).or_else(|error| match store.ids_with_leftovers()?.contains(&id) {
+                true => Ok(()),
+                false => Err(error),
+            })?;
             store.remove(&[id])
         })
     }

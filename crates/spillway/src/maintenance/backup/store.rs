@@ -1,11 +1,11 @@
 //! The backup directory: lists and loads backups, and removes unused files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::note;
-use base::{Error, Result};
+use base::{Error, FileNumber, Result};
 use vfs::{FileKind, IfExists, IoClass, Vfs};
 
 use super::meta_file::{META_BYTES_MAX, MetaFile};
@@ -14,7 +14,7 @@ use super::path::{
 };
 use super::{BackupId, BackupInfo, DamagedBackup};
 use crate::open::create_durable_dir;
-use crate::version::file_name;
+use crate::version::file_name::{self, FileType};
 
 /// A backup with all its files present, in the expected sizes.
 pub(super) struct Backup {
@@ -65,10 +65,15 @@ impl Store {
         Ok(ids.into_iter().collect())
     }
 
+    /// The backups of [`ids`](Self::ids), and those of which anything is left.
+    pub fn ids_with_leftovers(&self) -> Result<BTreeSet<BackupId>> {
+        let private = self.names_in(PRIVATE_DIR)?;
+        Ok(private.iter().filter_map(|name| private_id(name)).chain(self.ids()?).collect())
+    }
+
     /// The number of the next backup: no backup, and nothing left of one, has it or a larger one.
     pub fn next_id(&self) -> Result<BackupId> {
-        let private = self.names_in(PRIVATE_DIR)?;
-        let newest = private.iter().filter_map(|name| private_id(name)).chain(self.ids()?).max().unwrap_or(0);
+        let newest = self.ids_with_leftovers()?.last().copied().unwrap_or(0);
         newest.checked_add(1).ok_or_else(|| Error::invalid_argument("no number is left").at_path(&self.dir))
     }
 
@@ -91,8 +96,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Whether [`collect_garbage`](Self::collect_garbage) finds something to remove in the private directory of a backup
-    /// without a meta file.
+    /// Whether a deletion finds something to remove in the private directory of a backup without a meta file.
     fn is_leftover(&self, dir: &Path) -> Result<bool> {
         let looked = self.vfs.metadata(dir).and_then(|found| match found.kind {
             FileKind::Directory => self.vfs.read_dir(dir).map(Some),
@@ -203,47 +207,84 @@ impl Store {
         if self.syncs { file.sync(IoClass::Other) } else { Ok(()) }
     }
 
-    /// Removes backups, and then every file used by none.
+    /// Removes backups, or what is left of them, and then every file used by none.
     pub fn remove(&self, ids: &[BackupId]) -> Result<()> {
         // Oldest first: an interrupted purge still has the newest backups.
-        for id in ids {
-            self.vfs.remove_file(&self.meta_path(*id))?;
+        for meta in ids.iter().map(|id| self.meta_path(*id)) {
+            if self.vfs.exists(&meta)? {
+                self.vfs.remove_file(&meta)?;
+            }
         }
         // The meta file's removal must be durable first: a backup without its files would be damaged.
         self.sync_dir(META_DIR)?;
-        self.collect_garbage()
+        self.collect_garbage(ids)
     }
 
-    /// Removes leftovers of interrupted calls, and files of removed backups. Shared files stay while any meta file is
-    /// unreadable: the files it lists are unknown.
-    pub fn collect_garbage(&self) -> Result<()> {
+    /// Removes leftovers of interrupted calls, and files of the `deleted` backups. What a backup may need stays until the
+    /// backup is deleted: all that is left of one that may have lost its meta file, and every shared file while it is in
+    /// doubt which ones a backup names.
+    pub fn collect_garbage(&self, deleted: &[BackupId]) -> Result<()> {
         let ids = self.ids()?;
+        let mut doubts = Vec::new();
         self.remove_files(&self.dir.join(META_DIR), is_temp_name)?;
         for name in self.vfs.read_dir(&self.dir.join(PRIVATE_DIR))? {
-            if private_id(&name).is_some_and(|id| !ids.contains(&id) || is_temp_name(&name)) {
-                self.remove_private(&self.dir.join(PRIVATE_DIR).join(&name))?;
+            let path = self.dir.join(PRIVATE_DIR).join(&name);
+            let Some(id) = private_id(&name) else { continue };
+            let is_finished = !is_temp_name(&name) && ids.contains(&id);
+            let is_deleted = is_temp_name(&name) || deleted.contains(&id);
+            if !is_finished && !is_deleted && self.vfs.exists(&current_in(&path))? {
+                doubts.push(without_meta(id).at_path(path));
+            } else if !is_finished {
+                self.remove_private(&path)?;
             }
         }
-        let metas = ids.iter().map(|id| self.read_meta(*id)).collect::<Result<Vec<_>>>();
-        let used: BTreeSet<String> = match &metas {
-            Ok(metas) => metas.iter().flat_map(|meta| &meta.files).map(|file| file.path.to_string()).collect(),
-            Err(error) => {
-                note::warn!(%error, "shared files of backups are not cleaned up while it is not known who needs them");
-                return Ok(());
-            }
-        };
+        let used = self.files_in_use(&ids, &mut doubts);
+        for error in &doubts {
+            note::warn!(%error, "shared files of backups are not cleaned up while it is not known who needs them");
+        }
+        if !doubts.is_empty() {
+            return Ok(());
+        }
         for dir in [SHARED_DIR, SHARED_CHECKSUM_DIR] {
             let is_superfluous = |name: &str| {
                 let path = format!("{dir}/{name}");
-                is_temp_name(name) || (BackupPath::parse(&path).is_some() && !used.contains(&path))
+                is_temp_name(name) || (BackupPath::parse(&path).is_some() && !used.contains_key(&path))
             };
             self.remove_files(&self.dir.join(dir), is_superfluous)?;
         }
         Ok(())
     }
 
-    /// Removes the files of a removed backup. Foreign files beside them stay.
+    /// The files that backups name, and their checksums. A damaged meta file may name another file than its own: one that
+    /// is not there, or one that another backup names with another checksum.
+    fn files_in_use(&self, ids: &[BackupId], doubts: &mut Vec<Error>) -> BTreeMap<String, Option<u32>> {
+        let mut used = BTreeMap::new();
+        for id in ids {
+            let backup = match self.load(*id) {
+                Ok(backup) => backup,
+                Err(error) => {
+                    doubts.push(error);
+                    continue;
+                }
+            };
+            for file in backup.meta.files {
+                let path = file.path.to_string();
+                let other: Option<Option<u32>> = used.insert(path, file.crc32c);
+                if other.flatten().zip(file.crc32c).is_some_and(|(one, other)| one != other) {
+                    let what = format!("backup {id} has another checksum for {} than was named before", file.path);
+                    doubts.push(Error::corruption(what).at_path(self.meta_path(*id)));
+                }
+            }
+        }
+        used
+    }
+
+    /// Removes the files of a removed backup. Foreign files beside them stay. An interrupted removal goes on with the next
+    /// change: CURRENT goes first.
     fn remove_private(&self, dir: &Path) -> Result<()> {
+        if self.vfs.exists(&current_in(dir))? {
+            self.vfs.remove_file(&current_in(dir))?;
+        }
         self.remove_files(dir, is_removable)?;
         self.vfs.remove_dir(dir).or_else(|error| {
             let left = self.vfs.read_dir(dir)?;
@@ -288,10 +329,16 @@ fn is_removable(name: &str) -> bool {
     file_name::parse(name).is_some() || is_temp_name(name)
 }
 
+/// The last file of a backup's private directory: a directory without it is of no finished backup.
+fn current_in(private: &Path) -> PathBuf {
+    private.join(file_name::format(FileType::Current, FileNumber(0)))
+}
+
 fn without_meta(id: BackupId) -> Error {
     Error::incomplete(format!(
         "backup {id} has no file {META_DIR}/{id}: it is still being made, was cut off, or has lost that file. If it was \
-         finished once, bring {META_DIR}/{id} back from a copy: the next backup or deletion removes what is left of it"
+         finished once, bring {META_DIR}/{id} back from a copy; else delete backup {id}. The next backup or deletion removes \
+         what is left of one that was never finished"
     ))
 }
 
