@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use base::{Error, FileNumber, Result};
+use base::{Error, ErrorKind, FileNumber, Result};
 use vfs::Vfs;
 
 use super::copy::{self, Target, check, for_each_file};
@@ -16,11 +16,13 @@ use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::open::replay::row;
 use crate::open::{create_durable_dir, directory_owner, log_owner, remove_files, remove_load_dir};
+use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{manifest_path, note_log_dir as note_in_manifest};
 use crate::version::recover;
+use crate::wal::archive::ARCHIVE_DIR;
 
 /// How a backup is restored.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +69,9 @@ pub(super) fn restore(
     let vfs = &*store.vfs;
     let logs = how.wal_dir.clone().unwrap_or_else(|| db_dir.to_owned());
     let places = Places { db: db_dir.to_owned(), logs };
+    for dir in [&places.db, &places.logs] {
+        backup_dirs::check_is_outside(vfs, dir)?;
+    }
     let manifest = manifest_of(store, &backup)?;
     if !how.keep_log_files {
         check_logs_are_of_what_goes(store, &places, &backup)?;
@@ -75,14 +80,18 @@ pub(super) fn restore(
         create_durable_dir(vfs, dir)?;
     }
     let _lock = vfs.lock(&lock_path(&places.db))?;
+    let earlier = incomplete::read(vfs, &places.db)?;
+    if how.keep_log_files {
+        check_logs_were_kept(&places, earlier.as_deref())?;
+    }
     let kept = how.keep_log_files.then(|| Kept::find(store, &places, &backup)).transpose()?;
     let others = logs_of_others(store, &places, &backup)?;
     let id = backup.id;
     let replaces = vfs.exists(&places.db.join(file_name::format(FileType::Current, FileNumber(0))))?;
-    let was_marked = incomplete::read(vfs, &places.db)?.is_some();
-    incomplete::mark(vfs, &places.db, &mark_of(store, id, &places, replaces, how))?;
+    let mark = |remedy: &str| incomplete::mark(vfs, &places.db, &mark_of(store, id, replaces, how, remedy));
+    mark(&begin_again(store, id, &places, how))?;
     // A database that is as it was needs no mark; what an earlier restore left keeps it.
-    let unmark = || if was_marked { Ok(()) } else { incomplete::unmark(vfs, &places.db) };
+    let unmark = || if earlier.is_some() { Ok(()) } else { incomplete::unmark(vfs, &places.db) };
     remove_current(vfs, &places.db).inspect_err(|_| drop(unmark()))?;
     clear(vfs, &places, kept.as_ref(), &others)
         .and_then(|()| bring_all(store, options, backup, &places))
@@ -91,9 +100,14 @@ pub(super) fn restore(
         .and_then(|()| [&places.logs, &places.db].into_iter().try_for_each(|dir| vfs.sync_dir(dir)))
         .and_then(|()| install_current(vfs, &places.db, manifest))
         .map_err(|error| {
+            let is_damaged = error.kind() == ErrorKind::Corruption;
+            let remedy = if is_damaged { take_another(store, id) } else { "restore again".to_owned() };
+            if is_damaged {
+                drop(mark(&remedy)); // else the earlier mark stays
+            }
             let deleted = if replaces { ", and the database that was there is gone" } else { "" };
             let db = places.db.display();
-            error.advise(format!("the restore of backup {id} to {db} is unfinished{deleted}: restore again"))
+            error.advise(format!("the restore of backup {id} to {db} is unfinished{deleted}: {remedy}"))
         })?;
     incomplete::unmark(vfs, &places.db).map_err(|error| {
         error.advise("all is restored, but the mark of an unfinished restore may remain: restore again")
@@ -101,25 +115,52 @@ pub(super) fn restore(
 }
 
 /// The text of the mark. The last line is compared by [`is_leftover`].
-fn mark_of(store: &Store, id: BackupId, places: &Places, replaces: bool, how: &RestoreOptions) -> String {
+fn mark_of(store: &Store, id: BackupId, replaces: bool, how: &RestoreOptions, remedy: &str) -> String {
     let replaced = if replaces { ", in place of the database that was here" } else { "" };
-    let (from, to) = (absolute(&store.dir), absolute(&places.db));
-    format!(
-        "an unfinished restore of backup {id} in {}{replaced}; wait for the restore if it is still running, else restore \
-         again (`{}`)\n{}\n",
-        from.display(),
-        how.command(id, &from, &to),
-        logs_line(how)
-    )
+    let from = absolute(&store.dir);
+    format!("an unfinished restore of backup {id} in {}{replaced}; {remedy}\n{}\n", from.display(), logs_line(how))
 }
+
+/// What to do about a restore that was cut off.
+fn begin_again(store: &Store, id: BackupId, places: &Places, how: &RestoreOptions) -> String {
+    let command = how.command(id, &absolute(&store.dir), &absolute(&places.db));
+    format!("wait for the restore if it is still running, else restore again (`{command}`)")
+}
+
+/// What to do about a restore of a damaged backup.
+fn take_another(store: &Store, id: BackupId) -> String {
+    let loaded = store.load_all().unwrap_or_default();
+    let others = loaded.iter().flatten().filter(|other| other.id != id).map(|other| format!("backup {}", other.id));
+    let others = match others.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "there is no other backup".to_owned(),
+        others => format!("restore another one in its place ({others})"),
+    };
+    format!("backup {id} is damaged, and its restore fails again until the damaged file is brought back; {others}")
+}
+
+/// Begins the last line of the mark of a restore that keeps logs.
+const LOGS_KEPT: &str = "logs kept";
 
 /// The line of a mark that says which logs the restore keeps.
 fn logs_line(how: &RestoreOptions) -> String {
-    let kept = if how.keep_log_files { "kept" } else { "restored" };
+    let logs = if how.keep_log_files { LOGS_KEPT } else { "logs restored" };
     match &how.wal_dir {
-        Some(dir) => format!("logs {kept} in {}", dir.display()),
-        None => format!("logs {kept}"),
+        Some(dir) => format!("{logs} in {}", dir.display()),
+        None => logs.to_owned(),
     }
+}
+
+/// Refuses to keep logs where an unfinished restore did not: it may have deleted some.
+///
+/// # Errors
+/// `InvalidArgument`: the mark is of another copy than a restore that keeps logs.
+fn check_logs_were_kept(places: &Places, mark: Option<&str>) -> Result<()> {
+    if mark.is_none_or(|text| text.lines().last().is_some_and(|line| line.starts_with(LOGS_KEPT))) {
+        return Ok(());
+    }
+    let what = "no logs can be kept here: an unfinished restore did not keep them, and may have deleted some; restore \
+                without keep_log_files";
+    Err(Error::invalid_argument(what).at_path(&places.db))
 }
 
 /// Whether the directory has only what an unfinished restore left that treated the logs as this one does.
@@ -167,25 +208,28 @@ fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) 
     Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
 }
 
-/// Other databases' logs in a separate log directory: neither the existing database's nor the backup's.
+/// Other databases' logs in a separate log directory and its archive: neither the existing database's nor the backup's.
 ///
 /// # Errors
 /// `InvalidArgument`: one of them has the name of a log of the backup.
-fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTreeSet<String>> {
+fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTreeSet<PathBuf>> {
     let vfs = &*store.vfs;
     if places.logs == places.db {
         return Ok(BTreeSet::new());
     }
     let mut owners = vec![directory_owner(vfs, &places.db), directory_owner(vfs, &store.private_dir(backup.id))];
     owners.retain(|owner| owner.is_known());
-    let mut others = BTreeSet::from_iter(vfs.read_dir(&places.logs)?);
-    others.retain(|name| {
-        !owners.is_empty() && owners.iter().all(|own| row::is_of_another(vfs, &places.logs.join(name), *own))
-    });
-    match backup.meta.files.iter().map(|file| file.path.database_name()).find(|name| others.contains(name)) {
-        Some(name) => {
+    let mut others = BTreeSet::new();
+    for dir in [places.logs.clone(), places.logs.join(ARCHIVE_DIR)] {
+        let names = if vfs.exists(&dir)? { vfs.read_dir(&dir)? } else { Vec::new() };
+        others.extend(names.iter().map(|name| dir.join(name)));
+    }
+    others.retain(|path| !owners.is_empty() && owners.iter().all(|own| row::is_of_another(vfs, path, *own)));
+    let mut files = backup.meta.files.iter().map(|file| places.logs.join(file.path.database_name()));
+    match files.find(|path| others.contains(path)) {
+        Some(path) => {
             let what = "another database's log is where the backup has one; restore to another wal_dir";
-            Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
+            Err(Error::invalid_argument(what).at_path(path))
         }
         None => Ok(others),
     }
@@ -198,19 +242,21 @@ fn remove_current(vfs: &dyn Vfs, db_dir: &Path) -> Result<()> {
 }
 
 /// Removes the rest of the existing database. Keeps logs of `others` and files of no database.
-fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>, others: &BTreeSet<String>) -> Result<()> {
+fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>, others: &BTreeSet<PathBuf>) -> Result<()> {
     let stays = |kind: FileType, number| kept.is_some_and(|kept| kind.is_log() || kept.has(kind, number));
     let is_of_restore = |kind| matches!(kind, FileType::Lock | FileType::Incomplete);
     remove_files(vfs, &places.db, |kind, number| !is_of_restore(kind) && !stays(kind, number))?;
     remove_load_dir(vfs, &places.db)?;
-    if places.logs != places.db {
-        let is_of_another = |kind, number| others.contains(&file_name::format(kind, number));
-        remove_files(vfs, &places.logs, |kind, number| {
-            kind.is_log() && !stays(kind, number) && !is_of_another(kind, number)
-        })?;
+    // The archive of what is replaced would pass for the restored database's.
+    for dir in [&places.logs, &places.logs.join(ARCHIVE_DIR), &places.db.join(ARCHIVE_DIR)] {
+        if vfs.exists(dir)? {
+            remove_files(vfs, dir, |kind, number| {
+                kind.is_log() && !stays(kind, number) && !others.contains(&dir.join(file_name::format(kind, number)))
+            })?;
+            // A file reappearing after a power loss could pass for one of the backup.
+            vfs.sync_dir(dir)?;
+        }
     }
-    // A file reappearing after a power loss could pass for one of the backup.
-    vfs.sync_dir(&places.logs)?;
     vfs.sync_dir(&places.db)
 }
 
@@ -230,11 +276,12 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
         }
         Ok(())
     };
-    add(db_dir, &|kind| {
-        !(matches!(kind, FileType::Lock | FileType::Incomplete) || how.keep_log_files && kind.is_log())
-    })?;
-    if logs != db_dir && !how.keep_log_files {
-        add(&logs, &|kind| kind.is_log())?;
+    add(db_dir, &|kind| !matches!(kind, FileType::Lock | FileType::Incomplete) && !kind.is_log())?;
+    if !how.keep_log_files {
+        let dirs = BTreeSet::from([db_dir, &logs].map(Path::to_owned));
+        for dir in dirs.iter().flat_map(|dir| [dir.clone(), dir.join(ARCHIVE_DIR)]) {
+            add(&dir, &|kind| kind.is_log())?;
+        }
     }
     Ok(found)
 }
