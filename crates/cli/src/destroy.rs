@@ -12,7 +12,7 @@ use crate::database::{DatabaseArgs, unfinished_beside};
 use crate::failure::{Failure, Outcome};
 use crate::settings::Settings;
 
-/// Deletes a database, or an unfinished copy of one: all its files, and the directory if it is empty then.
+/// Deletes a database, or what is left of an unfinished copy or deletion of one: all its files, and the directory if it is empty then.
 #[derive(clap::Args)]
 #[command(after_help = "Example:\n  spillway destroy --db /tmp/people --yes")]
 pub struct Args {
@@ -43,12 +43,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     Ok(writeln!(out, "deleted the database in {}", dir.display())?)
 }
 
-/// Deletes what a cut-off restore, checkpoint or export left. Its options file is not read: it may be there in part.
+/// Deletes what a cut-off restore, checkpoint, export or deletion left. Its options file is not read: it may be there in part.
 fn destroy_unfinished(args: &Args, dir: &Path, what: &str, vfs: &Arc<dyn Vfs>, out: &mut dyn Write) -> Outcome {
     if !args.yes {
         let (dir, how) = (dir.display(), "to delete what there is of it instead, say --yes");
         return Err(Failure::refused(format!("{dir} is no database, but {what}; {how}")));
     }
     Database::destroy_by(dir, &DbOptions::default(), vfs)?;
-    Ok(writeln!(out, "deleted the unfinished copy in {}", dir.display())?)
+    Ok(writeln!(out, "deleted what there was in {}", dir.display())?)
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use base::{FileNumber, Result};
+use base::{FileNumber, Result, note};
 use log::DatabaseId;
 use vfs::Vfs;
 
@@ -13,8 +13,11 @@ use crate::info_log::names::Names;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
-use crate::version::incomplete;
+use crate::version::{backup_dirs, incomplete};
 use crate::wal::archive::ARCHIVE_DIR;
+
+/// The mark of a directory whose deletion was cut off.
+const DELETED: &str = "what a deletion of the database left that was cut off; delete it again\n";
 
 /// `info_dir`: the option `db_log_dir`. `log_dir`: the log directory, if not `dir`. The caller passes it: the options
 /// file of a copied database still names the original's log directory.
@@ -22,20 +25,24 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     if !vfs.exists(dir)? {
         return Ok(());
     }
+    backup_dirs::check_is_outside(&**vfs, dir)?;
     let lock = vfs.lock(&lock_path(dir))?;
     let own = directory_owner(&**vfs, dir);
+    if incomplete::read(&**vfs, dir)?.is_none()
+        && let Err(error) = incomplete::mark(&**vfs, dir, DELETED)
+    {
+        note::warn!(%error, "a deletion that is cut off will not be known as one"); // a full disk is no reason to keep it
+    }
     remove_logs(&**vfs, &log_dir.unwrap_or(dir).join(ARCHIVE_DIR), own)?;
     if let Some(logs) = log_dir.filter(|logs| *logs != dir) {
         remove_logs(&**vfs, logs, own)?;
     }
-    // A copy in the making keeps its mark until nothing else of it is left.
+    // The mark stays until nothing else is left.
     remove_files(&**vfs, dir, |kind, _| !matches!(kind, FileType::Lock | FileType::Incomplete))?;
     remove_load_dir(&**vfs, dir)?;
     Lost::new(&**vfs, dir).retire_reports()?;
-    if incomplete::read(&**vfs, dir)?.is_some() {
-        vfs.sync_dir(dir)?; // a power loss must not bring files back without their mark
-        remove_files(&**vfs, dir, |kind, _| kind == FileType::Incomplete)?;
-    }
+    vfs.sync_dir(dir)?; // a power loss must not bring files back without their mark
+    remove_files(&**vfs, dir, |kind, _| kind == FileType::Incomplete)?;
     for info_dir in ["", info_dir] {
         remove_event_logs(&**vfs, &Names::new(&**vfs, dir, info_dir))?;
     }
