@@ -4,6 +4,7 @@
 mod best_efforts;
 mod changing;
 mod common;
+mod copies;
 mod cut_repairs;
 mod damage;
 mod doubts;

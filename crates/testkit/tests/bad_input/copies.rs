@@ -1,0 +1,268 @@
+//! Copies whose place is taken, backups whose lists are damaged, and restores that were cut off.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use testkit::engine::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
+use testkit::engine::export::ExportOptions;
+use testkit::engine::{Db, Error, ErrorKind, OpenOptions, WriteOptions};
+use testkit::run::DIR;
+use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
+
+use crate::common::{PLAIN, copy, database, options, read_with};
+
+const BACKUPS: &str = "/backups";
+const OTHER: &str = "/other";
+
+fn engine(vfs: &Arc<MemoryVfs>) -> BackupEngine {
+    BackupEngine::open(BACKUPS, &BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() }).unwrap()
+}
+
+fn write(vfs: &MemoryVfs, path: impl AsRef<Path>, bytes: &[u8]) {
+    vfs::write_all(vfs, path.as_ref(), IfExists::Truncate, bytes, IoClass::Other).unwrap();
+}
+
+fn put(db: &Db, key: &str) {
+    db.put(&db.default_family(), key.as_bytes(), b"v", &WriteOptions::synced()).unwrap();
+}
+
+/// A database of the same options elsewhere.
+fn other(vfs: &Arc<MemoryVfs>) -> Db {
+    let mut options = options(vfs);
+    (options.db.create_if_missing, options.db.create_missing_column_families) = (true, true);
+    Db::open(OTHER, &options).unwrap()
+}
+
+/// Backup 1 of a database, and backup 2 of another one, without a shared file in common.
+fn with_backups() -> Arc<MemoryVfs> {
+    let vfs = database(PLAIN.script);
+    let other = other(&vfs);
+    put(&other, "other");
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    for db in [&db, &other] {
+        engine(&vfs).create_new_backup(db, true).unwrap();
+    }
+    vfs
+}
+
+/// Every file of backups 1 and 2, but their meta files.
+fn backed_up(vfs: &MemoryVfs) -> Vec<PathBuf> {
+    let of = |dir: &str, path: &PathBuf| path.starts_with(Path::new(BACKUPS).join(dir));
+    let is_theirs = |path: &PathBuf| ["shared_checksum", "private/1", "private/2"].iter().any(|dir| of(dir, path));
+    vfs.all_files().into_iter().filter(is_theirs).collect()
+}
+
+fn meta(id: BackupId) -> PathBuf {
+    Path::new(BACKUPS).join(format!("meta/{id}"))
+}
+
+fn shared_in(meta: &[u8]) -> String {
+    let text = String::from_utf8(meta.to_vec()).unwrap();
+    text.lines().find(|line| line.starts_with("shared")).unwrap().split(' ').next().unwrap().to_owned()
+}
+
+/// Makes and deletes a backup, and purges: each removes what no backup needs.
+fn change(vfs: &Arc<MemoryVfs>) {
+    let db = other(vfs);
+    put(&db, "more");
+    let engine = engine(vfs);
+    let id = engine.create_new_backup(&db, true).unwrap();
+    engine.purge_old(9).unwrap();
+    engine.delete(id).unwrap();
+}
+
+#[test]
+fn damaged_list_of_a_backup_costs_no_file_that_is_there() {
+    let whole = with_backups();
+    let lists = [1, 2].map(|id| whole.read_file(&meta(id)).unwrap());
+    let [first, second] = [0, 1].map(|nth| shared_in(lists.get(nth).unwrap()));
+    let text = String::from_utf8(lists.first().unwrap().clone()).unwrap();
+    let flipped = first.replacen("shared_checksum/0", "shared_checksum/1", 1);
+    assert_ne!(flipped, first);
+    let damages = [("no file's name", text.replace(&first, &flipped)), ("another's", text.replace(&first, &second))];
+    for (what, damaged) in damages {
+        let vfs = copy(&whole);
+        write(&vfs, meta(1), damaged.as_bytes());
+        change(&vfs);
+        let left = backed_up(&vfs);
+        let missing: Vec<_> = backed_up(&whole).into_iter().filter(|path| !left.contains(path)).collect();
+        assert!(missing.is_empty(), "{what}: {missing:?}");
+        write(&vfs, meta(1), text.as_bytes());
+        change(&vfs);
+        (1..=2).for_each(|id| engine(&vfs).verify(id).unwrap());
+        assert_eq!(backed_up(&vfs), backed_up(&whole), "{what}: what no backup needs goes once all is known");
+    }
+}
+
+#[test]
+fn lost_lists_of_backups_cost_no_other_file() {
+    let whole = with_backups();
+    let vfs = copy(&whole);
+    let lose = || (1..=2).for_each(|id| vfs.remove_file(&meta(id)).unwrap());
+    lose();
+    change(&vfs);
+    let unfinished: Vec<_> = engine(&vfs).unfinished_backups().unwrap().iter().map(|backup| backup.id).collect();
+    assert_eq!(unfinished, [1, 2]);
+    (1..=2).for_each(|id| write(&vfs, meta(id), &whole.read_file(&meta(id)).unwrap()));
+    (1..=2).for_each(|id| engine(&vfs).verify(id).unwrap());
+    lose();
+    for id in 1..=2 {
+        engine(&vfs).delete(id).unwrap();
+    }
+    assert_eq!(backed_up(&vfs), [PathBuf::new(); 0], "a number deletes what is left, and then what none needs");
+    assert_eq!(engine(&vfs).delete(1).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+fn make(db: &Db, what: &str) -> Result<(), Error> {
+    match what {
+        "checkpoint" => db.checkpoint("/copy").map(drop),
+        "family" => db.export_family(&db.default_family(), "/copy").map(drop),
+        _ => db.export("/copy", &ExportOptions::default()).map(drop),
+    }
+}
+
+#[test]
+fn copy_removes_only_an_unfinished_copy_beside_its_place() {
+    for what in ["checkpoint", "export", "family"] {
+        let vfs = database(PLAIN.script);
+        let db = Db::open(DIR, &options(&vfs)).unwrap();
+        db.checkpoint("/copy.tmp").unwrap();
+        let contents = read_with(&options(&vfs), "/copy.tmp").unwrap();
+        let refused = |kind: ErrorKind| {
+            let error = make(&db, what).unwrap_err();
+            assert_eq!(error.kind(), kind, "{what}: {error}");
+            assert!(error.path().is_some_and(|path| path.starts_with("/copy.tmp")), "{what}: {error}");
+            error.to_string()
+        };
+        let told = refused(ErrorKind::InvalidArgument);
+        assert!(told.contains("it may be a database") && told.contains("if it is that copy, to /copy"), "{told}");
+        assert_eq!(read_with(&options(&vfs), "/copy.tmp").unwrap(), contents, "{what}");
+        let mut before = vfs.all_files();
+        before.retain(|path| path.starts_with("/copy.tmp"));
+        write(&vfs, "/copy.tmp/INCOMPLETE", b"an unfinished restore of backup 1, to become /copy\nlogs restored\n");
+        refused(ErrorKind::InvalidArgument);
+        assert!(before.iter().all(|path| vfs.exists(path).unwrap()), "{what}");
+        write(&vfs, "/copy.tmp/INCOMPLETE", b"an unfinished checkpoint, to become /copy; make it again\n");
+        let lock = vfs.lock(Path::new("/copy.tmp/LOCK")).unwrap();
+        assert!(refused(ErrorKind::Busy).contains("another copy to /copy may be in the making"));
+        assert!(before.iter().all(|path| vfs.exists(path).unwrap()), "{what}: another copy is in the making");
+        drop(lock);
+        make(&db, what).unwrap();
+        assert!(!vfs.exists(Path::new("/copy.tmp")).unwrap() && !vfs.exists(Path::new("/copy/LOCK")).unwrap());
+    }
+}
+
+#[test]
+fn restore_leaves_no_archive_of_what_it_replaces() {
+    for wal_dir in [None, Some(PathBuf::from("/logs"))] {
+        let vfs = database(PLAIN.script);
+        let mut archiving = options(&vfs);
+        (archiving.db.wal_ttl_seconds, archiving.db.wal_dir) = (3600, wal_dir.as_ref().map_or("", |_| "/logs").into());
+        archiving.db.create_if_missing = true;
+        archiving.db.create_missing_column_families = true;
+        let db = Db::open("/archiving", &archiving).unwrap();
+        put(&db, "first");
+        engine(&vfs).create_new_backup(&db, true).unwrap();
+        put(&db, "second");
+        db.flush(&[&db.default_family()]).unwrap();
+        db.close().unwrap();
+        let logs = wal_dir.clone().unwrap_or_else(|| "/archiving".into());
+        let archive = logs.join("archive");
+        assert!(!vfs.read_dir(&archive).unwrap().is_empty(), "{wal_dir:?}");
+        put(&other(&vfs), "other");
+        let is_log = |path: &PathBuf| path.starts_with(OTHER) && path.extension().is_some_and(|end| end == "splog");
+        let log = vfs.all_files().into_iter().find(is_log).unwrap();
+        let number = log.file_name().unwrap();
+        write(&vfs, archive.join(number), &vfs.read_file(&log).unwrap());
+        let how = RestoreOptions { wal_dir: wal_dir.clone(), ..RestoreOptions::default() };
+        let goes = engine(&vfs).replaced_by_restore("/archiving", &how).unwrap();
+        assert!(goes.iter().any(|path| path.starts_with(&archive)), "{goes:?}");
+        engine(&vfs).restore(1, "/archiving", &how).unwrap();
+        let left = wal_dir.map(|_| number.to_str().unwrap().to_owned());
+        assert_eq!(
+            vfs.read_dir(&archive).unwrap(),
+            Vec::from_iter(left),
+            "only what is another database's, in a directory of logs"
+        );
+        let db = Db::open("/archiving", &archiving).unwrap();
+        put(&db, "third");
+        assert_eq!(db.get(&db.default_family(), b"second", &Default::default()).unwrap(), None);
+    }
+}
+
+#[test]
+fn restore_keeps_no_logs_that_an_earlier_one_may_have_deleted() {
+    let vfs = database(PLAIN.script);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    engine(&vfs).create_new_backup(&db, true).unwrap();
+    put(&db, "logged");
+    db.close().unwrap();
+    let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+    let mark = Path::new(DIR).join("INCOMPLETE");
+    for other in ["an unfinished restore of backup 1\nlogs restored\n", "an unfinished checkpoint\n", ""] {
+        write(&vfs, &mark, other.as_bytes());
+        let before = vfs.all_files();
+        let error = engine(&vfs).restore(1, DIR, &keep).unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.message().contains("keep_log_files"), "{error}");
+        assert_eq!(vfs.all_files(), before);
+    }
+    write(&vfs, &mark, b"an unfinished restore of backup 1\nlogs kept\n");
+    engine(&vfs).restore(1, DIR, &keep).unwrap();
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    assert!(db.get(&db.default_family(), b"logged", &Default::default()).unwrap().is_some());
+}
+
+#[test]
+fn damaged_backup_is_not_told_to_be_restored_again() {
+    let vfs = with_backups();
+    let damage = |id: BackupId| {
+        let path = Path::new(BACKUPS).join(shared_in(&vfs.read_file(&meta(id)).unwrap()));
+        let mut bytes = vfs.read_file(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        write(&vfs, path, &bytes);
+    };
+    damage(1);
+    let restore = |id: BackupId| engine(&vfs).restore(id, "/restored", &RestoreOptions::default());
+    let open = || Db::open("/restored", &OpenOptions { read_only: true, ..options(&vfs) }).map(drop);
+    for error in [restore(1).unwrap_err(), open().unwrap_err()] {
+        let told = error.to_string();
+        assert!(told.contains("backup 1 is damaged, and its restore fails again"), "{told}");
+        assert!(
+            told.contains("restore another one in its place (backup 2)") && !told.contains("restore again"),
+            "{told}"
+        );
+    }
+    restore(2).unwrap();
+    open().unwrap();
+    vfs.remove_file(&meta(1)).unwrap();
+    damage(2);
+    let told = restore(2).unwrap_err().to_string();
+    assert!(told.contains("backup 2 is damaged") && told.contains("there is no other backup"), "{told}");
+}
+
+#[test]
+fn backups_are_no_place_for_a_database() {
+    let vfs = with_backups();
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    let dyn_vfs: Arc<dyn Vfs> = vfs.clone();
+    let before = vfs.all_files();
+    let engine = engine(&vfs);
+    let logs = |dir: &str| RestoreOptions { wal_dir: Some(dir.into()), ..RestoreOptions::default() };
+    for dir in ["/backups/private/2", "/backups/private/1", "/backups/meta", "/backups/shared_checksum"] {
+        let refusals = [
+            engine.restore(1, dir, &RestoreOptions::default()).unwrap_err(),
+            engine.restore(1, "/restored", &logs(dir)).unwrap_err(),
+            db.checkpoint(format!("{dir}/copy")).unwrap_err(),
+            Db::destroy(dir, None, &dyn_vfs).unwrap_err(),
+        ];
+        for error in refusals {
+            let is_told = error.message().contains("belongs to the backups in /backups");
+            assert!(error.kind() == ErrorKind::InvalidArgument && is_told, "{dir}: {error}");
+        }
+    }
+    assert_eq!(vfs.all_files(), before);
+    for dir in ["/data/private", "/data/meta/names"] {
+        vfs.create_dir_all(Path::new(dir)).unwrap();
+    }
+    db.checkpoint("/data/private/copy").unwrap();
+}
