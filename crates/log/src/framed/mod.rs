@@ -52,7 +52,7 @@ pub enum FramedEnd {
         /// Byte offset in the file.
         offset: u64,
     },
-    /// The bytes at `offset` belong to the previous log of a recycled file.
+    /// The bytes at `offset` belong to the previous log of a recycled file, and no record of this log follows.
     OtherLog {
         /// Byte offset in the file.
         offset: u64,

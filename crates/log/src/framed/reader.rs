@@ -28,6 +28,7 @@ pub struct FramedReader {
     state: State,
     /// Set after damage: fragments without a first fragment are skipped.
     resyncing: bool,
+    /// A recyclable record with a valid checksum was read. Invalid bytes may then be remains of an earlier log.
     recycled: bool,
     good_end: u64,
 }
@@ -170,12 +171,6 @@ impl FramedReader {
         self.good_end
     }
 
-    /// True once a recyclable record with a valid checksum was read. Invalid bytes may then be remains of an earlier
-    /// log.
-    pub fn is_recycled(&self) -> bool {
-        self.recycled
-    }
-
     /// The log's file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -231,8 +226,60 @@ impl FramedReader {
         }
     }
 
-    /// Reads up to the next fragment.
+    /// Reads up to the next fragment. What ends a log is damage where a later record of the log follows: remains of an earlier
+    /// log, and a write that was cut off, are behind all its records. Reading goes on at that record. Where none follows in a
+    /// recycled file, the log ends: with a write that was cut off, if the header has the log's number.
     fn step(&mut self) -> Result<Step> {
+        let step = self.read_step()?;
+        let (offset, what) = match &step {
+            Step::End(FramedEnd::Torn { offset }) => (*offset, "a length reaches past the end of the file"),
+            Step::End(FramedEnd::OtherLog { offset }) => (*offset, "another log's record stands among the log's own"),
+            Step::Damage(damage) if self.recycled => (damage.offset, damage.what),
+            _ => return Ok(step),
+        };
+        let own = self.log_number.map(u32::to_le_bytes);
+        let is_own = own
+            .as_ref()
+            .is_some_and(|own| self.block.get(self.at + HEADER_BYTES..).is_some_and(|at| at.starts_with(own)));
+        Ok(match self.find_record(offset + 1)? {
+            Some(resume) => Step::Damage(Damage { offset, what, resume }),
+            None if !self.recycled => step,
+            None if is_own => Step::End(FramedEnd::Torn { offset }),
+            None => Step::End(FramedEnd::OtherLog { offset }),
+        })
+    }
+
+    /// Where the first whole fragment from `from` on starts that begins a record of this log. Lengths are not trusted, so every
+    /// offset is tried. Moves the reader.
+    fn find_record(&mut self, from: u64) -> Result<Option<u64>> {
+        let mut start = from;
+        while start < self.file_len {
+            self.load(start)?;
+            while self.at < self.block.len() {
+                if self.begins_record() {
+                    return Ok(Some(self.position()));
+                }
+                self.at += 1;
+            }
+            start = self.next_block();
+        }
+        Ok(None)
+    }
+
+    /// Whether a whole fragment that begins a record of this log is at the current position.
+    fn begins_record(&self) -> bool {
+        let kinds = if self.recycled { [5, 6] } else { [1, 2] };
+        let kind = self.block.get(self.at + HEADER_BYTES - 1);
+        if !kind.is_some_and(|kind| kinds.contains(kind)) {
+            return false;
+        }
+        let Ok(Some(header)) = self.parse_header() else { return false };
+        let payload = self.block.get(header.payload.clone()).unwrap_or_default();
+        (!self.recycled || header.log_number == self.log_number) && header.crc == checksum(&header, payload)
+    }
+
+    /// Reads up to the next fragment, as if only the bytes before it were known.
+    fn read_step(&mut self) -> Result<Step> {
         loop {
             if BLOCK_BYTES - self.at < HEADER_BYTES {
                 self.load(self.next_block())?;

@@ -10,8 +10,7 @@ use super::{FramedEnd, FramedReader, FramedRecord};
 ///
 /// # Errors
 /// Errors of `visit`. `Unsupported` and file errors in every mode. `Corruption` if the mode does not tolerate the
-/// damage. In a recycled file, damage may be remains of the earlier log, so `TolerateCorruptedTailRecords` takes it for
-/// the end.
+/// damage.
 pub fn replay(
     reader: &mut FramedReader,
     mode: WalRecoveryMode,
@@ -37,7 +36,6 @@ pub fn replay(
                 skipped.get_or_insert(damaged);
             }
             WalRecoveryMode::PointInTime => return Ok(damaged),
-            WalRecoveryMode::TolerateCorruptedTailRecords if reader.is_recycled() => return Ok(damaged),
             _ => return Err(error),
         }
     }

@@ -203,14 +203,62 @@ fn recyclable_records_are_read_up_to_another_logs() {
 }
 
 #[test]
-fn what_a_recycled_file_held_before_is_no_damage_to_the_tolerant_modes() {
+fn what_a_recycled_file_held_before_is_its_end_and_no_damage() {
+    use WalRecoveryMode::*;
     let mut bytes = fragment(5, Some(12), b"ours");
     let end = bytes.len() as u64;
-    bytes.extend(patterned(BLOCK_BYTES, 9));
-    for mode in [WalRecoveryMode::TolerateCorruptedTailRecords, WalRecoveryMode::PointInTime] {
-        assert_eq!(replayed(&bytes, mode).1.unwrap(), FramedEnd::Damaged { offset: end });
+    let stale = fragment(5, Some(11), &patterned(300, 9));
+    for rest in [patterned(BLOCK_BYTES, 9), stale.clone(), stale[40..].to_vec(), vec![0; 300]] {
+        bytes.truncate(end as usize);
+        bytes.extend(&rest);
+        for mode in [TolerateCorruptedTailRecords, PointInTime, SkipAnyCorruptedRecords, AbsoluteConsistency] {
+            let (records, reason) = replayed(&bytes, mode);
+            let reason = reason.unwrap();
+            let is_end = reason == FramedEnd::OtherLog { offset: end } || reason == FramedEnd::Zeros { offset: end };
+            assert!(records == [b"ours".to_vec()] && is_end, "{mode:?} {reason:?}");
+        }
     }
-    assert!(is_corrupt_at(replayed(&bytes, WalRecoveryMode::AbsoluteConsistency).1, end));
+    bytes.truncate(end as usize);
+    bytes.extend(&fragment(5, Some(12), &[1; 90])[..50]);
+    bytes.extend(&stale[50..]);
+    assert_eq!(replayed(&bytes, PointInTime).1.unwrap(), FramedEnd::Torn { offset: end }, "a write that was cut off");
+}
+
+/// Every byte of a record in a recycled file is damaged in turn, or all of it is an older log's.
+#[test]
+fn record_behind_damage_in_a_recycled_file_proves_the_damage() {
+    let first = fragment(5, Some(12), b"first");
+    let start = first.len();
+    let second = fragment(5, Some(12), &patterned(300, 3));
+    let behind = [fragment(5, Some(12), b"third"), fragment(5, Some(11), &patterned(900, 5))].concat();
+    let stale = fragment(5, Some(11), &patterned(300, 7));
+    let changed = (0..second.len()).map(|at| {
+        let mut changed = second.clone();
+        changed[at] ^= 0x40;
+        changed
+    });
+    for middle in changed.chain([stale]) {
+        let bytes = [&first[..], &middle, &behind].concat();
+        assert!(is_corrupt_at(replayed(&bytes, WalRecoveryMode::AbsoluteConsistency).1, start as u64));
+        assert_eq!(
+            replayed(&bytes, WalRecoveryMode::PointInTime).1.unwrap(),
+            FramedEnd::Damaged { offset: start as u64 }
+        );
+        let (records, end) = replayed(&bytes, WalRecoveryMode::SkipAnyCorruptedRecords);
+        assert!(records == [b"first".to_vec(), b"third".to_vec()], "{records:?}");
+        assert!(matches!(end.unwrap(), FramedEnd::OtherLog { .. }));
+    }
+}
+
+#[test]
+fn length_that_reaches_past_the_file_is_damage_where_a_record_follows() {
+    let mut bytes = written(&[patterned(20, 1), patterned(30, 2), patterned(40, 3)]);
+    bytes[27 + 5] ^= 0x40;
+    assert!(is_corrupt_at(read(&bytes).1, 27));
+    let (records, end) = replayed(&bytes, WalRecoveryMode::SkipAnyCorruptedRecords);
+    assert_eq!((records, end.unwrap()), (vec![patterned(20, 1), patterned(40, 3)], FramedEnd::Clean));
+    let (records, end) = read(&bytes[..27 + 7 + 30]);
+    assert_eq!((records.len(), end.unwrap()), (1, FramedEnd::Torn { offset: 27 }), "nothing follows");
 }
 
 #[test]
