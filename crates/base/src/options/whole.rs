@@ -76,6 +76,9 @@ pub fn check_sum(text: &str) -> Result<()> {
 /// `Corruption`, with the line.
 pub fn check_whole(text: &str) -> Result<()> {
     check_sum(text)?;
+    if let Some(line) = text.lines().position(|line| line.contains('\0')) {
+        return Err(at_line(line + 1, "zero bytes stand in the text"));
+    }
     let headers = || text.lines().map(str::trim).filter(|line| line.starts_with('['));
     let lines = text.lines().count();
     for section in ["[Version]", "[DBOptions]", "[CFOptions \"default\"]"] {
@@ -155,6 +158,16 @@ mod tests {
             // At the end of a line of table options the file could have ended.
             let could_end = cut.ends_with('\n') && cut.rfind("\n[TableOptions") > cut.rfind("\n[CFOptions");
             assert!(check_whole(cut).is_err() || could_end, "cut at byte {end}");
+        }
+    }
+
+    #[test]
+    fn zeros_in_rocksdbs_file_are_noticed() {
+        let whole = written(Audience::RocksDb);
+        for at in (0..whole.len() - 512).step_by(512) {
+            let mut bytes = whole.clone().into_bytes();
+            bytes[at..at + 512].fill(0);
+            assert!(check_whole(&String::from_utf8(bytes).unwrap()).is_err(), "byte {at}");
         }
     }
 
