@@ -171,6 +171,17 @@ impl FramedReader {
         self.good_end
     }
 
+    /// The offset of an end.
+    pub fn offset_of(&self, end: FramedEnd) -> u64 {
+        match end {
+            FramedEnd::Clean => self.file_len,
+            FramedEnd::Torn { offset }
+            | FramedEnd::Zeros { offset }
+            | FramedEnd::OtherLog { offset }
+            | FramedEnd::Damaged { offset } => offset,
+        }
+    }
+
     /// The log's file.
     pub fn path(&self) -> &Path {
         &self.path

@@ -101,7 +101,9 @@ impl Accounted<'_> {
         let is_brought = self.is_brought(table.properties(), number);
         let family = table.properties().family_id.map(FamilyId).filter(|_| !is_brought);
         let (which, or) = if is_brought {
-            if !self.recovered.fenced || self.is_confirmed || self.has_named(vfs, number)? {
+            // RocksDB deletes at an open what the MANIFEST of that open lacks.
+            let is_older = !self.recovered.fenced && number < self.recovered.manifest;
+            if is_older || self.is_confirmed || self.has_named(vfs, number)? {
                 return Ok(None);
             }
             ("this table, which was ingested or imported".to_owned(), "an ingest was cut off")
@@ -128,7 +130,7 @@ impl Accounted<'_> {
     }
 
     /// Whether the table was made elsewhere, or under another number: its numbers and family are then of another database or
-    /// family. RocksDB logs no ingest, and one that was cut off leaves the same.
+    /// family.
     fn is_brought(&self, properties: &Properties, number: FileNumber) -> bool {
         let is_of_another = !properties.db_id.is_empty() && self.recovered.db_id.as_ref() != Some(&properties.db_id);
         let is_of_this = properties.original_file_number == number.0 && !is_of_another;

@@ -68,8 +68,9 @@ pub(super) fn recover_best(
         families::check_named(dir, options, &point.recovered.families)?;
         let is_dropped = options_file::family_of_lost_end(vfs, dir, &point.last)?.is_some();
         let logs = look_at_logs(vfs, dir, log_dir, &mut point, options)?;
-        // Nor that it is the last one, if neither CURRENT nor a log names it.
-        let is_noted = logs.manifest.is_some_and(|noted| noted.bytes_of(number).is_some());
+        // Nor that it is the last one, if neither CURRENT nor a log names it. No log of RocksDB's names one, and it keeps only the last.
+        let is_only = !point.recovered.fenced && manifests.len() == 1;
+        let is_noted = is_only || logs.manifest.is_some_and(|noted| noted.bytes_of(number).is_some());
         point.is_whole &= !logs.prove_a_lost_end && (point.is_confirmed || !(logs.are_tables_unnamed || is_dropped));
         point.is_whole &= match named {
             Some(named) if named >= number => named == number,

@@ -78,6 +78,10 @@ fn write_numbers(f: &mut fmt::Formatter<'_>, edit: &VersionEdit) -> fmt::Result 
     write_field(f, "keep logs from", &number(&edit.min_log_to_keep))?;
     write_field(f, "last", &edit.last_seq)?;
     write_field(f, "flushed through", &edit.flushed_through)?;
+    for (log, bytes) in &edit.tracked_logs {
+        write!(f, ", {bytes} bytes of log {} synced", log.0)?;
+    }
+    write_field(f, "synced logs from", &number(&edit.tracked_from))?;
     for end in &edit.log_ends {
         write!(f, ", log {} ends at byte {} with {}", end.log.0, end.end_offset, end.last_seq)?;
     }

@@ -41,6 +41,8 @@ mod tag {
     pub const OLD_WAL_ADDITION: u32 = 8196;
     pub const OLD_WAL_DELETION: u32 = 8197;
     pub const FULL_HISTORY_TIMESTAMP: u32 = 8198;
+    pub const WAL_ADDITION: u32 = 8199;
+    pub const WAL_DELETION: u32 = 8200;
     pub const PERSIST_TIMESTAMPS: u32 = 8201;
 }
 
@@ -230,6 +232,13 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
         tag::MAX_FAMILY => edit.max_family = Some(reader.varint32("largest family")?),
         tag::ATOMIC_GROUP => edit.atomic_group = Some(reader.varint32("edits left in the group")?),
         tag::DB_ID => edit.db_id = Some(text(reader.prefixed("database id")?, "database id")?),
+        tag::OLD_WAL_ADDITION => decode_wal_addition(reader, edit)?,
+        tag::WAL_ADDITION => decode_wal_addition(&mut Reader::new(reader.prefixed("added log")?), edit)?,
+        tag::OLD_WAL_DELETION => edit.tracked_from = Some(decode_number(reader, "deleted logs")?),
+        tag::WAL_DELETION => {
+            let mut field = Reader::new(reader.prefixed("deleted logs")?);
+            edit.tracked_from = Some(decode_number(&mut field, "deleted logs")?);
+        }
         private_tag::FENCE..=private_tag::LINKED_INGEST | private_tag::LOG_ROW | private_tag::NO_LOGS => {
             decode_private(tag, reader, edit)?;
         }
@@ -324,8 +333,6 @@ fn pass_over(tag: u32, reader: &mut Reader<'_>) -> Result<()> {
                  enable_blob_garbage_collection first",
             ))
         }
-        tag::OLD_WAL_ADDITION => pass_over_old_wal_addition(reader),
-        tag::OLD_WAL_DELETION => reader.varint64("deleted log").map(drop),
         tag::FULL_HISTORY_TIMESTAMP => Err(Error::unsupported("user-defined timestamps (full_history_ts_low)")),
         tag::PERSIST_TIMESTAMPS => {
             // RocksDB 11.x writes this for every family; 0 only with timestamps kept in memory alone.
@@ -340,12 +347,15 @@ fn pass_over(tag: u32, reader: &mut Reader<'_>) -> Result<()> {
 }
 
 /// A WAL number, then tags: 1 ends, 2 has the synced size.
-fn pass_over_old_wal_addition(reader: &mut Reader<'_>) -> Result<()> {
-    reader.varint64("added log")?;
+fn decode_wal_addition(reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Result<()> {
+    let (log, mut bytes) = (decode_number(reader, "added log")?, 0);
     loop {
         match reader.varint32("tag of an added log")? {
-            1 => return Ok(()),
-            2 => reader.varint64("synced size of a log").map(drop)?,
+            1 => {
+                edit.tracked_logs.push((log, bytes));
+                return Ok(());
+            }
+            2 => bytes = reader.varint64("synced size of a log")?,
             other => return Err(Error::corruption(format!("an added log has the unknown tag {other}"))),
         }
     }

@@ -19,7 +19,7 @@ use super::edit_codec;
 use super::file_name::{self, FileType};
 use super::manifest::manifest_path;
 use super::manifest_copy;
-use super::replay::{RecoveredFamily, Replay};
+use super::replay::{RecoveredFamily, Replay, RocksdbLogs};
 use super::table_file::FileMeta;
 use super::table_store::TableStore;
 use super::tail::{self, Stop};
@@ -47,6 +47,8 @@ pub struct Recovered {
     pub max_family: u32,
     /// RocksDB's WALs below this number are not needed. 0: not recorded.
     pub min_log_to_keep: FileNumber,
+    /// RocksDB's WALs that were there.
+    pub(crate) rocksdb_logs: RocksdbLogs,
     /// Ends of logs.
     pub log_ends: Vec<LogEnd>,
     /// How far the logs were synced and published when the MANIFEST was last written.

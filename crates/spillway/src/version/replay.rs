@@ -14,6 +14,35 @@ use super::table_file::FileMeta;
 /// The name of the family present in every database.
 pub const DEFAULT_FAMILY_NAME: &str = "default";
 
+/// RocksDB's logs that its MANIFEST shows to have been there.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RocksdbLogs {
+    /// Logs that were begun after the MANIFEST was, each with the last number in tables at that time. A family's log number
+    /// names one that is there; only those that an open gives, below the MANIFEST's own number, may be of none.
+    pub begun: BTreeMap<FileNumber, SeqNo>,
+    /// Bytes of logs that were synced.
+    pub synced: BTreeMap<FileNumber, u64>,
+}
+
+impl RocksdbLogs {
+    /// `last_seq`: as of the MANIFEST so far.
+    fn apply(&mut self, edit: &VersionEdit, last_seq: SeqNo) {
+        if let Some(log) = edit.log_number {
+            self.begun.entry(log).or_insert(last_seq);
+        }
+        for (log, bytes) in &edit.tracked_logs {
+            let synced = self.synced.entry(*log).or_default();
+            *synced = (*bytes).max(*synced);
+        }
+        if let Some(from) = edit.tracked_from {
+            self.synced = self.synced.split_off(&from);
+        }
+        if let Some(kept) = edit.min_log_to_keep {
+            self.begun = self.begun.split_off(&kept);
+        }
+    }
+}
+
 /// A live family.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecoveredFamily {
@@ -46,6 +75,7 @@ pub(crate) struct Replay {
     next_file: Option<FileNumber>,
     last_seq: Option<SeqNo>,
     min_log_to_keep: FileNumber,
+    rocksdb_logs: RocksdbLogs,
     max_family: u32,
     log_ends: BTreeMap<FileNumber, LogEnd>,
     log_row: Option<LogRow>,
@@ -192,6 +222,7 @@ impl Replay {
         self.next_file = self.next_file.max(edit.next_file);
         self.last_seq = self.last_seq.max(edit.last_seq);
         self.min_log_to_keep = self.min_log_to_keep.max(edit.min_log_to_keep.unwrap_or_default());
+        self.rocksdb_logs.apply(edit, self.last_seq.unwrap_or_default());
         self.max_family = self.max_family.max(edit.max_family.unwrap_or_default()).max(edit.family.0);
         self.log_ends.extend(edit.log_ends.iter().map(|end| (end.log, *end)));
         self.log_row = edit.log_row.or(self.log_row);
@@ -261,6 +292,8 @@ impl Replay {
             check_backings(&families)?;
         }
         let next_file = next_file.max(FileNumber(largest_file.0.saturating_add(1)));
+        let RocksdbLogs { mut begun, synced } = self.rocksdb_logs;
+        begun.retain(|log, _| *log > manifest);
         Ok(Recovered {
             manifest,
             manifest_end: None,
@@ -271,6 +304,7 @@ impl Replay {
             last_written,
             max_family: self.max_family,
             min_log_to_keep: self.min_log_to_keep,
+            rocksdb_logs: RocksdbLogs { begun, synced },
             log_ends,
             log_row: self.log_row,
             log_frontiers: self.log_frontiers,

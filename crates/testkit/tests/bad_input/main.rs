@@ -21,5 +21,6 @@ mod moved_logs;
 mod repair;
 mod repaired_tables;
 mod rocksdb_logs;
+mod rocksdb_rows;
 mod salvaged_ingests;
 mod unproven_ends;

@@ -4,18 +4,23 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FileNumber, Result};
+use log::framed::{FramedEnd, FramedReader};
 use log::{DatabaseId, EndReason, ReplayOptions, ReplayRecord};
-use vfs::Vfs;
+use vfs::{IoClass, Vfs};
 
 use super::restore::Places;
 use super::store::{Backup, Store};
+use crate::commit::batch::BatchReader;
 use crate::open::directory_owner;
+use crate::open::replay::rocksdb_row::RocksdbRow;
 use crate::open::replay::{ingests, own_logs, row};
 use crate::queue::ingest_record::{IngestRecord, IngestTable};
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::{self, Recovered};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
+use crate::wal::rocksdb_record::steps_of;
 
 /// Tables named by kept logs.
 pub(super) struct Kept {
@@ -39,7 +44,10 @@ impl Kept {
         let recovered = recover::recover(vfs, &store.private_dir(backup.id))?;
         let existing = directory_owner(vfs, &places.db);
         let mut reader = Reader { vfs, places, recovered, existing, tables: BTreeSet::new() };
-        let read = reader.read_logs().and_then(|()| check_numbers_differ(&reader.tables, places, backup));
+        let read = reader
+            .read_rocksdb_logs()
+            .and_then(|()| reader.read_logs())
+            .and_then(|()| check_numbers_differ(&reader.tables, places, backup));
         read.map_err(|error| refusal(backup, error))?;
         Ok(Kept { tables: reader.tables })
     }
@@ -112,6 +120,37 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Reads RocksDB's logs. They have to go on where the backup ends, with no number missing: a log that is gone leaves the same
+    /// gap as writes that went to no log.
+    ///
+    /// # Errors
+    /// `Corruption`: they do not, or are damaged.
+    fn read_rocksdb_logs(&self) -> Result<()> {
+        let (vfs, dir) = (self.vfs, self.places.logs.as_path());
+        let (mut row, mode) = (RocksdbRow::default(), WalRecoveryMode::PointInTime);
+        let path = |number| dir.join(file_name::format(FileType::RocksLog, number));
+        for &number in file_name::numbers_in(vfs, dir, FileType::RocksLog)?.range(self.recovered.oldest_rocksdb_log()..)
+        {
+            let mut reader = FramedReader::open(vfs, &path(number), Some(number.0), IoClass::Log)?;
+            let end = log::framed::replay(&mut reader, mode, &mut |record| {
+                let batch = BatchReader::new(&record.payload)?;
+                row.add(number, batch.seq(), &steps_of(&batch)?);
+                Ok(())
+            })?;
+            if let FramedEnd::Damaged { offset } = end {
+                return Err(Error::corruption("the log is damaged").at_path(path(number)).at_offset(offset));
+            }
+        }
+        match row.first_gap(self.recovered.last_seq) {
+            Some(number) => {
+                let what = "its numbers do not go on where the backup and the logs before it end: a log is missing, or \
+                            there are writes that went to no log";
+                Err(Error::corruption(what).at_path(path(number)))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// # Errors
     /// `Corruption`, `InvalidArgument`: as replay at open.
     fn read_logs(&mut self) -> Result<()> {

@@ -13,11 +13,12 @@ use super::{Check, CheckReport};
 use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
 use crate::open::replay::own_logs::{note_on_end, was_let_go};
+use crate::open::replay::rocksdb_row::RocksdbRow;
 use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
-use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
+use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 use crate::wal::two_phase_record::{Step, TransactionRecord, check_same, commit_without_prepare, prepared_twice};
 
 /// The logs of a database.
@@ -63,8 +64,14 @@ impl Check<'_> {
 
     pub(super) fn check_logs(&mut self, found: &FoundLogs) {
         let mut last = SeqNo::ZERO;
+        let mut row = RocksdbRow::default();
         for number in &found.rocksdbs {
-            self.check_one_log(FileType::RocksLog, *number, |check, path| check.check_rocksdb_log(path, *number));
+            let kind = FileType::RocksLog;
+            self.check_one_log(kind, *number, |check, path| check.check_rocksdb_log(path, *number, &mut row));
+        }
+        for part in row.missing(self.recovered) {
+            let path = self.log_dir().join(file_name::format(FileType::RocksLog, part.log));
+            self.report.problem(Error::corruption(part.why).at_path(path));
         }
         let mut cut_off = None;
         for log in &found.row.logs {
@@ -178,17 +185,21 @@ impl Check<'_> {
             .map(drop)
     }
 
-    fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber) -> Result<()> {
+    fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber, row: &mut RocksdbRow) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
         let (report, largest, logged) = (&mut self.report, &mut self.largest_family, &mut self.logged);
         let end = log::framed::replay(&mut reader, WalRecoveryMode::PointInTime, &mut |record| {
             let checked = BatchReader::new(&record.payload).and_then(|batch| {
                 let changes = u64::from(batch.declared_count().max(1));
                 logged.add(batch.seq(), SeqNo(batch.seq().0.saturating_add(changes - 1)));
-                check_rocksdb_record(report, largest, &batch)
+                let steps = steps_of(&batch)?;
+                row.add(number, batch.seq(), &steps);
+                note_rocksdb_record(report, largest, &batch, steps);
+                Ok(())
             });
             checked.map_err(|error| error.at_offset(record.offset))
         })?;
+        row.end(number, reader.offset_of(end), matches!(end, FramedEnd::Damaged { .. }));
         match end {
             FramedEnd::Damaged { offset } => {
                 Err(Error::corruption("damaged; what lies behind is not replayed").at_offset(offset))
@@ -202,15 +213,19 @@ impl Check<'_> {
     }
 }
 
-fn check_rocksdb_record(report: &mut CheckReport, largest: &mut FamilyId, record: &BatchReader<'_>) -> Result<()> {
-    for step in steps_of(record)? {
+fn note_rocksdb_record(
+    report: &mut CheckReport,
+    largest: &mut FamilyId,
+    record: &BatchReader<'_>,
+    steps: RocksdbSteps<'_>,
+) {
+    for step in steps {
         if let RocksdbStep::Changes(changes) = step {
             *largest = changes.map_while(Result::ok).fold(*largest, |largest, change| largest.max(change.family));
         }
     }
     report.log_batches += 1;
     report.log_changes += u64::from(record.declared_count());
-    Ok(())
 }
 
 fn check_batch(report: &mut CheckReport, largest: &mut FamilyId, mut batch: BatchReader<'_>) -> Result<()> {

@@ -283,6 +283,7 @@ impl<'a> Repairing<'a> {
             last_written: SeqNo::ZERO, // for secondaries
             max_family: old.map_or(largest_id, |old| old.max_family.max(largest_id)),
             min_log_to_keep: old.map_or(FileNumber(0), |old| old.min_log_to_keep),
+            rocksdb_logs: old.map(|old| old.rocksdb_logs.clone()).unwrap_or_default(),
             log_ends: self.logs.ends.clone(),
             log_row: row,
             log_frontiers: old.filter(|_| self.is_complete).map(|old| old.log_frontiers).unwrap_or_default(),

@@ -42,6 +42,7 @@ pub(crate) mod ingests;
 pub(crate) mod own_logs;
 pub(super) mod prepared;
 pub(crate) mod rocksdb_logs;
+pub(crate) mod rocksdb_row;
 pub(crate) mod row;
 
 /// With more old logs of ours than this, an open flushes everything so the logs can be deleted. Each short-lived

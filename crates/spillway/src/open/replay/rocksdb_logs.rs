@@ -10,6 +10,7 @@ use log::framed::{FramedEnd, FramedReader};
 use log::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
 use vfs::{IoClass, Vfs};
 
+use super::rocksdb_row::RocksdbRow;
 use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
 use crate::core::FamilyState;
@@ -22,7 +23,7 @@ use crate::version::log_life::LogsOnDemand;
 use crate::version::manifest_copy;
 use crate::version::recover::{Pair, Recovered};
 use crate::version::table_file::FileMeta;
-use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
+use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 
 const DAMAGED: &str = "is damaged, and records are lost";
 
@@ -35,6 +36,7 @@ struct Progress {
     broken_in: Option<DamagedLog>,
     /// Salvage: a damaged log, until a batch goes on at `next`.
     damaged: Option<DamagedLog>,
+    row: RocksdbRow,
 }
 
 #[derive(Clone, Copy)]
@@ -118,6 +120,12 @@ impl LogReplay<'_> {
         if let Some(damaged) = progress.damaged.filter(|damaged| damaged.is_proven) {
             self.doubt_log(damaged.number, DAMAGED);
         }
+        // Beside a writer, who holds the lock, logs come and go.
+        let missing = if self.may_flush { progress.row.missing(self.recovered) } else { Vec::new() };
+        for part in missing {
+            let name = file_name::format(FileType::RocksLog, part.log);
+            self.doubting().families_of(part.families.iter(), &format!("{name} {}", part.why));
+        }
         let Some(broken_in) = progress.broken_in else { return Ok(()) };
         self.check_no_family_is_ahead(broken_in.number)?;
         if broken_in.is_proven {
@@ -153,6 +161,7 @@ impl LogReplay<'_> {
             let batch = BatchReader::new(&record.payload).map_err(in_record)?;
             if !progress.admits(batch.seq()) {
                 left_out += 1;
+                progress.row.pass_over(number);
                 return Ok(());
             }
             if self.hole_at.is_none() {
@@ -161,9 +170,12 @@ impl LogReplay<'_> {
             if record.follows_damage {
                 progress.damaged = Some(DamagedLog { number, is_proven: true });
                 self.hole_at = Some(at);
+                progress.row.pass_over(number);
             }
             self.end_damage(progress, batch.seq());
-            let next = self.apply_rocksdb_record(&batch, at).map_err(in_record)?;
+            let steps = steps_of(&batch).map_err(in_record)?;
+            progress.row.add(number, batch.seq(), &steps);
+            let next = self.apply_rocksdb_steps(steps, batch.seq(), at).map_err(in_record)?;
             progress.next = Some(next);
             Ok(())
         })?;
@@ -171,10 +183,11 @@ impl LogReplay<'_> {
             broken_in.is_proven = true;
             note::warn!(log = number.0, batches = left_out, "left out what follows a damaged log");
         }
-        // In a recycled file, apparent damage is its earlier contents.
-        let is_cut = matches!(end, FramedEnd::Damaged { .. } | FramedEnd::Torn { .. }) && !reader.is_recycled();
+        let is_cut = matches!(end, FramedEnd::Damaged { .. } | FramedEnd::Torn { .. });
         let damaged = DamagedLog { number, is_proven: matches!(end, FramedEnd::Damaged { .. }) };
-        if is_cut && self.context.options.wal_recovery_mode == WalRecoveryMode::PointInTime {
+        let is_point_in_time = mode == WalRecoveryMode::PointInTime;
+        progress.row.end(number, reader.offset_of(end), is_cut && (is_point_in_time || self.salvages()));
+        if is_cut && is_point_in_time {
             progress.broken_in.get_or_insert(damaged);
         }
         if is_cut && self.salvages() {
@@ -184,10 +197,10 @@ impl LogReplay<'_> {
         Ok(())
     }
 
-    /// Returns the number behind the record's last one.
-    fn apply_rocksdb_record(&mut self, record: &BatchReader<'_>, at: Position) -> Result<SeqNo> {
-        let mut next = record.seq();
-        for step in steps_of(record)? {
+    /// Applies the steps of a record whose first change has the number `first`. Returns the number behind the last one.
+    fn apply_rocksdb_steps(&mut self, steps: RocksdbSteps<'_>, first: SeqNo, at: Position) -> Result<SeqNo> {
+        let mut next = first;
+        for step in steps {
             match step {
                 RocksdbStep::Changes(batch) => next = self.apply_rocksdb_batch(batch, next, at.log)?,
                 RocksdbStep::Prepare { name, batch } => {
@@ -201,7 +214,7 @@ impl LogReplay<'_> {
                     if self.hole_at.is_some() && prepare.as_ref().map(|prepare| prepare.at) < self.hole_at {
                         self.doubt_log(at.log, "commits a transaction that a lost part of the logs may have prepared");
                     }
-                    // Without its prepare, the transaction is in tables.
+                    // Without its prepare, the transaction is in tables, or a part of the row is missing.
                     if let Some(prepare) = prepare {
                         next = self.apply_rocksdb_batch(prepare.batch.iter(), next, at.log)?;
                     }

@@ -1,0 +1,208 @@
+//! RocksDB's logs as a row: what of it is missing, by the MANIFEST and by the numbers of the changes.
+//!
+//! A number between two logs may have gone to no log (`disableWAL`). These facts prove more:
+//! - A log that the MANIFEST names was begun. RocksDB begins the next one only when a log has changes, and keeps all from the
+//!   oldest needed one on. A copy of a directory may lack an empty log, which is the last one then.
+//! - The MANIFEST notes sizes of synced logs (`track_and_verify_wals_in_manifest`).
+//! - A prepared transaction's log is kept until each family that the transaction wrote to is flushed past its commit.
+
+use std::collections::BTreeMap;
+
+use base::{FamilyId, FileNumber, SeqNo};
+
+use crate::version::recover::Recovered;
+use crate::wal::rocksdb_record::RocksdbStep;
+
+/// What was read of RocksDB's logs, ascending.
+#[derive(Default)]
+pub(crate) struct RocksdbRow {
+    logs: BTreeMap<FileNumber, ReadLog>,
+    /// The number of changes of each prepare without an end, by name.
+    prepared: BTreeMap<Vec<u8>, u64>,
+    /// The last log that commits a transaction without a prepare.
+    lacks_prepare: Option<FileNumber>,
+    /// Numbers are missing inside a log: there are writes that go to no log.
+    has_unlogged: bool,
+}
+
+#[derive(Default)]
+struct ReadLog {
+    has_records: bool,
+    /// The number of the first change.
+    first: Option<SeqNo>,
+    /// The number behind the last change. `None`: not known.
+    next: Option<SeqNo>,
+    /// Where the records end, in bytes.
+    end: u64,
+    /// What lies behind the end is told elsewhere.
+    is_cut: bool,
+}
+
+/// A part of the row that is missing.
+pub(crate) struct MissingPart {
+    /// The log that it lies in, or the one before it.
+    pub log: FileNumber,
+    /// The families that may lack writes.
+    pub families: Vec<FamilyId>,
+    pub why: String,
+}
+
+impl RocksdbRow {
+    /// Adds a record whose first change has the number `first`.
+    pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) {
+        let mut next = Some(first.0);
+        for step in steps {
+            let changes = match step {
+                RocksdbStep::Changes(batch) => Some(u64::from(batch.declared_count())),
+                RocksdbStep::Prepare { name, batch } => {
+                    self.prepared.insert(name.to_vec(), u64::from(batch.declared_count()));
+                    Some(0)
+                }
+                RocksdbStep::Commit(name) => self.prepared.remove(*name),
+                RocksdbStep::Rollback(name) => {
+                    self.prepared.remove(*name);
+                    Some(0)
+                }
+            };
+            if changes.is_none() {
+                self.lacks_prepare = Some(log);
+            }
+            next = next.zip(changes).map(|(next, changes)| next.saturating_add(changes));
+        }
+        let read = self.logs.entry(log).or_default();
+        read.has_records = true;
+        if next == Some(first.0) {
+            return;
+        }
+        self.has_unlogged |= read.next.is_some_and(|next| next < first);
+        read.first.get_or_insert(first);
+        read.next = next.map(SeqNo);
+    }
+
+    /// Notes records that do not count.
+    pub fn pass_over(&mut self, log: FileNumber) {
+        let read = self.logs.entry(log).or_default();
+        (read.has_records, read.next) = (true, None);
+    }
+
+    /// Ends a log at the byte `end`. `is_cut`: what lies behind it is told elsewhere.
+    pub fn end(&mut self, log: FileNumber, end: u64, is_cut: bool) {
+        let read = self.logs.entry(log).or_default();
+        (read.end, read.is_cut) = (end, is_cut);
+    }
+
+    /// The first log whose changes do not go on where those before it end. All go on behind `last`.
+    pub fn first_gap(&self, last: SeqNo) -> Option<FileNumber> {
+        let mut next = Some(SeqNo(last.0.saturating_add(1)));
+        for (number, log) in &self.logs {
+            let Some(first) = log.first else { continue };
+            if next.is_none_or(|next| first > next) || self.has_unlogged {
+                return Some(*number);
+            }
+            next = log.next;
+        }
+        None
+    }
+
+    /// The parts that are missing, and those that may be.
+    pub fn missing(&self, recovered: &Recovered) -> Vec<MissingPart> {
+        let mut parts = BTreeMap::new();
+        if !recovered.fenced {
+            self.find_short(recovered, &mut parts);
+            self.find_lost(recovered, &mut parts);
+            self.find_gaps(recovered, &mut parts);
+            self.find_lost_prepares(recovered, &mut parts);
+        }
+        parts.into_values().collect()
+    }
+
+    /// Logs that were synced, and end before that or are gone.
+    fn find_short(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
+        for (&number, bytes) in recovered.rocksdb_logs.synced.range(recovered.oldest_rocksdb_log()..) {
+            let what = match self.logs.get(&number) {
+                Some(log) if log.end >= *bytes => continue,
+                Some(log) => format!("ends at byte {}", log.end),
+                None => "is missing".to_owned(),
+            };
+            let why = format!("{what}, and the MANIFEST notes that {bytes} bytes of it were synced");
+            parts.insert(number, MissingPart::of(number, number, why, recovered));
+        }
+    }
+
+    /// Logs that were left for later ones, and are gone or empty.
+    fn find_lost(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
+        let (begun, oldest) = (&recovered.rocksdb_logs.begun, recovered.oldest_rocksdb_log());
+        let last = self.logs.iter().rfind(|(_, log)| log.first.is_some()).map(|(number, _)| *number);
+        let last = last.max(begun.last_key_value().map(|(number, _)| *number)).unwrap_or_default();
+        for (&number, last_seq) in begun.range(oldest..).filter(|(number, _)| **number < last) {
+            let log = self.logs.get(&number);
+            let next = self.logs.range(number..).find_map(|(_, log)| log.first);
+            // An open of RocksDB's that keeps the MANIFEST (reuse_manifest_on_open) names a log that it does not begin.
+            if log.is_some_and(|log| log.has_records) || next.is_some_and(|next| next.0 <= last_seq.0 + 1) {
+                continue;
+            }
+            let what = if log.is_some() { "is empty" } else { "is missing" };
+            let why = format!("{what}, and a later log was begun, which proves that it had writes");
+            parts.entry(number).or_insert_with(|| MissingPart::of(number, number, why, recovered));
+        }
+        let Some((&next, _)) = begun.range(oldest..).next().filter(|(next, _)| **next > oldest) else { return };
+        if !self.logs.range(oldest..next).any(|(_, log)| log.has_records) {
+            let why = format!("is missing or empty, and so is every log up to log {next}; the MANIFEST needs one");
+            let through = FileNumber(next.0 - 1);
+            parts.entry(oldest).or_insert_with(|| MissingPart::of(oldest, through, why, recovered));
+        }
+    }
+
+    /// Numbers that are missing between two logs. Writes that went to no log explain them where such writes show elsewhere, or
+    /// where the tables can have them.
+    fn find_gaps(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
+        let with_changes = || self.logs.iter().filter(|(_, log)| log.first.is_some());
+        for ((&before, read), (&behind, later)) in with_changes().zip(with_changes().skip(1)) {
+            let (Some(next), Some(first)) = (read.next, later.first) else { continue };
+            let is_told = self.has_unlogged || read.is_cut || parts.range(before..behind).next().is_some();
+            if next >= first || is_told {
+                continue;
+            }
+            let last = SeqNo(first.0 - 1);
+            let may_have = recovered.families.iter().any(|family| {
+                let is_compacted = |largest| largest == SeqNo::ZERO && family.log_number > before;
+                let mut tables = family.tables.iter().map(|(_, meta)| (meta.smallest_seq, meta.largest_seq));
+                tables.any(|(smallest, largest)| (smallest <= next && last <= largest) || is_compacted(largest))
+            });
+            let through = FileNumber(behind.0 - 1);
+            if may_have || recovered.families.iter().all(|family| family.log_number > through) {
+                continue;
+            }
+            let why = format!(
+                "ends before number {next}, and log {behind} begins with number {first}: the log's end or a log is lost, or \
+                 the writes between went to no log (disableWAL)"
+            );
+            parts.insert(before, MissingPart::of(before, through, why, recovered));
+        }
+    }
+
+    /// A commit whose prepare is in no log. Its transaction is in tables, unless no family was flushed past the commit. A
+    /// dropped family may have been the only one.
+    fn find_lost_prepares(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
+        let Some(log) = self.lacks_prepare else { return };
+        let was_dropped = recovered.families.len() as u64 <= u64::from(recovered.max_family);
+        let is_in_tables = was_dropped || recovered.families.iter().any(|family| family.log_number > log);
+        if is_in_tables && parts.is_empty() {
+            return;
+        }
+        let why = "commits a transaction whose prepare is lost".to_owned();
+        parts.entry(log).or_insert_with(|| MissingPart::of(log, log, why, recovered));
+    }
+}
+
+impl MissingPart {
+    /// `through`: families that need no log up to this number lack nothing. Where all are so, a prepared transaction is lost.
+    fn of(log: FileNumber, through: FileNumber, why: String, recovered: &Recovered) -> MissingPart {
+        let ids = |needs: bool| {
+            let families = recovered.families.iter().filter(move |family| !needs || family.log_number <= through);
+            families.map(|family| family.id).collect::<Vec<_>>()
+        };
+        let needing = ids(true);
+        MissingPart { log, families: if needing.is_empty() { ids(false) } else { needing }, why }
+    }
+}

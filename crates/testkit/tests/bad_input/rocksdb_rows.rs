@@ -1,0 +1,301 @@
+//! A row of RocksDB's logs with a part missing: what MANIFEST, numbers and commits prove is told, and a row that is whole
+//! leaves no doubt.
+#![expect(clippy::indexing_slicing, reason = "helpers of tests are tests")]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::coding::{put_varint32, put_varint64};
+use base::{FamilyId, FileNumber, SeqNo};
+use log::framed::FramedWriter;
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::version::edit::VersionEdit;
+use testkit::engine::version::edit_codec::encode_record;
+use testkit::engine::{Db, Doubt, FamilyOptions, OpenOptions, OtherFamilies, TableWriter, repair};
+use testkit::run::DIR;
+use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
+
+use crate::common::copy;
+
+const F: FamilyId = FamilyId(1);
+const COMPARATOR: &str = "leveldb.BytewiseComparator";
+
+fn path(name: &str) -> PathBuf {
+    Path::new(DIR).join(name)
+}
+
+fn log_path(number: u64) -> PathBuf {
+    path(&format!("{}.log", FileNumber(number)))
+}
+
+fn append(vfs: &MemoryVfs, path: &Path, records: &[Vec<u8>]) {
+    let file = match vfs.exists(path).unwrap() {
+        true => vfs.open_append(path).unwrap(),
+        false => vfs.create(path, IfExists::Fail).unwrap(),
+    };
+    let mut writer = FramedWriter::new(file, IoClass::Log);
+    records.iter().for_each(|record| writer.append(record).unwrap());
+    writer.sync().unwrap();
+}
+
+fn edit(change: impl FnOnce(&mut VersionEdit)) -> Vec<u8> {
+    let mut edit = VersionEdit { next_file: Some(FileNumber(30)), ..VersionEdit::default() };
+    change(&mut edit);
+    encode_record(&[edit])
+}
+
+/// Names log `number` as the first that `family` needs; `last` is in tables.
+fn flushed(family: FamilyId, number: u64, last: u64) -> Vec<u8> {
+    edit(|edit| {
+        edit.family = family;
+        (edit.log_number, edit.last_seq) = (Some(FileNumber(number)), Some(SeqNo(last)));
+    })
+}
+
+fn kept_from(number: u64) -> Vec<u8> {
+    edit(|edit| edit.min_log_to_keep = Some(FileNumber(number)))
+}
+
+/// A write batch.
+fn batch(first: u64, count: u32, changes: &[&[u8]]) -> Vec<u8> {
+    [&first.to_le_bytes()[..], &count.to_le_bytes(), &changes.concat()].concat()
+}
+
+/// Each number puts a key of its own, its digit, into family "f".
+fn put(seq: u64) -> Vec<u8> {
+    batch(seq, 1, &[&[5, 1, 1, b'0' + seq as u8, 1, b'v']])
+}
+
+const MANIFEST: &str = "MANIFEST-000005";
+
+/// RocksDB's database with the families "default" and "f", in a MANIFEST of this number. Nothing is flushed.
+fn begun(manifest: u64) -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new(1);
+    vfs.create_dir_all(Path::new(DIR)).unwrap();
+    let name = format!("MANIFEST-{}", FileNumber(manifest));
+    vfs.write_file(&path("CURRENT"), format!("{name}\n").as_bytes()).unwrap();
+    let first = edit(|edit| {
+        edit.comparator = Some(COMPARATOR.to_owned());
+        (edit.log_number, edit.last_seq) = (Some(FileNumber(0)), Some(SeqNo(0)));
+    });
+    let second = edit(|edit| {
+        (edit.family, edit.add_family) = (F, Some("f".to_owned()));
+        edit.comparator = Some(COMPARATOR.to_owned());
+        (edit.log_number, edit.max_family) = (Some(FileNumber(4)), Some(1));
+    });
+    append(&vfs, &path(&name), &[first, second]);
+    vfs
+}
+
+/// Three logs, of which "f" needs all. "default" was flushed twice, each time for the next log.
+fn database() -> Arc<MemoryVfs> {
+    let vfs = begun(5);
+    let edits = [flushed(FamilyId::DEFAULT, 10, 3), kept_from(4), flushed(FamilyId::DEFAULT, 12, 6), kept_from(4)];
+    append(&vfs, &path(MANIFEST), &edits);
+    for (number, first) in [(4, 1), (10, 4), (12, 7)] {
+        append(&vfs, &log_path(number), &[put(first), put(first + 1), put(first + 2)]);
+    }
+    vfs
+}
+
+fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
+    let other_families = OtherFamilies::OpenWith(Box::default());
+    OpenOptions { vfs: vfs.clone(), adopt_rocksdb: true, other_families, ..OpenOptions::default() }
+}
+
+fn is_whole(vfs: &Arc<MemoryVfs>) -> bool {
+    let how = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+    check(Path::new(DIR), &how, &mut |_| {}).unwrap().is_whole()
+}
+
+/// The doubts of an open, which every other way to read the directory shares.
+fn doubts(vfs: &Arc<MemoryVfs>, what: &str) -> Vec<Doubt> {
+    let doubts = Db::open(DIR, &options(&copy(vfs))).unwrap().recovery_doubts();
+    assert_eq!(is_whole(vfs), doubts.is_empty(), "{what}, check: {doubts:?}");
+    let salvaged = copy(vfs);
+    let mut how = options(&salvaged);
+    how.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+    let by_salvage = Db::open(DIR, &how).unwrap().recovery_doubts();
+    assert_eq!(by_salvage.is_empty(), doubts.is_empty(), "{what}, salvage: {by_salvage:?}");
+    let repaired = copy(vfs);
+    let lost_nothing = repair(DIR, &options(&repaired)).unwrap().lost_nothing();
+    assert_eq!(lost_nothing, doubts.is_empty(), "{what}, repair");
+    doubts
+}
+
+#[track_caller]
+fn is_told_for_f(vfs: &Arc<MemoryVfs>, what: &str) {
+    let doubts = doubts(vfs, what);
+    let families: Vec<_> = doubts.iter().map(|doubt| doubt.family.as_deref()).collect();
+    assert!(!families.is_empty() && families.iter().all(|family| *family == Some("f")), "{what}: {doubts:?}");
+}
+
+/// Cuts a log before its record `keep`, counted from 0. Each of `put` has 25 bytes.
+fn cut(vfs: &MemoryVfs, number: u64, keep: usize) {
+    vfs.truncate(&log_path(number), 25 * keep).unwrap();
+}
+
+#[test]
+fn whole_row_leaves_no_doubt() {
+    let vfs = database();
+    assert!(doubts(&vfs, "whole").is_empty());
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    let f = db.family("f").unwrap();
+    let has = |key: u8| db.get(&f, &[b'0' + key], &Default::default()).unwrap().is_some();
+    assert!((1..10).all(has));
+}
+
+#[test]
+fn log_that_the_manifest_needs_is_missed() {
+    for number in [4, 10] {
+        let vfs = database();
+        vfs.remove_file(&log_path(number)).unwrap();
+        is_told_for_f(&vfs, &format!("log {number} is gone"));
+        let vfs = database();
+        vfs.truncate(&log_path(number), 0).unwrap();
+        is_told_for_f(&vfs, &format!("log {number} is empty"));
+        let vfs = database();
+        vfs.write_file(&log_path(number), &[0; 75]).unwrap();
+        is_told_for_f(&vfs, &format!("log {number} is zeros"));
+    }
+}
+
+#[test]
+fn log_that_lost_its_end_between_two_records_is_told() {
+    for number in [4, 10] {
+        for keep in [1, 2] {
+            let vfs = database();
+            cut(&vfs, number, keep);
+            is_told_for_f(&vfs, &format!("log {number} has {keep} records"));
+            let vfs = database();
+            let mut bytes = vfs.read_file(&log_path(number)).unwrap();
+            bytes[25 * keep..].fill(0);
+            vfs.write_file(&log_path(number), &bytes).unwrap();
+            is_told_for_f(&vfs, &format!("log {number} has {keep} records and zeros"));
+        }
+    }
+}
+
+/// The families that need neither the log nor one behind it lack nothing.
+#[test]
+fn gap_that_no_family_needs_is_not_told() {
+    let vfs = database();
+    cut(&vfs, 4, 2);
+    append(&vfs, &path(MANIFEST), &[flushed(F, 10, 6)]);
+    assert!(doubts(&vfs, "flushed").is_empty());
+}
+
+#[test]
+fn unlogged_writes_are_no_lost_ones() {
+    let vfs = begun(5);
+    append(&vfs, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 3), kept_from(4)]);
+    append(&vfs, &log_path(4), &[put(1), put(3)]); // one between them went to no log
+    append(&vfs, &log_path(10), &[put(6), put(7)]);
+    assert!(doubts(&vfs, "unlogged writes").is_empty());
+}
+
+/// An open of RocksDB's notes the number behind its last log, which is of no log, in a MANIFEST with a larger number. A checkpoint
+/// lacks an empty log.
+#[test]
+fn logs_that_need_not_be_there_are_not_missed() {
+    let vfs = begun(20);
+    let manifest = path("MANIFEST-000020");
+    append(&vfs, &manifest, &[flushed(FamilyId::DEFAULT, 13, 6), flushed(F, 13, 6), kept_from(13)]);
+    append(&vfs, &log_path(19), &[put(7), put(8)]);
+    assert!(doubts(&vfs, "opened anew").is_empty());
+    append(&vfs, &manifest, &[flushed(FamilyId::DEFAULT, 22, 8), flushed(F, 22, 8), kept_from(22)]);
+    vfs.remove_file(&log_path(19)).unwrap();
+    assert!(doubts(&vfs, "a checkpoint").is_empty());
+    // An open that keeps the MANIFEST, whose later log is 27.
+    append(&vfs, &manifest, &[flushed(FamilyId::DEFAULT, 23, 8), flushed(F, 23, 8), kept_from(23)]);
+    append(&vfs, &log_path(27), &[put(9)]);
+    assert!(doubts(&vfs, "opened again").is_empty());
+}
+
+/// The record of a log that was synced, in both of RocksDB's forms.
+fn tracked(number: u64, bytes: u64, is_new: bool) -> Vec<u8> {
+    let mut field = Vec::new();
+    put_varint64(&mut field, number);
+    put_varint32(&mut field, 2);
+    put_varint64(&mut field, bytes);
+    put_varint32(&mut field, 1);
+    let mut record = Vec::new();
+    put_varint32(&mut record, if is_new { 8199 } else { 8196 });
+    if is_new {
+        put_varint32(&mut record, field.len() as u32);
+    }
+    record.extend(field);
+    record
+}
+
+#[test]
+fn synced_bytes_of_a_log_are_missed() {
+    for is_new in [true, false] {
+        let whole = database();
+        append(&whole, &path(MANIFEST), &[tracked(12, 75, is_new)]);
+        assert!(doubts(&whole, "whole").is_empty());
+        let vfs = copy(&whole);
+        cut(&vfs, 12, 2);
+        assert_eq!(doubts(&vfs, "shorter").len(), 1);
+        let vfs = copy(&whole);
+        vfs.remove_file(&log_path(12)).unwrap();
+        assert_eq!(doubts(&vfs, "gone").len(), 1);
+        let (tag, field) = if is_new { (8200, &[1, 13][..]) } else { (8197, &[13][..]) };
+        let mut forgotten = Vec::new();
+        put_varint32(&mut forgotten, tag);
+        forgotten.extend(field);
+        append(&vfs, &path(MANIFEST), &[forgotten]);
+        assert!(doubts(&vfs, "forgotten").is_empty());
+    }
+}
+
+/// A prepare takes no number, so the log that lost it ends where it should.
+#[test]
+fn commit_of_a_lost_prepare_is_told() {
+    const PREPARE: &[u8] = &[9, 1, 1, b't', 1, b'v', 5, 1, 1, b't', 1, b'v', 10, 1, b'T'];
+    let row = |flushed_to: u64| {
+        let vfs = begun(5);
+        append(&vfs, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, flushed_to, 1), kept_from(4)]);
+        append(&vfs, &log_path(4), &[put(1), batch(2, 2, &[PREPARE])]);
+        append(&vfs, &log_path(10), &[batch(2, 0, &[&[11, 1, b'T']]), put(4)]);
+        vfs
+    };
+    let vfs = row(10);
+    assert!(doubts(&vfs, "whole").is_empty());
+    cut(&vfs, 4, 1);
+    let found = doubts(&vfs, "the prepare is lost");
+    assert!(found.iter().any(|doubt| doubt.family.is_none() && doubt.why.contains("prepare")), "{found:?}");
+    // Flushed past the commit, "default" may have all of it, and the prepare's log was let go.
+    let vfs = row(12);
+    cut(&vfs, 4, 1);
+    append(&vfs, &log_path(12), &[put(5)]);
+    assert!(doubts(&vfs, "in tables").is_empty());
+}
+
+/// A MANIFEST that ends between two records may have lost one that brought the table.
+#[test]
+fn ingested_table_that_nothing_names_is_kept_and_told() {
+    let vfs = database();
+    let table = path("000025.sst");
+    let mut writer = TableWriter::create(vfs.clone(), &table, &FamilyOptions::default()).unwrap();
+    writer.put(b"k", b"v").unwrap();
+    writer.finish().unwrap();
+    let bytes = vfs.read_file(&table).unwrap();
+    assert!(!doubts(&vfs, "an ingest").is_empty());
+    drop(Db::open(DIR, &options(&vfs)).unwrap());
+    assert_eq!(vfs.read_file(&path("lost/000025.sst")).unwrap(), bytes);
+    // A table older than the MANIFEST was let go before.
+    let vfs = database();
+    vfs.write_file(&path("000003.sst"), &bytes).unwrap();
+    assert!(doubts(&vfs, "an old table").is_empty());
+}
+
+#[test]
+fn best_efforts_believe_the_only_manifest() {
+    let vfs = database();
+    vfs.remove_file(&path("CURRENT")).unwrap();
+    let mut how = options(&vfs);
+    how.db.best_efforts_recovery = true;
+    assert!(Db::open(DIR, &how).unwrap().recovery_doubts().is_empty());
+}
