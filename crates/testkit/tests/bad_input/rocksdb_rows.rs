@@ -8,11 +8,12 @@ use std::sync::Arc;
 use base::coding::{put_varint32, put_varint64};
 use base::{FamilyId, FileNumber, SeqNo};
 use log::framed::FramedWriter;
+use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::edit::VersionEdit;
 use testkit::engine::version::edit_codec::encode_record;
-use testkit::engine::{Db, Doubt, FamilyOptions, OpenOptions, OtherFamilies, TableWriter, repair};
+use testkit::engine::{Db, Doubt, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, TableWriter, repair};
 use testkit::run::DIR;
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 
@@ -298,4 +299,61 @@ fn best_efforts_believe_the_only_manifest() {
     let mut how = options(&vfs);
     how.db.best_efforts_recovery = true;
     assert!(Db::open(DIR, &how).unwrap().recovery_doubts().is_empty());
+}
+
+/// A backup of RocksDB's, made after a flush of both families with log 10 as the next one.
+fn with_backup(vfs: &MemoryVfs) {
+    let made = begun(5);
+    let edits = [flushed(FamilyId::DEFAULT, 10, 3), flushed(F, 10, 3), kept_from(10)];
+    append(&made, &path(MANIFEST), &edits);
+    let mut meta = "1\n3\n2\n".to_owned();
+    for dir in ["/backups/meta", "/backups/private/1"] {
+        vfs.create_dir_all(Path::new(dir)).unwrap();
+    }
+    for name in [MANIFEST, "CURRENT"] {
+        let bytes = made.read_file(&path(name)).unwrap();
+        vfs.write_file(&Path::new("/backups/private/1").join(name), &bytes).unwrap();
+        meta.push_str(&format!("private/1/{name} crc32 {}\n", base::checksum::crc32c(&bytes)));
+    }
+    vfs.write_file(Path::new("/backups/meta/1"), meta.as_bytes()).unwrap();
+}
+
+#[test]
+fn restore_keeps_logs_of_rocksdb_only_without_a_gap() {
+    let restored = |damage: &dyn Fn(&MemoryVfs)| {
+        let vfs = database();
+        with_backup(&vfs);
+        damage(&vfs);
+        let before = vfs.all_files();
+        let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+        let kept = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+        let result = BackupEngine::open("/backups", &how).unwrap().restore(1, DIR, &kept);
+        assert!(result.is_ok() || before.iter().all(|file| vfs.exists(file).unwrap()), "nothing is deleted");
+        result.map(|()| vfs)
+    };
+    let vfs = restored(&|_| {}).unwrap();
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    let f = db.family("f").unwrap();
+    assert!((4..10).all(|key: u8| db.get(&f, &[b'0' + key], &Default::default()).unwrap().is_some()));
+    let damages: [&dyn Fn(&MemoryVfs); 3] =
+        [&|vfs| vfs.remove_file(&log_path(10)).unwrap(), &|vfs| cut(vfs, 10, 2), &|vfs| {
+            vfs.flip_bit(&log_path(10), 8 * 40).unwrap();
+        }];
+    for damage in damages {
+        assert_eq!(restored(damage).err().unwrap().kind(), ErrorKind::InvalidArgument);
+    }
+}
+
+/// Without a MANIFEST nothing tells which OPTIONS file was the last.
+#[test]
+fn repair_without_a_manifest_keeps_every_options_file() {
+    let vfs = database();
+    let text = "[Version]\n  rocksdb_version=11.9.0\n  options_file_version=1.1\n[DBOptions]\n[CFOptions \"default\"]\n\
+                [TableOptions/BlockBasedTable \"default\"]\n[CFOptions \"f\"]\n[TableOptions/BlockBasedTable \"f\"]\n";
+    let names = ["OPTIONS-000007", "OPTIONS-000009"];
+    names.iter().for_each(|name| vfs.write_file(&path(name), text.as_bytes()).unwrap());
+    ["CURRENT", MANIFEST].iter().for_each(|name| vfs.remove_file(&path(name)).unwrap());
+    repair(DIR, &options(&vfs)).unwrap();
+    let is_there = |name: &&str| [path(name), path("lost").join(name)].iter().any(|path| vfs.exists(path).unwrap());
+    assert!(names.iter().all(is_there), "{:?}", vfs.all_files());
 }

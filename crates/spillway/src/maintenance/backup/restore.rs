@@ -32,7 +32,8 @@ pub struct RestoreOptions {
     /// `wal_dir`. The restored MANIFEST and OPTIONS file name it: an open that looks for the logs elsewhere is refused.
     pub wal_dir: Option<PathBuf>,
     /// Keeps existing logs, with the ingested tables they name, for the database to continue with. Requires a backup
-    /// without logs, made after a flush; the logs must follow it without a gap. Unlogged changes do not come back:
+    /// without logs, made after a flush; the logs must follow it without a gap, RocksDB's without a missing number.
+    /// Unlogged changes do not come back:
     /// writes with `disable_wal`, ingests from behind, and families created since.
     pub keep_log_files: bool,
 }

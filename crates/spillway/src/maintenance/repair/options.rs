@@ -1,5 +1,5 @@
 //! Stored options. An open deletes older OPTIONS files, so a repair keeps them in `lost/` if the newest one may not be the last that
-//! was stored, and tells it.
+//! was stored, and tells it. It keeps them without a MANIFEST, too, which would tell the last one.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ use crate::version::recover::Recovered;
 /// The file system's.
 pub(super) fn keep(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, report: &mut RepairReport) -> Result<()> {
     let found = Survey::of(vfs, dir, recovered)?;
-    if !found.is_amiss() {
+    if !found.is_amiss() && report.manifest.is_none() {
         return Ok(());
     }
     let lost = Lost::new(vfs, dir);

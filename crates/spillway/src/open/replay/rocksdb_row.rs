@@ -206,3 +206,56 @@ impl MissingPart {
         MissingPart { log, families: if needing.is_empty() { ids(false) } else { needing }, why }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commit::batch::BatchReader;
+    use crate::version::replay::RecoveredFamily;
+    use crate::version::table_file::FileMeta;
+
+    /// Each record: its log, its first number, and the count of its changes.
+    fn row(records: &[(u64, u64, u32)]) -> RocksdbRow {
+        let mut row = RocksdbRow::default();
+        for (log, first, count) in records {
+            let changes = RocksdbStep::Changes(BatchReader::of_changes(SeqNo::ZERO, *count, &[]));
+            row.add(FileNumber(*log), SeqNo(*first), &[changes]);
+            row.end(FileNumber(*log), 100, false);
+        }
+        row
+    }
+
+    fn family(id: u32, log_number: u64, tables: &[(u64, u64)]) -> RecoveredFamily {
+        let table = |(smallest, largest): &(u64, u64)| {
+            (0, FileMeta { smallest_seq: SeqNo(*smallest), largest_seq: SeqNo(*largest), ..FileMeta::default() })
+        };
+        let tables = tables.iter().map(table).collect();
+        RecoveredFamily { id: FamilyId(id), log_number: FileNumber(log_number), tables, ..RecoveredFamily::default() }
+    }
+
+    #[test]
+    fn gap_between_logs_is_told_unless_unlogged_writes_explain_it() {
+        let found = |tables: &[(u64, u64)], records: &[(u64, u64, u32)]| {
+            let families = vec![family(0, 10, tables), family(1, 4, &[])];
+            let missing = row(records).missing(&Recovered { families, max_family: 1, ..Recovered::default() });
+            missing.into_iter().map(|part| (part.log.0, part.families)).collect::<Vec<_>>()
+        };
+        let told = vec![(4, vec![FamilyId(1)])];
+        let gap = [(4, 1, 2), (4, 3, 1), (10, 9, 1)];
+        assert_eq!(found(&[], &gap), told);
+        assert_eq!(found(&[(1, 3), (4, 7), (5, 8)], &gap), told, "no table spans the gap");
+        assert!(found(&[(4, 8)], &gap).is_empty(), "a flush of unlogged writes");
+        assert!(found(&[(0, 0)], &gap).is_empty(), "a compaction of such tables");
+        assert!(found(&[], &[(4, 1, 2), (4, 4, 1), (10, 9, 1)]).is_empty(), "writes that go to no log");
+        assert!(found(&[], &[(4, 1, 2), (4, 3, 1), (10, 4, 1)]).is_empty());
+    }
+
+    #[test]
+    fn logs_behind_a_backup_have_no_gap() {
+        let gap = |last, records: &[(u64, u64, u32)]| row(records).first_gap(SeqNo(last)).map(|log| log.0);
+        assert_eq!(gap(2, &[(4, 1, 2), (4, 3, 1), (10, 4, 1)]), None, "the first may be older");
+        assert_eq!(gap(0, &[(4, 1, 2), (10, 4, 1)]), Some(10));
+        assert_eq!(gap(0, &[(4, 1, 1), (4, 3, 1), (10, 4, 1)]), Some(4));
+        assert_eq!(gap(0, &[(10, 4, 1)]), Some(10));
+    }
+}
