@@ -115,7 +115,7 @@ impl LogBytes {
         if matches!(bad, BadHeader::Version(_)) {
             return Ok(Header::Bad(bad));
         }
-        let has_data_behind = self.gap_from(FILE_HEADER_BYTES, u64::MAX, |_| false)?.has_data;
+        let has_data_behind = self.gap_from(FILE_HEADER_BYTES, |_| false)?.has_data;
         Ok(Header::Bad(if has_data_behind { BadHeader::Damaged } else { BadHeader::Blank }))
     }
 
@@ -153,23 +153,21 @@ impl LogBytes {
         Ok(self.get(offset, len)?.is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0)))
     }
 
-    /// Searches for the next record after `offset`, where no record starts. Stops after more than `zeros_max` zeros in
-    /// a row.
-    pub fn gap_at(&mut self, offset: u64, zeros_max: u64) -> Result<Gap> {
-        self.gap_from(offset, zeros_max, |at| at > offset)
+    /// Searches for the next record after `offset`, where no record starts. Zeros may precede it: their number proves
+    /// nothing. A search reads at most the space allocated ahead, if no record follows.
+    pub fn gap_at(&mut self, offset: u64) -> Result<Gap> {
+        self.gap_from(offset, |at| at > offset)
     }
 
     /// Scans the words from `offset` on for a record start. Only offsets accepted by `may_start` count.
-    fn gap_from(&mut self, offset: u64, zeros_max: u64, may_start: impl Fn(u64) -> bool) -> Result<Gap> {
+    fn gap_from(&mut self, offset: u64, may_start: impl Fn(u64) -> bool) -> Result<Gap> {
         let mut has_data = false;
         let mut at = offset;
-        let mut zeros_from = at;
-        while at < self.len && at - zeros_from <= zeros_max {
+        while at < self.len {
             if let Some(zeros) = self.zeros_at(at)? {
                 at += zeros;
                 continue;
             }
-            zeros_from = at;
             let len = ALIGNMENT.min(self.len - at) as usize;
             let is_zero = self.get(at, len)?.is_some_and(|word| word.iter().all(|&byte| byte == 0));
             if !is_zero {

@@ -18,9 +18,6 @@ use crate::format::{
 };
 use crate::log_bytes::{Header, LogBytes};
 
-/// Limit on zeros before a record in the same page cache. More than all concurrent writers have in flight.
-const ZEROS_MAX_BYTES: u64 = 1 << 20;
-
 /// Input to [`replay`] about the WAL.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReplayOptions {
@@ -269,7 +266,7 @@ impl Replay {
 
     /// Classifies an offset without a record: the end, or damage.
     fn without_record(&mut self, offset: u64) -> Result<After> {
-        let gap = self.bytes.gap_at(offset, self.zeros_max())?;
+        let gap = self.bytes.gap_at(offset)?;
         if let Some(next) = gap.next {
             if self.salvages() {
                 self.skipped_bytes += next - offset;
@@ -296,12 +293,6 @@ impl Replay {
         }
         let reason = if is_clean { EndReason::Clean } else { EndReason::Unfinished { next: gap.next } };
         Ok(After::End(self.end(offset, reason)))
-    }
-
-    /// Zeros in a row that end the WAL. After a power loss any page may be missing. In the same page cache all written
-    /// bytes remain, and only preallocated space follows so many zeros.
-    fn zeros_max(&self) -> u64 {
-        if self.is_same_cache && !self.salvages() { ZEROS_MAX_BYTES } else { u64::MAX }
     }
 
     fn salvages(&self) -> bool {
@@ -360,7 +351,7 @@ impl Replay {
             if let Some(found) = self.bytes.record_at(offset)? {
                 self.note(&found.header);
                 offset = found.end;
-            } else if let Some(next) = self.bytes.gap_at(offset, self.zeros_max())?.next {
+            } else if let Some(next) = self.bytes.gap_at(offset)?.next {
                 offset = next;
             } else {
                 break;

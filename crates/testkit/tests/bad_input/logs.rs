@@ -181,3 +181,35 @@ fn numbers_that_go_backwards_are_refused() {
         Ok(contents) => assert!(!contents["default"].contains_key(&b"k"[..])),
     }
 }
+
+/// Records behind zeros were published in the same page cache, however many zeros there are.
+#[test]
+fn records_behind_zeros_are_told() {
+    let options = |vfs: &Arc<MemoryVfs>| {
+        let mut options = crate::common::profile().open_options(vfs.clone(), ["users"]);
+        options.families.iter_mut().for_each(|(_, family)| family.write_buffer_size = 8 << 20);
+        options.db.log_file_bytes = 8 << 20;
+        options
+    };
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    for key in 0..4000u32 {
+        db.put(&db.default_family(), &key.to_be_bytes(), &[7; 1000], &Default::default()).unwrap();
+    }
+    let whole = copy(&vfs);
+    drop(db);
+    let path = last_log(&whole);
+    for zeros in [1 << 10, 1 << 20, (1 << 20) + 4096, 3 << 20] {
+        let vfs = copy(&whole);
+        let mut bytes = vfs.read_file(&path).unwrap();
+        bytes.get_mut(200_000..200_000 + zeros).unwrap().fill(0);
+        vfs.write_file(&path, &bytes).unwrap();
+        let error = Db::open(DIR, &options(&copy(&vfs))).err().expect("it is refused");
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*path)), "{zeros}: {error}");
+        assert!(!testkit::engine::repair(DIR, &options(&copy(&vfs))).unwrap().lost_nothing(), "{zeros}");
+        let db = crate::doubts::salvage_with(options(&vfs));
+        assert!(!db.recovery_doubts().is_empty(), "{zeros}");
+        let last = db.get(&db.default_family(), &3999u32.to_be_bytes(), &Default::default()).unwrap();
+        assert!(last.is_some(), "{zeros}");
+    }
+}
