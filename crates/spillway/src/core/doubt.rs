@@ -18,6 +18,8 @@ pub struct Doubt {
     pub keys: Option<(Vec<u8>, Vec<u8>)>,
     /// The unknown fact, and the assumption made.
     pub why: String,
+    /// Not the keys are in doubt, but which transactions are prepared: one may be missing, or have ended.
+    pub of_prepared: bool,
 }
 
 impl Doubt {
@@ -26,20 +28,25 @@ impl Doubt {
         Doubt { why: why.into(), ..Doubt::default() }
     }
 
+    /// Doubts which transactions are prepared.
+    pub fn of_prepared(why: impl Into<String>) -> Doubt {
+        Doubt { why: why.into(), of_prepared: true, ..Doubt::default() }
+    }
+
     /// Doubts every key of one family.
     pub fn of_family(family: impl Into<String>, why: impl Into<String>) -> Doubt {
-        Doubt { family: Some(family.into()), keys: None, why: why.into() }
+        Doubt { family: Some(family.into()), ..Doubt::of_all(why) }
     }
 
     /// Doubts the keys of one family from the first to the last one of `keys`.
     pub fn of_keys(family: impl Into<String>, keys: (Vec<u8>, Vec<u8>), why: impl Into<String>) -> Doubt {
-        Doubt { family: Some(family.into()), keys: Some(keys), why: why.into() }
+        Doubt { keys: Some(keys), ..Doubt::of_family(family, why) }
     }
 
     /// Whether the doubt concerns `key` of `family`, whose order is `order`.
     pub fn covers(&self, family: &str, key: &[u8], order: &UserOrder) -> bool {
         let of_family = self.family.as_ref().is_none_or(|name| name == family);
-        of_family && self.keys.as_ref().is_none_or(|keys| is_within(keys, key, order))
+        !self.of_prepared && of_family && self.keys.as_ref().is_none_or(|keys| is_within(keys, key, order))
     }
 }
 
@@ -47,11 +54,12 @@ pub(crate) fn is_within(keys: &(Vec<u8>, Vec<u8>), key: &[u8], order: &UserOrder
     order.compare(&keys.0, key).is_le() && order.compare(key, &keys.1).is_le()
 }
 
-/// Without a line end: `family "x", keys 'a' to 'b': why`.
+/// Without a line end: `family "x", keys 'a' to 'b': why`, or `prepared transactions: why`.
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.family {
             Some(family) => write!(f, "family {family:?}")?,
+            None if self.of_prepared => f.write_str("prepared transactions")?,
             None => f.write_str("every family")?,
         }
         if let Some((from, through)) = &self.keys {

@@ -243,3 +243,25 @@ fn a_family_made_behind_the_damage_is_not_in_doubt() {
     let db = salvage_with(options);
     assert_eq!(in_doubt(&db, &[&KEYS[..], &[("made", "a")]].concat()), KEYS);
 }
+
+/// All keys are in tables. No table tells of a transaction that was prepared, committed or rolled back in a damaged part of the log.
+#[test]
+fn lost_steps_of_transactions_are_in_doubt() {
+    let script = "begin kept put users k 1\nbegin lost put default prepared-key 1\nput default a 1\nput users a 1\n\
+                  flush default users\nput default z 1 sync";
+    for is_missing in [false, true] {
+        let vfs = crate::common::PLAIN.after(script);
+        let [log] = &files(&vfs, ".splog")[..] else { panic!("one log") };
+        match is_missing {
+            false => damage(&vfs, "prepared-key"),
+            true => vfs.remove_file(log).unwrap(),
+        }
+        let db = salvage(&vfs);
+        let doubts = db.recovery_doubts();
+        assert!(doubts.iter().any(|doubt| doubt.of_prepared || is_missing && doubt.family.is_none()), "{doubts:?}");
+        let keys = in_doubt(&db, &KEYS);
+        assert_eq!(keys.is_empty(), !is_missing, "{doubts:?}");
+        let kept = Path::new(DIR).join("lost").join(log.file_name().unwrap());
+        assert!(is_missing || vfs.exists(&kept).unwrap(), "{:?}", vfs.all_files());
+    }
+}

@@ -137,7 +137,7 @@ impl Repairing<'_> {
                     format!("{name} was ingested, and its sequence number is lost: by its file's number it is {guess}");
                 let family = self.families.known.get(&found.family).map(|family| family.name.clone());
                 let keys = Some(keys_of(&found.table.meta));
-                self.report.doubts.push(Doubt { family, keys, why: what });
+                self.report.doubts.push(Doubt { family, keys, ..Doubt::of_all(what) });
             }
             *before = (*before).max(found.table.meta.largest_seq);
         }

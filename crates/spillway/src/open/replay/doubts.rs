@@ -57,7 +57,13 @@ impl Hole {
         match before {
             // Every record has numbers, and they have no gaps: none is lost.
             Some(first) if first.0 <= self.after.0.saturating_add(1) => return None,
-            Some(first) => doubting.numbers_through(SeqNo(first.0 - 1), &self.why()),
+            Some(first) => {
+                let last = SeqNo(first.0 - 1);
+                doubting.numbers_through(last, &self.why());
+                if doubting.families.keys().any(|id| doubting.lacking(*id, last).is_none()) {
+                    doubting.add(Doubt::of_prepared(self.why())); // no table tells of a prepare, or of its end
+                }
+            }
             None if self.is_proven => doubting.add(Doubt::of_all(self.why())),
             None => return None,
         }
@@ -113,7 +119,7 @@ impl Doubting<'_> {
             Some(RecordedBatch::InFile(large)) => in_families(&large.families),
             Some(RecordedBatch::Prepared(step)) => match &step.step {
                 Step::Commit(commit) => in_families(&commit.families),
-                Step::Prepare(_) | Step::Rollback => {} // changes nothing by itself
+                Step::Prepare(_) | Step::Rollback => self.add(Doubt::of_prepared(why)), // changes nothing by itself
             },
         }
     }
