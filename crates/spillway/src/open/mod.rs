@@ -1,6 +1,6 @@
 //! Opening a database: the MANIFEST, the families, WAL replay, a new MANIFEST, removal of orphans. Keeps D2, V3.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -59,6 +59,7 @@ mod reading;
 pub(crate) mod replay;
 pub(crate) mod restart;
 mod start;
+mod value_logs;
 
 use crate::open::engine::Engine;
 use families::{FamilyStart, Shared, build_family};
@@ -444,7 +445,7 @@ impl<'a> Opening<'a> {
         let tables = self.shared.table_store(&self.context, &options);
         let order = InternalOrder::new(options.order.clone());
         let version = Arc::new(stored.version(order, options.num_levels, &tables)?);
-        self.measure_value_logs(&version)?;
+        self.measure_value_logs(&stored.name, &version)?;
         if self.keeps_tables_open() {
             self.open_for_good(version.all_files().map(|(_, file)| file))?;
         } else if self.context.options.paranoid_checks && !self.options.read_only {
@@ -457,26 +458,6 @@ impl<'a> Opening<'a> {
         let mut state = FamilyState::new(family, &view, through);
         state.linked_ingests.extend(&stored.linked_ingests);
         Ok(state)
-    }
-
-    /// Notes the sizes of logs with values of tables. The tables name them.
-    fn measure_value_logs(&self, version: &Version) -> Result<()> {
-        let shares = version.all_files().flat_map(|(_, file)| &file.meta.value_logs);
-        for log in shares.map(|share| share.log).collect::<BTreeSet<_>>() {
-            let path = self.context.log_dir().join(file_name::format(FileType::Log, log));
-            let found = self.context.vfs.metadata(&path);
-            if self.bears_damage() && found.is_err() {
-                continue;
-            }
-            let bytes = found.map_err(|error| error.context("a log is missing that holds values of tables"))?.len;
-            let life = self.context.logs.of_log(log);
-            life.note_bytes(bytes);
-            if self.keeps_tables_open() {
-                // Opened now, since the writer may delete it later.
-                life.values().map(drop).or_else(|error| if self.bears_damage() { Ok(()) } else { Err(error) })?;
-            }
-        }
-        Ok(())
     }
 
     /// True for a reader without a limit on open files: a writer may delete tables at any time.

@@ -15,7 +15,9 @@ use testkit::engine::{Db, ErrorKind, WriteOptions, repair};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
-use crate::common::{Contents, PLAIN, SCRIPT, copy, database, files, manifest, options, read, read_with, refused};
+use crate::common::{
+    Contents, PLAIN, REFERRING, SCRIPT, copy, database, files, manifest, options, read, read_with, refused,
+};
 use crate::logs::{with_logs_of, with_several_logs};
 
 fn row(vfs: &MemoryVfs, dir: &str) -> LogRow {
@@ -290,4 +292,31 @@ fn check_lists_what_is_missing() {
     vfs.remove_file(&logs[1]).unwrap();
     let report = check().unwrap();
     assert!(report.problems.iter().any(|problem| problem.0.path() == Some(&*logs[1])), "{:?}", report.problems);
+}
+
+/// A log that only tables need, for values in it.
+#[test]
+fn missing_log_of_values_leaves_all_else_to_a_salvage() {
+    let vfs = REFERRING.database();
+    let logs = files(&vfs, ".splog");
+    assert!(!logs.is_empty());
+    logs.iter().for_each(|log| vfs.remove_file(log).unwrap());
+    let error = Db::open(DIR, &REFERRING.options(&copy(&vfs))).err().expect("it is refused");
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*logs[0])), "{error}");
+    assert!(error.message().contains("kSkipAnyCorruptedRecords"), "{error}");
+    for is_best_efforts in [false, true] {
+        let vfs = copy(&vfs);
+        let mut options = REFERRING.options(&vfs);
+        options.db.best_efforts_recovery = is_best_efforts;
+        if !is_best_efforts {
+            options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+        }
+        let db = Db::open(DIR, &options).unwrap();
+        let all = [("default", "a"), ("default", "d")];
+        assert_eq!(crate::doubts::in_doubt(&db, &all), all, "{:?}", db.recovery_doubts());
+        let get = |key: &[u8]| db.get(&db.default_family(), key, &Default::default());
+        assert_eq!(get(b"b").unwrap().as_deref(), Some(&b"1"[..]));
+        assert!(get(b"a").is_err());
+        db.put(&db.default_family(), b"new", b"v", &WriteOptions::synced()).unwrap();
+    }
 }
