@@ -31,6 +31,6 @@ pub use format::{
 pub use log_file::{LogConfig, LogFile, Reservation};
 pub use reader::LogReader;
 pub use replay::{
-    EndReason, KnownEnd, LogHead, ReplayEnd, ReplayOptions, ReplayRecord, database_of, may_begin_at, read_head, replay,
+    EndReason, KnownEnd, LogHead, ReplayEnd, ReplayOptions, ReplayRecord, database_of, reaches, read_head, replay,
 };
 pub use values::SealedLog;

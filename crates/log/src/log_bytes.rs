@@ -144,13 +144,24 @@ impl LogBytes {
         self.get(self.payload_offset(offset), len as usize)
     }
 
-    /// True if a record could start at `offset` and nothing is written there yet.
-    pub fn is_unused_at(&mut self, offset: u64) -> Result<bool> {
-        if offset < FILE_HEADER_BYTES || offset > self.len || !offset.is_multiple_of(ALIGNMENT) {
+    /// True if a record ends at `offset`, or the first one starts there. Searches backwards for the start of the last
+    /// record before it.
+    pub fn ends_at(&mut self, offset: u64) -> Result<bool> {
+        if offset > self.len || !offset.is_multiple_of(ALIGNMENT) {
             return Ok(false);
         }
-        let len = (self.len - offset).min(self.version.header_bytes() as u64) as usize;
-        Ok(self.get(offset, len)?.is_some_and(|bytes| bytes.iter().all(|&byte| byte == 0)))
+        let (mut at, mut start) = (offset, offset);
+        while at > FILE_HEADER_BYTES {
+            if at == start {
+                start = start.saturating_sub(WINDOW_BYTES / 2).max(FILE_HEADER_BYTES);
+            }
+            self.get(start, (at - start) as usize)?; // else the window would begin at each offset
+            at -= ALIGNMENT;
+            if let Some(found) = self.record_at(at)? {
+                return Ok(found.end == offset);
+            }
+        }
+        Ok(offset == FILE_HEADER_BYTES)
     }
 
     /// Searches for the next record after `offset`, where no record starts. Zeros may precede it: their number proves

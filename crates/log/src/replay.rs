@@ -167,16 +167,16 @@ pub fn database_of(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<Dat
     Ok(replay.read_header()?.map_or(DatabaseId::UNKNOWN, |header| header.database))
 }
 
-/// True if `offset` is valid for [`ReplayOptions::from`]: a record starts there, or nothing is written there.
+/// True if `offset` is valid for [`ReplayOptions::from`]: a record starts or ends there.
 ///
 /// # Errors
 /// As [`replay`], for the file's header.
-pub fn may_begin_at(vfs: &dyn Vfs, path: &Path, number: FileNumber, offset: u64) -> Result<bool> {
+pub fn reaches(vfs: &dyn Vfs, path: &Path, number: FileNumber, offset: u64) -> Result<bool> {
     let mut replay = Replay::open(vfs, path, ReplayOptions { number, ..ReplayOptions::default() })?;
     if replay.read_header()?.is_none() {
         return Ok(offset <= FILE_HEADER_BYTES);
     }
-    Ok(replay.bytes.record_at(offset)?.is_some() || replay.bytes.is_unused_at(offset)?)
+    Ok(replay.bytes.record_at(offset)?.is_some() || replay.bytes.ends_at(offset)?)
 }
 
 /// True if the machine and the mount have stayed up since the WAL was created: dirtied pages are then still in the page
@@ -415,16 +415,43 @@ mod tests {
     }
 
     #[test]
-    fn replay_may_begin_at_a_record_and_where_nothing_was_written() {
+    fn log_reaches_the_places_where_records_start_and_end() {
         let vfs = log_with(RecordKind::Noop as u8);
-        let may = |offset| may_begin_at(&*vfs, Path::new("/7"), FileNumber(7), offset).unwrap();
+        let reaches = |offset| reaches(&*vfs, Path::new("/7"), FileNumber(7), offset).unwrap();
         let end = FILE_HEADER_BYTES + crate::format::record_bytes(2);
-        assert!(may(FILE_HEADER_BYTES) && may(end) && may(4096));
-        for offset in [0, FILE_HEADER_BYTES - 8, FILE_HEADER_BYTES + 8, end - 8, end - 1, 4097, u64::MAX] {
-            assert!(!may(offset), "{offset}");
+        assert!(reaches(FILE_HEADER_BYTES) && reaches(end));
+        for offset in [0, FILE_HEADER_BYTES - 8, FILE_HEADER_BYTES + 8, end - 8, end - 1, end + 8, 4096, 4097, u64::MAX]
+        {
+            assert!(!reaches(offset), "{offset}");
         }
+        let mut zeroed = vfs.read_file(Path::new("/7")).unwrap();
+        zeroed[end as usize - 8..].fill(0);
+        vfs.write_file(Path::new("/7"), &zeroed).unwrap();
+        assert!(!reaches(end));
         vfs.write_file(Path::new("/7"), &[]).unwrap();
-        assert!(may(0) && !may(4096));
+        assert!(reaches(0) && !reaches(4096));
+    }
+
+    /// Records longer than the part searched at once, and zeros between.
+    #[test]
+    fn end_of_a_record_is_found_however_far_its_start_is() {
+        let header = header_of(Version::V2);
+        let mut bytes = header.encode().to_vec();
+        let mut ends = Vec::new();
+        for len in [10usize, 300 << 10, 1 << 20] {
+            let offset = bytes.len() as u64;
+            let record = RecordHeader { len: len as u32, kind: RecordKind::Noop as u8, synced: 0, published: 0 };
+            let payload = vec![7; len];
+            bytes.extend(record.encode(header.seed(), offset).with_payload(&[&payload]).as_flattened());
+            bytes.extend(&payload);
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+            ends.push(bytes.len() as u64);
+        }
+        bytes.resize(bytes.len() + (2 << 20), 0);
+        let vfs = MemoryVfs::new(1);
+        vfs.write_file(Path::new("/7"), &bytes).unwrap();
+        let reaches = |offset| reaches(&*vfs, Path::new("/7"), FileNumber(7), offset).unwrap();
+        assert!(ends.iter().all(|end| reaches(*end) && !reaches(end + 8) && !reaches(end - 8)));
     }
 
     /// A record of version 1: 24 bytes of header, both distances as u32, three zeros.
@@ -458,8 +485,8 @@ mod tests {
         });
         assert_eq!(found, [(128, 152, b"first".to_vec()), (160, 184, b"the second".to_vec())]);
         assert_eq!(end.unwrap(), ReplayEnd { end_offset, reason: EndReason::Clean, skipped_bytes: 0 });
-        assert!(!may_begin_at(&*vfs, Path::new("/7"), FileNumber(7), 168).unwrap());
-        assert!(may_begin_at(&*vfs, Path::new("/7"), FileNumber(7), 160).unwrap());
+        assert!(!reaches(&*vfs, Path::new("/7"), FileNumber(7), 168).unwrap());
+        assert!(reaches(&*vfs, Path::new("/7"), FileNumber(7), 160).unwrap());
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Logged {
         self.tables.extend(tables.map(|table| table.meta.number));
     }
 
-    fn has(&self, seq: SeqNo) -> bool {
+    pub fn has(&self, seq: SeqNo) -> bool {
         let begun = self.runs.partition_point(|run| run.0 <= seq);
         self.runs.get(..begun).and_then(<[_]>::last).is_some_and(|run| seq <= run.1)
     }

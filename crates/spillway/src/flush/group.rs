@@ -19,12 +19,12 @@ use crate::flush::build::{Built, BuiltTable, build, leaves_values, needs_synced_
 use crate::flush::divide::Divided;
 use crate::flush::job::FlushPlan;
 use crate::ingest::link::Linker;
+use crate::open::restart;
 use crate::queue::Memtables;
 use crate::queue::due::memtable_bytes;
 use crate::queue::memory::Charge;
 use crate::read::snapshot::CapturedSnapshots;
 use crate::version::edit::VersionEdit;
-use crate::version::file_name::FileType;
 use crate::version::table_file::FileMeta;
 use crate::wal::roll::Wal;
 
@@ -186,20 +186,28 @@ impl Flusher {
         }
     }
 
-    /// If a restored memtable turned out to be damaged, removes all image files in the queues. The next open then
-    /// replays the WAL, kept until the flush is durable (F2).
+    /// If a restored memtable turned out to be damaged, lets the images of its family go. The next open then replays the
+    /// WAL, kept until the flush is durable (F2).
     fn without_images(&self, error: Error, plans: &[Arc<FlushPlan>]) -> Error {
-        let mut entries = plans.iter().flat_map(|plan| &plan.entries);
-        if error.kind() != ErrorKind::Corruption || entries.all(|entry| entry.image_number().is_none()) {
+        if error.kind() != ErrorKind::Corruption {
             return error;
         }
-        let images: Vec<FileNumber> = {
-            let state = self.core.state.lock();
-            let queued = state.families.values().flat_map(|family| &family.queue);
-            queued.filter_map(|entry| entry.image_number()).collect()
-        };
-        for number in images {
-            if let Err(error) = self.core.context.vfs.remove_file(&self.core.path_of(FileType::MemtableImage, number)) {
+        let has_images = |plan: &&Arc<FlushPlan>| plan.entries.iter().any(|entry| entry.image_number().is_some());
+        let restored: Vec<_> = plans.iter().filter(has_images).collect();
+        let is_damaged = |plan: &&&Arc<FlushPlan>| restart::find_damage(&plan.entries).is_some();
+        let damaged: Vec<_> = restored.iter().filter(is_damaged).copied().collect();
+        // What reads well can still make a wrong table.
+        let let_go = if damaged.is_empty() { restored } else { damaged };
+        if let_go.is_empty() {
+            return error;
+        }
+        for plan in let_go {
+            let images: Vec<FileNumber> = {
+                let state = self.core.state.lock();
+                let queue = state.families.get(&plan.family.id()).into_iter().flat_map(|family| &family.queue);
+                queue.filter_map(|entry| entry.image_number()).collect()
+            };
+            if let Err(error) = restart::let_go(&self.core.context, plan.family.name(), &images, &error) {
                 note::warn!(%error, "a memtable's file stays: open with memtable_crash_safe_recover=false");
                 return error;
             }

@@ -53,7 +53,7 @@ pub(crate) fn copy_beside(
             return Err(Error::invalid_argument(what).at_path(dir));
         }
         Lost::new(&*options.vfs, dir).check_copied(Some(opening.recovered.manifest))?;
-        let replayed = opening.recover(false)?;
+        let replayed = opening.recover()?;
         let last_seq = replayed.last_seq;
         let notices_missing_logs = opening.recovered.log_row.is_some();
         copy(&opening.beside(&replayed))?;

@@ -130,7 +130,7 @@ fn open_for_reading(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
     reading::open_steadily(&*options.vfs, dir, &logs, || {
         let opening = prepare(dir, options, info_log)?;
         let notices_missing_logs = opening.recovered.log_row.is_some();
-        Ok(Attempt { opened: opening.run(false)?, notices_missing_logs }) // images may be a writer's
+        Ok(Attempt { opened: opening.run()?, notices_missing_logs })
     })
 }
 
@@ -145,16 +145,17 @@ fn open_with_reserve(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>)
     }
 }
 
-/// Recovers with images first. If an image flushed by replay turns out to be damaged, recovers again without images:
-/// nothing written until then counts, and the WAL is complete (F2).
+/// Recovers with images first. If an image flushed by replay turns out to be damaged, recovers again without its family's images:
+/// nothing written until then counts, and the WAL has all but unlogged writes (F2).
 fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) -> Result<Arc<Engine>> {
     let mut opening = prepare(dir, options, info_log)?;
     let adopts = !opening.recovered.fenced;
-    let core = match opening.recover(true) {
+    let core = match opening.recover() {
         Err(error) if error.kind() == ErrorKind::Corruption && opening.has_images() => {
             note::warn!(%error, "memtables that were found are not relied on; all of the log is replayed");
+            let damaged = restart::find_damaged(&opening.families, &opening.restored, &error);
             drop(opening);
-            prepare(dir, options, info_log)?.run(false)
+            Opening { damaged, ..prepare(dir, options, info_log)? }.run()
         }
         replayed => opening.begin(replayed?),
     }?;
@@ -164,14 +165,14 @@ fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
     Ok(core)
 }
 
-/// Opens `recovered` for writing, whatever CURRENT says. The caller holds the directory's lock. Images are not used.
+/// Opens `recovered` for writing, whatever CURRENT says. The caller holds the directory's lock, and has taken images away.
 pub(crate) fn open_as(dir: &Path, options: &OpenOptions, mut recovered: Recovered) -> Result<Arc<Engine>> {
     recovered.pass_named_logs();
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
     let _scope = note::within(Some(info_log.clone()));
     info_log.note_program(dir, &options.db);
     let opening = Opening { is_repairs: true, ..Opening::new(dir, options, recovered, &info_log)? };
-    let opened = opening.run(false);
+    let opened = opening.run();
     opened.iter().for_each(tell_doubts);
     info_log.write_out();
     opened
@@ -264,6 +265,8 @@ struct Opening<'a> {
     families: BTreeMap<FamilyId, FamilyState>,
     /// State restored from images.
     restored: Restored,
+    /// Families whose images are not used, and why.
+    damaged: BTreeMap<FamilyId, Error>,
     /// The end of a repair: its MANIFEST takes over.
     is_repairs: bool,
 }
@@ -333,21 +336,22 @@ impl<'a> Opening<'a> {
             shared,
             families: BTreeMap::new(),
             restored: Restored::default(),
+            damaged: BTreeMap::new(),
             is_repairs: false,
         })
     }
 
-    fn run(mut self, by_images: bool) -> Result<Arc<Engine>> {
-        let replayed = self.recover(by_images)?;
+    fn run(mut self) -> Result<Arc<Engine>> {
+        let replayed = self.recover()?;
         self.begin(replayed)
     }
 
-    /// Recovers from tables, images (if `by_images`) and the WAL. Existing files are not changed. A damaged image may
-    /// make the caller's code panic.
-    fn recover(&mut self, by_images: bool) -> Result<Replayed> {
+    /// Recovers from tables, images and the WAL. Existing files are not changed. A damaged image may make the caller's
+    /// code panic.
+    fn recover(&mut self) -> Result<Replayed> {
         let tasks = self.context.tasks.clone();
         // No thread will run the waiting tasks, and they own what keeps them alive: drop them.
-        caught("recovery", || self.recover_by(by_images)).inspect_err(|_| tasks.end())
+        caught("recovery", || self.recover_all()).inspect_err(|_| tasks.end())
     }
 
     /// Begins operation on the recovered state.
@@ -356,11 +360,12 @@ impl<'a> Opening<'a> {
         self.begin_with(replayed).inspect_err(|_| tasks.end()) // as above
     }
 
-    fn recover_by(&mut self, by_images: bool) -> Result<Replayed> {
+    fn recover_all(&mut self) -> Result<Replayed> {
         self.open_families()?;
+        restart::check_log_ends(&self.context, &self.recovered, self.options.read_only, self.options.bear_damage)?;
         if !self.options.read_only {
             let first_own = self.recovered.next_file;
-            self.restored = restart::restore(&self.context, &mut self.families, by_images, first_own)?;
+            self.restored = restart::restore(&self.context, &mut self.families, &self.damaged, first_own)?;
         }
         let replayed = self.replay_logs()?;
         // After replay: logs kept with a backup may hold families unknown to it, under ids free now.
@@ -519,7 +524,7 @@ impl<'a> Opening<'a> {
         let limit = context.options.max_manifest_file_size;
         let lost = Lost::new(&**vfs, &context.dir);
         if !self.is_repairs && (self.recovered.manifest_end.is_none() || !context.recovery_doubts.all().is_empty()) {
-            orphans::keep(context, &self.recovered, &lost)?;
+            orphans::keep(context, &self.recovered, &self.restored.left, &lost)?;
         }
         if self.is_repairs {
             lost.note_switch()?

@@ -1,6 +1,7 @@
 //! Leftovers of a crash: files unknown to the new MANIFEST are deleted. After a rescue they are kept in `lost/`.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use base::note;
 use base::{FileNumber, Result};
@@ -23,14 +24,15 @@ fn is_left_image(number: FileNumber, first_own: FileNumber, kept: &BTreeSet<File
     number < first_own && !kept.contains(&number)
 }
 
-/// Keeps in `lost/` the files that a new MANIFEST lets go, and a report of the doubts. Durable before that MANIFEST: an open
-/// that is cut off has told nobody.
+/// Keeps in `lost/` the files that a new MANIFEST lets go, unused `images` of memtables, and a report of the doubts. Durable before
+/// that MANIFEST: an open that is cut off has told nobody.
 ///
 /// # Errors
 /// The file system's.
-pub(super) fn keep(context: &Context, recovered: &Recovered, lost: &Lost<'_>) -> Result<()> {
+pub(super) fn keep(context: &Context, recovered: &Recovered, images: &[PathBuf], lost: &Lost<'_>) -> Result<()> {
     let (vfs, log_dir) = (&*context.vfs, context.log_dir());
     lost.keep_manifests()?;
+    images.iter().try_for_each(|image| lost.keep(image).map(drop))?;
     let live: BTreeSet<_> = recovered.tables().map(FileMeta::physical_number).collect();
     let is_left = |number: &FileNumber| *number < recovered.next_file && !live.contains(number);
     for number in file_name::numbers_in(vfs, &context.dir, FileType::Table)?.into_iter().filter(is_left) {

@@ -9,23 +9,35 @@
 //! Unused images are removed before any sequence number is allocated ([`Restored::forget_others`]). Afterwards this
 //! process's memtables hold the same writes, or different ones under the same numbers, and a later open could not tell
 //! from which of the two the tables were made.
+//!
+//! Images of a family are let go if one of them cannot be read. They may hold unlogged writes, so the family is in doubt, and
+//! they are kept in `lost/`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::key::ParsedKey;
 use base::note;
-use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::Position;
+use base::options::WalRecoveryMode;
+use base::{Error, FamilyId, FileNumber, Result, SeqNo, UserOrder};
+use log::{FILE_HEADER_BYTES, Position};
 use memtable::image::{HEADER_BYTES, Header, ImageIdentity, LazyImage};
+use table::TableReadOptions;
 use vfs::{IoClass, Vfs};
 
+use crate::background::caught::caught;
 use crate::core::FamilyState;
 use crate::core::context::Context;
+use crate::core::doubt::Doubt;
+use crate::core::unnamed::Logged;
+use crate::maintenance::repair::lost::{Lost, REPORT};
 use crate::queue::flushable::Flushable;
 use crate::queue::images::LEAVES_VALUES;
 use crate::queue::restored::RestoredMemtable;
 use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
+use crate::version::span::widen;
 use crate::wal::marks;
 
 /// The state restored from images instead of by replay.
@@ -37,7 +49,7 @@ pub(crate) struct Restored {
     pub images: usize,
     /// Unused images of this database with writes beyond its tables. Includes images of other mounts: a later open may
     /// be on such a mount.
-    left: Vec<PathBuf>,
+    pub(super) left: Vec<PathBuf>,
 }
 
 impl Restored {
@@ -85,6 +97,7 @@ impl Restored {
                     Ok(entry) => family.queue.insert(0, entry),
                     Err(error) => {
                         note::warn!(%error, "a memtable's file cannot be read; the log is replayed");
+                        context.recovery_doubts.add(doubt_without_images(family.family.name(), &error));
                         self.left.push(image.path);
                         continue;
                     }
@@ -115,21 +128,25 @@ struct Found {
     through: SeqNo,
 }
 
-/// Adds images to the queues of their families, whose memtables are empty. If `by_images` is false, or by option, only
-/// lists images for removal. Files with numbers from `first_own` on are this process's.
+/// Adds images to the queues of their families, whose memtables are empty. Those of the families in `damaged`, with why, and by option
+/// all, are only listed for removal. Files with numbers from `first_own` on are this process's.
 ///
 /// # Errors
 /// The file system's.
 pub(super) fn restore(
     context: &Context,
     families: &mut BTreeMap<FamilyId, FamilyState>,
-    by_images: bool,
+    damaged: &BTreeMap<FamilyId, Error>,
     first_own: FileNumber,
 ) -> Result<Restored> {
     let mut restored = Restored::default();
     let mut found = find(context, first_own, &mut restored.left)?;
-    if by_images && context.options.memtable_crash_safe_recover {
+    if context.options.memtable_crash_safe_recover {
         for (id, family) in families {
+            if let Some(error) = damaged.get(id) {
+                context.recovery_doubts.add(doubt_without_images(family.family.name(), error));
+                continue;
+            }
             let of_family = found.remove(id).unwrap_or_default();
             if let Some((through, at)) = restored.take(context, family, of_family) {
                 restored.families.insert(*id, (through, at));
@@ -156,30 +173,112 @@ fn find(context: &Context, first_own: FileNumber, left: &mut Vec<PathBuf>) -> Re
     Ok(found)
 }
 
-/// What images of the database `db_id` prove: a log that ends before a place that an image knows lost its end. The place was
-/// published, and since then the page cache has lost nothing.
+/// The first error in reading entries of a family's queue that were restored from images, with their values in logs.
+pub(crate) fn find_damage<'e>(entries: impl IntoIterator<Item = &'e Arc<dyn Flushable>>) -> Option<Error> {
+    let options = TableReadOptions::default();
+    let read = |entry: &Arc<dyn Flushable>| {
+        let mut cursor = entry.clone().cursor(&options)?;
+        let mut is_valid = cursor.seek_to_first();
+        while is_valid {
+            is_valid = cursor.next();
+        }
+        cursor.status()
+    };
+    let mut images = entries.into_iter().filter(|entry| entry.image_number().is_some());
+    images.find_map(|entry| caught("reading a memtable's image", || read(entry)).err())
+}
+
+/// The families with images that cannot be read. If all can be, the families with images: then `error` tells of them.
+pub(super) fn find_damaged(
+    families: &BTreeMap<FamilyId, FamilyState>,
+    restored: &Restored,
+    error: &Error,
+) -> BTreeMap<FamilyId, Error> {
+    let found = |(id, family): (&FamilyId, &FamilyState)| Some((*id, find_damage(&family.queue)?));
+    let damaged: BTreeMap<_, _> = families.iter().filter_map(found).collect();
+    let with_images = restored.families.keys().map(|id| (*id, error.clone()));
+    if damaged.is_empty() { with_images.collect() } else { damaged }
+}
+
+/// The doubt about a family whose images are let go.
+fn doubt_without_images(family: &str, error: &Error) -> Doubt {
+    let what = format!(
+        "memtables' images of it are damaged, or a log that they refer to, and what no log has of them is lost: {error}"
+    );
+    Doubt::of_family(family, what)
+}
+
+/// Moves the images `numbers` of an open database's family to `lost/`, with a report. The next open replays the logs instead.
 ///
 /// # Errors
 /// The file system's.
-pub(crate) fn lost_log_ends(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, db_id: &str) -> Result<Vec<Error>> {
+pub(crate) fn let_go(context: &Context, family: &str, numbers: &[FileNumber], error: &Error) -> Result<()> {
+    let lost = Lost::new(&*context.vfs, &context.dir);
+    for number in numbers {
+        lost.take(&context.dir.join(file_name::format(FileType::MemtableImage, *number)))?;
+    }
+    let doubt = doubt_without_images(family, error);
+    lost.write(REPORT, format!("in doubt: {doubt}\n").as_bytes())?;
+    context.recovery_doubts.add(doubt);
+    lost.sync()
+}
+
+/// Compares the logs' ends with images. An open that uses them goes on with what they have, and doubts the rest. So does one that
+/// bears damage.
+///
+/// # Errors
+/// `Corruption`: a log lost its end, and this open reads only, or accepts no loss.
+pub(super) fn check_log_ends(
+    context: &Context,
+    recovered: &Recovered,
+    read_only: bool,
+    bears_damage: bool,
+) -> Result<()> {
+    let goes_on = match context.options.wal_recovery_mode {
+        WalRecoveryMode::SkipAnyCorruptedRecords => true,
+        WalRecoveryMode::AbsoluteConsistency => false,
+        _ => !read_only || bears_damage,
+    };
+    for error in lost_log_ends(&*context.vfs, &context.dir, &context.log_dir(), recovered)? {
+        if !goes_on {
+            return Err(error.advise("the mode SkipAnyCorruptedRecords goes on with what is left"));
+        }
+        context.recovery_doubts.add(Doubt::of_all(error.to_string()));
+    }
+    Ok(())
+}
+
+/// What images of the database prove: a log that has no record before a place that an image knows lost its end, or all. The place
+/// was published, and since then the page cache has lost nothing.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn lost_log_ends(vfs: &dyn Vfs, dir: &Path, log_dir: &Path, recovered: &Recovered) -> Result<Vec<Error>> {
+    let db_id = recovered.db_id.as_deref().unwrap_or_default();
     let mut lost = Vec::new();
     for number in file_name::numbers_in(vfs, dir, FileType::MemtableImage)? {
         let image = read(vfs, dir, db_id, number).ok().flatten();
         let Some(image) = image.filter(|image| image.is_of_this_cache(vfs, dir)) else { continue };
         let Some(at) = marks::unpack(image.header.watermark.position) else { continue };
-        lost.extend(lost_log_end(vfs, log_dir, at));
+        lost.extend(lost_log_end(vfs, log_dir, recovered, at));
     }
     Ok(lost)
 }
 
-/// The error for a log without a record, and with no room for one, `at` a place that an image knows.
-pub(super) fn lost_log_end(vfs: &dyn Vfs, log_dir: &Path, at: Position) -> Option<Error> {
-    let path = log_dir.join(file_name::format(FileType::Log, at.log));
-    let may_begin = log::may_begin_at(vfs, &path, at.log, at.offset);
-    if matches!(&may_begin, Ok(true)) || may_begin.is_err_and(|error| error.is_not_found()) {
-        return None; // a log that is gone is no longer needed, or is missed
+/// The error for a log that has no record `at` a place that an image knows, nor before it. `None` if the MANIFEST let the log go.
+pub(super) fn lost_log_end(vfs: &dyn Vfs, log_dir: &Path, recovered: &Recovered, at: Position) -> Option<Error> {
+    let is_let_go = recovered.log_row.is_some_and(|row| at.log < row.oldest);
+    if is_let_go || at.offset <= FILE_HEADER_BYTES {
+        return None; // of an image of unlogged writes the log may never have been
     }
-    let what = "a memtable's image knows that the log came so far, and no record is there: the log lost its end, or is damaged";
+    let path = log_dir.join(file_name::format(FileType::Log, at.log));
+    let what = match log::reaches(vfs, &path, at.log, at.offset) {
+        Ok(true) => return None,
+        Err(error) if error.is_not_found() => "a memtable's image knows of this log, and it is missing",
+        _ => {
+            "a memtable's image knows that the log came so far, and no record is there: the log lost its end, or is damaged"
+        }
+    };
     Some(Error::corruption(what).at_path(path).at_offset(at.offset))
 }
 
@@ -217,4 +316,68 @@ fn open(context: &Context, family: &FamilyState, image: &Found) -> Result<Arc<dy
     let opened = LazyImage::open(mapping, &image.path, order, image.through)?;
     let leaves_values = image.header.identity.extra & LEAVES_VALUES != 0;
     Ok(RestoredMemtable::new(context, opened, image.number, image.begins_after, leaves_values))
+}
+
+/// What a repair loses by letting the images go: by family, the keys of writes that neither its tables nor the logs have.
+///
+/// # Errors
+/// The file system's.
+pub(crate) fn unlogged(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    recovered: &Recovered,
+    logged: &Logged,
+    orders: &[UserOrder],
+) -> Result<Vec<Doubt>> {
+    let db_id = recovered.db_id.as_deref().unwrap_or_default();
+    let mut doubts = Vec::new();
+    for number in file_name::numbers_in(vfs, dir, FileType::MemtableImage)? {
+        let image = read(vfs, dir, db_id, number).ok().flatten();
+        let Some(image) = image.filter(|image| image.is_of_this_cache(vfs, dir)) else { continue };
+        let Some(family) = recovered.family(image.header.identity.family) else { continue };
+        let flushed = family.flushed_through.unwrap_or_default();
+        let order = orders.iter().find(|order| order.name() == family.comparator).cloned().unwrap_or_default();
+        let is_lost = |seq: SeqNo| seq > flushed && !logged.has(seq);
+        let name = image.path.file_name().unwrap_or_default().to_string_lossy();
+        match caught("reading a memtable's image", || keys_of(vfs, &image, &order, is_lost)) {
+            Ok(None) => {}
+            Ok(Some(keys)) => {
+                let what = format!("the memtable's image {name} alone has writes to them; it is kept in lost/");
+                doubts.push(Doubt::of_keys(&family.name, keys, what));
+            }
+            Err(error) => {
+                let what = format!("what only the memtable's image {name} has is lost: {error}; it is kept in lost/");
+                doubts.push(Doubt::of_family(&family.name, what));
+            }
+        }
+    }
+    Ok(doubts)
+}
+
+/// The range of the keys that an image has under such numbers.
+fn keys_of(
+    vfs: &dyn Vfs,
+    image: &Found,
+    order: &UserOrder,
+    is_wanted: impl Fn(SeqNo) -> bool,
+) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+    let opened = Arc::new(LazyImage::open(vfs.map_read(&image.path)?, &image.path, order, image.through)?);
+    let mut keys = None;
+    for fragment in opened.tombstones().iter().flat_map(|tombstones| tombstones.fragments()) {
+        if fragment.seqs.iter().any(|seq| is_wanted(*seq)) {
+            widen(&mut keys, &fragment.start, &fragment.end, |a, b| order.compare(a, b));
+        }
+    }
+    let mut cursor = opened.cursor();
+    let mut is_valid = cursor.seek_to_first();
+    while is_valid {
+        if let Some(key) = ParsedKey::parse(cursor.key())
+            && is_wanted(key.seq)
+        {
+            widen(&mut keys, key.user_key, key.user_key, |a, b| order.compare(a, b));
+        }
+        is_valid = cursor.next();
+    }
+    cursor.status()?;
+    Ok(keys)
 }

@@ -3,12 +3,15 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::UserOrder;
 use testkit::engine::check::{CheckOptions, check};
-use testkit::engine::{Db, OpenOptions, ReadOptions, WriteOptions, repair};
+use testkit::engine::options::WalRecoveryMode;
+use testkit::engine::{Db, ErrorKind, OpenOptions, ReadOptions, WriteOptions, repair};
 use testkit::run::DIR;
-use vfs::MemoryVfs;
+use vfs::{MemoryVfs, Vfs};
 
-use crate::common::{copy, files};
+use crate::common::{copy, files, manifest};
+use crate::doubts::salvage_with;
 
 fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
     let mut options = testkit::profile::by_name("tiny trie-file").unwrap().open_options(vfs.clone(), [""; 0]);
@@ -19,8 +22,13 @@ fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
 
 /// Killed with 3000 writes in its log and in an image.
 fn killed() -> (Arc<MemoryVfs>, PathBuf) {
+    killed_after(|_| ())
+}
+
+fn killed_after(look: impl FnOnce(&MemoryVfs)) -> (Arc<MemoryVfs>, PathBuf) {
     let vfs = MemoryVfs::new(1);
     let db = Db::open(DIR, &options(&vfs)).unwrap();
+    look(&vfs);
     for key in 0..3000u32 {
         db.put(&db.default_family(), &key.to_be_bytes(), &[7; 1000], &WriteOptions::default()).unwrap();
     }
@@ -51,9 +59,17 @@ fn log_that_ends_before_an_image_is_told() {
     assert!(repair(DIR, &options(&copy(&whole))).unwrap().lost_nothing());
     assert!(Db::open(DIR, &options(&copy(&whole))).unwrap().recovery_doubts().is_empty());
     let used = whole.read_file(&log).unwrap().iter().rposition(|byte| *byte != 0).unwrap();
-    for end in [used / 4, used / 2, used - used / 4] {
+    let ends = [used / 4, used / 2, used - used / 4].into_iter();
+    for (end, is_cut) in ends.flat_map(|end| [(end, true), (end, false)]) {
         let vfs = copy(&whole);
-        vfs.truncate(&log, end).unwrap();
+        match is_cut {
+            true => vfs.truncate(&log, end).unwrap(),
+            false => {
+                let mut bytes = whole.read_file(&log).unwrap();
+                bytes.get_mut(end..).unwrap().fill(0);
+                vfs.write_file(&log, &bytes).unwrap();
+            }
+        }
         assert!(!checked(&vfs).is_whole(), "{end}");
         let report = repair(DIR, &options(&copy(&vfs))).unwrap();
         assert!(!report.lost_nothing(), "{end}: {report}");
@@ -61,5 +77,104 @@ fn log_that_ends_before_an_image_is_told() {
         let doubts = Db::open(DIR, &options(&opened)).unwrap().recovery_doubts();
         assert!(!doubts.is_empty(), "{end}");
         assert!(keys(&opened) > 2400, "{end}: the image has what the log lost");
+        let reader = OpenOptions { read_only: true, ..options(&copy(&vfs)) };
+        let error = Db::open(DIR, &reader).err().expect("a reader has no use for the image");
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*log)), "{end}: {error}");
+        assert!(!salvage_with(reader).recovery_doubts().is_empty(), "{end}");
+        let mut strict = options(&copy(&vfs));
+        strict.db.wal_recovery_mode = WalRecoveryMode::AbsoluteConsistency;
+        assert_eq!(Db::open(DIR, &strict).err().map(|error| error.kind()), Some(ErrorKind::Corruption), "{end}");
     }
+}
+
+/// The MANIFEST notes a log some time after its first record. An image knows it before.
+#[test]
+fn log_that_only_an_image_knows_is_told_when_it_is_missing() {
+    let mut before = Vec::new();
+    let (vfs, log) = killed_after(|vfs| {
+        let manifests = [vec![manifest(vfs)], files(vfs, ".spmanifest")].concat();
+        before.extend(manifests.into_iter().map(|path| (vfs.read_file(&path).unwrap(), path)));
+    });
+    before.iter().for_each(|(bytes, path)| vfs.write_file(path, bytes).unwrap());
+    assert!(checked(&vfs).is_whole() && keys(&copy(&vfs)) == 3000);
+    vfs.remove_file(&log).unwrap();
+    assert!(!checked(&vfs).is_whole());
+    assert!(!repair(DIR, &options(&copy(&vfs))).unwrap().lost_nothing());
+    let reader = OpenOptions { read_only: true, ..options(&copy(&vfs)) };
+    assert_eq!(Db::open(DIR, &reader).err().map(|error| error.kind()), Some(ErrorKind::Corruption));
+    assert!(!Db::open(DIR, &options(&copy(&vfs))).unwrap().recovery_doubts().is_empty());
+    assert!(keys(&vfs) > 2400, "the image has what the log had");
+}
+
+/// Two families with images. `users` has unlogged writes, and `default` a large value that is in the log alone.
+fn two_families(vfs: &Arc<MemoryVfs>, profile: &str) -> OpenOptions {
+    let mut options = testkit::profile::by_name(profile).unwrap().open_options(vfs.clone(), ["users"]);
+    options.families.iter_mut().for_each(|(_, family)| family.write_buffer_size = 8 << 20);
+    options.db.log_file_bytes = 8 << 20;
+    options
+}
+
+const LARGE: [u8; 1100] = [0xBA; 1100];
+
+fn with_unlogged(profile: &str) -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &two_families(&vfs, profile)).unwrap();
+    let (default, users) = (db.default_family(), db.family("users").unwrap());
+    let unlogged = WriteOptions { disable_wal: true, ..WriteOptions::default() };
+    (0..100u32).for_each(|key| db.put(&users, format!("u{key:03}").as_bytes(), b"v", &unlogged).unwrap());
+    db.put(&default, b"large", &LARGE, &WriteOptions::default()).unwrap();
+    for key in 0..1500u32 {
+        db.put(&default, &key.to_be_bytes(), &[7; 1000], &WriteOptions::default()).unwrap();
+        db.put(&users, &key.to_be_bytes(), &[7; 1000], &WriteOptions::default()).unwrap();
+    }
+    copy(&vfs)
+}
+
+fn unlogged(db: &Db) -> usize {
+    let users = db.family("users").unwrap();
+    let has = |key: &u32| db.get(&users, format!("u{key:03}").as_bytes(), &ReadOptions::default()).unwrap().is_some();
+    (0..100).filter(has).count()
+}
+
+#[test]
+fn repair_tells_of_writes_that_only_an_image_has() {
+    let vfs = with_unlogged("converted");
+    assert_eq!(unlogged(&Db::open(DIR, &two_families(&copy(&vfs), "converted")).unwrap()), 100);
+    let report = repair(DIR, &two_families(&vfs, "converted")).unwrap();
+    let in_doubt = |family, key: &[u8]| report.is_in_doubt(family, key, &UserOrder::Bytewise);
+    assert!((0..100).all(|key| in_doubt("users", format!("u{key:03}").as_bytes())), "{report}");
+    assert!(!in_doubt("users", b"a") && !in_doubt("users", b"z") && !in_doubt("default", b"u000"), "{report}");
+    assert!(vfs.all_files().iter().any(|path| path.starts_with(Path::new(DIR).join("lost")) && is_image(path)));
+}
+
+fn is_image(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "spmem")
+}
+
+/// A byte of a log is damaged to which an image of `default` refers. Its image is kept, and that of `users` goes on.
+#[test]
+fn damaged_value_in_a_log_costs_no_other_family_its_image() {
+    let vfs = with_unlogged("referring");
+    let log = files(&vfs, ".splog").into_iter().find_map(|log| {
+        let at = vfs.read_file(&log).unwrap().windows(LARGE.len()).position(|window| window == LARGE)?;
+        Some((log, at))
+    });
+    let (log, at) = log.unwrap();
+    vfs.flip_bit(&log, (at as u64 + 50) * 8).unwrap();
+    let before: Vec<_> = vfs.all_files().into_iter().filter(|path| is_image(path)).collect();
+    let db = Db::open(DIR, &two_families(&vfs, "referring")).unwrap();
+    let error = db.flush(&[&db.default_family()]).unwrap_err().to_string(); // as the flush after the open failed
+    assert!(error.contains(&*log.to_string_lossy()), "{error}");
+    let doubts = db.recovery_doubts();
+    assert!(doubts.iter().all(|doubt| doubt.family.as_deref() == Some("default")) && !doubts.is_empty(), "{doubts:?}");
+    let vfs = copy(&vfs);
+    drop(db);
+    let lost = Path::new(DIR).join("lost");
+    let is_there =
+        |path: &PathBuf| vfs.exists(path).unwrap() || vfs.exists(&lost.join(path.file_name().unwrap())).unwrap();
+    assert!(before.iter().all(is_there), "{before:?}, {:?}", vfs.all_files());
+    assert!(String::from_utf8(vfs.read_file(&lost.join("REPORT")).unwrap()).unwrap().contains("\"default\""));
+    let error = Db::open(DIR, &two_families(&copy(&vfs), "referring")).err().expect("the log is replayed");
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*log)), "{error}");
+    assert_eq!(unlogged(&salvage_with(two_families(&vfs, "referring"))), 100);
 }

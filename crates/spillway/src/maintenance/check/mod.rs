@@ -301,8 +301,7 @@ impl Check<'_> {
         if images == 0 {
             return Ok(());
         }
-        let db_id = self.recovered.db_id.as_deref().unwrap_or_default();
-        let lost = restart::lost_log_ends(vfs, dir, self.log_dir(), db_id)?;
+        let lost = restart::lost_log_ends(vfs, dir, self.log_dir(), self.recovered)?;
         lost.into_iter().for_each(|error| self.report.problem(error));
         let what = format!("{images} memtables' images: the next open for writing begins with them, or deletes them");
         self.report.notes.push(what);

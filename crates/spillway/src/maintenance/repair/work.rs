@@ -136,16 +136,24 @@ impl<'a> Repairing<'a> {
             self.doubt_all();
         }
         self.place()?;
-        let db_id = self.old.recovered.as_ref().and_then(|old| old.db_id.clone()).unwrap_or_default();
-        for error in restart::lost_log_ends(&**self.vfs, self.dir, self.log_dir, &db_id)? {
-            let what = format!("{error}; the image is kept in lost/");
-            self.report.doubts.push(Doubt::of_all(what));
-        }
         self.note_lost_batches();
         self.report.notes.append(&mut self.logs.notes);
         self.report.logs.extend(self.logs.damaged.values().cloned());
         self.report.doubts.append(&mut self.families.doubts);
-        Ok(self.recovered())
+        let recovered = self.recovered();
+        self.note_images(&recovered)?;
+        Ok(recovered)
+    }
+
+    /// Notes what is lost with the memtables' images: the open does not use them.
+    fn note_images(&mut self, recovered: &Recovered) -> Result<()> {
+        let vfs = &**self.vfs;
+        for error in restart::lost_log_ends(vfs, self.dir, self.log_dir, recovered)? {
+            self.report.doubts.push(Doubt::of_all(format!("{error}; the image is kept in lost/")));
+        }
+        let unlogged = restart::unlogged(vfs, self.dir, recovered, &self.logs.logged, &self.source.orders)?;
+        self.report.doubts.extend(unlogged);
+        Ok(())
     }
 
     /// Returns a number above all files and references.
@@ -318,7 +326,7 @@ impl<'a> Repairing<'a> {
         let vfs = &**self.vfs;
         let lost = Lost::new(vfs, self.dir);
         for number in numbers_in(vfs, self.dir, FileType::MemtableImage)? {
-            lost.take(&self.dir.join(file_name::format(FileType::MemtableImage, number)))?; // the logs have its entries
+            lost.take(&self.dir.join(file_name::format(FileType::MemtableImage, number)))?; // the logs have its entries, or the report tells
         }
         for path in &self.aside {
             let now = lost.keep(path)?;

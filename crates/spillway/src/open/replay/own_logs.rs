@@ -16,7 +16,6 @@ use super::prepared::ReplayedPrepares;
 use super::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use super::{LogReplay, check_count};
 use crate::commit::batch::BatchReader;
-use crate::core::doubt::Doubt;
 use crate::open::restart;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
@@ -205,17 +204,16 @@ impl LogReplay<'_> {
     }
 
     /// The start of replay and an upper bound of all numbers before it, if images provide one. Images have no checksum,
-    /// so a position without a record is doubted, and all is replayed. Damage in the log itself shows in replay.
+    /// so a position without a record is doubted ([`restart::lost_log_ends`]), and all is replayed. Damage in the log itself
+    /// shows in replay.
     fn find_start(&self, logs: &[FoundLog]) -> Option<(Position, SeqNo)> {
-        let is_here = |at: &Position| logs.iter().any(|log| log.number == at.log);
-        let places = self.restored.families.values().map(|(_, at)| *at).filter(is_here);
-        let mut lost = places.filter_map(|at| restart::lost_log_end(&*self.context.vfs, &self.context.log_dir(), at));
-        if let Some(error) = lost.next() {
-            note::warn!(%error, "all of the log is replayed, and what the memtables' images have stays");
-            self.context.recovery_doubts.add(Doubt::of_all(error.to_string()));
+        let (vfs, dir) = (&*self.context.vfs, self.context.log_dir());
+        let mut places = self.restored.families.values().map(|(_, at)| *at);
+        if places.any(|at| restart::lost_log_end(vfs, &dir, self.recovered, at).is_some()) {
+            note::warn!("all of the log is replayed, and what the memtables' images have stays");
             return None;
         }
-        self.restored.start(self.families).filter(|(at, _)| is_here(at))
+        self.restored.start(self.families).filter(|(at, _)| logs.iter().any(|log| log.number == at.log))
     }
 
     /// Notes the files of large batches without a replayed record, if logs were passed over. Such a log may name them,
