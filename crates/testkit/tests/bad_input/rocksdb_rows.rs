@@ -1,6 +1,5 @@
 //! A row of RocksDB's logs with a part missing: what MANIFEST, numbers and commits prove is told, and a row that is whole
 //! leaves no doubt.
-#![expect(clippy::indexing_slicing, reason = "helpers of tests are tests")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -163,14 +163,13 @@ impl RocksdbRow {
             if next >= first || is_told {
                 continue;
             }
-            let last = SeqNo(first.0 - 1);
-            let may_have = recovered.families.iter().any(|family| {
-                let is_compacted = |largest| largest == SeqNo::ZERO && family.log_number > before;
-                let mut tables = family.tables.iter().map(|(_, meta)| (meta.smallest_seq, meta.largest_seq));
-                tables.any(|(smallest, largest)| (smallest <= next && last <= largest) || is_compacted(largest))
-            });
             let through = FileNumber(behind.0 - 1);
-            if may_have || recovered.families.iter().all(|family| family.log_number > through) {
+            let flushed = recovered.families.iter().filter(|family| family.log_number > before);
+            // A flush begins the later log before its table.
+            let tables = flushed.flat_map(|family| &family.tables).map(|(_, meta)| meta);
+            let tables = tables.filter(|meta| meta.smallest_seq > SeqNo::ZERO || meta.number > behind);
+            let tables = tables.map(|meta| (meta.smallest_seq, meta.largest_seq));
+            if may_hold(tables, next, first) || recovered.families.iter().all(|family| family.log_number > through) {
                 continue;
             }
             let why = format!(
@@ -193,6 +192,22 @@ impl RocksdbRow {
         let why = "commits a transaction whose prepare is lost".to_owned();
         parts.entry(log).or_insert_with(|| MissingPart::of(log, log, why, recovered));
     }
+}
+
+/// Whether tables of these first and last numbers may hold all from `next` up to `first`: memtables with no write before those,
+/// one behind the other; or one whose numbers a compaction made zero.
+fn may_hold(tables: impl Iterator<Item = (SeqNo, SeqNo)>, next: SeqNo, first: SeqNo) -> bool {
+    let (mut tables, mut reached): (Vec<_>, _) = (tables.collect(), next);
+    tables.sort_unstable();
+    for (smallest, largest) in tables {
+        if smallest == SeqNo::ZERO {
+            return true;
+        }
+        if next <= smallest && smallest <= reached {
+            reached = reached.max(SeqNo(largest.0.saturating_add(1)));
+        }
+    }
+    first <= reached
 }
 
 impl MissingPart {
@@ -227,7 +242,8 @@ mod tests {
 
     fn family(id: u32, log_number: u64, tables: &[(u64, u64)]) -> RecoveredFamily {
         let table = |(smallest, largest): &(u64, u64)| {
-            (0, FileMeta { smallest_seq: SeqNo(*smallest), largest_seq: SeqNo(*largest), ..FileMeta::default() })
+            let (smallest_seq, largest_seq) = (SeqNo(*smallest), SeqNo(*largest));
+            (0, FileMeta { number: FileNumber(12), smallest_seq, largest_seq, ..FileMeta::default() })
         };
         let tables = tables.iter().map(table).collect();
         RecoveredFamily { id: FamilyId(id), log_number: FileNumber(log_number), tables, ..RecoveredFamily::default() }
@@ -243,8 +259,9 @@ mod tests {
         let told = vec![(4, vec![FamilyId(1)])];
         let gap = [(4, 1, 2), (4, 3, 1), (10, 9, 1)];
         assert_eq!(found(&[], &gap), told);
-        assert_eq!(found(&[(1, 3), (4, 7), (5, 8)], &gap), told, "no table spans the gap");
-        assert!(found(&[(4, 8)], &gap).is_empty(), "a flush of unlogged writes");
+        assert_eq!(found(&[(4, 7)], &gap), told, "no table has the last number");
+        assert_eq!(found(&[(1, 8)], &gap), told, "a memtable with logged writes");
+        assert!(found(&[(6, 8), (1, 3), (4, 5)], &gap).is_empty(), "flushes of unlogged writes");
         assert!(found(&[(0, 0)], &gap).is_empty(), "a compaction of such tables");
         assert!(found(&[], &[(4, 1, 2), (4, 4, 1), (10, 9, 1)]).is_empty(), "writes that go to no log");
         assert!(found(&[], &[(4, 1, 2), (4, 3, 1), (10, 4, 1)]).is_empty());
