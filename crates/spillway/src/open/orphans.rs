@@ -32,7 +32,12 @@ fn is_left_image(number: FileNumber, first_own: FileNumber, kept: &BTreeSet<File
 pub(super) fn keep(context: &Context, recovered: &Recovered, images: &[PathBuf], lost: &Lost<'_>) -> Result<()> {
     let (vfs, log_dir) = (&*context.vfs, context.log_dir());
     lost.keep_manifests()?;
-    images.iter().try_for_each(|image| lost.keep(image).map(drop))?;
+    for image in images {
+        match lost.keep(image) {
+            Err(error) if error.is_not_found() => {} // an abandoned attempt to open removed it
+            kept => drop(kept?),
+        }
+    }
     let live: BTreeSet<_> = recovered.tables().map(FileMeta::physical_number).collect();
     let is_left = |number: &FileNumber| *number < recovered.next_file && !live.contains(number);
     for number in file_name::numbers_in(vfs, &context.dir, FileType::Table)?.into_iter().filter(is_left) {

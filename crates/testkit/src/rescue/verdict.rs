@@ -61,11 +61,12 @@ impl Claim {
                 let is_of = |name: &Option<String>| name.as_ref().is_none_or(|name| name == family);
                 report.earlier.is_some()
                     || report.lost.iter().any(|lost| is_of(&lost.family))
-                    || report.doubts.iter().any(|doubt| is_of(&doubt.family))
+                    || report.doubts.iter().any(|doubt| !doubt.of_prepared && is_of(&doubt.family))
             }
             (Claim::Doubts(doubts), Some(key)) => doubts.iter().any(|doubt| doubt.covers(family, key, order)),
             (Claim::Doubts(doubts), None) => {
-                doubts.iter().any(|doubt| doubt.family.as_ref().is_none_or(|name| name == family))
+                let is_of = |name: &Option<String>| name.as_ref().is_none_or(|name| name == family);
+                doubts.iter().any(|doubt| !doubt.of_prepared && is_of(&doubt.family))
             }
         }
     }
