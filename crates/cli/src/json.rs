@@ -145,7 +145,13 @@ fn repaired(family: &RepairedFamily) -> Value {
 
 fn doubt(doubt: &Doubt) -> Value {
     let (smallest, largest) = doubt.keys.as_ref().map(|(from, to)| (hex(from), hex(to))).unzip();
-    json!({ "family": doubt.family, "smallest_hex": smallest, "largest_hex": largest, "why": doubt.why })
+    json!({
+        "family": doubt.family,
+        "smallest_hex": smallest,
+        "largest_hex": largest,
+        "prepared_transactions": doubt.of_prepared,
+        "why": doubt.why,
+    })
 }
 
 fn lost(table: &LostTable) -> Value {

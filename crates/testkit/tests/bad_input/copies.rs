@@ -109,7 +109,7 @@ fn lost_lists_of_backups_cost_no_other_file() {
     for id in 1..=2 {
         engine(&vfs).delete(id).unwrap();
     }
-    assert_eq!(backed_up(&vfs), [PathBuf::new(); 0], "a number deletes what is left, and then what none needs");
+    assert!(backed_up(&vfs).is_empty(), "a number deletes what is left, and then what none needs");
     assert_eq!(engine(&vfs).delete(1).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
