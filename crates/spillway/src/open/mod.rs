@@ -42,7 +42,6 @@ use crate::version::recover::{self, Recovered};
 use crate::version::replay::RecoveredFamily;
 use crate::version::table_file::TableFile;
 use crate::version::table_store::OpenSlots;
-use crate::version::version::Version;
 
 mod adoption;
 mod beside;
