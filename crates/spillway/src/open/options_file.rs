@@ -86,6 +86,11 @@ pub(crate) fn newest(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(String, Vec<u8
     }
 }
 
+/// The number of an OPTIONS file.
+pub(crate) fn number_of(name: &str) -> FileNumber {
+    file_name::parse(name).map_or(FileNumber(0), |(_, number)| number)
+}
+
 /// What is amiss with the stored options of a database.
 #[derive(Default)]
 pub(crate) struct Survey {
@@ -112,7 +117,7 @@ impl Survey {
             }
             read => read?,
         };
-        let number = read.as_ref().and_then(|(name, _)| file_name::parse(name)).map(|(_, number)| number);
+        let number = read.as_ref().map(|(name, _)| number_of(name));
         found.damage = lost_last(dir, recovered, number);
         let Some((name, bytes)) = read else {
             let what = "there is no OPTIONS file: what is opened without options has the defaults";

@@ -12,7 +12,6 @@ use crate::commit::options::WriteOptions as EngineWriteOptions;
 use crate::database::handle::{DEFAULT_FAMILY, OpenOptions, OtherFamilies};
 use crate::open::options_file;
 use crate::ttl::{MergeName, Stamps};
-use crate::version::file_name;
 
 impl Options {
     /// The engine's options to open the database in `dir`, and the write options of its handles.
@@ -79,7 +78,7 @@ impl Options {
             return Ok(none);
         }
         let Some((name, text)) = options_file::newest(vfs, dir)? else { return Ok(none) };
-        let number = file_name::parse(&name).map_or(FileNumber(0), |(_, number)| number);
+        let number = options_file::number_of(&name);
         // The file holds only names of objects: the given ones stand in. All given options are applied after the read.
         let objects = |name: &str| {
             let of_name = self.families.iter().find(|(given, _)| given == name).map(|(_, options)| options);
