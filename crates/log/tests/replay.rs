@@ -265,7 +265,7 @@ fn a_known_end_that_was_not_synced_vouches_until_the_machine_stops() {
 }
 
 #[test]
-fn a_log_is_searched_behind_many_zeros_only_where_pages_may_be_missing() {
+fn records_behind_any_number_of_zeros_are_found() {
     let vfs = MemoryVfs::new(3);
     vfs.create_dir_all(std::path::Path::new("/db")).unwrap();
     let config = LogConfig { capacity_bytes: 4 << 20, extent_bytes: 4 << 20, ..LogConfig::default() };
@@ -275,13 +275,13 @@ fn a_log_is_searched_behind_many_zeros_only_where_pages_may_be_missing() {
     let last = reserve(&log, 2 << 20).end(); // its writer is killed
     put(&log, b"behind it");
     vfs.sync_dir(std::path::Path::new("/db")).unwrap();
-    for (vfs, next) in [(vfs.clone(), None), (rebooted(&vfs), Some(last))] {
+    for vfs in [vfs.clone(), rebooted(&vfs)] {
         let end = replayed(&*vfs, &point_in_time()).1.unwrap();
         let found = match end.reason {
             EndReason::Unfinished { next } => next,
             _ => None,
         };
-        assert_eq!((end.end_offset, found), (whole, next));
+        assert_eq!((end.end_offset, found), (whole, Some(last)));
     }
     let salvaged = replayed(&*vfs, &options(WalRecoveryMode::SkipAnyCorruptedRecords)).0;
     assert_eq!(salvaged, [b"first".to_vec(), b"behind it".to_vec()]);

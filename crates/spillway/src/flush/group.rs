@@ -186,28 +186,31 @@ impl Flusher {
         }
     }
 
-    /// If a restored memtable turned out to be damaged, lets the images of its family go. The next open then replays the
-    /// WAL, kept until the flush is durable (F2).
+    /// If a restored memtable turned out to be damaged, lets the images go of each family with one that cannot be read. The next open
+    /// then replays the WAL, kept until the flush is durable (F2).
     fn without_images(&self, error: Error, plans: &[Arc<FlushPlan>]) -> Error {
         if error.kind() != ErrorKind::Corruption {
             return error;
         }
-        let has_images = |plan: &&Arc<FlushPlan>| plan.entries.iter().any(|entry| entry.image_number().is_some());
-        let restored: Vec<_> = plans.iter().filter(has_images).collect();
-        let is_damaged = |plan: &&&Arc<FlushPlan>| restart::find_damage(&plan.entries).is_some();
-        let damaged: Vec<_> = restored.iter().filter(is_damaged).copied().collect();
+        let images_of = |family: &FamilyState| {
+            let images = family.queue.iter().filter(|entry| entry.image_number().is_some());
+            (family.family.clone(), images.cloned().collect::<Vec<_>>())
+        };
+        let restored: Vec<_> = self.core.state.lock().families.values().map(images_of).collect();
+        let restored = restored.into_iter().filter(|(_, images)| !images.is_empty());
+        let (damaged, whole): (Vec<_>, Vec<_>) =
+            restored.partition(|(_, images)| restart::find_damage(images).is_some());
+        let is_planned = |family: &Family| plans.iter().any(|plan| plan.family.id() == family.id());
         // What reads well can still make a wrong table.
-        let let_go = if damaged.is_empty() { restored } else { damaged };
-        if let_go.is_empty() {
+        let is_found = damaged.iter().any(|(family, _)| is_planned(family));
+        let suspect = whole.into_iter().filter(|(family, _)| !is_found && is_planned(family));
+        let mut let_go = damaged.into_iter().chain(suspect).peekable();
+        if let_go.peek().is_none() {
             return error;
         }
-        for plan in let_go {
-            let images: Vec<FileNumber> = {
-                let state = self.core.state.lock();
-                let queue = state.families.get(&plan.family.id()).into_iter().flat_map(|family| &family.queue);
-                queue.filter_map(|entry| entry.image_number()).collect()
-            };
-            if let Err(error) = restart::let_go(&self.core.context, plan.family.name(), &images, &error) {
+        for (family, images) in let_go {
+            let images: Vec<FileNumber> = images.iter().filter_map(|entry| entry.image_number()).collect();
+            if let Err(error) = restart::let_go(&self.core.context, family.name(), &images, &error) {
                 note::warn!(%error, "a memtable's file stays: open with memtable_crash_safe_recover=false");
                 return error;
             }
