@@ -522,7 +522,8 @@ impl<'a> Opening<'a> {
         let snapshot = engine.installer.manifest_snapshot(core.logs.recovered_ends());
         let limit = context.options.max_manifest_file_size;
         let lost = Lost::new(&**vfs, &context.dir);
-        if !self.is_repairs && (self.recovered.manifest_end.is_none() || !context.recovery_doubts.all().is_empty()) {
+        let is_chosen = self.recovered.manifest_end.is_none() && self.recovered.manifest.0 > 0; // by best efforts
+        if !self.is_repairs && (is_chosen || !context.recovery_doubts.all().is_empty()) {
             orphans::keep(context, &self.recovered, &self.restored.left, &lost)?;
         }
         if self.is_repairs {

@@ -112,10 +112,11 @@ fn checked(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>) -> Result<bool, Wro
     }
 }
 
-/// Whether the newest OPTIONS file is damaged. An older one is a spare.
+/// Whether the newest OPTIONS file is damaged or lost. An older one is a spare.
 fn has_damaged_options(life: &Life, damage: &Damage) -> bool {
     let newest = life.files.keys().rfind(|path| path.to_string_lossy().contains("OPTIONS"));
-    damage.kind == Kind::SideDamaged && newest.is_some_and(|newest| damage.paths.contains(newest))
+    matches!(damage.kind, Kind::SideDamaged | Kind::SideLost)
+        && newest.is_some_and(|newest| damage.paths.contains(newest))
 }
 
 fn error_of(life: &Life, vfs: &Arc<dyn Vfs>) -> String {
@@ -153,7 +154,8 @@ fn repaired(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>, is_first: bool) ->
     if is_first {
         judge_least(life, damage, &claim).map_err(with_report)?;
         let are_damaged = has_damaged_options(life, damage);
-        let shows = are_damaged && life.is_own(); // RocksDB's file has no checksum
+        // RocksDB's file has no checksum, and a kill can come before the MANIFEST notes ours.
+        let shows = are_damaged && life.is_own() && damage.kind == Kind::SideDamaged;
         let is_told = !report.lost_options.is_empty();
         if is_told != are_damaged && (is_told || shows) {
             return Err(with_report(Fault::Refuted.of(format!("stored options are damaged: {are_damaged}"))));

@@ -233,7 +233,6 @@ impl Repairing<'_> {
                 if !(is_fifo && *contradicts) {
                     return Ok(());
                 }
-                db.wait_for_compaction()?;
                 let tables = family.view_full();
                 let tables: BTreeSet<_> = tables.version.level(0).iter().map(|table| table.number()).collect();
                 match tables.len() {

@@ -29,8 +29,8 @@ pub(super) fn keep(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, report: &mu
         newest = Some(if is_file { lost.keep(&path)? } else { lost.take(&path)? });
     }
     report.notes.extend(found.note);
-    // The last file of ours is whole: a kill came before the family's options were stored.
-    let is_killed = recovered.options_file.is_some() && found.damage.is_none();
+    // The last file of ours is whole: a kill came before the family's options were stored, or the family is a guess.
+    let is_killed = recovered.fenced && found.damage.is_none();
     (if is_killed { &mut report.notes } else { &mut report.lost_options }).extend(found.lacking);
     report.lost_options.extend(found.damage.map(|error| error.to_string()));
     if report.lost_options.is_empty() {
