@@ -191,8 +191,9 @@ fn a_backup_without_its_meta_file_is_named_and_its_number_is_not_given_again() {
     let restored = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]);
     assert!(restored.code == Some(0) && restored.out == "restored backup 1 to restored\n", "{restored:?}");
     assert!(restored.err.contains("warning: backup 1 is restored. backup 2 has no file meta/2"), "{restored:?}");
-    let made = place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
-    assert_eq!(made, "made backup 3 in backups\n");
+    let made = place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]);
+    assert!(made.code == Some(0) && made.out == "made backup 3 in backups\n", "{made:?}");
+    assert!(made.err.contains("backup 2 has no file meta/2"), "{made:?}");
     let verified = place.spillway(&VERIFY);
     assert_eq!(verified.out, "backup 1 is whole\nbackup 3 is whole\n");
     assert!(verified.fails().contains("backup 2 has no file meta/2"), "it may have been finished once");

@@ -49,6 +49,11 @@ pub fn with_database_option(text: &str, name: &str, value: &str) -> String {
     changed
 }
 
+/// Whether the file says that it has a checksum, as ours do.
+pub fn has_checksum(text: &[u8]) -> bool {
+    text.starts_with(CHECKED_TITLE.as_bytes())
+}
+
 /// Compares the checksum, if the file says that it has one.
 ///
 /// # Errors

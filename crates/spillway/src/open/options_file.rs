@@ -96,9 +96,9 @@ pub(crate) fn number_of(name: &str) -> FileNumber {
 pub(crate) struct Survey {
     /// The last OPTIONS file is damaged or missing: what is stored in it is lost.
     pub damage: Option<Error>,
-    /// A family that the newest file lacks: the file lost its end, or a kill came before the family's options were stored.
+    /// A family that the newest file lacks, which may have lost its end.
     pub lacking: Option<String>,
-    /// There is no file, and none is missed; or a line cannot be read. It may be of an object of the program's own, or of another
+    /// There is no file, and none is missed; or a whole one lacks a family; or a line cannot be read. It may be of an object of the program's own, or of another
     /// version: damage shows in the checksum, which RocksDB's files lack.
     pub note: Option<String>,
 }
@@ -127,7 +127,11 @@ impl Survey {
         match check(&bytes).map_err(|error| error.at_path(dir.join(&name))) {
             Err(error) if error.kind() == ErrorKind::Corruption => found.damage = found.damage.or(Some(error)),
             Err(error) => found.note = Some(error.to_string()),
-            Ok(named) => found.lacking = lacking(&name, &named.unwrap_or_default(), recovered),
+            Ok(named) => {
+                let lacking = lacking(&name, &named.unwrap_or_default(), recovered);
+                // A whole file of ours lost no end: a kill came before the family's options were stored, or the family is a guess.
+                *(if whole::has_checksum(&bytes) { &mut found.note } else { &mut found.lacking }) = lacking;
+            }
         }
         Ok(found)
     }

@@ -284,6 +284,7 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
             add(&dir, &|kind| kind.is_log())?;
         }
     }
+    found.sort_unstable();
     Ok(found)
 }
 

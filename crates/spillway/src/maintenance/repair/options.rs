@@ -29,9 +29,7 @@ pub(super) fn keep(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, report: &mu
         newest = Some(if is_file { lost.keep(&path)? } else { lost.take(&path)? });
     }
     report.notes.extend(found.note);
-    // The last file of ours is whole: a kill came before the family's options were stored, or the family is a guess.
-    let is_killed = recovered.fenced && found.damage.is_none();
-    (if is_killed { &mut report.notes } else { &mut report.lost_options }).extend(found.lacking);
+    report.lost_options.extend(found.lacking);
     report.lost_options.extend(found.damage.map(|error| error.to_string()));
     if report.lost_options.is_empty() {
         return Ok(());
@@ -119,8 +117,8 @@ mod tests {
             assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*newest)), "{error}");
         }
         let report = repair(DIR, &options(&vfs)).unwrap();
-        assert!(!report.lost_nothing() && report.lost_no_key() && report.lost_options.len() == 2, "{report}");
-        assert!(report.lost_options[0].contains(&format!("{before} lacks column family \"f\"")), "{report}");
+        assert!(!report.lost_nothing() && report.lost_no_key() && report.lost_options.len() == 1, "{report}");
+        assert!(report.notes[0].contains(&format!("{before} lacks column family \"f\"")), "{report}");
         assert!(vfs.exists(&Path::new(DIR).join("lost").join(before)).unwrap());
         assert!(repair(DIR, &options(&vfs)).unwrap().found_nothing());
         let newest = numbers_in(&*vfs, Path::new(DIR), FileType::Options).unwrap().pop_last().unwrap();
