@@ -154,10 +154,11 @@ fn repaired(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>, is_first: bool) ->
     if is_first {
         judge_least(life, damage, &claim).map_err(with_report)?;
         let are_damaged = has_damaged_options(life, damage);
-        // RocksDB's file has no checksum, and a kill can come before the MANIFEST notes ours.
-        let shows = are_damaged && life.is_own() && damage.kind == Kind::SideDamaged;
         let is_told = !report.lost_options.is_empty();
-        if is_told != are_damaged && (is_told || shows) {
+        // RocksDB's file has no checksum: one that lacks a family may have lost its end. A kill can come before the MANIFEST notes
+        // ours.
+        let shows = is_told || damage.kind == Kind::SideDamaged;
+        if is_told != are_damaged && shows && life.is_own() {
             return Err(with_report(Fault::Refuted.of(format!("stored options are damaged: {are_damaged}"))));
         }
     }
