@@ -1,8 +1,8 @@
-//! RocksDB's logs as a row: what of it is missing, by the MANIFEST and by the numbers of the changes.
+//! RocksDB's logs as a row, and its missing parts by the MANIFEST and by the numbers of the changes.
 //!
 //! A number between two logs may have gone to no log (`disableWAL`). These facts prove more:
-//! - A log that the MANIFEST names was begun. RocksDB begins the next one only when a log has changes, and keeps all from the
-//!   oldest needed one on. A copy of a directory may lack an empty log, which is the last one then.
+//! - The MANIFEST names a log only once it was begun. RocksDB begins the next log only when the last one has changes, and keeps
+//!   every log from the oldest needed one on. A copy of a directory may lack its last log, if this is empty.
 //! - The MANIFEST notes sizes of synced logs (`track_and_verify_wals_in_manifest`).
 //! - A prepared transaction's log is kept until each family that the transaction wrote to is flushed past its commit.
 
@@ -104,7 +104,7 @@ impl RocksdbRow {
         None
     }
 
-    /// The parts that are missing, and those that may be.
+    /// Missing parts, the probable ones included.
     pub fn missing(&self, recovered: &Recovered) -> Vec<MissingPart> {
         let mut parts = BTreeMap::new();
         if !recovered.fenced {
