@@ -242,6 +242,7 @@ impl<'a> Outputs<'a> {
             marked_for_compaction: table.density.marks(summary.file_bytes),
             mostly_deletions: has_mostly_deletions(&summary.properties),
             deletes_ranges: summary.properties.range_deletions > 0,
+            unique_id: summary.properties.unique_id(),
             ..FileMeta::default()
         };
         let ticker = if self.by_flush() { Ticker::FlushWriteBytes } else { Ticker::CompactWriteBytes };

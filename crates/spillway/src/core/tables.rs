@@ -80,7 +80,7 @@ impl Opener {
             statistics: self.context.statistics.clone(),
         };
         let whole = open_any(&*self.context.vfs, file, path, meta.physical_bytes(), &context)?;
-        counted(meta, &self.order, whole.into_table())
+        identified(meta, &self.order, whole.into_table())
     }
 }
 
@@ -122,11 +122,20 @@ pub(crate) fn open_in_any<'a>(
     Err(refused)
 }
 
+/// The table that `meta` names, of an open file.
+///
+/// # Errors
+/// `Corruption`: the file is another table. Errors of reading the table's index.
+pub(crate) fn identified(meta: &FileMeta, order: &InternalOrder, file: Arc<dyn Table>) -> Result<Arc<dyn Table>> {
+    meta.check_identity(file.properties())?;
+    within(meta, order, file)
+}
+
 /// The table within an open file: the whole file, or the part of a virtual table.
 ///
 /// # Errors
 /// Errors of reading the table's index.
-pub(crate) fn counted(meta: &FileMeta, order: &InternalOrder, file: Arc<dyn Table>) -> Result<Arc<dyn Table>> {
+pub(crate) fn within(meta: &FileMeta, order: &InternalOrder, file: Arc<dyn Table>) -> Result<Arc<dyn Table>> {
     match meta.part() {
         Some(part) => Ok(BoundedTable::new(file, order.clone(), part)?),
         None => Ok(file),

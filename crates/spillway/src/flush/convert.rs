@@ -163,6 +163,7 @@ impl<'a> Job<'a> {
             value_logs: self.value_logs().map(|logs| logs.shares()).unwrap_or_default(),
             mostly_deletions: has_mostly_deletions(&summary.properties),
             deletes_ranges: summary.properties.range_deletions > 0,
+            unique_id: summary.properties.unique_id(),
             ..FileMeta::default()
         })
     }

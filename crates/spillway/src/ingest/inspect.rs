@@ -82,7 +82,8 @@ impl Candidate<'_> {
         // A MANIFEST record must be able to hold them.
         limits::check_key(key::user_key(&smallest)).and_then(|()| limits::check_key(key::user_key(&largest)))?;
         let has_range_deletions = table.tombstones().is_some();
-        let meta = FileMeta { number: self.number, file_bytes: self.bytes, smallest, largest, ..FileMeta::default() };
+        let (number, file_bytes, unique_id) = (self.number, self.bytes, properties.unique_id());
+        let meta = FileMeta { number, file_bytes, smallest, largest, unique_id, ..FileMeta::default() };
         let number_at = options.write_global_seqno.then(|| number_offset(&table)).transpose()?;
         let raw_bytes = properties.raw_key_bytes.saturating_add(properties.raw_value_bytes);
         Ok(Found::Table(Box::new(IngestTable { meta, has_range_deletions, raw_bytes }), number_at))

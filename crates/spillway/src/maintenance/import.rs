@@ -152,7 +152,7 @@ impl Importer<'_> {
     }
 }
 
-/// Sets the table's bounds, and widens its numbers to those found at its ends.
+/// Sets the table's id and bounds, and widens its numbers to those found at its ends.
 fn bounded(table: &Arc<dyn Table>, order: &InternalOrder, mut meta: FileMeta) -> Result<FileMeta> {
     let options = TableReadOptions { fill_cache: false, class: IoClass::Ingest, ..TableReadOptions::default() };
     let mut cursor = table.clone().cursor(&options);
@@ -175,6 +175,7 @@ fn bounded(table: &Arc<dyn Table>, order: &InternalOrder, mut meta: FileMeta) ->
         let end = key::encode(&fragment.end, SeqNo::MAX, ValueKind::RangeDeletion);
         widen(&mut bounds, &start, &end, compare);
     }
+    meta.unique_id = table.properties().unique_id();
     (meta.smallest, meta.largest) = bounds.ok_or_else(|| Error::invalid_argument("the table is empty"))?;
     meta.smallest_seq = seqs.iter().min().copied().unwrap_or_default();
     meta.largest_seq = seqs.iter().max().copied().unwrap_or_default();

@@ -68,6 +68,8 @@ const FLAG_OWN_NUMBERS: u32 = 1;
 const FLAG_RANGE_DELETIONS: u32 = 2;
 /// The checksum of the whole file is known.
 const FLAG_FILE_CHECKSUM: u32 = 4;
+/// The table's unique id follows.
+const FLAG_UNIQUE_ID: u32 = 8;
 /// The family's share begins with an excise.
 const FLAG_EXCISE: u32 = 1;
 /// The time of arrival follows. Of the first family only: the time is the whole ingest's.
@@ -178,7 +180,8 @@ fn encode_table(out: &mut Vec<u8>, IngestTable { meta: table, has_range_deletion
     let has_checksum = !table.file_checksum_func.is_empty();
     let flags = flag(own_numbers, FLAG_OWN_NUMBERS)
         | flag(*has_range_deletions, FLAG_RANGE_DELETIONS)
-        | flag(has_checksum, FLAG_FILE_CHECKSUM);
+        | flag(has_checksum, FLAG_FILE_CHECKSUM)
+        | flag(table.unique_id.is_some(), FLAG_UNIQUE_ID);
     put_varint64(out, table.number.0);
     put_varint32(out, table.path_id);
     put_varint64(out, table.file_bytes);
@@ -192,6 +195,10 @@ fn encode_table(out: &mut Vec<u8>, IngestTable { meta: table, has_range_deletion
     if has_checksum {
         put_prefixed(out, table.file_checksum_func.as_bytes());
         put_prefixed(out, &table.file_checksum);
+    }
+    if let Some((first, second)) = table.unique_id {
+        put_u64(out, first);
+        put_u64(out, second);
     }
     put_prefixed(out, &table.smallest);
     put_prefixed(out, &table.largest);
@@ -216,10 +223,13 @@ fn decode_table(reader: &mut Reader<'_>) -> Result<IngestTable> {
         table.file_checksum_func = String::from_utf8(function).map_err(|_| malformed("the name of a checksum"))?;
         table.file_checksum = reader.prefixed("a file's checksum")?.to_vec();
     }
+    if flags & FLAG_UNIQUE_ID != 0 {
+        table.unique_id = Some((reader.u64("a table's id")?, reader.u64("a table's id")?));
+    }
     table.smallest = reader.prefixed("a table's smallest key")?.to_vec();
     table.largest = reader.prefixed("a table's largest key")?.to_vec();
     let whole = key::split(&table.smallest).is_some() && key::split(&table.largest).is_some();
-    let known = FLAG_OWN_NUMBERS | FLAG_RANGE_DELETIONS | FLAG_FILE_CHECKSUM;
+    let known = FLAG_OWN_NUMBERS | FLAG_RANGE_DELETIONS | FLAG_FILE_CHECKSUM | FLAG_UNIQUE_ID;
     if !whole || flags & !known != 0 || table.smallest_seq > table.largest_seq || table.largest_seq > SeqNo::MAX {
         return Err(malformed("a table"));
     }
@@ -270,6 +280,7 @@ mod tests {
         (own.meta.smallest_seq, own.meta.largest_seq) = (SeqNo(3), SeqNo(9));
         own.has_range_deletions = true;
         (own.meta.file_checksum_func, own.meta.file_checksum) = ("FileChecksumCrc32c".to_owned(), vec![1, 2, 3, 4]);
+        own.meta.unique_id = Some((1, u64::MAX));
         let plain = FamilyIngest {
             family: FamilyId(0),
             excise: None,
@@ -344,7 +355,7 @@ mod tests {
         let plain = of_table(table(1, "a", "b"));
         let excised = of(FamilyIngest { excise: Some((b"a".to_vec(), b"b".to_vec())), ..FamilyIngest::default() });
         let ranged = of_table(IngestTable { has_range_deletions: true, ..table(1, "a", "b") });
-        let places = [(flags_at(&plain, &excised), 2, "its flags"), (flags_at(&plain, &ranged), 3, "a table")];
+        let places = [(flags_at(&plain, &excised), 2, "its flags"), (flags_at(&plain, &ranged), 4, "a table")];
         for (at, known_bits, what) in places {
             // A flag in the eighth bit would make a longer number.
             for bit in known_bits..7 {

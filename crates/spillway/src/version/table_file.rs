@@ -11,7 +11,7 @@ use base::key::{self, is_exclusive_end};
 use base::tombstone::FragmentedTombstones;
 use base::{Error, FileNumber, Result, SeqNo};
 use parking_lot::Mutex;
-use table::{Properties, Table, TablePart, TableReadOptions};
+use table::{Properties, Table, TablePart, TableReadOptions, TableSummary};
 
 use super::hot_reads::ReadCount;
 use super::log_life::ValueLog;
@@ -50,7 +50,8 @@ pub struct FileMeta {
     pub value_logs: Vec<ValueLog>,
     /// Empty if the file has no checksum of its own.
     pub file_checksum_func: String,
-    /// RocksDB's internal unique id. If present, it is checked against the table's properties.
+    /// RocksDB's internal unique id, from the table's properties. Compared at each open of the file; `None`: an older
+    /// table, which stays without.
     pub unique_id: Option<(u64, u64)>,
     /// See [`has_mostly_deletions`]. Not in the MANIFEST: set for tables written by this process.
     pub mostly_deletions: bool,
@@ -93,15 +94,36 @@ impl FileMeta {
         Err(Error::corruption(what))
     }
 
+    /// Compares the unique id, if there is one, with the open table's.
+    ///
+    /// # Errors
+    /// `Corruption`: another table lies in the file's place.
+    pub fn check_identity(&self, properties: &Properties) -> Result<()> {
+        let Some(expected) = self.unique_id else { return Ok(()) };
+        let found = properties.unique_id();
+        if found == Some(expected) {
+            return Ok(());
+        }
+        let text = |(first, second)| format!("{first:016X}-{second:016X}");
+        let found = found.map_or_else(|| "no id".to_owned(), text);
+        let (number, db_id) = (properties.original_file_number, &properties.db_id);
+        let what = format!(
+            "Mismatch in unique ID on table file: expected {}, found {found}, made as number {number} by database \
+             \"{db_id}\". Put the right file back from a copy",
+            text(expected)
+        );
+        Err(Error::corruption(what))
+    }
+
     /// The metadata of a copy in a file of its own, `number`. Fields that describe the old file are cleared.
-    pub fn copied_to(&self, number: FileNumber, file_bytes: u64) -> FileMeta {
+    pub fn copied_to(&self, number: FileNumber, copy: &TableSummary) -> FileMeta {
         FileMeta {
             number,
-            file_bytes,
+            file_bytes: copy.file_bytes,
             backing: None,
             file_checksum: Vec::new(),
             file_checksum_func: String::new(),
-            unique_id: None,
+            unique_id: copy.properties.unique_id(),
             value_logs: Vec::new(),
             ..self.clone()
         }

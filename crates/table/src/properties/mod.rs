@@ -1,6 +1,7 @@
 //! A table's properties. Format and names: docs/format/table.md, "Properties".
 
 mod coded;
+mod unique_id;
 
 use std::collections::BTreeMap;
 

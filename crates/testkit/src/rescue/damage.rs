@@ -49,6 +49,10 @@ pub enum Kind {
     /// a sync.
     LastLog,
     OtherLog,
+    /// A stretch inside a log is zeros, and whole records follow.
+    LogHole,
+    /// Two logs are exchanged, or one for a log of another life.
+    LogExchanged,
     /// A large batch is lost or cut.
     LargeBatch,
     TableLost,
@@ -56,7 +60,7 @@ pub enum Kind {
     TableFlipped,
     /// Bytes follow a table's end.
     TableGrown,
-    /// A table is exchanged for one of another life.
+    /// Two tables are exchanged, or one for a table of another life.
     TableExchanged,
     /// Tables of an earlier instant are put back.
     TablesLeft,
@@ -65,7 +69,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 22] = [
+    pub const ALL: [Kind; 24] = [
         Kind::Current,
         Kind::CurrentOfLost,
         Kind::CurrentOfEarlier,
@@ -80,6 +84,8 @@ impl Kind {
         Kind::ImageLost,
         Kind::LastLog,
         Kind::OtherLog,
+        Kind::LogHole,
+        Kind::LogExchanged,
         Kind::LargeBatch,
         Kind::TableLost,
         Kind::TableZeroed,
@@ -99,6 +105,8 @@ enum Edit {
     Cut(PathBuf, usize),
     /// From this byte to the end of the file.
     Zero(PathBuf, usize),
+    /// From the first byte to before the second.
+    Hole(PathBuf, usize, usize),
     /// All bits of a byte.
     Flip(PathBuf, usize),
     /// The device fails every read of this byte's page.
@@ -138,6 +146,7 @@ impl fmt::Display for Edit {
             Edit::Write(_, bytes) => write!(f, "{name} with {} other bytes", bytes.len()),
             Edit::Cut(_, len) => write!(f, "{name} cut to {len}"),
             Edit::Zero(_, from) => write!(f, "{name} zeroed from {from}"),
+            Edit::Hole(_, from, to) => write!(f, "{name} zeroed from {from} to {to}"),
             Edit::Flip(_, at) => write!(f, "{name} byte {at} flipped"),
             Edit::Unreadable(_, at) => write!(f, "{name} unreadable at {at}"),
             Edit::Grow(_, zeros) => write!(f, "{name} with {zeros} zeros behind it"),
@@ -148,7 +157,7 @@ impl fmt::Display for Edit {
 impl Edit {
     fn path(&self) -> &Path {
         match self {
-            Edit::Remove(path) | Edit::Write(path, _) | Edit::Cut(path, _) => path,
+            Edit::Remove(path) | Edit::Write(path, _) | Edit::Cut(path, _) | Edit::Hole(path, ..) => path,
             Edit::Zero(path, _) | Edit::Flip(path, _) | Edit::Grow(path, _) | Edit::Unreadable(path, _) => path,
         }
     }
@@ -160,6 +169,10 @@ impl Edit {
             Edit::Cut(path, len) => files.entry(path.clone()).or_default().truncate(*len),
             Edit::Zero(path, from) => {
                 files.entry(path.clone()).or_default().iter_mut().skip(*from).for_each(|byte| *byte = 0);
+            }
+            Edit::Hole(path, from, to) => {
+                let file = files.entry(path.clone()).or_default();
+                file.iter_mut().take(*to).skip(*from).for_each(|byte| *byte = 0);
             }
             Edit::Grow(path, zeros) => {
                 let file = files.entry(path.clone()).or_default();
@@ -201,7 +214,7 @@ impl Damage {
     /// Where the damage of one file begins.
     fn first_byte(&self) -> u64 {
         let first = |edit: &Edit| match edit {
-            Edit::Cut(_, at) | Edit::Zero(_, at) | Edit::Flip(_, at) => *at,
+            Edit::Cut(_, at) | Edit::Zero(_, at) | Edit::Flip(_, at) | Edit::Hole(_, at, _) => *at,
             Edit::Unreadable(_, at) => at / PAGE_BYTES * PAGE_BYTES,
             Edit::Remove(_) | Edit::Write(..) | Edit::Grow(..) => 0,
         };
@@ -243,13 +256,15 @@ pub fn all(life: &Life, random: &mut Random) -> EngineResult<Vec<Damage>> {
             Some((FileType::MemtableImage, _)) => damages.push(lost(Kind::ImageLost, [path])),
             Some((FileType::Log | FileType::RocksLog, _)) => {
                 let kind = if last_log.as_ref() == Some(path) { Kind::LastLog } else { Kind::OtherLog };
-                let mut of_log = of_log(kind, path, &ends_of_log(&vfs, path)?, random);
+                let ends = ends_of_log(&vfs, path)?;
+                let mut of_log = of_log(kind, path, &ends, random);
                 let synced = synced_through(life, &vfs, path);
                 of_log
                     .iter_mut()
                     .filter(|damage| damage.first_byte() >= synced)
                     .for_each(|damage| damage.kind = Kind::LastLog);
                 damages.extend(of_log);
+                damages.extend(hole(Kind::LogHole, path, &ends, random));
             }
             Some((FileType::LargeBatch, _)) => {
                 damages.push(lost(Kind::LargeBatch, [path]));
@@ -261,6 +276,9 @@ pub fn all(life: &Life, random: &mut Random) -> EngineResult<Vec<Damage>> {
         }
     }
     damages.extend(of_earlier(life));
+    for (kind, types) in [(Kind::TableExchanged, &[FileType::Table][..]), (Kind::LogExchanged, &LOGS)] {
+        damages.extend(swap(life, kind, types, random));
+    }
     Ok(damages)
 }
 
@@ -289,12 +307,15 @@ fn of_manifests(life: &Life, vfs: &MemoryVfs, random: &mut Random) -> EngineResu
         damages.push(lost(Kind::ManifestLost, [manifest]));
         let ends = ends_of_framed(vfs, manifest, None)?;
         damages.push(unreadable(Kind::ManifestLost, manifest, place(&ends, random)));
+        damages.push(Damage::new(Kind::ManifestCut, vec![Edit::Flip(manifest.clone(), place(&ends, random))]));
+        damages.extend(hole(Kind::ManifestCut, manifest, &ends, random));
         damages.extend(cuts(Kind::ManifestCut, manifest, &ends));
     }
     for copy in copies {
         damages.push(lost(Kind::Copy, [copy]));
         let ends = ends_of_framed(vfs, copy, None)?;
         damages.push(unreadable(Kind::Copy, copy, place(&ends, random)));
+        damages.extend(hole(Kind::Copy, copy, &ends, random));
         damages.extend(cuts(Kind::Copy, copy, &ends));
     }
     Ok(damages)
@@ -332,6 +353,30 @@ fn cuts(kind: Kind, path: &Path, ends: &[u64]) -> Vec<Damage> {
     let starts = [0].into_iter().chain(ends.iter().copied()).zip(ends);
     let places = starts.flat_map(|(start, end)| [start, start + (end - start) / 2]);
     places.map(|at| Damage::new(kind, vec![Edit::Cut(path.to_owned(), at as usize)])).collect()
+}
+
+/// A stretch of zeros from the start of a record, or from inside it, to the end of one that others follow.
+fn hole(kind: Kind, path: &Path, ends: &[u64], random: &mut Random) -> Option<Damage> {
+    let starts: Vec<u64> = [0].into_iter().chain(ends.iter().copied()).collect();
+    let last = ends.len().checked_sub(2)?;
+    let first = random.below(last as u64 + 1) as usize;
+    let through = first + random.below((last - first) as u64 + 1) as usize;
+    let (from, to) = (*starts.get(first)?, *ends.get(through)?);
+    let from = if random.chance(50) { from } else { from + random.below(to - from) };
+    Some(Damage::new(kind, vec![Edit::Hole(path.to_owned(), from as usize, to as usize)]))
+}
+
+const LOGS: [FileType; 2] = [FileType::Log, FileType::RocksLog];
+
+/// Two files of these types are exchanged.
+fn swap(life: &Life, kind: Kind, types: &[FileType], random: &mut Random) -> Option<Damage> {
+    let is_one = |path: &&PathBuf| kind_of(path).is_some_and(|(kind, _)| types.contains(&kind));
+    let paths: Vec<&PathBuf> = life.files.keys().filter(is_one).collect();
+    let first = random.below(paths.len().checked_sub(1).filter(|others| *others > 0)? as u64) as usize;
+    let (one, other) = (*paths.get(first)?, *paths.get(first + 1)?);
+    let [bytes, others] = [one, other].map(|path| life.files.get(path).cloned().unwrap_or_default());
+    let edits = vec![Edit::Write(one.clone(), others), Edit::Write(other.clone(), bytes)];
+    Some(Damage::new(kind, edits))
 }
 
 fn of_side(path: &Path, len: usize) -> Vec<Damage> {
@@ -434,14 +479,17 @@ fn later_lost(earlier: &Files, life: &Life) -> Option<Damage> {
     is_later.then(|| Damage::new(Kind::LaterLost, now.into_iter().map(Edit::Remove).chain(back).collect()))
 }
 
-/// Each table exchanged for another life's of the same name and another length. Equal lengths need unique ids.
+/// Each table and log exchanged for another life's of the same name.
 pub fn exchanges(life: &Life, stranger: &Files) -> Vec<Damage> {
-    let is_table = |path: &&PathBuf| matches!(kind_of(path), Some((FileType::Table, _)));
-    let len = |files: &Files, path: &PathBuf| files.get(path).map(Vec::len);
-    let differs = |path: &&PathBuf| stranger.contains_key(*path) && len(stranger, path) != len(&life.files, path);
-    let both = life.files.keys().filter(is_table).filter(differs);
-    let write = |path: &PathBuf| Some(Edit::Write(path.clone(), stranger.get(path)?.clone()));
-    both.filter_map(write).map(|edit| Damage::new(Kind::TableExchanged, vec![edit])).collect()
+    let exchanged = |path: &PathBuf| {
+        let kind = match kind_of(path)? {
+            (FileType::Table, _) => Kind::TableExchanged,
+            (FileType::Log | FileType::RocksLog, _) => Kind::LogExchanged,
+            _ => return None,
+        };
+        Some(Damage::new(kind, vec![Edit::Write(path.clone(), stranger.get(path)?.clone())]))
+    };
+    life.files.keys().filter_map(exchanged).collect()
 }
 
 /// The last log with a record.

@@ -43,7 +43,7 @@ pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
         Kind::ManifestLost | Kind::ManifestCut | Kind::BothManifests | Kind::EveryManifestLost => Least::Nothing,
         Kind::CurrentOfLost | Kind::CurrentOfEarlier | Kind::LaterLost => Least::Nothing,
         // A lost record can be of any key.
-        Kind::LastLog | Kind::OtherLog | Kind::LargeBatch => Least::Nothing,
+        Kind::LastLog | Kind::OtherLog | Kind::LogHole | Kind::LogExchanged | Kind::LargeBatch => Least::Nothing,
     }
 }
 

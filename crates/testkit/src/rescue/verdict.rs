@@ -103,8 +103,8 @@ pub fn judge_claim(life: &Life, damage: &Damage, claim: &Claim, found: &Contents
 ///
 /// # Errors
 /// The value that nobody wrote.
-pub fn judge_values(life: &Life, damage: &Damage, found: &Contents) -> Result<(), Wrong> {
-    if damage.kind == Kind::TableExchanged || life.ending == Ending::Rocksdb {
+pub fn judge_values(life: &Life, found: &Contents) -> Result<(), Wrong> {
+    if life.ending == Ending::Rocksdb {
         return Ok(());
     }
     for (family, pairs) in found {
@@ -182,9 +182,9 @@ mod tests {
         let life = life();
         let damage = damage(&life, Kind::Current);
         let mut found = life.reference.clone();
-        assert_eq!(judge_values(&life, &damage, &found), Ok(()));
+        assert_eq!(judge_values(&life, &found), Ok(()));
         found.get_mut("default").unwrap().insert(b"b".to_vec(), b"2".to_vec());
-        assert_eq!(judge_values(&life, &damage, &found).map_err(|wrong| wrong.fault), Err(Fault::Refuted));
+        assert_eq!(judge_values(&life, &found).map_err(|wrong| wrong.fault), Err(Fault::Refuted));
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn opened(
         Err(Failure::Engine(_)) => return Ok(false),
         Err(failure) => return Err(Fault::Broken.of(failure.to_string())),
     };
-    judge_values(life, damage, &found)?;
+    judge_values(life, &found)?;
     match claim(&db) {
         Some(claim) => judge_claim(life, damage, &claim, &found).map(|()| true),
         None => Ok(true),
@@ -149,7 +149,7 @@ fn repaired(life: &Life, damage: &Damage, vfs: &Arc<dyn Vfs>, is_first: bool) ->
     let broken = |what: String| with_report(Fault::Broken.of(what));
     let found = read_again(life, vfs).map_err(broken)?;
     let claim = Claim::Report(Box::new(report.clone()));
-    judge_values(life, damage, &found).map_err(with_report)?;
+    judge_values(life, &found).map_err(with_report)?;
     judge_claim(life, damage, &claim, &found).map_err(with_report)?;
     if is_first {
         judge_least(life, damage, &claim).map_err(with_report)?;

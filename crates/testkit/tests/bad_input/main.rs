@@ -8,6 +8,7 @@ mod copies;
 mod cut_repairs;
 mod damage;
 mod doubts;
+mod exchanged_tables;
 mod files;
 mod images;
 mod ingest;

@@ -8,7 +8,7 @@ use table::{Table, TableContext, TableReadOptions, open_any};
 use vfs::IoClass;
 
 use super::Check;
-use crate::core::tables::counted;
+use crate::core::tables::identified;
 use crate::core::unnamed::Accounted;
 use crate::queue::ingest_record::numbered;
 use crate::version::file_name::{self, FileType};
@@ -127,7 +127,7 @@ impl Check<'_> {
         if self.verified.insert(meta.physical_number()) {
             table.verify()?;
         }
-        let table = counted(meta, order, table)?;
+        let table = identified(meta, order, table)?;
         let entries = check_span(&table, meta, order)?;
         if !meta.is_virtual() {
             return Ok(table.properties().entries);

@@ -66,7 +66,7 @@ impl TableExport<'_> {
             let what = "nothing is left of the table between the bounds that the MANIFEST gives";
             return Err(Error::corruption(what).at_path(self.context.table_path(table.meta.physical_number())));
         }
-        Ok(table.meta.copied_to(number, summary.file_bytes))
+        Ok(table.meta.copied_to(number, &summary))
     }
 
     fn write(&self, level: usize, table: &Arc<TableFile>, number: FileNumber, path: PathBuf) -> Result<TableSummary> {

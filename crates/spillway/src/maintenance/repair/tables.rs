@@ -14,7 +14,7 @@ use table::{
 };
 use vfs::{IfExists, IoClass, Vfs};
 
-use crate::core::tables::{counted, open_in_any};
+use crate::core::tables::{identified, open_in_any, within};
 use crate::maintenance::copied_table::{config_like, copy_all, copy_table};
 use crate::read::damage::SkippedDamage;
 use crate::version::log_life::{LogsOnDemand, ValueLog};
@@ -54,7 +54,7 @@ impl TableSource<'_> {
         let values = self.values();
         let (whole, order) = self.open(path, meta.physical_bytes(), Some(meta.largest_seq), &values)?;
         whole.verify()?;
-        let table = counted(meta, &order, whole)?;
+        let table = identified(meta, &order, whole)?;
         let seen = self.walk(&table, &order, None)?;
         let lies_within = |(smallest, largest): &(Vec<u8>, Vec<u8>)| {
             order.compare(&meta.smallest, smallest).is_le() && order.compare(largest, &meta.largest).is_le()
@@ -90,6 +90,7 @@ impl TableSource<'_> {
             oldest_ancestor_time: properties.creation_time_s,
             file_creation_time: properties.file_creation_time_s,
             value_logs: values.shares(),
+            unique_id: properties.unique_id(),
             ..FileMeta::default()
         };
         Ok(WholeTable { meta, order, properties, largest_flushed: seen.largest_flushed })
@@ -113,7 +114,9 @@ impl TableSource<'_> {
             None => (if_readable(self.open_without_properties(family, meta, path))?.flatten(), false),
         };
         let Some((whole, order)) = opened else { return Ok(None) };
-        let Some(table) = if_readable(counted(meta, &order, whole))? else { return Ok(None) };
+        // Without properties only its entries tell whose the table is.
+        let part = if has_properties { identified } else { within };
+        let Some(table) = if_readable(part(meta, &order, whole))? else { return Ok(None) };
         let skipped = SkippedDamage::new();
         let target = path_of(self.dir, to);
         let builder = self.builder(&target, config_like(table.properties(), &order, &target))?;
@@ -122,7 +125,7 @@ impl TableSource<'_> {
             self.vfs.remove_file(&target)?;
             return Ok(None);
         }
-        let meta = meta.copied_to(to, summary.file_bytes);
+        let meta = meta.copied_to(to, &summary);
         let table = WholeTable { meta, order, properties: summary.properties, largest_flushed: SeqNo::ZERO };
         let mut skipped = skipped.list();
         if !has_properties {
@@ -209,7 +212,7 @@ impl TableSource<'_> {
     pub fn reopen(&self, table: &WholeTable, path: &Path) -> Result<Arc<dyn Table>> {
         let meta = &table.meta;
         let (opened, order) = self.open(path, meta.physical_bytes(), Some(meta.largest_seq), &self.values())?;
-        counted(meta, &order, opened)
+        within(meta, &order, opened)
     }
 
     fn open(

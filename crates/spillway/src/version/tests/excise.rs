@@ -19,7 +19,7 @@ use table::{
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 
 use super::*;
-use crate::core::tables::counted;
+use crate::core::tables::identified;
 use crate::version::builder::VersionBuilder;
 use crate::version::excise::{ExciseSpan, plan};
 use crate::version::file_name::{self, FileType};
@@ -40,7 +40,7 @@ impl TableOpener for Opener {
         let context =
             TableContext { order: self.order.clone(), largest_seq: Some(meta.largest_seq), ..TableContext::default() };
         let file = BlockBasedTable::open(self.vfs.open(&path)?, &path, meta.physical_bytes(), &context)?;
-        counted(meta, &self.order, file)
+        identified(meta, &self.order, file)
     }
 }
 
