@@ -155,6 +155,49 @@ fn what_cannot_be_imported_leaves_nothing() {
     refused(family_options(), &[&files], "exists already");
 }
 
+/// An export's tables, exchanged by a copy of its folder: their numbers, ids or keys tell.
+#[test]
+fn exchanged_tables_of_an_export_are_refused() {
+    for (round, by_id) in [(2, true), (2, false), (1, false)] {
+        let memory = MemoryVfs::new(1);
+        let vfs: Arc<dyn Vfs> = memory.clone();
+        let db = open(&vfs, Path::new("/from"));
+        let family = db.default_family();
+        for (nth, value) in ["old", "new"].iter().enumerate() {
+            let key = if round == 2 { "k" } else { ["k", "l"][nth] };
+            db.put(&family, key.as_bytes(), value.as_bytes(), &WriteOptions::default()).unwrap();
+            db.flush(&[&family]).unwrap();
+        }
+        let mut files = db.export_family(&family, "/export").unwrap();
+        for file in files.iter_mut().filter(|_| !by_id) {
+            file.unique_id = None;
+            if round == 1 {
+                (file.smallest_seq, file.largest_seq) = Default::default();
+            }
+        }
+        let [of_one, of_other] = [0, 1].map(|nth| memory.read_file(&files[nth].path).unwrap());
+        memory.write_file(&files[0].path, &of_other).unwrap();
+        memory.write_file(&files[1].path, &of_one).unwrap();
+        let refused = db.import_family("one", family_options(), &[&files], false).map(drop).unwrap_err();
+        let what = if by_id { "Mismatch in unique ID" } else { "is not of the exported table" };
+        assert!(refused.kind() == ErrorKind::Corruption && refused.to_string().contains(what), "{refused}");
+        assert!(db.family("one").is_none());
+    }
+}
+
+/// Only a part of the file is the table.
+#[test]
+fn parts_of_files_are_not_imported() {
+    let vfs: Arc<dyn Vfs> = MemoryVfs::new(1);
+    let db = open(&vfs, Path::new("/from"));
+    let family = db.default_family();
+    db.put(&family, b"a", b"v", &WriteOptions::default()).unwrap();
+    let mut files = db.export_family(&family, "/export").unwrap();
+    files[0].is_virtual = true;
+    let refused = db.import_family("one", family_options(), &[&files], false).map(drop).unwrap_err();
+    assert!(refused.kind() == ErrorKind::InvalidArgument && refused.to_string().contains("export_family"), "{refused}");
+}
+
 #[test]
 fn a_crash_anywhere_leaves_the_whole_family_or_none() {
     let live = |before: &dyn Fn(&Arc<MemoryVfs>), after: &mut dyn FnMut(&Arc<MemoryVfs>)| {

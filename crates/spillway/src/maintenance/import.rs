@@ -115,11 +115,16 @@ impl Importer<'_> {
             let what = format!("is of level {}, and the family has {} levels", file.level, options.num_levels);
             return Err(Error::invalid_argument(what).at_path(&file.path));
         }
+        if file.is_virtual {
+            let what = "the table is a part of its file: import what `export_family` makes \
+                        (rocksdb_checkpoint_export_column_family), which writes such a part into a file of its own";
+            return Err(Error::invalid_argument(what).at_path(&file.path));
+        }
         let context = &self.core.context;
         let number = context.numbers.take();
         let to = context.table_path(number);
         let file_bytes = brought.bring(&file.path, &to)?;
-        if !file.is_virtual && file.bytes != 0 && file.bytes != file_bytes {
+        if file.bytes != 0 && file.bytes != file_bytes {
             let what =
                 format!("has {file_bytes} bytes, and the export had {}: it is another file, or damaged", file.bytes);
             return Err(Error::corruption(what).at_path(&file.path));
@@ -130,11 +135,12 @@ impl Importer<'_> {
             file_bytes,
             smallest_seq: file.smallest_seq,
             largest_seq: file.largest_seq,
+            unique_id: file.unique_id,
             oldest_ancestor_time: now_s,
             file_creation_time: now_s,
             ..FileMeta::default()
         };
-        let bounded = store.planned_file(meta.clone()).open().and_then(|table| bounded(&table, order, meta));
+        let bounded = store.planned_file(meta.clone()).open().and_then(|table| bounded(&table, order, file, meta));
         bounded.map_err(|error| error.context(format!("while importing {}", file.path.display())))
     }
 
@@ -152,8 +158,11 @@ impl Importer<'_> {
     }
 }
 
-/// Sets the table's id and bounds, and widens its numbers to those found at its ends.
-fn bounded(table: &Arc<dyn Table>, order: &InternalOrder, mut meta: FileMeta) -> Result<FileMeta> {
+/// Sets the table's id, and the bounds and numbers that its ends have.
+///
+/// # Errors
+/// `Corruption`: an entry cannot be of the table that was exported.
+fn bounded(table: &Arc<dyn Table>, order: &InternalOrder, file: &LiveFile, mut meta: FileMeta) -> Result<FileMeta> {
     let options = TableReadOptions { fill_cache: false, class: IoClass::Ingest, ..TableReadOptions::default() };
     let mut cursor = table.clone().cursor(&options);
     let mut bounds = None;
@@ -164,6 +173,7 @@ fn bounded(table: &Arc<dyn Table>, order: &InternalOrder, mut meta: FileMeta) ->
         cursor.status()?; // another seek forgets it
         if is_there {
             let key = ParsedKey::parse(cursor.key()).ok_or_else(|| Error::corruption("a key is malformed"))?;
+            check_exported(file, order, &key)?;
             seqs.push(key.seq);
             widen(&mut bounds, cursor.key(), cursor.key(), compare);
         }
@@ -180,6 +190,30 @@ fn bounded(table: &Arc<dyn Table>, order: &InternalOrder, mut meta: FileMeta) ->
     meta.smallest_seq = seqs.iter().min().copied().unwrap_or_default();
     meta.largest_seq = seqs.iter().max().copied().unwrap_or_default();
     Ok(meta)
+}
+
+/// Compares an entry with what the export says of its table. A caller that describes a table by hand may leave out numbers
+/// and keys.
+fn check_exported(file: &LiveFile, order: &InternalOrder, key: &ParsedKey<'_>) -> Result<()> {
+    let compare = |a: &[u8], b: &[u8]| order.user.compare(a, b);
+    let knows_keys = !file.largest.is_empty();
+    let has_key = compare(&file.smallest, key.user_key).is_le() && compare(key.user_key, &file.largest).is_le();
+    let knows_numbers = file.largest_seq > SeqNo::ZERO;
+    let has_number = (file.smallest_seq..=file.largest_seq).contains(&key.seq);
+    if (has_key || !knows_keys) && (has_number || !knows_numbers) {
+        return Ok(());
+    }
+    let what = format!(
+        "key '{}' with number {} is not of the exported table, which has keys '{}' to '{}' and numbers {} to {}: it is \
+         another file, or wrongly described",
+        key.user_key.escape_ascii(),
+        key.seq,
+        file.smallest.escape_ascii(),
+        file.largest.escape_ascii(),
+        file.smallest_seq,
+        file.largest_seq
+    );
+    Err(Error::corruption(what))
 }
 
 /// Level 0 keeps its order, which sequence numbers need not tell: an ingest beneath older writes of other keys may be

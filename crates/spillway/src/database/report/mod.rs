@@ -131,6 +131,8 @@ pub struct LiveFile {
     pub largest_seq: SeqNo,
     /// Orders level 0: the larger, the newer. 0 if unknown.
     pub epoch_number: u64,
+    /// RocksDB's internal unique id. An import compares it with the file's. `None` if unknown.
+    pub unique_id: Option<(u64, u64)>,
 }
 
 /// Stalls of writers since the database was opened.
@@ -345,6 +347,7 @@ impl LiveFile {
             smallest_seq: table.meta.smallest_seq,
             largest_seq: table.meta.largest_seq,
             epoch_number: table.meta.epoch_number,
+            unique_id: table.meta.unique_id,
         }
     }
 }

@@ -36,7 +36,9 @@ impl Copier<'_> {
             is_any_rewritten |= rewritten.is_some();
             let number = rewritten.as_ref().map_or(table.number(), |meta| meta.number);
             let mut file = LiveFile::of(family, level, table, dir.join(file_name::format(FileType::Table, number)));
-            file.bytes = rewritten.map_or(file.bytes, |meta| meta.file_bytes);
+            if let Some(meta) = rewritten {
+                (file.bytes, file.unique_id) = (meta.file_bytes, meta.unique_id);
+            }
             file.is_virtual = false;
             files.push(file);
         }
