@@ -191,10 +191,11 @@ impl Point {
 
 /// The point of a MANIFEST or of its copy: of the one that proves the last state, or of the one with more records (R1).
 fn newest_point_of_pair(sizes: &mut Sizes<'_>, number: FileNumber) -> Result<Option<Point>> {
-    let Pair { proven, is_confirmed, .. } = Pair::read(sizes.vfs, sizes.dir, number)?;
+    let owner = log_owner(sizes.vfs, sizes.dir, None);
+    let (Pair { proven, is_confirmed, .. }, is_certain) = Pair::of_owner(sizes.vfs, sizes.dir, number, owner)?;
     if let Some(ReadManifest { path, end, .. }) = proven {
         let point = newest_point(sizes, number, &path)?;
-        return Ok(point.map(|point| Point { is_whole: true, is_confirmed, end, ..point }));
+        return Ok(point.map(|point| Point { is_whole: is_certain, is_confirmed, end, ..point }));
     }
     let mut points = Vec::new();
     for path in [manifest_path(sizes.dir, number), copy_path(sizes.dir, number)] {

@@ -7,12 +7,13 @@ use base::{FileNumber, Result, note};
 use log::DatabaseId;
 use vfs::Vfs;
 
-use super::directory_owner;
+use super::log_owner;
 use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
+use crate::version::recover::recover;
 use crate::version::{backup_dirs, incomplete};
 use crate::wal::archive::ARCHIVE_DIR;
 
@@ -27,15 +28,18 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     }
     backup_dirs::check_is_outside(&**vfs, dir)?;
     let lock = vfs.lock(&lock_path(dir))?;
-    let own = directory_owner(&**vfs, dir);
+    let recovered = recover(&**vfs, dir).ok();
+    let own = log_owner(&**vfs, dir, recovered.as_ref());
+    // In a directory of logs that several databases share, RocksDB's are told by nothing.
+    let is_rocksdbs = recovered.is_some_and(|recovered| !recovered.fenced);
     if incomplete::read(&**vfs, dir)?.is_none()
         && let Err(error) = incomplete::mark(&**vfs, dir, DELETED)
     {
         note::warn!(%error, "a deletion that is cut off will not be known as one"); // a full disk is no reason to keep it
     }
-    remove_logs(&**vfs, &log_dir.unwrap_or(dir).join(ARCHIVE_DIR), own)?;
+    remove_logs(&**vfs, &log_dir.unwrap_or(dir).join(ARCHIVE_DIR), own, is_rocksdbs)?;
     if let Some(logs) = log_dir.filter(|logs| *logs != dir) {
-        remove_logs(&**vfs, logs, own)?;
+        remove_logs(&**vfs, logs, own, is_rocksdbs)?;
     }
     // The mark stays until nothing else is left.
     remove_files(&**vfs, dir, |kind, _| !matches!(kind, FileType::Lock | FileType::Incomplete))?;
@@ -53,12 +57,16 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
 }
 
 /// Removes a directory's logs, but those of other databases; and the directory, if it is empty then.
-fn remove_logs(vfs: &dyn Vfs, dir: &Path, own: DatabaseId) -> Result<()> {
+fn remove_logs(vfs: &dyn Vfs, dir: &Path, own: DatabaseId, is_rocksdbs: bool) -> Result<()> {
     if !vfs.exists(dir)? {
         return Ok(());
     }
     let is_of_another = |kind, number| row::is_of_another(vfs, &dir.join(file_name::format(kind, number)), own);
-    remove_files(vfs, dir, |kind, number| kind.is_log() && !is_of_another(kind, number))?;
+    let is_own = |kind, number| match kind {
+        FileType::RocksLog => is_rocksdbs,
+        _ => !is_of_another(kind, number),
+    };
+    remove_files(vfs, dir, |kind, number| kind.is_log() && is_own(kind, number))?;
     let _ = vfs.remove_dir(dir); // other files may be in it
     Ok(())
 }

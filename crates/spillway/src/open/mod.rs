@@ -537,7 +537,7 @@ impl<'a> Opening<'a> {
         snapshot.log_row.into_iter().for_each(|row| core.logs.note_durable(row));
         context.memtables.images.iter().for_each(|images| images.note_fence());
         self.restored.forget_others(&**vfs)?;
-        orphans::remove(engine)?;
+        orphans::remove(engine, !self.recovered.fenced)?;
         engine.options_file.write_options_file();
         engine.installer.release_logs();
         engine.installer.note_logs()

@@ -44,7 +44,8 @@ pub(super) fn keep(context: &Context, recovered: &Recovered, images: &[PathBuf],
         lost.keep(&context.dir.join(file_name::format(FileType::Table, number)))?;
     }
     let own = DatabaseId::new(&context.db_id);
-    for kind in [FileType::Log, FileType::LargeBatch, FileType::RocksLog] {
+    let rocksdbs = (!recovered.fenced).then_some(FileType::RocksLog);
+    for kind in [FileType::Log, FileType::LargeBatch].into_iter().chain(rocksdbs) {
         let numbers = file_name::numbers_in(vfs, &log_dir, kind)?.into_iter();
         let paths = numbers.map(|number| log_dir.join(file_name::format(kind, number)));
         paths.filter(|path| !row::is_of_another(vfs, path, own)).try_for_each(|path| lost.keep(&path).map(drop))?;
@@ -60,8 +61,9 @@ pub(super) fn keep(context: &Context, recovered: &Recovered, images: &[PathBuf],
 
 /// Deletes orphans once the new MANIFEST is durable (V3). Logs are deleted only in the log directory, and a separate
 /// log directory loses nothing but logs. Files that may be large are deleted in the background: freeing a file's pages
-/// costs as much as writing them.
-pub(super) fn remove(engine: &Engine) -> Result<()> {
+/// costs as much as writing them. `takes_over`: the directory was RocksDB's until now; later a file in the form of its logs is
+/// another's.
+pub(super) fn remove(engine: &Engine, takes_over: bool) -> Result<()> {
     let (core, context) = (&engine.core, &engine.core.context);
     let state = core.state.lock();
     let tables: BTreeSet<FileNumber> =
@@ -83,7 +85,8 @@ pub(super) fn remove(engine: &Engine) -> Result<()> {
         FileType::Log | FileType::LargeBatch => !logs.contains(&number),
         FileType::Manifest | FileType::ManifestCopy => Some(number) != manifest,
         FileType::MemtableImage => is_left_image(number, core.first_own_file, &images),
-        FileType::RocksLog | FileType::Temp | FileType::Socket => true,
+        FileType::RocksLog => takes_over,
+        FileType::Temp | FileType::Socket => true,
         FileType::Current | FileType::Identity | FileType::Lock | FileType::Options | FileType::Reserve => false,
         FileType::Incomplete => false, // no marked directory is opened
     };

@@ -27,14 +27,29 @@ pub(crate) fn copy_bytes(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Resul
     }
 }
 
-/// The error for a copy that goes on behind `end`, where the MANIFEST's records end, be it with a torn record or zeros: the
-/// MANIFEST had it whole before.
+/// Compares a MANIFEST, whose records end at `end`, with a copy that had `bytes` before the MANIFEST was read. A copy goes on
+/// behind the end, be it with a torn record or zeros, only if the MANIFEST had it whole before.
 ///
 /// # Errors
-/// `Corruption`: the MANIFEST lost its end. The file system's.
-pub(super) fn check_longer(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64) -> Result<()> {
-    if first_difference(vfs, dir, number)?.is_some() {
-        return Ok(()); // a leftover of another MANIFEST
+/// `Corruption`: the MANIFEST lost its end, or one of the files is another database's. The file system's.
+pub(super) fn check_same(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64, bytes: u64) -> Result<()> {
+    if bytes == 0 {
+        return Ok(());
+    }
+    let difference = match first_difference(vfs, dir, number) {
+        Err(error) if error.is_read_failure() => None, // the copy's: the MANIFEST was read
+        difference => difference?,
+    };
+    if let Some(offset) = difference {
+        let name = file_name::format(FileType::ManifestCopy, number);
+        let what = format!(
+            "the MANIFEST and its copy {name} hold different records: one is another database's, or an older one. Put the \
+             right file back from a copy, or keep what is certain with `spillway repair` (rocksdb_repair_db)"
+        );
+        return Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(offset));
+    }
+    if bytes <= end {
+        return Ok(());
     }
     let name = file_name::format(FileType::ManifestCopy, number);
     let what = format!("the end of the MANIFEST is missing: its copy {name} goes on");
@@ -50,7 +65,11 @@ pub(crate) fn first_difference(vfs: &dyn Vfs, dir: &Path, number: FileNumber) ->
         Err(error) if error.is_not_found() => return Ok(None),
         opened => opened?,
     };
-    let mut readers = [FramedReader::open(vfs, &manifest_path(dir, number), None, IoClass::Manifest)?, copy];
+    let manifest = match FramedReader::open(vfs, &manifest_path(dir, number), None, IoClass::Manifest) {
+        Err(error) if error.is_not_found() => return Ok(None),
+        opened => opened?,
+    };
+    let mut readers = [manifest, copy];
     loop {
         let [manifest, copy] = &mut readers;
         let (a, b) = match (manifest.next(), copy.next()) {

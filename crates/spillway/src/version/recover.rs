@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
-use log::Frontiers;
+use log::{DatabaseId, Frontiers};
 use log::framed::{FramedEnd, FramedReader, FramedRecord};
 use vfs::{IoClass, Vfs};
 
@@ -93,8 +93,8 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
         }
         Ok(())
     })?;
-    if copy_bytes > end && replay.is_fenced() {
-        manifest_copy::check_longer(vfs, dir, manifest, end)?;
+    if replay.is_fenced() {
+        manifest_copy::check_same(vfs, dir, manifest, end, copy_bytes)?;
     }
     let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
     recovered.manifest_end = Some(end);
@@ -223,6 +223,26 @@ impl Pair {
             }
             tries += 1;
         }
+    }
+
+    /// The pair without a file of another database's than `owner`, where the files hold different records; and whether it is
+    /// certain which is the owner's.
+    ///
+    /// # Errors
+    /// As [`ReadManifest::read`].
+    pub fn of_owner(vfs: &dyn Vfs, dir: &Path, number: FileNumber, owner: DatabaseId) -> Result<(Pair, bool)> {
+        if manifest_copy::first_difference(vfs, dir, number)?.is_none() {
+            return Ok((Pair::read(vfs, dir, number)?, true));
+        }
+        let of_owner = |path: &Path| -> Result<Option<ReadManifest>> {
+            let is_another = |id: &str| DatabaseId::new(id).is_another_than(owner);
+            let file = ReadManifest::read(vfs, path)?;
+            Ok(file.filter(|file| !file.replay.db_id().is_some_and(is_another)))
+        };
+        let manifest = of_owner(&manifest_path(dir, number))?;
+        let copy = of_owner(&manifest_copy::copy_path(dir, number))?;
+        let is_certain = owner.is_known() && manifest.is_some() != copy.is_some();
+        Ok((Pair::of(manifest, copy), is_certain))
     }
 
     /// Whether there is a copy that is as far as it has to be beside a MANIFEST that can be read. A device's read failure is the

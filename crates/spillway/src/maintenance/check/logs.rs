@@ -49,7 +49,7 @@ impl Check<'_> {
         let is_lost = |log: &&MissingLog| !was_let_go(&*vfs, &dir, log.number, &row.logs, let_go);
         row.missing.iter().filter(is_lost).for_each(|log| self.report.problem(log.error(&dir)));
         let mut rocksdbs = file_name::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
-        rocksdbs.retain(|number| *number >= needed);
+        rocksdbs.retain(|number| *number >= needed && !self.recovered.fenced);
         let mut found = FoundLogs { row, rocksdbs, bytes: 0 };
         let own = found.row.logs.iter().map(|log| (FileType::Log, log.number));
         for (kind, number) in own.chain(found.rocksdbs.iter().map(|number| (FileType::RocksLog, *number))) {

@@ -325,11 +325,6 @@ impl Check<'_> {
             let what = format!("its end is missing: the logs hold writes of column family {largest}, which it lacks");
             self.report.problem(Error::corruption(what).at_path(&path));
         }
-        let difference = manifest_copy::first_difference(self.vfs(), self.dir, recovered.manifest);
-        if let Some(offset) = self.report.take(difference).flatten() {
-            let what = "it and its copy hold different records: one is another database's";
-            self.report.problem(Error::corruption(what).at_path(&path).at_offset(offset));
-        }
     }
 
     /// Reads the newest OPTIONS file. Objects that it names are the program's, and need not be known here.

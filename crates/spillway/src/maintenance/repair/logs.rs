@@ -114,7 +114,9 @@ impl LogSurvey {
         records.for_each(|record| survey.logged.add(record.first, record.last));
         let newest = found.logs.last().map(|log| log.number);
         survey.row = found.logs.first().map(|oldest| LogRow { oldest: oldest.number, newest });
-        for number in numbers_in(vfs, dir, FileType::RocksLog)? {
+        // What has the form of RocksDB's logs beside ours is not this database's.
+        let has_rocksdbs = old.map_or(found.logs.is_empty(), |old| !old.fenced);
+        for number in numbers_in(vfs, dir, FileType::RocksLog)?.into_iter().filter(|_| has_rocksdbs) {
             survey.read_rocksdbs(vfs, &dir.join(file_name::format(FileType::RocksLog, number)), number)?;
         }
         survey.found = Some(found);

@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result};
-use log::DatabaseId;
 use log::framed::FramedReader;
 use vfs::{IoClass, Vfs};
 
@@ -16,7 +15,7 @@ use crate::version::current::read_current;
 use crate::version::edit_codec;
 use crate::version::file_name::{FileType, numbers_in};
 use crate::version::manifest::manifest_path;
-use crate::version::manifest_copy::{copy_path, first_difference};
+use crate::version::manifest_copy::copy_path;
 use crate::version::recover::{Pair, ReadManifest, Recovered, recover};
 use crate::version::replay::Replay;
 
@@ -45,16 +44,8 @@ impl OldManifest {
     /// # Errors
     /// `Unsupported`: contents unknown to this version. The file system's.
     pub fn read(vfs: &dyn Vfs, dir: &Path) -> Result<OldManifest> {
-        let mut conflict = None;
         let error = match recover(vfs, dir) {
-            Ok(recovered) => match first_difference(vfs, dir, recovered.manifest)? {
-                None => return OldManifest::whole(vfs, dir, recovered),
-                Some(offset) => {
-                    conflict = Some(recovered.manifest);
-                    let what = "the MANIFEST and its copy hold different records: one is another database's";
-                    Error::corruption(what).at_path(manifest_path(dir, recovered.manifest)).at_offset(offset)
-                }
-            },
+            Ok(recovered) => return OldManifest::whole(vfs, dir, recovered),
             Err(error) if error.is_not_found() => Error::corruption("CURRENT is missing").at_path(dir),
             Err(error) if error.kind() == ErrorKind::Corruption => error,
             Err(error) => return Err(error),
@@ -64,7 +55,7 @@ impl OldManifest {
             (Some(path), None) if path != dir => format!("{}: {}", name_of(path), error.message()),
             _ => error.message().to_owned(),
         };
-        OldManifest::of_files(vfs, dir, damage, conflict)
+        OldManifest::of_files(vfs, dir, damage)
     }
 
     fn whole(vfs: &dyn Vfs, dir: &Path, recovered: Recovered) -> Result<OldManifest> {
@@ -81,9 +72,8 @@ impl OldManifest {
         })
     }
 
-    /// Takes the newest MANIFEST of which a file is whole. Of the two files of `conflict`, IDENTITY tells which is this
-    /// database's.
-    fn of_files(vfs: &dyn Vfs, dir: &Path, damage: String, conflict: Option<FileNumber>) -> Result<OldManifest> {
+    /// Takes the newest MANIFEST of which a file is whole. Of two files that differ, IDENTITY tells which is this database's.
+    fn of_files(vfs: &dyn Vfs, dir: &Path, damage: String) -> Result<OldManifest> {
         let mut numbers = numbers_in(vfs, dir, FileType::Manifest)?;
         numbers.extend(numbers_in(vfs, dir, FileType::ManifestCopy)?);
         let named = read_current(vfs, dir).ok();
@@ -93,19 +83,10 @@ impl OldManifest {
         let from_named = named.iter().flat_map(|named| numbers.range(named..).rev());
         let in_use = from_named.map(|number| (*number, named != Some(*number)));
         for (number, wants_copy) in in_use.chain(numbers.iter().rev().map(|number| (*number, false))) {
-            let paths = [manifest_path(dir, number), copy_path(dir, number)];
-            let mut files = [ReadManifest::read(vfs, &paths[0])?, ReadManifest::read(vfs, &paths[1])?];
+            let (pair, is_certain) = Pair::of_owner(vfs, dir, number, owner)?;
             let is_named = named == Some(number);
-            let mut is_last = is_named || (numbers.last() == Some(&number) && !was_later(number));
-            if conflict == Some(number) {
-                let is_another = |file: &mut ReadManifest| {
-                    file.replay.db_id().is_some_and(|id| DatabaseId::new(id).is_another_than(owner))
-                };
-                let others: usize = files.iter_mut().map(|file| usize::from(file.take_if(is_another).is_some())).sum();
-                is_last &= others == 1 && owner.is_known();
-            }
-            let [manifest, copy] = files;
-            let Pair { proven, is_confirmed, has_right_copy } = Pair::of(manifest, copy);
+            let is_last = is_named || (numbers.last() == Some(&number) && !was_later(number));
+            let Pair { proven, is_confirmed, has_right_copy } = pair;
             let counts = has_right_copy || !wants_copy;
             let Some(ReadManifest { path, replay, end, .. }) = proven.filter(|_| counts) else { continue };
             let is_copy = path == copy_path(dir, number);
@@ -115,7 +96,7 @@ impl OldManifest {
             recovered.manifest_end = Some(end);
             recovered.pass_numbers_in(vfs, dir)?;
             let has_copy = is_copy || vfs.exists(&copy_path(dir, number))?;
-            let (recovered, damage, is_complete) = (Some(recovered), Some(damage), is_last);
+            let (recovered, damage, is_complete) = (Some(recovered), Some(damage), is_last && is_certain);
             return Ok(OldManifest { recovered, damage, is_complete, has_copy, is_confirmed, is_named, dropped });
         }
         OldManifest::of_rest(vfs, dir, named, &numbers, damage)

@@ -95,20 +95,23 @@ pub(crate) fn check_none_elsewhere(vfs: &dyn Vfs, dir: &Path, here: &Path, neede
 }
 
 impl LogReplay<'_> {
-    /// RocksDB's logs in the log directory that may be needed, ascending.
+    /// RocksDB's logs in the log directory that may be needed, ascending. None of them is in a database of ours: a takeover
+    /// flushes what they hold before its first MANIFEST, and what has their form after that is another's.
     ///
     /// # Errors
     /// `InvalidArgument`: there is none, but the database's directory or the directory in RocksDB's options has some.
     pub(super) fn find_rocksdb_logs(&self, recovered: &Recovered) -> Result<Vec<FileNumber>> {
+        if recovered.fenced {
+            return Ok(Vec::new());
+        }
         let vfs = &*self.context.vfs;
         let needed = recovered.oldest_rocksdb_log();
         let here = self.context.log_dir();
         let found: Vec<_> =
             file_name::numbers_in(vfs, &here, FileType::RocksLog)?.into_iter().filter(|n| *n >= needed).collect();
-        if recovered.fenced || !found.is_empty() {
-            return Ok(found);
+        if found.is_empty() {
+            check_none_elsewhere(vfs, &self.context.dir, &here, needed)?;
         }
-        check_none_elsewhere(vfs, &self.context.dir, &here, needed)?;
         Ok(found)
     }
 
