@@ -49,6 +49,26 @@ pub fn with_database_option(text: &str, name: &str, value: &str) -> String {
     changed
 }
 
+/// The line with the id of the file's database, without the id. It follows the first line.
+const DATABASE: &str = "# database=";
+
+/// The text of a file for Spillway, with the id of its database.
+pub fn of_database(text: &str, id: &str) -> String {
+    let Some((title, rest)) = text.split_once('\n').filter(|(title, _)| *title == CHECKED_TITLE) else {
+        return text.to_owned();
+    };
+    let mut named = format!("{title}\n{DATABASE}{}\n", id.escape_default());
+    rest.lines().filter(|line| !line.starts_with(CHECKSUM)).for_each(|line| named.extend([line, "\n"]));
+    seal(&mut named);
+    named
+}
+
+/// Whether the file names another database than this one. RocksDB's files, and those of earlier versions, name none.
+pub fn is_of_another(text: &[u8], id: &str) -> bool {
+    let line = text.split(|byte| *byte == b'\n').nth(1).and_then(|line| line.strip_prefix(DATABASE.as_bytes()));
+    line.is_some_and(|named| named != id.escape_default().to_string().as_bytes())
+}
+
 /// Whether the file says that it has a checksum, as ours do.
 pub fn has_checksum(text: &[u8]) -> bool {
     text.starts_with(CHECKED_TITLE.as_bytes())
@@ -136,6 +156,21 @@ mod tests {
             assert_eq!(read.0.db.wal_dir, "/other");
             assert_eq!(twice.lines().count(), whole.lines().count() + 1);
         }
+    }
+
+    #[test]
+    fn a_file_names_its_database_under_its_checksum() {
+        let named = of_database(&written(Audience::Spillway), "one");
+        check_whole(&named).unwrap();
+        assert!(!is_of_another(named.as_bytes(), "one") && is_of_another(named.as_bytes(), "other"));
+        check_whole(&named.replace("=one", "=two")).unwrap_err();
+        let moved = with_database_option(&named, "wal_dir", "/logs");
+        assert!(check_whole(&moved).is_ok() && is_of_another(moved.as_bytes(), "other"));
+        for audience in [Audience::Spillway, Audience::RocksDb] {
+            assert!(!is_of_another(written(audience).as_bytes(), "other"), "it names none");
+        }
+        let exported = written(Audience::RocksDb);
+        assert_eq!(of_database(&exported, "one"), exported);
     }
 
     #[test]

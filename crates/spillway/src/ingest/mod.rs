@@ -18,7 +18,7 @@ mod prepare;
 mod progress;
 mod report;
 mod rewrite;
-mod source;
+pub(crate) mod source;
 pub mod table_writer;
 mod way;
 

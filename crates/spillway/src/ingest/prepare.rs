@@ -204,7 +204,7 @@ impl Ingester {
         if !self.core.stall.is_free() {
             self.core.check_room()?;
         }
-        let items = items_of(requests, &self.core.context)?;
+        let items = items_of(requests, &self.core.context, options.move_files)?;
         let bytes = items.iter().map(|item| item.source.metadata.len).sum();
         progress.expect(items.len() as u64, bytes);
         let _job = self.core.context.running.begin(job_plan(requests), self.core.context.vfs.now(), measure(progress));
@@ -400,8 +400,8 @@ fn named(error: Error, source: &Source) -> Error {
 ///
 /// # Errors
 /// `InvalidArgument`: a file cannot be ingested, or is named twice. `Io`.
-fn items_of(requests: &[IngestRequest], context: &Context) -> Result<Vec<Item>> {
-    let mut outside = Outside::of(context);
+fn items_of(requests: &[IngestRequest], context: &Context, moves: bool) -> Result<Vec<Item>> {
+    let mut outside = Outside::of(context, moves);
     let mut items = Vec::with_capacity(requests.iter().map(|request| request.files.len()).sum());
     for (index, request) in requests.iter().enumerate() {
         for (at, path) in request.files.iter().enumerate() {

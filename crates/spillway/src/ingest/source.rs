@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::note;
-use base::{Error, Result};
+use base::{Error, FileNumber, Result};
 use vfs::{FileIdentity, FileKind, Metadata, Vfs};
 
 use crate::core::context::{Context, directory_at};
-use crate::version::file_name;
+use crate::version::file_name::{self, FileType};
 
 /// A file of the caller, with its metadata at the first look.
 #[derive(Clone, Debug)]
@@ -90,42 +90,56 @@ pub(super) fn check_each_once<'a>(sources: impl Iterator<Item = &'a Source>) -> 
 }
 
 /// Checks that files are none of the database's own: outside its directories, compared by identity, or with a name
-/// that no file of a database has.
+/// that no file of a database has. Files that are moved are of no other database either.
 pub(super) struct Outside<'a> {
     own: &'a [FileIdentity],
+    moves: bool,
     /// The last directory found to be outside, as the caller wrote it.
     other: Option<&'a Path>,
 }
 
 impl<'a> Outside<'a> {
-    pub fn of(context: &'a Context) -> Outside<'a> {
-        Outside { own: &context.own_dirs, other: None }
+    pub fn of(context: &'a Context, moves: bool) -> Outside<'a> {
+        Outside { own: &context.own_dirs, moves, other: None }
     }
 
     /// # Errors
     /// `InvalidArgument`: the file lies in a directory of the database, under the name of such a file. It may be one of
-    /// its tables, or be taken for a leftover of a crash.
+    /// its tables, or be taken for a leftover of a crash. Or it is to be moved out of another database.
     pub fn check(&mut self, vfs: &dyn Vfs, path: &'a Path) -> Result<()> {
         let parent = match path.parent() {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
         // Mostly the files come from one directory.
-        if self.other == Some(parent) {
-            return Ok(());
-        }
-        if self.own.contains(&directory_at(vfs, parent)?) {
-            let name = path.file_name().and_then(|name| name.to_str());
-            if name.is_some_and(|name| file_name::parse(name).is_none()) {
-                return Ok(());
+        if self.other != Some(parent) {
+            if self.own.contains(&directory_at(vfs, parent)?) {
+                let name = path.file_name().and_then(|name| name.to_str());
+                if name.is_some_and(|name| file_name::parse(name).is_none()) {
+                    return Ok(());
+                }
+                let what = "the file lies in the database's own directory, and has the name of one of its files: put tables to be \
+                            ingested elsewhere, or name them otherwise";
+                return Err(Error::invalid_argument(what).at_path(path));
             }
-            let what = "the file lies in the database's own directory, and has the name of one of its files: put tables to be \
-                        ingested elsewhere, or name them otherwise";
-            return Err(Error::invalid_argument(what).at_path(path));
+            self.other = Some(parent);
         }
-        self.other = Some(parent);
-        Ok(())
+        if self.moves { check_movable(vfs, path) } else { Ok(()) }
     }
+}
+
+/// # Errors
+/// `InvalidArgument`: the file has the name of a table, and lies in the directory of a database, which would lose it.
+pub(crate) fn check_movable(vfs: &dyn Vfs, path: &Path) -> Result<()> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_table = name.and_then(file_name::parse).is_some_and(|(kind, _)| kind == FileType::Table);
+    let current = path.with_file_name(file_name::format(FileType::Current, FileNumber(0)));
+    if is_table && vfs.exists(&current)? {
+        let what = "the file lies in the directory of another database, which would lose it: take it without move_files \
+                    (`--move`)";
+        return Err(Error::invalid_argument(what).at_path(path));
+    }
+    Ok(())
 }
 
 /// A file made in the database's directory. Removed on drop unless kept.

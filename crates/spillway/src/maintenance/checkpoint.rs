@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base::options::{DbOptions, FamilyOptions, ini};
+use base::options::{DbOptions, FamilyOptions, ini, whole};
 use base::{Error, FileNumber, Result, SeqNo};
 use log::FILE_HEADER_BYTES;
 
 use crate::background::staging::Staging;
+use crate::core::context::Context;
 use crate::core::family::Family;
 use crate::core::install::Installer;
 use crate::core::{Core, FamilyState};
@@ -57,7 +58,7 @@ fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
             None => staging.link_or_copy(&path)?,
         }
     }
-    let options = describe_options(&context.options_now.load(), &found.families, ini::Audience::Spillway);
+    let options = describe_options(context, &found.families, ini::Audience::Spillway);
     staging.write(&file_name::format(FileType::Options, found.manifest), options.as_bytes())?;
     let identity = found.snapshot.db_id.as_deref().unwrap_or_default();
     staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
@@ -67,12 +68,12 @@ fn stage_beside(found: &Beside<'_>, to: &Path) -> Result<Staging> {
 }
 
 /// The OPTIONS text of a copy, with its logs in its own directory.
-fn describe_options(options: &DbOptions, families: &[Arc<Family>], audience: ini::Audience) -> String {
-    let mut options = options.clone();
+fn describe_options(context: &Context, families: &[Arc<Family>], audience: ini::Audience) -> String {
+    let mut options = DbOptions::clone(&context.options_now.load());
     options.wal_dir.clear();
     let families: Vec<(&str, Arc<FamilyOptions>)> = families.iter().map(|f| (f.name(), f.options())).collect();
     let families: Vec<(&str, &FamilyOptions)> = families.iter().map(|(name, f)| (*name, &**f)).collect();
-    ini::write(&options, &families, audience)
+    whole::of_database(&ini::write(&options, &families, audience), &context.db_id)
 }
 
 /// The database at one instant, pinned.
@@ -278,7 +279,7 @@ impl Copier<'_> {
 
     /// The OPTIONS text of a copy, with its logs in its own directory.
     pub(crate) fn describe_options(&self, families: &[Arc<Family>], audience: ini::Audience) -> String {
-        describe_options(&self.core.context.options_now.load(), families, audience)
+        describe_options(&self.core.context, families, audience)
     }
 }
 

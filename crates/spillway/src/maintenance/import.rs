@@ -21,6 +21,7 @@ use crate::core::Core;
 use crate::core::family::Family;
 use crate::database::report::LiveFile;
 use crate::ingest::RunningPrepare;
+use crate::ingest::source::check_movable;
 use crate::maintenance::catalog::Catalog;
 use crate::open::families::Shared;
 use crate::version::span::{Span, widen};
@@ -48,6 +49,10 @@ impl Importer<'_> {
     ) -> Result<Arc<Family>> {
         self.core.check_writable()?;
         self.catalog.check_new_name(name)?;
+        if move_files {
+            let mut files = exports.iter().flat_map(|files| files.iter());
+            files.try_for_each(|file| check_movable(&*self.core.context.vfs, &file.path))?;
+        }
         let _running = RunningPrepare::begin(self.core)?;
         let mut brought = Brought { vfs: &*self.core.context.vfs, files: Vec::new() };
         let tables = self.bring(&options, exports, &mut brought)?;

@@ -53,6 +53,7 @@ impl OptionsFile {
         let families: Vec<_> = self.core.families.load().iter().map(|f| (f.name().to_owned(), f.options())).collect();
         let borrowed: Vec<_> = families.iter().map(|(name, options)| (name.as_str(), &**options)).collect();
         let text = ini::write(&self.core.context.options_now.load(), &borrowed, ini::Audience::Spillway);
+        let text = whole::of_database(&text, &self.core.context.db_id);
         let (vfs, dir) = (&*self.core.context.vfs, &self.core.context.dir);
         let number = self.core.context.numbers.take();
         let temp = dir.join(file_name::format(FileType::Temp, number));
@@ -118,7 +119,7 @@ impl Survey {
             read => read?,
         };
         let number = read.as_ref().map(|(name, _)| number_of(name));
-        found.damage = lost_last(dir, recovered, number);
+        found.damage = lost_last(vfs, dir, recovered, number);
         let Some((name, bytes)) = read else {
             let what = "there is no OPTIONS file: what is opened without options has the defaults";
             found.note = found.damage.is_none().then(|| what.to_owned());
@@ -142,9 +143,22 @@ impl Survey {
     }
 }
 
-/// The error if the database `recovered` wrote a later OPTIONS file than `newest`. Every open for writing leaves one, and the
-/// MANIFEST notes it; that of earlier versions does not.
-pub(crate) fn lost_last(dir: &Path, recovered: &Recovered, newest: Option<FileNumber>) -> Option<Error> {
+/// The error if `newest` is not the last OPTIONS file that the database `recovered` wrote, but an earlier one, or another
+/// database's. Every open for writing leaves a file, and the MANIFEST notes it; that of earlier versions does not.
+pub(crate) fn lost_last(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, newest: Option<FileNumber>) -> Option<Error> {
+    if let (Some(number), Some(id)) = (newest, &recovered.db_id) {
+        let path = dir.join(file_name::format(FileType::Options, number));
+        let read = vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other);
+        if read.is_ok_and(|text| whole::is_of_another(&text, id)) {
+            let what = "the stored options are lost: the OPTIONS file is another database's";
+            return Some(Error::corruption(what).at_path(path));
+        }
+    }
+    lost_end_of_row(dir, recovered, newest)
+}
+
+/// The error if the last OPTIONS file is gone.
+fn lost_end_of_row(dir: &Path, recovered: &Recovered, newest: Option<FileNumber>) -> Option<Error> {
     let missing = match recovered.options_file {
         Some(last) if newest < Some(last) => {
             let name = file_name::format(FileType::Options, last);

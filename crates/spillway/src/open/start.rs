@@ -22,7 +22,7 @@ use crate::wal::archive::ARCHIVE_DIR;
 /// `Corruption`: the options were stored before the last ones, which are lost.
 fn check_stored_options(dir: &Path, options: &OpenOptions, recovered: &Recovered) -> Result<()> {
     let Some(newest) = options.stored_in.filter(|_| !options.read_only) else { return Ok(()) };
-    match options_file::lost_last(dir, recovered, Some(newest).filter(|newest| newest.0 > 0)) {
+    match options_file::lost_last(&*options.vfs, dir, recovered, Some(newest).filter(|newest| newest.0 > 0)) {
         Some(error) => Err(error.advise(
             "restore the file from a copy, or give all options: by Options::ignore_stored_options, by `--options FILE`, or take \
              the defaults by `--options defaults`",

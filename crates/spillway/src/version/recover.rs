@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
-use log::{DatabaseId, Frontiers};
 use log::framed::{FramedEnd, FramedReader, FramedRecord};
+use log::{DatabaseId, Frontiers};
 use vfs::{IoClass, Vfs};
 
 use super::builder::VersionBuilder;

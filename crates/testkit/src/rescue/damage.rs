@@ -38,8 +38,12 @@ pub enum Kind {
     EveryManifestLost,
     /// The last MANIFEST and its copy are lost, and an earlier pair is left.
     LaterLost,
-    /// The second copy of the MANIFEST is lost or cut.
+    /// A MANIFEST is another life's of the same number; its second copy is there.
+    ManifestExchanged,
+    /// The second copy of the MANIFEST is lost, cut, or another life's.
     Copy,
+    /// A file in the form of RocksDB's logs came from elsewhere.
+    StrayLog,
     /// OPTIONS or IDENTITY is lost.
     SideLost,
     /// OPTIONS or IDENTITY is cut or zeroed.
@@ -69,7 +73,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 24] = [
+    pub const ALL: [Kind; 26] = [
         Kind::Current,
         Kind::CurrentOfLost,
         Kind::CurrentOfEarlier,
@@ -78,7 +82,9 @@ impl Kind {
         Kind::BothManifests,
         Kind::EveryManifestLost,
         Kind::LaterLost,
+        Kind::ManifestExchanged,
         Kind::Copy,
+        Kind::StrayLog,
         Kind::SideLost,
         Kind::SideDamaged,
         Kind::ImageLost,
@@ -276,6 +282,7 @@ pub fn all(life: &Life, random: &mut Random) -> EngineResult<Vec<Damage>> {
         }
     }
     damages.extend(of_earlier(life));
+    damages.extend(life.is_own().then(|| stray_log(random)));
     for (kind, types) in [(Kind::TableExchanged, &[FileType::Table][..]), (Kind::LogExchanged, &LOGS)] {
         damages.extend(swap(life, kind, types, random));
     }
@@ -364,6 +371,12 @@ fn hole(kind: Kind, path: &Path, ends: &[u64], random: &mut Random) -> Option<Da
     let (from, to) = (*starts.get(first)?, *ends.get(through)?);
     let from = if random.chance(50) { from } else { from + random.below(to - from) };
     Some(Damage::new(kind, vec![Edit::Hole(path.to_owned(), from as usize, to as usize)]))
+}
+
+fn stray_log(random: &mut Random) -> Damage {
+    let name = file_name::format(FileType::RocksLog, FileNumber(1 + random.below(200)));
+    let bytes = vec![random.below(2) as u8 * b'a'; random.below(3) as usize * 20_000];
+    Damage::new(Kind::StrayLog, vec![Edit::Write(Path::new(DIR).join(name), bytes)])
 }
 
 const LOGS: [FileType; 2] = [FileType::Log, FileType::RocksLog];
@@ -479,12 +492,14 @@ fn later_lost(earlier: &Files, life: &Life) -> Option<Damage> {
     is_later.then(|| Damage::new(Kind::LaterLost, now.into_iter().map(Edit::Remove).chain(back).collect()))
 }
 
-/// Each table and log exchanged for another life's of the same name.
+/// Each table, log and MANIFEST exchanged for another life's of the same name.
 pub fn exchanges(life: &Life, stranger: &Files) -> Vec<Damage> {
     let exchanged = |path: &PathBuf| {
         let kind = match kind_of(path)? {
             (FileType::Table, _) => Kind::TableExchanged,
             (FileType::Log | FileType::RocksLog, _) => Kind::LogExchanged,
+            (FileType::Manifest, _) if life.is_own() => Kind::ManifestExchanged,
+            (FileType::ManifestCopy, _) => Kind::Copy,
             _ => return None,
         };
         Some(Damage::new(kind, vec![Edit::Write(path.clone(), stranger.get(path)?.clone())]))

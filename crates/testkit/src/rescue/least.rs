@@ -32,7 +32,9 @@ pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
         Kind::Current | Kind::ManifestLost if damage.is_of("CURRENT") && allows_a_later(life) => Least::Nothing,
         Kind::Copy | Kind::ManifestLost | Kind::ManifestCut if left_an_ingest(life) => Least::Nothing,
         Kind::Current | Kind::Copy | Kind::SideLost | Kind::SideDamaged | Kind::ImageLost => Least::All,
-        Kind::TableGrown => Least::All,
+        Kind::TableGrown | Kind::StrayLog => Least::All,
+        Kind::ManifestExchanged if left_an_ingest(life) => Least::Nothing,
+        Kind::ManifestExchanged => Least::All, // IDENTITY tells whose it is
         // The second copy is there; an export has none.
         Kind::ManifestLost | Kind::ManifestCut if life.is_own() => Least::All,
         // A whole MANIFEST is believed: what it does not name is left over.
@@ -47,9 +49,11 @@ pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
     }
 }
 
-/// Whether a kill may have left a table of an ingest that was not committed. Without the MANIFEST or its copy it can be of one that was.
+/// Whether a kill may have left a table of an ingest that was not committed, or whose family was dropped before the table had a
+/// level. Without the MANIFEST or its copy it can be of one that was.
 fn left_an_ingest(life: &Life) -> bool {
-    life.ending == Ending::Killed && life.script.ops.iter().any(|op| matches!(op, Op::Prepare(..)))
+    let leaves_one = |op: &Op| matches!(op, Op::Prepare(..) | Op::Drop(..));
+    life.ending == Ending::Killed && life.script.ops.iter().any(leaves_one)
 }
 
 /// Whether the files without CURRENT allow that a later MANIFEST is lost: an ingest that it alone named may have left an

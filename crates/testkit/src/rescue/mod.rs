@@ -213,7 +213,8 @@ fn guarded<T>(work: impl FnOnce() -> Result<T, Wrong>) -> Result<T, Wrong> {
 fn damages(life: &Life, effort: Effort, kind: Option<Kind>) -> Result<Vec<Damage>, Failure> {
     let mut random = Random::new(life.seed);
     let mut all = damage::all(life, &mut random)?;
-    if kind.is_none_or(|kind| matches!(kind, Kind::TableExchanged | Kind::LogExchanged)) {
+    let of_stranger = [Kind::TableExchanged, Kind::LogExchanged, Kind::ManifestExchanged, Kind::Copy];
+    if kind.is_none_or(|kind| of_stranger.contains(&kind)) {
         all.extend(damage::exchanges(life, &life.stranger()?));
     }
     let Effort::Kinds(count) = effort else {

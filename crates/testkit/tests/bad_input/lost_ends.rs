@@ -136,6 +136,24 @@ fn queued() -> Arc<MemoryVfs> {
     vfs.crash_clone(1, CrashPolicy::ProcessKilled)
 }
 
+/// Best efforts open without the ingest, and doubt what it brought.
+#[test]
+fn best_efforts_bear_a_missing_table_of_a_queued_ingest() {
+    let vfs = queued();
+    let table = ending(&vfs, ".sst").into_iter().find(|path| path.starts_with(DIR)).unwrap();
+    vfs.remove_file(&table).unwrap();
+    let mut best_efforts = options(&vfs);
+    best_efforts.db.best_efforts_recovery = true;
+    let db = Db::open(DIR, &best_efforts).unwrap();
+    let doubts = db.recovery_doubts();
+    for key in (0..3).flat_map(|table| (0..300).map(move |i| format!("t{table}-{i:03}"))) {
+        let is_in_doubt = doubts.iter().any(|doubt| doubt.covers("default", key.as_bytes(), &UserOrder::Bytewise));
+        assert!(is_in_doubt, "{key}: {doubts:?}");
+    }
+    let older = db.get(&db.default_family(), b"t1-000", &ReadOptions::default()).unwrap();
+    assert!(older.is_some_and(|value| &*value == b"older"));
+}
+
 #[test]
 fn damaged_block_of_a_queued_ingest_loses_the_block_alone() {
     let whole = queued();

@@ -24,4 +24,5 @@ mod repaired_tables;
 mod rocksdb_logs;
 mod rocksdb_rows;
 mod salvaged_ingests;
+mod strays;
 mod unproven_ends;

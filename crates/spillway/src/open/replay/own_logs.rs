@@ -6,8 +6,8 @@ use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::{
-    DatabaseId, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, ReplayEnd, ReplayOptions,
-    ReplayRecord,
+    DatabaseId, EndReason, FILE_HEADER_BYTES, Frontiers, KnownEnd, LogHead, Position, RecordKind, ReplayEnd,
+    ReplayOptions, ReplayRecord,
 };
 use vfs::Vfs;
 
@@ -313,10 +313,13 @@ impl LogReplay<'_> {
         Ok(())
     }
 
-    /// In salvage mode, passes over a record that is malformed or lacks a file.
+    /// In salvage mode, passes over a record that is malformed or lacks a file. Best efforts pass over an ingest without its
+    /// tables.
     fn bear_in_salvage(&mut self, applied: Result<()>, record: &ReplayRecord<'_>, at: Position) -> Result<()> {
+        let is_ingest = matches!(record.kind, RecordKind::Ingest | RecordKind::IngestAndLargeBatch);
+        let bears = self.salvages() || is_ingest && self.context.options.best_efforts_recovery;
         let error = match applied {
-            Err(error) if self.salvages() && (error.kind() == ErrorKind::Corruption || error.is_not_found()) => error,
+            Err(error) if bears && (error.kind() == ErrorKind::Corruption || error.is_not_found()) => error,
             applied => return applied,
         };
         note::warn!(%error, "salvage passed over a record");
