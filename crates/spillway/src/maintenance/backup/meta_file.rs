@@ -9,8 +9,9 @@
 //! private/1/CURRENT crc32 238867434       crc32c of the whole file, decimal
 //! ```
 //!
-//! Schema 2 begins with `schema_version 2`. It may have more name-value lines at `metadata` and after the files, and
-//! more name-value pairs after a file's path. Unknown names that begin with `ni::` are refused.
+//! Schema 2 begins with `schema_version 2`. It may have more name-value lines at `metadata` and, after a line
+//! `// FOOTER`, behind the files; and more name-value pairs after a file's path. Unknown names that begin with `ni::` are
+//! refused. Every line up to the footer is a file: their number proves that the count and the list are whole.
 
 use std::fmt::Write;
 use std::str::Lines;
@@ -92,12 +93,14 @@ impl MetaFile {
             line = next(&mut lines, "number of files")?;
         }
         let count: u64 = number(line, "number of files")?;
-        let mut files = Vec::new(); // grows with lines present, not by `count` (B2)
-        for _ in 0..count {
-            files.push(entry(next(&mut lines, "file")?)?);
+        let is_file = |line: &&str| schema.is_none() || *line != FOOTER;
+        let listed = lines.by_ref().take_while(is_file).map(|line| entry(line, schema.is_some()));
+        let files = listed.collect::<Result<Vec<_>>>()?;
+        if files.len() as u64 != count {
+            return Err(damaged(&format!("lists {} files where it counts {count}", files.len())));
         }
-        for line in lines.filter(|line| *line != FOOTER) {
-            check_may_be_passed_over(line.split(' ').next().unwrap_or_default(), schema.is_some())?;
+        for line in lines {
+            check_may_be_passed_over(line.split(' ').next().unwrap_or_default(), true)?;
         }
         Ok(MetaFile { timestamp_s, last_seq, note, files })
     }
@@ -135,8 +138,8 @@ fn check_may_be_passed_over(name: &str, is_known_place: bool) -> Result<()> {
     if is_known_place { Ok(()) } else { Err(damaged(&format!("has a line that does not belong there: {name:?}"))) }
 }
 
-/// Parses a file's line: its path, then name-value pairs.
-fn entry(line: &str) -> Result<MetaEntry> {
+/// Parses a file's line: its path, then name-value pairs; without `has_more_names` the checksum alone.
+fn entry(line: &str, has_more_names: bool) -> Result<MetaEntry> {
     let mut words = line.split(' ');
     let text = words.next().unwrap_or_default();
     let path = BackupPath::parse(text).ok_or_else(|| {
@@ -149,9 +152,12 @@ fn entry(line: &str) -> Result<MetaEntry> {
         let value = words.next().ok_or_else(|| damaged(&format!("has no value for {name:?} in {line:?}")))?;
         match name {
             "crc32" => entry.crc32c = Some(number(value, "checksum")?),
-            "size" => entry.bytes = Some(number(value, "size")?),
-            _ => check_may_be_passed_over(name, true)?,
+            "size" if has_more_names => entry.bytes = Some(number(value, "size")?),
+            _ => check_may_be_passed_over(name, has_more_names)?,
         }
+    }
+    if entry.crc32c.is_none() && !has_more_names {
+        return Err(damaged(&format!("has no checksum in {line:?}")));
     }
     Ok(entry)
 }
@@ -188,6 +194,9 @@ mod tests {
             let error = MetaFile::decode(text.replace(from, to).as_bytes()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
         }
+        for (from, to) in [("\n1\n", "\n0\n"), ("\n1\n", "\n3\n"), ("// FOOTER", "private/1/CURRENT")] {
+            assert!(MetaFile::decode(text.replace(from, to).as_bytes()).is_err(), "{from:?} as {to:?}");
+        }
     }
 
     #[test]
@@ -203,6 +212,8 @@ mod tests {
             ("\n2\n", "\nmetadata 616\n2\n"),
             ("\n2\n", "\nmetadata 6x\n2\n"),
             (" crc32 238867434", " crc32"),
+            (" crc32 238867434", " crc22 238867434"),
+            (" crc32 238867434", ""),
             (" crc32 238867434", " crc32 +1"),
             ("private/1/", "private/1/../"),
             ("1795299786", "\u{e9}"),
