@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::framed::FramedWriter;
-use log::{LogReader, Position, RecordKind};
+use log::{FILE_HEADER_BYTES, LogReader, Position, RecordKind};
 use vfs::{IfExists, IoClass};
 
 use crate::commit::batch::{self, BatchReader, BatchRecord, WriteBatch};
@@ -65,7 +65,8 @@ enum LogEnding {
     Known(u64),
     /// An earlier process may have left it without an end.
     Unknown,
-    /// It goes on at least until here, and ends with an end record if another log follows.
+    /// It goes on at least until here, and ends with an end record if another log follows; `u64::MAX`: with that in any
+    /// case.
     Own(u64),
 }
 
@@ -160,6 +161,8 @@ fn pinned_logs(core: &Core, pins: &[(FileNumber, Arc<LogLife>)], published: LogP
     let ends = core.logs.recovered_ends();
     let own_end = |number| match &current {
         Some(log) if log.number() == number => published.saturating_sub(log.base()).min(log.file.tail()),
+        // Published as a whole, with its end record. Else its writers may still fill it.
+        Some(log) if number < log.number() && published >= log.base() => u64::MAX,
         _ => 0,
     };
     let end_of = |number| match ends.iter().find(|end| end.log == number) {
@@ -207,7 +210,10 @@ impl Reading<'_> {
         }
         let oldest = rest.start.map_or(FileNumber(0), |start| start.at.log);
         for log in rest.logs.iter().filter(|log| log.number >= oldest) {
-            let Some(mut reader) = LogReader::open(&*self.core.context.vfs, &log.path, log.number)? else { continue };
+            let Some(mut reader) = LogReader::open(&*self.core.context.vfs, &log.path, log.number)? else {
+                self.end_unread(log, FILE_HEADER_BYTES)?; // without a header no record was written, or all is lost
+                continue;
+            };
             if let Some(start) = rest.start.filter(|start| start.at.log == log.number) {
                 reader.go_on_at(start.at.offset);
             }
@@ -249,6 +255,7 @@ impl Reading<'_> {
         let error = || Error::corruption(what).at_path(&log.path).at_offset(offset);
         match log.end {
             LogEnding::Own(published) if offset >= published => self.gap = Some(error()),
+            LogEnding::Known(end) if offset >= end => {}
             LogEnding::Own(_) | LogEnding::Known(_) => return Err(error()),
             LogEnding::Unknown => {}
         }
