@@ -104,7 +104,7 @@ pub(crate) enum Content {
     /// Immutable, except that closing the log truncates its trailing zeros.
     CompleteLog(FileType, FileNumber),
     /// The first `bytes` are captured and immutable.
-    GrowingLog { bytes: u64 },
+    GrowingLog { number: FileNumber, bytes: u64 },
 }
 
 impl Capture {
@@ -252,7 +252,7 @@ impl Copier<'_> {
         let older = capture.older_logs.iter().map(|(number, life)| complete(life.file().file_type, *number));
         let current = capture.current.iter().map(|(number, _, bytes)| CapturedFile {
             path: self.core.path_of(FileType::Log, *number),
-            content: Content::GrowingLog { bytes: *bytes },
+            content: Content::GrowingLog { number: *number, bytes: *bytes },
         });
         tables.chain(of_values).chain(older).chain(current).collect()
     }
@@ -265,7 +265,7 @@ impl Copier<'_> {
                     staging.link_or_copy(&file.path)?;
                 }
                 Content::CompleteLog(..) => staging.link_or_copy(&file.path)?,
-                Content::GrowingLog { bytes } => staging.copy(&file.path, Some(bytes))?,
+                Content::GrowingLog { bytes, .. } => staging.copy(&file.path, Some(bytes))?,
             }
         }
         let options = self.describe_options(&capture.families, ini::Audience::Spillway);

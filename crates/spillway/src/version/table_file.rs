@@ -278,6 +278,14 @@ impl TableFile {
         read(&*self.open_slow(options)?.0)
     }
 
+    /// Opens the file anew, and reads all of it: an open table keeps its index, and its tail could be damaged since.
+    ///
+    /// # Errors
+    /// `Corruption`: a part of the file is damaged. Errors of opening the file.
+    pub fn verify_file(&self) -> Result<()> {
+        self.store.open(&self.meta)?.verify()
+    }
+
     /// Counts a read that goes on to older tables, if the family's reads are counted.
     #[inline]
     pub fn count_read(&self) {

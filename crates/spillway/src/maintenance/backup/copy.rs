@@ -4,7 +4,8 @@
 use std::path::Path;
 
 use base::checksum::crc32c_append;
-use base::{Error, Result};
+use base::{Error, FileNumber, Result};
+use log::{EndReason, KnownEnd, ReplayOptions};
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::meta_file::MetaEntry;
@@ -13,7 +14,9 @@ use super::{BackupId, BackupOptions};
 use crate::background::staging::scan;
 use crate::background::{Env, Helpers, run_parts};
 use crate::core::tables::verify_alone;
+use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::FileType;
+use crate::version::recover;
 
 /// Length and checksum of a file's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,19 +67,74 @@ fn checked_scan(
     Ok(Contents { bytes, crc32c })
 }
 
-/// Compares every file of a backup with its recorded size and checksum. Also checks every block of tables: a table
-/// damaged before the backup has a matching checksum.
-pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> Result<()> {
-    let (store_of_crew, id, orders) = (store.clone(), backup.id, options.orders.clone());
-    for_each_file(options, backup, move |file, bytes| {
-        let (vfs, path) = (&*store_of_crew.vfs, file.path.at(&store_of_crew.dir));
-        check(id, &path, file, bytes, read(vfs, &path, None)?)?;
-        if file.path.file_type() != FileType::Table {
+/// What a backup's MANIFEST says of its logs.
+#[derive(Clone)]
+pub(super) struct NotedEnds {
+    pub ends: Vec<LogEnd>,
+    pub row: Option<LogRow>,
+    /// Logs from this number on were ended by the process that makes the backup, if the MANIFEST has no end for them.
+    pub own_from: FileNumber,
+}
+
+impl NotedEnds {
+    /// # Errors
+    /// `Corruption`: the backup's MANIFEST is damaged, or a log that it names is not in the backup.
+    fn of(store: &Store, backup: &Backup) -> Result<NotedEnds> {
+        let dir = store.private_dir(backup.id);
+        let recovered = recover::recover(&*store.vfs, &dir)?;
+        let has = |log: &FileNumber| {
+            let mut files = backup.meta.files.iter().map(|file| &file.path);
+            files.any(|path| path.file_type() == FileType::Log && path.number() == *log)
+        };
+        let named = recovered.log_row.and_then(|row| Some([row.oldest, row.newest?]));
+        if let Some(log) = named.iter().flatten().find(|log| !has(log)) {
+            let what = format!("backup {} lacks log {log}, which its MANIFEST names", backup.id);
+            return Err(Error::corruption(what).at_path(dir));
+        }
+        Ok(NotedEnds { ends: recovered.log_ends, row: recovered.log_row, own_from: FileNumber(u64::MAX) })
+    }
+
+    /// Reads a log of ours as the open of the backup does, which takes each log through its end.
+    ///
+    /// # Errors
+    /// `Corruption`: a record before the end is damaged, or the end is.
+    pub fn verify(&self, vfs: &dyn Vfs, path: &Path, kind: FileType, number: FileNumber) -> Result<()> {
+        let noted = self.ends.iter().find(|end| end.log == number);
+        let known_end = noted.map(|end| KnownEnd { offset: end.end_offset, on_disk: true });
+        let options = ReplayOptions { number, known_end, ..ReplayOptions::default() };
+        let end = log::replay(vfs, path, &options, &mut |_| Ok(()))?;
+        let is_followed =
+            self.row.and_then(|row| Some(row.oldest..row.newest?)).is_some_and(|row| row.contains(&number));
+        let wants_end = is_followed || kind == FileType::LargeBatch || number >= self.own_from;
+        if !wants_end || matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd) {
             return Ok(());
         }
-        let what = || format!("a table of backup {id} was damaged when it was backed up");
-        verify_alone(vfs, &path, bytes, &orders).map_err(|error| error.context(what()).at_path(&path))
+        let what = "the log is damaged from here on: it has no end record";
+        Err(Error::corruption(what).at_path(path).at_offset(end.end_offset))
+    }
+}
+
+/// Compares every file of a backup with its recorded size and checksum. Also checks every block of tables and every record
+/// of logs: a file damaged before the backup has a matching checksum.
+pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> Result<()> {
+    let (store_of_crew, id, orders) = (store.clone(), backup.id, options.orders.clone());
+    let is_log = |file: &MetaEntry| is_own_log(file.path.file_type());
+    let logs = backup.meta.files.iter().any(is_log).then(|| NotedEnds::of(store, &backup)).transpose()?;
+    for_each_file(options, backup, move |file, bytes| {
+        let (vfs, path, kind) = (&*store_of_crew.vfs, file.path.at(&store_of_crew.dir), file.path.file_type());
+        check(id, &path, file, bytes, read(vfs, &path, None)?)?;
+        let (what, verified) = match &logs {
+            _ if kind == FileType::Table => ("table", verify_alone(vfs, &path, bytes, &orders)),
+            Some(logs) if is_own_log(kind) => ("log", logs.verify(vfs, &path, kind, file.path.number())),
+            _ => return Ok(()),
+        };
+        let context = || format!("a {what} of backup {id} was damaged when it was backed up");
+        verified.map_err(|error| error.context(context()).at_path(&path))
     })
+}
+
+fn is_own_log(kind: FileType) -> bool {
+    matches!(kind, FileType::Log | FileType::LargeBatch)
 }
 
 /// Compares a file's contents with its entry and size in backup `id`.

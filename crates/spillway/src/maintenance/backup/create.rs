@@ -8,11 +8,10 @@ use std::sync::Arc;
 use base::note;
 use base::options::ini;
 use base::{Error, FileNumber, Result};
-use log::ReplayOptions;
 use table::Properties;
 use vfs::Vfs;
 
-use super::copy::{self, Contents, Target, work_off};
+use super::copy::{self, Contents, NotedEnds, Target, work_off};
 use super::meta_file::{MetaEntry, MetaFile};
 use super::path::{BackupPath, PRIVATE_DIR, Place, SHARED_CHECKSUM_DIR, SHARED_DIR};
 use super::store::Store;
@@ -69,6 +68,11 @@ fn fill(
         store: store.clone(),
         source: copier.core.context.vfs.clone(),
         known: known_files(store)?,
+        logs: NotedEnds {
+            ends: capture.snapshot.log_ends.clone(),
+            row: capture.snapshot.log_row,
+            own_from: copier.core.first_own_file,
+        },
         id,
         shares_tables: options.share_table_files,
         names_are_unique: options.share_files_with_checksum,
@@ -126,6 +130,7 @@ struct Bringer {
     /// The database's file system.
     source: Arc<dyn Vfs>,
     known: BTreeMap<BackupPath, Contents>,
+    logs: NotedEnds,
     id: BackupId,
     shares_tables: bool,
     names_are_unique: bool,
@@ -137,20 +142,24 @@ impl Bringer {
         let name = file.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let private = || BackupPath::private(self.id, name).ok_or_else(|| unnamed(name));
         match &file.content {
-            Content::GrowingLog { bytes } => self.copy(file, Some(*bytes), private()?),
+            // A checksum is made of the copy, so it would match a damaged file.
+            Content::GrowingLog { number, bytes } => {
+                self.logs.verify(&*self.source, &file.path, FileType::Log, *number)?;
+                self.copy(file, Some(*bytes), private()?)
+            }
             Content::Table(table) => {
                 let path = if self.shares_tables { self.shared_table_path(file, table)? } else { private()? };
-                match self.known.get(&path) {
-                    Some(known) => reuse(path, table.meta.physical_bytes(), *known),
+                let bytes = table.meta.physical_bytes();
+                match self.reuse(&path, bytes)? {
+                    Some(entry) => Ok(entry),
                     None => {
-                        // The checksum is made of the copy, so it would match a damaged table.
-                        table.with(|table| table.verify())?;
-                        self.copy(file, Some(table.meta.physical_bytes()), path)
+                        table.verify_file()?;
+                        self.copy(file, Some(bytes), path)
                     }
                 }
             }
             Content::CompleteLog(kind, number) => {
-                verify_log(&*self.source, &file.path, *number)?;
+                self.logs.verify(&*self.source, &file.path, *kind, *number)?;
                 match self.shares_tables && self.names_are_unique {
                     true => self.bring_log(file, *kind, *number),
                     false => self.copy(file, None, private()?),
@@ -175,12 +184,40 @@ impl Bringer {
         Ok(MetaEntry { path, crc32c: Some(contents.crc32c), bytes: None })
     }
 
+    /// Uses a file in the directory in place of copying one of `bytes`. `None`: there is none, or it is damaged by now, and
+    /// a copy takes its place in all backups.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the sizes differ, because the directory also serves another database.
+    fn reuse(&self, path: &BackupPath, bytes: u64) -> Result<Option<MetaEntry>> {
+        let Some(known) = self.known.get(path) else { return Ok(None) };
+        if bytes != known.bytes {
+            let what = format!(
+                "another database's table of this name is in the backups, which has {} bytes instead of {bytes}; use \
+                 share_files_with_checksum, or another directory",
+                known.bytes
+            );
+            return Err(Error::invalid_argument(what).at_path(path.to_string()));
+        }
+        match copy::read(&*self.store.vfs, &path.at(&self.store.dir), None) {
+            Ok(found) if found == *known => {
+                Ok(Some(MetaEntry { path: path.clone(), crc32c: Some(known.crc32c), bytes: None }))
+            }
+            Err(error) if !error.is_read_failure() => Err(error),
+            _ => {
+                note::warn!(file = %path, "a shared file of the backups is damaged, and is copied again");
+                Ok(None)
+            }
+        }
+    }
+
     /// Copies a log under a name made of its contents. Reads the log first: cheaper than another copy in each backup.
     /// Its trailing zeros may be truncated in between, so the name is made from the copied bytes.
     fn bring_log(&self, file: &CapturedFile, kind: FileType, number: FileNumber) -> Result<MetaEntry> {
         let found = by_contents(kind, number, copy::read(&*self.source, &file.path, None)?)?;
-        if let Some(known) = self.known.get(&found) {
-            return reuse(found, known.bytes, *known);
+        let bytes = self.known.get(&found).map_or(0, |known| known.bytes);
+        if let Some(entry) = self.reuse(&found, bytes)? {
+            return Ok(entry);
         }
         let temp = found.temp_at(&self.store.dir);
         let contents = self.copy_to(&temp, file, None)?;
@@ -201,32 +238,10 @@ impl Bringer {
     }
 }
 
-/// # Errors
-/// `Corruption`: a once complete log is damaged.
-fn verify_log(vfs: &dyn Vfs, path: &Path, number: FileNumber) -> Result<()> {
-    log::replay(vfs, path, &ReplayOptions { number, ..ReplayOptions::default() }, &mut |_| Ok(())).map(drop)
-}
-
 /// The path of a file named by its contents.
 fn by_contents(kind: FileType, number: FileNumber, Contents { bytes, crc32c }: Contents) -> Result<BackupPath> {
     let path = BackupPath::shared_checksum(kind, number, &format!("{crc32c}_{bytes}"));
     path.ok_or_else(|| unnamed(&file_name::format(kind, number)))
-}
-
-/// Uses a file in the directory in place of copying one of `bytes`.
-///
-/// # Errors
-/// `InvalidArgument`: the sizes differ, because the directory also serves another database.
-fn reuse(path: BackupPath, bytes: u64, known: Contents) -> Result<MetaEntry> {
-    if bytes != known.bytes {
-        let what = format!(
-            "another database's table of this name is in the backups, which has {} bytes instead of {bytes}; use \
-             share_files_with_checksum, or another directory",
-            known.bytes
-        );
-        return Err(Error::invalid_argument(what).at_path(path.to_string()));
-    }
-    Ok(MetaEntry { path, crc32c: Some(known.crc32c), bytes: None })
 }
 
 /// The session that made a table: identifies the table among equal numbers without reading it. `None` for ingested

@@ -194,7 +194,8 @@ impl BackupEngine {
         self.store.unfinished()
     }
 
-    /// Compares every file of a backup with its size and checksum, and checks every block of its tables.
+    /// Compares every file of a backup with its size and checksum, and checks every block of its tables and every record of
+    /// its logs.
     ///
     /// # Errors
     /// `Corruption`: a file is damaged or missing; the error names it. `InvalidArgument`: no such backup.
@@ -210,8 +211,8 @@ impl BackupEngine {
     /// # Errors
     /// `Busy`: the database is open. `Corruption`: a file of the backup is damaged; the error names it, and the other
     /// backups that can take its place. `InvalidArgument`: no such backup, or `db_dir` belongs to backups. Also if kept
-    /// logs do not follow the backup, lack a file they name, or lie where an unfinished restore did not keep them; then
-    /// nothing is changed.
+    /// logs do not follow the backup, lack a file they name or a write that the existing MANIFEST knows, or lie where an
+    /// unfinished restore did not keep them, or if that MANIFEST cannot be read; then nothing is changed.
     pub fn restore(&self, id: BackupId, db_dir: impl AsRef<Path>, options: &RestoreOptions) -> Result<()> {
         let _turn = self.turn.lock();
         restore::restore(&self.store, &self.options, self.store.load(id)?, db_dir.as_ref(), options)

@@ -90,6 +90,11 @@ impl BackupPath {
         self.file_type
     }
 
+    /// Its number in a database.
+    pub fn number(&self) -> FileNumber {
+        self.number
+    }
+
     /// Its name in a database.
     pub fn database_name(&self) -> String {
         file_name::format(self.file_type, self.number)

@@ -37,7 +37,7 @@ impl TableExport<'_> {
             return self.rewrite(level, table).map(Some);
         }
         if !self.options.skip_verification {
-            table.with(|table| table.verify())?; // damage must not pass unnoticed into the export
+            table.verify_file()?; // damage must not pass unnoticed into the export
         }
         let path = self.context.table_path(table.number());
         match self.options.copy_tables {
