@@ -62,7 +62,8 @@ enum Action {
         #[command(flatten)]
         backups: BackupsArgs,
     },
-    /// Reads every file of one backup or of all, and checks file checksums and every block of the tables.
+    /// Reads every file of one backup or of all, and checks file checksums, every block of the tables and every record of
+    /// the logs.
     Verify {
         #[command(flatten)]
         backups: BackupsArgs,
@@ -81,8 +82,9 @@ enum Action {
         /// Directory for its logs, if not the same.
         #[arg(long, value_name = "DIR")]
         wal_dir: Option<PathBuf>,
-        /// Keeps the existing logs, with the ingested tables named in them: the next open replays them over the backup. Not in
-        /// any log, and so not replayed: writes without a log, ingests with --behind, and newer column families.
+        /// Keeps the existing logs, with the ingested tables named in them: the next open replays them over the backup. Refused
+        /// where they lack a write that the existing MANIFEST knows, as after a flush. Not in any log, and so not replayed:
+        /// writes without a log, ingests with --behind, and newer column families.
         #[arg(long)]
         keep_logs: bool,
         /// Deletes an existing database without asking.

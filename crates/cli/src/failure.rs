@@ -101,7 +101,7 @@ fn explain(error: &Error) -> String {
             "`spillway check` lists everything that is damaged; restore what it names from a copy, or keep what can be read \
              with `spillway repair`"
         }
-        ErrorKind::NoSpace if in_database => {
+        ErrorKind::NoSpace if in_database && !text.contains("is unfinished") => {
             "free space on that disk and try again; nothing that was acknowledged is lost"
         }
         ErrorKind::NoSpace => "free space on that disk and try again",

@@ -309,6 +309,94 @@ fn a_restore_is_refused_where_kept_logs_do_not_follow_the_backup() {
     crashed.check("the database is as it was");
 }
 
+/// A log in each of three lives.
+fn lived() -> Place {
+    let mut place = Place::backed_up(options());
+    for key in ["k1", "k2", "k3"] {
+        place.reopen();
+        place.put(key, 10);
+    }
+    place.db.close().unwrap();
+    place
+}
+
+/// What was flushed lies in tables that a restore deletes.
+#[test]
+fn a_restore_is_refused_where_a_flush_let_logs_go() {
+    for with_logs in [false, true] {
+        let mut place = Place::backed_up(options());
+        if with_logs {
+            place.put("in the log", 10);
+            place.engine().create_new_backup(&place.db, false).unwrap();
+            place.engine().delete(1).unwrap();
+        }
+        place.put("k", 10);
+        place.flush();
+        place.db.close().unwrap();
+        let before = place.files();
+        let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+        let error = place.engine().restore(1 + u32::from(with_logs), place.path("db"), &keep).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains("had writes through number"), "{error}");
+        assert_eq!(place.files(), before);
+        place.check("the database is as it was");
+    }
+}
+
+/// The last log's successor would name it; only the existing MANIFEST does.
+#[test]
+fn a_restore_is_refused_where_the_last_log_is_lost_or_damaged() {
+    let damages: [&dyn Fn(&Path); 4] = [
+        &|log| std::fs::remove_file(log).unwrap(),
+        &|log| std::fs::write(log, b"").unwrap(),
+        &|log| std::fs::write(log, vec![0; std::fs::metadata(log).unwrap().len() as usize]).unwrap(),
+        &|log| std::fs::write(log, &std::fs::read(log).unwrap()[..130]).unwrap(),
+    ];
+    let place = lived();
+    let log = place.last_file(".splog");
+    let whole = std::fs::read(&log).unwrap();
+    for damage in damages {
+        damage(&log);
+        place.check_refused("cannot be kept");
+        std::fs::write(&log, &whole).unwrap();
+    }
+    let current = std::fs::read_to_string(place.path("db/CURRENT")).unwrap();
+    let manifest = place.path("db").join(current.trim());
+    let text = std::fs::read(&manifest).unwrap();
+    std::fs::write(&manifest, &text[..20]).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    place.check_refused("cannot be kept"); // its copy tells
+    std::fs::write(&log, &whole).unwrap();
+    let copy = place.last_file(".spmanifest");
+    let text = std::fs::read(&copy).unwrap();
+    std::fs::write(&copy, &text[..20]).unwrap();
+    place.check_refused("only the MANIFEST that is there tells");
+    std::fs::write(&copy, &text).unwrap();
+    place.restore().unwrap();
+    place.check("all is there");
+}
+
+/// The existing MANIFEST is gone by then.
+#[test]
+fn a_restore_that_begins_again_wants_the_same_logs() {
+    let place = lived();
+    let table = std::fs::read_dir(place.path("backups/shared_checksum")).unwrap().next().unwrap().unwrap().path();
+    let backed_up = std::fs::read(&table).unwrap();
+    std::fs::write(&table, &[&[!backed_up[0]], &backed_up[1..]].concat()).unwrap();
+    let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+    let restore = || place.engine().restore(1, place.path("db"), &keep);
+    assert_eq!(restore().unwrap_err().kind(), ErrorKind::Corruption);
+    assert!(!place.path("db/CURRENT").exists());
+    std::fs::write(&table, &backed_up).unwrap();
+    let log = place.last_file(".splog");
+    let whole = std::fs::read(&log).unwrap();
+    std::fs::remove_file(&log).unwrap();
+    place.check_refused("cannot be kept");
+    std::fs::write(&log, &whole).unwrap();
+    restore().unwrap();
+    place.check("begun again");
+}
+
 /// Families that were made after the backup do not come back. Others that are made now have their numbers.
 #[test]
 fn families_that_the_backup_does_not_know_leave_nothing_to_those_made_since() {
@@ -358,6 +446,7 @@ fn logs_kept_in_another_directory_are_not_forgotten() {
     let mut place = Place::in_dir(dir, apart.clone()).back_up();
     place.put("after", 1);
     place.db.close().unwrap();
+    place.check_refused(&format!("has its logs in {}", apart.db.wal_dir));
     let how = RestoreOptions { wal_dir: Some(logs), keep_log_files: true };
     place.engine().restore(1, place.path("db"), &how).unwrap();
     let error = Db::open(place.path("db"), &options()).err().unwrap();

@@ -280,6 +280,8 @@ fn a_restore_that_fails_anywhere_says_that_it_is_unfinished() {
         marked += u64::from(is_marked);
         let told = result.err().map(|error| error.to_string()).unwrap_or_default();
         let is_told = told.contains("is unfinished, and the database that was there is gone");
+        let has_current = world.memory.exists(Path::new("/old/CURRENT")).unwrap();
+        assert!(is_marked || has_current, "nothing tells that the database is gone");
         assert!(is_marked == is_told || told.contains("the mark of an unfinished restore may remain"), "{told}");
         if is_marked {
             assert!(told.contains("restore again"), "{told}");

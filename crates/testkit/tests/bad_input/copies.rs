@@ -9,7 +9,7 @@ use testkit::engine::{Db, Error, ErrorKind, OpenOptions, WriteOptions};
 use testkit::run::DIR;
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 
-use crate::common::{PLAIN, copy, database, options, read_with};
+use crate::common::{PLAIN, copy, database, files, options, read, read_with};
 
 const BACKUPS: &str = "/backups";
 const OTHER: &str = "/other";
@@ -238,6 +238,103 @@ fn damaged_backup_is_not_told_to_be_restored_again() {
     damage(2);
     let told = restore(2).unwrap_err().to_string();
     assert!(told.contains("backup 2 is damaged") && told.contains("there is no other backup"), "{told}");
+}
+
+#[test]
+fn damaged_shared_file_is_copied_again() {
+    let vfs = database(PLAIN.script);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    engine(&vfs).create_new_backup(&db, true).unwrap();
+    let shared = Path::new(BACKUPS).join(shared_in(&vfs.read_file(&meta(1)).unwrap()));
+    let damage = || vfs.flip_bit(&shared, 80).unwrap();
+    damage();
+    assert_eq!(engine(&vfs).verify(1).unwrap_err().kind(), ErrorKind::Corruption);
+    engine(&vfs).create_new_backup(&db, true).unwrap();
+    (1..=2).for_each(|id| engine(&vfs).verify(id).unwrap());
+    damage();
+    let error = engine(&vfs).restore(1, "/restored", &RestoreOptions::default()).unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("every other one shares that file (backup 2)") && told.contains("copies it again"), "{told}");
+}
+
+/// A database with an old log and a current one, open.
+fn with_logs() -> (Arc<MemoryVfs>, Db, Vec<PathBuf>) {
+    let vfs = copy(&database(PLAIN.script));
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    put(&db, "more");
+    let mut logs = files(&vfs, ".splog");
+    let has_records = |log: &PathBuf| vfs.read_file(log).unwrap().iter().skip(128).any(|byte| *byte != 0);
+    logs.retain(has_records);
+    (vfs, db, logs)
+}
+
+#[test]
+fn damaged_log_of_an_open_database_is_not_copied() {
+    type Damage<'a> = (&'a str, &'a dyn Fn(&MemoryVfs, &Path));
+    let damages: [Damage<'_>; 5] = [
+        ("empty", &|vfs, log| vfs.truncate(log, 0).unwrap()),
+        ("zeros", &|vfs, log| [0, 4096].iter().for_each(|len| vfs.truncate(log, *len).unwrap())),
+        ("header", &|vfs, log| vfs.flip_bit(log, 8 * 20).unwrap()),
+        ("record", &|vfs, log| vfs.flip_bit(log, 8 * 150).unwrap()),
+        ("cut", &|vfs, log| vfs.truncate(log, 150).unwrap()),
+    ];
+    let logged = ExportOptions { flush_from_log_bytes: u64::MAX, ..ExportOptions::default() };
+    for (what, damage) in damages {
+        for nth in 0..2 {
+            let (vfs, db, logs) = with_logs();
+            assert_eq!(logs.len(), 2);
+            damage(&vfs, logs.get(nth).unwrap());
+            let made = [engine(&vfs).create_new_backup(&db, false).map(drop), db.export("/copy", &logged).map(drop)];
+            for (way, made) in ["backup", "export"].iter().zip(made) {
+                let told = format!("{way}, log {nth}, {what}: {made:?}");
+                assert_eq!(made.map_err(|error| error.kind()), Err(ErrorKind::Corruption), "{told}");
+            }
+        }
+    }
+}
+
+/// The damage was there when the backup was made: its checksum is right.
+#[test]
+fn verification_reads_the_logs_of_a_backup() {
+    let (vfs, db, _) = with_logs();
+    engine(&vfs).create_new_backup(&db, false).unwrap();
+    engine(&vfs).verify(1).unwrap();
+    let is_log = |path: &PathBuf| path.starts_with(BACKUPS) && path.extension().is_some_and(|end| end == "splog");
+    let logs: Vec<_> = vfs.all_files().into_iter().filter(is_log).collect();
+    assert_eq!(logs.len(), 2);
+    for log in logs {
+        let vfs = copy(&vfs);
+        let before = vfs.read_file(&log).unwrap();
+        vfs.flip_bit(&log, 8 * 150).unwrap();
+        let [before, after] = [before, vfs.read_file(&log).unwrap()].map(|bytes| base::checksum::crc32c(&bytes));
+        let text = String::from_utf8(vfs.read_file(&meta(1)).unwrap()).unwrap();
+        let changed = text.replace(&format!(" crc32 {before}\n"), &format!(" crc32 {after}\n"));
+        assert_ne!(changed, text);
+        write(&vfs, meta(1), changed.as_bytes());
+        let error = engine(&vfs).verify(1).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*log)), "{error}");
+        assert!(error.message().contains("was damaged when it was backed up"), "{error}");
+    }
+}
+
+#[test]
+fn damaged_table_that_is_open_is_not_copied() {
+    let vfs = database(PLAIN.script);
+    read(&vfs).unwrap();
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    let table = files(&vfs, ".sst").pop().unwrap();
+    for family in db.families() {
+        for key in ["a", "b", "c", "d"] {
+            db.get(&family, key.as_bytes(), &Default::default()).unwrap();
+        }
+    }
+    for byte in 0..vfs.read_file(&table).unwrap().len() as u64 {
+        vfs.flip_bit(&table, 8 * byte + byte % 8).unwrap();
+        let made = [engine(&vfs).create_new_backup(&db, false).map(drop), make(&db, "export")];
+        assert!(made.iter().all(Result::is_err), "byte {byte}: {made:?}");
+        vfs.flip_bit(&table, 8 * byte + byte % 8).unwrap();
+    }
+    engine(&vfs).create_new_backup(&db, false).unwrap();
 }
 
 #[test]

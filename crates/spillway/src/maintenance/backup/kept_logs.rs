@@ -1,13 +1,15 @@
 //! Checks logs kept by a restore, and finds the tables they name. Reads the logs as the next open will, before anything
-//! is deleted: problems are refused before anything is lost (D2, D3).
+//! is deleted: problems are refused before anything is lost (D2, D3). Only the existing MANIFEST, which goes, knows how far
+//! the logs have to reach.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use base::options::WalRecoveryMode;
-use base::{Error, ErrorKind, FileNumber, Result};
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
-use log::{DatabaseId, EndReason, ReplayOptions, ReplayRecord};
+use log::{DatabaseId, EndReason, Position, ReplayOptions, ReplayRecord};
 use vfs::{IoClass, Vfs};
 
 use super::restore::Places;
@@ -17,14 +19,48 @@ use crate::open::directory_owner;
 use crate::open::replay::rocksdb_row::RocksdbRow;
 use crate::open::replay::{ingests, own_logs, row};
 use crate::queue::ingest_record::{IngestRecord, IngestTable};
+use crate::version::current::read_current;
+use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
-use crate::version::recover::{self, Recovered};
+use crate::version::incomplete::absolute;
+use crate::version::recover::{self, Pair, Recovered};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::wal::rocksdb_record::steps_of;
+
+/// How far kept logs reach, or have to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct LogsEnd {
+    /// Where the last log of ours ends.
+    log: Position,
+    /// The number of the last write.
+    last: SeqNo,
+}
+
+/// Begins a line of a mark with a [`LogsEnd`].
+const LOGS_END: &str = "kept logs end";
+
+impl fmt::Display for LogsEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LogsEnd { log: Position { log, offset }, last } = self;
+        write!(f, "{LOGS_END} in log {} at byte {offset} with number {}", log.0, last.0)
+    }
+}
+
+impl LogsEnd {
+    /// The line of a mark.
+    fn parse(mark: &str) -> Option<LogsEnd> {
+        let line = mark.lines().find(|line| line.starts_with(LOGS_END))?;
+        let mut numbers = line.split(' ').filter_map(|word| word.parse().ok());
+        let log = Position { log: FileNumber(numbers.next()?), offset: numbers.next()? };
+        Some(LogsEnd { log, last: SeqNo(numbers.next()?) })
+    }
+}
 
 /// Tables named by kept logs.
 pub(super) struct Kept {
     tables: BTreeSet<FileNumber>,
+    /// A restore that begins again finds the same.
+    pub reached: LogsEnd,
 }
 
 impl Kept {
@@ -32,25 +68,72 @@ impl Kept {
         kind == FileType::Table && self.tables.contains(&number)
     }
 
+    /// `mark`: of an earlier restore that kept the logs. The MANIFEST that it replaced may be gone.
+    ///
     /// # Errors
-    /// `InvalidArgument`: existing logs do not follow the backup, or files they name are missing. `Corruption`: the
-    /// backup is damaged.
-    pub fn find(store: &Store, places: &Places, backup: &Backup) -> Result<Kept> {
+    /// `InvalidArgument`: existing logs do not follow the backup or lack an end, or files they name are missing; or nothing
+    /// tells how far they have to reach. `Corruption`: the backup is damaged.
+    pub fn find(store: &Store, places: &Places, backup: &Backup, mark: Option<&str>) -> Result<Kept> {
         let vfs = &*store.vfs;
-        if backup.meta.files.iter().any(|file| file.path.file_type().is_log()) {
+        let has_logs = backup.meta.files.iter().any(|file| file.path.file_type().is_log());
+        if has_logs {
             check_no_logs_are_there(vfs, places, backup)?;
-            return Ok(Kept { tables: BTreeSet::new() });
         }
         let recovered = recover::recover(vfs, &store.private_dir(backup.id))?;
-        let existing = directory_owner(vfs, &places.db);
-        let mut reader = Reader { vfs, places, recovered, existing, tables: BTreeSet::new() };
-        let read = reader
-            .read_rocksdb_logs()
-            .and_then(|()| reader.read_logs())
-            .and_then(|()| check_numbers_differ(&reader.tables, places, backup));
-        read.map_err(|error| refusal(backup, error))?;
-        Ok(Kept { tables: reader.tables })
+        let has = recovered.last_written.max(backup.meta.last_seq);
+        let mut reader = Reader {
+            vfs,
+            places,
+            recovered,
+            owner: directory_owner(vfs, &places.db),
+            existing: None,
+            reached: LogsEnd::default(),
+            tables: BTreeSet::new(),
+        };
+        let mut read = || {
+            let wanted = match mark.and_then(LogsEnd::parse) {
+                Some(end) => end,
+                None => reader.find_existing()?,
+            };
+            if !has_logs {
+                reader.read_rocksdb_logs()?;
+                reader.read_logs()?;
+                check_numbers_differ(&reader.tables, places, backup)?;
+            }
+            reader.check_reaches(wanted, has)
+        };
+        read().map_err(|error| refusal(backup, error))?;
+        Ok(Kept { tables: reader.tables, reached: reader.reached })
     }
+}
+
+/// The state by the existing MANIFEST or by its copy. `None`: there is neither a database nor a log.
+///
+/// # Errors
+/// `Corruption`: what there is has no MANIFEST that can be read.
+fn read_existing(vfs: &dyn Vfs, places: &Places) -> Result<Option<Recovered>> {
+    let dir = &places.db;
+    let error = match recover::recover(vfs, dir) {
+        Ok(recovered) => return Ok(Some(recovered)),
+        Err(error) => error,
+    };
+    let is_left = |kind: FileType| !matches!(kind, FileType::Lock | FileType::Incomplete | FileType::Temp);
+    let mut names = vfs.read_dir(dir)?;
+    names.extend(vfs.read_dir(&places.logs)?);
+    if !names.iter().any(|name| file_name::parse(name).is_some_and(|(kind, _)| is_left(kind))) {
+        return Ok(None);
+    }
+    let mut numbers = file_name::numbers_in(vfs, dir, FileType::Manifest)?;
+    numbers.extend(file_name::numbers_in(vfs, dir, FileType::ManifestCopy)?);
+    let number = read_current(vfs, dir).ok().or_else(|| numbers.last().copied());
+    let proven = number.map(|number| Pair::read(vfs, dir, number)).transpose()?.and_then(|pair| pair.proven);
+    let (Some(number), Some(proven)) = (number, proven) else {
+        let what = format!("only the MANIFEST that is there tells how far they have to reach, and {}", error.message());
+        return Err(Error::corruption(what).at_path(error.path().unwrap_or(dir)));
+    };
+    let end = proven.end;
+    let recovered = proven.replay.finish(number)?;
+    Ok(Some(Recovered { manifest_end: Some(end), ..recovered }))
 }
 
 /// # Errors
@@ -114,18 +197,67 @@ struct Reader<'a> {
     /// From the backup's MANIFEST.
     recovered: Recovered,
     /// The existing database's id.
-    existing: DatabaseId,
+    owner: DatabaseId,
+    /// From the existing MANIFEST, of the same database.
+    existing: Option<Recovered>,
+    reached: LogsEnd,
     /// Tables named by records the next open applies.
     tables: BTreeSet<FileNumber>,
 }
 
 impl Reader<'_> {
+    /// Reads the existing MANIFEST. Returns how far the logs have to reach for it.
+    ///
+    /// # Errors
+    /// `Corruption`: it cannot be read, nor can its copy. `InvalidArgument`: it is another database's, or has its logs in
+    /// another directory.
+    fn find_existing(&mut self) -> Result<LogsEnd> {
+        let db = &self.places.db;
+        let Some(existing) = read_existing(self.vfs, self.places)? else { return Ok(LogsEnd::default()) };
+        let own = DatabaseId::new(self.recovered.db_id.as_deref().unwrap_or_default());
+        if self.owner.is_another_than(own) {
+            let what = format!("the database that is there is {}, and the backup is of {own}", self.owner);
+            return Err(Error::invalid_argument(what).at_path(db));
+        }
+        let logs = existing.log_dir.as_deref().map(|dir| match dir {
+            "" | LOG_DIR_OF_COPY => db.clone(),
+            dir => PathBuf::from(dir),
+        });
+        if let Some(logs) = logs.filter(|logs| absolute(logs) != absolute(&self.places.logs)) {
+            let (there, here) = (logs.display(), self.places.logs.display());
+            let what = format!("the database that is there has its logs in {there}, not in {here}: say that wal_dir");
+            return Err(Error::invalid_argument(what).at_path(db));
+        }
+        let wanted = LogsEnd { log: Position::default(), last: existing.last_written };
+        self.existing = Some(existing);
+        Ok(wanted)
+    }
+
+    /// Checks that the logs reach the end that they have to, and notes it. The backup `has` all through a number.
+    ///
+    /// # Errors
+    /// `Corruption`: they do not.
+    fn check_reaches(&mut self, wanted: LogsEnd, has: SeqNo) -> Result<()> {
+        let LogsEnd { log, last } = self.reached;
+        if log < wanted.log || last.max(has) < wanted.last {
+            let what = format!(
+                "backup and logs end with number {}, and the database that is there had writes through number {}; those \
+                 between are in tables, which would go, or lost",
+                last.max(has),
+                wanted.last
+            );
+            return Err(Error::corruption(what).at_path(&self.places.logs));
+        }
+        self.reached = LogsEnd { log, last: last.max(wanted.last) };
+        Ok(())
+    }
+
     /// Reads RocksDB's logs. They have to go on where the backup ends, with no number missing: a log that is gone leaves the same
     /// gap as writes that went to no log.
     ///
     /// # Errors
     /// `Corruption`: they do not, or are damaged.
-    fn read_rocksdb_logs(&self) -> Result<()> {
+    fn read_rocksdb_logs(&mut self) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let (mut row, mode) = (RocksdbRow::default(), WalRecoveryMode::PointInTime);
         let path = |number| dir.join(file_name::format(FileType::RocksLog, number));
@@ -140,7 +272,13 @@ impl Reader<'_> {
             if let FramedEnd::Damaged { offset } = end {
                 return Err(Error::corruption("the log is damaged").at_path(path(number)).at_offset(offset));
             }
+            row.end(number, reader.offset_of(end), false);
         }
+        let missing = self.existing.as_ref().map(|existing| row.missing(existing)).unwrap_or_default();
+        if let Some(part) = missing.into_iter().find(|part| part.log >= self.recovered.oldest_rocksdb_log()) {
+            return Err(Error::corruption(part.why).at_path(path(part.log)));
+        }
+        self.reached.last = self.reached.last.max(row.last());
         match row.first_gap(self.recovered.last_seq) {
             Some(number) => {
                 let what = "its numbers do not go on where the backup and the logs before it end: a log is missing, or \
@@ -156,17 +294,12 @@ impl Reader<'_> {
     fn read_logs(&mut self) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let own = DatabaseId::new(self.recovered.db_id.as_deref().unwrap_or_default());
-        let head = |path: &Path, number| log::read_head(vfs, path, number);
-        let found = row::find(vfs, dir, own, self.recovered.noted_logs(), head)?;
-        if let Some((number, other)) = found.others.iter().find(|(_, other)| **other == self.existing) {
-            let what = format!("log {number} is of the database {other}, and the backup of {own}");
-            return Err(Error::invalid_argument(what).at_path(dir.join(file_name::format(FileType::Log, *number))));
+        let found = self.find_row(own, &self.recovered)?;
+        let noted = self.existing.as_ref().map(|existing| self.find_row(own, existing)).transpose()?;
+        if let Some((existing, noted)) = self.existing.as_ref().zip(noted.as_ref()) {
+            noted.check_manifest(&self.places.db, existing)?;
         }
-        let let_go = self.recovered.let_go_through();
-        let is_needed = |log: &&row::MissingLog| !own_logs::was_let_go(vfs, dir, log.number, &found.logs, let_go);
-        if let Some(missing) = found.missing.iter().find(is_needed) {
-            return Err(missing.error(dir));
-        }
+        let noted = noted.map(|noted| noted.logs).unwrap_or_default();
         let mut cut_off = None;
         for log in &found.logs {
             let path = dir.join(file_name::format(FileType::Log, log.number));
@@ -175,10 +308,19 @@ impl Reader<'_> {
                     format!("log {earlier} does not end properly, and where it ends the MANIFEST says that would go");
                 return Err(Error::invalid_argument(what).at_path(path));
             }
-            let options = ReplayOptions { number: log.number, later: log.later, ..ReplayOptions::default() };
+            let by_existing = noted.iter().find(|noted| noted.number == log.number);
+            let later = by_existing.map_or(log.later, |noted| noted.later.max(log.later));
+            let options = ReplayOptions { number: log.number, later, ..ReplayOptions::default() };
             let end = log::replay(vfs, &path, &options, &mut |record| {
                 self.see(&record).map_err(|error| error.at_record(&path, record.offset))
             })?;
+            let mut ends = self.existing.iter().flat_map(|existing| &existing.log_ends);
+            let is_short = |noted: &&LogEnd| noted.log == log.number && noted.end_offset > end.end_offset;
+            if ends.any(|noted| !noted.is_all_in_tables() && is_short(&noted)) {
+                let what = "the log is damaged from here on: the MANIFEST that is there notes a later end";
+                return Err(Error::corruption(what).at_path(path).at_offset(end.end_offset));
+            }
+            self.reached.log = self.reached.log.max(Position { log: log.number, offset: end.end_offset });
             if end.reason != EndReason::Sealed {
                 cut_off = cut_off.or(Some(log.number));
             }
@@ -186,8 +328,31 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// The logs by a MANIFEST.
+    ///
+    /// # Errors
+    /// `Corruption`: one is missing, or its header is damaged. `InvalidArgument`: one is the existing database's, and that is
+    /// another one.
+    fn find_row(&self, own: DatabaseId, recovered: &Recovered) -> Result<row::FoundRow> {
+        let (vfs, dir) = (self.vfs, self.places.logs.as_path());
+        let head = |path: &Path, number| log::read_head(vfs, path, number);
+        let found = row::find(vfs, dir, own, recovered.noted_logs(), head)?;
+        if let Some((number, other)) = found.others.iter().find(|(_, other)| **other == self.owner) {
+            let what = format!("log {number} is of the database {other}, and the backup of {own}");
+            return Err(Error::invalid_argument(what).at_path(dir.join(file_name::format(FileType::Log, *number))));
+        }
+        let let_go = recovered.let_go_through();
+        let is_needed = |log: &&row::MissingLog| !own_logs::was_let_go(vfs, dir, log.number, &found.logs, let_go);
+        match found.missing.iter().find(is_needed) {
+            Some(missing) => Err(missing.error(dir)),
+            None => Ok(found),
+        }
+    }
+
     fn see(&mut self, record: &ReplayRecord<'_>) -> Result<()> {
         let Some(record) = CommitRecord::decode(record.kind, record.payload)? else { return Ok(()) };
+        let last = record.numbers().map(|(_, last)| last);
+        self.reached.last = self.reached.last.max(last.unwrap_or_default());
         record.ingest.map_or(Ok(()), |ingest| self.see_ingest(&ingest))?;
         match &record.batch {
             Some(RecordedBatch::InFile(large)) => self.see_large_batch(large),

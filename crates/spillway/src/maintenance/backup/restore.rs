@@ -8,7 +8,7 @@ use base::{Error, ErrorKind, FileNumber, Result};
 use vfs::Vfs;
 
 use super::copy::{self, Target, check, for_each_file};
-use super::kept_logs::Kept;
+use super::kept_logs::{Kept, LogsEnd};
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
 use crate::database::handle::lock_path;
@@ -32,8 +32,9 @@ pub struct RestoreOptions {
     /// `wal_dir`. The restored MANIFEST and OPTIONS file name it: an open that looks for the logs elsewhere is refused.
     pub wal_dir: Option<PathBuf>,
     /// Keeps existing logs, with the ingested tables they name, for the database to continue with. Requires a backup
-    /// without logs, made after a flush; the logs must follow it without a gap, RocksDB's without a missing number.
-    /// Unlogged changes do not come back:
+    /// without logs, made after a flush; the logs must follow it without a gap, RocksDB's without a missing number, up to
+    /// the last write that the existing MANIFEST knows. A flush since the backup may have let them go. Unlogged changes do
+    /// not come back:
     /// writes with `disable_wal`, ingests from behind, and families created since.
     pub keep_log_files: bool,
 }
@@ -85,16 +86,23 @@ pub(super) fn restore(
     if how.keep_log_files {
         check_logs_were_kept(&places, earlier.as_deref())?;
     }
-    let kept = how.keep_log_files.then(|| Kept::find(store, &places, &backup)).transpose()?;
+    let kept = how.keep_log_files.then(|| Kept::find(store, &places, &backup, earlier.as_deref())).transpose()?;
     let others = logs_of_others(store, &places, &backup)?;
     let id = backup.id;
-    let replaces = vfs.exists(&places.db.join(file_name::format(FileType::Current, FileNumber(0))))?;
-    let mark = |remedy: &str| incomplete::mark(vfs, &places.db, &mark_of(store, id, replaces, how, remedy));
+    let current = places.db.join(file_name::format(FileType::Current, FileNumber(0)));
+    let replaces = vfs.exists(&current)?;
+    let reached = kept.as_ref().map(|kept| kept.reached);
+    let mark = |remedy: &str| incomplete::mark(vfs, &places.db, &mark_of(store, id, replaces, how, reached, remedy));
     mark(&begin_again(store, id, &places, how))?;
     // A database that is as it was needs no mark; what an earlier restore left keeps it.
     let unmark = || if earlier.is_some() { Ok(()) } else { incomplete::unmark(vfs, &places.db) };
-    remove_current(vfs, &places.db).inspect_err(|_| drop(unmark()))?;
-    clear(vfs, &places, kept.as_ref(), &others)
+    let removed = remove_current(vfs, &places.db);
+    if removed.is_err() && (!replaces || vfs.exists(&current).unwrap_or(false)) {
+        drop(unmark());
+        return removed;
+    }
+    removed
+        .and_then(|()| clear(vfs, &places, kept.as_ref(), &others))
         .and_then(|()| bring_all(store, options, backup, &places))
         .and_then(|()| note_log_dir(vfs, &places, manifest))
         .and_then(|()| Lost::new(vfs, &places.db).retire_reports())
@@ -102,7 +110,7 @@ pub(super) fn restore(
         .and_then(|()| install_current(vfs, &places.db, manifest))
         .map_err(|error| {
             let is_damaged = error.kind() == ErrorKind::Corruption;
-            let remedy = if is_damaged { take_another(store, id) } else { "restore again".to_owned() };
+            let remedy = if is_damaged { take_another(store, id, error.path()) } else { "restore again".to_owned() };
             if is_damaged {
                 drop(mark(&remedy)); // else the earlier mark stays
             }
@@ -115,11 +123,20 @@ pub(super) fn restore(
     })
 }
 
-/// The text of the mark. The last line is compared by [`is_leftover`].
-fn mark_of(store: &Store, id: BackupId, replaces: bool, how: &RestoreOptions, remedy: &str) -> String {
+/// The text of the mark. The last line is compared by [`is_leftover`]. The line before it says how far kept logs reach.
+fn mark_of(
+    store: &Store,
+    id: BackupId,
+    replaces: bool,
+    how: &RestoreOptions,
+    reached: Option<LogsEnd>,
+    remedy: &str,
+) -> String {
     let replaced = if replaces { ", in place of the database that was here" } else { "" };
     let from = absolute(&store.dir);
-    format!("an unfinished restore of backup {id} in {}{replaced}; {remedy}\n{}\n", from.display(), logs_line(how))
+    let reached = reached.map(|end| format!("{end}\n")).unwrap_or_default();
+    let (from, logs) = (from.display(), logs_line(how));
+    format!("an unfinished restore of backup {id} in {from}{replaced}; {remedy}\n{reached}{logs}\n")
 }
 
 /// What to do about a restore that was cut off.
@@ -128,13 +145,21 @@ fn begin_again(store: &Store, id: BackupId, places: &Places, how: &RestoreOption
     format!("wait for the restore if it is still running, else restore again (`{command}`)")
 }
 
-/// What to do about a restore of a damaged backup.
-fn take_another(store: &Store, id: BackupId) -> String {
+/// What to do about a restore of a backup whose file `damaged` is damaged.
+fn take_another(store: &Store, id: BackupId, damaged: Option<&Path>) -> String {
     let loaded = store.load_all().unwrap_or_default();
-    let others = loaded.iter().flatten().filter(|other| other.id != id).map(|other| format!("backup {}", other.id));
-    let others = match others.collect::<Vec<_>>().join(", ") {
-        none if none.is_empty() => "there is no other backup".to_owned(),
-        others => format!("restore another one in its place ({others})"),
+    let others: Vec<&Backup> = loaded.iter().flatten().filter(|other| other.id != id).collect();
+    let has_damaged = |other: &Backup| other.meta.files.iter().any(|file| Some(&*file.path.at(&store.dir)) == damaged);
+    let named = |has: bool| {
+        let others = others.iter().filter(|other| has_damaged(other) == has);
+        others.map(|other| format!("backup {}", other.id)).collect::<Vec<_>>().join(", ")
+    };
+    let others = match (named(false), named(true)) {
+        (whole, _) if !whole.is_empty() => format!("restore another one in its place ({whole})"),
+        (_, sharing) if !sharing.is_empty() => format!(
+            "every other one shares that file ({sharing}); a new backup of a database that still has the file copies it again"
+        ),
+        _ => "there is no other backup".to_owned(),
     };
     format!("backup {id} is damaged, and its restore fails again until the damaged file is brought back; {others}")
 }

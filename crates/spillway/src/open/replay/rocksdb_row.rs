@@ -104,6 +104,12 @@ impl RocksdbRow {
         None
     }
 
+    /// The number of the last change that is known.
+    pub fn last(&self) -> SeqNo {
+        let next = self.logs.values().filter_map(|log| log.next).max();
+        SeqNo(next.unwrap_or_default().0.saturating_sub(1))
+    }
+
     /// Missing parts, the probable ones included.
     pub fn missing(&self, recovered: &Recovered) -> Vec<MissingPart> {
         let mut parts = BTreeMap::new();
