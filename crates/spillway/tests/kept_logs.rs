@@ -382,7 +382,7 @@ fn a_restore_that_begins_again_wants_the_same_logs() {
     let place = lived();
     let table = std::fs::read_dir(place.path("backups/shared_checksum")).unwrap().next().unwrap().unwrap().path();
     let backed_up = std::fs::read(&table).unwrap();
-    std::fs::write(&table, &[&[!backed_up[0]], &backed_up[1..]].concat()).unwrap();
+    std::fs::write(&table, [&[!backed_up[0]], &backed_up[1..]].concat()).unwrap();
     let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
     let restore = || place.engine().restore(1, place.path("db"), &keep);
     assert_eq!(restore().unwrap_err().kind(), ErrorKind::Corruption);

@@ -177,7 +177,12 @@ fn restore_leaves_no_archive_of_what_it_replaces() {
         let how = RestoreOptions { wal_dir: wal_dir.clone(), ..RestoreOptions::default() };
         let goes = engine(&vfs).replaced_by_restore("/archiving", &how).unwrap();
         assert!(goes.iter().any(|path| path.starts_with(&archive)), "{goes:?}");
+        let rocksdbs = Path::new("/logs/000099.log");
+        if wal_dir.is_some() {
+            write(&vfs, rocksdbs, b"of a database of RocksDB's");
+        }
         engine(&vfs).restore(1, "/archiving", &how).unwrap();
+        assert_eq!(vfs.exists(rocksdbs).unwrap(), wal_dir.is_some());
         let left = wal_dir.map(|_| number.to_str().unwrap().to_owned());
         assert_eq!(
             vfs.read_dir(&archive).unwrap(),

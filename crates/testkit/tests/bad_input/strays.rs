@@ -50,6 +50,22 @@ fn files_in_the_form_of_rocksdbs_logs_are_left_alone() {
     }
 }
 
+/// RocksDB's logs have no id: in a directory of logs that several databases share, they are not ours to delete.
+#[test]
+fn logs_in_rocksdbs_form_stay_in_a_shared_directory() {
+    let (vfs, stray) = (MemoryVfs::new(1), Path::new("/logs/000001.log"));
+    let mut elsewhere = options(&vfs);
+    elsewhere.db.wal_dir = "/logs".to_owned();
+    for _ in 0..2 {
+        let db = Db::open(DIR, &elsewhere).unwrap();
+        vfs.write_file(stray, b"another database's").unwrap();
+        db.put(&db.default_family(), b"k", b"v", &WriteOptions::default()).unwrap();
+        db.close().unwrap();
+    }
+    Db::destroy(DIR, Some(Path::new("/logs")), &elsewhere.vfs).unwrap();
+    assert_eq!(vfs.all_files(), [stray]);
+}
+
 /// One table, of a database made with this seed.
 fn flushed(seed: u64) -> Arc<MemoryVfs> {
     let vfs = MemoryVfs::new(seed);

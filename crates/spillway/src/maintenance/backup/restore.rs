@@ -234,7 +234,8 @@ fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) 
     Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
 }
 
-/// Other databases' logs in a separate log directory and its archive: neither the existing database's nor the backup's.
+/// Other databases' logs in a separate log directory and its archive: neither the existing database's nor the backup's. Nothing
+/// tells whose RocksDB's logs are: they are another's if neither database is RocksDB's.
 ///
 /// # Errors
 /// `InvalidArgument`: one of them has the name of a log of the backup.
@@ -250,7 +251,17 @@ fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTr
         let names = if vfs.exists(&dir)? { vfs.read_dir(&dir)? } else { Vec::new() };
         others.extend(names.iter().map(|name| dir.join(name)));
     }
-    others.retain(|path| !owners.is_empty() && owners.iter().all(|own| row::is_of_another(vfs, path, *own)));
+    let dirs = [places.db.clone(), store.private_dir(backup.id)];
+    let are_ours = !dirs.iter().any(|dir| recover::recover(vfs, dir).is_ok_and(|found| !found.fenced));
+    let is_rocksdbs = |path: &Path| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        name.and_then(file_name::parse).is_some_and(|(kind, _)| kind == FileType::RocksLog)
+    };
+    let is_of_another = |path: &Path| {
+        let by_owner = !owners.is_empty() && owners.iter().all(|own| row::is_of_another(vfs, path, *own));
+        by_owner || are_ours && is_rocksdbs(path)
+    };
+    others.retain(|path| is_of_another(path));
     let mut files = backup.meta.files.iter().map(|file| places.logs.join(file.path.database_name()));
     match files.find(|path| others.contains(path)) {
         Some(path) => {

@@ -167,8 +167,6 @@ pub(crate) fn logged(vfs: &dyn Vfs, log_dir: &Path, own: log::DatabaseId, recove
 pub(crate) struct QueuedFiles {
     /// The tables of all ingests, linked or not.
     pub tables: BTreeSet<FileNumber>,
-    /// The tables that replay adds.
-    pub needed: BTreeSet<FileNumber>,
     /// Whether a large batch is missing that replay needs.
     pub lacks_batch: bool,
 }
@@ -182,20 +180,11 @@ pub(crate) fn queued_files(
     recovered: &Recovered,
 ) -> Result<QueuedFiles> {
     let survey = LogSurvey::of(vfs, log_dir, own, Some(recovered))?;
-    let (mut tables, mut needed) = (BTreeSet::new(), BTreeSet::new());
-    for record in &survey.ingests {
-        for share in &record.families {
-            let numbers: Vec<_> = share.layers.iter().flatten().map(|table| table.meta.number).collect();
-            tables.extend(&numbers);
-            let family = recovered.family(share.family);
-            if family.is_some_and(|family| !family.has_linked(record.first, record.last())) {
-                needed.extend(numbers);
-            }
-        }
-    }
+    let shares = survey.ingests.iter().flat_map(|record| &record.families);
+    let tables = shares.flat_map(|share| share.layers.iter().flatten()).map(|table| table.meta.number).collect();
     let batches = survey.lost_batches(vfs, log_dir, own, |id| recovered.flushed_through(id));
     let lacks_batch = batches.iter().any(|(_, error)| error.is_not_found());
-    Ok(QueuedFiles { tables, needed, lacks_batch })
+    Ok(QueuedFiles { tables, lacks_batch })
 }
 
 /// Stands in for a missing family name.
