@@ -22,6 +22,7 @@ pub mod metrics;
 pub mod note;
 pub mod options;
 pub mod pinned;
+pub mod shell;
 pub mod tombstone;
 pub mod value_source;
 

@@ -4,8 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use spillway::internal::Error;
-use spillway::internal::check::{self, CheckOptions, CheckReport};
+use spillway::internal::check::{self, CheckOptions, CheckReport, Problem};
+use spillway::internal::version::backup_dirs;
+use spillway::internal::version::file_name::{self, FileType};
 use spillway::internal::vfs::RealVfs;
+use spillway::internal::{ErrorKind, shell};
 
 use crate::database::{DatabaseArgs, unfinished_beside};
 use crate::failure::{Failure, Outcome};
@@ -100,10 +103,17 @@ fn show(report: &CheckReport, dir: &Path, out: &mut dyn Write) -> Outcome {
 
 /// Advice about damage.
 fn advice(report: &CheckReport, dir: &Path) -> String {
-    if report.repair_has_not_ended {
-        let dir = dir.display();
+    if let Some(backups) = backup_dirs::around(&*RealVfs::new(), dir) {
+        let (verify, way_out) = (shell::word(&backups), backup_dirs::way_out(&backups));
         return format!(
-            "If a repair is running, check again when it has ended. If it was cut off, repeat it (`spillway repair {dir}`), or \
+            "It belongs to the backups in {}: `spillway backup verify --dir {verify}` checks them, and {way_out}.",
+            backups.display()
+        );
+    }
+    let place = shell::word(dir);
+    if report.repair_has_not_ended {
+        return format!(
+            "If a repair is running, check again when it has ended. If it was cut off, repeat it (`spillway repair {place}`), or \
              restore the database from a backup."
         );
     }
@@ -112,12 +122,23 @@ fn advice(report: &CheckReport, dir: &Path) -> String {
                     closed, or check a checkpoint of it.";
         return what.to_owned();
     }
-    let dir = dir.display();
+    let scan = match report.problems.iter().any(keeps_from_reading) {
+        true => String::new(),
+        false => format!("; `spillway scan --skip-damaged --db {place}` prints what can be read, and changes nothing"),
+    };
     format!(
-        "Restore it from a backup or checkpoint, if there is one (`spillway backup restore --dir BACKUPS --to {dir}`). Else \
-         `spillway repair {dir}` keeps what can be read and lists what is lost; `spillway scan --skip-damaged --db {dir}` \
-         prints what can be read, and changes nothing."
+        "Restore it from a backup or checkpoint, if there is one (`spillway backup restore --dir BACKUPS --to {place}`). Else \
+         `spillway repair {place}` keeps what can be read and lists what is lost{scan}."
     )
+}
+
+/// Whether not even a scan that skips damage opens the database: CURRENT or the MANIFEST is lost or damaged.
+fn keeps_from_reading(problem: &Problem) -> bool {
+    let name = problem.0.path().and_then(Path::file_name).and_then(|name| name.to_str());
+    match name.and_then(file_name::parse) {
+        Some((kind, _)) => matches!(kind, FileType::Current | FileType::Manifest),
+        None => problem.0.kind() == ErrorKind::Corruption, // of the directory: CURRENT is missing
+    }
 }
 
 fn show_counts(report: &CheckReport, out: &mut dyn Write) -> Outcome {

@@ -7,10 +7,10 @@ use spillway::internal::config::{Config, ConfiguredDb, Start};
 use spillway::internal::extend::NoLog;
 use spillway::internal::options::WalRecoveryMode;
 use spillway::internal::version::file_name::{self, FileType};
-use spillway::internal::version::{incomplete, recover};
+use spillway::internal::version::{backup_dirs, incomplete, recover};
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{
-    DEFAULT_FAMILY, Database, DbOptions, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo,
+    DEFAULT_FAMILY, Database, DbOptions, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo, shell,
 };
 
 use crate::failure::{Failure, Outcome, note, warn, warn_of_doubts};
@@ -200,13 +200,17 @@ impl DatabaseArgs {
         incomplete::check(&*vfs, &dir)?;
         let exists = vfs.exists(&dir.join("CURRENT"))?;
         let writes = matches!(access, Access::Write { .. });
+        if writes || !exists {
+            backup_dirs::check_is_outside(&*vfs, &dir)?; // before any advice to repair
+        }
         let by_document = writes && configured.as_ref().is_some_and(|configured| configured.db.create_if_missing);
         let create = by_document || matches!(access, Access::Write { create: true, .. });
         let refuse_missing = || {
             let (name, was_one) = (dir.display(), holds_tables(&*vfs, &dir)?);
             let what = match was_one {
                 true => format!(
-                    "CURRENT is missing from {name}, which has tables; `spillway repair {name}` makes a new one"
+                    "CURRENT is missing from {name}, which has tables; `spillway repair {}` makes a new one",
+                    shell::word(&dir)
                 ),
                 false => format!(
                     "there is no database in {name}; `load` makes one, and so do `put` and `ingest` with --create{}",

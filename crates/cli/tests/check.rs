@@ -181,9 +181,42 @@ fn a_check_ends_with_the_commands_that_help() {
     std::fs::remove_file(place.path("db/CURRENT")).unwrap();
     let told = place.spillway(&["check", "--db", "db"]).out;
     assert!(told.contains("CURRENT, which names the MANIFEST, is missing") && !told.contains("000000"), "{told}");
-    assert!(told.contains("`spillway repair db`"), "{told}");
+    assert!(told.contains("`spillway repair db`") && !told.contains("scan"), "{told}");
     let refused = place.spillway(&["get", "00001", "--db", "db"]).fails();
     assert!(refused.contains("CURRENT is missing from db") && refused.contains("`spillway repair db`"), "{refused}");
+}
+
+/// A scan reads the MANIFEST that CURRENT names, and goes by no copy.
+#[test]
+fn no_scan_is_advised_that_cannot_open_the_database() {
+    let place = database();
+    std::fs::rename(place.path("db"), place.path("a db")).unwrap();
+    let manifest = place.only_file("a db", "MANIFEST-");
+    let whole = std::fs::read(&manifest).unwrap();
+    for len in [0, 100, whole.len() - 3] {
+        std::fs::write(&manifest, &whole[..len]).unwrap();
+        let told = place.spillway(&["check", "--db", "a db"]).out;
+        assert!(told.contains("`spillway repair 'a db'`") && !told.contains("scan"), "{told}");
+    }
+}
+
+#[test]
+fn no_repair_is_advised_inside_the_files_of_backups() {
+    let place = database();
+    place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
+    let way_out = "`spillway backup restore --dir ";
+    let told = place.spillway(&["check", "--db", "backups/private/1"]).out;
+    assert!(told.contains(way_out) && told.contains("backup verify") && !told.contains("repair"), "{told}");
+    assert!(told.contains("\n0 tables read: 0 B"), "none is there: {told}");
+    let tries = [&["repair", "backups/private/1"][..], &["put", "a", "b", "--create", "--db", "backups/private/1"]];
+    for args in tries.into_iter().chain([&["get", "a", "--db", "backups/private/1"][..]]) {
+        let told = place.spillway(args).fails();
+        assert!(told.contains(way_out) && !told.contains("spillway repair"), "{told}");
+    }
+    assert!(place.spillway(&["backup", "verify", "--dir", "backups"]).ok().contains("backup 1 is whole"));
+    std::fs::remove_file(place.path("backups/private/1/CURRENT")).unwrap();
+    let told = place.spillway(&["get", "a", "--db", "backups/private/1"]).fails();
+    assert!(told.contains(way_out) && !told.contains("spillway repair"), "{told}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 pub use base::options::{DbOptions, FamilyOptions};
 pub use base::{Comparator, FamilyId, FileNumber, UserOrder, extend, limits, merge, metrics, options};
-pub use base::{Error, ErrorKind, Pinned, Result, SeqNo, ValueKind};
+pub use base::{Error, ErrorKind, Pinned, Result, SeqNo, ValueKind, shell};
 pub use table::{BlockCache, PassedOver};
 pub use vfs;
 
@@ -55,7 +55,7 @@ pub mod indexed {
 }
 
 pub mod version {
-    pub use crate::version::{edit, edit_codec, file_name, incomplete, recover};
+    pub use crate::version::{backup_dirs, edit, edit_codec, file_name, incomplete, recover};
 }
 
 pub mod ttl {

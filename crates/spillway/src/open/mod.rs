@@ -34,6 +34,7 @@ use crate::queue::flushable::MemtableMaking;
 use crate::queue::images::ImageNames;
 use crate::queue::memory::MemoryBudget;
 use crate::read::sample::Sample;
+use crate::version::backup_dirs;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
 use crate::version::manifest::ManifestWriter;
@@ -78,6 +79,9 @@ pub(crate) struct Opened {
 
 pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     let remarks = validate(options)?;
+    if let Some(own) = options.secondary.as_deref().or((!options.read_only).then_some(dir)) {
+        backup_dirs::check_is_outside(&*options.vfs, own)?;
+    }
     let lock = if options.read_only { None } else { Some(take_directory(dir, options)?) };
     // After the lock: the event log of another owner must not be rotated.
     let info_log = match &options.secondary {
@@ -91,7 +95,7 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
         Some(_) => open_with_reserve(dir, options, &info_log),
         None => open_for_reading(dir, options, &info_log),
     };
-    let opened = opened.map_err(name_repair);
+    let opened = opened.map_err(|error| name_way_out(error, dir, options));
     match &opened {
         Ok(engine) => {
             tell_doubts(engine);
@@ -109,17 +113,24 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
     Ok(Opened { engine: opened?, lock })
 }
 
-/// Adds advice on repair if a table or a MANIFEST is lost or damaged.
-fn name_repair(error: Error) -> Error {
+/// Adds advice if a table, a MANIFEST or a log is lost or damaged, and the error has none.
+fn name_way_out(error: Error, dir: &Path, options: &OpenOptions) -> Error {
     let name = error.path().and_then(Path::file_name).and_then(|name| name.to_str());
-    match name.and_then(file_name::parse) {
-        Some((FileType::Table | FileType::Manifest | FileType::Current, _))
-            if error.kind() == ErrorKind::Corruption && !error.message().contains("spillway repair") =>
-        {
-            error.advise(
-                "restore the file from a copy, or keep what can be read with `spillway repair` (rocksdb_repair_db)",
-            )
-        }
+    let Some((kind, _)) = name.and_then(file_name::parse).filter(|_| error.kind() == ErrorKind::Corruption) else {
+        return error;
+    };
+    if let Some(backups) = backup_dirs::around(&*options.vfs, dir) {
+        return error.advise(backup_dirs::way_out(&backups));
+    }
+    let has = |advice| error.message().contains(advice);
+    match kind {
+        FileType::Table | FileType::Manifest | FileType::Current if !has("spillway repair") => error.advise(
+            "restore the file from a copy, or keep what can be read with `spillway repair` (rocksdb_repair_db)",
+        ),
+        FileType::Log | FileType::LargeBatch if !has("wal_recovery_mode=") => error.advise(
+            "restore the file from a copy, or open with wal_recovery_mode=kSkipAnyCorruptedRecords, which goes on without what \
+             cannot be read",
+        ),
         _ => error,
     }
 }

@@ -12,6 +12,7 @@ use crate::database::handle::{DEFAULT_FAMILY, OpenOptions};
 use crate::maintenance::repair::lost::{LOST_DIR, Lost};
 use crate::open::options_file;
 use crate::open::replay::own_logs;
+use crate::version::backup_dirs;
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete;
 use crate::version::recover::{self, Recovered};
@@ -143,6 +144,7 @@ fn check_nothing_is_left(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
                 return Err(Error::invalid_argument(what).at_path(path));
             }
             if is_left {
+                backup_dirs::check_is_outside(vfs, dir)?; // no repair helps there
                 let what = format!(
                     "CURRENT is missing, but {name} shows that there was a database; repair it (spillway repair), or delete \
                      what is left of it (tables and logs) to begin anew"

@@ -1,7 +1,9 @@
 //! The directories inside a directory of backups. Their files have the names of a database's, and are no database's: no
-//! copy is made over them, and none is deleted as one.
+//! copy is made over them, and nothing opens them for writing, repairs them, or deletes them as one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use base::shell;
 
 use base::{Error, Result};
 use vfs::Vfs;
@@ -19,27 +21,38 @@ const DIRS: [&str; 4] = [META_DIR, PRIVATE_DIR, SHARED_DIR, SHARED_CHECKSUM_DIR]
 ///
 /// # Errors
 /// `InvalidArgument`: the place belongs to backups.
-pub(crate) fn check_is_outside(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
-    let place = vfs.canonicalize(dir).unwrap_or_else(|_| absolute(dir));
-    for part in place.ancestors() {
-        let (Some(name), Some(root)) = (part.file_name().and_then(|name| name.to_str()), part.parent()) else {
-            continue;
-        };
-        if DIRS.contains(&name) && has_backups(vfs, root) {
-            let what = format!(
-                "this place belongs to the backups in {}, which would be lost: name another directory; `spillway backup \
-                 delete` deletes a backup",
-                root.display()
-            );
-            return Err(Error::invalid_argument(what).at_path(dir));
-        }
-    }
-    Ok(())
+pub fn check_is_outside(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    let Some(backups) = around(vfs, dir) else { return Ok(()) };
+    let what = format!(
+        "this place belongs to the backups in {}, which a change here would damage: name another directory; {}, and `spillway \
+         backup delete` deletes one",
+        backups.display(),
+        way_out(&backups)
+    );
+    Err(Error::invalid_argument(what).at_path(dir))
 }
 
-/// Whether the directory has a backup's meta file, which is named by the backup's number.
+/// What brings the database of a backup back.
+pub fn way_out(backups: &Path) -> String {
+    format!(
+        "`spillway backup restore --dir {} --to DIR` restores a backup to a directory of its own",
+        shell::word(backups)
+    )
+}
+
+/// The directory of backups to whose files a place belongs. It need not exist.
+pub fn around(vfs: &dyn Vfs, dir: &Path) -> Option<PathBuf> {
+    let place = vfs.canonicalize(dir).unwrap_or_else(|_| absolute(dir));
+    place.ancestors().find_map(|part| {
+        let (name, root) = (part.file_name()?.to_str()?, part.parent()?);
+        (DIRS.contains(&name) && has_backups(vfs, root)).then(|| root.to_owned())
+    })
+}
+
+/// Whether the directory has a backup's meta file or private files, which are named by the backup's number. Either may be
+/// lost.
 fn has_backups(vfs: &dyn Vfs, root: &Path) -> bool {
     let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-    vfs.exists(&root.join(PRIVATE_DIR)).unwrap_or(false)
-        && vfs.read_dir(&root.join(META_DIR)).is_ok_and(|names| names.iter().any(is_number))
+    let has_number = |dir| vfs.read_dir(&root.join(dir)).map(|names| names.iter().any(is_number));
+    matches!((has_number(PRIVATE_DIR), has_number(META_DIR)), (Ok(private), Ok(meta)) if private || meta)
 }

@@ -4,7 +4,7 @@
 //! ([`manifest`], [`recover`]) is the list of edits on disk. Format: docs/format/manifest.md. Keeps V1, V3, F2, Q3, D2
 //! and the fence.
 
-pub(crate) mod backup_dirs;
+pub mod backup_dirs;
 pub mod builder;
 pub mod current;
 pub mod dump;

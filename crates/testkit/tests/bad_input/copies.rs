@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use testkit::engine::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
 use testkit::engine::export::ExportOptions;
-use testkit::engine::{Db, Error, ErrorKind, OpenOptions, WriteOptions};
+use testkit::engine::{Db, Error, ErrorKind, OpenOptions, WriteOptions, repair};
 use testkit::run::DIR;
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 
@@ -245,6 +245,24 @@ fn damaged_backup_is_not_told_to_be_restored_again() {
     assert!(told.contains("backup 2 is damaged") && told.contains("there is no other backup"), "{told}");
 }
 
+/// The refusals of everything that would write to a database in `dir`.
+fn opened_for_writing(vfs: &Arc<MemoryVfs>, dir: &str) -> Vec<Error> {
+    let secondary = Db::open_as_secondary(DIR, dir, &OpenOptions { read_only: true, ..options(vfs) });
+    let (mut creating, mut going_back) = (options(vfs), options(vfs));
+    (creating.db.create_if_missing, going_back.db.best_efforts_recovery) = (true, true);
+    let opens = [options(vfs), creating, going_back].map(|options| Db::open(dir, &options).map(drop));
+    let repaired = repair(dir, &options(vfs)).map(drop);
+    opens.into_iter().chain([repaired, secondary.map(drop)]).map(|done| done.expect_err(dir)).collect()
+}
+
+/// The error names the directory of the backups, and how one is restored.
+fn assert_of_backups(error: &Error) {
+    let told = error.message();
+    let is_told =
+        told.contains("belongs to the backups in /backups") && told.contains("backup restore --dir /backups ");
+    assert!(error.kind() == ErrorKind::InvalidArgument && is_told, "{error}");
+}
+
 #[test]
 fn damaged_shared_file_is_copied_again() {
     let vfs = database(PLAIN.script);
@@ -357,12 +375,14 @@ fn backups_are_no_place_for_a_database() {
             db.checkpoint(format!("{dir}/copy")).unwrap_err(),
             Db::destroy(dir, None, &dyn_vfs).unwrap_err(),
         ];
-        for error in refusals {
-            let is_told = error.message().contains("belongs to the backups in /backups");
-            assert!(error.kind() == ErrorKind::InvalidArgument && is_told, "{dir}: {error}");
-        }
+        refusals.iter().chain(&opened_for_writing(&vfs, dir)).for_each(|error| assert_of_backups(error));
     }
     assert_eq!(vfs.all_files(), before);
+    for lost in [meta(1), meta(2)] {
+        vfs.remove_file(&lost).unwrap();
+    }
+    opened_for_writing(&vfs, "/backups/private/1").iter().for_each(assert_of_backups);
+    assert!(vfs.all_files().iter().filter(|path| before.contains(path)).count() + 2 == before.len());
     for dir in ["/data/private", "/data/meta/names"] {
         vfs.create_dir_all(Path::new(dir)).unwrap();
     }

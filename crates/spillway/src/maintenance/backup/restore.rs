@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use base::{Error, ErrorKind, FileNumber, Result};
+use base::{Error, ErrorKind, FileNumber, Result, shell};
 use vfs::Vfs;
 
 use super::copy::{self, Target, check, for_each_file};
@@ -42,9 +42,9 @@ pub struct RestoreOptions {
 impl RestoreOptions {
     /// The command line of such a restore of backup `id` in `backups`.
     pub fn command(&self, id: BackupId, backups: &Path, to: &Path) -> String {
-        let logs = self.wal_dir.as_ref().map(|dir| format!(" --wal-dir {}", dir.display())).unwrap_or_default();
+        let logs = self.wal_dir.as_ref().map(|dir| format!(" --wal-dir {}", shell::word(dir))).unwrap_or_default();
         let kept = if self.keep_log_files { " --keep-logs" } else { "" };
-        format!("spillway backup restore {id} --dir {} --to {}{logs}{kept}", backups.display(), to.display())
+        format!("spillway backup restore {id} --dir {} --to {}{logs}{kept}", shell::word(backups), shell::word(to))
     }
 }
 

@@ -96,8 +96,10 @@ impl Check<'_> {
         self.begin_file(&path);
         let result = self.check_table(&path, meta, order).map_err(|error| error.at_path(&path));
         self.bytes_done += meta.file_bytes;
-        self.report.tables += 1;
-        self.report.table_bytes += meta.file_bytes;
+        if self.vfs().exists(&path).unwrap_or(true) {
+            self.report.tables += 1;
+            self.report.table_bytes += meta.file_bytes;
+        }
         self.report.last_seq = self.report.last_seq.max(meta.largest_seq);
         self.report.table_entries += self.report.take(result).unwrap_or_default();
     }

@@ -35,6 +35,7 @@ use crate::core::context::{check_log_dir, log_dir};
 use crate::core::unnamed::Logged;
 use crate::database::handle::{Database, OpenOptions, OtherFamilies, lock_path};
 use crate::open::{self, Opened};
+use crate::version::backup_dirs;
 use crate::version::recover::Recovered;
 
 use self::logs::LogSurvey;
@@ -48,14 +49,15 @@ pub use report::{LostTable, RepairReport, RepairedFamily};
 /// be listed, families need not be. An undamaged database is unchanged, except that leftovers of a crash are moved.
 ///
 /// # Errors
-/// `Busy`: it is open. `InvalidArgument`: there is nothing to repair, it is a copy in the making, or it is RocksDB's and
-/// `adopt_rocksdb` is false.
+/// `Busy`: it is open. `InvalidArgument`: there is nothing to repair, it is a copy in the making or a backup's, or it is
+/// RocksDB's and `adopt_rocksdb` is false.
 /// `Unsupported`: this version cannot read an undamaged file. After any error the repair can be repeated.
 pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairReport> {
     let dir = dir.as_ref();
     open::validate(options)?;
     let vfs = UnreadableVfs::new(options.vfs.clone());
     let options = &OpenOptions { vfs: vfs.clone(), ..options.clone() };
+    backup_dirs::check_is_outside(&*options.vfs, dir)?;
     if !options.vfs.exists(dir)? {
         return Err(Error::invalid_argument("there is no directory to repair").at_path(dir));
     }
