@@ -90,6 +90,8 @@ pub struct ReplayEnd {
     pub reason: EndReason,
     /// Bytes of damage skipped, in modes allowing it.
     pub skipped_bytes: u64,
+    /// Salvage only: where damage begins behind the last visited record.
+    pub lost_from: Option<u64>,
 }
 
 /// Visits the records of the WAL at `path` in order, except the [`End`](RecordKind::End) record.
@@ -107,7 +109,7 @@ pub fn replay(
     if let Some(end) = options.known_end {
         replay.bytes.cut_at(end.offset);
         if end.offset <= FILE_HEADER_BYTES {
-            return Ok(ReplayEnd { end_offset: end.offset, reason: EndReason::KnownEnd, skipped_bytes: 0 });
+            return Ok(replay.end(end.offset, EndReason::KnownEnd));
         }
     }
     match replay.read_header() {
@@ -195,6 +197,8 @@ struct Replay {
     skipped_bytes: u64,
     /// As far as `skipped_bytes` was passed on with a record.
     told_bytes: u64,
+    /// Where the damage begins that was skipped last.
+    damaged_from: u64,
 }
 
 /// How replay continues at an offset without a record.
@@ -207,7 +211,8 @@ impl Replay {
     fn open(vfs: &dyn Vfs, path: &Path, options: ReplayOptions) -> Result<Replay> {
         let (bytes, within) = (LogBytes::open(vfs, path)?, Frontiers::default());
         let path = path.to_owned();
-        Ok(Replay { bytes, path, options, is_same_cache: false, within, skipped_bytes: 0, told_bytes: 0 })
+        let (is_same_cache, skipped_bytes, told_bytes, damaged_from) = (false, 0, 0, 0);
+        Ok(Replay { bytes, path, options, is_same_cache, within, skipped_bytes, told_bytes, damaged_from })
     }
 
     /// `None` if the WAL was never used.
@@ -270,6 +275,7 @@ impl Replay {
         if let Some(next) = gap.next {
             if self.salvages() {
                 self.skipped_bytes += next - offset;
+                self.damaged_from = offset;
                 return Ok(After::Resume(next));
             }
             self.gather_frontiers(next, |_| false)?;
@@ -300,7 +306,11 @@ impl Replay {
     }
 
     fn end(&self, end_offset: u64, reason: EndReason) -> ReplayEnd {
-        ReplayEnd { end_offset, reason, skipped_bytes: self.skipped_bytes }
+        let lost_from = match reason {
+            EndReason::Lost => Some(end_offset),
+            _ => (self.skipped_bytes > self.told_bytes).then_some(self.damaged_from),
+        };
+        ReplayEnd { end_offset, reason, skipped_bytes: self.skipped_bytes, lost_from }
     }
 
     /// The header is durable before the first record. So a log that is known to be used has it, synced or not.
@@ -376,8 +386,7 @@ impl Replay {
             }
             (Some(end), false) => format!("though it was synced up to {end}"),
         };
-        let way_out = "the mode SkipAnyCorruptedRecords salvages the rest";
-        Error::corruption(format!("{extent}, {why}; {way_out}")).at_path(&self.path).at_offset(offset)
+        Error::corruption(format!("{extent}, {why}")).at_path(&self.path).at_offset(offset)
     }
 }
 
@@ -484,7 +493,7 @@ mod tests {
             Ok(())
         });
         assert_eq!(found, [(128, 152, b"first".to_vec()), (160, 184, b"the second".to_vec())]);
-        assert_eq!(end.unwrap(), ReplayEnd { end_offset, reason: EndReason::Clean, skipped_bytes: 0 });
+        assert_eq!(end.unwrap(), ReplayEnd { end_offset, reason: EndReason::Clean, skipped_bytes: 0, lost_from: None });
         assert!(!reaches(&*vfs, Path::new("/7"), FileNumber(7), 168).unwrap());
         assert!(reaches(&*vfs, Path::new("/7"), FileNumber(7), 160).unwrap());
     }

@@ -58,7 +58,7 @@ fn what_was_appended_comes_back_in_every_mode() {
         for mode in MODES {
             let (read, end) = replayed(&*vfs, &options(mode));
             assert!(read == payloads);
-            let expected = ReplayEnd { end_offset: tail, reason: EndReason::Clean, skipped_bytes: 0 };
+            let expected = ReplayEnd { end_offset: tail, reason: EndReason::Clean, skipped_bytes: 0, lost_from: None };
             assert_eq!(end.unwrap(), expected);
         }
         seal(&log);
@@ -67,7 +67,7 @@ fn what_was_appended_comes_back_in_every_mode() {
         assert_eq!(vfs.read_file(&path()).unwrap().len() as u64, sealed, "what was allocated ahead is given back");
         let (read, end) = replayed(&*vfs, &point_in_time());
         assert!(read == payloads);
-        let expected = ReplayEnd { end_offset: sealed, reason: EndReason::Sealed, skipped_bytes: 0 };
+        let expected = ReplayEnd { end_offset: sealed, reason: EndReason::Sealed, skipped_bytes: 0, lost_from: None };
         assert_eq!(end.unwrap(), expected);
     }
 }
@@ -152,7 +152,10 @@ fn damage_below_the_synced_frontier_is_corruption_and_beyond_it_the_end() {
 
     let (read, end) = replayed(&*damage(4), &point_in_time());
     let expected = EndReason::Unfinished { next: Some(ends[4]) };
-    assert_eq!((read.len(), end.unwrap()), (4, ReplayEnd { end_offset: ends[3], reason: expected, skipped_bytes: 0 }));
+    assert_eq!(
+        (read.len(), end.unwrap()),
+        (4, ReplayEnd { end_offset: ends[3], reason: expected, skipped_bytes: 0, lost_from: None })
+    );
 
     let error = replayed(&*damage(4), &options(WalRecoveryMode::AbsoluteConsistency)).1.unwrap_err();
     assert_eq!((error.kind(), error.offset()), (ErrorKind::Corruption, Some(ends[3])));
@@ -177,7 +180,10 @@ fn a_hole_left_by_a_writer_that_died_ends_the_log() {
             let (read, end) = replayed(&*vfs.crash_clone(1, policy), &point_in_time());
             assert_eq!(read, [b"first"]);
             let reason = EndReason::Unfinished { next: Some(later.offset()) };
-            assert_eq!(end.unwrap(), ReplayEnd { end_offset: stalled.offset(), reason, skipped_bytes: 0 });
+            assert_eq!(
+                end.unwrap(),
+                ReplayEnd { end_offset: stalled.offset(), reason, skipped_bytes: 0, lost_from: None }
+            );
         }
     }
 }
@@ -233,7 +239,7 @@ fn a_known_end_hides_what_lies_behind_and_vouches_for_what_lies_before() {
     let vfs = rebooted(&vfs);
     let known = |end| ReplayOptions { known_end: Some(KnownEnd { offset: end, on_disk: true }), ..point_in_time() };
     let (read, end) = replayed(&*vfs, &known(ends[2]));
-    let expected = ReplayEnd { end_offset: ends[2], reason: EndReason::KnownEnd, skipped_bytes: 0 };
+    let expected = ReplayEnd { end_offset: ends[2], reason: EndReason::KnownEnd, skipped_bytes: 0, lost_from: None };
     assert_eq!((read.len(), end.unwrap()), (3, expected));
     assert_eq!(replayed(&*vfs, &known(0)).1.unwrap().reason, EndReason::KnownEnd);
 
@@ -300,7 +306,7 @@ fn a_file_without_a_header_is_blank_unless_something_follows() {
     let vfs = MemoryVfs::new(3);
     for bytes in [vec![], vec![0; 5000], b"SPILWLOG torn".to_vec()] {
         vfs.write_file(&path(), &bytes).unwrap();
-        let expected = ReplayEnd { end_offset: 0, reason: EndReason::Blank, skipped_bytes: 0 };
+        let expected = ReplayEnd { end_offset: 0, reason: EndReason::Blank, skipped_bytes: 0, lost_from: None };
         assert_eq!(replayed(&*vfs, &point_in_time()).1.unwrap(), expected);
         assert_eq!(read_head(&*vfs, &path(), NUMBER).unwrap(), LogHead::default());
         let synced = Position { log: NUMBER, offset: FILE_HEADER_BYTES + 64 };

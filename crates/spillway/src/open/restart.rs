@@ -241,7 +241,7 @@ pub(super) fn check_log_ends(
     };
     for error in lost_log_ends(&*context.vfs, &context.dir, &context.log_dir(), recovered)? {
         if !goes_on {
-            return Err(error.advise("the mode SkipAnyCorruptedRecords goes on with what is left"));
+            return Err(error.advise("wal_recovery_mode=kSkipAnyCorruptedRecords goes on with what is left"));
         }
         context.recovery_doubts.add(Doubt::of_all(error.to_string()));
     }

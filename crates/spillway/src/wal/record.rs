@@ -146,7 +146,7 @@ impl LargeBatchRecord {
     /// Calls `see` with the batch in the file. Returns the end of the batch's record.
     ///
     /// # Errors
-    /// `Corruption`: the file is damaged, or holds anything but the batch. `Io` (not found): it is missing.
+    /// `Corruption`: the file is damaged, holds anything but the batch, or is missing ([`Error::is_not_found`]).
     pub fn read(
         &self,
         vfs: &dyn Vfs,
@@ -166,7 +166,15 @@ impl LargeBatchRecord {
                 return Err(Error::corruption("the file does not hold the batch that the log commits").at_path(&path));
             }
             see(batch).map_err(|error| error.at_record(&path, held.offset))
-        })?;
+        });
+        let end = match end {
+            Err(error) if error.is_not_found() && error.path() == Some(&path) => {
+                let gone = std::io::Error::from(std::io::ErrorKind::NotFound);
+                let what = "the file of a large batch is missing, which the log commits";
+                return Err(Error::corruption(what).at_path(path).with_source(gone));
+            }
+            end => end?,
+        };
         if batches == 0 {
             return Err(Error::corruption("the file of a large batch is empty").at_path(path));
         }

@@ -33,12 +33,13 @@ impl Hole {
         Hole { after, at, why, is_proven, others: 0 }
     }
 
-    /// The hole reaches over something else that is lost.
+    /// The hole reaches over something else that is lost. Damage up to a log's end and the lack of an end record are one place.
     pub fn widen(&mut self, at: Position, why: String, is_proven: bool) {
+        let is_another = at != self.at;
         self.at = at;
         if is_proven && !self.is_proven {
             (self.why, self.is_proven) = (why, true);
-        } else {
+        } else if is_another {
             self.others += 1;
         }
     }

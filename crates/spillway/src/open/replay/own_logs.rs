@@ -279,16 +279,14 @@ impl LogReplay<'_> {
         } else if self.may_flush {
             vfs.open_append(&path)?.sync(vfs::IoClass::Log)?;
         }
-        let (mode, mut skipped_bytes) = (self.context.options.wal_recovery_mode, 0);
+        let mode = self.context.options.wal_recovery_mode;
         let options = ReplayOptions { number, mode, known_end, from, later: log.later, database: self.database() };
         let end = log::replay(&*vfs, &path, &options, &mut |record| {
             let at = Position { log: number, offset: record.offset };
             if record.skipped_bytes > 0 {
-                let what =
-                    format!("{} bytes of log {number} before byte {} are damaged", record.skipped_bytes, at.offset);
-                self.note_hole(at, what, true);
+                let (bytes, from) = (record.skipped_bytes, at.offset - record.skipped_bytes);
+                self.note_hole(at, format!("{bytes} bytes of log {number} from byte {from} on are damaged"), true);
             }
-            skipped_bytes += record.skipped_bytes;
             let applied = self.apply_record(&record, at).map_err(|e| e.at_record(&path, record.offset));
             self.bear_in_salvage(applied, &record, at)
         })?;
@@ -296,9 +294,10 @@ impl LogReplay<'_> {
         if end.skipped_bytes > 0 {
             note::warn!(log = number.0, bytes = end.skipped_bytes, "salvage passed over damage in a log");
         }
-        if end.skipped_bytes > skipped_bytes || end.reason == EndReason::Lost {
+        if let Some(from) = end.lost_from {
             let at = Position { log: number, offset: end.end_offset };
-            self.note_hole(at, format!("log {number} is damaged from byte {} on", at.offset), true);
+            let through = if end.reason == EndReason::Sealed { ", up to its end record" } else { "" };
+            self.note_hole(at, format!("log {number} is damaged from byte {from} on{through}"), true);
         }
         note::info!(log = number.0, end = end.end_offset, reason = ?end.reason, "replayed a log");
         let proper = matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd);
