@@ -113,6 +113,46 @@ fn a_manifest_shows_its_edits() {
     assert!(by_dir.contains("'apple'@"), "{by_dir}");
 }
 
+/// A dump says nothing of what a file does not show, and fails where something shows that more was there.
+#[test]
+fn dumps_claim_no_end_that_they_cannot_know() {
+    let place = database();
+    let (manifest, copy) = (place.only_file("db", "MANIFEST-"), place.only_file("db", ".spmanifest"));
+    let whole = std::fs::read(&manifest).unwrap();
+    let dump = || place.spillway(&["manifest", "dump", manifest.to_str().unwrap()]);
+    for len in [0, whole.len() / 2, whole.len() - 3] {
+        std::fs::write(&manifest, &whole[..len]).unwrap();
+        let told = dump().fails();
+        assert!(told.contains("the end of the MANIFEST is missing: its copy"), "{told}");
+    }
+    std::fs::remove_file(&copy).unwrap();
+    assert!(dump().ok().ends_with("on: it was never written, or is lost\n"));
+    std::fs::write(&manifest, b"").unwrap();
+    assert_eq!(dump().ok(), "# it has no record: it was never written, or is lost\n");
+    place.spillway(&["destroy", "--db", "db", "--yes"]).ok();
+    for key in ["one", "two", "three"] {
+        place.spillway_reading(&["load", "-", "--format", "kv", "--db", "db"], format!("{key}\t1\n").as_bytes()).ok();
+    }
+    place.spillway_reading(&["load", "-", "--batch", "1", "--format", "kv", "--db", "db"], b"a\t1\nb\t2\nc\t3\n").ok();
+    let log = place.newest_file("db", ".splog");
+    let whole = std::fs::read(&log).unwrap();
+    let dump = || place.spillway(&["log", "dump", log.to_str().unwrap()]);
+    let records: Vec<usize> =
+        dump().ok().lines().filter_map(|line| line.split_once(": batch")?.0.parse().ok()).collect();
+    assert_eq!(records.len(), 3);
+    let no_more = |from: usize| format!("# no whole record from byte {from} on: none was written, or it is lost\n");
+    std::fs::write(&log, &whole[..records[1]]).unwrap();
+    assert!(dump().ok().ends_with(&no_more(records[1])));
+    std::fs::write(&log, b"").unwrap();
+    assert_eq!(dump().ok(), no_more(0));
+    let mut damaged = whole.clone();
+    damaged[records[1] + 30] ^= 1;
+    std::fs::write(&log, damaged).unwrap();
+    let told = dump();
+    assert!(told.out.contains("'a'") && !told.out.contains("'c'"), "{told:?}");
+    assert!(told.fails().contains("no whole record up to byte "));
+}
+
 #[test]
 fn stats_show_levels_and_properties() {
     let place = database();

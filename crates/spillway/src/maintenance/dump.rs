@@ -99,16 +99,25 @@ fn dump_own_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) 
         Err(_) if !wanted => return Ok(()),
         end => end?,
     };
-    let why = match end.reason {
-        EndReason::Sealed => "its end record: the log is complete".to_owned(),
-        EndReason::Clean | EndReason::KnownEnd => "the last write".to_owned(),
-        EndReason::Lost => "a place that is damaged: the log was longer".to_owned(),
-        EndReason::Blank => "nothing: the log was never used".to_owned(),
-        EndReason::Unfinished { next: None } => "a write that was cut off".to_owned(),
-        EndReason::Unfinished { next: Some(next) } => format!("a write that was cut off; others start at {next}"),
-    };
-    line(&format!("# ends at byte {} with {why}", end.end_offset));
+    let at = end.end_offset;
+    match end.reason {
+        EndReason::Sealed => drop(line(&format!("# ends at byte {at} with its end record: the log is complete"))),
+        EndReason::Unfinished { next: Some(next) } => {
+            let what = format!(
+                "no whole record up to byte {next}, where others follow: they were not synced, or it is damaged"
+            );
+            return Err(Error::corruption(what).at_path(path).at_offset(at));
+        }
+        EndReason::Clean | EndReason::KnownEnd | EndReason::Lost | EndReason::Blank | EndReason::Unfinished { .. } => {
+            line(&no_more_from(at));
+        }
+    }
     Ok(())
+}
+
+/// The end of a log without an end record. Neither its bytes nor their lack tell whether more was written.
+fn no_more_from(offset: u64) -> String {
+    format!("# no whole record from byte {offset} on: none was written, or it is lost")
 }
 
 fn dump_rocksdb_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'_>) -> Result<()> {
@@ -122,10 +131,11 @@ fn dump_rocksdb_log(vfs: &dyn Vfs, path: &Path, number: FileNumber, line: Line<'
         }
     }
     line(&match reader.end() {
-        Some(FramedEnd::Torn { offset }) => format!("# ends at byte {offset} with a write that was cut off"),
-        Some(FramedEnd::Zeros { offset }) => format!("# ends at byte {offset}; zeros follow"),
+        Some(FramedEnd::Torn { offset } | FramedEnd::Zeros { offset }) => no_more_from(offset),
         Some(FramedEnd::OtherLog { offset }) => format!("# ends at byte {offset}; another log's bytes follow"),
-        Some(FramedEnd::Damaged { offset }) => format!("# ends at byte {offset} with damage"),
+        Some(FramedEnd::Damaged { offset }) => {
+            return Err(Error::corruption("damaged; what lies behind is not shown").at_path(path).at_offset(offset));
+        }
         Some(FramedEnd::Clean) | None => "# ends with the file".to_owned(),
     });
     Ok(())

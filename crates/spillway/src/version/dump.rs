@@ -7,15 +7,26 @@ use base::{FileNumber, Result, key};
 use vfs::Vfs;
 
 use super::edit::VersionEdit;
-use super::recover::read_edits;
+use super::file_name::{self, FileType};
+use super::manifest_copy;
+use super::recover::read_edits_from;
 use super::table_file::FileMeta;
 
-/// Calls `line` with each edit of the MANIFEST at `path`, then with warnings about a cut-off end, prefixed by `#`.
+/// Calls `line` with each edit of the MANIFEST at `path`, then with warnings about a cut-off end, prefixed by `#`. Compares it
+/// with its copy, if that lies beside it.
 ///
 /// # Errors
-/// As [`recover`](super::recover::recover) for damage and unsupported fields. Earlier edits have been shown by then.
+/// As [`recover`](super::recover::recover) for damage, a lost end and unsupported fields. Earlier edits have been shown by then.
 pub fn dump(vfs: &dyn Vfs, path: &Path, line: &mut dyn FnMut(&str)) -> Result<()> {
-    let warnings = read_edits(vfs, path, |record, edits| {
+    let dir = path.parent().unwrap_or(Path::new(""));
+    let manifest = match path.file_name().and_then(|name| file_name::parse(name.to_str()?)) {
+        Some((FileType::Manifest, number)) => Some(number),
+        _ => None,
+    };
+    let copy_bytes = manifest.map_or(Ok(0), |number| manifest_copy::copy_bytes(vfs, dir, number))?;
+    let mut end = 0;
+    let warnings = read_edits_from(vfs, path, 0, |record_end, record, edits| {
+        end = record_end;
         for edit in edits {
             line(&format!("{}: {}", record.offset, EditText(&edit)));
         }
@@ -24,7 +35,14 @@ pub fn dump(vfs: &dyn Vfs, path: &Path, line: &mut dyn FnMut(&str)) -> Result<()
     for warning in warnings {
         line(&format!("# {warning}"));
     }
-    Ok(())
+    let Some(number) = manifest.filter(|_| copy_bytes > 0) else {
+        if end == 0 {
+            line("# it has no record: it was never written, or is lost");
+        }
+        return Ok(());
+    };
+    manifest_copy::check_same(vfs, dir, number)?;
+    if copy_bytes > end { manifest_copy::check_longer(vfs, dir, number, end) } else { Ok(()) }
 }
 
 /// An edit on one line.

@@ -7,7 +7,7 @@ use super::table_file::FileMeta;
 
 /// WAL directory in a checkpoint's MANIFEST: the checkpoint's own directory only. WALs elsewhere under its id belong to
 /// the source database.
-pub(crate) const LOG_DIR_OF_COPY: &str = ".";
+pub const LOG_DIR_OF_COPY: &str = ".";
 
 /// End of a WAL at recovery, written before recovery assigns any number. Replay never reads past it again, so a second
 /// crash finds the same history (D2).

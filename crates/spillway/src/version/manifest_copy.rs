@@ -32,21 +32,13 @@ pub(crate) fn copy_bytes(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Resul
 ///
 /// # Errors
 /// `Corruption`: the MANIFEST lost its end, or one of the files is another database's. The file system's.
-pub(super) fn check_same(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64, bytes: u64) -> Result<()> {
+pub(super) fn check_copy(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64, bytes: u64) -> Result<()> {
     if bytes == 0 {
         return Ok(());
     }
-    let difference = match first_difference(vfs, dir, number) {
-        Err(error) if error.is_read_failure() => None, // the copy's: the MANIFEST was read
-        difference => difference?,
-    };
-    if let Some(offset) = difference {
-        let name = file_name::format(FileType::ManifestCopy, number);
-        let what = format!(
-            "the MANIFEST and its copy {name} hold different records: one is another database's, or an older one. Put the \
-             right file back from a copy, or keep what is certain with `spillway repair` (rocksdb_repair_db)"
-        );
-        return Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(offset));
+    match check_same(vfs, dir, number) {
+        Err(error) if error.is_read_failure() => {} // the copy's: the MANIFEST was read
+        same => same?,
     }
     if bytes <= end {
         return Ok(());
@@ -54,6 +46,20 @@ pub(super) fn check_same(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64
     let name = file_name::format(FileType::ManifestCopy, number);
     let what = format!("the end of the MANIFEST is missing: its copy {name} goes on");
     Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(end))
+}
+
+/// Checks that both hold the same records, as far as both go.
+///
+/// # Errors
+/// `Corruption`: they do not. The file system's.
+pub(crate) fn check_same(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<()> {
+    let Some(offset) = first_difference(vfs, dir, number)? else { return Ok(()) };
+    let name = file_name::format(FileType::ManifestCopy, number);
+    let what = format!(
+        "the MANIFEST and its copy {name} hold different records: one is another database's, or an older one. Put the right file \
+         back from a copy, or keep what is certain with `spillway repair` (rocksdb_repair_db)"
+    );
+    Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(offset))
 }
 
 /// The first offset at which both have a whole record, and the records differ: one of the files is another database's.

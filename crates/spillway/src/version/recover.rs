@@ -94,7 +94,7 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
         Ok(())
     })?;
     if replay.is_fenced() {
-        manifest_copy::check_same(vfs, dir, manifest, end, copy_bytes)?;
+        manifest_copy::check_copy(vfs, dir, manifest, end, copy_bytes)?;
     }
     let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
     recovered.manifest_end = Some(end);
@@ -462,7 +462,7 @@ fn read_to_end(
 }
 
 fn cut_off(path: &Path, offset: u64) -> String {
-    format!("the last record of {} was cut off at byte {offset}; nothing had relied on it", path.display())
+    format!("{} has no whole record from byte {offset} on: it was never written, or is lost", path.display())
 }
 
 /// The path of a table: all tables of a database lie in its directory.

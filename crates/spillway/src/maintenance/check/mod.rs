@@ -89,7 +89,7 @@ pub struct CheckReport {
     pub is_rocksdbs: bool,
     /// Number of families.
     pub families: usize,
-    /// Number of tables.
+    /// Number of tables that are there.
     pub tables: u64,
     /// Bytes of the tables.
     pub table_bytes: u64,
