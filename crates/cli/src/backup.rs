@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::{Value, json};
+use spillway::internal::Error;
 use spillway::internal::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
 use spillway::internal::vfs::RealVfs;
 
@@ -205,7 +206,10 @@ fn restore(
         format!("{place} is no database until its restore is complete{gone}; the same command begins again")
     })?;
     let restored = match id {
-        Some(id) => engine.restore(id, to, options).map(|()| id),
+        Some(id) => match engine.restore(id, to, options) {
+            Err(error) => Err(without_meta_file(engine, id, error)),
+            Ok(()) => Ok(id),
+        },
         None => engine.restore_latest(to, options),
     };
     drop(long);
@@ -225,11 +229,17 @@ fn make_way(engine: &BackupEngine, id: BackupId, to: &Path, how: &RestoreOptions
         confirm(to, &replaced)?;
     }
     let long = Long::writing("verifying the backup", || "nothing was changed".to_owned())?;
-    let verified = engine.verify(id);
+    let verified = engine.verify(id).map_err(|error| without_meta_file(engine, id, error));
     drop(long);
     verified
         .map(|()| true)
         .map_err(|error| Failure::from(error).with("nothing was restored, and the existing database was not touched"))
+}
+
+/// The error of a backup that is listed as unfinished, in place of one that says that there is none.
+fn without_meta_file(engine: &BackupEngine, id: BackupId, error: Error) -> Error {
+    let mut unfinished = engine.unfinished_backups().unwrap_or_default().into_iter().filter(|found| found.id == id);
+    unfinished.next().map_or(error, |found| found.error)
 }
 
 /// Asks before files are deleted.
@@ -296,10 +306,10 @@ fn verify(engine: &BackupEngine, id: Option<BackupId>, as_json: bool, out: &mut 
         move || told.told(),
         || "nothing was changed; a verification begins from the start again".to_owned(),
     )?;
-    let mut verified: Vec<(BackupId, Option<spillway::internal::Error>)> = Vec::new();
+    let mut verified: Vec<(BackupId, Option<Error>)> = Vec::new();
     for (nth, id) in ids.into_iter().enumerate() {
         at.tell(Reached { what: format!("verifying backup {id} ({} of {count})", nth + 1), ..Reached::default() });
-        verified.push((id, engine.verify(id).err()));
+        verified.push((id, engine.verify(id).err().map(|error| without_meta_file(engine, id, error))));
     }
     drop(long);
     if id.is_none() {

@@ -4,12 +4,13 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
+use spillway::internal::version::file_name::{self, FileType};
 use spillway::internal::version::incomplete;
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{Database, DbOptions};
 
 use crate::database::{DatabaseArgs, unfinished_beside};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, note};
 use crate::settings::Settings;
 
 /// Deletes a database, or what is left of an unfinished copy or deletion of one: all its files, and the directory if it is empty then.
@@ -29,7 +30,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     if let Some(what) = incomplete::what(&*vfs, dir)? {
         return destroy_unfinished(args, dir, &what, &vfs, out);
     }
-    if !vfs.exists(&dir.join("CURRENT"))? {
+    let settings = Settings::load(&vfs, dir, None)?;
+    if !was_database(&*vfs, dir)? {
         let beside = unfinished_beside(&*vfs, dir);
         return Err(Failure::refused(format!("there is no database in {}{beside}", dir.display())));
     }
@@ -38,9 +40,27 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         return Err(Failure::refused(what));
     }
     // Event logs in `db_log_dir` have the database's path in their names. WALs elsewhere do not, and stay.
-    let db_log_dir = Settings::load(&vfs, dir, None)?.db.db_log_dir;
+    let DbOptions { db_log_dir, wal_dir, .. } = settings.db;
     Database::destroy_by(dir, &DbOptions { db_log_dir, ..DbOptions::default() }, &vfs)?;
-    Ok(writeln!(out, "deleted the database in {}", dir.display())?)
+    writeln!(out, "deleted the database in {}", dir.display())?;
+    tell_logs_left(&*vfs, &wal_dir)
+}
+
+/// Whether the directory has CURRENT, or a MANIFEST that CURRENT named before it was lost.
+fn was_database(vfs: &dyn Vfs, dir: &Path) -> Outcome<bool> {
+    let names = if vfs.exists(dir)? { vfs.read_dir(dir)? } else { Vec::new() };
+    let mut kinds = names.iter().filter_map(|name| file_name::parse(name)).map(|(kind, _)| kind);
+    Ok(kinds.any(|kind| matches!(kind, FileType::Current | FileType::Manifest | FileType::ManifestCopy)))
+}
+
+/// Notes that logs in a directory of their own stay: they may be those of the database that this one is a copy of.
+fn tell_logs_left(vfs: &dyn Vfs, wal_dir: &str) -> Outcome {
+    let is_log = |name: &String| file_name::parse(name).is_some_and(|(kind, _)| kind.is_log());
+    let dir = Path::new(wal_dir);
+    if !wal_dir.is_empty() && vfs.exists(dir)? && vfs.read_dir(dir)?.iter().any(is_log) {
+        note(&format!("the logs in {wal_dir}, its wal_dir, stay: delete them if no other database has its logs there"));
+    }
+    Ok(())
 }
 
 /// Deletes what a cut-off restore, checkpoint, export or deletion left. Its options file is not read: it may be there in part.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use spillway::internal::options::known::IGNORE_UNSUPPORTED;
 use spillway::internal::options::row::OptionGroup;
 use spillway::internal::options::{OptionsFile, Syntax, apply_string, string, whole};
+use spillway::internal::version::edit::LOG_DIR_OF_COPY;
 use spillway::internal::version::file_name::{self, FileType};
 use spillway::internal::version::recover::{Recovered, recover};
 use spillway::internal::vfs::{FileKind, IoClass, Vfs};
@@ -49,13 +50,15 @@ impl Settings {
 
     /// As [`stored`](Self::stored). Warns of a damaged file and goes on with the defaults.
     pub fn stored_or_default(vfs: &Arc<dyn Vfs>, dir: &Path, unsupported: Unsupported) -> Result<Settings> {
-        let Some(path) = options_files(&**vfs, dir)?.into_iter().next() else { return Ok(Settings::default()) };
+        let Some(path) = options_files(&**vfs, dir)?.into_iter().next() else {
+            return Ok(Settings::unstored(vfs, dir));
+        };
         Self::stored_in(vfs, &path, unsupported).or_else(|error| {
             if !is_damage(&error) {
                 return Err(error);
             }
             warn(&format!("the stored options cannot be read, and are not used: {error}"));
-            Ok(Settings::default())
+            Ok(Settings::unstored(vfs, dir))
         })
     }
 
@@ -65,7 +68,7 @@ impl Settings {
     /// [`is_damage`]: the newest file is damaged. `Unsupported`: refused. The file system's.
     pub fn stored(vfs: &Arc<dyn Vfs>, dir: &Path, unsupported: Unsupported) -> Result<Settings> {
         let paths = options_files(&**vfs, dir)?;
-        let Some(path) = paths.first() else { return Ok(Settings::default()) };
+        let Some(path) = paths.first() else { return Ok(Settings::unstored(vfs, dir)) };
         Self::stored_in(vfs, path, unsupported).map_err(|error| match is_damage(&error) {
             true => name_remedy(error, paths.get(1)),
             false => error,
@@ -152,7 +155,15 @@ impl Settings {
                 Err(error) => return Err(error),
             }
         }
-        Ok((Settings::default(), None))
+        Ok((Settings::unstored(vfs, dir), None))
+    }
+
+    /// The defaults, for a database without stored options. Its logs are where the MANIFEST says, if that is a directory.
+    fn unstored(vfs: &Arc<dyn Vfs>, dir: &Path) -> Settings {
+        let mut settings = Settings::default();
+        let noted = recover(&**vfs, dir).ok().and_then(|found| found.log_dir).filter(|logs| *logs != LOG_DIR_OF_COPY);
+        settings.db.wal_dir = noted.filter(|logs| vfs.exists(Path::new(logs)).unwrap_or(false)).unwrap_or_default();
+        settings
     }
 
     /// With `ignore`, options that cannot be honoured cause warnings, not errors.
@@ -162,13 +173,15 @@ impl Settings {
         self
     }
 
-    /// Applies `given` over these options: see [`load`](Self::load). [`DEFAULTS`] takes their place. Warns about options
-    /// without effect.
+    /// Applies `given` over these options: see [`load`](Self::load). [`DEFAULTS`] takes their place, but
+    /// for the directory of the logs. Warns about options without effect.
     pub fn with(self, vfs: &Arc<dyn Vfs>, given: Option<&str>) -> Result<Settings> {
         let (mut settings, warnings) = match given {
             None => return Ok(self),
             Some(DEFAULTS) => {
-                return Ok(Settings::default().ignoring_unsupported(self.db.ignore_unsupported_options));
+                let mut defaults = Settings::default().ignoring_unsupported(self.db.ignore_unsupported_options);
+                defaults.db.wal_dir = self.db.wal_dir; // where the logs are
+                return Ok(defaults);
             }
             Some(text) if is_file_name(text) => read_file(&**vfs, Path::new(text), &self)?,
             Some(text) => self.with_string(text)?,

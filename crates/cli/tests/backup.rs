@@ -188,6 +188,12 @@ fn a_backup_without_its_meta_file_is_named_and_its_number_is_not_given_again() {
     let verified = place.spillway(&VERIFY);
     assert_eq!(verified.out, "backup 1 is whole\n");
     assert!(verified.fails().contains("backup 2 has no file meta/2"));
+    let restore_2 = ["backup", "restore", "2", "--dir", "backups", "--to", "elsewhere"];
+    for args in [&[&VERIFY[..], &["2"]].concat()[..], &restore_2, &[&restore_2[..5], &["--to", "db", "--yes"]].concat()]
+    {
+        let told = place.spillway(args).fails();
+        assert!(told.contains("backup 2 has no file meta/2") && !told.contains("there is no backup 2"), "{told}");
+    }
     let restored = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]);
     assert!(restored.code == Some(0) && restored.out == "restored backup 1 to restored\n", "{restored:?}");
     assert!(restored.err.contains("warning: backup 1 is restored. backup 2 has no file meta/2"), "{restored:?}");

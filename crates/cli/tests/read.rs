@@ -143,6 +143,28 @@ fn destroying_wants_to_be_meant() {
 }
 
 #[test]
+fn what_lost_current_can_be_destroyed_and_tables_alone_cannot() {
+    let place = small();
+    std::fs::remove_file(place.path("db/CURRENT")).unwrap();
+    assert!(place.spillway(&["destroy", "--db", "db"]).fails().contains("say --yes"));
+    place.spillway(&["destroy", "--db", "db", "--yes"]).ok();
+    assert!(!place.path("db").exists());
+    std::fs::create_dir(place.path("tables")).unwrap();
+    place.write("tables/000001.sst", "a table");
+    let refused = place.spillway(&["destroy", "--db", "tables", "--yes"]).fails();
+    assert!(refused.contains("there is no database in tables") && place.path("tables/000001.sst").exists());
+}
+
+#[test]
+fn logs_elsewhere_that_stay_are_told_of() {
+    let place = Place::new();
+    place.spillway(&["put", "a", "1", "--create", "--db", "db", "--options", "wal_dir=logs"]).ok();
+    let told = place.spillway(&["destroy", "--db", "db", "--yes"]);
+    assert!(told.code == Some(0) && told.err.contains("note: the logs in logs, its wal_dir, stay"), "{told:?}");
+    assert!(!files(&place.path("logs")).is_empty());
+}
+
+#[test]
 fn a_reader_that_has_seen_enough_ends_it_quietly() {
     let place = Place::new();
     let input: String = (0..200_000).map(|i| format!("{i}\tvalue\n")).collect();
