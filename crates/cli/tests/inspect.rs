@@ -150,7 +150,12 @@ fn dumps_claim_no_end_that_they_cannot_know() {
     std::fs::write(&log, damaged).unwrap();
     let told = dump();
     assert!(told.out.contains("'a'") && !told.out.contains("'c'"), "{told:?}");
-    assert!(told.fails().contains("no whole record up to byte "));
+    let refused = told.fails();
+    // On the machine and mount that wrote it, the log proves that the record was whole.
+    assert!(
+        ["no whole record up to byte ", "up to its next whole record"].iter().any(|part| refused.contains(part)),
+        "{refused}"
+    );
 }
 
 #[test]
