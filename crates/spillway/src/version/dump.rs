@@ -41,8 +41,7 @@ pub fn dump(vfs: &dyn Vfs, path: &Path, line: &mut dyn FnMut(&str)) -> Result<()
         }
         return Ok(());
     };
-    manifest_copy::check_same(vfs, dir, number)?;
-    if copy_bytes > end { manifest_copy::check_longer(vfs, dir, number, end) } else { Ok(()) }
+    manifest_copy::check_copy(vfs, dir, number, end, copy_bytes)
 }
 
 /// An edit on one line.

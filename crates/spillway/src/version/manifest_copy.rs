@@ -52,7 +52,7 @@ pub(super) fn check_copy(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64
 ///
 /// # Errors
 /// `Corruption`: they do not. The file system's.
-pub(crate) fn check_same(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<()> {
+fn check_same(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<()> {
     let Some(offset) = first_difference(vfs, dir, number)? else { return Ok(()) };
     let name = file_name::format(FileType::ManifestCopy, number);
     let what = format!(
@@ -66,7 +66,7 @@ pub(crate) fn check_same(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Resul
 ///
 /// # Errors
 /// The file system's.
-pub(crate) fn first_difference(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<Option<u64>> {
+pub(super) fn first_difference(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<Option<u64>> {
     let copy = match FramedReader::open(vfs, &copy_path(dir, number), None, IoClass::Manifest) {
         Err(error) if error.is_not_found() => return Ok(None),
         opened => opened?,
