@@ -50,15 +50,13 @@ impl Settings {
 
     /// As [`stored`](Self::stored). Warns of a damaged file and goes on with the defaults.
     pub fn stored_or_default(vfs: &Arc<dyn Vfs>, dir: &Path, unsupported: Unsupported) -> Result<Settings> {
-        let Some(path) = options_files(&**vfs, dir)?.into_iter().next() else {
-            return Ok(Settings::unstored(vfs, dir));
-        };
+        let Some(path) = options_files(&**vfs, dir)?.into_iter().next() else { return Ok(Settings::default()) };
         Self::stored_in(vfs, &path, unsupported).or_else(|error| {
             if !is_damage(&error) {
                 return Err(error);
             }
             warn(&format!("the stored options cannot be read, and are not used: {error}"));
-            Ok(Settings::unstored(vfs, dir))
+            Ok(Settings::default())
         })
     }
 
@@ -68,7 +66,7 @@ impl Settings {
     /// [`is_damage`]: the newest file is damaged. `Unsupported`: refused. The file system's.
     pub fn stored(vfs: &Arc<dyn Vfs>, dir: &Path, unsupported: Unsupported) -> Result<Settings> {
         let paths = options_files(&**vfs, dir)?;
-        let Some(path) = paths.first() else { return Ok(Settings::unstored(vfs, dir)) };
+        let Some(path) = paths.first() else { return Ok(Settings::default()) };
         Self::stored_in(vfs, path, unsupported).map_err(|error| match is_damage(&error) {
             true => name_remedy(error, paths.get(1)),
             false => error,
@@ -155,15 +153,15 @@ impl Settings {
                 Err(error) => return Err(error),
             }
         }
-        Ok((Settings::unstored(vfs, dir), None))
+        Ok((Settings::default(), None))
     }
 
-    /// The defaults, for a database without stored options. Its logs are where the MANIFEST says, if that is a directory.
-    fn unstored(vfs: &Arc<dyn Vfs>, dir: &Path) -> Settings {
-        let mut settings = Settings::default();
+    /// For [`DEFAULTS`] in place of lost options: the logs are where the MANIFEST says, if that is a directory.
+    pub fn find_logs(&mut self, vfs: &Arc<dyn Vfs>, dir: &Path) {
         let noted = recover(&**vfs, dir).ok().and_then(|found| found.log_dir).filter(|logs| *logs != LOG_DIR_OF_COPY);
-        settings.db.wal_dir = noted.filter(|logs| vfs.exists(Path::new(logs)).unwrap_or(false)).unwrap_or_default();
-        settings
+        if let Some(logs) = noted.filter(|logs| vfs.exists(Path::new(logs)).unwrap_or(false)) {
+            self.db.wal_dir = logs;
+        }
     }
 
     /// With `ignore`, options that cannot be honoured cause warnings, not errors.

@@ -160,6 +160,33 @@ fn a_user_reads_sentences_of_the_engine() {
     }
 }
 
+/// Damage of a log's last record: alone, or with all behind it, the end record among them.
+#[test]
+fn a_doubt_names_where_the_damage_begins_and_counts_it_once() {
+    for has_end in [true, false] {
+        let place = Place::new();
+        for round in ["a", "b"] {
+            let lines: String = (1..4).map(|n| format!("{round}{n}\tvalue {n}\n")).collect();
+            let load = ["load", "-", "--db", "db", "--format", "kv", "--batch", "1"];
+            place.spillway_reading(&load, lines.as_bytes()).ok();
+        }
+        let log = place.path("db/000004.splog");
+        let dumped = place.spillway(&["log", "dump", log.to_str().unwrap()]).ok();
+        let last = dumped.lines().filter_map(|line| Some(line.split_once(": batch")?.0)).next_back().unwrap();
+        let mut bytes = std::fs::read(&log).unwrap();
+        let at = bytes.windows(7).position(|part| part == b"value 3").unwrap();
+        let end = if has_end { at + 1 } else { bytes.len() };
+        bytes[at..end].fill(0);
+        std::fs::write(&log, &bytes).unwrap();
+        let refused = place.spillway(&["put", "k", "v", "--db", "db"]).fails();
+        assert!(refused.contains("wal_recovery_mode=kSkipAnyCorruptedRecords"), "{refused}");
+        place.spillway(&["put", "k", "v", "--options", "wal_recovery_mode=kSkipAnyCorruptedRecords", "--db", "db"]);
+        let through = if has_end { ", up to its end record" } else { "" };
+        let expected = format!("in doubt: every family: log 000004 is damaged from byte {last} on{through}\n");
+        assert_eq!(std::fs::read_to_string(place.path("db/lost/REPORT")).unwrap(), expected);
+    }
+}
+
 #[test]
 fn a_repair_is_of_one_directory_only() {
     let place = Place::new();

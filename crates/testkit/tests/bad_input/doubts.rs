@@ -114,34 +114,6 @@ fn damaged_bytes_leave_the_families_in_doubt_that_are_not_flushed_past_them() {
     }
 }
 
-/// Damage of the last record: alone, or with all behind it, the end record among them.
-#[test]
-fn a_doubt_names_where_the_damage_begins_and_counts_it_once() {
-    for has_end in [true, false] {
-        let vfs = MemoryVfs::new(1);
-        let db = Db::open(DIR, &roomy(&vfs)).unwrap();
-        ["first", "middle", "last"].iter().for_each(|key| put(&db, "default", &format!("{key}-of-all")));
-        db.close().unwrap();
-        let reopened = Db::open(DIR, &roomy(&vfs)).unwrap(); // it notes how far the log goes
-        let vfs = copy(&vfs);
-        drop(reopened);
-        let log = files(&vfs, ".splog").into_iter().find(|log| !is_blank(&vfs, log)).unwrap();
-        let mut bytes = vfs.read_file(&log).unwrap();
-        let find = |bytes: &[u8], key: &[u8]| bytes.windows(key.len()).position(|window| window == key).unwrap();
-        let (before, at) = (find(&bytes, b"middle") as u64, find(&bytes, b"last-of-all"));
-        let end = if has_end { at + 1 } else { bytes.len() };
-        bytes[at..end].fill(0);
-        vfs.write_file(&log, &bytes).unwrap();
-        let doubts = salvage(&vfs).recovery_doubts();
-        let [doubt] = &doubts[..] else { panic!("{doubts:?}") };
-        let (_, from) = doubt.why.split_once(" is damaged from byte ").expect(&doubt.why);
-        let (from, rest) = from.split_once(" on").unwrap();
-        assert_eq!(rest, if has_end { ", up to its end record" } else { "" }, "{doubt}");
-        let from: u64 = from.parse().unwrap();
-        assert!(from > before && from < before + 64, "the record behind the one at {before}: {doubt}");
-    }
-}
-
 #[test]
 fn a_salvage_of_what_is_whole_doubts_nothing() {
     for vfs in [half_flushed(), crate::logs::with_several_logs()] {
