@@ -71,13 +71,17 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         writeln!(out, "options: {used} are stored now")?;
     }
     let (dir, last) = (dir.display(), human::count(report.last_seq.0));
+    let holds = match report.is_last_seq_unseen {
+        false => format!("holds writes through number {last}"),
+        true => format!("continues from number {last}, which is the MANIFEST's, and which no table and no log shows"),
+    };
     if lost_nothing {
-        return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it holds writes through number {last}")?);
+        return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it {holds}")?);
     }
     if let Some(earlier) = report.earlier.as_ref().filter(|_| report.found_nothing()) {
         writeln!(
             out,
-            "{dir} opens, and holds writes through number {last}. An earlier repair lost or doubted something: move its report \
+            "{dir} opens, and {holds}. An earlier repair lost or doubted something: move its report \
              away once that is dealt with: {}",
             earlier.display()
         )?;
@@ -87,14 +91,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         let earlier = report.earlier_options.as_ref().map(|earlier| earlier.display());
         let moved = earlier.map(|path| format!("; once they are given again, move the earlier report away: {path}"));
         let moved = moved.unwrap_or_default();
-        writeln!(out, "{dir} opens, and holds writes through number {last}; of its options see above{moved}")?;
+        writeln!(out, "{dir} opens, and {holds}; of its options see above{moved}")?;
         return Err(Failure::Told);
     }
     let beneath = "In lost key ranges, older values may appear in place of newer ones, and deleted keys may reappear.";
-    writeln!(
-        out,
-        "{dir} opens, and holds writes through number {last}, except for the losses listed above. {beneath}"
-    )?;
+    writeln!(out, "{dir} opens, and {holds}, except for the losses listed above. {beneath}")?;
     Err(Failure::Told)
 }
 

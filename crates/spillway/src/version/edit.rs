@@ -91,7 +91,7 @@ pub struct VersionEdit {
     pub last_seq: Option<SeqNo>,
     /// The oldest log still needed.
     pub min_log_to_keep: Option<FileNumber>,
-    /// RocksDB's logs that were synced to this size in bytes, with `track_and_verify_wals_in_manifest`. Read, never written.
+    /// RocksDB's logs that were synced to this size in bytes: with `track_and_verify_wals_in_manifest`, or by an export.
     pub tracked_logs: Vec<(FileNumber, u64)>,
     /// Smaller numbers of such logs are forgotten.
     pub tracked_from: Option<FileNumber>,

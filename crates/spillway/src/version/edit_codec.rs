@@ -46,7 +46,7 @@ mod tag {
     pub const PERSIST_TIMESTAMPS: u32 = 8201;
 }
 
-/// Our tags, far from RocksDB's, with `tag::IGNORABLE_BIT` clear but for one. Every field has a length prefix.
+/// Our tags, far from RocksDB's, with `tag::IGNORABLE_BIT` clear but for three. Every field has a length prefix.
 mod private_tag {
     /// "SP" in the high half.
     const BASE: u32 = 0x5350_0000;
@@ -66,6 +66,9 @@ mod private_tag {
     pub const LOG_FRONTIERS: u32 = BASE + super::tag::IGNORABLE_BIT + 1;
     /// Number of the last OPTIONS file. Earlier versions pass over it.
     pub const OPTIONS_FILE: u32 = BASE + super::tag::IGNORABLE_BIT + 2;
+    /// As RocksDB's `WAL_ADDITION`, which it passes over here: where an option is off that tells it to verify its logs, opens for
+    /// reading of 7.8 to 9.8 crash on their own tag.
+    pub const EXPORTED_LOG: u32 = BASE + super::tag::IGNORABLE_BIT + 3;
     /// Follows an added virtual table: its backing file.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
@@ -146,6 +149,9 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
     }
     for seq in &edit.linked_ingests {
         put_private(out, private_tag::LINKED_INGEST, &[seq.0]);
+    }
+    for (log, bytes) in &edit.tracked_logs {
+        put_private(out, private_tag::EXPORTED_LOG, &[log.0, 2, *bytes, 1]);
     }
 }
 
@@ -233,7 +239,9 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
         tag::ATOMIC_GROUP => edit.atomic_group = Some(reader.varint32("edits left in the group")?),
         tag::DB_ID => edit.db_id = Some(text(reader.prefixed("database id")?, "database id")?),
         tag::OLD_WAL_ADDITION => decode_wal_addition(reader, edit)?,
-        tag::WAL_ADDITION => decode_wal_addition(&mut Reader::new(reader.prefixed("added log")?), edit)?,
+        tag::WAL_ADDITION | private_tag::EXPORTED_LOG => {
+            decode_wal_addition(&mut Reader::new(reader.prefixed("added log")?), edit)?
+        }
         tag::OLD_WAL_DELETION => edit.tracked_from = Some(decode_number(reader, "deleted logs")?),
         tag::WAL_DELETION => {
             let mut field = Reader::new(reader.prefixed("deleted logs")?);

@@ -52,8 +52,9 @@ pub struct ManifestSnapshot {
 pub enum ManifestKind {
     /// Spillway: fenced, with our private tags.
     Fenced,
-    /// RocksDB: only tags known to 7.8. Only for a directory without private files.
-    Export,
+    /// RocksDB: only tags that 7.8 knows, or may skip. Only for a directory without private files, whose log,
+    /// `min_log_to_keep`, has so many bytes.
+    Export { log_bytes: u64 },
 }
 
 impl ManifestSnapshot {
@@ -68,6 +69,10 @@ impl ManifestSnapshot {
             last_seq: Some(self.last_seq),
             min_log_to_keep: Some(self.min_log_to_keep),
             max_family: Some(self.max_family),
+            tracked_logs: match kind {
+                ManifestKind::Export { log_bytes } if log_bytes > 0 => vec![(self.min_log_to_keep, log_bytes)],
+                _ => Vec::new(),
+            },
             log_ends: if fenced { self.log_ends.clone() } else { Vec::new() },
             log_row: self.log_row.filter(|_| fenced),
             log_frontiers: self.log_frontiers.filter(|_| fenced),

@@ -109,11 +109,11 @@ impl RestOfLog {
         }
     }
 
-    /// Writes and syncs the log. Without a rest it is empty, as in RocksDB's checkpoints.
+    /// Writes and syncs the log, and returns its bytes. Without a rest it is empty, as in RocksDB's checkpoints.
     ///
     /// # Errors
     /// `Corruption`: a log cannot be read.
-    pub fn write(&self, core: &Core, path: &Path) -> Result<()> {
+    pub fn write(&self, core: &Core, path: &Path) -> Result<u64> {
         let file = core.context.vfs.create(path, IfExists::Fail)?;
         let mut writer = FramedWriter::new(file, IoClass::Other);
         let mut reading = Reading { core, rest: self, prepares: Vec::new(), gap: None };
@@ -121,7 +121,8 @@ impl RestOfLog {
         for Prepare { name, batch } in &reading.prepares {
             writer.append(&prepare_record(SeqNo(self.through.0 + 1), name, &BatchReader::new(batch)?))?;
         }
-        writer.sync()
+        writer.sync()?;
+        Ok(writer.len())
     }
 
     /// Appends what no table has of a batch. Parts of it keep their numbers, each in a batch of its own: the log is

@@ -1,4 +1,4 @@
-//! Export: a copy of the database for RocksDB to open, while writes go on. Omits the MANIFEST's fence and tags; rewrites
+//! Export: a copy of the database for RocksDB to open, while writes go on. Omits the MANIFEST's fence and all tags but one that RocksDB passes over; rewrites
 //! tables of formats unknown to RocksDB; what no table has goes into a log of RocksDB's format.
 
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ impl Copier<'_> {
         }
         let numbers = &self.core.context.numbers;
         let (log, manifest, description) = (numbers.take(), numbers.take(), numbers.take());
-        rest.write(self.core, &staging.dir().join(file_name::format(FileType::RocksLog, log)))?;
+        let log_bytes = rest.write(self.core, &staging.dir().join(file_name::format(FileType::RocksLog, log)))?;
         snapshot.min_log_to_keep = log;
         snapshot.families.iter_mut().for_each(|family| family.log_number = log);
         snapshot.next_file = numbers.peek();
@@ -95,7 +95,8 @@ impl Copier<'_> {
         staging.write(&file_name::format(FileType::Options, description), text.as_bytes())?;
         let identity = snapshot.db_id.as_deref().unwrap_or_default();
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
-        write_alone(&*self.core.context.vfs, staging.dir(), manifest, &snapshot, ManifestKind::Export)?;
+        let kind = ManifestKind::Export { log_bytes };
+        write_alone(&*self.core.context.vfs, staging.dir(), manifest, &snapshot, kind)?;
         Ok(summary)
     }
 

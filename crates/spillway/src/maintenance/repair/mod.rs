@@ -87,6 +87,7 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     // Durable before the new MANIFEST takes over: a repetition finds the database whole.
     let written = if work.report.found_every_key() { None } else { Some(work.report.write_to(&lost)?) };
     lost.sync()?;
+    work.report.is_last_seq_unseen = work.is_rocksdbs() && work.last_seen(&recovered.families) < recovered.last_seq;
     let skips_logs = options.db.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords;
     let mut options = options_for(options, &recovered);
     // Damage of RocksDB's logs shows in replay.

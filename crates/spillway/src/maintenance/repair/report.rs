@@ -36,6 +36,9 @@ pub struct RepairReport {
     pub unreadable: Vec<String>,
     /// The last sequence number in the database.
     pub last_seq: SeqNo,
+    /// [`last_seq`](Self::last_seq) of a RocksDB database is its MANIFEST's, and no table and no log has it. A compaction made the
+    /// numbers zero, or what had them is not there.
+    pub is_last_seq_unseen: bool,
     /// The report of an earlier repair that lost or doubted something, in `lost/`: none of it is known better since. Who has
     /// dealt with it moves the file away.
     pub earlier: Option<PathBuf>,

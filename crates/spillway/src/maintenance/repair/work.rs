@@ -24,6 +24,7 @@ use crate::open::{options_file, restart};
 use crate::version::current::set_current;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
+use crate::version::replay::RecoveredFamily;
 use crate::version::span::widen;
 use crate::version::table_file::FileMeta;
 
@@ -275,9 +276,7 @@ impl<'a> Repairing<'a> {
         let old = self.old.recovered.as_ref();
         let families: Vec<_> = self.families.known.values().cloned().collect();
         let metas = || families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta);
-        let known = metas().map(|meta| meta.largest_seq).filter(|seq| *seq != SeqNo::MAX);
-        let through = families.iter().filter_map(|family| family.flushed_through);
-        let last_seq = known.chain(through).chain([self.logs.last_seq]).max().unwrap_or_default();
+        let last_seq = self.last_seen(&families);
         let of_values = metas().flat_map(|meta| &meta.value_logs).map(|share| FileNumber(share.log.0 + 1));
         let next_file = of_values.fold(self.next_file, FileNumber::max);
         let largest_id = families.last().map_or(0, |family| family.id.0);
@@ -305,6 +304,14 @@ impl<'a> Repairing<'a> {
             warnings: Vec::new(),
             families,
         }
+    }
+
+    /// The last number that tables, T or logs have.
+    pub fn last_seen(&self, families: &[RecoveredFamily]) -> SeqNo {
+        let metas = families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta);
+        let known = metas.map(|meta| meta.largest_seq).filter(|seq| *seq != SeqNo::MAX);
+        let through = families.iter().filter_map(|family| family.flushed_through);
+        known.chain(through).fold(self.logs.last_seq, SeqNo::max)
     }
 
     pub fn is_rocksdbs(&self) -> bool {

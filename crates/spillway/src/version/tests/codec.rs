@@ -87,7 +87,7 @@ pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
         next_file: maybe(random, number),
         last_seq: maybe(random, seq),
         min_log_to_keep: maybe(random, number),
-        tracked_logs: Vec::new(), // never written
+        tracked_logs: some(random, |r| (number(r), wide(r))),
         tracked_from: None,
         max_family: maybe(random, |r| r.below(1 << 32) as u32),
         compact_cursors: some(random, |r| (level(r), key::encode(text(r).as_bytes(), seq(r), ValueKind::Merge))),

@@ -136,7 +136,7 @@ fn our_manifest_reads_as_text() {
 fn an_export_has_nothing_private() {
     let vfs = MemoryVfs::new(1);
     vfs.create_dir_all(dir()).unwrap();
-    write_alone(&*vfs, dir(), FileNumber(20), &two_families(), ManifestKind::Export).unwrap();
+    write_alone(&*vfs, dir(), FileNumber(20), &two_families(), ManifestKind::Export { log_bytes: 0 }).unwrap();
     check_golden("manifest-export.txt", &dump_text(&*vfs, 20));
     assert!(!recover(&*vfs, dir()).unwrap().fenced);
 }
