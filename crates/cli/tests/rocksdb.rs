@@ -70,6 +70,19 @@ fn a_universal_directory_of_11_8_flushed_atomically_is_read_and_adopted() {
     fixture_reads_as_rocksdb_does("db-universal");
 }
 
+/// The tables hold what followed the end that is lost. An open refuses, and so a check must not call it whole.
+#[test]
+fn a_log_cut_off_before_what_tables_hold_is_a_problem() {
+    let place = Place::new();
+    place.copy_of(&fixtures().join("db-prepared"), "db");
+    let log = place.path("db/000004.log");
+    let bytes = std::fs::read(&log).unwrap();
+    std::fs::write(&log, &bytes[..bytes.len() - 1]).unwrap();
+    let check = place.spillway(&["check", "--db", "db"]);
+    assert!(check.code == Some(1) && check.out.contains("000004.log: the log is cut off, but the tables"), "{check:?}");
+    place.spillway(&["scan", "--db", "db"]).fails();
+}
+
 /// Pairs as `ldb scan --hex` prints them.
 fn ldb_scan(place: &Place, db: &str) -> String {
     let ran = place.ldb(&[&format!("--db={db}"), "--hex", "scan"], b"");

@@ -97,10 +97,10 @@ pub(crate) fn number_of(name: &str) -> FileNumber {
 pub(crate) struct Survey {
     /// The last OPTIONS file is damaged or missing: what is stored in it is lost.
     pub damage: Option<Error>,
-    /// A family that the newest file lacks, which may have lost its end.
+    /// What the newest file may have lost, which has no checksum: a family, with its end; or a line, which cannot be read.
     pub lacking: Option<String>,
-    /// There is no file, and none is missed; or a whole one lacks a family; or a line cannot be read. It may be of an object of the program's own, or of another
-    /// version: damage shows in the checksum, which RocksDB's files lack.
+    /// There is no file, and none is missed; or a whole one lacks a family, or has a line that cannot be read: it may be of an object
+    /// of the program's own, or of another version.
     pub note: Option<String>,
 }
 
@@ -127,10 +127,12 @@ impl Survey {
         };
         match check(&bytes).map_err(|error| error.at_path(dir.join(&name))) {
             Err(error) if error.kind() == ErrorKind::Corruption => found.damage = found.damage.or(Some(error)),
-            Err(error) => found.note = Some(error.to_string()),
-            Ok(named) => {
-                let lacking = lacking(&name, &named.unwrap_or_default(), recovered);
-                // A whole file of ours lost no end: a kill came before the family's options were stored, or the family is a guess.
+            unreadable_or_named => {
+                let lacking = match unreadable_or_named {
+                    Err(error) => Some(error.to_string()),
+                    Ok(named) => lacking(&name, &named.unwrap_or_default(), recovered),
+                };
+                // A whole file of ours lost nothing: a kill came before the family's options were stored, or the family is a guess.
                 *(if whole::has_checksum(&bytes) { &mut found.note } else { &mut found.lacking }) = lacking;
             }
         }
@@ -185,13 +187,31 @@ fn lacking(file: &str, named: &[String], recovered: &Recovered) -> Option<String
     Some(format!("{file} lacks column family {family:?}{more}, or lost its end: default options may be used"))
 }
 
-/// `wal_dir` in the newest OPTIONS file; `None` if unset or unreadable.
-pub(crate) fn wal_dir(vfs: &dyn Vfs, dir: &Path) -> Option<String> {
-    let (_, bytes) = newest(vfs, dir).ok()??;
-    let text = String::from_utf8(bytes).ok()?;
-    let start = DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
-    let read = base::options::OptionsFile::read(&text, start, &|_| FamilyOptions::default(), true);
-    read.ok().map(|(file, _)| file.db.wal_dir).filter(|dir| !dir.is_empty())
+/// `wal_dir` in the newest OPTIONS file; `None` if unset. Where a line of the file cannot be read, that of this option is read by
+/// itself.
+///
+/// # Errors
+/// `Corruption`: the file does not tell. The file system's.
+pub(crate) fn wal_dir(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
+    let Some((name, bytes)) = newest(vfs, dir)? else { return Ok(None) };
+    let start = || DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
+    let read = |text: &str| base::options::OptionsFile::read(text, start(), &|_| FamilyOptions::default(), true);
+    let text = String::from_utf8_lossy(&bytes);
+    let in_file = check(&bytes).and_then(|_| read(&text));
+    let file = in_file.or_else(|error| {
+        let is_of_it = |line: &&str| line.split_once('=').is_some_and(|(key, _)| key.trim() == "wal_dir");
+        let alone = text.lines().find(is_of_it).filter(|line| !line.contains([char::REPLACEMENT_CHARACTER, '\0']));
+        let alone = alone.and_then(|line| read(&format!("[DBOptions]\n{line}\n")).ok());
+        alone.ok_or_else(|| {
+            let what = format!(
+                "there are no logs here, and the options cannot tell where they are ({}); open with the wal_dir that RocksDB \
+                 had, or go on without them by a repair",
+                error.message()
+            );
+            Error::corruption(what).at_path(dir.join(name))
+        })
+    })?;
+    Ok(Some(file.0.db.wal_dir).filter(|dir| !dir.is_empty()))
 }
 
 /// Has the newest OPTIONS file say where the logs lie. A file that is not text stays as it is.

@@ -22,7 +22,13 @@ pub(crate) struct RocksdbLogs {
     pub begun: BTreeMap<FileNumber, SeqNo>,
     /// Bytes of logs that were synced.
     pub synced: BTreeMap<FileNumber, u64>,
+    /// First and last numbers of the tables that flushes and ingests made, those deleted since included: of each first number
+    /// the largest last one. None is of a compaction, which deletes what it made its tables of.
+    pub flushed: BTreeMap<SeqNo, SeqNo>,
 }
+
+/// Tables of flushes that are remembered; then the oldest are forgotten. RocksDB keeps far fewer logs.
+const FLUSHED_MAX: usize = 1 << 16;
 
 impl RocksdbLogs {
     /// `last_seq`: as of the MANIFEST so far.
@@ -40,6 +46,27 @@ impl RocksdbLogs {
         if let Some(kept) = edit.min_log_to_keep {
             self.begun = self.begun.split_off(&kept);
         }
+        for (_, meta) in
+            edit.added.iter().filter(|(_, meta)| edit.deleted.is_empty() && meta.smallest_seq > SeqNo::ZERO)
+        {
+            let largest = self.flushed.entry(meta.smallest_seq).or_default();
+            *largest = meta.largest_seq.max(*largest);
+        }
+        while self.flushed.len() > FLUSHED_MAX {
+            self.flushed.pop_first();
+        }
+    }
+
+    /// Whether flushes may hold all from `next` up to `first`: of memtables with no write before those, one behind the other.
+    pub fn flushes_may_hold(&self, next: SeqNo, first: SeqNo) -> bool {
+        let mut reached = next;
+        for (smallest, largest) in self.flushed.range(next..) {
+            if *smallest > reached {
+                break;
+            }
+            reached = reached.max(SeqNo(largest.0.saturating_add(1)));
+        }
+        first <= reached
     }
 }
 
@@ -222,7 +249,9 @@ impl Replay {
         self.next_file = self.next_file.max(edit.next_file);
         self.last_seq = self.last_seq.max(edit.last_seq);
         self.min_log_to_keep = self.min_log_to_keep.max(edit.min_log_to_keep.unwrap_or_default());
-        self.rocksdb_logs.apply(edit, self.last_seq.unwrap_or_default());
+        if self.fence.is_none() {
+            self.rocksdb_logs.apply(edit, self.last_seq.unwrap_or_default());
+        }
         self.max_family = self.max_family.max(edit.max_family.unwrap_or_default()).max(edit.family.0);
         self.log_ends.extend(edit.log_ends.iter().map(|end| (end.log, *end)));
         self.log_row = edit.log_row.or(self.log_row);
@@ -292,8 +321,8 @@ impl Replay {
             check_backings(&families)?;
         }
         let next_file = next_file.max(FileNumber(largest_file.0.saturating_add(1)));
-        let RocksdbLogs { mut begun, synced } = self.rocksdb_logs;
-        begun.retain(|log, _| *log > manifest);
+        let mut rocksdb_logs = self.rocksdb_logs;
+        rocksdb_logs.begun.retain(|log, _| *log > manifest);
         Ok(Recovered {
             manifest,
             manifest_end: None,
@@ -304,7 +333,7 @@ impl Replay {
             last_written,
             max_family: self.max_family,
             min_log_to_keep: self.min_log_to_keep,
-            rocksdb_logs: RocksdbLogs { begun, synced },
+            rocksdb_logs,
             log_ends,
             log_row: self.log_row,
             log_frontiers: self.log_frontiers,

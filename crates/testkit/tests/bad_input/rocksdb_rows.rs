@@ -9,6 +9,7 @@ use base::{FamilyId, FileNumber, SeqNo};
 use log::framed::FramedWriter;
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::export::ExportOptions;
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::edit::VersionEdit;
 use testkit::engine::version::edit_codec::encode_record;
@@ -175,6 +176,138 @@ fn log_that_lost_its_end_between_two_records_is_told() {
             is_told_for_f(&vfs, &format!("log {number} has {keep} records and zeros"));
         }
     }
+}
+
+/// A crash of RocksDB's cuts the last log so; another one only if what follows goes on where it ends.
+#[test]
+fn log_that_ends_inside_a_record_before_others_is_told() {
+    for number in [4, 10] {
+        let vfs = database();
+        vfs.truncate(&log_path(number), 25 * 2 + 9).unwrap();
+        is_told_for_f(&vfs, &format!("log {number} is cut off"));
+    }
+    let vfs = database();
+    vfs.truncate(&log_path(12), 25 * 2 + 9).unwrap();
+    assert!(doubts(&vfs, "the last log").is_empty());
+    let vfs = begun(5);
+    append(&vfs, &log_path(4), &[put(1), put(2), put(3)]);
+    vfs.truncate(&log_path(4), 25 * 2 + 9).unwrap();
+    append(&vfs, &log_path(10), &[put(3), put(4)]);
+    assert!(doubts(&vfs, "RocksDB went on").is_empty());
+}
+
+/// A copying tool mixed it in.
+#[test]
+fn log_of_another_database_is_told_and_passed_over() {
+    let vfs = database();
+    append(&vfs, &log_path(20), &[put(5), put(8)]);
+    let foreign = vfs.read_file(&log_path(20)).unwrap();
+    assert!(!is_whole(&vfs), "check");
+    let error = Db::open(DIR, &options(&copy(&vfs))).err().expect("it is of another history");
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Unsupported, Some(&*log_path(20))), "{error}");
+    assert!(error.message().contains("another database's") && error.message().contains("WritePrepared"), "{error}");
+    let salvaged = copy(&vfs);
+    let mut how = options(&salvaged);
+    how.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+    let doubts = Db::open(DIR, &how).unwrap().recovery_doubts();
+    let repaired = copy(&vfs);
+    let report = repair(DIR, &options(&repaired)).unwrap();
+    for (vfs, doubts) in [(salvaged, doubts), (repaired, report.doubts)] {
+        assert!(doubts.len() == 1 && doubts[0].family.is_none() && doubts[0].keys.is_none(), "{doubts:?}");
+        assert_eq!(vfs.read_file(&path("lost/000020.log")).unwrap(), foreign);
+        let db = Db::open(DIR, &options(&vfs)).unwrap();
+        let f = db.family("f").unwrap();
+        assert!((1..10).all(|key: u8| db.get(&f, &[b'0' + key], &Default::default()).unwrap().is_some()));
+    }
+}
+
+const OPTIONS: &str = "[Version]\n  rocksdb_version=11.9.0\n  options_file_version=1.1\n[DBOptions]\n  wal_dir=/wal\n\
+                       [CFOptions \"default\"]\n  write_buffer_size=r\n[TableOptions/BlockBasedTable \"default\"]\n";
+
+/// A line of RocksDB's options that cannot be read does not hide where the logs are.
+#[test]
+fn logs_elsewhere_are_missed_whatever_else_the_options_say() {
+    let with_options = |text: &str| {
+        let vfs = database();
+        vfs.create_dir_all(Path::new("/wal")).unwrap();
+        for number in [4, 10, 12] {
+            let bytes = vfs.read_file(&log_path(number)).unwrap();
+            vfs.write_file(&Path::new("/wal").join(log_path(number).file_name().unwrap()), &bytes).unwrap();
+            vfs.remove_file(&log_path(number)).unwrap();
+        }
+        vfs.write_file(&path("OPTIONS-000007"), text.as_bytes()).unwrap();
+        vfs
+    };
+    let adopting = |vfs: &Arc<MemoryVfs>| {
+        let mut how = options(vfs);
+        how.db.ignore_unsupported_options = true;
+        how
+    };
+    let checked = |vfs: &Arc<MemoryVfs>| {
+        check(Path::new(DIR), &CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() }, &mut |_| {})
+    };
+    let vfs = with_options(OPTIONS);
+    let refused = |error: base::Error| assert!(error.message().contains("in /wal"), "{error}");
+    refused(checked(&vfs).err().unwrap());
+    refused(Db::open(DIR, &adopting(&vfs)).err().unwrap());
+    refused(repair(DIR, &options(&vfs)).err().unwrap());
+
+    let vfs = with_options(&OPTIONS.replace("wal_dir", "wal_dis"));
+    assert!(!checked(&vfs).unwrap().is_whole());
+    let error = Db::open(DIR, &adopting(&vfs)).err().unwrap();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*path("OPTIONS-000007"))), "{error}");
+    let mut salvage = adopting(&copy(&vfs));
+    salvage.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+    let salvaged = Db::open(DIR, &salvage).unwrap().recovery_doubts();
+    for doubts in [salvaged, repair(DIR, &options(&copy(&vfs))).unwrap().doubts] {
+        assert!(doubts.iter().any(|doubt| doubt.family.is_none() && doubt.why.contains("wal_dir")), "{doubts:?}");
+    }
+    let mut told = adopting(&vfs);
+    told.db.wal_dir = "/wal".to_owned();
+    assert!(Db::open(DIR, &told).unwrap().recovery_doubts().is_empty());
+}
+
+/// RocksDB's options have no checksum: nothing tells that such a line is of another version, and defaults are stored.
+#[test]
+fn line_of_rocksdbs_options_that_cannot_be_read_is_a_loss() {
+    let vfs = database();
+    let with_f = "[CFOptions \"f\"]\n[TableOptions/BlockBasedTable \"f\"]\n";
+    let text = format!("{}{with_f}", OPTIONS.replace("  wal_dir=/wal\n", ""));
+    vfs.write_file(&path("OPTIONS-000007"), text.as_bytes()).unwrap();
+    assert!(is_whole(&vfs), "it is a note of a check");
+    let report = repair(DIR, &options(&copy(&vfs))).unwrap();
+    assert!(report.lost_no_key() && !report.lost_nothing(), "{report}");
+    assert!(report.lost_options.len() == 1 && report.lost_options[0].contains("write_buffer_size"), "{report}");
+    vfs.write_file(&path("OPTIONS-000007"), text.replace("=r\n", "=1M\n").as_bytes()).unwrap();
+    assert!(repair(DIR, &options(&vfs)).unwrap().lost_nothing());
+}
+
+/// Its MANIFEST notes how long its log is.
+#[test]
+fn log_of_an_export_is_missed() {
+    let vfs = MemoryVfs::new(1);
+    let how = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+    let db = Db::open("/source", &how).unwrap();
+    for key in [b"a", b"b"] {
+        db.put(&db.default_family(), key, b"v", &Default::default()).unwrap();
+    }
+    let with_log = ExportOptions { flush_from_log_bytes: u64::MAX, ..ExportOptions::default() };
+    db.export(DIR, &with_log).unwrap();
+    assert!(doubts(&vfs, "whole").is_empty());
+    let log =
+        vfs.all_files().into_iter().find(|file| file.starts_with(DIR) && file.extension() == Some("log".as_ref()));
+    let log = log.unwrap();
+    let half = vfs.read_file(&log).unwrap().len() / 2;
+    for bytes in [None, Some(0), Some(half)] {
+        let vfs = copy(&vfs);
+        match bytes {
+            None => vfs.remove_file(&log).unwrap(),
+            Some(bytes) => vfs.truncate(&log, bytes).unwrap(),
+        }
+        assert_eq!(doubts(&vfs, &format!("{bytes:?} bytes are left")).len(), 1);
+        assert!(repair(DIR, &options(&vfs)).unwrap().is_last_seq_unseen);
+    }
+    assert!(!repair(DIR, &options(&vfs)).unwrap().is_last_seq_unseen);
 }
 
 /// The families that need neither the log nor one behind it lack nothing.

@@ -13,7 +13,8 @@ use super::{Check, CheckReport};
 use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
 use crate::open::replay::own_logs::{note_on_end, was_let_go};
-use crate::open::replay::rocksdb_row::RocksdbRow;
+use crate::open::replay::rocksdb_history::RocksdbHistory;
+use crate::open::replay::rocksdb_logs::check_none_elsewhere;
 use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
@@ -50,6 +51,10 @@ impl Check<'_> {
         row.missing.iter().filter(is_lost).for_each(|log| self.report.problem(log.error(&dir)));
         let mut rocksdbs = file_name::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
         rocksdbs.retain(|number| *number >= needed && !self.recovered.fenced);
+        if rocksdbs.is_empty() && !self.recovered.fenced {
+            let unknown = check_none_elsewhere(&*vfs, self.dir, &dir, needed)?;
+            unknown.into_iter().for_each(|error| self.report.problem(error));
+        }
         let mut found = FoundLogs { row, rocksdbs, bytes: 0 };
         let own = found.row.logs.iter().map(|log| (FileType::Log, log.number));
         for (kind, number) in own.chain(found.rocksdbs.iter().map(|number| (FileType::RocksLog, *number))) {
@@ -63,16 +68,8 @@ impl Check<'_> {
     }
 
     pub(super) fn check_logs(&mut self, found: &FoundLogs) {
+        self.check_rocksdb_logs(&found.rocksdbs);
         let mut last = SeqNo::ZERO;
-        let mut row = RocksdbRow::default();
-        for number in &found.rocksdbs {
-            let kind = FileType::RocksLog;
-            self.check_one_log(kind, *number, |check, path| check.check_rocksdb_log(path, *number, &mut row));
-        }
-        for part in row.missing(self.recovered) {
-            let path = self.log_dir().join(file_name::format(FileType::RocksLog, part.log));
-            self.report.problem(Error::corruption(part.why).at_path(path));
-        }
         let mut cut_off = None;
         for log in &found.row.logs {
             self.check_one_log(FileType::Log, log.number, |check, path| {
@@ -90,6 +87,24 @@ impl Check<'_> {
             });
         }
         self.report.last_seq = self.report.last_seq.max(last);
+    }
+
+    /// By the rules of replay.
+    fn check_rocksdb_logs(&mut self, numbers: &BTreeSet<FileNumber>) {
+        let (kind, mut history) = (FileType::RocksLog, RocksdbHistory::default());
+        for number in numbers {
+            self.check_one_log(kind, *number, |check, path| check.check_rocksdb_log(path, *number, &mut history));
+        }
+        let path = |log| self.log_dir().join(file_name::format(kind, log));
+        let parts = history.row.missing(self.recovered).into_iter();
+        let mut problems: Vec<_> = parts.map(|part| Error::corruption(part.why).at_path(path(part.log))).collect();
+        problems.extend(history.check_no_family_is_ahead(self.recovered, self.log_dir()).err());
+        if let Some(path) = history.lost_from().map(path)
+            && !self.report.problems.iter().any(|problem| problem.0.path() == Some(&path))
+        {
+            problems.push(Error::corruption("it is cut off, and records behind its end are lost").at_path(path));
+        }
+        problems.into_iter().for_each(|problem| self.report.problem(problem));
     }
 
     fn check_one_log(
@@ -185,21 +200,26 @@ impl Check<'_> {
             .map(drop)
     }
 
-    fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber, row: &mut RocksdbRow) -> Result<()> {
+    fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber, history: &mut RocksdbHistory) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
         let (report, largest, logged) = (&mut self.report, &mut self.largest_family, &mut self.logged);
-        let end = log::framed::replay(&mut reader, WalRecoveryMode::PointInTime, &mut |record| {
+        let mode = WalRecoveryMode::PointInTime;
+        let end = log::framed::replay(&mut reader, mode, &mut |record| {
             let checked = BatchReader::new(&record.payload).and_then(|batch| {
                 let changes = u64::from(batch.declared_count().max(1));
                 logged.add(batch.seq(), SeqNo(batch.seq().0.saturating_add(changes - 1)));
+                if !history.admits(number, batch.seq()) {
+                    return Ok(());
+                }
+                history.check_numbers(number, batch.seq())?;
                 let steps = steps_of(&batch)?;
-                row.add(number, batch.seq(), &steps);
+                history.add(number, batch.seq(), &steps);
                 note_rocksdb_record(report, largest, &batch, steps);
                 Ok(())
             });
             checked.map_err(|error| error.at_offset(record.offset))
         })?;
-        row.end(number, reader.offset_of(end), matches!(end, FramedEnd::Damaged { .. }));
+        history.end_log(number, &reader, end, mode);
         match end {
             FramedEnd::Damaged { offset } => {
                 Err(Error::corruption("damaged; what lies behind is not replayed").at_offset(offset))

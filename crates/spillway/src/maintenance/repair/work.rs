@@ -419,12 +419,12 @@ fn check_log_dir(
 ) -> Result<Option<Doubt>> {
     let vfs = &*options.vfs;
     if let Some(old) = old.filter(|old| !old.fenced && !has_rocksdb_logs(vfs, log_dir)) {
-        rocksdb_logs::check_none_elsewhere(vfs, dir, log_dir, old.oldest_rocksdb_log())?;
-        return Ok(None);
+        // Where it cannot be known, replay doubts.
+        return rocksdb_logs::check_none_elsewhere(vfs, dir, log_dir, old.oldest_rocksdb_log()).map(|_| None);
     }
     let Some(found) = logs.found.as_ref().filter(|_| old.is_none_or(|old| old.fenced)) else { return Ok(None) };
     let noted = old.and_then(|old| old.log_dir.clone());
-    let last = noted.or_else(|| options_file::wal_dir(vfs, dir));
+    let last = noted.or_else(|| options_file::wal_dir(vfs, dir).ok().flatten());
     let let_go = old.and_then(Recovered::let_go_through);
     LogPlaces::new(dir, log_dir, last.as_deref()).check(
         vfs,

@@ -41,6 +41,7 @@ mod doubts;
 pub(crate) mod ingests;
 pub(crate) mod own_logs;
 pub(super) mod prepared;
+pub(crate) mod rocksdb_history;
 pub(crate) mod rocksdb_logs;
 pub(crate) mod rocksdb_row;
 pub(crate) mod row;

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::note;
-use base::options::WalRecoveryMode;
-use base::{Error, FamilyId, FileNumber, Result, SeqNo};
-use log::framed::{FramedEnd, FramedReader};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
+use log::framed::FramedReader;
 use log::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
 use vfs::{IoClass, Vfs};
 
-use super::rocksdb_row::RocksdbRow;
+use super::rocksdb_history::{DamagedLog, RocksdbHistory};
 use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
 use crate::core::FamilyState;
@@ -27,59 +26,21 @@ use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 
 const DAMAGED: &str = "is damaged, and records are lost";
 
-/// How far the logs have been replayed.
-#[derive(Default)]
-struct Progress {
-    /// The number after the last batch.
-    next: Option<SeqNo>,
-    /// The log in which the history broke off, until a batch continues at `next`.
-    broken_in: Option<DamagedLog>,
-    /// Salvage: a damaged log, until a batch goes on at `next`.
-    damaged: Option<DamagedLog>,
-    row: RocksdbRow,
-}
-
-#[derive(Clone, Copy)]
-struct DamagedLog {
-    number: FileNumber,
-    /// Records are lost. False at the end of a log that a crash left.
-    is_proven: bool,
-}
-
-impl Progress {
-    /// Whether a record with numbers from `first` is part of the history. A database opened in spite of damage continues
-    /// with the number at which it stopped.
-    fn admits(&mut self, first: SeqNo) -> bool {
-        if self.broken_in.is_some() && self.next != Some(first) {
-            return false;
-        }
-        self.broken_in = None;
-        true
-    }
-
-    /// RocksDB's write policies `WritePrepared` and `WriteUnprepared` give a number to a batch, not to each change. A batch
-    /// of several changes shows that: the next one's number is too small.
-    ///
-    /// # Errors
-    /// `Unsupported`: by that rule a later change may get a smaller number than an earlier one.
-    fn check_numbers(&self, first: SeqNo) -> Result<()> {
-        let Some(next) = self.next.filter(|next| first < *next) else { return Ok(()) };
-        let what = format!(
-            "a batch in the log has number {first}, and the changes before it have those up to {}: RocksDB's write \
-             policies WritePrepared and WriteUnprepared number so, and their logs cannot be replayed",
-            next.0 - 1
-        );
-        Err(Error::unsupported(what).advise("flush with RocksDB, and close it there"))
-    }
-}
-
-/// Makes sure that no log of RocksDB's from `needed` on lies in another directory than `here`: in the database's, or in
-/// the `wal_dir` of RocksDB's options.
+/// Makes sure that no log of RocksDB's from `needed` on lies in another directory than `here`, which has none: in the database's,
+/// or in the `wal_dir` of RocksDB's options. Returns why it cannot be known, if it cannot.
 ///
 /// # Errors
 /// `InvalidArgument`: one does. As reading the directories.
-pub(crate) fn check_none_elsewhere(vfs: &dyn Vfs, dir: &Path, here: &Path, needed: FileNumber) -> Result<()> {
-    let last = options_file::wal_dir(vfs, dir).map(PathBuf::from);
+pub(crate) fn check_none_elsewhere(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    here: &Path,
+    needed: FileNumber,
+) -> Result<Option<Error>> {
+    let (last, unknown) = match options_file::wal_dir(vfs, dir) {
+        Err(error) if error.kind() == ErrorKind::Corruption => (None, Some(error)),
+        last => (last?.map(PathBuf::from), None),
+    };
     for other in [Some(dir.to_owned()), last].into_iter().flatten() {
         if other == here || !vfs.exists(&other)? {
             continue;
@@ -91,7 +52,8 @@ pub(crate) fn check_none_elsewhere(vfs: &dyn Vfs, dir: &Path, here: &Path, neede
             }
         }
     }
-    Ok(())
+    // A directory that the caller named is where its logs are.
+    Ok(unknown.filter(|_| here == dir))
 }
 
 impl LogReplay<'_> {
@@ -100,6 +62,7 @@ impl LogReplay<'_> {
     ///
     /// # Errors
     /// `InvalidArgument`: there is none, but the database's directory or the directory in RocksDB's options has some.
+    /// `Corruption`: there is none, and the options cannot tell where they are.
     pub(super) fn find_rocksdb_logs(&self, recovered: &Recovered) -> Result<Vec<FileNumber>> {
         if recovered.fenced {
             return Ok(Vec::new());
@@ -109,30 +72,34 @@ impl LogReplay<'_> {
         let here = self.context.log_dir();
         let found: Vec<_> =
             file_name::numbers_in(vfs, &here, FileType::RocksLog)?.into_iter().filter(|n| *n >= needed).collect();
-        if found.is_empty() {
-            check_none_elsewhere(vfs, &self.context.dir, &here, needed)?;
+        if found.is_empty()
+            && let Some(unknown) = check_none_elsewhere(vfs, &self.context.dir, &here, needed)?
+        {
+            if !self.salvages() {
+                return Err(unknown);
+            }
+            self.doubting().add(Doubt::of_all(unknown.to_string()));
         }
         Ok(found)
     }
 
     pub(super) fn replay_rocksdb_logs(&mut self, numbers: &[FileNumber]) -> Result<()> {
-        let mut progress = Progress::default();
+        let mut history = RocksdbHistory::default();
         for &number in numbers {
-            self.replay_rocksdb_log(number, &mut progress)?;
+            self.replay_rocksdb_log(number, &mut history)?;
         }
-        if let Some(damaged) = progress.damaged.filter(|damaged| damaged.is_proven) {
+        if let Some(damaged) = history.damaged.filter(|damaged| damaged.is_proven) {
             self.doubt_log(damaged.number, DAMAGED);
         }
         // Beside a writer, who holds the lock, logs come and go.
-        let missing = if self.may_flush { progress.row.missing(self.recovered) } else { Vec::new() };
+        let missing = if self.may_flush { history.row.missing(self.recovered) } else { Vec::new() };
         for part in missing {
             let name = file_name::format(FileType::RocksLog, part.log);
             self.doubting().families_of(part.families.iter(), &format!("{name} {}", part.why));
         }
-        let Some(broken_in) = progress.broken_in else { return Ok(()) };
-        self.check_no_family_is_ahead(broken_in.number)?;
-        if broken_in.is_proven {
-            self.doubt_log(broken_in.number, DAMAGED);
+        history.check_no_family_is_ahead(self.recovered, &self.context.log_dir())?;
+        if let Some(log) = history.lost_from() {
+            self.doubt_log(log, DAMAGED);
         }
         Ok(())
     }
@@ -145,63 +112,63 @@ impl LogReplay<'_> {
     }
 
     /// Salvage: a batch numbered from `first` follows damage, unless it goes on where that began.
-    fn end_damage(&mut self, progress: &mut Progress, first: SeqNo) {
-        let Some(damaged) = progress.damaged.take() else { return };
-        if progress.next != Some(first) {
+    fn end_damage(&mut self, history: &mut RocksdbHistory, first: SeqNo) {
+        let Some(damaged) = history.damaged.take() else { return };
+        if history.next != Some(first) {
             self.doubt_log(damaged.number, DAMAGED);
         }
     }
 
-    fn replay_rocksdb_log(&mut self, number: FileNumber, progress: &mut Progress) -> Result<()> {
+    fn replay_rocksdb_log(&mut self, number: FileNumber, history: &mut RocksdbHistory) -> Result<()> {
         let path = self.path(FileType::RocksLog, number);
         let vfs = self.context.vfs.clone();
         let mode = self.context.options.wal_recovery_mode;
         let mut reader = FramedReader::open(&*vfs, &path, Some(number.0), IoClass::Log)?;
-        let mut left_out = 0u64;
+        let (mut left_out, mut is_passed_over, mut has_begun) = (0u64, false, false);
         let end = log::framed::replay(&mut reader, mode, &mut |record| {
             let at = Position { log: number, offset: record.offset };
             let in_record = |error: Error| error.at_record(&path, record.offset);
             let batch = BatchReader::new(&record.payload).map_err(in_record)?;
-            if !progress.admits(batch.seq()) {
+            if is_passed_over || !history.admits(number, batch.seq()) {
                 left_out += 1;
-                progress.row.pass_over(number);
                 return Ok(());
             }
-            if self.hole_at.is_none() {
-                progress.check_numbers(batch.seq()).map_err(in_record)?;
+            if self.hole_at.is_none()
+                && let Err(error) = history.check_numbers(number, batch.seq()).map_err(in_record)
+            {
+                if has_begun || !self.salvages() {
+                    return Err(error);
+                }
+                (is_passed_over, left_out) = (true, 1);
+                self.doubting().add(Doubt::of_all(format!("a log is passed over: {error}")));
+                return Ok(());
             }
+            has_begun = true;
             if record.follows_damage {
-                progress.damaged = Some(DamagedLog { number, is_proven: true });
+                history.damaged = Some(DamagedLog { number, is_proven: true });
                 self.hole_at = Some(at);
-                progress.row.pass_over(number);
+                history.row.pass_over(number);
             }
-            self.end_damage(progress, batch.seq());
+            self.end_damage(history, batch.seq());
             let steps = steps_of(&batch).map_err(in_record)?;
-            progress.row.add(number, batch.seq(), &steps);
-            let next = self.apply_rocksdb_steps(steps, batch.seq(), at).map_err(in_record)?;
-            progress.next = Some(next);
-            Ok(())
+            history.add(number, batch.seq(), &steps);
+            self.apply_rocksdb_steps(steps, batch.seq(), at).map_err(in_record)
         })?;
-        if let Some(broken_in) = progress.broken_in.as_mut().filter(|_| left_out > 0) {
-            broken_in.is_proven = true;
-            note::warn!(log = number.0, batches = left_out, "left out what follows a damaged log");
+        if left_out > 0 {
+            note::warn!(log = number.0, batches = left_out, "left out what does not continue the logs before");
         }
-        let is_cut = matches!(end, FramedEnd::Damaged { .. } | FramedEnd::Torn { .. });
-        let damaged = DamagedLog { number, is_proven: matches!(end, FramedEnd::Damaged { .. }) };
-        let is_point_in_time = mode == WalRecoveryMode::PointInTime;
-        progress.row.end(number, reader.offset_of(end), is_cut && (is_point_in_time || self.salvages()));
-        if is_cut && is_point_in_time {
-            progress.broken_in.get_or_insert(damaged);
+        if is_passed_over {
+            return Ok(());
         }
-        if is_cut && self.salvages() {
-            progress.damaged = Some(damaged);
+        history.end_log(number, &reader, end, mode);
+        if history.damaged.is_some_and(|damaged| damaged.number == number) {
             self.hole_at = Some(Position { log: number, offset: reader.good_end() });
         }
         Ok(())
     }
 
-    /// Applies the steps of a record whose first change has the number `first`. Returns the number behind the last one.
-    fn apply_rocksdb_steps(&mut self, steps: RocksdbSteps<'_>, first: SeqNo, at: Position) -> Result<SeqNo> {
+    /// Applies the steps of a record whose first change has the number `first`.
+    fn apply_rocksdb_steps(&mut self, steps: RocksdbSteps<'_>, first: SeqNo, at: Position) -> Result<()> {
         let mut next = first;
         for step in steps {
             match step {
@@ -226,7 +193,7 @@ impl LogReplay<'_> {
             }
         }
         self.last_seq = self.last_seq.max(SeqNo(next.0.saturating_sub(1)));
-        Ok(next)
+        Ok(())
     }
 
     /// Applies changes numbered from `first`. Returns the number behind the last one.
@@ -298,45 +265,5 @@ impl LogReplay<'_> {
             self.context.recovery_doubts.add(Doubt { family, why: error.to_string(), ..Doubt::default() });
         }
         Ok(())
-    }
-
-    /// Refuses a family with tables of writes after the break: it would be ahead of the other families.
-    fn check_no_family_is_ahead(&self, broken_in: FileNumber) -> Result<()> {
-        let is_ahead = |id| self.log_numbers.get(id).is_some_and(|log| *log > broken_in);
-        let ahead = self.families.iter().find(|(id, f)| is_ahead(id) && f.version.all_files().next().is_some());
-        let Some((_, family)) = ahead else { return Ok(()) };
-        let what = format!(
-            "the log is cut off, but the tables of column family \"{}\" hold what was written after it; open with \
-             wal_recovery_mode=kSkipAnyCorruptedRecords to keep both",
-            family.family.name()
-        );
-        Err(Error::corruption(what).at_path(self.path(FileType::RocksLog, broken_in)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_broken_history_goes_on_only_where_it_stopped() {
-        let mut progress = Progress { next: Some(SeqNo(15)), ..Progress::default() };
-        assert!(progress.admits(SeqNo(20)), "without damage a gap is writes that went to no log");
-        progress = Progress {
-            next: Some(SeqNo(21)),
-            broken_in: Some(DamagedLog { number: FileNumber(3), is_proven: true }),
-            ..Progress::default()
-        };
-        assert!(!progress.admits(SeqNo(20)) && !progress.admits(SeqNo(22)));
-        assert!(progress.admits(SeqNo(21)) && progress.admits(SeqNo(40)));
-    }
-
-    #[test]
-    fn numbers_that_overlap_are_of_another_policy() {
-        Progress::default().check_numbers(SeqNo(0)).unwrap();
-        let progress = Progress { next: Some(SeqNo(21)), ..Progress::default() };
-        progress.check_numbers(SeqNo(21)).unwrap();
-        let error = progress.check_numbers(SeqNo(20)).unwrap_err();
-        assert!(error.kind() == base::ErrorKind::Unsupported && error.message().contains("WritePrepared"), "{error}");
     }
 }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use base::{FamilyId, FileNumber, SeqNo};
 
 use crate::version::recover::Recovered;
+use crate::version::table_file::FileMeta;
 use crate::wal::rocksdb_record::RocksdbStep;
 
 /// What was read of RocksDB's logs, ascending.
@@ -48,8 +49,8 @@ pub(crate) struct MissingPart {
 }
 
 impl RocksdbRow {
-    /// Adds a record whose first change has the number `first`.
-    pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) {
+    /// Adds a record whose first change has the number `first`. Returns the number behind the last one; `None`: not known.
+    pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) -> Option<SeqNo> {
         let mut next = Some(first.0);
         for step in steps {
             let changes = match step {
@@ -71,12 +72,14 @@ impl RocksdbRow {
         }
         let read = self.logs.entry(log).or_default();
         read.has_records = true;
-        if next == Some(first.0) {
-            return;
+        let next = next.map(SeqNo);
+        if next == Some(first) {
+            return next;
         }
         self.has_unlogged |= read.next.is_some_and(|next| next < first);
         read.first.get_or_insert(first);
-        read.next = next.map(SeqNo);
+        read.next = next;
+        next
     }
 
     /// Notes records that do not count.
@@ -160,7 +163,7 @@ impl RocksdbRow {
     }
 
     /// Numbers that are missing between two logs. Writes that went to no log explain them where such writes show elsewhere, or
-    /// where the tables can have them.
+    /// where flushes can have brought them to tables.
     fn find_gaps(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
         let with_changes = || self.logs.iter().filter(|(_, log)| log.first.is_some());
         for ((&before, read), (&behind, later)) in with_changes().zip(with_changes().skip(1)) {
@@ -170,12 +173,12 @@ impl RocksdbRow {
                 continue;
             }
             let through = FileNumber(behind.0 - 1);
-            let flushed = recovered.families.iter().filter(|family| family.log_number > before);
-            // A flush begins the later log before its table.
-            let tables = flushed.flat_map(|family| &family.tables).map(|(_, meta)| meta);
-            let tables = tables.filter(|meta| meta.smallest_seq > SeqNo::ZERO || meta.number > behind);
-            let tables = tables.map(|meta| (meta.smallest_seq, meta.largest_seq));
-            if may_hold(tables, next, first) || recovered.families.iter().all(|family| family.log_number > through) {
+            // A flush begins the later log before its table. A MANIFEST begun after both may find only what a compaction made
+            // of the table.
+            let has_no_numbers = |meta: &FileMeta| meta.smallest_seq == SeqNo::ZERO && meta.number > behind;
+            let is_explained = recovered.rocksdb_logs.flushes_may_hold(next, first)
+                || recovered.manifest > behind && recovered.tables().any(has_no_numbers);
+            if is_explained || recovered.families.iter().all(|family| family.log_number > through) {
                 continue;
             }
             let why = format!(
@@ -200,22 +203,6 @@ impl RocksdbRow {
     }
 }
 
-/// Whether tables of these first and last numbers may hold all from `next` up to `first`: memtables with no write before those,
-/// one behind the other; or one whose numbers a compaction made zero.
-fn may_hold(tables: impl Iterator<Item = (SeqNo, SeqNo)>, next: SeqNo, first: SeqNo) -> bool {
-    let (mut tables, mut reached): (Vec<_>, _) = (tables.collect(), next);
-    tables.sort_unstable();
-    for (smallest, largest) in tables {
-        if smallest == SeqNo::ZERO {
-            return true;
-        }
-        if next <= smallest && smallest <= reached {
-            reached = reached.max(SeqNo(largest.0.saturating_add(1)));
-        }
-    }
-    first <= reached
-}
-
 impl MissingPart {
     /// `through`: families that need no log up to this number lack nothing. Where all are so, a prepared transaction is lost.
     fn of(log: FileNumber, through: FileNumber, why: String, recovered: &Recovered) -> MissingPart {
@@ -232,8 +219,7 @@ impl MissingPart {
 mod tests {
     use super::*;
     use crate::commit::batch::BatchReader;
-    use crate::version::replay::RecoveredFamily;
-    use crate::version::table_file::FileMeta;
+    use crate::version::replay::{RecoveredFamily, RocksdbLogs};
 
     /// Each record: its log, its first number, and the count of its changes.
     fn row(records: &[(u64, u64, u32)]) -> RocksdbRow {
@@ -246,31 +232,47 @@ mod tests {
         row
     }
 
-    fn family(id: u32, log_number: u64, tables: &[(u64, u64)]) -> RecoveredFamily {
-        let table = |(smallest, largest): &(u64, u64)| {
-            let (smallest_seq, largest_seq) = (SeqNo(*smallest), SeqNo(*largest));
-            (0, FileMeta { number: FileNumber(12), smallest_seq, largest_seq, ..FileMeta::default() })
-        };
-        let tables = tables.iter().map(table).collect();
-        RecoveredFamily { id: FamilyId(id), log_number: FileNumber(log_number), tables, ..RecoveredFamily::default() }
+    fn family(id: u32, log_number: u64) -> RecoveredFamily {
+        RecoveredFamily { id: FamilyId(id), log_number: FileNumber(log_number), ..RecoveredFamily::default() }
     }
+
+    /// The families in doubt, by log. `flushes`: first and last numbers of tables.
+    fn found(recovered: &Recovered, flushes: &[(u64, u64)], records: &[(u64, u64, u32)]) -> Vec<(u64, Vec<FamilyId>)> {
+        let rocksdb_logs = RocksdbLogs {
+            flushed: flushes.iter().map(|(smallest, largest)| (SeqNo(*smallest), SeqNo(*largest))).collect(),
+            ..RocksdbLogs::default()
+        };
+        let families = vec![family(0, 10), family(1, 4)];
+        let recovered = Recovered { families, max_family: 1, rocksdb_logs, ..recovered.clone() };
+        row(records).missing(&recovered).into_iter().map(|part| (part.log.0, part.families)).collect()
+    }
+
+    const GAP: [(u64, u64, u32); 3] = [(4, 1, 2), (4, 3, 1), (10, 9, 1)];
 
     #[test]
     fn gap_between_logs_is_told_unless_unlogged_writes_explain_it() {
-        let found = |tables: &[(u64, u64)], records: &[(u64, u64, u32)]| {
-            let families = vec![family(0, 10, tables), family(1, 4, &[])];
-            let missing = row(records).missing(&Recovered { families, max_family: 1, ..Recovered::default() });
-            missing.into_iter().map(|part| (part.log.0, part.families)).collect::<Vec<_>>()
-        };
+        let found = |flushes: &[(u64, u64)], records: &[_]| found(&Recovered::default(), flushes, records);
         let told = vec![(4, vec![FamilyId(1)])];
-        let gap = [(4, 1, 2), (4, 3, 1), (10, 9, 1)];
-        assert_eq!(found(&[], &gap), told);
-        assert_eq!(found(&[(4, 7)], &gap), told, "no table has the last number");
-        assert_eq!(found(&[(1, 8)], &gap), told, "a memtable with logged writes");
-        assert!(found(&[(6, 8), (1, 3), (4, 5)], &gap).is_empty(), "flushes of unlogged writes");
-        assert!(found(&[(0, 0)], &gap).is_empty(), "a compaction of such tables");
+        assert_eq!(found(&[], &GAP), told);
+        assert_eq!(found(&[(4, 7)], &GAP), told, "no table has the last number");
+        assert_eq!(found(&[(1, 8)], &GAP), told, "a memtable with logged writes");
+        assert_eq!(found(&[(4, 5), (7, 8)], &GAP), told, "no table has the number between them");
+        assert!(found(&[(1, 3), (4, 5), (6, 8)], &GAP).is_empty(), "flushes of unlogged writes");
         assert!(found(&[], &[(4, 1, 2), (4, 4, 1), (10, 9, 1)]).is_empty(), "writes that go to no log");
         assert!(found(&[], &[(4, 1, 2), (4, 3, 1), (10, 4, 1)]).is_empty());
+    }
+
+    /// A compaction makes numbers zero. Flushes that a MANIFEST begun before the later log does not have were not there.
+    #[test]
+    fn table_without_numbers_explains_a_gap_only_before_the_manifest() {
+        let made = |manifest, table| {
+            let meta = FileMeta { number: FileNumber(table), ..FileMeta::default() };
+            let mut recovered = Recovered { manifest: FileNumber(manifest), ..Recovered::default() };
+            recovered.families = vec![RecoveredFamily { tables: vec![(6, meta)], ..family(0, 10) }, family(1, 4)];
+            let missing = row(&GAP).missing(&Recovered { max_family: 1, ..recovered });
+            missing.len()
+        };
+        assert_eq!((made(13, 12), made(13, 9), made(5, 12)), (0, 1, 1));
     }
 
     #[test]

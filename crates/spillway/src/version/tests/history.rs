@@ -56,6 +56,21 @@ fn in_group(left: u32, edit: VersionEdit) -> VersionEdit {
     VersionEdit { atomic_group: Some(left), ..edit }
 }
 
+/// Compactions take away what they made their tables of.
+#[test]
+fn numbers_of_flushes_are_remembered_and_those_of_compactions_are_not() {
+    let made = |number, (first, last)| {
+        (0, FileMeta { smallest_seq: SeqNo(first), largest_seq: SeqNo(last), ..table(number, 1, 2, 1) })
+    };
+    let flush = |number, numbers| VersionEdit { added: vec![made(number, numbers)], ..VersionEdit::default() };
+    let compaction = VersionEdit { added: vec![made(9, (6, 8)), made(10, (0, 0))], ..delete(7, 0) };
+    let recovered = after(vec![flush(6, (2, 3)), flush(7, (2, 4)), flush(8, (6, 6)), compaction]).unwrap();
+    let flushed: Vec<_> = recovered.rocksdb_logs.flushed.iter().map(|(first, last)| (first.0, last.0)).collect();
+    assert_eq!(flushed, [(2, 4), (6, 6)]);
+    let may_hold = |next, first| recovered.rocksdb_logs.flushes_may_hold(SeqNo(next), SeqNo(first));
+    assert!(may_hold(2, 5) && may_hold(6, 7) && !may_hold(2, 6) && !may_hold(1, 2) && !may_hold(6, 8));
+}
+
 fn after(edits: Vec<VersionEdit>) -> Result<Recovered> {
     recover(&*written(&[vec![head()], edits].concat()), dir())
 }

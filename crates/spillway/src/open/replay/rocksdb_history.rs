@@ -1,0 +1,137 @@
+//! The history that RocksDB's logs hold: which records count, and where it broke off. Replay and `check` judge by it.
+
+use std::path::Path;
+
+use base::options::WalRecoveryMode;
+use base::{Error, FileNumber, Result, SeqNo};
+use log::framed::{FramedEnd, FramedReader};
+
+use super::rocksdb_row::RocksdbRow;
+use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
+use crate::wal::rocksdb_record::RocksdbStep;
+
+/// How far the logs were read, ascending.
+#[derive(Default)]
+pub(crate) struct RocksdbHistory {
+    /// The number after the last batch. `None`: not known.
+    pub(super) next: Option<SeqNo>,
+    /// The log in which the history broke off, until a batch continues at `next`.
+    broken_in: Option<DamagedLog>,
+    /// Salvage: a damaged log, until a batch goes on at `next`.
+    pub(super) damaged: Option<DamagedLog>,
+    pub row: RocksdbRow,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct DamagedLog {
+    pub number: FileNumber,
+    /// Records are lost. False at the end of a log that a crash left.
+    pub is_proven: bool,
+}
+
+impl RocksdbHistory {
+    /// Whether a record with numbers from `first` is part of the history. A database opened in spite of damage continues
+    /// with the number at which it stopped; what does not proves that records are lost.
+    pub fn admits(&mut self, log: FileNumber, first: SeqNo) -> bool {
+        if let Some(broken_in) = self.broken_in.as_mut().filter(|_| self.next != Some(first)) {
+            broken_in.is_proven = true;
+            self.row.pass_over(log);
+            return false;
+        }
+        self.broken_in = None;
+        true
+    }
+
+    /// A later change never has a smaller number than an earlier one: logs with such are of different databases. RocksDB's
+    /// write policies `WritePrepared` and `WriteUnprepared` give a number to a batch, not to each change, and after a batch of
+    /// several changes the next number looks too small.
+    ///
+    /// # Errors
+    /// `Unsupported`: the number is too small. The log counts as not read.
+    pub fn check_numbers(&mut self, log: FileNumber, first: SeqNo) -> Result<()> {
+        let Some(next) = self.next.filter(|next| first < *next) else { return Ok(()) };
+        self.row.pass_over(log);
+        let what = format!(
+            "a batch in the log has number {first}, and the changes before it have those up to {}: the log, or one before it, \
+             is another database's; or RocksDB's write policies WritePrepared and WriteUnprepared number so, and their logs \
+             cannot be replayed",
+            next.0 - 1
+        );
+        Err(Error::unsupported(what).advise(
+            "move the log of the other database away; or flush with RocksDB, and close it there; a repair goes on without the log",
+        ))
+    }
+
+    /// Adds a record that counts, whose first change has the number `first`.
+    pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) {
+        self.next = self.row.add(log, first, steps);
+    }
+
+    /// Ends a log that was read under `mode`.
+    pub fn end_log(&mut self, log: FileNumber, reader: &FramedReader, end: FramedEnd, mode: WalRecoveryMode) {
+        let is_proven = matches!(end, FramedEnd::Damaged { .. });
+        let is_cut = is_proven || matches!(end, FramedEnd::Torn { .. });
+        let breaks_off = is_cut && mode == WalRecoveryMode::PointInTime;
+        let is_passed = is_cut && mode == WalRecoveryMode::SkipAnyCorruptedRecords;
+        self.row.end(log, reader.offset_of(end), breaks_off || is_passed);
+        let damaged = DamagedLog { number: log, is_proven };
+        if breaks_off {
+            self.broken_in.get_or_insert(damaged).is_proven |= is_proven;
+        }
+        if is_passed {
+            self.damaged = Some(damaged);
+        }
+    }
+
+    /// Behind all logs: the one in which the history broke off for good, if records are lost.
+    pub fn lost_from(&self) -> Option<FileNumber> {
+        self.broken_in.filter(|broken_in| broken_in.is_proven).map(|broken_in| broken_in.number)
+    }
+
+    /// Refuses a family with tables of writes after the break: it would be ahead of the other families.
+    ///
+    /// # Errors
+    /// `Corruption`, at the log, which is in `log_dir`.
+    pub fn check_no_family_is_ahead(&self, recovered: &Recovered, log_dir: &Path) -> Result<()> {
+        let Some(DamagedLog { number, .. }) = self.broken_in else { return Ok(()) };
+        let mut ahead =
+            recovered.families.iter().filter(|family| family.log_number > number && !family.tables.is_empty());
+        let Some(family) = ahead.next() else { return Ok(()) };
+        let what = format!(
+            "the log is cut off, but the tables of column family \"{}\" hold what was written after it; open with \
+             wal_recovery_mode=kSkipAnyCorruptedRecords to keep both",
+            family.name
+        );
+        Err(Error::corruption(what).at_path(log_dir.join(file_name::format(FileType::RocksLog, number))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: FileNumber = FileNumber(4);
+
+    #[test]
+    fn a_broken_history_goes_on_only_where_it_stopped() {
+        let mut history = RocksdbHistory { next: Some(SeqNo(15)), ..RocksdbHistory::default() };
+        assert!(history.admits(LOG, SeqNo(20)), "without damage a gap is writes that went to no log");
+        let broken_in = Some(DamagedLog { number: FileNumber(3), is_proven: false });
+        history = RocksdbHistory { next: Some(SeqNo(21)), broken_in, ..RocksdbHistory::default() };
+        assert!(history.lost_from().is_none());
+        assert!(!history.admits(LOG, SeqNo(20)) && !history.admits(LOG, SeqNo(22)));
+        assert_eq!(history.lost_from(), Some(FileNumber(3)), "records follow the break");
+        assert!(history.admits(LOG, SeqNo(21)) && history.admits(LOG, SeqNo(40)));
+    }
+
+    #[test]
+    fn numbers_that_overlap_are_of_another_policy_or_database() {
+        RocksdbHistory::default().check_numbers(LOG, SeqNo(0)).unwrap();
+        let mut history = RocksdbHistory { next: Some(SeqNo(21)), ..RocksdbHistory::default() };
+        history.check_numbers(LOG, SeqNo(21)).unwrap();
+        let error = history.check_numbers(LOG, SeqNo(20)).unwrap_err();
+        let names = |cause: &str| error.message().contains(cause);
+        assert!(error.kind() == base::ErrorKind::Unsupported && names("WritePrepared") && names("another"), "{error}");
+    }
+}
