@@ -375,7 +375,7 @@ fn backups_are_no_place_for_a_database() {
             db.checkpoint(format!("{dir}/copy")).unwrap_err(),
             Db::destroy(dir, None, &dyn_vfs).unwrap_err(),
         ];
-        refusals.iter().chain(&opened_for_writing(&vfs, dir)).for_each(|error| assert_of_backups(error));
+        refusals.iter().chain(&opened_for_writing(&vfs, dir)).for_each(assert_of_backups);
     }
     assert_eq!(vfs.all_files(), before);
     for lost in [meta(1), meta(2)] {
