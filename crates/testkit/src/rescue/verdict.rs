@@ -180,7 +180,6 @@ mod tests {
     #[test]
     fn value_that_nobody_put_is_refuted() {
         let life = life();
-        let damage = damage(&life, Kind::Current);
         let mut found = life.reference.clone();
         assert_eq!(judge_values(&life, &found), Ok(()));
         found.get_mut("default").unwrap().insert(b"b".to_vec(), b"2".to_vec());
