@@ -15,7 +15,7 @@ use testkit::engine::version::edit::VersionEdit;
 use testkit::engine::version::edit_codec::encode_record;
 use testkit::engine::{Db, Doubt, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, TableWriter, repair};
 use testkit::run::DIR;
-use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
+use vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Rule, Vfs};
 
 use crate::common::copy;
 
@@ -194,6 +194,24 @@ fn log_that_ends_inside_a_record_before_others_is_told() {
     vfs.truncate(&log_path(4), 25 * 2 + 9).unwrap();
     append(&vfs, &log_path(10), &[put(3), put(4)]);
     assert!(doubts(&vfs, "RocksDB went on").is_empty());
+}
+
+/// The doubt is of replay, behind which the logs are gone.
+#[test]
+fn repair_that_is_cut_off_forgets_no_doubt() {
+    let whole = database();
+    cut(&whole, 4, 2);
+    for nth in 1.. {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        let ended = repair(DIR, &OpenOptions { vfs: faulty, ..options(&vfs) });
+        let report = repair(DIR, &options(&vfs)).unwrap();
+        assert!(!report.lost_nothing(), "call {nth}: {report}");
+        if ended.is_ok() {
+            return;
+        }
+    }
 }
 
 /// A copying tool mixed it in.

@@ -75,8 +75,9 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         // It may have guessed.
         work.to_compact = recovered.families.iter().map(|family| (family.name.clone(), true)).collect();
     }
-    // Otherwise there is nothing that a repetition could not tell.
-    if !work.report.found_every_key() || work.has_damaged_logs() {
+    // Otherwise there is nothing that a repetition could not tell. Damage of RocksDB's logs shows in replay only, behind which
+    // they are gone.
+    if !work.report.found_every_key() || work.has_damaged_logs() || work.is_rocksdbs() {
         lost.mark(work.first_new)?;
     }
     options::keep(&*options.vfs, dir, &recovered, &mut work.report)?;
