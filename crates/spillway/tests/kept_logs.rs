@@ -221,6 +221,10 @@ fn a_restore_is_refused_where_what_kept_logs_name_is_not_there() {
     let whole = std::fs::read(&table).unwrap();
     std::fs::write(&table, &whole[1..]).unwrap();
     cut.check_refused("bytes");
+    let mut flipped = whole.clone();
+    flipped[5] ^= 1;
+    std::fs::write(&table, &flipped).unwrap();
+    cut.check_refused(".sst");
     std::fs::write(&table, &whole).unwrap();
     cut.restore().unwrap();
     cut.check("mended");

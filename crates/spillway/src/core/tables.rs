@@ -84,15 +84,16 @@ impl Opener {
     }
 }
 
-/// Reads every block of a table without further metadata. Skips a table if its order is neither built in nor in
+/// Reads every block of a table, and compares the size and the id that `meta` has. Skips a table if its order is neither built in nor in
 /// `orders`, or if it has values in WAL files.
 ///
 /// # Errors
-/// `Corruption`: the table is damaged.
-pub(crate) fn verify_alone(vfs: &dyn Vfs, path: &Path, bytes: u64, orders: &[UserOrder]) -> Result<()> {
+/// `Corruption`: the table is damaged, or another one.
+pub(crate) fn verify_alone(vfs: &dyn Vfs, path: &Path, meta: &FileMeta, orders: &[UserOrder]) -> Result<()> {
     let orders = [UserOrder::Bytewise, UserOrder::ReverseBytewise].iter().chain(orders);
-    let opened = open_in_any(vfs, path, bytes, &TableContext::default(), orders);
-    match opened.and_then(|(any, _)| any.table().verify()) {
+    let opened = open_in_any(vfs, path, meta.file_bytes, &TableContext::default(), orders);
+    let verify = |table: &dyn Table| meta.check_identity(table.properties()).and_then(|()| table.verify());
+    match opened.and_then(|(any, _)| verify(any.table())) {
         // Another order, or a table that the check cannot open alone.
         Err(error) if matches!(error.kind(), ErrorKind::InvalidArgument | ErrorKind::Unsupported) => Ok(()),
         verified => verified,

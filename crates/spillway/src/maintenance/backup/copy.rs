@@ -17,6 +17,7 @@ use crate::core::tables::verify_alone;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::FileType;
 use crate::version::recover;
+use crate::version::table_file::FileMeta;
 
 /// Length and checksum of a file's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,7 +125,10 @@ pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> 
         let (vfs, path, kind) = (&*store_of_crew.vfs, file.path.at(&store_of_crew.dir), file.path.file_type());
         check(id, &path, file, bytes, read(vfs, &path, None)?)?;
         let (what, verified) = match &logs {
-            _ if kind == FileType::Table => ("table", verify_alone(vfs, &path, bytes, &orders)),
+            _ if kind == FileType::Table => {
+                let meta = FileMeta { file_bytes: bytes, ..FileMeta::default() };
+                ("table", verify_alone(vfs, &path, &meta, &orders))
+            }
             Some(logs) if is_own_log(kind) => ("log", logs.verify(vfs, &path, kind, file.path.number())),
             _ => return Ok(()),
         };

@@ -15,6 +15,7 @@ use vfs::{IoClass, Vfs};
 use super::restore::Places;
 use super::store::{Backup, Store};
 use crate::commit::batch::BatchReader;
+use crate::core::tables::verify_alone;
 use crate::open::directory_owner;
 use crate::open::replay::rocksdb_row::RocksdbRow;
 use crate::open::replay::{ingests, own_logs, row};
@@ -23,7 +24,7 @@ use crate::version::current::read_current;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::absolute;
-use crate::version::recover::{self, Pair, Recovered};
+use crate::version::recover::{self, Pair, Recovered, table_path};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::wal::rocksdb_record::steps_of;
 
@@ -367,8 +368,11 @@ impl Reader<'_> {
                 continue;
             }
             ingests::check_tables(self.vfs, &self.places.db, share)?;
-            let tables = share.layers.iter().flatten();
-            self.tables.extend(tables.map(|IngestTable { meta, .. }| meta.number));
+            for IngestTable { meta, .. } in share.layers.iter().flatten() {
+                let path = table_path(&self.places.db, meta.path_id, meta.number)?;
+                verify_alone(self.vfs, &path, meta, &[]).map_err(|error| error.at_path(path))?;
+                self.tables.insert(meta.number);
+            }
         }
         Ok(())
     }
