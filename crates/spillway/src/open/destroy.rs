@@ -37,7 +37,8 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     {
         note::warn!(%error, "a deletion that is cut off will not be known as one"); // a full disk is no reason to keep it
     }
-    remove_logs(&**vfs, &log_dir.unwrap_or(dir).join(ARCHIVE_DIR), own, is_rocksdbs)?;
+    let logs = log_dir.unwrap_or(dir);
+    remove_logs(&**vfs, &logs.join(ARCHIVE_DIR), own, is_rocksdbs || logs == dir)?;
     if let Some(logs) = log_dir.filter(|logs| *logs != dir) {
         remove_logs(&**vfs, logs, own, is_rocksdbs)?;
     }

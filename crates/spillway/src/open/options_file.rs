@@ -148,7 +148,9 @@ impl Survey {
 /// The error if `newest` is not the last OPTIONS file that the database `recovered` wrote, but an earlier one, or another
 /// database's. Every open for writing leaves a file, and the MANIFEST notes it; that of earlier versions does not.
 pub(crate) fn lost_last(vfs: &dyn Vfs, dir: &Path, recovered: &Recovered, newest: Option<FileNumber>) -> Option<Error> {
-    if let (Some(number), Some(id)) = (newest, &recovered.db_id) {
+    // A kill can come between the MANIFEST of a new id and the first OPTIONS file.
+    let id = recovered.db_id.as_ref().filter(|_| recovered.options_file.is_some());
+    if let (Some(number), Some(id)) = (newest, id) {
         let path = dir.join(file_name::format(FileType::Options, number));
         let read = vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other);
         if read.is_ok_and(|text| whole::is_of_another(&text, id)) {

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 
 use base::shell;
+use base::{Error, FileNumber, Result};
+use vfs::{FileKind, Vfs};
 
-use base::{Error, Result};
-use vfs::Vfs;
-
+use super::file_name::{self, FileType};
 use super::incomplete::absolute;
 
 pub(crate) const META_DIR: &str = "meta";
@@ -40,9 +40,13 @@ pub fn way_out(backups: &Path) -> String {
     )
 }
 
-/// The directory of backups to whose files a place belongs. It need not exist.
+/// The directory of backups to whose files a place belongs. It need not exist. A database that was opened for writing there has
+/// its own lock, and is no backup's.
 pub fn around(vfs: &dyn Vfs, dir: &Path) -> Option<PathBuf> {
     let place = vfs.canonicalize(dir).unwrap_or_else(|_| absolute(dir));
+    if has(vfs, &place, FileType::Lock) {
+        return None;
+    }
     place.ancestors().find_map(|part| {
         let (name, root) = (part.file_name()?.to_str()?, part.parent()?);
         (DIRS.contains(&name) && has_backups(vfs, root)).then(|| root.to_owned())
@@ -50,9 +54,20 @@ pub fn around(vfs: &dyn Vfs, dir: &Path) -> Option<PathBuf> {
 }
 
 /// Whether the directory has a backup's meta file or private files, which are named by the backup's number. Either may be
-/// lost.
+/// lost. The private ones are a directory as a database's, but without the lock that each open for writing leaves.
 fn has_backups(vfs: &dyn Vfs, root: &Path) -> bool {
-    let is_number = |name: &String| name.bytes().all(|byte| byte.is_ascii_digit());
-    let has_number = |dir| vfs.read_dir(&root.join(dir)).map(|names| names.iter().any(is_number));
-    matches!((has_number(PRIVATE_DIR), has_number(META_DIR)), (Ok(private), Ok(meta)) if private || meta)
+    let is_number =
+        |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes().iter().all(u8::is_ascii_digit));
+    let numbered = |dir| -> Vec<PathBuf> {
+        let names = vfs.read_dir(&root.join(dir)).unwrap_or_default();
+        names.iter().map(|name| root.join(dir).join(name)).filter(is_number).collect()
+    };
+    let is_meta = |path: &PathBuf| vfs.metadata(path).is_ok_and(|found| found.kind == FileKind::File);
+    let is_private = |path: &PathBuf| has(vfs, path, FileType::Current) && !has(vfs, path, FileType::Lock);
+    let has_both = [META_DIR, PRIVATE_DIR].iter().all(|dir| vfs.exists(&root.join(dir)).unwrap_or(false));
+    has_both && (numbered(META_DIR).iter().any(is_meta) || numbered(PRIVATE_DIR).iter().any(is_private))
+}
+
+fn has(vfs: &dyn Vfs, dir: &Path, kind: FileType) -> bool {
+    vfs.exists(&dir.join(file_name::format(kind, FileNumber(0)))).unwrap_or(false)
 }

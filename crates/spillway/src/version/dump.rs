@@ -8,7 +8,7 @@ use vfs::Vfs;
 
 use super::edit::VersionEdit;
 use super::file_name::{self, FileType};
-use super::manifest_copy;
+use super::manifest_copy::Comparison;
 use super::recover::read_edits_from;
 use super::table_file::FileMeta;
 
@@ -23,10 +23,11 @@ pub fn dump(vfs: &dyn Vfs, path: &Path, line: &mut dyn FnMut(&str)) -> Result<()
         Some((FileType::Manifest, number)) => Some(number),
         _ => None,
     };
-    let copy_bytes = manifest.map_or(Ok(0), |number| manifest_copy::copy_bytes(vfs, dir, number))?;
+    let mut comparison = manifest.map(|number| Comparison::begin(vfs, dir, number)).transpose()?;
     let mut end = 0;
     let warnings = read_edits_from(vfs, path, 0, |record_end, record, edits| {
         end = record_end;
+        comparison.iter_mut().for_each(|comparison| comparison.see(record));
         for edit in edits {
             line(&format!("{}: {}", record.offset, EditText(&edit)));
         }
@@ -35,13 +36,13 @@ pub fn dump(vfs: &dyn Vfs, path: &Path, line: &mut dyn FnMut(&str)) -> Result<()
     for warning in warnings {
         line(&format!("# {warning}"));
     }
-    let Some(number) = manifest.filter(|_| copy_bytes > 0) else {
-        if end == 0 {
-            line("# it has no record: it was never written, or is lost");
-        }
-        return Ok(());
-    };
-    manifest_copy::check_copy(vfs, dir, number, end, copy_bytes)
+    if end == 0 {
+        line("# it has no record: it was never written, or is lost");
+    }
+    match manifest.zip(comparison) {
+        Some((number, comparison)) => comparison.check(dir, number, end),
+        None => Ok(()),
+    }
 }
 
 /// An edit on one line.

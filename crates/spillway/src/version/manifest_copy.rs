@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FileNumber, Result};
-use log::framed::FramedReader;
+use log::framed::{FramedReader, FramedRecord};
 use vfs::{IoClass, Vfs};
 
 use super::file_name::{self, FileType};
@@ -27,39 +27,60 @@ pub(crate) fn copy_bytes(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Resul
     }
 }
 
-/// Compares a MANIFEST, whose records end at `end`, with a copy that had `bytes` before the MANIFEST was read. A copy goes on
-/// behind the end, be it with a torn record or zeros, only if the MANIFEST had it whole before.
-///
-/// # Errors
-/// `Corruption`: the MANIFEST lost its end, or one of the files is another database's. The file system's.
-pub(super) fn check_copy(vfs: &dyn Vfs, dir: &Path, number: FileNumber, end: u64, bytes: u64) -> Result<()> {
-    if bytes == 0 {
-        return Ok(());
-    }
-    match check_same(vfs, dir, number) {
-        Err(error) if error.is_read_failure() => {} // the copy's: the MANIFEST was read
-        same => same?,
-    }
-    if bytes <= end {
-        return Ok(());
-    }
-    let name = file_name::format(FileType::ManifestCopy, number);
-    let what = format!("the end of the MANIFEST is missing: its copy {name} goes on");
-    Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(end))
+/// Compares a MANIFEST with its copy while it is read. A copy goes on behind the MANIFEST's end, be it with a torn record or
+/// zeros, only if the MANIFEST had it whole before.
+pub(super) struct Comparison {
+    /// What is left of the copy. `None`: there is none that can be read from here on.
+    copy: Option<FramedReader>,
+    /// Bytes of the copy before the MANIFEST was read, which is never shorter.
+    copy_bytes: u64,
+    /// The first offset at which both have a whole record, and the records differ.
+    difference: Option<u64>,
 }
 
-/// Checks that both hold the same records, as far as both go.
-///
-/// # Errors
-/// `Corruption`: they do not. The file system's.
-fn check_same(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<()> {
-    let Some(offset) = first_difference(vfs, dir, number)? else { return Ok(()) };
-    let name = file_name::format(FileType::ManifestCopy, number);
-    let what = format!(
-        "the MANIFEST and its copy {name} hold different records: one is another database's, or an older one. Put the right file \
-         back from a copy, or keep what is certain with `spillway repair` (rocksdb_repair_db)"
-    );
-    Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(offset))
+impl Comparison {
+    /// To be begun before the MANIFEST is opened.
+    ///
+    /// # Errors
+    /// The file system's. A copy that cannot be opened counts as none.
+    pub fn begin(vfs: &dyn Vfs, dir: &Path, number: FileNumber) -> Result<Comparison> {
+        let copy_bytes = copy_bytes(vfs, dir, number)?;
+        let copy = FramedReader::open(vfs, &copy_path(dir, number), None, IoClass::Manifest).ok();
+        Ok(Comparison { copy, copy_bytes, difference: None })
+    }
+
+    /// Compares the MANIFEST's next record.
+    pub fn see(&mut self, record: &FramedRecord) {
+        let Some(copy) = &mut self.copy else { return };
+        match copy.next() {
+            Ok(Some(other)) if other == *record => return,
+            Ok(Some(_)) => self.difference = Some(record.offset),
+            Ok(None) | Err(_) => {} // it ends, or is damaged: nothing is to be said of the MANIFEST
+        }
+        self.copy = None;
+    }
+
+    /// `end`: where the MANIFEST's records end.
+    ///
+    /// # Errors
+    /// `Corruption`: the MANIFEST lost its end, or one of the files is another database's.
+    pub fn check(&self, dir: &Path, number: FileNumber, end: u64) -> Result<()> {
+        let name = file_name::format(FileType::ManifestCopy, number);
+        let (what, at) = match self.difference {
+            Some(offset) => {
+                let what = format!(
+                    "the MANIFEST and its copy {name} hold different records: one is another database's, or an older one. Put \
+                     the right file back from a copy, or keep what is certain with `spillway repair` (rocksdb_repair_db)"
+                );
+                (what, offset)
+            }
+            None if self.copy_bytes > end => {
+                (format!("the end of the MANIFEST is missing: its copy {name} goes on"), end)
+            }
+            None => return Ok(()),
+        };
+        Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(at))
+    }
 }
 
 /// The first offset at which both have a whole record, and the records differ: one of the files is another database's.

@@ -18,7 +18,7 @@ use super::edit::{LogEnd, LogRow, NotedLogs, VersionEdit};
 use super::edit_codec;
 use super::file_name::{self, FileType};
 use super::manifest::manifest_path;
-use super::manifest_copy;
+use super::manifest_copy::{self, Comparison};
 use super::replay::{RecoveredFamily, Replay, RocksdbLogs};
 use super::table_file::FileMeta;
 use super::table_store::TableStore;
@@ -78,7 +78,7 @@ pub struct Recovered {
 /// (`Error::is_not_found`) if there is no CURRENT: then there is no database.
 pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
     let manifest = last_manifest(vfs, dir)?;
-    let copy_bytes = manifest_copy::copy_bytes(vfs, dir, manifest)?;
+    let mut comparison = Comparison::begin(vfs, dir, manifest)?;
     let path = manifest_path(dir, manifest);
     if !vfs.exists(&path)? {
         return Err(Error::corruption("CURRENT names a MANIFEST that is not there").at_path(path));
@@ -86,6 +86,7 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
     let mut replay = Replay::default();
     let mut end = 0;
     let warnings = read_edits_from(vfs, &path, 0, |record_end, record, edits| {
+        comparison.see(record);
         let added = edits.into_iter().try_for_each(|edit| replay.add(edit));
         added.map_err(|e| e.at_path(&path).at_offset(record.offset))?;
         if !replay.is_in_group() {
@@ -94,7 +95,7 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
         Ok(())
     })?;
     if replay.is_fenced() {
-        manifest_copy::check_copy(vfs, dir, manifest, end, copy_bytes)?;
+        comparison.check(dir, manifest, end)?;
     }
     let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
     recovered.manifest_end = Some(end);

@@ -264,7 +264,7 @@ fn assert_of_backups(error: &Error) {
 }
 
 #[test]
-fn damaged_shared_file_is_copied_again() {
+fn shared_file_that_was_removed_is_copied_again() {
     let vfs = database(PLAIN.script);
     let db = Db::open(DIR, &options(&vfs)).unwrap();
     engine(&vfs).create_new_backup(&db, true).unwrap();
@@ -273,11 +273,12 @@ fn damaged_shared_file_is_copied_again() {
     damage();
     assert_eq!(engine(&vfs).verify(1).unwrap_err().kind(), ErrorKind::Corruption);
     engine(&vfs).create_new_backup(&db, true).unwrap();
-    (1..=2).for_each(|id| engine(&vfs).verify(id).unwrap());
-    damage();
     let error = engine(&vfs).restore(1, "/restored", &RestoreOptions::default()).unwrap_err();
     let told = error.to_string();
-    assert!(told.contains("every other one shares that file (backup 2)") && told.contains("copies it again"), "{told}");
+    assert!(told.contains("every other one shares that file (backup 2): remove it"), "{told}");
+    vfs.remove_file(&shared).unwrap();
+    engine(&vfs).create_new_backup(&db, true).unwrap();
+    (1..=3).for_each(|id| engine(&vfs).verify(id).unwrap());
 }
 
 /// A database with an old log and a current one, open.
@@ -387,4 +388,11 @@ fn backups_are_no_place_for_a_database() {
         vfs.create_dir_all(Path::new(dir)).unwrap();
     }
     db.checkpoint("/data/private/copy").unwrap();
+    // Databases in directories of these names.
+    let made = OpenOptions { vfs: dyn_vfs.clone(), ..OpenOptions::create_if_missing() };
+    for _ in 0..2 {
+        for dir in ["/data/private/1001", "/data/meta", "/data/shared/db"] {
+            drop(Db::open(dir, &made).unwrap());
+        }
+    }
 }

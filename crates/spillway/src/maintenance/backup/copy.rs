@@ -106,7 +106,8 @@ impl NotedEnds {
         let end = log::replay(vfs, path, &options, &mut |_| Ok(()))?;
         let is_followed =
             self.row.and_then(|row| Some(row.oldest..row.newest?)).is_some_and(|row| row.contains(&number));
-        let wants_end = is_followed || kind == FileType::LargeBatch || number >= self.own_from;
+        // A kill can leave a large batch that no record names.
+        let wants_end = number >= self.own_from || is_followed && kind == FileType::Log;
         if !wants_end || matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd) {
             return Ok(());
         }

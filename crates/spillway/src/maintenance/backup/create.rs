@@ -184,8 +184,8 @@ impl Bringer {
         Ok(MetaEntry { path, crc32c: Some(contents.crc32c), bytes: None })
     }
 
-    /// Uses a file in the directory in place of copying one of `bytes`. `None`: there is none, or it is damaged by now, and
-    /// a copy takes its place in all backups.
+    /// Uses a file in the directory in place of copying one of `bytes`. `None`: there is none, or it has lost a part, and a copy
+    /// takes its place in all backups. Its bytes are not read: a backup costs what is new.
     ///
     /// # Errors
     /// `InvalidArgument`: the sizes differ, because the directory also serves another database.
@@ -199,16 +199,12 @@ impl Bringer {
             );
             return Err(Error::invalid_argument(what).at_path(path.to_string()));
         }
-        match copy::read(&*self.store.vfs, &path.at(&self.store.dir), None) {
-            Ok(found) if found == *known => {
-                Ok(Some(MetaEntry { path: path.clone(), crc32c: Some(known.crc32c), bytes: None }))
-            }
-            Err(error) if !error.is_read_failure() => Err(error),
-            _ => {
-                note::warn!(file = %path, "a shared file of the backups is damaged, and is copied again");
-                Ok(None)
-            }
+        let found = self.store.vfs.metadata(&path.at(&self.store.dir))?;
+        if found.len == known.bytes {
+            return Ok(Some(MetaEntry { path: path.clone(), crc32c: Some(known.crc32c), bytes: None }));
         }
+        note::warn!(file = %path, "a shared file of the backups has another length by now, and is copied again");
+        Ok(None)
     }
 
     /// Copies a log under a name made of its contents. Reads the log first: cheaper than another copy in each backup.

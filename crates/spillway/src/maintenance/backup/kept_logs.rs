@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
@@ -92,8 +93,9 @@ impl Kept {
             tables: BTreeSet::new(),
         };
         let mut read = || {
-            let wanted = match mark.and_then(LogsEnd::parse) {
-                Some(end) => end,
+            let wanted = match mark {
+                // That of an earlier version tells no end.
+                Some(mark) => LogsEnd::parse(mark).unwrap_or_default(),
                 None => reader.find_existing()?,
             };
             if !has_logs {
@@ -108,7 +110,7 @@ impl Kept {
     }
 }
 
-/// The state by the existing MANIFEST or by its copy. `None`: there is neither a database nor a log.
+/// The state by the existing MANIFEST or by its copy. `None`: there is no database, and nothing tells how far its logs went.
 ///
 /// # Errors
 /// `Corruption`: what there is has no MANIFEST that can be read.
@@ -119,9 +121,10 @@ fn read_existing(vfs: &dyn Vfs, places: &Places) -> Result<Option<Recovered>> {
         Err(error) => error,
     };
     let is_left = |kind: FileType| !matches!(kind, FileType::Lock | FileType::Incomplete | FileType::Temp);
-    let mut names = vfs.read_dir(dir)?;
-    names.extend(vfs.read_dir(&places.logs)?);
+    let is_left = |kind: FileType| is_left(kind) && !kind.is_log();
+    let names = vfs.read_dir(dir)?;
     if !names.iter().any(|name| file_name::parse(name).is_some_and(|(kind, _)| is_left(kind))) {
+        note::warn!(dir = %places.logs.display(), "no MANIFEST tells how far the kept logs have to reach");
         return Ok(None);
     }
     let mut numbers = file_name::numbers_in(vfs, dir, FileType::Manifest)?;
@@ -224,7 +227,10 @@ impl Reader<'_> {
             "" | LOG_DIR_OF_COPY => db.clone(),
             dir => PathBuf::from(dir),
         });
-        if let Some(logs) = logs.filter(|logs| absolute(logs) != absolute(&self.places.logs)) {
+        let place = |dir: &Path| self.vfs.canonicalize(dir).unwrap_or_else(|_| absolute(dir));
+        let is_there = |logs: &PathBuf| self.vfs.exists(logs).unwrap_or(true);
+        let here = place(&self.places.logs);
+        if let Some(logs) = logs.filter(|logs| is_there(logs) && place(logs) != here) {
             let (there, here) = (logs.display(), self.places.logs.display());
             let what = format!("the database that is there has its logs in {there}, not in {here}: say that wal_dir");
             return Err(Error::invalid_argument(what).at_path(db));

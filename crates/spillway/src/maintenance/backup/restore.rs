@@ -157,7 +157,8 @@ fn take_another(store: &Store, id: BackupId, damaged: Option<&Path>) -> String {
     let others = match (named(false), named(true)) {
         (whole, _) if !whole.is_empty() => format!("restore another one in its place ({whole})"),
         (_, sharing) if !sharing.is_empty() => format!(
-            "every other one shares that file ({sharing}); a new backup of a database that still has the file copies it again"
+            "every other one shares that file ({sharing}): remove it, and a new backup of a database that still has the file \
+             brings it back to all of them"
         ),
         _ => "there is no other backup".to_owned(),
     };

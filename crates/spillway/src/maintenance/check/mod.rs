@@ -364,6 +364,11 @@ impl Check<'_> {
                 FileType::Table if tables.contains(&number) => false,
                 FileType::Table => has_copy || !self.check_unnamed(&self.dir.join(&name), number)?,
                 FileType::Manifest | FileType::ManifestCopy => number != self.recovered.manifest,
+                FileType::RocksLog if self.recovered.fenced => {
+                    let what = "has the form of RocksDB's logs, and is none of this database's: it is left alone";
+                    self.report.notes.push(format!("{name} {what}"));
+                    false
+                }
                 FileType::RocksLog => !logs.rocksdbs.contains(&number),
                 FileType::Temp => true,
                 _ => false,

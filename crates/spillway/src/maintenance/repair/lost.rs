@@ -1,5 +1,6 @@
 //! A database's directory `lost/`: files removed or replaced by a repair. Nothing in it is deleted.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::{Error, FileNumber, Result};
@@ -262,15 +263,17 @@ impl<'a> Lost<'a> {
     }
 
     /// Ends a repair that was cut off before its switch: moves the files that it made here, and removes its mark. They are
-    /// copies of what the repetition reads. Logs of other databases than `own` stay. Under the lock. Returns what was moved.
+    /// copies of what the repetition reads. Logs of other databases than `own` stay, and tables that the MANIFEST names: RocksDB
+    /// went on without the repair. Under the lock. Returns what was moved.
     ///
     /// # Errors
     /// The file system's.
-    pub fn clear_cut_off(&self, own: DatabaseId, log_dir: &Path) -> Result<Vec<PathBuf>> {
+    pub fn clear_cut_off(&self, own: DatabaseId, log_dir: &Path, named: &BTreeSet<FileNumber>) -> Result<Vec<PathBuf>> {
         let Some(Mark { first_new, has_switched: false }) = self.read_mark()? else { return Ok(Vec::new()) };
         let database = self.database();
         let mut moved = Vec::new();
-        for number in numbers_in(self.vfs, database, FileType::Table)?.split_off(&first_new) {
+        let made = numbers_in(self.vfs, database, FileType::Table)?.split_off(&first_new);
+        for &number in made.difference(named) {
             moved.push(self.take(&database.join(file_name::format(FileType::Table, number)))?);
         }
         // Of logs a repair makes one, for prepared transactions. It notes no MANIFEST, as the logs of a running database do.

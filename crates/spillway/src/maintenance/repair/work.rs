@@ -78,7 +78,8 @@ impl<'a> Repairing<'a> {
         check_owner(dir, log_dir, &old, options)?;
         let known = old.recovered.as_ref();
         let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
-        let superfluous = Lost::new(&**vfs, dir).clear_cut_off(own, log_dir)?;
+        let named = known.iter().flat_map(|old| old.tables()).map(FileMeta::physical_number).collect();
+        let superfluous = Lost::new(&**vfs, dir).clear_cut_off(own, log_dir, &named)?;
         let logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
         let doubt = check_log_dir(dir, log_dir, own, known, &logs, options)?;
         let source = TableSource { vfs, dir, log_dir, orders: options.orders() };

@@ -216,7 +216,9 @@ mod tests {
         let error = open(&vfs, WalRecoveryMode::PointInTime).err().expect("it is refused");
         assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(Path::new(LOG))), "{error:?}");
         assert_eq!(error.offset(), Some(offset), "{error:?}");
-        error.message().to_owned()
+        let (what, advice) = error.message().split_once("; ").expect("with a way out");
+        assert!(advice.contains("wal_recovery_mode=kSkipAnyCorruptedRecords"), "{advice}");
+        what.to_owned()
     }
 
     /// Which of these keys there are.

@@ -59,7 +59,8 @@ impl RocksdbHistory {
             next.0 - 1
         );
         Err(Error::unsupported(what).advise(
-            "move the log of the other database away; or flush with RocksDB, and close it there; a repair goes on without the log",
+            "move the log of the other database away; or flush with RocksDB, and close it there; a repair goes on without a log that \
+             begins so",
         ))
     }
 

@@ -75,7 +75,7 @@ impl LogReplay<'_> {
         if found.is_empty()
             && let Some(unknown) = check_none_elsewhere(vfs, &self.context.dir, &here, needed)?
         {
-            if !self.salvages() {
+            if self.may_flush && !self.salvages() {
                 return Err(unknown);
             }
             self.doubting().add(Doubt::of_all(unknown.to_string()));
