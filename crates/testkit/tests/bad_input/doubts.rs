@@ -248,6 +248,25 @@ fn a_family_made_behind_the_damage_is_not_in_doubt() {
     assert_eq!(in_doubt(&db, &[&KEYS[..], &[("made", "a")]].concat()), KEYS);
 }
 
+/// Behind a lost log a commit takes an earlier batch of its name: that one's families are in doubt, too, though what they
+/// lost is in tables.
+#[test]
+fn commit_behind_a_lost_log_doubts_the_batch_at_hand() {
+    let script = "begin z put default a 1; put users b 1\nreopen\nend z\nbegin z put default c 1; put default d 1\n\
+                  put users e 1\nflush users\nreopen\nend z\nput default f 1 sync";
+    let vfs = crate::common::PLAIN.after(&format!("create users\n{script}"));
+    let logs = files(&vfs, ".splog");
+    let lost = logs.iter().find(|log| vfs.read_file(log).unwrap().windows(3).any(|part| part == b"\x01e\x01"));
+    vfs.remove_file(lost.expect("the log with users' e")).unwrap();
+    let db = salvage(&vfs);
+    let doubts = db.recovery_doubts();
+    let found = db.get(&db.family("users").unwrap(), b"b", &Default::default()).unwrap();
+    assert!(
+        found.is_some() && doubts.iter().any(|doubt| doubt.covers("users", b"b", &UserOrder::Bytewise)),
+        "{doubts:?}"
+    );
+}
+
 /// All keys are in tables. No table tells of a transaction that was prepared, committed or rolled back in a damaged part of the log.
 #[test]
 fn lost_steps_of_transactions_are_in_doubt() {

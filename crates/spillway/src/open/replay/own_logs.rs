@@ -1,5 +1,6 @@
 //! Replay of our own logs, and of the large batches they commit. Keeps D1-D3, F1.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use base::note;
@@ -386,7 +387,10 @@ impl LogReplay<'_> {
         if Some(prepare.at) < self.hole_at {
             let why = "a lost part of the log may have prepared a transaction anew that is committed behind it";
             let is_lacking = |id: &&FamilyId| self.flushed_or_restored(**id, last).is_some_and(|has| has < last);
-            self.doubting().families_of(commit.families.iter().filter(is_lacking), why);
+            // The batch that is at hand may be an earlier one of the name.
+            let of_batch = prepare.batch.iter().filter_map(|change| Some(change.ok()?.family));
+            let families: BTreeSet<FamilyId> = commit.families.iter().copied().chain(of_batch).collect();
+            self.doubting().families_of(families.iter().filter(is_lacking), why);
         }
         self.insert_batch(prepare.batch.iter(), first, None)
     }
