@@ -23,8 +23,8 @@ pub(crate) struct RocksdbLogs {
     /// Bytes of logs that were synced.
     pub synced: BTreeMap<FileNumber, u64>,
     /// First and last numbers of the tables that flushes and ingests made, those deleted since included: of each first number
-    /// the largest last one. None is of a compaction, which deletes what it made its tables of, but those that the MANIFEST began
-    /// with.
+    /// the largest last one. Compactions are left out, for their edits delete tables; only the first
+    /// edits can add tables of compactions.
     pub flushed: BTreeMap<SeqNo, SeqNo>,
 }
 

@@ -57,8 +57,8 @@ pub(crate) fn check_none_elsewhere(
 }
 
 impl LogReplay<'_> {
-    /// RocksDB's logs in the log directory that may be needed, ascending. None of them is in a database of ours: a takeover
-    /// flushes what they hold before its first MANIFEST, and what has their form after that is another's.
+    /// RocksDB's logs in the log directory that may be needed, ascending. A database of ours has none: a takeover flushes them
+    /// before its first MANIFEST, so a later file of their form is another database's.
     ///
     /// # Errors
     /// `InvalidArgument`: there is none, but the database's directory or the directory in RocksDB's options has some.
