@@ -40,7 +40,7 @@ pub fn dump(vfs: &dyn Vfs, path: &Path, line: &mut dyn FnMut(&str)) -> Result<()
         line("# it has no record: it was never written, or is lost");
     }
     match manifest.zip(comparison) {
-        Some((number, comparison)) => comparison.check(dir, number, end),
+        Some((number, comparison)) => comparison.check(dir, number, Some(end)),
         None => Ok(()),
     }
 }

@@ -60,24 +60,25 @@ impl Comparison {
         self.copy = None;
     }
 
-    /// `end`: where the MANIFEST's records end.
+    /// `end`: where the MANIFEST's records end. `None`: it is RocksDB's, which has no copy; one that differs shows that it came
+    /// from elsewhere.
     ///
     /// # Errors
     /// `Corruption`: the MANIFEST lost its end, or one of the files is another database's.
-    pub fn check(&self, dir: &Path, number: FileNumber, end: u64) -> Result<()> {
+    pub fn check(&self, dir: &Path, number: FileNumber, end: Option<u64>) -> Result<()> {
         let name = file_name::format(FileType::ManifestCopy, number);
-        let (what, at) = match self.difference {
-            Some(offset) => {
+        let (what, at) = match (self.difference, end) {
+            (Some(offset), _) => {
                 let what = format!(
                     "the MANIFEST and its copy {name} hold different records: one is another database's, or an older one. Put \
                      the right file back from a copy, or keep what is certain with `spillway repair` (rocksdb_repair_db)"
                 );
                 (what, offset)
             }
-            None if self.copy_bytes > end => {
+            (None, Some(end)) if self.copy_bytes > end => {
                 (format!("the end of the MANIFEST is missing: its copy {name} goes on"), end)
             }
-            None => return Ok(()),
+            _ => return Ok(()),
         };
         Err(Error::corruption(what).at_path(manifest_path(dir, number)).at_offset(at))
     }

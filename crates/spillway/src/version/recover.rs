@@ -94,9 +94,7 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
         }
         Ok(())
     })?;
-    if replay.is_fenced() {
-        comparison.check(dir, manifest, end)?;
-    }
+    comparison.check(dir, manifest, replay.is_fenced().then_some(end))?;
     let mut recovered = replay.finish(manifest).map_err(|error| error.at_path(&path))?;
     recovered.manifest_end = Some(end);
     recovered.warnings.extend(warnings);

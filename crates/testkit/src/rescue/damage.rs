@@ -497,7 +497,7 @@ pub fn exchanges(life: &Life, stranger: &Files) -> Vec<Damage> {
     let exchanged = |path: &PathBuf| {
         let kind = match kind_of(path)? {
             (FileType::Table, _) => Kind::TableExchanged,
-            (FileType::Log | FileType::RocksLog, _) => Kind::LogExchanged,
+            (FileType::Log, _) => Kind::LogExchanged, // RocksDB's have no id
             (FileType::Manifest, _) if life.is_own() => Kind::ManifestExchanged,
             (FileType::ManifestCopy, _) => Kind::Copy,
             _ => return None,
