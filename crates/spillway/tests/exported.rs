@@ -222,13 +222,13 @@ fn tables_are_links_and_little_else_is_written() {
         }
     }
     assert!(others < 64 << 10, "{others} bytes");
-    // Without a flush the log is there once, as long as the batches in it.
-    (1000..1100).for_each(|n| write(&db, n));
+    // Without a flush the log is there once, as long as the batches in it. None is large: it would be flushed in the background.
+    (1008..1057).for_each(|n| write(&db, n));
     copy(&db, &path("with-log"), u64::MAX);
     let logs: Vec<PathBuf> = std::fs::read_dir(path("with-log")).unwrap().map(|entry| entry.unwrap().path()).collect();
     let mut logs = logs.iter().filter(|path| path.extension().is_some_and(|end| end == "log"));
     let bytes = std::fs::metadata(logs.next().unwrap()).unwrap().len();
-    assert!(logs.next().is_none() && (40_000..400_000).contains(&bytes), "{bytes}");
+    assert!(logs.next().is_none() && (20_000..40_000).contains(&bytes), "{bytes}");
 }
 
 /// No log of RocksDB's can name ingested tables, or has unlogged writes.
