@@ -22,10 +22,13 @@ impl Checkpoint {
         Box::new(Checkpoint(database.db.clone()))
     }
 
-    /// As C's function, from 0 bytes of log on.
-    pub fn create(&self, dir: &Path) -> Result<(), Failure> {
+    /// A directory for RocksDB, and for us. Flushes first if the log has more than `flush_from_log_bytes`.
+    pub fn create(&self, dir: &Path, flush_from_log_bytes: u64) -> Result<(), Failure> {
         self.check_parent(dir)?;
-        self.0.checkpoint(dir)?;
+        self.0.export(
+            dir,
+            &ExportOptions { skip_verification: true, flush_from_log_bytes, ..ExportOptions::default() },
+        )?;
         Ok(())
     }
 
@@ -56,15 +59,8 @@ fallible! {
         Ok(Checkpoint::of(database))
     }
 
-    /// A directory for RocksDB, and for us.
+    /// See [`Checkpoint::create`].
     fn rocksdb_checkpoint_create(checkpoint: &Checkpoint, dir: &CStr, log_size_for_flush: u64) {
-        let options = ExportOptions {
-            skip_verification: true,
-            flush_from_log_bytes: log_size_for_flush,
-            ..ExportOptions::default()
-        };
-        checkpoint.check_parent(path(dir))?;
-        checkpoint.0.export(path(dir), &options)?;
-        Ok(())
+        checkpoint.create(path(dir), log_size_for_flush)
     }
 }

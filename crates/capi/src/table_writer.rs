@@ -1,11 +1,11 @@
 //! `rocksdb_sstfilewriter_t`: tables made outside of a database, for ingests.
 
 use std::ffi::CStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use spillway::internal::options::kept::review;
-use spillway::internal::vfs::Vfs;
+use spillway::internal::vfs::{IfExists, Vfs};
 use spillway::internal::{FamilyOptions, TableWriter};
 
 use crate::boundary::argument::Out;
@@ -22,8 +22,8 @@ pub struct TableMaker {
     pub options: FamilyOptions,
     /// Ignores unsupported options that affect stored data.
     ignore_unsupported: bool,
-    /// The table being written.
-    writer: Option<TableWriter>,
+    /// The table being written, and its path.
+    writer: Option<(TableWriter, PathBuf)>,
     /// Bytes of the last finished table.
     finished_bytes: u64,
 }
@@ -44,30 +44,55 @@ impl TableMaker {
     /// # Errors
     /// No table is open.
     pub fn table(&mut self) -> Result<&mut TableWriter, Failure> {
-        self.writer.as_mut().ok_or_else(|| Failure::invalid_argument("File is not opened"))
+        let writer = self.writer.as_mut().map(|(writer, _)| writer);
+        writer.ok_or_else(|| Failure::invalid_argument("File is not opened"))
     }
 
     /// Replaces an existing file.
     pub fn open(&mut self, file: PathBuf) -> Result<(), Failure> {
-        self.writer = None; // an unfinished table is removed
+        self.abandon();
         review(&self.options, self.ignore_unsupported)?;
         if self.vfs.exists(&file)? {
             self.vfs.remove_file(&file)?;
         }
-        self.writer = Some(TableWriter::create(self.vfs.clone(), file, &self.options)?);
+        let writer = TableWriter::create(self.vfs.clone(), &file, &self.options)?;
+        self.writer = Some((writer, file));
         Ok(())
     }
 
     /// Approximate bytes of the open table, 0 before its first entry; if none is open, of the last one.
     pub fn bytes(&self) -> u64 {
         let so_far = |writer: &TableWriter| if writer.entries() == 0 { 0 } else { writer.estimated_bytes() };
-        self.writer.as_ref().map_or(self.finished_bytes, so_far)
+        self.writer.as_ref().map_or(self.finished_bytes, |(writer, _)| so_far(writer))
     }
 
     pub fn finish(&mut self) -> Result<(), Failure> {
-        let writer = self.writer.take().ok_or_else(|| Failure::invalid_argument("File is not opened"))?;
-        self.finished_bytes = writer.finish()?.file_bytes;
+        let (writer, file) = self.writer.take().ok_or_else(|| Failure::invalid_argument("File is not opened"))?;
+        let finished = writer.finish().inspect_err(|_| self.leave_empty(&file))?;
+        self.finished_bytes = finished.file_bytes;
         Ok(())
+    }
+
+    /// Drops an unfinished table.
+    fn abandon(&mut self) {
+        if let Some((writer, file)) = self.writer.take() {
+            drop(writer); // removes the file
+            self.leave_empty(&file);
+        }
+    }
+
+    /// Leaves an empty file for a table without an end. RocksDB leaves its file too: programs count on the name, and take an
+    /// empty file for no entries.
+    fn leave_empty(&self, file: &Path) {
+        if let Err(error) = self.vfs.create(file, IfExists::Truncate) {
+            tracing::warn!(%error, "no empty file is left for an unfinished table");
+        }
+    }
+}
+
+impl Drop for TableMaker {
+    fn drop(&mut self) {
+        self.abandon();
     }
 }
 
@@ -86,7 +111,7 @@ export! {
         Box::new(maker)
     }
 
-    /// Removes an unfinished table.
+    /// Leaves an empty file for an unfinished table.
     fn rocksdb_sstfilewriter_destroy(writer: Option<Box<TableMaker>>) {
         drop(writer);
     }

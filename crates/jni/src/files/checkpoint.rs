@@ -15,8 +15,9 @@ natives! { "Checkpoint";
         Ok(Checkpoint::of(database))
     }
 
+    /// Flushes, as RocksDB's does by default.
     "createCheckpoint" => fn(_env, checkpoint: &Checkpoint, dir: String) -> () {
-        Ok(checkpoint.create(Path::new(&dir))?)
+        Ok(checkpoint.create(Path::new(&dir), 0)?)
     }
 
     /// Flushes the family, and links its tables into a new directory.
