@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use base::{Error, FileNumber, Result, SeqNo};
+use base::options::WalRecoveryMode;
+use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 
 use super::Opening;
 use super::reading::{self, Attempt};
@@ -34,20 +35,23 @@ pub(crate) struct Beside<'a> {
 }
 
 /// Recovers the database in `dir` for reading only, and calls `copy` to copy its files. Retries if a file was deleted
-/// meanwhile. Returns the last sequence number in the copy.
+/// meanwhile. Returns the last sequence number in the copy. Leaves nothing out, whatever the options say of damage: the
+/// copy's MANIFEST would not tell.
 ///
 /// # Errors
-/// As opening for reading only; as `copy`, if nothing changed meanwhile.
+/// As opening for reading only, as `copy`, if nothing changed meanwhile.
 pub(crate) fn copy_beside(
     dir: &Path,
     options: &OpenOptions,
     mut copy: impl FnMut(&Beside<'_>) -> Result<()>,
 ) -> Result<SeqNo> {
     super::validate(options)?;
+    let mut options = options.clone();
+    options.db.wal_recovery_mode = WalRecoveryMode::PointInTime;
     let logs = log_dir(dir, &options.db);
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, true); // the writer's file is left alone
-    reading::open_steadily(&*options.vfs, dir, &logs, || {
-        let mut opening = super::prepare(dir, options, &info_log)?;
+    let copied = reading::open_steadily(&*options.vfs, dir, &logs, || {
+        let mut opening = super::prepare(dir, &options, &info_log)?;
         if !opening.recovered.fenced {
             let what = "RocksDB's database cannot be copied while another process has it open; close it there first";
             return Err(Error::invalid_argument(what).at_path(dir));
@@ -59,6 +63,13 @@ pub(crate) fn copy_beside(
         copy(&opening.beside(&replayed))?;
         opening.context.tasks.end();
         Ok(Attempt { opened: last_seq, notices_missing_logs })
+    });
+    copied.map_err(|error| match error.kind() {
+        ErrorKind::Corruption => error.advise(
+            "a copy beside the program that has the database open leaves nothing out, whatever the options say: copy through \
+             that program, or close it first",
+        ),
+        _ => error,
     })
 }
 

@@ -124,6 +124,10 @@ fn name_way_out(error: Error, dir: &Path, options: &OpenOptions) -> Error {
     }
     let has = |advice| error.message().contains(advice);
     match kind {
+        FileType::Log | FileType::LargeBatch if options.secondary.is_some() => error.advise(
+            "a secondary leaves nothing out, whatever wal_recovery_mode says: open the database for reading only to go on without \
+             what cannot be read",
+        ),
         FileType::Table | FileType::Manifest | FileType::Current if !has("spillway repair") => error.advise(
             "restore the file from a copy, or keep what can be read with `spillway repair` (rocksdb_repair_db)",
         ),

@@ -75,6 +75,10 @@ impl fmt::Display for Problem {
             (Some(path), Some(offset)) => write!(f, "{}, byte {offset}: {}", path.display(), error.message()),
             (Some(path), None) => write!(f, "{}: {}", path.display(), error.message()),
             (None, _) => f.write_str(error.message()),
+        }?;
+        match std::error::Error::source(error).map(ToString::to_string) {
+            Some(source) if !error.message().contains(&source) => write!(f, ": {source}"),
+            _ => Ok(()),
         }
     }
 }
