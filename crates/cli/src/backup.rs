@@ -10,7 +10,7 @@ use spillway::internal::backup::{BackupEngine, BackupId, BackupOptions, RestoreO
 use spillway::internal::vfs::RealVfs;
 
 use crate::database::{AdoptArgs, DatabaseArgs};
-use crate::failure::{Failure, Outcome, warn};
+use crate::failure::{Failure, Outcome, found_damage, warn};
 use crate::long::{Long, Reached, Teller};
 use crate::terminal::printable;
 use crate::{human, json};
@@ -131,8 +131,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
             let id = engine.create_new_backup(&source.db, *flush);
             drop(long);
             let id = id?;
+            let report = source.report.as_ref().map(|report| report.to_string_lossy().into_owned());
             drop(source);
-            say(as_json, json!({ "created": id }), format!("made backup {id} in {}", backups.dir.display()), out)
+            let made = json!({ "created": id, "earlier_report": report });
+            say(as_json, made, format!("made backup {id} in {}", backups.dir.display()), out)
         }
         Action::List { backups } => list(&backups.open()?, as_json, out),
         Action::Verify { backups, id } => verify(&backups.open()?, *id, as_json, out),
@@ -272,6 +274,9 @@ fn confirm(to: &Path, files: &[PathBuf]) -> Outcome {
 fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
     let (backups, damaged) = (engine.backups()?, engine.damaged_backups()?);
     let unfinished = engine.unfinished_backups()?;
+    if !damaged.is_empty() {
+        found_damage();
+    }
     if as_json {
         let shown: Vec<_> = backups.iter().map(json::backup).collect();
         let [unreadable, unfinished] =
@@ -290,7 +295,7 @@ fn list(engine: &BackupEngine, as_json: bool, out: &mut dyn Write) -> Outcome {
             writeln!(out, "{}\tunfinished: {}", backup.id, backup.error)?;
         }
     }
-    if damaged.is_empty() { Ok(()) } else { Err(Failure::Told) }
+    Ok(())
 }
 
 /// Prints for each backup whether it is whole. Fails if one is not, or if there is none.
@@ -319,6 +324,9 @@ fn verify(engine: &BackupEngine, id: Option<BackupId>, as_json: bool, out: &mut 
     if verified.is_empty() && !as_json {
         return Err(Failure::refused(format!("there is no backup in {}", engine.dir().display())));
     }
+    if verified.is_empty() || verified.iter().any(|(_, error)| error.is_some()) {
+        found_damage();
+    }
     if as_json {
         let shown = verified.iter().map(|(id, error)| {
             json!({ "id": id, "whole": error.is_none(), "error": error.as_ref().map(ToString::to_string) })
@@ -329,10 +337,9 @@ fn verify(engine: &BackupEngine, id: Option<BackupId>, as_json: bool, out: &mut 
             writeln!(out, "backup {id} is whole")?;
         }
     }
-    let is_whole = !verified.is_empty() && verified.iter().all(|(_, error)| error.is_none());
     if !as_json {
         out.flush()?;
         verified.into_iter().filter_map(|(_, error)| error).for_each(|error| Failure::from(error).tell());
     }
-    if is_whole { Ok(()) } else { Err(Failure::Told) }
+    Ok(())
 }

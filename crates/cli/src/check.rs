@@ -11,7 +11,7 @@ use spillway::internal::vfs::RealVfs;
 use spillway::internal::{ErrorKind, shell};
 
 use crate::database::{DatabaseArgs, unfinished_beside};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, found_damage};
 use crate::long::{Long, Reached, Teller};
 use crate::settings::Settings;
 use crate::{human, json};
@@ -31,9 +31,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let dir = &args.database.locate()?.dir;
-    let vfs = RealVfs::new();
-    let settings = Settings::load(&vfs, dir, args.database.options.as_deref())?;
+    let located = args.database.locate()?;
+    let (dir, vfs) = (&located.dir, RealVfs::new());
+    let settings = located.configure(Settings::load(&vfs, dir, args.database.options.as_deref())?);
     let log_dir = Some(settings.db.wal_dir).filter(|dir| !dir.is_empty()).map(PathBuf::from);
     let teller = Teller::default();
     let long = watch(&teller)?;
@@ -44,11 +44,10 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     });
     drop(long);
     let report = report.map_err(|error| no_database(error, dir))?;
-    match args.json {
-        true => json::print(&json::check(&report), out)?,
-        false => show(&report, dir, out)?,
+    if !report.is_whole() {
+        found_damage();
     }
-    if report.is_whole() { Ok(()) } else { Err(Failure::Told) }
+    if args.json { json::print(&json::check(&report), out) } else { show(&report, dir, out) }
 }
 
 /// Names what a cut-off copy left beside a directory that is no database.
@@ -122,6 +121,11 @@ fn advice(report: &CheckReport, dir: &Path) -> String {
                     closed, or check a checkpoint of it.";
         return what.to_owned();
     }
+    if report.problems.iter().all(is_denied) {
+        return format!(
+            "Nothing is known to be damaged: make the files readable, and check again (`spillway check --db {place}`)."
+        );
+    }
     let scan = match report.problems.iter().any(keeps_from_reading) {
         true => String::new(),
         false => format!("; `spillway scan --skip-damaged --db {place}` prints what can be read, and changes nothing"),
@@ -130,6 +134,11 @@ fn advice(report: &CheckReport, dir: &Path) -> String {
         "Restore it from a backup or checkpoint, if there is one (`spillway backup restore --dir BACKUPS --to {place}`). Else \
          `spillway repair {place}` keeps what can be read and lists what is lost{scan}."
     )
+}
+
+/// Whether a file could not be read, for a reason that says nothing of its content: a permission, a limit of open files.
+fn is_denied(problem: &Problem) -> bool {
+    problem.0.kind() == ErrorKind::Io && !problem.0.is_read_failure() && !problem.0.is_not_found()
 }
 
 /// Whether not even a scan that skips damage opens the database: CURRENT or the MANIFEST is lost or damaged.

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use spillway::internal::Database;
 use spillway::internal::check::{self, CheckOptions};
 use spillway::internal::vfs::{RealVfs, Vfs};
+use spillway::internal::{Database, shell};
 
 use crate::database::{AdoptArgs, DatabaseArgs};
 use crate::export::nothing_at;
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, is_in_doubt};
 use crate::human;
 use crate::long::Long;
 
@@ -36,22 +36,24 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let long = Long::writing("making the checkpoint", nothing_at(&args.to))?;
     let last = args.database.checkpoint(args.adopt.adopt, &args.to);
     drop(long);
-    let last = last?;
+    let (last, is_reported) = last?;
     if args.verify {
-        verify(&args.to)?;
+        verify(&args.database.locate()?.dir, &args.to)?;
     }
     let (to, last) = (args.to.display(), human::count(last.0));
-    let read = if args.verify { "and is whole" } else { "its tables were linked, and not read (--verify)" };
-    Ok(writeln!(out, "made {to}, which holds every write through number {last}; {read}")?)
+    let of = if is_reported || is_in_doubt() { "what was left of the writes" } else { "every write" };
+    let read = if args.verify { "all of it was read" } else { "its tables were linked, and not read (--verify)" };
+    Ok(writeln!(out, "made {to}, which holds {of} through number {last}; {read}")?)
 }
 
 /// # Errors
 /// The copy is damaged; it is deleted.
-fn verify(dir: &Path) -> Outcome {
-    let report = check::check(dir, &CheckOptions::default(), &mut |_| {})?;
+fn verify(of: &Path, copy: &Path) -> Outcome {
+    let report = check::check(copy, &CheckOptions::default(), &mut |_| {})?;
     let Some(problem) = report.problems.first() else { return Ok(()) };
-    Database::destroy(dir, None, &(RealVfs::new() as Arc<dyn Vfs>))?;
-    let what =
-        format!("the database is damaged, and no checkpoint was made: {problem}; `spillway check` lists all damage");
-    Err(Failure::refused(what))
+    Database::destroy(copy, None, &(RealVfs::new() as Arc<dyn Vfs>))?;
+    let of = shell::word(of);
+    Err(Failure::refused(format!(
+        "the database is damaged, and no checkpoint was made: {problem}; `spillway check --db {of}` lists all damage"
+    )))
 }

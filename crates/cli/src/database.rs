@@ -78,6 +78,8 @@ pub struct Located {
 /// A database to be copied.
 pub struct ToCopy {
     pub db: Database,
+    /// The report of an earlier repair, which the copy does not have.
+    pub report: Option<PathBuf>,
     /// Directory of a temporary checkpoint, if `db` is one; destroyed on drop.
     beside: Option<PathBuf>,
 }
@@ -92,6 +94,23 @@ impl Drop for ToCopy {
         if let Err(error) = removed {
             warn(&error.to_string());
         }
+    }
+}
+
+impl Located {
+    pub fn at(dir: &Path) -> Located {
+        Located { dir: dir.to_owned(), configured: None }
+    }
+
+    /// The stored options under those of the configuration.
+    pub fn configure(&self, mut stored: Settings) -> Settings {
+        if let Some(configured) = &self.configured {
+            stored.db = configured.db.clone();
+            stored.families.retain(|(name, _)| configured.families.iter().all(|(named, _)| named != name));
+            stored.families.extend(configured.families.iter().cloned());
+            stored.others = configured.other_families.clone().unwrap_or(stored.others);
+        }
+        stored
     }
 }
 
@@ -111,7 +130,7 @@ impl DatabaseArgs {
         let dir = dir.filter(|dir| !dir.as_os_str().is_empty()).ok_or_else(|| {
             Failure::refused(format!("which database? Say --db DIR or --config FILE, or set {DIR_VARIABLE}"))
         })?;
-        Ok(Located { dir, configured: None })
+        Ok(Located::at(&dir))
     }
 
     pub fn open(&self, access: Access) -> Outcome<Database> {
@@ -134,10 +153,10 @@ impl DatabaseArgs {
     /// shared tables.
     pub fn open_to_copy(&self, adopt: bool) -> Outcome<ToCopy> {
         let (dir, mut options) = self.options_for(Access::Write { adopt, create: false })?;
-        note_report(&*options.vfs, &dir)?;
+        let report = note_report(&*options.vfs, &dir)?;
         match Database::open(&dir, &options) {
             Err(error) if error.kind() == ErrorKind::Busy => {}
-            opened => return Ok(ToCopy { db: self.opened(opened?, &options), beside: None }),
+            opened => return Ok(ToCopy { db: self.opened(opened?, &options), report, beside: None }),
         }
         let mut name = dir.file_name().unwrap_or_default().to_owned();
         name.push(".copying");
@@ -152,22 +171,24 @@ impl DatabaseArgs {
         if opened.is_err() {
             Database::destroy(&beside, None, &options.vfs)?;
         }
-        Ok(ToCopy { db: warn_of_doubts(opened?), beside: Some(beside) })
+        Ok(ToCopy { db: warn_of_doubts(opened?), report, beside: Some(beside) })
     }
 
-    /// Makes a checkpoint, even if a different process has the database open.
-    pub fn checkpoint(&self, adopt: bool, to: &Path) -> Outcome<SeqNo> {
+    /// Makes a checkpoint, even if a different process has the database open. Whether an earlier repair lost or doubted
+    /// something comes with the last number.
+    pub fn checkpoint(&self, adopt: bool, to: &Path) -> Outcome<(SeqNo, bool)> {
         let (dir, options) = self.options_for(Access::Write { adopt, create: false })?;
-        note_report(&*options.vfs, &dir)?;
-        match Database::open(&dir, &options) {
-            Err(error) if error.kind() == ErrorKind::Busy => Ok(Database::checkpoint_beside(&dir, &options, to)?),
+        let is_reported = note_report(&*options.vfs, &dir)?.is_some();
+        let last = match Database::open(&dir, &options) {
+            Err(error) if error.kind() == ErrorKind::Busy => Database::checkpoint_beside(&dir, &options, to)?,
             opened => {
                 let db = self.opened(opened?, &options);
                 let last = db.checkpoint(to)?;
                 db.close()?;
-                Ok(last)
+                last
             }
-        }
+        };
+        Ok((last, is_reported))
     }
 
     /// Opens the database for a reader that follows it. `own` is made, and stays empty.
@@ -229,8 +250,10 @@ impl DatabaseArgs {
             Settings::warn_if_none(&vfs, &dir)?;
         }
         let mut stored_in = None;
-        // An options file on the command line takes the place of a damaged one. A takeover is checked by the open.
-        let is_given = self.options.as_deref().is_some_and(is_file_name);
+        // An options file on the command line takes the place of a damaged one, and so does a document for every family. A
+        // takeover is checked by the open.
+        let is_whole = |configured: &ConfiguredDb| configured.other_families.is_some();
+        let is_given = self.options.as_deref().is_some_and(is_file_name) || configured.as_ref().is_some_and(is_whole);
         let stored = match !writes || is_given || unsupported == Unsupported::Leave {
             true => Settings::stored_or_default(&vfs, &dir, unsupported)?,
             false => {
@@ -289,17 +312,18 @@ pub fn unfinished_beside(vfs: &dyn Vfs, dir: &Path) -> String {
 }
 
 /// Notes that a copy does not carry the report of an earlier repair: what that lost or doubted is so in the copy, too.
-fn note_report(vfs: &dyn Vfs, dir: &Path) -> Outcome {
+/// Returns the report.
+fn note_report(vfs: &dyn Vfs, dir: &Path) -> Outcome<Option<PathBuf>> {
     let lost = dir.join("lost");
     let names = if vfs.exists(&lost)? { vfs.read_dir(&lost)? } else { Vec::new() };
-    if let Some(report) = names.iter().find(|name| *name == "REPORT" || name.starts_with("REPORT.")) {
-        let report = lost.join(report);
+    let report = names.iter().find(|name| *name == "REPORT" || name.starts_with("REPORT.")).map(|name| lost.join(name));
+    if let Some(report) = &report {
         note(&format!(
             "an earlier repair lost or doubted something, which is so in the copy, too; the copy does not have its report: {}",
             report.display()
         ));
     }
-    Ok(())
+    Ok(report)
 }
 
 /// Reads a configuration and prints its warnings.

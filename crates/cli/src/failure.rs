@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use spillway::internal::version::file_name;
 use spillway::internal::vfs::RealVfs;
-use spillway::internal::{Database, Error, ErrorKind};
+use spillway::internal::{Database, Error, ErrorKind, shell};
 
 use crate::interrupt::INTERRUPTED_STATUS;
 use crate::terminal::printable;
@@ -93,18 +93,19 @@ fn explain(error: &Error) -> String {
     }
     text.push_str(flags(&text));
     let in_database = error.path().is_none_or(is_in_database);
+    let of_it = error.path().map(database_words).unwrap_or_default();
     let hint = match error.kind() {
         ErrorKind::Corruption if in_database && text.contains("spillway repair") => {
-            "`spillway check` lists everything that is damaged"
+            format!("`spillway check{of_it}` lists everything that is damaged")
         }
-        ErrorKind::Corruption if in_database => {
-            "`spillway check` lists everything that is damaged; restore what it names from a copy, or keep what can be read \
-             with `spillway repair`"
-        }
+        ErrorKind::Corruption if in_database => format!(
+            "`spillway check{of_it}` lists everything that is damaged; restore what it names from a copy, or keep what can be \
+             read with `spillway repair{of_it}`"
+        ),
         ErrorKind::NoSpace if in_database && !text.contains("is unfinished") => {
-            "free space on that disk and try again; nothing that was acknowledged is lost"
+            "free space on that disk and try again; nothing that was acknowledged is lost".to_owned()
         }
-        ErrorKind::NoSpace => "free space on that disk and try again",
+        ErrorKind::NoSpace => "free space on that disk and try again".to_owned(),
         _ => return text,
     };
     let _ = write!(text, "\nhint: {hint}");
@@ -136,6 +137,14 @@ fn is_in_database(path: &Path) -> bool {
     RealVfs::new().exists(&beside).unwrap_or(false) || is_log()
 }
 
+/// The words of a command that name the database of a file, if CURRENT is beside it: a command without them might work on
+/// another one.
+fn database_words(path: &Path) -> String {
+    let dir = if path.is_dir() { path } else { path.parent().unwrap_or(path) };
+    let is_its = RealVfs::new().exists(&dir.join("CURRENT")).unwrap_or(false);
+    if is_its { format!(" --db {}", shell::word(dir)) } else { String::new() }
+}
+
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
         Failure::Engine(error)
@@ -148,10 +157,15 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Whether the command opened a database that its recovery left in doubt.
+/// Whether the command found damage, or opened a database that its recovery left in doubt.
 static IN_DOUBT: AtomicBool = AtomicBool::new(false);
 
-/// Whether [`warn_of_doubts`] printed any.
+/// Has the command end with status 1, also if nobody reads its report to the end.
+pub fn found_damage() {
+    IN_DOUBT.store(true, Ordering::Relaxed);
+}
+
+/// Whether [`warn_of_doubts`] printed any, or [`found_damage`] was called.
 pub fn is_in_doubt() -> bool {
     IN_DOUBT.load(Ordering::Relaxed)
 }
@@ -159,7 +173,7 @@ pub fn is_in_doubt() -> bool {
 /// Prints what the recovery of an opened database left in doubt. The command then ends with status 1.
 pub fn warn_of_doubts(db: Database) -> Database {
     for doubt in db.recovery_doubts() {
-        IN_DOUBT.store(true, Ordering::Relaxed);
+        found_damage();
         warn(&format!("recovery left in doubt: {doubt}"));
     }
     db

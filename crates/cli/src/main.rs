@@ -201,14 +201,18 @@ fn main() -> ExitCode {
     let mut out = Shown::new(&mut stdout);
     let result = program.command.run(&mut out).and_then(|()| Ok(out.flush()?));
     match result {
-        Ok(()) if is_in_doubt() => ExitCode::FAILURE,
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => verdict(),
         // The reader closed the pipe (`| head`).
-        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => verdict(),
         Err(failure) => {
             let _ = out.flush(); // findings before the failure are printed first
             failure.tell();
             ExitCode::from(failure.status())
         }
     }
+}
+
+/// The status of a command that did its work.
+fn verdict() -> ExitCode {
+    if is_in_doubt() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }

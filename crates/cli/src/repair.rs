@@ -7,8 +7,8 @@ use std::sync::Arc;
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{OpenOptions, OtherFamilies};
 
-use crate::database::{AdoptArgs, DatabaseArgs};
-use crate::failure::{Failure, Outcome};
+use crate::database::{AdoptArgs, DatabaseArgs, Located};
+use crate::failure::{Outcome, found_damage};
 use crate::long::Long;
 use crate::settings::{Settings, is_file_name};
 use crate::{human, json};
@@ -34,17 +34,18 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let dir = match &args.dir {
-        Some(dir) => dir.clone(),
-        None => args.database.locate()?.dir,
+    let located = match &args.dir {
+        Some(dir) => Located::at(dir),
+        None => args.database.locate()?,
     };
+    let dir = located.dir.clone();
     let vfs: Arc<dyn Vfs> = RealVfs::new();
     let (stored, used) = Settings::salvaged(&vfs, &dir)?;
     let given = args.database.options.as_deref();
     if given.is_none() {
         Settings::warn_if_none(&vfs, &dir)?;
     }
-    let Settings { mut db, families, others, .. } = stored.with(&vfs, given)?;
+    let Settings { mut db, families, others, .. } = located.configure(stored.with(&vfs, given)?);
     db.error_if_exists = false;
     let options = OpenOptions {
         db,
@@ -62,9 +63,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let report = report?;
     let lost_nothing = report.lost_nothing();
     let used = (!report.lost_options.is_empty()).then(|| options_used(given, used.as_deref()));
+    if !lost_nothing {
+        found_damage();
+    }
     if args.json {
-        json::print(&json::repair(&dir, &report, used.as_deref()), out)?;
-        return if lost_nothing { Ok(()) } else { Err(Failure::Told) };
+        return json::print(&json::repair(&dir, &report, used.as_deref()), out);
     }
     write!(out, "{report}")?;
     if let Some(used) = &used {
@@ -79,24 +82,21 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it {holds}")?);
     }
     if let Some(earlier) = report.earlier.as_ref().filter(|_| report.found_nothing()) {
-        writeln!(
+        return Ok(writeln!(
             out,
             "{dir} opens, and {holds}. An earlier repair lost or doubted something: move its report \
              away once that is dealt with: {}",
             earlier.display()
-        )?;
-        return Err(Failure::Told);
+        )?);
     }
     if report.lost_no_key() {
         let earlier = report.earlier_options.as_ref().map(|earlier| earlier.display());
         let moved = earlier.map(|path| format!("; once they are given again, move the earlier report away: {path}"));
         let moved = moved.unwrap_or_default();
-        writeln!(out, "{dir} opens, and {holds}; of its options see above{moved}")?;
-        return Err(Failure::Told);
+        return Ok(writeln!(out, "{dir} opens, and {holds}; of its options see above{moved}")?);
     }
     let beneath = "In lost key ranges, older values may appear in place of newer ones, and deleted keys may reappear.";
-    writeln!(out, "{dir} opens, and {holds}, except for the losses listed above. {beneath}")?;
-    Err(Failure::Told)
+    Ok(writeln!(out, "{dir} opens, and {holds}, except for the losses listed above. {beneath}")?)
 }
 
 /// The options that a repair stored.

@@ -3,11 +3,12 @@
 mod format;
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::json;
-use spillway::internal::{DbIterator, Error, Family, PassedOver, ReadOptions, SkippedDamage, UserOrder};
+use spillway::internal::{DbIterator, Error, Family, PassedOver, ReadOptions, SkippedDamage, UserOrder, shell};
 
 use crate::bytes::{Notation, after_prefix};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};
@@ -115,7 +116,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         writeln!(out, "{}, {keys_size} of keys, {values_size} of values", human::counted(keys, "key", "keys"))?;
     }
     out.flush()?;
-    tell_skipped(args.notation, unopened, damage.map(|damage| damage.list()).unwrap_or_default())
+    tell_skipped(
+        &args.database.locate()?.dir,
+        args.notation,
+        unopened,
+        damage.map(|damage| damage.list()).unwrap_or_default(),
+    )
 }
 
 /// Shows the number of counted keys.
@@ -132,7 +138,7 @@ fn watch(counted: &Arc<AtomicU64>) -> Outcome<Long> {
 ///
 /// # Errors
 /// Something was skipped.
-fn tell_skipped(notation: Notation, unopened: Option<Error>, skipped: Vec<PassedOver>) -> Outcome {
+fn tell_skipped(dir: &Path, notation: Notation, unopened: Option<Error>, skipped: Vec<PassedOver>) -> Outcome {
     let count = skipped.len() as u64 + u64::from(unopened.is_some());
     if count == 0 {
         return Ok(());
@@ -147,9 +153,10 @@ fn tell_skipped(notation: Notation, unopened: Option<Error>, skipped: Vec<Passed
         eprintln!("skipped: {error}: from {from} through {through}");
     }
     let places = human::counted(count, "damaged place", "damaged places");
+    let dir = shell::word(dir);
     eprintln!(
         "{places} skipped: what is printed can lack keys in these ranges, and show older values there, or deleted keys; \
-         `spillway check` lists all damage, `spillway repair` mends what it can"
+         `spillway check --db {dir}` lists all damage, `spillway repair --db {dir}` mends what it can"
     );
     Err(Failure::Told)
 }

@@ -218,7 +218,7 @@ impl Settings {
 pub fn is_file_name(text: &str) -> bool {
     let path = Path::new(text);
     let is_named_so = |suffix: &str| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(suffix));
-    !text.contains('=') || ["json", "yaml", "yml", "ini"].into_iter().any(is_named_so)
+    !text.contains('=') || path.is_file() || ["json", "yaml", "yml", "ini"].into_iter().any(is_named_so)
 }
 
 /// Whether the error is of an options file's content.
@@ -231,7 +231,10 @@ fn name_remedy(error: Error, older: Option<&PathBuf>) -> Error {
     let before = older.map(|older| format!(" (the one before is {})", older.display())).unwrap_or_default();
     error
         .context("the stored options cannot be read, and are not replaced unasked")
-        .advise(format!("give all options by --options FILE{before}, or take the defaults by --options {DEFAULTS}"))
+        .advise(format!(
+            "give all options by --options FILE{before}, or take the defaults by --options {DEFAULTS}; with --config, `spillway \
+             repair` with that --config stores the document's"
+        ))
 }
 
 /// Paths of the options files in a database directory, newest first.
