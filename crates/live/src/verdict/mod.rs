@@ -216,7 +216,7 @@ fn pressing(advice: &Advice) -> Option<Trouble> {
     };
     let family = advice.family.as_ref().map_or_else(String::new, |family| format!("Family {family}: "));
     let (about, kind) = match advice.rule.as_str() {
-        "read-only" | "disk-full" => (advice.rule.clone(), Kind::Broken),
+        "read-only" | "disk-full" | "recovery-doubts" => (advice.rule.clone(), Kind::Broken),
         "level0-behind" => ("l0-file-count".to_string(), Kind::Waits),
         "compactions-behind" => ("pending-compaction-bytes".to_string(), Kind::Waits),
         "memory-limit" => (advice.rule.clone(), Kind::Waited),

@@ -124,6 +124,7 @@ impl<'a> Reading<'a> {
             delayed_bytes_per_second: core.stall.delayed_bytes_per_second(),
             waits_for_space: core.space.any(),
             reserve_is_spent: core.reserve.is_spent(),
+            recovery_doubts: core.context.recovery_doubts.all().iter().map(ToString::to_string).collect(),
         }
     }
 

@@ -65,8 +65,9 @@ pub(super) struct Scene<'a> {
 
 type Rule = fn(&Scene<'_>) -> Vec<Advice>;
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     writes::refused,
+    writes::recovery_doubts,
     writes::disk_is_full,
     writes::level0_behind,
     writes::bytes_behind,

@@ -55,6 +55,9 @@ fn each_rule_finds_its_case() {
     use AdviceSeverity::{Note, Urgent, Warning};
     expect(|seen| seen.health.background_error = Some("Io".to_owned()), "read-only", Urgent, None);
     expect(|seen| seen.health.reserve_is_spent = true, "disk-full", Urgent, None);
+    let doubts =
+        |seen: &mut Observation| seen.health.recovery_doubts = vec!["every family: a log is missing".to_owned()];
+    expect(doubts, "recovery-doubts", Warning, None);
     let level0 = |seen: &mut Observation| {
         let family = &mut seen.families[0];
         (family.gate, family.gate_cause) = (WriteGate::Delayed, Some("l0-file-count".to_owned()));

@@ -14,6 +14,21 @@ pub(super) fn refused(scene: &Scene<'_>) -> Vec<Advice> {
     vec![Advice::new("read-only", AdviceSeverity::Urgent, format!("writes are refused: {error}"), what)]
 }
 
+/// The open went on without something.
+pub(super) fn recovery_doubts(scene: &Scene<'_>) -> Vec<Advice> {
+    let doubts = &scene.now.health.recovery_doubts;
+    let Some(first) = doubts.first() else { return Vec::new() };
+    let more = if doubts.len() > 1 { format!(", and {} more", doubts.len() - 1) } else { String::new() };
+    let what = "Compare these keys with a backup. The property spillway.recovery-doubts lists all of it until the next open, \
+                and so does the report in lost/.";
+    vec![Advice::new(
+        "recovery-doubts",
+        AdviceSeverity::Warning,
+        format!("recovery left in doubt: {first}{more}"),
+        what,
+    )]
+}
+
 pub(super) fn disk_is_full(scene: &Scene<'_>) -> Vec<Advice> {
     let health = &scene.now.health;
     if health.background_error.is_some() || !(health.waits_for_space || health.reserve_is_spent) {

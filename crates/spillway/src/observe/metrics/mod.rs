@@ -85,6 +85,12 @@ fn health(text: &mut Text, seen: &Observation) {
         "1 while the reserve for a full disk is given up: only deletions are written.",
         yes(health.reserve_is_spent),
     );
+    text.single(
+        "spillway_recovery_doubts",
+        Gauge,
+        "What the open could not recover for certain.",
+        health.recovery_doubts.len() as u64,
+    );
     text.metric("spillway_compaction_debt_ratio", Gauge, "How far compactions are behind: writers stop at 1.")
         .sample(&[], health.debt);
     if let Some(rate) = health.delayed_bytes_per_second {

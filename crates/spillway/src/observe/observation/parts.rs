@@ -80,6 +80,8 @@ plain! {
         pub waits_for_space: bool,
         /// The reserve for a full disk was given up: only deletions are written.
         pub reserve_is_spent: bool,
+        /// What the open could not recover for certain: families, key ranges, and why.
+        pub recovery_doubts: Vec<String>,
     }
 
     /// Writes since the open.
