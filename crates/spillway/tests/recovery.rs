@@ -91,6 +91,24 @@ fn what_is_left_without_current_is_never_taken_for_a_new_database() {
     assert!(has(&db, "flushed") && has(&db, "logged"));
 }
 
+/// Nothing was written to its families: no table and no log tells of them.
+#[test]
+fn manifest_alone_tells_of_a_database() {
+    let vfs = MemoryVfs::new(2);
+    let db = Db::open("/db", &options(&vfs)).unwrap();
+    db.create_family("made", FamilyOptions::default()).unwrap();
+    drop(db);
+    vfs.remove_file(Path::new("/db/CURRENT")).unwrap();
+    for create_if_missing in [true, false] {
+        let mut options = options(&vfs);
+        options.db.create_if_missing = create_if_missing;
+        let error = Db::open("/db", &options).err().expect("refused");
+        assert!(error.kind() == ErrorKind::Corruption && error.message().contains("spillway repair"), "{error}");
+    }
+    assert!(testkit::engine::repair("/db", &options(&vfs)).unwrap().lost_nothing());
+    assert!(Db::list_families("/db", &(vfs as Arc<dyn Vfs>)).unwrap().contains(&"made".to_owned()));
+}
+
 #[test]
 fn logs_elsewhere_tell_of_a_database_and_of_rocksdb_s() {
     let vfs = MemoryVfs::new(3);

@@ -15,7 +15,7 @@ use crate::open::replay::own_logs;
 use crate::version::backup_dirs;
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete;
-use crate::version::recover::{self, Recovered};
+use crate::version::recover::{self, Pair, Recovered};
 use crate::version::replay::RecoveredFamily;
 use crate::wal::archive::ARCHIVE_DIR;
 
@@ -60,6 +60,7 @@ pub(super) fn recover_or_begin(dir: &Path, options: &OpenOptions, doubts: &mut V
         }
         Err(e) if e.is_not_found() => {
             check_nothing_is_left(vfs, dir, &logs)?;
+            check_no_manifest(dir, options)?;
             if !options.db.create_if_missing || options.read_only {
                 return Err(Error::invalid_argument(NO_DATABASE).at_path(dir).with_source(e));
             }
@@ -123,6 +124,39 @@ pub(crate) fn check_repairable(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result
     Err(Error::invalid_argument("there is no database to repair: no MANIFEST, table or log").at_path(dir))
 }
 
+/// Refuses to begin anew over a MANIFEST of ours that was in use, or has a family that this open does not make. A kill in a
+/// first open leaves one with the families that its repetition makes.
+///
+/// # Errors
+/// `Corruption`: there is such a MANIFEST.
+fn check_no_manifest(dir: &Path, options: &OpenOptions) -> Result<()> {
+    let vfs = &*options.vfs;
+    let mut numbers = file_name::numbers_in(vfs, dir, FileType::Manifest)?;
+    numbers.extend(file_name::numbers_in(vfs, dir, FileType::ManifestCopy)?);
+    for number in numbers {
+        let Some(file) = Pair::read(vfs, dir, number)?.proven.filter(|file| file.replay.is_fenced()) else { continue };
+        let Ok(found) = file.replay.finish(number) else { continue };
+        let makes = |name: &str| options.families.iter().any(|(made, _)| made == name);
+        if found.is_in_use()
+            || !found.families.iter().all(|family| family.name == DEFAULT_FAMILY || makes(&family.name))
+        {
+            return Err(was_one(vfs, dir, &file.path)?);
+        }
+    }
+    Ok(())
+}
+
+/// The error for a file that shows that there was a database.
+fn was_one(vfs: &dyn Vfs, dir: &Path, path: &Path) -> Result<Error> {
+    backup_dirs::check_is_outside(vfs, dir)?; // no repair helps there
+    let name = path.file_name().unwrap_or_default().display();
+    let what = format!(
+        "CURRENT is missing, but {name} shows that there was a database; repair it (spillway repair), or delete what is left of \
+         it (MANIFESTs, tables and logs) to begin anew"
+    );
+    Ok(Error::corruption(what).at_path(path))
+}
+
 /// Makes sure that a directory without CURRENT never was a database. A crash in a first open leaves no tables and no
 /// WAL records: both are made only after CURRENT is durable.
 fn check_nothing_is_left(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
@@ -144,12 +178,7 @@ fn check_nothing_is_left(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
                 return Err(Error::invalid_argument(what).at_path(path));
             }
             if is_left {
-                backup_dirs::check_is_outside(vfs, dir)?; // no repair helps there
-                let what = format!(
-                    "CURRENT is missing, but {name} shows that there was a database; repair it (spillway repair), or delete \
-                     what is left of it (tables and logs) to begin anew"
-                );
-                return Err(Error::corruption(what).at_path(path));
+                return Err(was_one(vfs, dir, &path)?);
             }
         }
     }
