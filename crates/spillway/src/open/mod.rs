@@ -26,7 +26,7 @@ use crate::core::running::RunningJobs;
 use crate::core::{Core, CoreParts, FamilyState};
 use crate::database::handle::{OpenOptions, lock_path};
 use crate::info_log::InfoLog;
-use crate::maintenance::repair::lost::Lost;
+use crate::maintenance::repair::{self, lost::Lost};
 use crate::observe::events::EventRing;
 use crate::open::replay::{LogReplay, Replayed};
 use crate::open::restart::Restored;
@@ -179,7 +179,7 @@ fn open_for_writing(dir: &Path, options: &OpenOptions, info_log: &Arc<InfoLog>) 
     Ok(core)
 }
 
-/// Opens `recovered` for writing, whatever CURRENT says. The caller holds the directory's lock, and has taken images away.
+/// Opens `recovered` for writing, whatever CURRENT says, without the images. The caller holds the directory's lock.
 pub(crate) fn open_as(dir: &Path, options: &OpenOptions, mut recovered: Recovered) -> Result<Arc<Engine>> {
     recovered.pass_named_logs();
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, options.read_only);
@@ -281,7 +281,7 @@ struct Opening<'a> {
     restored: Restored,
     /// Families whose images are not used, and why.
     damaged: BTreeMap<FamilyId, Error>,
-    /// The end of a repair: its MANIFEST takes over.
+    /// The end of a repair: its MANIFEST takes over. It has judged the images, and lets them go.
     is_repairs: bool,
 }
 
@@ -376,10 +376,12 @@ impl<'a> Opening<'a> {
 
     fn recover_all(&mut self) -> Result<Replayed> {
         self.open_families()?;
-        restart::check_log_ends(&self.context, &self.recovered, self.options.read_only, self.options.bear_damage)?;
+        if !self.is_repairs {
+            restart::check_log_ends(&self.context, &self.recovered, self.options.read_only, self.options.bear_damage)?;
+        }
         if !self.options.read_only {
-            let first_own = self.recovered.next_file;
-            self.restored = restart::restore(&self.context, &mut self.families, &self.damaged, first_own)?;
+            let (first_own, is_used) = (self.recovered.next_file, !self.is_repairs);
+            self.restored = restart::restore(&self.context, &mut self.families, &self.damaged, first_own, is_used)?;
         }
         let replayed = self.replay_logs()?;
         // After replay: logs kept with a backup may hold families unknown to it, under ids free now.
@@ -518,6 +520,20 @@ impl<'a> Opening<'a> {
         LogReplay::new(&self.context, may_flush, &mut self.families, &self.recovered, &self.restored).run()
     }
 
+    /// Doubts the keys of writes that only unused images have: the way back to an older state lets them go.
+    fn doubt_left_images(&self) -> Result<()> {
+        let (context, recovered) = (&self.context, &self.recovered);
+        if self.restored.left.is_empty() {
+            return Ok(());
+        }
+        let (vfs, log_dir) = (&*context.vfs, context.log_dir());
+        let logged = repair::logged(vfs, &log_dir, log::DatabaseId::new(&context.db_id), recovered)?;
+        let left = self.restored.left.iter().copied();
+        let doubts = restart::unlogged(vfs, &context.dir, left, recovered, &logged, &self.options.orders())?;
+        doubts.into_iter().for_each(|doubt| context.recovery_doubts.add(doubt));
+        Ok(())
+    }
+
     /// Writes the MANIFEST with the ends of the old logs, durable before any sequence number is allocated. The
     /// first logged write creates a log.
     fn begin_writing(&self, engine: &Engine, replayed: Replayed) -> Result<()> {
@@ -538,8 +554,11 @@ impl<'a> Opening<'a> {
         let limit = context.options.max_manifest_file_size;
         let lost = Lost::new(&**vfs, &context.dir);
         let is_chosen = self.recovered.manifest_end.is_none() && self.recovered.manifest.0 > 0; // by best efforts
+        if !self.is_repairs && is_chosen {
+            self.doubt_left_images()?;
+        }
         if !self.is_repairs && (is_chosen || !context.recovery_doubts.all().is_empty()) {
-            orphans::keep(context, &self.recovered, &self.restored.left, &lost)?;
+            orphans::keep(engine, &self.recovered, &lost)?;
         }
         if self.is_repairs {
             lost.note_switch()?
@@ -551,7 +570,7 @@ impl<'a> Opening<'a> {
         *engine.installer.manifest.lock() = Some(writer);
         snapshot.log_row.into_iter().for_each(|row| core.logs.note_durable(row));
         context.memtables.images.iter().for_each(|images| images.note_fence());
-        self.restored.forget_others(&**vfs)?;
+        self.restored.forget_others(&**vfs, &context.dir)?;
         orphans::remove(engine, !self.recovered.fenced)?;
         engine.options_file.write_options_file();
         engine.installer.release_logs();

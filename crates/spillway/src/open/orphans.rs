@@ -1,14 +1,12 @@
 //! Leftovers of a crash: files unknown to the new MANIFEST are deleted. After a rescue they are kept in `lost/`.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use base::note;
 use base::{FileNumber, Result};
 use log::DatabaseId;
 
 use crate::core::FamilyState;
-use crate::core::context::Context;
 use crate::maintenance::repair::lost::{Lost, REPORT};
 use crate::open::destroy::remove_load_dir;
 use crate::open::engine::Engine;
@@ -24,16 +22,25 @@ fn is_left_image(number: FileNumber, first_own: FileNumber, kept: &BTreeSet<File
     number < first_own && !kept.contains(&number)
 }
 
-/// Keeps in `lost/` the files that a new MANIFEST lets go, unused `images` of memtables, and a report of the doubts. Durable before
+/// The images of restored memtables.
+fn images_in_use(engine: &Engine) -> BTreeSet<FileNumber> {
+    let state = engine.core.state.lock();
+    state.families.values().flat_map(|family| &family.queue).filter_map(|entry| entry.image_number()).collect()
+}
+
+/// Keeps in `lost/` the files that a new MANIFEST lets go, unused images of memtables, and a report of the doubts. Durable before
 /// that MANIFEST: an open that is cut off has told nobody.
 ///
 /// # Errors
 /// The file system's.
-pub(super) fn keep(context: &Context, recovered: &Recovered, images: &[PathBuf], lost: &Lost<'_>) -> Result<()> {
+pub(super) fn keep(engine: &Engine, recovered: &Recovered, lost: &Lost<'_>) -> Result<()> {
+    let context = &engine.core.context;
     let (vfs, log_dir) = (&*context.vfs, context.log_dir());
     lost.keep_manifests()?;
-    for image in images {
-        match lost.keep(image) {
+    let kept = images_in_use(engine);
+    let images = file_name::numbers_in(vfs, &context.dir, FileType::MemtableImage)?.into_iter();
+    for image in images.filter(|number| is_left_image(*number, recovered.next_file, &kept)) {
+        match lost.keep(&context.dir.join(file_name::format(FileType::MemtableImage, image))) {
             Err(error) if error.is_not_found() => {} // an abandoned attempt to open removed it
             kept => drop(kept?),
         }
@@ -74,10 +81,8 @@ pub(super) fn remove(engine: &Engine, takes_over: bool) -> Result<()> {
         .flat_map(FamilyState::tables)
         .flat_map(|file| file.meta.value_logs.iter().map(|share| share.log))
         .collect();
-    // Images of restored memtables, in use.
-    let queued = state.families.values().flat_map(|family| &family.queue);
-    let images: BTreeSet<FileNumber> = queued.filter_map(|entry| entry.image_number()).collect();
     drop(state);
+    let images = images_in_use(engine);
     logs.extend(core.logs.pin_all().into_iter().map(|(number, _)| number));
     let manifest = engine.installer.manifest.lock().as_ref().map(ManifestWriter::number);
     let is_superfluous = |kind: FileType, number: FileNumber| match kind {

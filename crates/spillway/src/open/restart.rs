@@ -49,7 +49,7 @@ pub(crate) struct Restored {
     pub images: usize,
     /// Unused images of this database with writes beyond its tables. Includes images of other mounts: a later open may
     /// be on such a mount.
-    pub(super) left: Vec<PathBuf>,
+    pub(super) left: Vec<FileNumber>,
 }
 
 impl Restored {
@@ -68,11 +68,12 @@ impl Restored {
     ///
     /// # Errors
     /// The file system's. Nothing may be written while an unused image exists.
-    pub(super) fn forget_others(&self, vfs: &dyn Vfs) -> Result<()> {
-        // Images of an abandoned open attempt may be gone: the thread with the last handle removes them.
-        let removed =
-            |path: &PathBuf| vfs.remove_file(path).or_else(|e| if e.is_not_found() { Ok(()) } else { Err(e) });
-        self.left.iter().try_for_each(removed)
+    pub(super) fn forget_others(&self, vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+        self.left.iter().try_for_each(|number| {
+            let path = dir.join(file_name::format(FileType::MemtableImage, *number));
+            // Images of an abandoned open attempt may be gone: the thread with the last handle removes them.
+            vfs.remove_file(&path).or_else(|e| if e.is_not_found() { Ok(()) } else { Err(e) })
+        })
     }
 
     /// Restores the images of a family that continue its tables without gap or overlap. Returns the number through
@@ -89,7 +90,7 @@ impl Restored {
             // An image that overlaps the tables is not one of the memtables flushed into them.
             let follows = image.begins_after == through || image.through == through;
             if !follows || position.is_none() {
-                self.left.push(image.path);
+                self.left.push(image.number);
                 continue;
             }
             if image.through > through {
@@ -98,7 +99,7 @@ impl Restored {
                     Err(error) => {
                         note::warn!(%error, "a memtable's file cannot be read; the log is replayed");
                         context.recovery_doubts.add(doubt_without_images(family.family.name(), &error));
-                        self.left.push(image.path);
+                        self.left.push(image.number);
                         continue;
                     }
                 }
@@ -128,8 +129,8 @@ struct Found {
     through: SeqNo,
 }
 
-/// Adds images to the queues of their families, whose memtables are empty. Those of the families in `damaged`, with why, and by option
-/// all, are only listed for removal. Files with numbers from `first_own` on are this process's.
+/// Adds images to the queues of their families, whose memtables are empty. Those of the families in `damaged`, with why, are only
+/// listed for removal; all are, by option or unless `is_used`. Files with numbers from `first_own` on are this process's.
 ///
 /// # Errors
 /// The file system's.
@@ -138,10 +139,11 @@ pub(super) fn restore(
     families: &mut BTreeMap<FamilyId, FamilyState>,
     damaged: &BTreeMap<FamilyId, Error>,
     first_own: FileNumber,
+    is_used: bool,
 ) -> Result<Restored> {
     let mut restored = Restored::default();
     let mut found = find(context, first_own, &mut restored.left)?;
-    if context.options.memtable_crash_safe_recover {
+    if is_used && context.options.memtable_crash_safe_recover {
         for (id, family) in families {
             if let Some(error) = damaged.get(id) {
                 context.recovery_doubts.add(doubt_without_images(family.family.name(), error));
@@ -153,17 +155,21 @@ pub(super) fn restore(
             }
         }
     }
-    restored.left.extend(found.into_values().flatten().map(|image| image.path));
+    restored.left.extend(found.into_values().flatten().map(|image| image.number));
     Ok(restored)
 }
 
 /// This database's valid images by family, in the order of their numbers. Images with possibly lost pages go to `left`.
-fn find(context: &Context, first_own: FileNumber, left: &mut Vec<PathBuf>) -> Result<BTreeMap<FamilyId, Vec<Found>>> {
+fn find(
+    context: &Context,
+    first_own: FileNumber,
+    left: &mut Vec<FileNumber>,
+) -> Result<BTreeMap<FamilyId, Vec<Found>>> {
     let (vfs, dir) = (&*context.vfs, &*context.dir);
     let mut found = BTreeMap::<FamilyId, Vec<Found>>::new();
     for number in file_name::numbers_in(vfs, dir, FileType::MemtableImage)?.range(..first_own) {
         match read(vfs, dir, &context.db_id, *number) {
-            Ok(Some(image)) if !image.is_of_this_cache(vfs, dir) => left.push(image.path),
+            Ok(Some(image)) if !image.is_of_this_cache(vfs, dir) => left.push(image.number),
             Ok(Some(image)) => found.entry(image.header.identity.family).or_default().push(image),
             Ok(None) => {}
             Err(error) => note::info!(%error, "a memtable's file is of no use; the log is replayed"),
@@ -318,20 +324,21 @@ fn open(context: &Context, family: &FamilyState, image: &Found) -> Result<Arc<dy
     Ok(RestoredMemtable::new(context, opened, image.number, image.begins_after, leaves_values))
 }
 
-/// What a repair loses by letting the images go: by family, the keys of writes that neither its tables nor the logs have.
+/// What a rescue loses by letting `images` go: by family, the keys of writes that neither its tables nor the logs have.
 ///
 /// # Errors
 /// The file system's.
 pub(crate) fn unlogged(
     vfs: &dyn Vfs,
     dir: &Path,
+    images: impl IntoIterator<Item = FileNumber>,
     recovered: &Recovered,
     logged: &Logged,
     orders: &[UserOrder],
 ) -> Result<Vec<Doubt>> {
     let db_id = recovered.db_id.as_deref().unwrap_or_default();
     let mut doubts = Vec::new();
-    for number in file_name::numbers_in(vfs, dir, FileType::MemtableImage)? {
+    for number in images {
         let image = read(vfs, dir, db_id, number).ok().flatten();
         let Some(image) = image.filter(|image| image.is_of_this_cache(vfs, dir)) else { continue };
         let Some(family) = recovered.family(image.header.identity.family) else { continue };

@@ -49,11 +49,18 @@ pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
     }
 }
 
-/// Whether a kill may have left a table of an ingest that was not committed, or whose family was dropped before the table had a
-/// level. Without the MANIFEST or its copy it can be of one that was.
+/// Whether a kill may have left a table of an ingest that was not committed, whose family was dropped before the table had a
+/// level, or that was compacted and not deleted yet. Without the MANIFEST or its copy it can be of one that was.
 fn left_an_ingest(life: &Life) -> bool {
     let leaves_one = |op: &Op| matches!(op, Op::Prepare(..) | Op::Drop(..));
-    life.ending == Ending::Killed && life.script.ops.iter().any(leaves_one)
+    let brings_one = |op: &Op| matches!(op, Op::Ingest(..) | Op::Import { .. });
+    let is_unnamed = |path: &PathBuf| {
+        kind_of(path).is_some_and(|(kind, _)| kind == FileType::Table)
+            && life.tables.iter().all(|table| table.path != *path)
+    };
+    let ops = &life.script.ops;
+    let has_left = ops.iter().any(leaves_one) || ops.iter().any(brings_one) && life.files.keys().any(is_unnamed);
+    life.ending == Ending::Killed && has_left
 }
 
 /// Whether the files without CURRENT allow that a later MANIFEST is lost: an ingest that it alone named may have left an

@@ -13,7 +13,7 @@ use testkit::engine::{
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Rule, Vfs};
 
-use crate::common::{Contents, PLAIN, copy, database, files, options, read, read_with};
+use crate::common::{Contents, PLAIN, REFERRING, copy, database, files, options, read, read_with};
 use crate::lost_ends::noise;
 use crate::moved_logs::with_logs_in;
 
@@ -21,14 +21,23 @@ fn over(vfs: Arc<dyn Vfs>, memory: &Arc<MemoryVfs>) -> OpenOptions {
     OpenOptions { vfs, ..options(memory) }
 }
 
+/// As [`cut_off_at_each_call_with`], with the options of small databases.
+fn cut_off_at_each_call(whole: &MemoryVfs, visit: impl FnMut(usize, Arc<MemoryVfs>)) {
+    cut_off_at_each_call_with(options, whole, visit);
+}
+
 /// Repairs a copy that fails from the first call of the file system on, then one from the second on, up to a repair that succeeds.
 /// Calls `visit` with the number and with each copy that is left.
-fn cut_off_at_each_call(whole: &MemoryVfs, mut visit: impl FnMut(usize, Arc<MemoryVfs>)) {
+pub fn cut_off_at_each_call_with(
+    options: impl Fn(&Arc<MemoryVfs>) -> OpenOptions,
+    whole: &MemoryVfs,
+    mut visit: impl FnMut(usize, Arc<MemoryVfs>),
+) {
     for nth in 1.. {
         let vfs = copy(whole);
         let faulty = FaultVfs::new(vfs.clone());
         faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
-        if repair(DIR, &over(faulty, &vfs)).is_ok() {
+        if repair(DIR, &OpenOptions { vfs: faulty, ..options(&vfs) }).is_ok() {
             return;
         }
         visit(nth as usize, vfs);
@@ -461,4 +470,27 @@ fn long_identity_stops_nothing() {
     let found = read(&vfs).unwrap();
     assert_eq!(found["default"][&b"a"[..]], b"1");
     Db::open(DIR, &options(&vfs)).unwrap();
+}
+
+/// A table is lost. Its values lie in a log, and may be of use to somebody.
+#[test]
+fn repair_keeps_values_of_lost_tables() {
+    let kept = |vfs: &MemoryVfs, path: &Path| {
+        let lost = Path::new(DIR).join("lost").join(path.file_name().unwrap());
+        vfs.read_file(path).or_else(|_| vfs.read_file(&lost)).unwrap_or_default()
+    };
+    let vfs = REFERRING.after(&format!("{}\nreopen\nput default e 1\nflush default\nreopen", REFERRING.script));
+    let logs: Vec<_> = files(&vfs, ".splog").into_iter().map(|log| (vfs.read_file(&log).unwrap(), log)).collect();
+    assert!(!logs.is_empty());
+    for is_gone in [true, false] {
+        let vfs = copy(&vfs);
+        let table = files(&vfs, ".sst").remove(0);
+        if is_gone {
+            vfs.remove_file(&table).unwrap()
+        } else {
+            vfs.flip_bit(&table, 8 * 20).unwrap()
+        }
+        assert!(!repair(DIR, &REFERRING.options(&vfs)).unwrap().lost_nothing());
+        assert!(logs.iter().all(|(bytes, log)| kept(&vfs, log) == *bytes), "{is_gone}: {:?}", vfs.all_files());
+    }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use testkit::engine::extend::Logger;
 use testkit::engine::options::{InfoLogLevel, WalRecoveryMode};
-use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, UserOrder, WriteBatch, WriteOptions};
+use testkit::engine::{
+    Db, ErrorKind, FamilyOptions, OpenOptions, ReadOptions, UserOrder, WriteBatch, WriteOptions, repair,
+};
 use testkit::run::DIR;
 use vfs::{MemoryVfs, Vfs};
 
@@ -211,6 +213,13 @@ fn a_lost_large_batch_leaves_its_families_in_doubt() {
         assert!(error.message().ends_with(way_out) && !error.message().contains("salvages"), "{error}");
         assert_eq!(in_doubt(&salvage_with(large(&vfs)), &KEYS), KEYS[2..]);
     }
+    // The record is lost, and the batch is there still.
+    files(&vfs, ".splog").iter().for_each(|log| vfs.remove_file(log).unwrap());
+    let killed = copy(&vfs);
+    let bytes = killed.read_file(&file).unwrap();
+    let report = repair(DIR, &large(&killed)).unwrap();
+    let kept = Path::new(DIR).join("lost").join(file.file_name().unwrap());
+    assert!(!report.lost_nothing() && killed.read_file(&kept).unwrap() == bytes, "{report}");
 }
 
 #[test]

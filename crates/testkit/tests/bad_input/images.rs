@@ -11,6 +11,7 @@ use testkit::run::DIR;
 use vfs::{MemoryVfs, Vfs};
 
 use crate::common::{copy, files, manifest};
+use crate::cut_repairs::cut_off_at_each_call_with;
 use crate::doubts::salvage_with;
 
 fn options(vfs: &Arc<MemoryVfs>) -> OpenOptions {
@@ -177,4 +178,77 @@ fn damaged_value_in_a_log_costs_no_other_family_its_image() {
     let error = Db::open(DIR, &two_families(&copy(&vfs), "referring")).err().expect("the log is replayed");
     assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*log)), "{error}");
     assert_eq!(unlogged(&salvage_with(two_families(&vfs, "referring"))), 100);
+}
+
+fn closed_with_images(vfs: &Arc<MemoryVfs>) -> OpenOptions {
+    let mut options = two_families(vfs, "converted");
+    options.db.avoid_flush_during_shutdown = true;
+    options
+}
+
+/// Unlogged writes over tables of `users`, closed without a flush: images alone have them.
+fn only_in_images() -> Arc<MemoryVfs> {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &closed_with_images(&vfs)).unwrap();
+    let users = db.family("users").unwrap();
+    let put = |key: &str, disable_wal| {
+        let options = WriteOptions { disable_wal, ..WriteOptions::default() };
+        db.put(&users, key.as_bytes(), b"v", &options).unwrap();
+    };
+    for table in ["a", "b"] {
+        put(table, false);
+        db.flush(&[&users]).unwrap();
+    }
+    (0..100u32).for_each(|key| put(&format!("u{key:03}"), true));
+    db.close().unwrap();
+    assert_eq!(unlogged(&Db::open(DIR, &closed_with_images(&copy(&vfs))).unwrap()), 100);
+    vfs
+}
+
+/// Wherever a repair ends, what only an image has is there, or somebody tells of it.
+#[test]
+fn repair_that_is_cut_off_tells_what_an_image_had() {
+    let mut cut_off = 0;
+    cut_off_at_each_call_with(closed_with_images, &only_in_images(), |nth, vfs| {
+        if let Ok(db) = Db::open(DIR, &closed_with_images(&copy(&vfs))) {
+            let has_report = vfs.exists(&Path::new(DIR).join("lost/REPORT")).unwrap();
+            let is_told = has_report || !db.recovery_doubts().is_empty();
+            assert!(is_told || unlogged(&db) == 100, "call {nth}: {:?}", vfs.all_files());
+        }
+        let report = repair(DIR, &closed_with_images(&vfs)).unwrap();
+        assert!(!report.lost_nothing(), "call {nth}: {report}");
+        cut_off = nth;
+    });
+    assert!(cut_off > 20, "{cut_off}");
+}
+
+/// The point of the way back is older than an image, and the image goes.
+#[test]
+fn best_efforts_doubts_what_an_image_had() {
+    let vfs = only_in_images();
+    vfs.remove_file(&files(&vfs, ".sst").pop().unwrap()).unwrap();
+    let mut options = closed_with_images(&vfs);
+    options.db.best_efforts_recovery = true;
+    let db = Db::open(DIR, &options).unwrap();
+    let doubts = db.recovery_doubts();
+    let in_doubt = |key: &[u8]| doubts.iter().any(|doubt| doubt.covers("users", key, &UserOrder::Bytewise));
+    assert!(unlogged(&db) == 100 || (in_doubt(b"u000") && in_doubt(b"u099")), "{doubts:#?}");
+    assert!(in_doubt(b"b") && !in_doubt(b"a"), "{doubts:#?}");
+}
+
+/// A copied image does not count, and a log is damaged: what the image has of it is kept.
+#[test]
+fn salvage_keeps_images_that_do_not_count() {
+    let (vfs, log) = killed();
+    for image in files(&vfs, ".spmem") {
+        let bytes = vfs.read_file(&image).unwrap();
+        vfs.remove_file(&image).unwrap();
+        vfs.write_file(&image, &bytes).unwrap();
+    }
+    vfs.flip_bit(&log, 8 * 200_000).unwrap();
+    let images = files(&vfs, ".spmem");
+    assert!(!salvage_with(options(&vfs)).recovery_doubts().is_empty());
+    let lost = Path::new(DIR).join("lost");
+    let is_kept = |image: &PathBuf| vfs.exists(&lost.join(image.file_name().unwrap())).unwrap();
+    assert!(images.iter().all(is_kept), "{:?}", vfs.all_files());
 }

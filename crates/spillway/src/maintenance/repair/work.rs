@@ -153,7 +153,9 @@ impl<'a> Repairing<'a> {
         for error in restart::lost_log_ends(vfs, self.dir, self.log_dir, recovered)? {
             self.report.doubts.push(Doubt::of_all(format!("{error}; the image is kept in lost/")));
         }
-        let unlogged = restart::unlogged(vfs, self.dir, recovered, &self.logs.logged, &self.source.orders)?;
+        let images = numbers_in(vfs, self.dir, FileType::MemtableImage)?;
+        let (logged, orders) = (&self.logs.logged, &self.source.orders);
+        let unlogged = restart::unlogged(vfs, self.dir, images, recovered, logged, orders)?;
         self.report.doubts.extend(unlogged);
         Ok(())
     }
@@ -334,7 +336,7 @@ impl<'a> Repairing<'a> {
         let vfs = &**self.vfs;
         let lost = Lost::new(vfs, self.dir);
         for number in numbers_in(vfs, self.dir, FileType::MemtableImage)? {
-            lost.take(&self.dir.join(file_name::format(FileType::MemtableImage, number)))?; // the logs have its entries, or the report tells
+            lost.keep(&self.dir.join(file_name::format(FileType::MemtableImage, number)))?; // the logs have its entries, or the report tells
         }
         for path in &self.aside {
             let now = lost.keep(path)?;
@@ -353,8 +355,10 @@ impl<'a> Repairing<'a> {
                 lost.keep(log)?;
             }
         }
-        if !self.is_complete {
-            self.keep_all(&lost)?;
+        match self.is_complete {
+            false => self.keep_all(&lost)?,
+            true if !self.report.found_every_key() || self.has_damaged_logs() => self.keep_values(&lost)?,
+            true => {}
         }
         if self.report.manifest.is_some() {
             lost.keep_manifests()?;
@@ -389,15 +393,29 @@ impl Repairing<'_> {
         for number in numbers_in(vfs, self.dir, FileType::Table)? {
             lost.keep(&path_of(self.dir, number))?;
         }
-        let logs = self.logs.found.iter().flat_map(|found| &found.logs);
-        let logs = logs.map(|log| self.log_dir.join(file_name::format(FileType::Log, log.number)));
-        let batches = numbers_in(vfs, self.log_dir, FileType::LargeBatch)?.into_iter();
-        let batches = batches.map(|number| self.log_dir.join(file_name::format(FileType::LargeBatch, number)));
-        let batches = batches.filter(|path| !row::is_of_another(vfs, path, self.own));
-        for path in logs.chain(batches).filter(|path| !self.logs.damaged.contains_key(path)) {
-            lost.keep(&path)?;
-        }
-        Ok(())
+        let logs = self.logs.found.iter().flat_map(|found| &found.logs).map(|log| log.number);
+        self.keep_logs(FileType::Log, logs, lost)?;
+        self.keep_logs(FileType::LargeBatch, numbers_in(vfs, self.log_dir, FileType::LargeBatch)?, lost)
+    }
+
+    /// Keeps what belongs to lost tables and lost records: the logs with the tables' values, and large batches.
+    fn keep_values(&self, lost: &Lost<'_>) -> Result<()> {
+        let tables = self.families.known.values().flat_map(|family| &family.tables);
+        let left: BTreeSet<_> = tables.map(|(_, meta)| meta.physical_number()).collect();
+        let named = self.old.recovered.iter().flat_map(Recovered::tables);
+        let gone = named.filter(|meta| !left.contains(&meta.physical_number()));
+        let logs: BTreeSet<_> = gone.flat_map(|meta| &meta.value_logs).map(|share| share.log).collect();
+        let there = numbers_in(&**self.vfs, self.log_dir, FileType::Log)?;
+        self.keep_logs(FileType::Log, logs.intersection(&there).copied(), lost)?;
+        self.keep_logs(FileType::LargeBatch, numbers_in(&**self.vfs, self.log_dir, FileType::LargeBatch)?, lost)
+    }
+
+    /// Keeps such files of this database, but for damaged ones, which are kept anyway.
+    fn keep_logs(&self, kind: FileType, numbers: impl IntoIterator<Item = FileNumber>, lost: &Lost<'_>) -> Result<()> {
+        let paths = numbers.into_iter().map(|number| self.log_dir.join(file_name::format(kind, number)));
+        let is_ours = |path: &PathBuf| !row::is_of_another(&**self.vfs, path, self.own);
+        let mut kept = paths.filter(|path| is_ours(path) && !self.logs.damaged.contains_key(path));
+        kept.try_for_each(|path| lost.keep(&path).map(drop))
     }
 }
 
