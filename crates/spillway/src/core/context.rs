@@ -191,6 +191,15 @@ pub(crate) fn directory_at(vfs: &dyn Vfs, path: &Path) -> Result<FileIdentity> {
     Ok(vfs.metadata(&path.join("."))?.identity)
 }
 
+/// Whether both paths are of one directory. They need not exist.
+pub(crate) fn is_same_dir(vfs: &dyn Vfs, one: &Path, other: &Path) -> Result<bool> {
+    match (directory_at(vfs, one), directory_at(vfs, other)) {
+        (Ok(one), Ok(other)) => Ok(one == other),
+        (Err(error), _) | (_, Err(error)) if !error.is_not_found() => Err(error),
+        _ => Ok(one == other),
+    }
+}
+
 /// Checks that the directory of a database's logs is there.
 ///
 /// # Errors
@@ -199,11 +208,16 @@ pub(crate) fn check_log_dir(vfs: &dyn Vfs, log_dir: &Path) -> Result<()> {
     if vfs.exists(log_dir)? {
         return Ok(());
     }
-    let what = "the directory of the logs is missing: name its new place by the option wal_dir; if it is lost, make it anew, \
-                empty, and repair the database: the repair reports the lost logs";
+    let what = "the directory of the logs is missing: name its new place by the option wal_dir, in a copy that RocksDB made the \
+                copy's own directory; if it is lost, make it anew, empty, and repair the database: the repair reports the lost logs";
     Err(Error::invalid_argument(what).at_path(log_dir))
 }
 
 pub(crate) fn log_dir(dir: &Path, options: &DbOptions) -> PathBuf {
-    if options.wal_dir.is_empty() { dir.to_owned() } else { PathBuf::from(&options.wal_dir) }
+    named_log_dir(options).unwrap_or(dir).to_owned()
+}
+
+/// The log directory, if the options name one.
+pub(crate) fn named_log_dir(options: &DbOptions) -> Option<&Path> {
+    Some(Path::new(&options.wal_dir)).filter(|dir| !dir.as_os_str().is_empty())
 }

@@ -1,12 +1,12 @@
 //! A changed `wal_dir`: the WALs are found and both directories are named, in either direction of the change.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::recover::recover;
-use testkit::engine::{Db, Error, ErrorKind, OpenOptions, repair};
+use testkit::engine::{Db, Error, ErrorKind, OpenOptions, OtherFamilies, repair};
 use testkit::run::DIR;
 use vfs::{MemoryVfs, RealVfs, Vfs};
 
@@ -285,5 +285,48 @@ fn logs_of_rocksdbs_in_another_directory_are_found() {
         let right = if lie == DIR { "" } else { lie };
         let in_tables = recover(&*vfs, Path::new(DIR)).unwrap().last_seq;
         assert!(Db::open(DIR, &reading(&vfs, right)).unwrap().latest_sequence_number() > in_tables);
+    }
+}
+
+/// What each door tells of RocksDB's database with its logs in `wal_dir`: a read, an open for writing, a check and a repair.
+fn doors(whole: &MemoryVfs, wal_dir: &str) -> Vec<Result<String, Error>> {
+    let merge_operator = base::merge::by_name("uint64add");
+    let family = testkit::engine::FamilyOptions { merge_operator, ..Default::default() };
+    let other_families = || OtherFamilies::OpenWith(Box::new(family.clone()));
+    let adopting = |read_only| {
+        let vfs = copy(whole);
+        let mut options =
+            OpenOptions { adopt_rocksdb: true, read_only, other_families: other_families(), ..reading(&vfs, wal_dir) };
+        options.db.ignore_unsupported_options = true;
+        options
+    };
+    let open = |options: OpenOptions| Db::open(DIR, &options).map(|db| format!("{:?}", db.recovery_doubts()));
+    let log_dir = Some(wal_dir).filter(|dir| !dir.is_empty()).map(PathBuf::from);
+    let how = CheckOptions { vfs: copy(whole), log_dir, ..CheckOptions::default() };
+    let checked = check(Path::new(DIR), &how, &mut |_| {}).map(|report| format!("{:?}", report.problems));
+    let repaired = repair(DIR, &adopting(false)).map(|report| format!("{:?}", report.doubts));
+    vec![open(adopting(true)), open(adopting(false)), checked, repaired]
+}
+
+/// RocksDB's copy of a database has the original's option `wal_dir`, and its own logs, if it has any, beside its tables.
+#[test]
+fn copy_that_rocksdb_made_is_not_read_with_the_logs_of_its_original() {
+    let vfs = MemoryVfs::new(1);
+    rocksdbs(&vfs, "/wal", Some("/wal"));
+    let told = doors(&vfs, "/wal");
+    assert!(told.iter().all(|told| told.as_ref().is_ok_and(|told| !told.contains("log"))), "the original: {told:?}");
+    for has_log in [false, true] {
+        let vfs = copy(&vfs);
+        vfs.remove_file(&Path::new(DIR).join("IDENTITY")).unwrap();
+        if has_log {
+            let log = vfs.read_file(Path::new("/wal/000016.log")).unwrap();
+            vfs.write_file(&Path::new(DIR).join("000016.log"), &log).unwrap();
+        }
+        for result in doors(&vfs, "/wal") {
+            let error = result.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+            assert!(error.message().contains("/wal") && error.message().contains(&format!("wal_dir={DIR}")), "{error}");
+        }
+        assert!(doors(&vfs, DIR).into_iter().all(|result| result.is_ok()), "has_log: {has_log}");
     }
 }

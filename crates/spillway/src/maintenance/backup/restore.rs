@@ -326,10 +326,12 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
 }
 
 /// Has the restored MANIFEST and OPTIONS file name the log directory, if it is not the database's. An open without it would
-/// go on without the logs, since a backup's MANIFEST names none that it keeps.
+/// go on without the logs, since a backup's MANIFEST names none that it keeps. The OPTIONS file of a backup that RocksDB made names
+/// the original's.
 fn note_log_dir(vfs: &dyn Vfs, places: &Places, manifest: FileNumber) -> Result<()> {
     if places.logs == places.db {
-        return Ok(());
+        let is_named = options_file::wal_dir(vfs, &places.db).is_ok_and(|dir| dir.is_some());
+        return if is_named { options_file::set_wal_dir(vfs, &places.db, "") } else { Ok(()) };
     }
     let logs = places.logs.to_string_lossy(); // as the option wal_dir
     note_in_manifest(vfs, &manifest_path(&places.db, manifest), &logs)?;

@@ -14,7 +14,7 @@ use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
 use crate::open::replay::own_logs::{note_on_end, was_let_go};
 use crate::open::replay::rocksdb_history::RocksdbHistory;
-use crate::open::replay::rocksdb_logs::check_none_elsewhere;
+use crate::open::replay::rocksdb_logs::check_place;
 use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
@@ -51,8 +51,8 @@ impl Check<'_> {
         row.missing.iter().filter(is_lost).for_each(|log| self.report.problem(log.error(&dir)));
         let mut rocksdbs = file_name::numbers_in(&*vfs, &dir, FileType::RocksLog)?;
         rocksdbs.retain(|number| *number >= needed && !self.recovered.fenced);
-        if rocksdbs.is_empty() && !self.recovered.fenced {
-            let unknown = check_none_elsewhere(&*vfs, self.dir, &dir, needed)?;
+        if !self.recovered.fenced {
+            let unknown = check_place(&*vfs, self.dir, self.options.log_dir.as_deref(), self.recovered)?;
             unknown.into_iter().for_each(|error| self.report.problem(error));
         }
         let mut found = FoundLogs { row, rocksdbs, bytes: 0 };

@@ -16,6 +16,7 @@ use super::lost::Lost;
 use super::manifest::OldManifest;
 use super::report::{RepairReport, RepairedFamily};
 use super::tables::{TableSource, WholeTable, path_of};
+use crate::core::context::named_log_dir;
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
 use crate::open::replay::rocksdb_logs;
@@ -437,9 +438,9 @@ fn check_log_dir(
     options: &OpenOptions,
 ) -> Result<Option<Doubt>> {
     let vfs = &*options.vfs;
-    if let Some(old) = old.filter(|old| !old.fenced && !has_rocksdb_logs(vfs, log_dir)) {
+    if let Some(old) = old.filter(|old| !old.fenced) {
         // Where it cannot be known, replay doubts.
-        return rocksdb_logs::check_none_elsewhere(vfs, dir, log_dir, old.oldest_rocksdb_log()).map(|_| None);
+        return rocksdb_logs::check_place(vfs, dir, named_log_dir(&options.db), old).map(|_| None);
     }
     let Some(found) = logs.found.as_ref().filter(|_| old.is_none_or(|old| old.fenced)) else { return Ok(None) };
     let noted = old.and_then(|old| old.log_dir.clone());

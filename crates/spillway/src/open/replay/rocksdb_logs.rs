@@ -13,6 +13,7 @@ use super::rocksdb_history::{DamagedLog, RocksdbHistory};
 use super::{LogReplay, row};
 use crate::commit::batch::BatchReader;
 use crate::core::FamilyState;
+use crate::core::context::{is_same_dir, named_log_dir};
 use crate::core::doubt::Doubt;
 use crate::core::unnamed::{Accounted, Unexplained};
 use crate::maintenance::repair;
@@ -26,34 +27,62 @@ use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 
 const DAMAGED: &str = "is damaged, and records are lost";
 
-/// Makes sure that no log of RocksDB's from `needed` on lies in another directory than `here`, which has none: in the database's,
-/// or in the `wal_dir` of RocksDB's options. Returns why it cannot be known, if it cannot.
+/// Makes sure that RocksDB's logs from the oldest needed one on are where this reads them, and are those of the database in `dir`:
+/// a copy that RocksDB made has its logs in `dir`, and the option `wal_dir` of its original. `named`: the log directory, if not `dir`
+/// by default. Returns why it cannot be known, if it cannot.
 ///
 /// # Errors
-/// `InvalidArgument`: one does. As reading the directories.
-pub(crate) fn check_none_elsewhere(
+/// `InvalidArgument`: they are not. As reading the directories.
+pub(crate) fn check_place(
     vfs: &dyn Vfs,
     dir: &Path,
-    here: &Path,
-    needed: FileNumber,
+    named: Option<&Path>,
+    recovered: &Recovered,
 ) -> Result<Option<Error>> {
+    let (here, needed) = (named.unwrap_or(dir), recovered.oldest_rocksdb_log());
+    let is_in_dir = is_same_dir(vfs, here, dir)?;
+    let is_here = !needed_logs(vfs, here, needed)?.is_empty();
+    let is_original = vfs.exists(&dir.join(file_name::format(FileType::Identity, FileNumber(0))))?;
+    if is_in_dir && (is_here || named.is_some() && !is_original) {
+        return Ok(None);
+    }
     let (last, unknown) = match options_file::wal_dir(vfs, dir) {
         Err(error) if error.kind() == ErrorKind::Corruption => (None, Some(error)),
         last => (last?.map(PathBuf::from), None),
     };
-    for other in [Some(dir.to_owned()), last].into_iter().flatten() {
-        if other == here || !vfs.exists(&other)? {
-            continue;
-        }
-        for number in file_name::numbers_in(vfs, &other, FileType::RocksLog)?.range(needed..) {
-            let path = other.join(file_name::format(FileType::RocksLog, *number));
-            if vfs.metadata(&path)?.len > 0 {
-                return Err(row::elsewhere(here, &other, *number, "*.log"));
-            }
+    let is_last = |place: &Path| last.as_ref().map_or(Ok(false), |last| is_same_dir(vfs, place, last));
+    if is_here {
+        let beside = first_written(vfs, dir, needed)?.map(|log| format!("has log {log} beside its tables"));
+        let is_noted = recovered.log_dir.as_deref().map(Path::new) == Some(here); // by a restore of ours
+        let has_no_id = !is_original && !is_noted && is_last(here)?;
+        let sign = beside.or_else(|| has_no_id.then(|| "has no file IDENTITY".to_owned()));
+        return sign.map_or(Ok(None), |sign| Err(row::of_original(dir, here, &sign)));
+    }
+    for other in std::iter::once(dir).chain(last.as_deref()) {
+        if let Some(number) = first_written(vfs, other, needed)? {
+            return Err(row::elsewhere(here, other, number, "*.log"));
         }
     }
     // A directory that the caller named is where its logs are.
-    Ok(unknown.filter(|_| here == dir))
+    Ok(unknown.filter(|_| is_in_dir))
+}
+
+/// RocksDB's logs from `needed` on in a directory, which need not exist.
+fn needed_logs(vfs: &dyn Vfs, dir: &Path, needed: FileNumber) -> Result<BTreeSet<FileNumber>> {
+    match vfs.exists(dir)? {
+        true => Ok(file_name::numbers_in(vfs, dir, FileType::RocksLog)?.split_off(&needed)),
+        false => Ok(BTreeSet::new()),
+    }
+}
+
+/// The first of [`needed_logs`] that is not empty.
+fn first_written(vfs: &dyn Vfs, dir: &Path, needed: FileNumber) -> Result<Option<FileNumber>> {
+    for number in needed_logs(vfs, dir, needed)? {
+        if vfs.metadata(&dir.join(file_name::format(FileType::RocksLog, number)))?.len > 0 {
+            return Ok(Some(number));
+        }
+    }
+    Ok(None)
 }
 
 impl LogReplay<'_> {
@@ -61,26 +90,20 @@ impl LogReplay<'_> {
     /// before its first MANIFEST, so a later file of their form is another database's.
     ///
     /// # Errors
-    /// `InvalidArgument`: there is none, but the database's directory or the directory in RocksDB's options has some.
-    /// `Corruption`: there is none, and the options cannot tell where they are.
+    /// `InvalidArgument`: as [`check_place`]. `Corruption`: there is none, and it cannot be told where they are.
     pub(super) fn find_rocksdb_logs(&self, recovered: &Recovered) -> Result<Vec<FileNumber>> {
         if recovered.fenced {
             return Ok(Vec::new());
         }
         let vfs = &*self.context.vfs;
-        let needed = recovered.oldest_rocksdb_log();
-        let here = self.context.log_dir();
-        let found: Vec<_> =
-            file_name::numbers_in(vfs, &here, FileType::RocksLog)?.into_iter().filter(|n| *n >= needed).collect();
-        if found.is_empty()
-            && let Some(unknown) = check_none_elsewhere(vfs, &self.context.dir, &here, needed)?
-        {
+        let named = named_log_dir(&self.context.options);
+        if let Some(unknown) = check_place(vfs, &self.context.dir, named, recovered)? {
             if self.may_flush && !self.salvages() {
                 return Err(unknown);
             }
             self.doubting().add(Doubt::of_all(unknown.to_string()));
         }
-        Ok(found)
+        Ok(Vec::from_iter(needed_logs(vfs, &self.context.log_dir(), recovered.oldest_rocksdb_log())?))
     }
 
     pub(super) fn replay_rocksdb_logs(&mut self, numbers: &[FileNumber]) -> Result<()> {

@@ -287,3 +287,14 @@ pub(crate) fn elsewhere(dir: &Path, other: &Path, number: FileNumber, names: &st
     );
     Error::invalid_argument(what).at_path(dir)
 }
+
+/// The error for RocksDB's logs in `here` that may be of the original of which the database in `dir` is a copy. `sign`: by what.
+pub(crate) fn of_original(dir: &Path, here: &Path, sign: &str) -> Error {
+    let (copy, here) = (dir.display(), here.display());
+    let what = format!(
+        "the logs in {here} may be another database's: this one {sign}, as a copy that RocksDB made with the original's option wal_dir. \
+         Open a copy with wal_dir={copy}. If the logs in {here} are this database's, first copy them (*.log) to {copy}, in place of \
+         those there"
+    );
+    Error::invalid_argument(what).at_path(dir)
+}
