@@ -6,10 +6,10 @@ use base::{Error, ErrorKind, Result};
 use super::{FramedEnd, FramedReader, FramedRecord};
 
 /// Visits the records of `reader` in order, up to the end allowed by `mode`. Damage that no record follows is the end,
-/// in salvage too.
+/// in salvage too. A `Corruption` that `visit` finds in a record counts as damage: parts of different records can make a whole one.
 ///
 /// # Errors
-/// Errors of `visit`. `Unsupported` and file errors in every mode. `Corruption` if the mode does not tolerate the
+/// Other errors of `visit`. `Unsupported` and file errors in every mode. `Corruption` if the mode does not tolerate the
 /// damage.
 pub fn replay(
     reader: &mut FramedReader,
@@ -20,8 +20,14 @@ pub fn replay(
     loop {
         let error = match reader.next() {
             Ok(Some(record)) => {
-                visit(FramedRecord { follows_damage: skipped.take().is_some(), ..record })?;
-                continue;
+                let offset = record.offset;
+                match visit(FramedRecord { follows_damage: skipped.take().is_some(), ..record }) {
+                    Ok(()) => continue,
+                    Err(error) if error.path().is_some_and(|path| path != reader.path()) => {
+                        return Err(error.at_record(reader.path(), offset));
+                    }
+                    Err(error) => error.at_record(reader.path(), offset),
+                }
             }
             Ok(None) => break,
             Err(error) => error,

@@ -336,3 +336,27 @@ fn a_writer_that_failed_stays_failed() {
         assert!(writer.sync().is_err(), "the fault fires once, and nothing is tried again");
     }
 }
+
+#[test]
+fn record_that_a_visit_finds_corrupt_counts_as_damage() {
+    let bytes = written(&[b"one".to_vec(), b"bad".to_vec(), b"two".to_vec()]);
+    let visited = |mode, at: Option<&str>| {
+        let mut records = Vec::new();
+        let end = replay(&mut open(&bytes), mode, &mut |record| {
+            if record.payload == b"bad" {
+                let error = base::Error::corruption("it is bad");
+                return Err(at.map_or(error.clone(), |path| error.at_path(path)));
+            }
+            records.push((record.payload, record.follows_damage));
+            Ok(())
+        });
+        (records, end)
+    };
+    let (one, two) = ((b"one".to_vec(), false), (b"two".to_vec(), true));
+    let (read, end) = visited(WalRecoveryMode::SkipAnyCorruptedRecords, None);
+    assert_eq!((read, end.unwrap()), (vec![one.clone(), two], FramedEnd::Clean));
+    let (read, end) = visited(WalRecoveryMode::PointInTime, None);
+    assert_eq!((read, end.unwrap()), (vec![one], FramedEnd::Damaged { offset: 10 }));
+    assert!(is_corrupt_at(visited(WalRecoveryMode::AbsoluteConsistency, None).1, 10));
+    visited(WalRecoveryMode::SkipAnyCorruptedRecords, Some("/000007.sst")).1.unwrap_err();
+}

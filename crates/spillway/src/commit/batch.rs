@@ -435,6 +435,13 @@ impl<'a> Iterator for BatchReader<'a> {
     }
 }
 
+/// Whether RocksDB is known to have records with this tag.
+pub(crate) fn is_known(tag: u8) -> bool {
+    kind_of_tag(tag).is_some() || tag_name(tag) != UNKNOWN
+}
+
+const UNKNOWN: &str = "unknown";
+
 fn tag_name(tag: u8) -> &'static str {
     match tag {
         tag::BEGIN_PREPARE..=tag::ROLLBACK => "two-phase commit",
@@ -444,7 +451,7 @@ fn tag_name(tag: u8) -> &'static str {
         0x10 | 0x11 => "blob index",
         0x16 | 0x17 => "wide columns",
         0x18 | 0x19 => "preferred sequence number",
-        _ => "unknown",
+        _ => UNKNOWN,
     }
 }
 

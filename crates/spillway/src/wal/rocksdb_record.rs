@@ -5,7 +5,7 @@ use base::coding::{Reader, put_prefixed};
 use base::{Error, ErrorKind, Result, SeqNo};
 use smallvec::SmallVec;
 
-use crate::commit::batch::{BatchReader, header, tag};
+use crate::commit::batch::{BatchReader, header, is_known, tag};
 use crate::wal::two_phase_record::NAME_BYTES_MAX;
 
 /// A part of a record. Several writers may share a record.
@@ -20,6 +20,8 @@ pub(crate) enum RocksdbStep<'a> {
     Rollback(&'a [u8]),
 }
 
+const OTHER_COUNT: &str = "a batch in the log does not hold as many records as it says";
+
 pub(crate) type RocksdbSteps<'a> = SmallVec<[RocksdbStep<'a>; 1]>;
 
 /// The parts of a record in their order, every change checked. The readers of the parts have no numbers.
@@ -32,8 +34,11 @@ pub(crate) fn steps_of<'a>(record: &BatchReader<'a>) -> Result<RocksdbSteps<'a>>
     let mut rest = Reader::new(record.rest());
     let (mut found, mut is_preparing) = (0u64, false);
     loop {
-        let Part { changes, count, mark } = Part::read(&mut rest)?;
+        let Part { changes, count, mark } = Part::read(&mut rest, u64::from(record.declared_count()) - found)?;
         found += u64::from(count);
+        if found > u64::from(record.declared_count()) {
+            return Err(Error::corruption(OTHER_COUNT));
+        }
         let batch = BatchReader::of_changes(SeqNo::ZERO, count, changes);
         match (is_preparing, mark) {
             (true, Some(Mark::EndPrepare(name))) => {
@@ -53,7 +58,7 @@ pub(crate) fn steps_of<'a>(record: &BatchReader<'a>) -> Result<RocksdbSteps<'a>>
         }
     }
     if found != u64::from(record.declared_count()) {
-        return Err(Error::corruption("a batch in the log does not hold as many records as it says"));
+        return Err(Error::corruption(OTHER_COUNT));
     }
     Ok(steps)
 }
@@ -93,7 +98,8 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    fn read(rest: &mut Reader<'a>) -> Result<Self> {
+    /// `count_left`: changes that the record still has, as it says.
+    fn read(rest: &mut Reader<'a>, count_left: u64) -> Result<Self> {
         let (all, mut count) = (rest.rest(), 0);
         loop {
             let changes = all.get(..all.len() - rest.len()).unwrap_or_default();
@@ -112,6 +118,8 @@ impl<'a> Part<'a> {
                     ahead.prefixed("log data in a batch")?;
                     None
                 }
+                // No change of a later version, but bytes of another record.
+                tag if u64::from(count) == count_left && !is_known(tag) => return Err(Error::corruption(OTHER_COUNT)),
                 _ => {
                     ahead = pass_change(rest.rest())?;
                     count += 1;
@@ -201,6 +209,11 @@ mod tests {
         for count in [0, 1, 3] {
             assert!(steps(count, &[PREPARE]).unwrap_err().message().contains("as many records"), "{count}");
         }
+        assert_eq!(
+            steps(1, &[b"\x01\x01k\x01vv"]).unwrap_err().kind(),
+            ErrorKind::Corruption,
+            "bytes of another record"
+        );
         steps(0, &[b"\x09\x0a\x00"]).unwrap_err();
         steps(0, &[b"\x09\x0a\x81\x04", &[b'n'; 513]]).unwrap_err();
     }

@@ -196,6 +196,50 @@ fn log_that_ends_inside_a_record_before_others_is_told() {
     assert!(doubts(&vfs, "RocksDB went on").is_empty());
 }
 
+/// A disk put a block in the place of another. What was read before ends in what follows: one record of right checksums.
+#[test]
+fn record_that_is_malformed_counts_as_damage() {
+    let long = |seq: u64| {
+        let key = format!("{seq:05}");
+        let value = vec![b'v'; 20 + seq as usize * 7 % 100];
+        batch(seq, 1, &[&[5, 1, 5], key.as_bytes(), &[value.len() as u8], &value])
+    };
+    let vfs = begun(5);
+    append(&vfs, &log_path(4), &(1..1500).map(long).collect::<Vec<_>>());
+    let mut bytes = vfs.read_file(&log_path(4)).unwrap();
+    bytes.copy_within(32768..65536, 65536);
+    vfs.write_file(&log_path(4), &bytes).unwrap();
+    let simple = begun(5);
+    append(&simple, &log_path(4), &[long(1), batch(2, 2, &[&[5, 1, 1, b'1', 1, b'v']]), long(1499)]);
+    for vfs in [vfs, simple] {
+        assert!(!doubts(&vfs, "malformed").is_empty());
+        for mode in [WalRecoveryMode::PointInTime, WalRecoveryMode::SkipAnyCorruptedRecords] {
+            let mut how = options(&copy(&vfs));
+            how.db.wal_recovery_mode = mode;
+            let db = Db::open(DIR, &how).unwrap();
+            let f = db.family("f").unwrap();
+            let has = |key: &[u8]| db.get(&f, key, &Default::default()).unwrap().is_some();
+            assert!(has(b"00001"));
+            assert_eq!(has(b"01499"), mode == WalRecoveryMode::SkipAnyCorruptedRecords);
+        }
+    }
+}
+
+/// A rescue does not go on without what an undamaged log holds.
+#[test]
+fn record_of_an_unknown_kind_or_policy_is_refused() {
+    let two = batch(1, 2, &[&[5, 1, 1, b'1', 1, b'v'], &[5, 1, 1, b'2', 1, b'v']]);
+    for records in [[put(1), batch(2, 1, &[&[18, 10, 1, b'T']])], [two, put(2)]] {
+        let vfs = begun(5);
+        append(&vfs, &log_path(4), &records);
+        let mut how = options(&vfs);
+        assert_eq!(Db::open(DIR, &how).err().unwrap().kind(), ErrorKind::Unsupported);
+        assert_eq!(repair(DIR, &options(&copy(&vfs))).unwrap_err().kind(), ErrorKind::Unsupported);
+        how.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+        assert_eq!(Db::open(DIR, &how).err().unwrap().kind(), ErrorKind::Unsupported);
+    }
+}
+
 /// The doubt is of replay, behind which the logs are gone.
 #[test]
 fn repair_that_is_cut_off_forgets_no_doubt() {

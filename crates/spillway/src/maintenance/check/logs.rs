@@ -205,19 +205,17 @@ impl Check<'_> {
         let (report, largest, logged) = (&mut self.report, &mut self.largest_family, &mut self.logged);
         let mode = WalRecoveryMode::PointInTime;
         let end = log::framed::replay(&mut reader, mode, &mut |record| {
-            let checked = BatchReader::new(&record.payload).and_then(|batch| {
-                let changes = u64::from(batch.declared_count().max(1));
-                logged.add(batch.seq(), SeqNo(batch.seq().0.saturating_add(changes - 1)));
-                if !history.admits(number, batch.seq()) {
-                    return Ok(());
-                }
-                history.check_numbers(number, batch.seq())?;
-                let steps = steps_of(&batch)?;
-                history.add(number, batch.seq(), &steps);
-                note_rocksdb_record(report, largest, &batch, steps);
-                Ok(())
-            });
-            checked.map_err(|error| error.at_offset(record.offset))
+            let batch = BatchReader::new(&record.payload)?;
+            let changes = u64::from(batch.declared_count().max(1));
+            logged.add(batch.seq(), SeqNo(batch.seq().0.saturating_add(changes - 1)));
+            if !history.admits(number, batch.seq()) {
+                return Ok(());
+            }
+            history.check_numbers(number, batch.seq())?;
+            let steps = steps_of(&batch)?;
+            history.add(number, batch.seq(), &steps);
+            note_rocksdb_record(report, largest, &batch, steps);
+            Ok(())
         })?;
         history.end_log(number, &reader, end, mode);
         match end {

@@ -147,35 +147,42 @@ impl LogReplay<'_> {
         let vfs = self.context.vfs.clone();
         let mode = self.context.options.wal_recovery_mode;
         let mut reader = FramedReader::open(&*vfs, &path, Some(number.0), IoClass::Log)?;
-        let (mut left_out, mut is_passed_over, mut has_begun) = (0u64, false, false);
+        let (mut left_out, mut is_passed_over, mut last) = (0u64, false, None::<SeqNo>);
         let end = log::framed::replay(&mut reader, mode, &mut |record| {
             let at = Position { log: number, offset: record.offset };
-            let in_record = |error: Error| error.at_record(&path, record.offset);
-            let batch = BatchReader::new(&record.payload).map_err(in_record)?;
+            let batch = BatchReader::new(&record.payload)?;
             if is_passed_over || !history.admits(number, batch.seq()) {
                 left_out += 1;
                 return Ok(());
             }
-            if self.hole_at.is_none()
-                && let Err(error) = history.check_numbers(number, batch.seq()).map_err(in_record)
-            {
-                if has_begun || !self.salvages() {
-                    return Err(error);
-                }
-                (is_passed_over, left_out) = (true, 1);
-                self.doubting().add(Doubt::of_all(format!("a log is passed over: {error}")));
-                return Ok(());
-            }
-            has_begun = true;
+            // Where RocksDB went on in spite of damage, the next log begins with a smaller number than a salvage has read.
+            let may_go_back = self.hole_at.is_some() && last.is_none();
             if record.follows_damage {
                 history.damaged = Some(DamagedLog { number, is_proven: true });
                 self.hole_at = Some(at);
                 history.row.pass_over(number);
             }
+            if !may_go_back && let Err(error) = history.check_numbers(number, batch.seq()) {
+                // Under another write policy each batch begins behind the start of the last one. A part of a log that is out of place
+                // does not.
+                if !self.salvages() || last.is_some_and(|last| batch.seq() > last) {
+                    return Err(error);
+                }
+                left_out += 1;
+                if last.is_some() {
+                    history.damaged = Some(DamagedLog { number, is_proven: true });
+                } else {
+                    is_passed_over = true;
+                    let error = error.at_record(&path, record.offset);
+                    self.doubting().add(Doubt::of_all(format!("a log is passed over: {error}")));
+                }
+                return Ok(());
+            }
+            let steps = steps_of(&batch)?;
+            last = Some(batch.seq());
             self.end_damage(history, batch.seq());
-            let steps = steps_of(&batch).map_err(in_record)?;
             history.add(number, batch.seq(), &steps);
-            self.apply_rocksdb_steps(steps, batch.seq(), at).map_err(in_record)
+            self.apply_rocksdb_steps(steps, batch.seq(), at)
         })?;
         if left_out > 0 {
             note::warn!(log = number.0, batches = left_out, "left out what does not continue the logs before");
