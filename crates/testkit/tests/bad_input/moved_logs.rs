@@ -330,3 +330,18 @@ fn copy_that_rocksdb_made_is_not_read_with_the_logs_of_its_original() {
         assert!(doors(&vfs, DIR).into_iter().all(|result| result.is_ok()), "has_log: {has_log}");
     }
 }
+
+/// RocksDB leaves a log at every close.
+#[test]
+fn lost_logs_of_rocksdbs_are_told() {
+    let vfs = MemoryVfs::new(1);
+    rocksdbs(&vfs, "/wal", Some("/wal"));
+    vfs.remove_file(Path::new("/wal/000016.log")).unwrap();
+    for wal_dir in ["", "/wal"] {
+        for (door, told) in doors(&vfs, wal_dir).into_iter().enumerate() {
+            assert_eq!(told.is_err(), door == 1, "an open for writing refuses: {told:?}");
+            let told = told.unwrap_or_else(|error| error.to_string());
+            assert!(told.contains("RocksDB leaves a log at every close"), "{wal_dir}, door {door}: {told}");
+        }
+    }
+}

@@ -63,6 +63,12 @@ pub(crate) fn check_place(
             return Err(row::elsewhere(here, other, number, "*.log"));
         }
     }
+    let has_own = last.map_or(Ok(true), |last| is_same_dir(vfs, dir, &last))?;
+    if is_original && !has_own {
+        let what = "RocksDB leaves a log at every close, and there is none: neither here, nor in the wal_dir that it had, nor beside \
+                    the tables. Open with the wal_dir in which the logs are, or go on without them by a repair";
+        return Ok(Some(Error::corruption(what).at_path(here)));
+    }
     // A directory that the caller named is where its logs are.
     Ok(unknown.filter(|_| is_in_dir))
 }
