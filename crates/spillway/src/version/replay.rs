@@ -58,6 +58,11 @@ impl RocksdbLogs {
         }
     }
 
+    /// Whether the table of a flush or ingest has changes on both sides of the number, or with it.
+    pub fn has_flushed(&self, number: SeqNo) -> bool {
+        self.flushed.range(..=number).any(|(_, largest)| *largest >= number)
+    }
+
     /// Whether flushes may hold all from `next` up to `first`: of memtables with no write before those, one behind the other.
     pub fn flushes_may_hold(&self, next: SeqNo, first: SeqNo) -> bool {
         let mut reached = next;

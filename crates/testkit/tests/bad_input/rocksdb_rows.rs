@@ -461,11 +461,27 @@ fn commit_of_a_lost_prepare_is_told() {
     cut(&vfs, 4, 1);
     let found = doubts(&vfs, "the prepare is lost");
     assert!(found.iter().any(|doubt| doubt.family.is_none() && doubt.why.contains("prepare")), "{found:?}");
-    // Flushed past the commit, "default" may have all of it, and the prepare's log was let go.
-    let vfs = row(12);
-    cut(&vfs, 4, 1);
-    append(&vfs, &log_path(12), &[put(5)]);
-    assert!(doubts(&vfs, "in tables").is_empty());
+    // Where a table of a flush has the number, "default" may have all of it, and the prepare's log was let go.
+    for (number, is_told) in [(1, true), (2, false), (4, true)] {
+        let vfs = row(12);
+        cut(&vfs, 4, 1);
+        append(&vfs, &log_path(12), &[put(5)]);
+        append(&vfs, &path(MANIFEST), &table_that_came_and_went(number));
+        assert_eq!(doubts(&vfs, &format!("number {number} in tables")).is_empty(), !is_told);
+    }
+}
+
+/// Edits of a flush and a compaction that left nothing of its table.
+fn table_that_came_and_went(number: u64) -> [Vec<u8>; 2] {
+    let flush = edit(|edit| {
+        edit.added = vec![(0, Default::default())];
+        let meta = &mut edit.added[0].1;
+        (meta.number, meta.file_bytes) = (FileNumber(11), 1);
+        (meta.smallest_seq, meta.largest_seq) = (SeqNo(number), SeqNo(number));
+        let key = [b"t".to_vec(), (number << 8 | 1).to_le_bytes().to_vec()].concat();
+        (meta.smallest, meta.largest) = (key.clone(), key);
+    });
+    [flush, edit(|edit| edit.deleted = vec![(0, FileNumber(11))])]
 }
 
 /// A MANIFEST that ends between two records may have lost one that brought the table.

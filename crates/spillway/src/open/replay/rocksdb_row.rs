@@ -20,8 +20,8 @@ pub(crate) struct RocksdbRow {
     logs: BTreeMap<FileNumber, ReadLog>,
     /// The number of changes of each prepare without an end, by name.
     prepared: BTreeMap<Vec<u8>, u64>,
-    /// The last log that commits a transaction without a prepare.
-    lacks_prepare: Option<FileNumber>,
+    /// Records that commit a transaction without a prepare: the log, and the number of the first change that is lacking.
+    lack_prepare: Vec<(FileNumber, SeqNo)>,
     /// Numbers are missing inside a log: there are writes that go to no log.
     has_unlogged: bool,
 }
@@ -52,6 +52,7 @@ impl RocksdbRow {
     /// Adds a record whose first change has the number `first`. Returns the number behind the last one; `None`: not known.
     pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) -> Option<SeqNo> {
         let mut next = Some(first.0);
+        let mut lacking = None;
         for step in steps {
             let changes = match step {
                 RocksdbStep::Changes(batch) => Some(u64::from(batch.declared_count())),
@@ -66,10 +67,11 @@ impl RocksdbRow {
                 }
             };
             if changes.is_none() {
-                self.lacks_prepare = Some(log);
+                lacking = lacking.or(next);
             }
             next = next.zip(changes).map(|(next, changes)| next.saturating_add(changes));
         }
+        self.lack_prepare.extend(lacking.map(|number| (log, SeqNo(number))));
         let read = self.logs.entry(log).or_default();
         read.has_records = true;
         let next = next.map(SeqNo);
@@ -173,11 +175,8 @@ impl RocksdbRow {
                 continue;
             }
             let through = FileNumber(behind.0 - 1);
-            // A flush begins the later log before its table. A MANIFEST begun after both may find only what a compaction made
-            // of the table.
-            let has_no_numbers = |meta: &FileMeta| meta.smallest_seq == SeqNo::ZERO && meta.number > behind;
-            let is_explained = recovered.rocksdb_logs.flushes_may_hold(next, first)
-                || recovered.manifest > behind && recovered.tables().any(has_no_numbers);
+            let is_explained =
+                recovered.rocksdb_logs.flushes_may_hold(next, first) || may_have_no_numbers(recovered, behind);
             if is_explained || recovered.families.iter().all(|family| family.log_number > through) {
                 continue;
             }
@@ -189,18 +188,29 @@ impl RocksdbRow {
         }
     }
 
-    /// A commit whose prepare is in no log. Its transaction is in tables, unless no family was flushed past the commit. A
-    /// dropped family may have been the only one.
+    /// Commits whose prepare is in no log. A transaction is in tables only if one has its first number. A dropped family may have
+    /// had it.
     fn find_lost_prepares(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
-        let Some(log) = self.lacks_prepare else { return };
         let was_dropped = recovered.families.len() as u64 <= u64::from(recovered.max_family);
-        let is_in_tables = was_dropped || recovered.families.iter().any(|family| family.log_number > log);
-        if is_in_tables && parts.is_empty() {
-            return;
+        let is_whole = parts.is_empty();
+        for &(log, first) in &self.lack_prepare {
+            let is_in_tables =
+                was_dropped || recovered.rocksdb_logs.has_flushed(first) || may_have_no_numbers(recovered, log);
+            let follows_cut = self.logs.range(..log).any(|(_, earlier)| earlier.is_cut);
+            if is_in_tables && is_whole && !follows_cut {
+                continue;
+            }
+            let why = "commits a transaction whose prepare is lost".to_owned();
+            parts.entry(log).or_insert_with(|| MissingPart::of(log, log, why, recovered));
         }
-        let why = "commits a transaction whose prepare is lost".to_owned();
-        parts.entry(log).or_insert_with(|| MissingPart::of(log, log, why, recovered));
     }
+}
+
+/// Whether tables may have numbers that the MANIFEST does not tell. A flush begins the next log, or `log`, before its table. A
+/// MANIFEST begun after both may find only what a compaction made of the table.
+fn may_have_no_numbers(recovered: &Recovered, log: FileNumber) -> bool {
+    let has_no_numbers = |meta: &FileMeta| meta.smallest_seq == SeqNo::ZERO && meta.number > log;
+    recovered.manifest > log && recovered.tables().any(has_no_numbers)
 }
 
 impl MissingPart {
