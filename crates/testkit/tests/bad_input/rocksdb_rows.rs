@@ -377,7 +377,7 @@ fn log_of_an_export_is_missed() {
 fn gap_that_no_family_needs_is_not_told() {
     let vfs = database();
     cut(&vfs, 4, 2);
-    append(&vfs, &path(MANIFEST), &[flushed(F, 10, 6)]);
+    append(&vfs, &path(MANIFEST), &[flushed(F, 10, 6), kept_from(10)]);
     assert!(doubts(&vfs, "flushed").is_empty());
 }
 
@@ -482,6 +482,51 @@ fn table_that_came_and_went(number: u64) -> [Vec<u8>; 2] {
         (meta.smallest, meta.largest) = (key.clone(), key);
     });
     [flush, edit(|edit| edit.deleted = vec![(0, FileNumber(11))])]
+}
+
+/// A prepare and a rollback take no number, and none is missing where the next log goes on.
+#[test]
+fn step_of_a_transaction_that_may_be_lost_is_told() {
+    const PREPARE: &[u8] = &[9, 5, 1, 1, b't', 1, b'v', 10, 1, b'T'];
+    let marked = batch(1, 1, &[&[13], &[5, 1, 1, b'1', 1, b'v']]);
+    let prepared = batch(1, 2, &[PREPARE, &[5, 1, 1, b'1', 1, b'v']]);
+    for (first, step, next, is_told) in [
+        (marked, batch(2, 1, &[PREPARE]), 2, true),
+        (prepared, batch(2, 0, &[&[12, 1, b'T']]), 2, true),
+        (put(1), put(2), 3, false),
+    ] {
+        let row = || {
+            let vfs = begun(5);
+            append(&vfs, &log_path(4), &[first.clone(), step.clone()]);
+            vfs
+        };
+        let whole = row();
+        append(&whole, &log_path(10), &[put(next)]);
+        assert!(doubts(&whole, "whole").is_empty());
+        let torn = row();
+        let bytes = torn.read_file(&log_path(4)).unwrap().len();
+        torn.truncate(&log_path(4), bytes - 3).unwrap();
+        assert!(doubts(&torn, "a crash tore it").is_empty());
+        append(&torn, &log_path(10), &[put(2)]);
+        let found = doubts(&torn, "another log goes on");
+        assert_eq!(found.iter().any(|doubt| doubt.of_prepared), is_told, "{found:?}");
+        assert_eq!(found.is_empty(), !is_told, "{found:?}");
+    }
+}
+
+/// No family needs the log, and RocksDB keeps it.
+#[test]
+fn prepare_of_which_the_manifest_tells_is_missed() {
+    let vfs = begun(5);
+    append(&vfs, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 1), flushed(F, 10, 1), kept_from(4)]);
+    append(&vfs, &log_path(4), &[put(1), batch(2, 1, &[&[9, 5, 1, 1, b't', 1, b'v', 10, 1, b'T']])]);
+    append(&vfs, &log_path(10), &[put(2)]);
+    assert!(doubts(&vfs, "whole").is_empty());
+    let damaged = copy(&vfs);
+    damaged.flip_bit(&log_path(4), 8 * 40).unwrap();
+    assert!(doubts(&damaged, "damaged").iter().any(|doubt| doubt.of_prepared));
+    cut(&vfs, 4, 1);
+    assert!(!doubts(&vfs, "cut between two records").is_empty());
 }
 
 /// A MANIFEST that ends between two records may have lost one that brought the table.

@@ -14,7 +14,7 @@ use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
 use crate::open::replay::own_logs::{note_on_end, was_let_go};
 use crate::open::replay::rocksdb_history::RocksdbHistory;
-use crate::open::replay::rocksdb_logs::check_place;
+use crate::open::replay::rocksdb_logs::{LACKS_STEPS, check_place};
 use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
@@ -98,6 +98,8 @@ impl Check<'_> {
         let path = |log| self.log_dir().join(file_name::format(kind, log));
         let parts = history.row.missing(self.recovered).into_iter();
         let mut problems: Vec<_> = parts.map(|part| Error::corruption(part.why).at_path(path(part.log))).collect();
+        let lacking = history.row.lacks_steps(self.recovered);
+        problems.extend(lacking.map(|log| Error::corruption(LACKS_STEPS).at_path(path(log))));
         problems.extend(history.check_no_family_is_ahead(self.recovered, self.log_dir()).err());
         if let Some(path) = history.lost_from().map(path)
             && !self.report.problems.iter().any(|problem| problem.0.path() == Some(&path))

@@ -27,6 +27,10 @@ use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 
 const DAMAGED: &str = "is damaged, and records are lost";
 
+/// What [`RocksdbRow::lacks_steps`](super::rocksdb_row::RocksdbRow::lacks_steps) tells of a log.
+pub(crate) const LACKS_STEPS: &str =
+    "is cut off or damaged: a transaction may have been prepared there, or rolled back";
+
 /// Makes sure that RocksDB's logs from the oldest needed one on are where this reads them, and are those of the database in `dir`:
 /// a copy that RocksDB made has its logs in `dir`, and the option `wal_dir` of its original. `named`: the log directory, if not `dir`
 /// by default. Returns why it cannot be known, if it cannot.
@@ -125,6 +129,10 @@ impl LogReplay<'_> {
         for part in missing {
             let name = file_name::format(FileType::RocksLog, part.log);
             self.doubting().families_of(part.families.iter(), &format!("{name} {}", part.why));
+        }
+        if let Some(log) = history.row.lacks_steps(self.recovered).filter(|_| self.may_flush) {
+            let name = file_name::format(FileType::RocksLog, log);
+            self.doubting().add(Doubt::of_prepared(format!("{name} {LACKS_STEPS}")));
         }
         history.check_no_family_is_ahead(self.recovered, &self.context.log_dir())?;
         if let Some(log) = history.lost_from() {

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use base::{FamilyId, FileNumber, SeqNo};
 
+use crate::commit::batch::tag;
 use crate::version::recover::Recovered;
 use crate::version::table_file::FileMeta;
 use crate::wal::rocksdb_record::RocksdbStep;
@@ -24,6 +25,8 @@ pub(crate) struct RocksdbRow {
     lack_prepare: Vec<(FileNumber, SeqNo)>,
     /// Numbers are missing inside a log: there are writes that go to no log.
     has_unlogged: bool,
+    /// A record is of a `TransactionDB` of RocksDB's, whose transactions can be prepared.
+    has_transactions: bool,
 }
 
 #[derive(Default)]
@@ -35,8 +38,9 @@ struct ReadLog {
     next: Option<SeqNo>,
     /// Where the records end, in bytes.
     end: u64,
-    /// What lies behind the end is told elsewhere.
+    /// Records may be lost, at the end or before. What lies behind the end is told elsewhere.
     is_cut: bool,
+    has_prepare: bool,
 }
 
 /// A part of the row that is missing.
@@ -53,6 +57,12 @@ impl RocksdbRow {
     pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) -> Option<SeqNo> {
         let mut next = Some(first.0);
         let mut lacking = None;
+        // Such a database begins each plain change with a mark, too.
+        let is_plain = |step: &RocksdbStep<'_>| match step {
+            RocksdbStep::Changes(batch) => batch.rest().first() != Some(&tag::NOOP),
+            _ => false,
+        };
+        self.has_transactions |= !steps.iter().all(is_plain);
         for step in steps {
             let changes = match step {
                 RocksdbStep::Changes(batch) => Some(u64::from(batch.declared_count())),
@@ -74,6 +84,7 @@ impl RocksdbRow {
         self.lack_prepare.extend(lacking.map(|number| (log, SeqNo(number))));
         let read = self.logs.entry(log).or_default();
         read.has_records = true;
+        read.has_prepare |= steps.iter().any(|step| matches!(step, RocksdbStep::Prepare { .. }));
         let next = next.map(SeqNo);
         if next == Some(first) {
             return next;
@@ -87,13 +98,14 @@ impl RocksdbRow {
     /// Notes records that do not count.
     pub fn pass_over(&mut self, log: FileNumber) {
         let read = self.logs.entry(log).or_default();
-        (read.has_records, read.next) = (true, None);
+        (read.has_records, read.next, read.is_cut) = (true, None, true);
     }
 
     /// Ends a log at the byte `end`. `is_cut`: what lies behind it is told elsewhere.
     pub fn end(&mut self, log: FileNumber, end: u64, is_cut: bool) {
         let read = self.logs.entry(log).or_default();
-        (read.end, read.is_cut) = (end, is_cut);
+        read.end = end;
+        read.is_cut |= is_cut;
     }
 
     /// The first log whose changes do not go on where those before it end. All go on behind `last`.
@@ -122,6 +134,7 @@ impl RocksdbRow {
             self.find_short(recovered, &mut parts);
             self.find_lost(recovered, &mut parts);
             self.find_gaps(recovered, &mut parts);
+            self.find_lost_prepare_of_kept(recovered, &mut parts);
             self.find_lost_prepares(recovered, &mut parts);
         }
         parts.into_values().collect()
@@ -188,10 +201,28 @@ impl RocksdbRow {
         }
     }
 
+    /// The log that RocksDB keeps for a prepare alone lacks it.
+    fn find_lost_prepare_of_kept(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
+        let Some(kept) = kept_for_prepare(recovered) else { return };
+        if self.logs.get(&kept).is_some_and(|log| !log.has_prepare) {
+            let why = "has no prepare, and the MANIFEST keeps it for one alone".to_owned();
+            parts.entry(kept).or_insert_with(|| MissingPart::of(kept, kept, why, recovered));
+        }
+    }
+
+    /// The first log whose lost part may have had a prepare or a rollback. They take no number, so that none is missing where the
+    /// next log goes on. The end of the last log is left out: a crash of RocksDB's cuts it.
+    pub fn lacks_steps(&self, recovered: &Recovered) -> Option<FileNumber> {
+        let last = *self.logs.last_key_value()?.0;
+        let (cut, _) = self.logs.range(..last).find(|(_, log)| log.is_cut)?;
+        let has_prepares = self.has_transactions || kept_for_prepare(recovered).is_some();
+        Some(*cut).filter(|_| has_prepares && !recovered.fenced)
+    }
+
     /// Commits whose prepare is in no log. A transaction is in tables only if one has its first number. A dropped family may have
     /// had it.
     fn find_lost_prepares(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
-        let was_dropped = recovered.families.len() as u64 <= u64::from(recovered.max_family);
+        let was_dropped = has_dropped(recovered);
         let is_whole = parts.is_empty();
         for &(log, first) in &self.lack_prepare {
             let is_in_tables =
@@ -204,6 +235,18 @@ impl RocksdbRow {
             parts.entry(log).or_insert_with(|| MissingPart::of(log, log, why, recovered));
         }
     }
+}
+
+fn has_dropped(recovered: &Recovered) -> bool {
+    recovered.families.len() as u64 <= u64::from(recovered.max_family)
+}
+
+/// The log that RocksDB keeps though no family needs it: it has a prepare whose changes are not flushed. A dropped family may have
+/// needed it.
+fn kept_for_prepare(recovered: &Recovered) -> Option<FileNumber> {
+    let (kept, families) = (recovered.min_log_to_keep, &recovered.families);
+    let is_needed = families.iter().any(|family| family.log_number <= kept);
+    Some(kept).filter(|kept| kept.0 > 0 && !is_needed && !has_dropped(recovered))
 }
 
 /// Whether tables may have numbers that the MANIFEST does not tell. A flush begins the next log, or `log`, before its table. A
