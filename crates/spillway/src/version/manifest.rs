@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base::{Error, ErrorKind, FileNumber, Result};
 use log::NotedManifest;
-use log::framed::{FramedReader, FramedWriter};
+use log::framed::FramedWriter;
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::current::{SetCurrentError, install_current, set_current};
@@ -17,6 +17,7 @@ use super::edit::VersionEdit;
 use super::edit_codec;
 use super::file_name::{self, FileType};
 use super::manifest_copy::copy_path;
+use super::recover::read_edits;
 use super::snapshot::{ManifestKind, ManifestSnapshot};
 
 /// Appends edits to the MANIFEST named by CURRENT. One owner at a time.
@@ -184,18 +185,21 @@ pub fn write_alone(
     install_current(vfs, dir, number)
 }
 
-/// Rewrites a MANIFEST without a copy, whose logs now lie in `log_dir`. The records stay, and one is added. Nothing else may
-/// have the file open, and a crash may leave it cut off.
+/// Adds a private edit to a MANIFEST without a copy, by writing the file anew. RocksDB's MANIFESTs have no fence, so they stay
+/// as they are. Nothing else may have the file open, and a crash may leave it cut off.
 ///
 /// # Errors
 /// `Corruption`: the MANIFEST is damaged. The file system's.
-pub(crate) fn note_log_dir(vfs: &dyn Vfs, path: &Path, log_dir: &str) -> Result<()> {
-    let mut records = Vec::new();
-    let mut reader = FramedReader::open(vfs, path, None, IoClass::Manifest)?;
-    while let Some(record) = reader.next()? {
-        records.push(record.payload);
+pub(crate) fn add_if_fenced(vfs: &dyn Vfs, path: &Path, edit: VersionEdit) -> Result<()> {
+    let (mut records, mut is_fenced) = (Vec::new(), false);
+    read_edits(vfs, path, |record, edits| {
+        is_fenced |= edits.iter().any(|edit| edit.fence.is_some());
+        records.push(record.payload.clone());
+        Ok(())
+    })?;
+    if !is_fenced {
+        return Ok(());
     }
-    let edit = VersionEdit { log_dir: Some(log_dir.to_owned()), ..VersionEdit::default() };
     records.push(edit_codec::encode_record(&[edit]));
     let mut writer = FramedWriter::new(vfs.create(path, IfExists::Truncate)?, IoClass::Manifest);
     let written = records.iter().try_for_each(|record| writer.append(record)).and_then(|()| writer.sync());

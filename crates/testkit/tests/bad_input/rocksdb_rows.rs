@@ -599,6 +599,21 @@ fn restore_keeps_logs_of_rocksdb_only_without_a_gap() {
     }
 }
 
+/// A private tag in a MANIFEST without a fence is corruption.
+#[test]
+fn restore_to_a_log_directory_leaves_rocksdbs_manifest_as_it_is() {
+    let vfs = database();
+    with_backup(&vfs);
+    let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+    let apart = RestoreOptions { wal_dir: Some("/logs".into()), ..RestoreOptions::default() };
+    BackupEngine::open("/backups", &how).unwrap().restore(1, "/restored", &apart).unwrap();
+    let manifest = |dir: &str| vfs.read_file(&Path::new(dir).join(MANIFEST)).unwrap();
+    assert_eq!(manifest("/restored"), manifest("/backups/private/1"));
+    let mut options = options(&vfs);
+    options.db.wal_dir = "/logs".into();
+    Db::open("/restored", &options).unwrap();
+}
+
 /// Without a MANIFEST nothing tells which OPTIONS file was the last.
 #[test]
 fn repair_without_a_manifest_keeps_every_options_file() {

@@ -18,9 +18,10 @@ use crate::open::replay::row;
 use crate::open::{create_durable_dir, directory_owner, log_owner, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
+use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::{self, absolute};
-use crate::version::manifest::{manifest_path, note_log_dir as note_in_manifest};
+use crate::version::manifest::{add_if_fenced, manifest_path};
 use crate::version::recover;
 use crate::wal::archive::ARCHIVE_DIR;
 
@@ -29,7 +30,8 @@ use crate::wal::archive::ARCHIVE_DIR;
 pub struct RestoreOptions {
     /// Directory for the logs; the database's directory if `None`. Existing logs of the same database are deleted
     /// unless kept. Refused if a database elsewhere would lose them: a copy beside its original needs its own
-    /// `wal_dir`. The restored MANIFEST and OPTIONS file name it: an open that looks for the logs elsewhere is refused.
+    /// `wal_dir`. The restored OPTIONS file names it. Our MANIFESTs do, too: an open that looks for the logs elsewhere is
+    /// refused.
     pub wal_dir: Option<PathBuf>,
     /// Keeps existing logs, with the ingested tables they name, for the database to continue with. Requires a backup
     /// without logs, made after a flush; the logs must follow it without a gap, RocksDB's without a missing number, up to
@@ -325,16 +327,17 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
     Ok(found)
 }
 
-/// Has the restored MANIFEST and OPTIONS file name the log directory, if it is not the database's. An open without it would
-/// go on without the logs, since a backup's MANIFEST names none that it keeps. The OPTIONS file of a backup that RocksDB made names
-/// the original's.
+/// Has the restored OPTIONS file name the log directory, if it is not the database's, and a MANIFEST of ours, too. An open
+/// without it would go on without the logs, since a backup's MANIFEST names none that it keeps. The OPTIONS file of a backup that
+/// RocksDB made names the original's.
 fn note_log_dir(vfs: &dyn Vfs, places: &Places, manifest: FileNumber) -> Result<()> {
     if places.logs == places.db {
         let is_named = options_file::wal_dir(vfs, &places.db).is_ok_and(|dir| dir.is_some());
         return if is_named { options_file::set_wal_dir(vfs, &places.db, "") } else { Ok(()) };
     }
     let logs = places.logs.to_string_lossy(); // as the option wal_dir
-    note_in_manifest(vfs, &manifest_path(&places.db, manifest), &logs)?;
+    let edit = VersionEdit { log_dir: Some(logs.clone().into_owned()), ..VersionEdit::default() };
+    add_if_fenced(vfs, &manifest_path(&places.db, manifest), edit)?;
     options_file::set_wal_dir(vfs, &places.db, &logs)
 }
 
