@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::vfs::RealVfs;
 use testkit::engine::{
     Db, ErrorKind, FamilyOptions, IngestMode, IngestOptions, OpenOptions, ReadOptions, TableWriter, WriteOptions,
@@ -324,6 +325,14 @@ fn lived() -> Place {
     place
 }
 
+/// How a log is lost, or its end.
+const DAMAGES: [fn(&Path); 4] = [
+    |log| std::fs::remove_file(log).unwrap(),
+    |log| std::fs::write(log, b"").unwrap(),
+    |log| std::fs::write(log, vec![0; std::fs::metadata(log).unwrap().len() as usize]).unwrap(),
+    |log| std::fs::write(log, &std::fs::read(log).unwrap()[..130]).unwrap(),
+];
+
 /// What was flushed lies in tables that a restore deletes.
 #[test]
 fn a_restore_is_refused_where_a_flush_let_logs_go() {
@@ -350,16 +359,10 @@ fn a_restore_is_refused_where_a_flush_let_logs_go() {
 /// The last log's successor would name it; only the existing MANIFEST does.
 #[test]
 fn a_restore_is_refused_where_the_last_log_is_lost_or_damaged() {
-    let damages: [&dyn Fn(&Path); 4] = [
-        &|log| std::fs::remove_file(log).unwrap(),
-        &|log| std::fs::write(log, b"").unwrap(),
-        &|log| std::fs::write(log, vec![0; std::fs::metadata(log).unwrap().len() as usize]).unwrap(),
-        &|log| std::fs::write(log, &std::fs::read(log).unwrap()[..130]).unwrap(),
-    ];
     let place = lived();
     let log = place.last_file(".splog");
     let whole = std::fs::read(&log).unwrap();
-    for damage in damages {
+    for damage in DAMAGES {
         damage(&log);
         place.check_refused("cannot be kept");
         std::fs::write(&log, &whole).unwrap();
@@ -399,6 +402,48 @@ fn a_restore_that_begins_again_wants_the_same_logs() {
     std::fs::write(&log, &whole).unwrap();
     restore().unwrap();
     place.check("begun again");
+}
+
+/// The backup's MANIFEST names none of them.
+#[test]
+fn kept_logs_that_are_lost_before_the_first_open_are_missed() {
+    let place = lived();
+    place.restore().unwrap();
+    let files = place.files();
+    let logs = files.keys().filter(|name| name.ends_with(".splog")).map(|name| place.path("db").join(name));
+    let logs: Vec<PathBuf> = logs.collect();
+    let whole: Vec<Vec<u8>> = logs.iter().map(|log| std::fs::read(log).unwrap()).collect();
+    let is_missed = |what: &str| {
+        let error = Db::open(place.path("db"), &place.options).err().expect(what);
+        assert_eq!(error.kind(), ErrorKind::Corruption, "{what}: {error}");
+        assert!(!check(&place.path("db"), &CheckOptions::default(), &mut |_| {}).unwrap().is_whole(), "{what}");
+        logs.iter().zip(&whole).for_each(|(log, bytes)| std::fs::write(log, bytes).unwrap());
+    };
+    for (nth, log) in logs.iter().enumerate() {
+        for (how, damage) in DAMAGES.iter().enumerate() {
+            damage(log);
+            is_missed(&format!("log {nth}, damage {how}"));
+        }
+    }
+    logs.iter().for_each(|log| std::fs::remove_file(log).unwrap());
+    is_missed("all logs");
+    assert!(check(&place.path("db"), &CheckOptions::default(), &mut |_| {}).unwrap().is_whole());
+    place.check("all is there");
+}
+
+/// Neither has an end record.
+#[test]
+fn kept_log_that_a_crash_ended_is_whole_beside_one_that_was_made_ahead() {
+    let mut place = Place::backed_up(options());
+    place.put("after", 10);
+    copy_all(&place.path("db"), &place.path("image"));
+    place.db.close().unwrap();
+    std::fs::remove_dir_all(place.path("db")).unwrap();
+    std::fs::rename(place.path("image"), place.path("db")).unwrap();
+    std::fs::write(place.path("db/009999.splog"), vec![0; 4096]).unwrap();
+    place.restore().unwrap();
+    std::fs::remove_file(place.path("db/009999.splog")).unwrap();
+    place.check("the crashed log");
 }
 
 /// Families that were made after the backup do not come back. Others that are made now have their numbers.
@@ -451,8 +496,14 @@ fn logs_kept_in_another_directory_are_not_forgotten() {
     place.put("after", 1);
     place.db.close().unwrap();
     place.check_refused(&format!("has its logs in {}", apart.db.wal_dir));
-    let how = RestoreOptions { wal_dir: Some(logs), keep_log_files: true };
+    let how = RestoreOptions { wal_dir: Some(logs.clone()), keep_log_files: true };
     place.engine().restore(1, place.path("db"), &how).unwrap();
+    std::fs::rename(&logs, place.path("unmounted")).unwrap();
+    std::fs::create_dir(&logs).unwrap();
+    let error = Db::open(place.path("db"), &apart).err().unwrap();
+    assert_eq!(error.kind(), ErrorKind::Corruption, "{error}");
+    std::fs::remove_dir(&logs).unwrap();
+    std::fs::rename(place.path("unmounted"), &logs).unwrap();
     let error = Db::open(place.path("db"), &options()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(error.message().contains(&format!("open with wal_dir={}", apart.db.wal_dir)), "{error}");

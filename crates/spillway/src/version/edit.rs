@@ -120,7 +120,8 @@ pub struct VersionEdit {
     pub log_ends: Vec<LogEnd>,
     /// The logs still needed.
     pub log_row: Option<LogRow>,
-    /// How far the logs are synced and published. A log that ends earlier lost its end.
+    /// How far the logs are synced and published; of a restore, how far those reach that it keeps. A log that ends earlier
+    /// lost its end.
     pub log_frontiers: Option<Frontiers>,
     /// The option `wal_dir`, empty for the database's own directory; `LOG_DIR_OF_COPY` in a checkpoint.
     pub log_dir: Option<String>,

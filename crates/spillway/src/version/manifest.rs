@@ -197,7 +197,7 @@ pub(crate) fn add_if_fenced(vfs: &dyn Vfs, path: &Path, edit: VersionEdit) -> Re
         records.push(record.payload.clone());
         Ok(())
     })?;
-    if !is_fenced {
+    if !is_fenced || edit == VersionEdit::default() {
         return Ok(());
     }
     records.push(edit_codec::encode_record(&[edit]));

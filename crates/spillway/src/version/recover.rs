@@ -53,8 +53,8 @@ pub struct Recovered {
     pub log_ends: Vec<LogEnd>,
     /// How far the logs were synced and published when the MANIFEST was last written.
     pub log_frontiers: Frontiers,
-    /// A running database wrote the MANIFEST: only such a one notes frontiers.
-    pub notes_frontiers: bool,
+    /// A running database wrote the MANIFEST: only such a one notes frontiers with a row of logs.
+    pub is_writers: bool,
     /// `None` if the MANIFEST records none: RocksDB wrote it, or there is no WAL.
     pub log_row: Option<LogRow>,
     /// The option `wal_dir` at the last open for writing.
@@ -320,7 +320,7 @@ impl Recovered {
     /// Whether logs may follow that know of other families and of another MANIFEST, perhaps of the same number: the MANIFEST
     /// is a backup's, which can be restored beside kept logs.
     pub(crate) fn is_backups(&self) -> bool {
-        self.fenced && !self.notes_frontiers && self.log_row.is_none_or(|row| row.newest.is_none())
+        self.fenced && !self.is_writers && self.log_row.is_none_or(|row| row.newest.is_none())
     }
 
     /// The number of the MANIFEST that its logs note. `None`: a backup's, and the logs kept beside it note the original's.

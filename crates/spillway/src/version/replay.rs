@@ -113,7 +113,7 @@ pub(crate) struct Replay {
     log_ends: BTreeMap<FileNumber, LogEnd>,
     log_row: Option<LogRow>,
     log_frontiers: Frontiers,
-    notes_frontiers: bool,
+    is_writers: bool,
     log_dir: Option<String>,
     options_file: Option<FileNumber>,
     warnings: Vec<String>,
@@ -261,7 +261,7 @@ impl Replay {
         self.max_family = self.max_family.max(edit.max_family.unwrap_or_default()).max(edit.family.0);
         self.log_ends.extend(edit.log_ends.iter().map(|end| (end.log, *end)));
         self.log_row = edit.log_row.or(self.log_row);
-        self.notes_frontiers |= edit.log_frontiers.is_some();
+        self.is_writers |= edit.log_frontiers.is_some() && edit.log_row.is_some();
         self.log_frontiers = self.log_frontiers.max(edit.log_frontiers.unwrap_or_default());
         if let Some(dir) = &edit.log_dir {
             self.log_dir = Some(dir.clone());
@@ -343,7 +343,7 @@ impl Replay {
             log_ends,
             log_row: self.log_row,
             log_frontiers: self.log_frontiers,
-            notes_frontiers: self.notes_frontiers,
+            is_writers: self.is_writers,
             log_dir: self.log_dir,
             options_file: self.options_file,
             db_id: self.db_id,

@@ -10,7 +10,7 @@ use base::note;
 use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
 use log::framed::{FramedEnd, FramedReader};
-use log::{DatabaseId, EndReason, Position, ReplayOptions, ReplayRecord};
+use log::{DatabaseId, EndReason, Frontiers, Position, ReplayOptions, ReplayRecord};
 use vfs::{IoClass, Vfs};
 
 use super::restore::Places;
@@ -32,7 +32,7 @@ use crate::wal::rocksdb_record::steps_of;
 /// How far kept logs reach, or have to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LogsEnd {
-    /// Where the last log of ours ends.
+    /// Where the last log of ours ends that the next open replays.
     log: Position,
     /// The number of the last write.
     last: SeqNo,
@@ -68,6 +68,12 @@ pub(super) struct Kept {
 impl Kept {
     pub fn has(&self, kind: FileType, number: FileNumber) -> bool {
         kind == FileType::Table && self.tables.contains(&number)
+    }
+
+    /// Where the next open has to find the end of the logs. `None`: none of ours is kept.
+    pub fn frontiers(&self) -> Option<Frontiers> {
+        let end = self.reached.log;
+        (end.log.0 > 0).then_some(Frontiers { synced: end, published: end })
     }
 
     /// `mark`: of an earlier restore that kept the logs. The MANIFEST that it replaced may be gone.
@@ -318,6 +324,7 @@ impl Reader<'_> {
             let by_existing = noted.iter().find(|noted| noted.number == log.number);
             let later = by_existing.map_or(log.later, |noted| noted.later.max(log.later));
             let options = ReplayOptions { number: log.number, later, ..ReplayOptions::default() };
+            vfs.open_append(&path)?.sync(IoClass::Log)?; // the MANIFEST will note that it reaches so far
             let end = log::replay(vfs, &path, &options, &mut |record| {
                 self.see(&record).map_err(|error| error.at_record(&path, record.offset))
             })?;
@@ -327,7 +334,9 @@ impl Reader<'_> {
                 let what = "the log is damaged from here on: the MANIFEST that is there notes a later end";
                 return Err(Error::corruption(what).at_path(path).at_offset(end.end_offset));
             }
-            self.reached.log = self.reached.log.max(Position { log: log.number, offset: end.end_offset });
+            if cut_off.is_none() && end.reason != EndReason::Blank {
+                self.reached.log = Position { log: log.number, offset: end.end_offset };
+            }
             if end.reason != EndReason::Sealed {
                 cut_off = cut_off.or(Some(log.number));
             }

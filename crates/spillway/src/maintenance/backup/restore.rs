@@ -106,7 +106,7 @@ pub(super) fn restore(
     removed
         .and_then(|()| clear(vfs, &places, kept.as_ref(), &others))
         .and_then(|()| bring_all(store, options, backup, &places))
-        .and_then(|()| note_log_dir(vfs, &places, manifest))
+        .and_then(|()| note_logs(vfs, &places, manifest, kept.as_ref()))
         .and_then(|()| Lost::new(vfs, &places.db).retire_reports())
         .and_then(|()| [&places.logs, &places.db].into_iter().try_for_each(|dir| vfs.sync_dir(dir)))
         .and_then(|()| install_current(vfs, &places.db, manifest))
@@ -327,18 +327,24 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
     Ok(found)
 }
 
-/// Has the restored OPTIONS file name the log directory, if it is not the database's, and a MANIFEST of ours, too. An open
-/// without it would go on without the logs, since a backup's MANIFEST names none that it keeps. The OPTIONS file of a backup that
-/// RocksDB made names the original's.
-fn note_log_dir(vfs: &dyn Vfs, places: &Places, manifest: FileNumber) -> Result<()> {
-    if places.logs == places.db {
-        let is_named = options_file::wal_dir(vfs, &places.db).is_ok_and(|dir| dir.is_some());
-        return if is_named { options_file::set_wal_dir(vfs, &places.db, "") } else { Ok(()) };
-    }
+/// Has the restored OPTIONS file name the log directory, if it is not the database's. A MANIFEST of ours names it, too, and
+/// how far kept logs reach: a backup's names no logs beside it, so an open without them, or without the last one, would miss
+/// nothing. The OPTIONS file of a backup that RocksDB made names the original's log directory.
+fn note_logs(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, kept: Option<&Kept>) -> Result<()> {
+    let is_apart = places.logs != places.db;
     let logs = places.logs.to_string_lossy(); // as the option wal_dir
-    let edit = VersionEdit { log_dir: Some(logs.clone().into_owned()), ..VersionEdit::default() };
+    let edit = VersionEdit {
+        log_dir: is_apart.then(|| logs.clone().into_owned()),
+        log_frontiers: kept.and_then(Kept::frontiers),
+        ..VersionEdit::default()
+    };
     add_if_fenced(vfs, &manifest_path(&places.db, manifest), edit)?;
-    options_file::set_wal_dir(vfs, &places.db, &logs)
+    let is_named = || options_file::wal_dir(vfs, &places.db).is_ok_and(|dir| dir.is_some());
+    match is_apart {
+        true => options_file::set_wal_dir(vfs, &places.db, &logs),
+        false if is_named() => options_file::set_wal_dir(vfs, &places.db, ""),
+        false => Ok(()),
+    }
 }
 
 /// Copies every file except CURRENT, and compares all files with their checksums.
