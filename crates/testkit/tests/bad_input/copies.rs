@@ -275,10 +275,31 @@ fn shared_file_that_was_removed_is_copied_again() {
     engine(&vfs).create_new_backup(&db, true).unwrap();
     let error = engine(&vfs).restore(1, "/restored", &RestoreOptions::default()).unwrap_err();
     let told = error.to_string();
-    assert!(told.contains("every other one shares that file (backup 2): remove it"), "{told}");
+    assert!(told.contains("every other one shares that file (backup 2): move it out of the backups"), "{told}");
     vfs.remove_file(&shared).unwrap();
     engine(&vfs).create_new_backup(&db, true).unwrap();
     (1..=3).for_each(|id| engine(&vfs).verify(id).unwrap());
+}
+
+/// Of backups that share a file the list of one has another checksum. The file is as the others have it.
+#[test]
+fn wrong_checksum_in_a_list_of_a_backup_costs_no_shared_file() {
+    let vfs = database(PLAIN.script);
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    (1..=3).for_each(|id| assert_eq!(engine(&vfs).create_new_backup(&db, true).unwrap(), id));
+    let text = String::from_utf8(vfs.read_file(&meta(3)).unwrap()).unwrap();
+    let shared = shared_in(text.as_bytes());
+    let line = text.lines().find(|line| line.starts_with(&shared)).unwrap();
+    let (name, checksum) = line.rsplit_once(' ').unwrap();
+    let wrong = checksum.parse::<u32>().unwrap() ^ 1;
+    write(&vfs, meta(3), text.replace(line, &format!("{name} {wrong}")).as_bytes());
+    let told = engine(&vfs).restore(3, "/restored", &RestoreOptions::default()).unwrap_err().to_string();
+    assert!(
+        told.contains("until meta/3 is brought back (the file itself is as backup 1, backup 2 should have it)"),
+        "{told}"
+    );
+    assert!(told.contains("restore another one in its place (backup 1, backup 2)"), "{told}");
+    engine(&vfs).restore(2, "/restored", &RestoreOptions::default()).unwrap();
 }
 
 /// A database with an old log and a current one, open.

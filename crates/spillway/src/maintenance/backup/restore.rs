@@ -9,6 +9,7 @@ use vfs::Vfs;
 
 use super::copy::{self, Target, check, for_each_file};
 use super::kept_logs::{Kept, LogsEnd};
+use super::path::META_DIR;
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
 use crate::database::handle::lock_path;
@@ -147,24 +148,35 @@ fn begin_again(store: &Store, id: BackupId, places: &Places, how: &RestoreOption
     format!("wait for the restore if it is still running, else restore again (`{command}`)")
 }
 
-/// What to do about a restore of a backup whose file `damaged` is damaged.
+/// What to do about a restore of a backup whose file `damaged` is not as its meta file says. One of the two is damaged: the
+/// meta file, if the file is as another backup's says.
 fn take_another(store: &Store, id: BackupId, damaged: Option<&Path>) -> String {
     let loaded = store.load_all().unwrap_or_default();
     let others: Vec<&Backup> = loaded.iter().flatten().filter(|other| other.id != id).collect();
-    let has_damaged = |other: &Backup| other.meta.files.iter().any(|file| Some(&*file.path.at(&store.dir)) == damaged);
-    let named = |has: bool| {
-        let others = others.iter().filter(|other| has_damaged(other) == has);
+    let found = damaged.and_then(|path| copy::read(&*store.vfs, path, None).ok());
+    // `None`: the backup does not have the file.
+    let has_as_found = |other: &Backup| {
+        let mut files = other.meta.files.iter().zip(&other.file_bytes);
+        let (file, bytes) = files.find(|(file, _)| Some(&*file.path.at(&store.dir)) == damaged)?;
+        Some(found.is_some_and(|found| check(other.id, &store.dir, file, *bytes, found).is_ok()))
+    };
+    let named = |states: &[Option<bool>]| {
+        let others = others.iter().filter(|other| states.contains(&has_as_found(other)));
         others.map(|other| format!("backup {}", other.id)).collect::<Vec<_>>().join(", ")
     };
-    let others = match (named(false), named(true)) {
+    let (damaged, why) = match named(&[Some(true)]) {
+        having if having.is_empty() => ("the damaged file".to_owned(), String::new()),
+        having => (format!("{META_DIR}/{id}"), format!(" (the file itself is as {having} should have it)")),
+    };
+    let others = match (named(&[None, Some(true)]), named(&[Some(false)])) {
         (whole, _) if !whole.is_empty() => format!("restore another one in its place ({whole})"),
         (_, sharing) if !sharing.is_empty() => format!(
-            "every other one shares that file ({sharing}): remove it, and a new backup of a database that still has the file \
-             brings it back to all of them"
+            "every other one shares that file ({sharing}): move it out of the backups, and a new backup of a database that \
+             still has the file brings it back to all of them"
         ),
         _ => "there is no other backup".to_owned(),
     };
-    format!("backup {id} is damaged, and its restore fails again until the damaged file is brought back; {others}")
+    format!("backup {id} is damaged, and its restore fails again until {damaged} is brought back{why}; {others}")
 }
 
 /// Begins the last line of the mark of a restore that keeps logs.
