@@ -561,16 +561,47 @@ fn with_backup(vfs: &MemoryVfs) {
     let made = begun(5);
     let edits = [flushed(FamilyId::DEFAULT, 10, 3), flushed(F, 10, 3), kept_from(10)];
     append(&made, &path(MANIFEST), &edits);
-    let mut meta = "1\n3\n2\n".to_owned();
+    back_up(vfs, &made, 3);
+}
+
+/// Makes a backup of all files of the database in `made`, whose last write is `last`.
+fn back_up(vfs: &MemoryVfs, made: &MemoryVfs, last: u64) {
+    let files: Vec<_> = made.all_files().into_iter().filter(|file| file.starts_with(DIR)).collect();
+    let mut meta = format!("1\n{last}\n{}\n", files.len());
     for dir in ["/backups/meta", "/backups/private/1"] {
         vfs.create_dir_all(Path::new(dir)).unwrap();
     }
-    for name in [MANIFEST, "CURRENT"] {
-        let bytes = made.read_file(&path(name)).unwrap();
+    for file in files {
+        let (name, bytes) = (file.file_name().unwrap().to_str().unwrap(), made.read_file(&file).unwrap());
         vfs.write_file(&Path::new("/backups/private/1").join(name), &bytes).unwrap();
         meta.push_str(&format!("private/1/{name} crc32 {}\n", base::checksum::crc32c(&bytes)));
     }
     vfs.write_file(Path::new("/backups/meta/1"), meta.as_bytes()).unwrap();
+}
+
+/// The checksums are right: the damage was there when the backup was made.
+#[test]
+fn verification_reads_rocksdbs_logs_of_a_backup() {
+    let verified = |damage: &dyn Fn(&MemoryVfs)| {
+        let vfs = database();
+        damage(&vfs);
+        back_up(&vfs, &vfs, 9);
+        let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+        BackupEngine::open("/backups", &how).unwrap().verify(1)
+    };
+    verified(&|_| {}).unwrap();
+    verified(&|vfs| vfs.truncate(&log_path(12), 25 * 2 + 9).unwrap()).unwrap(); // as a crash leaves it
+    let damages: [(u64, &dyn Fn(&MemoryVfs)); 3] = [
+        (10, &|vfs| vfs.flip_bit(&log_path(10), 8 * 40).unwrap()),
+        (12, &|vfs| vfs.flip_bit(&log_path(12), 8 * 5).unwrap()),
+        (10, &|vfs| vfs.truncate(&log_path(10), 25 * 2 + 9).unwrap()),
+    ];
+    for (number, damage) in damages {
+        let error = verified(damage).unwrap_err();
+        let path = Path::new("/backups/private/1").join(log_path(number).file_name().unwrap());
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*path)), "{error}");
+        assert!(error.message().contains("was damaged when it was backed up"), "{error}");
+    }
 }
 
 #[test]

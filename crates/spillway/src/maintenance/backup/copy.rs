@@ -1,13 +1,15 @@
 //! Copies and reads files, with a checksum of their contents. A backup's files are spread over the threads the options
 //! allow.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use base::checksum::crc32c_append;
 use base::{Error, FileNumber, Result};
 use log::{EndReason, KnownEnd, ReplayOptions};
 use vfs::{IfExists, IoClass, Vfs};
 
+use super::kept_logs::read_rocksdb_logs;
 use super::meta_file::MetaEntry;
 use super::store::{Backup, Store, check_bytes};
 use super::{BackupId, BackupOptions};
@@ -16,7 +18,7 @@ use crate::background::{Env, Helpers, run_parts};
 use crate::core::tables::verify_alone;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::FileType;
-use crate::version::recover;
+use crate::version::recover::{self, Recovered};
 use crate::version::table_file::FileMeta;
 
 /// Length and checksum of a file's contents.
@@ -79,10 +81,8 @@ pub(super) struct NotedEnds {
 
 impl NotedEnds {
     /// # Errors
-    /// `Corruption`: the backup's MANIFEST is damaged, or a log that it names is not in the backup.
-    fn of(store: &Store, backup: &Backup) -> Result<NotedEnds> {
-        let dir = store.private_dir(backup.id);
-        let recovered = recover::recover(&*store.vfs, &dir)?;
+    /// `Corruption`: a log that the backup's MANIFEST names is not in the backup.
+    fn of(recovered: &Recovered, backup: &Backup) -> Result<NotedEnds> {
         let has = |log: &FileNumber| {
             let mut files = backup.meta.files.iter().map(|file| &file.path);
             files.any(|path| path.file_type() == FileType::Log && path.number() == *log)
@@ -90,9 +90,9 @@ impl NotedEnds {
         let named = recovered.log_row.and_then(|row| Some([row.oldest, row.newest?]));
         if let Some(log) = named.iter().flatten().find(|log| !has(log)) {
             let what = format!("backup {} lacks log {log}, which its MANIFEST names", backup.id);
-            return Err(Error::corruption(what).at_path(dir));
+            return Err(Error::corruption(what));
         }
-        Ok(NotedEnds { ends: recovered.log_ends, row: recovered.log_row, own_from: FileNumber(u64::MAX) })
+        Ok(NotedEnds { ends: recovered.log_ends.clone(), row: recovered.log_row, own_from: FileNumber(u64::MAX) })
     }
 
     /// Reads a log of ours as the open of the backup does, which takes each log through its end.
@@ -116,30 +116,40 @@ impl NotedEnds {
     }
 }
 
-/// Compares every file of a backup with its recorded size and checksum. Also checks every block of tables and every record
-/// of logs: a file damaged before the backup has a matching checksum.
+/// Compares every file of a backup with its recorded size and checksum. Also reads the MANIFEST, every block of tables and
+/// every record of logs: a file damaged before the backup has a matching checksum.
 pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> Result<()> {
     let (store_of_crew, id, orders) = (store.clone(), backup.id, options.orders.clone());
-    let is_log = |file: &MetaEntry| is_own_log(file.path.file_type());
-    let logs = backup.meta.files.iter().any(is_log).then(|| NotedEnds::of(store, &backup)).transpose()?;
+    let dir = store.private_dir(id);
+    let recovered = recover::recover(&*store.vfs, &dir);
+    let recovered = recovered.map_err(|error| error.context(format!("the MANIFEST of backup {id}")))?;
+    let logs = NotedEnds::of(&recovered, &backup).map_err(|error| error.at_path(dir))?;
+    let rocksdb_logs = rocksdb_logs_of(store, &recovered, &backup);
+    let damaged = move |what: &str, error: Error| {
+        error.context(format!("a {what} of backup {id} was damaged when it was backed up"))
+    };
     for_each_file(options, backup, move |file, bytes| {
         let (vfs, path, kind) = (&*store_of_crew.vfs, file.path.at(&store_of_crew.dir), file.path.file_type());
         check(id, &path, file, bytes, read(vfs, &path, None)?)?;
-        let (what, verified) = match &logs {
-            _ if kind == FileType::Table => {
+        let (what, verified) = match kind {
+            FileType::Table => {
                 let meta = FileMeta { file_bytes: bytes, ..FileMeta::default() };
                 ("table", verify_alone(vfs, &path, &meta, &orders))
             }
-            Some(logs) if is_own_log(kind) => ("log", logs.verify(vfs, &path, kind, file.path.number())),
+            FileType::Log | FileType::LargeBatch => ("log", logs.verify(vfs, &path, kind, file.path.number())),
             _ => return Ok(()),
         };
-        let context = || format!("a {what} of backup {id} was damaged when it was backed up");
-        verified.map_err(|error| error.context(context()).at_path(&path))
-    })
+        verified.map_err(|error| damaged(what, error).at_path(&path))
+    })?;
+    read_rocksdb_logs(&*store.vfs, &rocksdb_logs).map(drop).map_err(|error| damaged("log", error))
 }
 
-fn is_own_log(kind: FileType) -> bool {
-    matches!(kind, FileType::Log | FileType::LargeBatch)
+/// RocksDB's logs of a backup that an open reads.
+fn rocksdb_logs_of(store: &Store, recovered: &Recovered, backup: &Backup) -> BTreeMap<FileNumber, PathBuf> {
+    let paths = backup.meta.files.iter().map(|file| &file.path);
+    let logs = paths.filter(|path| path.file_type() == FileType::RocksLog && !recovered.fenced);
+    let needed = logs.filter(|path| path.number() >= recovered.oldest_rocksdb_log());
+    needed.map(|path| (path.number(), path.at(&store.dir))).collect()
 }
 
 /// Compares a file's contents with its entry and size in backup `id`.

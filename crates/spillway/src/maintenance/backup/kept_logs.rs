@@ -2,7 +2,7 @@
 //! is deleted: problems are refused before anything is lost (D2, D3). Only the existing MANIFEST, which goes, knows how far
 //! the logs have to reach.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +18,7 @@ use super::store::{Backup, Store};
 use crate::commit::batch::BatchReader;
 use crate::core::tables::verify_alone;
 use crate::open::directory_owner;
+use crate::open::replay::rocksdb_history::RocksdbHistory;
 use crate::open::replay::rocksdb_row::RocksdbRow;
 use crate::open::replay::{ingests, own_logs, row};
 use crate::queue::ingest_record::{IngestRecord, IngestTable};
@@ -146,6 +147,35 @@ fn read_existing(vfs: &dyn Vfs, places: &Places) -> Result<Option<Recovered>> {
     Ok(Some(Recovered { manifest_end: Some(end), ..recovered }))
 }
 
+/// Reads RocksDB's logs as an open does. The last one may end with a write that was cut off.
+///
+/// # Errors
+/// `Corruption`: one is damaged, or lost its end. `Unsupported`: their numbers cannot be replayed.
+pub(super) fn read_rocksdb_logs(vfs: &dyn Vfs, logs: &BTreeMap<FileNumber, PathBuf>) -> Result<RocksdbRow> {
+    let (mut history, mode) = (RocksdbHistory::default(), WalRecoveryMode::PointInTime);
+    for (&number, path) in logs {
+        let mut reader = FramedReader::open(vfs, path, Some(number.0), IoClass::Log)?;
+        let end = log::framed::replay(&mut reader, mode, &mut |record| {
+            let read = BatchReader::new(&record.payload).and_then(|batch| {
+                if history.admits(number, batch.seq()) {
+                    history.check_numbers(number, batch.seq())?;
+                    history.add(number, batch.seq(), &steps_of(&batch)?);
+                }
+                Ok(())
+            });
+            read.map_err(|error| error.at_record(path, record.offset))
+        })?;
+        if let FramedEnd::Damaged { offset } = end {
+            return Err(Error::corruption("the log is damaged").at_path(path).at_offset(offset));
+        }
+        history.end_log(number, &reader, end, mode);
+    }
+    match history.lost_from().and_then(|number| logs.get(&number)) {
+        Some(path) => Err(Error::corruption("the log is cut off, and records behind its end are lost").at_path(path)),
+        None => Ok(history.row),
+    }
+}
+
 /// # Errors
 /// `InvalidArgument`: both the directory and the backup have logs. The existing logs continue after writes that the
 /// backup's logs lack.
@@ -272,21 +302,10 @@ impl Reader<'_> {
     /// `Corruption`: they do not, or are damaged.
     fn read_rocksdb_logs(&mut self) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
-        let (mut row, mode) = (RocksdbRow::default(), WalRecoveryMode::PointInTime);
         let path = |number| dir.join(file_name::format(FileType::RocksLog, number));
-        for &number in file_name::numbers_in(vfs, dir, FileType::RocksLog)?.range(self.recovered.oldest_rocksdb_log()..)
-        {
-            let mut reader = FramedReader::open(vfs, &path(number), Some(number.0), IoClass::Log)?;
-            let end = log::framed::replay(&mut reader, mode, &mut |record| {
-                let batch = BatchReader::new(&record.payload)?;
-                row.add(number, batch.seq(), &steps_of(&batch)?);
-                Ok(())
-            })?;
-            if let FramedEnd::Damaged { offset } = end {
-                return Err(Error::corruption("the log is damaged").at_path(path(number)).at_offset(offset));
-            }
-            row.end(number, reader.offset_of(end), false);
-        }
+        let numbers = file_name::numbers_in(vfs, dir, FileType::RocksLog)?;
+        let needed = numbers.range(self.recovered.oldest_rocksdb_log()..);
+        let row = read_rocksdb_logs(vfs, &needed.map(|&number| (number, path(number))).collect())?;
         let missing = self.existing.as_ref().map(|existing| row.missing(existing)).unwrap_or_default();
         if let Some(part) = missing.into_iter().find(|part| part.log >= self.recovered.oldest_rocksdb_log()) {
             return Err(Error::corruption(part.why).at_path(path(part.log)));
