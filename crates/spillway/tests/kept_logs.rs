@@ -314,6 +314,22 @@ fn a_restore_is_refused_where_kept_logs_do_not_follow_the_backup() {
     crashed.check("the database is as it was");
 }
 
+/// The meta file has no checksum. The backup's MANIFEST has the number, too.
+#[test]
+fn wrong_last_number_in_the_meta_file_makes_no_logs_follow() {
+    let mut place = Place::backed_up(options());
+    place.put("k", 10);
+    place.flush();
+    let meta = place.path("backups/meta/1");
+    let text = std::fs::read_to_string(&meta).unwrap();
+    let wrong: Vec<&str> = text.lines().enumerate().map(|(nth, line)| if nth == 1 { "900" } else { line }).collect();
+    std::fs::write(&meta, wrong.join("\n") + "\n").unwrap();
+    let error = place.engine().verify(1).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*meta)), "{error}");
+    place.check_refused("had writes through number");
+    place.check("the database is as it was");
+}
+
 /// A log in each of three lives.
 fn lived() -> Place {
     let mut place = Place::backed_up(options());

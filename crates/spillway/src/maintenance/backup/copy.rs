@@ -123,6 +123,12 @@ pub(super) fn verify(store: &Store, options: &BackupOptions, backup: Backup) -> 
     let dir = store.private_dir(id);
     let recovered = recover::recover(&*store.vfs, &dir);
     let recovered = recovered.map_err(|error| error.context(format!("the MANIFEST of backup {id}")))?;
+    let last = backup.last_written(&recovered);
+    if backup.meta.last_seq != last && recovered.fenced {
+        let noted = backup.meta.last_seq;
+        let what = format!("backup {id} ends with number {last} by its MANIFEST, and with {noted} by its meta file");
+        return Err(Error::corruption(what).at_path(store.meta_path(id)));
+    }
     let logs = NotedEnds::of(&recovered, &backup).map_err(|error| error.at_path(dir))?;
     let rocksdb_logs = rocksdb_logs_of(store, &recovered, &backup);
     let damaged = move |what: &str, error: Error| {

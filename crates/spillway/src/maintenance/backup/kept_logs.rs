@@ -89,7 +89,7 @@ impl Kept {
             check_no_logs_are_there(vfs, places, backup)?;
         }
         let recovered = recover::recover(vfs, &store.private_dir(backup.id))?;
-        let has = recovered.last_written.max(backup.meta.last_seq);
+        let has = backup.last_written(&recovered);
         let mut reader = Reader {
             vfs,
             places,

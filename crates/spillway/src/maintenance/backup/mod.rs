@@ -194,8 +194,8 @@ impl BackupEngine {
         self.store.unfinished()
     }
 
-    /// Compares every file of a backup with its size and checksum, and checks every block of its tables and every record of
-    /// its logs.
+    /// Compares every file of a backup with its size and checksum, and checks its MANIFEST, every block of its tables and every
+    /// record of its logs.
     ///
     /// # Errors
     /// `Corruption`: a file is damaged or missing; the error names it. `InvalidArgument`: no such backup.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::note;
-use base::{Error, FileNumber, Result};
+use base::{Error, FileNumber, Result, SeqNo};
 use vfs::{FileKind, IfExists, IoClass, Vfs};
 
 use super::meta_file::{META_BYTES_MAX, MetaFile};
@@ -15,6 +15,7 @@ use super::path::{
 use super::{BackupId, BackupInfo, DamagedBackup};
 use crate::open::create_durable_dir;
 use crate::version::file_name::{self, FileType};
+use crate::version::recover::Recovered;
 
 /// A backup with all its files present, in the expected sizes.
 pub(super) struct Backup {
@@ -25,6 +26,12 @@ pub(super) struct Backup {
 }
 
 impl Backup {
+    /// The number of the last write, by the backup's MANIFEST. RocksDB's may end before it, so the meta file counts beside it.
+    pub fn last_written(&self, manifest: &Recovered) -> SeqNo {
+        let by_meta = if manifest.fenced { SeqNo::ZERO } else { self.meta.last_seq };
+        manifest.last_written.max(by_meta)
+    }
+
     pub fn info(&self) -> BackupInfo {
         BackupInfo {
             id: self.id,
@@ -314,7 +321,7 @@ impl Store {
         self.dir.join(PRIVATE_DIR).join(id.to_string())
     }
 
-    fn meta_path(&self, id: BackupId) -> PathBuf {
+    pub fn meta_path(&self, id: BackupId) -> PathBuf {
         self.dir.join(META_DIR).join(id.to_string())
     }
 }
