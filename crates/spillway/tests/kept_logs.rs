@@ -526,6 +526,25 @@ fn logs_kept_in_another_directory_are_not_forgotten() {
     place.check("with wal_dir");
 }
 
+/// An empty log directory, and the database's own by another name.
+#[test]
+fn no_directory_of_logs_is_the_databases() {
+    for keep_log_files in [false, true] {
+        for own in ["", "db/../db"] {
+            let place = Place::backed_up(options());
+            place.db.close().unwrap();
+            let wal_dir = Some(if own.is_empty() { PathBuf::new() } else { place.path(own) });
+            let how = RestoreOptions { wal_dir, keep_log_files };
+            place.engine().restore(1, place.path("db"), &how).unwrap();
+            let files = place.files();
+            let stored = files.keys().find(|name| name.starts_with("OPTIONS-")).unwrap();
+            let stored = std::fs::read_to_string(place.path("db").join(stored)).unwrap();
+            assert!(!stored.contains("db/../db"), "the database can be moved");
+            place.check(own);
+        }
+    }
+}
+
 #[test]
 fn a_restore_stores_the_directory_of_its_logs() {
     use spillway::Options;

@@ -59,6 +59,14 @@ pub(super) struct Places {
 }
 
 impl Places {
+    /// An empty `wal_dir`, or the database's directory under another name, is none.
+    fn new(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Places {
+        let place = |dir: &Path| vfs.canonicalize(dir).unwrap_or_else(|_| absolute(dir));
+        let is_apart = |dir: &&PathBuf| !dir.as_os_str().is_empty() && place(dir) != place(db_dir);
+        let logs = how.wal_dir.as_ref().filter(is_apart).map_or(db_dir, |dir| dir);
+        Places { db: db_dir.to_owned(), logs: logs.to_owned() }
+    }
+
     fn of(&self, kind: FileType) -> &Path {
         if kind.is_log() { &self.logs } else { &self.db }
     }
@@ -72,8 +80,7 @@ pub(super) fn restore(
     how: &RestoreOptions,
 ) -> Result<()> {
     let vfs = &*store.vfs;
-    let logs = how.wal_dir.clone().unwrap_or_else(|| db_dir.to_owned());
-    let places = Places { db: db_dir.to_owned(), logs };
+    let places = Places::new(vfs, db_dir, how);
     for dir in [&places.db, &places.logs] {
         backup_dirs::check_is_outside(vfs, dir)?;
     }
@@ -318,7 +325,7 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
     if is_leftover(vfs, db_dir, how)? {
         return Ok(Vec::new());
     }
-    let logs = how.wal_dir.clone().unwrap_or_else(|| db_dir.to_owned());
+    let places = Places::new(vfs, db_dir, how);
     let mut found = Vec::new();
     let mut add = |dir: &Path, goes: &dyn Fn(FileType) -> bool| -> Result<()> {
         if vfs.exists(dir)? {
@@ -330,7 +337,7 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
     };
     add(db_dir, &|kind| !matches!(kind, FileType::Lock | FileType::Incomplete) && !kind.is_log())?;
     if !how.keep_log_files {
-        let dirs = BTreeSet::from([db_dir, &logs].map(Path::to_owned));
+        let dirs = BTreeSet::from([places.db, places.logs]);
         for dir in dirs.iter().flat_map(|dir| [dir.clone(), dir.join(ARCHIVE_DIR)]) {
             add(&dir, &|kind| kind.is_log())?;
         }
