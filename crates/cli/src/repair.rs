@@ -79,7 +79,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         true => format!("continues from number {last}, which is the MANIFEST's, and which no table and no log shows"),
     };
     if lost_nothing {
-        return Ok(writeln!(out, "{dir} opens, and nothing of it is lost: it {holds}")?);
+        let but = if report.notes.is_empty() { "" } else { " but what the notes above leave out" };
+        return Ok(writeln!(out, "{dir} opens, and nothing of it is lost{but}: it {holds}")?);
     }
     if let Some(earlier) = report.earlier.as_ref().filter(|_| report.found_nothing()) {
         return Ok(writeln!(

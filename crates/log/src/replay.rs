@@ -81,6 +81,13 @@ pub enum EndReason {
     Lost,
 }
 
+impl EndReason {
+    /// Whether the next WAL goes on where this one ends. Without its `End` record, a power loss may have taken its last writes.
+    pub fn is_continued(self) -> bool {
+        matches!(self, EndReason::Sealed | EndReason::KnownEnd)
+    }
+}
+
 /// How a replay ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayEnd {

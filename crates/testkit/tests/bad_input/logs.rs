@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use base::{FileNumber, SeqNo};
 use log::{FILE_HEADER_BYTES, LogConfig, LogFile, RecordKind};
-use testkit::engine::{Db, ErrorKind};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::{Db, ErrorKind, repair};
 use testkit::run::DIR;
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
@@ -72,6 +73,14 @@ pub fn with_several_logs() -> Arc<MemoryVfs> {
 
 /// The files after a kill, with `writes` writes, seven in each WAL.
 pub fn with_logs_of(writes: u32) -> Arc<MemoryVfs> {
+    let (vfs, db) = with_unsynced_logs_of(writes);
+    db.sync_log().unwrap();
+    let killed = vfs.crash_clone(1, CrashPolicy::ProcessKilled);
+    assert!(files(&killed, ".splog").len() >= 4, "{:?}", files(&killed, ".splog"));
+    killed
+}
+
+fn with_unsynced_logs_of(writes: u32) -> (Arc<MemoryVfs>, Db) {
     let vfs = MemoryVfs::new(1);
     let mut options = crate::common::profile().open_options(vfs.clone(), ["users"]);
     for (_, family) in &mut options.families {
@@ -82,10 +91,46 @@ pub fn with_logs_of(writes: u32) -> Arc<MemoryVfs> {
     for number in 0..writes {
         db.put(&family, &number.to_be_bytes(), &[number as u8; 9000], &Default::default()).unwrap();
     }
-    db.sync_log().unwrap();
-    let killed = vfs.crash_clone(1, CrashPolicy::ProcessKilled);
-    assert!(files(&killed, ".splog").len() >= 4, "{:?}", files(&killed, ".splog"));
-    killed
+    (vfs, db)
+}
+
+/// The power loss took the end of an unsynced log, and left those behind it (D2).
+#[test]
+fn logs_behind_a_cut_off_one_are_left_out_told_and_kept() {
+    let (vfs, _db) = with_unsynced_logs_of(30);
+    let vfs = vfs.crash_clone(1, CrashPolicy::AllKept);
+    let logs = files(&vfs, ".splog");
+    assert!(logs.len() >= 4, "{logs:?}");
+    let len = vfs.read_file(&logs[1]).unwrap().len();
+    vfs.truncate(&logs[1], 30_000).unwrap();
+    vfs.truncate(&logs[1], len).unwrap();
+    let expected = read(&copy(&vfs)).unwrap();
+    let last = SeqNo(expected["default"].len() as u64);
+    assert!((8..14).contains(&last.0), "{last}");
+    let checked = |vfs: &Arc<MemoryVfs>| {
+        let options = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+        check(Path::new(DIR), &options, &mut |_| ()).unwrap()
+    };
+    let left_out = |notes: &[String]| notes.iter().filter(|note| note.contains("so they are left out")).count();
+    let before = checked(&vfs);
+    assert!(before.is_whole() && before.last_seq == last && before.log_changes == last.0, "{before:?}");
+    let count = left_out(&before.notes);
+    assert!(count >= 2, "{before:?}");
+    let salvaged = copy(&vfs);
+    let report = repair(DIR, &options(&vfs)).unwrap();
+    assert!(report.lost_nothing() && report.last_seq == last && left_out(&report.notes) == count, "{report}");
+    assert_eq!(checked(&vfs).last_seq, last);
+    assert_eq!(read(&vfs).unwrap(), expected);
+    for log in &logs[2..2 + count] {
+        assert!(vfs.exists(&Path::new(DIR).join("lost").join(log.file_name().unwrap())).unwrap(), "{log:?}");
+    }
+    // Damage before makes the repair a salvage, which takes them with a doubt.
+    let mut damaged = salvaged.read_file(&logs[0]).unwrap();
+    damaged[32] ^= 1; // of its header
+    salvaged.write_file(&logs[0], &damaged).unwrap();
+    let report = repair(DIR, &options(&salvaged)).unwrap();
+    assert!(!report.doubts.is_empty() && report.last_seq == SeqNo(30) && left_out(&report.notes) == 0, "{report}");
+    assert!(read(&salvaged).unwrap()["default"].contains_key(&29u32.to_be_bytes()[..]));
 }
 
 #[test]
@@ -206,7 +251,7 @@ fn records_behind_zeros_are_told() {
         vfs.write_file(&path, &bytes).unwrap();
         let error = Db::open(DIR, &options(&copy(&vfs))).err().expect("it is refused");
         assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*path)), "{zeros}: {error}");
-        assert!(!testkit::engine::repair(DIR, &options(&copy(&vfs))).unwrap().lost_nothing(), "{zeros}");
+        assert!(!repair(DIR, &options(&copy(&vfs))).unwrap().lost_nothing(), "{zeros}");
         let db = crate::doubts::salvage_with(options(&vfs));
         assert!(!db.recovery_doubts().is_empty(), "{zeros}");
         let last = db.get(&db.default_family(), &3999u32.to_be_bytes(), &Default::default()).unwrap();

@@ -12,7 +12,7 @@ use vfs::IoClass;
 use super::{Check, CheckReport};
 use crate::commit::batch::BatchReader;
 use crate::open::log_owner;
-use crate::open::replay::own_logs::{note_on_end, was_let_go};
+use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
 use crate::open::replay::rocksdb_history::RocksdbHistory;
 use crate::open::replay::rocksdb_logs::{LACKS_STEPS, check_place};
 use crate::open::replay::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
@@ -74,19 +74,16 @@ impl Check<'_> {
         for log in &found.row.logs {
             self.check_one_log(FileType::Log, log.number, |check, path| {
                 let before = last;
-                let end = check.check_own_log(path, log, &mut last)?;
-                match cut_off {
-                    Some(cut_off) if last > before => check.report.notes.push(format!(
-                        "log {cut_off} ends without its end record, which a power loss leaves, so the writes in log {} are left out",
-                        log.number
-                    )),
-                    _ if !matches!(end, EndReason::Sealed | EndReason::KnownEnd) => cut_off = Some(log.number),
-                    _ => {}
+                let end = check.check_own_log(path, log, cut_off.is_some(), &mut last);
+                if let Some(cut_off) = cut_off {
+                    check.report.notes.extend((last > before).then(|| note_on_left_out(cut_off, log.number)));
+                    return end.map(drop);
                 }
+                check.report.last_seq = check.report.last_seq.max(last);
+                cut_off = (!end?.is_continued()).then_some(log.number);
                 Ok(())
             });
         }
-        self.report.last_seq = self.report.last_seq.max(last);
     }
 
     /// By the rules of replay.
@@ -125,15 +122,15 @@ impl Check<'_> {
         self.bytes_done += bytes;
     }
 
-    /// Returns why the log ended.
-    fn check_own_log(&mut self, path: &Path, log: &FoundLog, last: &mut SeqNo) -> Result<EndReason> {
+    /// Returns why the log ended. `is_left_out`: opens do not replay it.
+    fn check_own_log(&mut self, path: &Path, log: &FoundLog, is_left_out: bool, last: &mut SeqNo) -> Result<EndReason> {
         let (number, later) = (log.number, log.later);
         let known_end = self.recovered.log_ends.iter().find(|end| end.log == number).map(LogEnd::known);
         let (mode, database) = (WalRecoveryMode::PointInTime, self.database());
         let options = ReplayOptions { number, mode, known_end, from: None, later, database };
         let vfs = self.options.vfs.clone();
         let end = log::replay(&*vfs, path, &options, &mut |record| {
-            let numbers = self.check_record(&record);
+            let numbers = self.check_record(&record, is_left_out);
             let Some((first, last_in_record)) = numbers.map_err(|error| error.at_record(path, record.offset))? else {
                 return Ok(());
             };
@@ -145,17 +142,26 @@ impl Check<'_> {
             self.logged.add(first, last_in_record);
             Ok(())
         })?;
-        self.report.notes.extend(note_on_end(path, &end));
+        if !is_left_out {
+            self.report.notes.extend(note_on_end(path, &end));
+        }
         Ok(end.reason)
     }
 
     /// Notes the ingest of a record. Returns the record's first and last number; `None` if it has none.
-    fn check_record(&mut self, record: &ReplayRecord<'_>) -> Result<Option<(SeqNo, SeqNo)>> {
+    fn check_record(&mut self, record: &ReplayRecord<'_>, is_left_out: bool) -> Result<Option<(SeqNo, SeqNo)>> {
         let Some(record) = CommitRecord::decode(record.kind, record.payload)? else { return Ok(None) };
         let numbers = record.numbers();
         let shares = record.ingest.iter().flat_map(|ingest| &ingest.families);
         self.largest_family = shares.fold(self.largest_family, |largest, share| largest.max(share.family));
         record.ingest.iter().for_each(|ingest| self.logged.add_ingest(ingest));
+        if is_left_out {
+            // It only tells what the database had seen.
+            if let Some(RecordedBatch::InRecord(batch)) = record.batch {
+                check_batch(&mut CheckReport::default(), &mut self.largest_family, batch)?;
+            }
+            return Ok(numbers);
+        }
         self.queued.extend(record.ingest);
         match record.batch {
             None => {}

@@ -13,8 +13,8 @@ use crate::commit::batch::BatchReader;
 use crate::commit::entries_of;
 use crate::core::unnamed::Logged;
 use crate::open::log_owner;
-use crate::open::replay::own_logs::{note_on_end, was_let_go};
-use crate::open::replay::row::{self, FoundRow, MissingLog};
+use crate::open::replay::own_logs::{note_on_end, note_on_left_out, was_let_go};
+use crate::open::replay::row::{self, FoundLog, FoundRow, MissingLog};
 use crate::queue::ingest_record::IngestRecord;
 use crate::version::edit::{LogEnd, LogRow};
 use crate::version::file_name::{self, FileType, numbers_in};
@@ -45,6 +45,8 @@ pub(super) struct LogSurvey {
     pub damaged: BTreeMap<PathBuf, String>,
     /// On ends that a crash left.
     pub notes: Vec<String>,
+    /// Logs with records behind one that a power loss cut off: opens leave them out (D2).
+    pub left_out: Vec<PathBuf>,
 }
 
 /// Returns the database id of logs in `log_dir` to repair. If neither MANIFEST nor IDENTITY has it, the id of the only
@@ -87,11 +89,18 @@ struct Numbered {
 }
 
 impl LogSurvey {
-    /// Reads all logs of database `own` in `dir`, except logs before the live range of `old` (the MANIFEST).
+    /// Reads all logs of database `own` in `dir`, except logs before the live range of `old` (the MANIFEST). With `reads_on`, or
+    /// if there is damage, logs behind a cut-off one count: a salvage replays them.
     ///
     /// # Errors
     /// The file system's.
-    pub fn of(vfs: &dyn Vfs, dir: &Path, own: DatabaseId, old: Option<&Recovered>) -> Result<LogSurvey> {
+    pub fn of(
+        vfs: &dyn Vfs,
+        dir: &Path,
+        own: DatabaseId,
+        old: Option<&Recovered>,
+        reads_on: bool,
+    ) -> Result<LogSurvey> {
         let ends = old.map_or_else(Vec::new, |old| old.log_ends.clone());
         let head = |path: &Path, number| Ok(log::read_head(vfs, path, number).unwrap_or_default());
         let found = row::find(vfs, dir, own, old.map(Recovered::noted_logs).unwrap_or_default(), head)?;
@@ -100,18 +109,32 @@ impl LogSurvey {
         if old.is_some_and(|old| !old.fenced) {
             (found.logs, found.missing) = (Vec::new(), Vec::new()); // of a takeover that was cut off
         }
-        let mut logs = Vec::with_capacity(found.logs.len());
+        let let_go = old.and_then(Recovered::let_go_through);
+        let reads_on =
+            reads_on || found.missing.iter().any(|log| !was_let_go(vfs, dir, log.number, &found.logs, let_go));
+        let cut_off = survey.find_damage(vfs, dir, &found.logs, reads_on);
+        let (mut logs, mut behind) = (Vec::with_capacity(found.logs.len()), LogSurvey::default());
+        let mut records_behind = Vec::new();
         for log in &found.logs {
-            let number = log.number;
-            let path = dir.join(file_name::format(FileType::Log, number));
-            let known_end = survey.ends.iter().find(|end| end.log == number).map(LogEnd::known);
-            let options = ReplayOptions { number, known_end, later: log.later, ..ReplayOptions::default() };
-            survey.find_damage(vfs, &path, options);
-            logs.push((number, survey.read(vfs, &path, options)?));
+            let (path, options) = survey.place_of(dir, log);
+            let Some(cut_off) = cut_off.filter(|cut_off| *cut_off < log.number) else {
+                logs.push((log.number, survey.read(vfs, &path, options)?));
+                continue;
+            };
+            let records = behind.read(vfs, &path, options)?;
+            if !records.is_empty() {
+                survey.notes.push(format!("{}; lost/ keeps the log", note_on_left_out(cut_off, log.number)));
+                survey.left_out.push(path);
+            }
+            records_behind.extend(records);
+            survey.ends.push(LogEnd::of_log_in_tables(log.number)); // nor does a later salvage read it
         }
         survey.find_ends(&logs);
-        let records = logs.iter().flat_map(|(_, records)| records);
+        let records = logs.iter().flat_map(|(_, records)| records).chain(&records_behind);
         records.for_each(|record| survey.logged.add(record.first, record.last));
+        // They explain tables of flushes and ingests that the power loss cut off, and tell of families.
+        behind.ingests.iter().for_each(|ingest| survey.logged.add_ingest(ingest));
+        survey.families.extend(behind.families);
         let newest = found.logs.last().map(|log| log.number);
         survey.row = found.logs.first().map(|oldest| LogRow { oldest: oldest.number, newest });
         // What has the form of RocksDB's logs beside ours is not this database's.
@@ -180,14 +203,32 @@ impl LogSurvey {
         needed.filter_map(|record| Some((record.path(dir), read(record)?))).collect()
     }
 
-    fn find_damage(&mut self, vfs: &dyn Vfs, path: &Path, options: ReplayOptions) {
-        let options = ReplayOptions { mode: WalRecoveryMode::PointInTime, ..options };
-        let replayed = log::replay(vfs, path, &options, &mut |_| Ok(()));
-        self.notes.extend(replayed.as_ref().ok().and_then(|end| note_on_end(path, end)));
-        // The filling of an unreadable part can pass for an unsynced end.
-        if let Some(error) = replayed.err().or_else(|| vfs.read_failure(path)) {
-            self.damaged.insert(path.to_owned(), error.to_string());
+    /// Returns the log behind which opens leave all out (D2).
+    fn find_damage(&mut self, vfs: &dyn Vfs, dir: &Path, logs: &[FoundLog], reads_on: bool) -> Option<FileNumber> {
+        let mut ends = Vec::with_capacity(logs.len());
+        for log in logs {
+            let (path, options) = self.place_of(dir, log);
+            let options = ReplayOptions { mode: WalRecoveryMode::PointInTime, ..options };
+            let replayed = log::replay(vfs, &path, &options, &mut |_| Ok(()));
+            ends.extend(replayed.as_ref().ok().map(|end| (log.number, path.clone(), *end)));
+            // The filling of an unreadable part can pass for an unsynced end.
+            if let Some(error) = replayed.err().or_else(|| vfs.read_failure(&path)) {
+                self.damaged.insert(path, error.to_string());
+            }
         }
+        let cut_off = ends.iter().find(|(.., end)| !end.reason.is_continued()).map(|(number, ..)| *number);
+        let cut_off = cut_off.filter(|_| !reads_on && self.damaged.is_empty());
+        let counted = ends.iter().filter(|(number, ..)| cut_off.is_none_or(|cut_off| *number <= cut_off));
+        self.notes.extend(counted.filter_map(|(_, path, end)| note_on_end(path, end)));
+        cut_off
+    }
+
+    /// The path of a log, and how it is replayed.
+    fn place_of(&self, dir: &Path, log: &FoundLog) -> (PathBuf, ReplayOptions) {
+        let number = log.number;
+        let known_end = self.ends.iter().find(|end| end.log == number).map(LogEnd::known);
+        let options = ReplayOptions { number, known_end, later: log.later, ..ReplayOptions::default() };
+        (dir.join(file_name::format(FileType::Log, number)), options)
     }
 
     /// Reads every readable record. Skips malformed ones, as replay will.

@@ -164,7 +164,7 @@ fn options_for(options: &OpenOptions, recovered: &Recovered) -> OpenOptions {
 /// # Errors
 /// The file system's.
 pub(crate) fn logged(vfs: &dyn Vfs, log_dir: &Path, own: log::DatabaseId, recovered: &Recovered) -> Result<Logged> {
-    Ok(LogSurvey::of(vfs, log_dir, own, Some(recovered))?.logged)
+    Ok(LogSurvey::of(vfs, log_dir, own, Some(recovered), true)?.logged)
 }
 
 /// Files that the logs refer to.
@@ -183,7 +183,7 @@ pub(crate) fn queued_files(
     own: log::DatabaseId,
     recovered: &Recovered,
 ) -> Result<QueuedFiles> {
-    let survey = LogSurvey::of(vfs, log_dir, own, Some(recovered))?;
+    let survey = LogSurvey::of(vfs, log_dir, own, Some(recovered), true)?;
     let shares = survey.ingests.iter().flat_map(|record| &record.families);
     let tables = shares.flat_map(|share| share.layers.iter().flatten()).map(|table| table.meta.number).collect();
     let batches = survey.lost_batches(vfs, log_dir, own, |id| recovered.flushed_through(id));

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use base::options::WalRecoveryMode;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::DatabaseId;
 use vfs::Vfs;
@@ -81,7 +82,8 @@ impl<'a> Repairing<'a> {
         let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
         let named = known.iter().flat_map(|old| old.tables()).map(FileMeta::physical_number).collect();
         let superfluous = Lost::new(&**vfs, dir).clear_cut_off(own, log_dir, &named)?;
-        let logs = LogSurvey::of(&**vfs, log_dir, own, known)?;
+        let salvages = options.db.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords;
+        let logs = LogSurvey::of(&**vfs, log_dir, own, known, salvages)?;
         let doubt = check_log_dir(dir, log_dir, own, known, &logs, options)?;
         let source = TableSource { vfs, dir, log_dir, orders: options.orders() };
         let families = Families::of(known.into_iter().flat_map(|old| old.families.clone()));
@@ -141,6 +143,7 @@ impl<'a> Repairing<'a> {
         self.place()?;
         self.note_lost_batches();
         self.report.notes.append(&mut self.logs.notes);
+        self.aside.extend(self.logs.left_out.iter().cloned());
         self.report.logs.extend(self.logs.damaged.values().cloned());
         self.report.doubts.append(&mut self.families.doubts);
         let recovered = self.recovered();

@@ -301,8 +301,7 @@ impl LogReplay<'_> {
             self.note_hole(at, format!("log {number} is damaged from byte {from} on{through}"), true);
         }
         note::info!(log = number.0, end = end.end_offset, reason = ?end.reason, "replayed a log");
-        let proper = matches!(end.reason, EndReason::Sealed | EndReason::KnownEnd);
-        Ok(OwnEnd { offset: end.end_offset, proper })
+        Ok(OwnEnd { offset: end.end_offset, proper: end.reason.is_continued() })
     }
 
     fn apply_record(&mut self, record: &ReplayRecord<'_>, at: Position) -> Result<()> {
@@ -438,6 +437,14 @@ pub(crate) fn note_on_end(path: &Path, end: &ReplayEnd) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// What to tell of a log with records behind log `cut_off`, whose end a power loss may have taken (D2).
+pub(crate) fn note_on_left_out(cut_off: FileNumber, log: FileNumber) -> String {
+    format!(
+        "log {cut_off} ends without its end record, which a power loss leaves: the writes in log {log} follow lost ones, and were \
+         not known to be synced, so they are left out"
+    )
 }
 
 /// Whether the original of a backup let a missing log go: its numbers are none above [`let_go`](Recovered::let_go_through),
