@@ -1,10 +1,11 @@
 //! WAL records of ingests whose replay fails, in the mode that skips such records. Nothing of such an ingest is there,
 //! and later writes stay.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::extend::{Event, EventListener};
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::{
@@ -115,7 +116,7 @@ fn an_ingest_that_lacks_a_table_is_passed_over_whole_and_later_writes_stay() {
         let expected = [before.clone(), before.clone()].map(|keys| [vec!["after".to_owned()], keys].concat());
         assert_eq!((found, salvaged), (expected, [before.clone(), before.clone()]), "without {}", lost.display());
         for table in tables.iter().filter(|table| *table != lost) {
-            let kept = std::path::Path::new(DIR).join("lost").join(table.file_name().unwrap());
+            let kept = Path::new(DIR).join("lost").join(table.file_name().unwrap());
             assert_eq!(
                 vfs.read_file(&kept).unwrap(),
                 whole.read_file(table).unwrap(),
@@ -131,6 +132,35 @@ fn an_ingest_that_is_whole_is_salvaged() {
     let db = open(&with_queued_tables().0, WalRecoveryMode::SkipAnyCorruptedRecords);
     assert!(db.recovery_doubts().is_empty());
     assert_eq!(keys(&db), [(); 2].map(|()| ["before", "ingested"].map(str::to_owned).to_vec()));
+}
+
+/// No table of the ingest is taken for a leftover: it was durable.
+#[test]
+fn tables_that_only_a_lost_log_named_are_told_and_taken_again() {
+    let (vfs, tables) = with_queued_tables();
+    let whole = crashed(&vfs);
+    let mode = WalRecoveryMode::PointInTime;
+    let logs: Vec<_> = vfs.all_files().into_iter().filter(|path| path.to_string_lossy().ends_with(".splog")).collect();
+    let log = logs.iter().max_by_key(|log| vfs.read_file(log).unwrap().iter().filter(|byte| **byte > 0).count());
+    vfs.remove_file(log.unwrap()).unwrap();
+    let checked = |vfs: &Arc<MemoryVfs>| {
+        let options = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+        check(Path::new(DIR), &options, &mut |_| ()).unwrap()
+    };
+    let report = checked(&vfs);
+    let is_told = |note: &String| note.starts_with("4 tables that nothing readable names");
+    assert!(!report.is_whole() && report.superfluous.is_empty(), "{report:?}");
+    assert!(report.notes.iter().any(is_told), "{report:?}");
+    let report = repair(DIR, &options(&vfs, mode)).unwrap();
+    let text = report.to_string();
+    assert!(text.contains("4 tables that nothing readable names"), "{text}");
+    assert!(text.contains("`spillway ingest` takes them again") && !text.contains("belonged to nothing"), "{text}");
+    assert_eq!(report.superfluous.len(), tables.len(), "{text}");
+    // Beside whole logs a table without a name is left over.
+    whole.write_file(&PathBuf::from("/db/000999.sst"), &whole.read_file(&tables[0]).unwrap()).unwrap();
+    assert_eq!(checked(&whole).superfluous.len(), 1);
+    let text = repair(DIR, &options(&whole, mode)).unwrap().to_string();
+    assert!(text.contains("1 file that belonged to nothing is in lost/ now"), "{text}");
 }
 
 /// The log names the tables of an ingest until they have levels.

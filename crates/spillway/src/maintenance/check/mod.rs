@@ -15,6 +15,7 @@ use vfs::Vfs;
 use crate::core::context::check_log_dir;
 use crate::core::unnamed::Logged;
 use crate::maintenance::repair::lost::Lost;
+use crate::maintenance::repair::note_on_unnamed;
 use crate::open::options_file::{self, Survey};
 use crate::open::restart;
 use crate::queue::ingest_record::IngestRecord;
@@ -109,7 +110,7 @@ pub struct CheckReport {
     pub log_changes: u64,
     /// The last sequence number in tables and logs.
     pub last_seq: SeqNo,
-    /// Unreferenced files; the next open for writing deletes them.
+    /// Unreferenced files; the next open for writing deletes them. Without tables that a damaged or missing log may have named.
     pub superfluous: Vec<PathBuf>,
     /// Harmless oddities.
     pub notes: Vec<String>,
@@ -354,6 +355,12 @@ impl Check<'_> {
         (self.progress)(&CheckStep { path, bytes_done: self.bytes_done, bytes_total: self.bytes_total });
     }
 
+    /// Whether a log of ours is missing or damaged. What is lost of it may have named tables.
+    fn lacks_logs(&self) -> bool {
+        let names = self.report.problems.iter().filter_map(|problem| problem.0.path()?.file_name()?.to_str());
+        names.into_iter().any(|name| matches!(file_name::parse(name), Some((FileType::Log, _))))
+    }
+
     fn find_superfluous(
         &mut self,
         logs: &logs::FoundLogs,
@@ -362,11 +369,16 @@ impl Check<'_> {
     ) -> Result<()> {
         let tables = self.recovered.tables().chain(queued.iter().map(|queued| &queued.meta));
         let tables: BTreeSet<FileNumber> = tables.map(FileMeta::physical_number).collect();
+        let (lacks_logs, mut unnamed) = (self.lacks_logs(), 0);
         for name in self.options.vfs.read_dir(self.dir)? {
             let Some((kind, number)) = file_name::parse(&name) else { continue };
             let is_superfluous = match kind {
                 FileType::Table if tables.contains(&number) => false,
-                FileType::Table => has_copy || !self.check_unnamed(&self.dir.join(&name), number)?,
+                FileType::Table if !has_copy && self.check_unnamed(&self.dir.join(&name), number)? => false,
+                FileType::Table => {
+                    unnamed += usize::from(lacks_logs);
+                    !lacks_logs
+                }
                 FileType::Manifest | FileType::ManifestCopy => number != self.recovered.manifest,
                 FileType::RocksLog if self.recovered.fenced => {
                     let what = "has the form of RocksDB's logs, and is none of this database's: it is left alone";
@@ -380,6 +392,9 @@ impl Check<'_> {
             if is_superfluous {
                 self.report.superfluous.push(self.dir.join(name));
             }
+        }
+        if unnamed > 0 {
+            self.report.notes.push(format!("{}; a repair keeps them in lost/", note_on_unnamed(unnamed)));
         }
         self.check_images()?;
         let load_dir = self.dir.join(LOAD_DIR);

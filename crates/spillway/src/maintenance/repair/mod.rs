@@ -43,6 +43,7 @@ use self::lost::Lost;
 use self::work::Repairing;
 use crate::open::engine::Engine;
 
+pub(crate) use report::note_on_unnamed;
 pub use report::{LostTable, RepairReport, RepairedFamily};
 
 /// Makes the damaged database in `dir` openable. `options` are as for opening: comparators that are not built in must

@@ -23,7 +23,8 @@ pub struct RepairReport {
     pub lost: Vec<LostTable>,
     /// Damage to logs. Their readable part is in the database.
     pub logs: Vec<String>,
-    /// Undamaged, unreferenced files: leftovers of a crash. They are in `lost/` too.
+    /// Undamaged, unreferenced files, in `lost/` too: leftovers of a crash. Tables among them may be of an ingest in the lost part
+    /// of damaged logs.
     pub superfluous: Vec<PathBuf>,
     /// What is lost of the stored options: the last OPTIONS file is damaged or missing, or lacks a family. What is there of them is
     /// in `lost/`. A program that gives its options itself may have lost nothing by it.
@@ -182,12 +183,24 @@ impl fmt::Display for RepairReport {
         if let Some(earlier) = &self.earlier_options {
             writeln!(f, "an earlier repair found stored options lost: {}", earlier.display())?;
         }
-        match self.superfluous.len() {
+        let is_table = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "sst");
+        let unnamed = self.superfluous.iter().filter(|path| !self.logs.is_empty() && is_table(path)).count();
+        if unnamed > 0 {
+            let remedy = "they are in lost/ now, and `spillway ingest` takes them again, as the newest data";
+            writeln!(f, "{}; {remedy}", note_on_unnamed(unnamed))?;
+        }
+        match self.superfluous.len() - unnamed {
             0 => Ok(()),
             1 => writeln!(f, "1 file that belonged to nothing is in lost/ now"),
             count => writeln!(f, "{count} files that belonged to nothing are in lost/ now"),
         }
     }
+}
+
+/// What to tell of tables that nothing names, where logs are damaged or missing.
+pub(crate) fn note_on_unnamed(count: usize) -> String {
+    let tables = if count == 1 { "table" } else { "tables" };
+    format!("{count} {tables} that nothing readable names: the lost part of the logs may have named them (an ingest)")
 }
 
 /// Bytes for people: `512 B`, `1.83 MiB`.
