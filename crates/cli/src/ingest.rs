@@ -130,10 +130,12 @@ impl Mode {
     }
 }
 
-/// Report of an ingest, and the duration of its first half.
+/// Report of a committed ingest, and the duration of its first half.
 pub struct Ingested {
     report: IngestReport,
     prepared_in: Duration,
+    /// Whether queued tables got their levels: a failure undoes nothing.
+    pub placed: Outcome,
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
@@ -183,7 +185,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     readable.remove_copies();
     let ingested = ingested?;
     drop(family);
-    db.close()?;
+    let closed = db.close();
     match args.json {
         true => show_json(&ingested, &readable.damaged, out)?,
         false => {
@@ -191,6 +193,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
             show_damaged(&readable.damaged, args.replace.is_some(), out)?;
         }
     }
+    ingested.placed?;
+    closed?;
     if readable.damaged.is_empty() { Ok(()) } else { Err(Failure::Told) }
 }
 
@@ -224,7 +228,7 @@ fn span(text: &str, notation: Notation) -> Outcome<(Vec<u8>, Vec<u8>)> {
 /// Ingests tables into a family, with progress on the terminal. Ctrl-C ends it unless it comes too late.
 ///
 /// # Errors
-/// `Closed`: by Ctrl-C; nothing was ingested. Otherwise errors of `prepare_ingest` and `commit_ingest`.
+/// Nothing was ingested. `Closed`: by Ctrl-C. Otherwise errors of `prepare_ingest` and `commit_ingest`.
 pub fn ingest(
     db: &Database,
     family: &Arc<Family>,
@@ -245,10 +249,8 @@ pub fn ingest(
     let committed = db.commit_ingest(prepared);
     drop(watch);
     let report = committed?;
-    if report.way == IngestWay::Queued {
-        place(db, family)?;
-    }
-    Ok(Ingested { report, prepared_in })
+    let placed = if report.way == IngestWay::Queued { place(db, family) } else { Ok(()) };
+    Ok(Ingested { report, prepared_in, placed })
 }
 
 /// Waits until the ingested tables have their levels. Without one they depend on the log alone.
@@ -289,7 +291,7 @@ impl Watch {
 }
 
 fn show(ingested: &Ingested, replaced: Option<&str>, out: &mut dyn Write) -> Outcome {
-    let Ingested { report, prepared_in } = ingested;
+    let Ingested { report, prepared_in, .. } = ingested;
     if report.tables == 0 && replaced.is_none() {
         return Ok(writeln!(out, "ingested nothing: the tables have no entries")?);
     }
@@ -352,7 +354,7 @@ fn way_name(way: IngestWay) -> &'static str {
 }
 
 fn show_json(ingested: &Ingested, damaged: &[DamagedFile], out: &mut dyn Write) -> Outcome {
-    let Ingested { report, prepared_in } = ingested;
+    let Ingested { report, prepared_in, .. } = ingested;
     let line = json!({
         "tables": report.tables,
         "bytes": report.bytes,

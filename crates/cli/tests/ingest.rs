@@ -251,6 +251,36 @@ fn a_damaged_table_is_refused_or_its_readable_part_taken() {
     assert!(error.contains("has checksum"), "nobody looked: {error}");
 }
 
+/// The memtable's flush gives the tables their levels, and finds no room for its table.
+#[test]
+fn what_was_left_out_is_listed_though_the_ingested_tables_could_not_be_placed() {
+    let place = with_tables(&[("a", &(0..2000).map(|key| format!("k{key:05}\tnew\n")).collect::<String>())]);
+    let value = |key: u128| key.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
+    let lines: String = (0..9000).map(|key| format!("k{key:05}\t{:032x}{:032x}\n", value(key), !value(key))).collect();
+    let options = "avoid_flush_during_shutdown=true;compression=kNoCompression";
+    let load = ["load", "-", "--db", "db", "--format", "kv", "--options", options];
+    assert_eq!(place.spillway_reading(&load, lines.as_bytes()).code, Some(0));
+    let mut damaged = std::fs::read(place.path(A)).unwrap();
+    damaged[100] ^= 1;
+    place.write(A, &damaged);
+    place.copy_of(&place.path("db"), "other");
+    // No file grows beyond 256 KiB at most, and the signal for that is ignored.
+    let limited = |args: &[&str], input: &str| {
+        let script = "trap '' XFSZ; ulimit -f 256; exec \"$0\" \"$@\"";
+        place.reading("sh", &[&["-c", script, SPILLWAY], args].concat(), input.as_bytes())
+    };
+    let told = limited(&["ingest", A, "--skip-damaged", "--db", "db"], "");
+    assert!(told.code == Some(1) && told.err.contains("the tables are ingested, and safe in the log"), "{told:?}");
+    assert!(told.out.contains("damaged: tables/a-000001.sst") && told.out.contains("left out: "), "{told:?}");
+    let told = limited(
+        &["load", "-", "--db", "other", "--format", "kv", "--via", "ingest", "--skip-bad"],
+        "k00001\tnew\nbad\n",
+    );
+    assert!(told.code == Some(1) && told.err.contains("the tables are ingested, and safe in the log"), "{told:?}");
+    assert!(told.out.contains("1 malformed record"), "{told:?}");
+    assert!(scan(&place, "other").contains("k00001\tnew\n"));
+}
+
 #[test]
 fn no_writer_waits_for_a_flush_where_that_is_forbidden() {
     let place = with_tables(&[("a", "m\t1\n"), ("b", "b\t2\n")]);

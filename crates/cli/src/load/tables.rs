@@ -21,10 +21,10 @@ pub fn load(args: &Args, db: Database, input: Input<'_>, interrupt: &Interrupt, 
     let family = args.family.of(&db)?;
     let vfs = RealVfs::new();
     let start = vfs.now();
-    let made = interrupt.explain(take_in(args, &db, &family, input, interrupt), NOTHING_LOADED)?;
+    let (made, placed) = interrupt.explain(take_in(args, &db, &family, input, interrupt), NOTHING_LOADED)?;
     let tally = Tally { records: made.records, payload_bytes: made.payload_bytes };
     drop(family);
-    db.close()?;
+    let closed = db.close();
     let time = vfs.now().saturating_sub(start);
     if args.json {
         let ingested = json!({ "tables": made.tables.len(), "bytes": made.file_bytes(), "keys": made.entries() });
@@ -32,15 +32,25 @@ pub fn load(args: &Args, db: Database, input: Input<'_>, interrupt: &Interrupt, 
         if let (Value::Object(report), Value::Object(ingested)) = (&mut report, ingested) {
             report.extend(ingested);
         }
-        return json::print(&report, out);
+        json::print(&report, out)?;
+    } else {
+        summary(&tally, &made.skipped, time, out)?;
+        let tables = human::counted(made.tables.len() as u64, "table", "tables");
+        let (entries, size) = (human::count(made.entries()), human::bytes(made.file_bytes()));
+        writeln!(out, "ingested {tables} ({size}) with {entries} different keys")?;
     }
-    summary(&tally, &made.skipped, time, out)?;
-    let (tables, entries) = (human::counted(made.tables.len() as u64, "table", "tables"), human::count(made.entries()));
-    let size = human::bytes(made.file_bytes());
-    Ok(writeln!(out, "ingested {tables} ({size}) with {entries} different keys")?)
+    placed?;
+    Ok(closed?)
 }
 
-fn take_in(args: &Args, db: &Database, family: &Arc<Family>, input: Input<'_>, interrupt: &Interrupt) -> Outcome<Made> {
+/// Returns the ingested tables, and whether they got their levels.
+fn take_in(
+    args: &Args,
+    db: &Database,
+    family: &Arc<Family>,
+    input: Input<'_>,
+    interrupt: &Interrupt,
+) -> Outcome<(Made, Outcome)> {
     let vfs = RealVfs::new();
     // Tables can be linked from this directory. Only the process with the database open for writing uses it.
     let staging = Staging::owned(vfs.clone(), db.path().join(LOAD_DIR))?;
@@ -49,6 +59,6 @@ fn take_in(args: &Args, db: &Database, family: &Arc<Family>, input: Input<'_>, i
     let made = made.map_err(|failure| failure.with(NOTHING_LOADED))?;
     let files = made.tables.iter().map(|table| table.path.clone()).collect();
     let options = IngestOptions { move_files: true, ..IngestOptions::default() };
-    ingest(db, family, files, None, &options, interrupt)?;
-    Ok(made)
+    let ingested = ingest(db, family, files, None, &options, interrupt)?;
+    Ok((made, ingested.placed))
 }

@@ -63,12 +63,16 @@ impl Place {
     }
 
     pub fn spillway_reading(&self, args: &[&str], input: &[u8]) -> Ran {
-        run(self.command(SPILLWAY, args), input)
+        self.reading(SPILLWAY, args, input)
+    }
+
+    pub fn reading(&self, program: &str, args: &[&str], input: &[u8]) -> Ran {
+        run(self.command(program, args), input)
     }
 
     /// RocksDB's command-line tool.
     pub fn ldb(&self, args: &[&str], input: &[u8]) -> Ran {
-        run(self.command("ldb", args), input)
+        self.reading("ldb", args, input)
     }
 
     /// A copy of a fixture directory.
