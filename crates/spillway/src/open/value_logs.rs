@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use base::options::WalRecoveryMode;
-use base::{Error, FileNumber, Result};
+use base::{Error, ErrorKind, FileNumber, Result};
 
 use super::Opening;
 use crate::core::doubt::Doubt;
@@ -13,7 +13,7 @@ use crate::version::version::Version;
 
 impl Opening<'_> {
     /// Notes the sizes of logs with values of tables. The tables name them. A salvage goes on without one: its values cannot be
-    /// read.
+    /// read. Damage shows when the damaged part is read.
     ///
     /// # Errors
     /// `Corruption`: a log is missing. The file system's.
@@ -33,10 +33,23 @@ impl Opening<'_> {
             life.note_bytes(bytes);
             if self.keeps_tables_open() {
                 // Opened now, since the writer may delete it later.
-                life.values().map(drop).or_else(|error| if self.bears_damage() { Ok(()) } else { Err(error) })?;
+                match life.values() {
+                    Err(_) if self.bears_damage() => {}
+                    Err(error) if error.kind() == ErrorKind::Corruption && !self.doubts_values() => {}
+                    Err(error) if error.kind() == ErrorKind::Corruption => {
+                        self.doubt_values(family, version, log, &error.to_string());
+                    }
+                    values => drop(values?),
+                }
             }
         }
         Ok(())
+    }
+
+    /// Whether this open goes on without the values of a log, and says so.
+    fn doubts_values(&self) -> bool {
+        let options = &self.context.options;
+        options.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords || options.best_efforts_recovery
     }
 
     /// Doubts the tables that have values in a missing log.
@@ -45,16 +58,19 @@ impl Opening<'_> {
     /// `Corruption`, unless this open salvages.
     fn bear_missing_values(&self, family: &str, version: &Version, log: FileNumber, path: &Path) -> Result<()> {
         let what = format!("log {log} is missing, which holds values of tables");
-        let salvages = self.context.options.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords;
-        if !salvages && !self.context.options.best_efforts_recovery {
+        if !self.doubts_values() {
             let way_out = "restore the file, or open with wal_recovery_mode=kSkipAnyCorruptedRecords, which leaves these values \
                            unreadable; `spillway repair` removes them";
             return Err(Error::corruption(what).advise(way_out).at_path(path));
         }
+        self.doubt_values(family, version, log, &what);
+        Ok(())
+    }
+
+    fn doubt_values(&self, family: &str, version: &Version, log: FileNumber, what: &str) {
         for (_, file) in version.all_files().filter(|(_, file)| file.meta.value_logs.iter().any(|s| s.log == log)) {
             let keys = (file.meta.smallest_user_key().to_vec(), file.meta.largest_user_key().to_vec());
             self.context.recovery_doubts.add(Doubt::of_keys(family, keys, format!("{what}: they cannot be read")));
         }
-        Ok(())
     }
 }

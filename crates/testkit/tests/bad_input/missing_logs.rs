@@ -320,3 +320,33 @@ fn missing_log_of_values_leaves_all_else_to_a_salvage() {
         db.put(&db.default_family(), b"new", b"v", &WriteOptions::synced()).unwrap();
     }
 }
+
+/// A reader opens it before anything reads its values.
+#[test]
+fn damaged_header_of_a_log_of_values_leaves_all_else_to_readers() {
+    let vfs = REFERRING.database();
+    let logs = files(&vfs, ".splog");
+    for log in &logs {
+        let mut bytes = vfs.read_file(log).unwrap();
+        bytes[32..40].fill(0);
+        vfs.write_file(log, &bytes).unwrap();
+    }
+    for salvages in [false, true] {
+        let mut options = REFERRING.options(&vfs);
+        options.read_only = true;
+        if salvages {
+            options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+        }
+        let db = Db::open(DIR, &options).unwrap();
+        let all = [("default", "a"), ("default", "d")];
+        let doubted = crate::doubts::in_doubt(&db, &all);
+        assert_eq!(doubted.len(), if salvages { 2 } else { 0 }, "{:?}", db.recovery_doubts());
+        let get = |key: &[u8]| db.get(&db.default_family(), key, &Default::default());
+        assert_eq!(get(b"b").unwrap().as_deref(), Some(&b"1"[..]));
+        let error = get(b"a").unwrap_err();
+        assert!(error.kind() == ErrorKind::Corruption && !error.message().contains("wal_recovery_mode"), "{error}");
+    }
+    let report = repair(DIR, &REFERRING.options(&vfs)).unwrap();
+    assert!(!report.lost.is_empty(), "{report}");
+    assert!(Db::open(DIR, &REFERRING.options(&vfs)).is_ok());
+}
