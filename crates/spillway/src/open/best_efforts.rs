@@ -48,7 +48,7 @@ pub(super) fn recover_best(
         Ok(recovered) => match sizes.first_missing(recovered.tables())? {
             None => return Ok(recovered),
             Some(number) => {
-                let what = "the MANIFEST names this table, which is missing or has another length, and no point before it is whole: \
+                let what = "the MANIFEST names this table, which is missing or has another length: \
                             restore the table from a copy, or keep what can be read with `spillway repair` (rocksdb_repair_db)";
                 Error::corruption(what).at_path(dir.join(file_name::format(FileType::Table, number)))
             }
@@ -79,7 +79,7 @@ pub(super) fn recover_best(
         doubts.extend(point.doubts(logs.are_all_there, &options.orders()));
         return Ok(point.recovered);
     }
-    Err(error)
+    Err(error.context("no point of a MANIFEST is whole"))
 }
 
 fn has_manifest(vfs: &dyn Vfs, dir: &Path) -> Result<bool> {

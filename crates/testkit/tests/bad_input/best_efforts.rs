@@ -70,6 +70,15 @@ fn a_missing_table_takes_the_database_back_to_when_it_was_not_there() {
 }
 
 #[test]
+fn without_a_whole_point_the_error_says_so() {
+    let (vfs, tables) = database();
+    open(&vfs, false).unwrap().close().unwrap();
+    vfs.remove_file(&Path::new(DIR).join(&tables[0])).unwrap();
+    let error = open(&vfs, true).err().expect("it is refused");
+    assert!(error.message().starts_with("no point of a MANIFEST is whole: the MANIFEST names this table"), "{error}");
+}
+
+#[test]
 fn a_database_with_all_its_tables_opens_as_ever() {
     let (vfs, _) = database();
     let db = open(&vfs, true).unwrap();
