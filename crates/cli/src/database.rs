@@ -14,7 +14,7 @@ use spillway::internal::{
 };
 
 use crate::failure::{Failure, Outcome, note, warn, warn_of_doubts};
-use crate::settings::{DEFAULTS, Settings, Unsupported, is_file_name};
+use crate::settings::{Settings, Unsupported, is_file_name};
 
 /// Environment variable with the database's directory, if the command line gives none.
 const DIR_VARIABLE: &str = "SPILLWAY_DB";
@@ -264,10 +264,7 @@ impl DatabaseArgs {
             }
         };
         let stored = stored.ignoring_unsupported(self.ignore_unsupported_options);
-        let mut stored = stored.with(&vfs, self.options.as_deref())?;
-        if self.options.as_deref() == Some(DEFAULTS) && stored.db.wal_dir.is_empty() {
-            stored.find_logs(&vfs, &dir);
-        }
+        let stored = stored.with(&vfs, Some(&dir), self.options.as_deref())?;
         let goes_back = writes && stored.db.best_efforts_recovery;
         if !exists && !create && !goes_back {
             return refuse_missing();

@@ -45,7 +45,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     if given.is_none() {
         Settings::warn_if_none(&vfs, &dir)?;
     }
-    let Settings { mut db, families, others, .. } = located.configure(stored.with(&vfs, given)?);
+    let Settings { mut db, families, others, .. } = located.configure(stored.with(&vfs, Some(&dir), given)?);
     db.error_if_exists = false;
     let options = OpenOptions {
         db,

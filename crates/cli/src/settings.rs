@@ -45,7 +45,7 @@ impl Settings {
     /// Loads the options stored in `dir`, as far as they can be read and honoured, and applies `given` over them: a file
     /// name (an OPTIONS file, `.json`, `.yaml`), or an option string. For commands that store no options.
     pub fn load(vfs: &Arc<dyn Vfs>, dir: &Path, given: Option<&str>) -> Result<Settings> {
-        Self::stored_or_default(vfs, dir, Unsupported::Tell)?.with(vfs, given)
+        Self::stored_or_default(vfs, dir, Unsupported::Tell)?.with(vfs, Some(dir), given)
     }
 
     /// As [`stored`](Self::stored). Warns of a damaged file and goes on with the defaults.
@@ -157,7 +157,7 @@ impl Settings {
     }
 
     /// For [`DEFAULTS`] in place of lost options: the logs are where the MANIFEST says, if that is a directory.
-    pub fn find_logs(&mut self, vfs: &Arc<dyn Vfs>, dir: &Path) {
+    fn find_logs(&mut self, vfs: &Arc<dyn Vfs>, dir: &Path) {
         let noted = recover(&**vfs, dir).ok().and_then(|found| found.log_dir).filter(|logs| *logs != LOG_DIR_OF_COPY);
         if let Some(logs) = noted.filter(|logs| vfs.exists(Path::new(logs)).unwrap_or(false)) {
             self.db.wal_dir = logs;
@@ -171,14 +171,17 @@ impl Settings {
         self
     }
 
-    /// Applies `given` over these options: see [`load`](Self::load). [`DEFAULTS`] takes their place, but
-    /// for the directory of the logs. Warns about options without effect.
-    pub fn with(self, vfs: &Arc<dyn Vfs>, given: Option<&str>) -> Result<Settings> {
+    /// Applies `given` over these options, of the database in `dir` if there is one: see [`load`](Self::load). [`DEFAULTS`] takes
+    /// their place, but for the directory of the logs. Warns about options without effect.
+    pub fn with(self, vfs: &Arc<dyn Vfs>, dir: Option<&Path>, given: Option<&str>) -> Result<Settings> {
         let (mut settings, warnings) = match given {
             None => return Ok(self),
             Some(DEFAULTS) => {
                 let mut defaults = Settings::default().ignoring_unsupported(self.db.ignore_unsupported_options);
                 defaults.db.wal_dir = self.db.wal_dir; // where the logs are
+                if let Some(dir) = dir.filter(|_| defaults.db.wal_dir.is_empty()) {
+                    defaults.find_logs(vfs, dir);
+                }
                 return Ok(defaults);
             }
             Some(text) if is_file_name(text) => read_file(&**vfs, Path::new(text), &self)?,

@@ -272,13 +272,16 @@ fn lost_options_are_not_replaced_by_defaults_unasked() {
 /// Each command that the messages name works: the MANIFEST has the directory of the logs, too.
 #[test]
 fn logs_in_a_directory_of_their_own_are_found_without_the_options() {
-    for way in [&["put", "c", "3", "--options", "defaults"][..], &["repair", "--options", "wal_dir=logs"]] {
+    let repair = |options| ["repair", "--options", options];
+    for way in [&["put", "c", "3", "--options", "defaults"][..], &repair("wal_dir=logs"), &repair("defaults")] {
         let place = Place::new();
         put(&place, "wal_dir=logs", &[]).ok();
         lose_options(&place);
         let refused = place.spillway(&["put", "c", "3", "--db", "db"]).fails();
         assert!(refused.contains("--options defaults"), "{refused}");
         assert!(place.spillway(&["repair", "--db", "db"]).fails().contains("open with wal_dir=logs"));
+        let checked = place.spillway(&["check", "--options", "defaults", "--db", "db"]);
+        assert!(checked.out.contains("1 log read") && checked.out.contains("OPTIONS file is missing"), "{checked:?}");
         place.spillway(&[way, &["--db", "db"]].concat());
         assert_eq!(place.spillway(&["get", "key", "--db", "db"]).ok(), "value\n");
         let stored = std::fs::read_to_string(place.newest_file("db", "OPTIONS-")).unwrap();

@@ -97,7 +97,7 @@ fn family_options(args: &Args, vfs: &Arc<dyn Vfs>) -> Outcome<FamilyOptions> {
         Some(dir) => Settings::stored(vfs, dir, Unsupported::Tell)?,
         None => Settings::default(),
     };
-    let Settings { families, others, .. } = stored.with(vfs, args.options.as_deref())?;
+    let Settings { families, others, .. } = stored.with(vfs, args.database.as_deref(), args.options.as_deref())?;
     let name = &args.family.family;
     match families.iter().find(|(known, _)| known == name) {
         Some((_, options)) => Ok(options.clone()),
