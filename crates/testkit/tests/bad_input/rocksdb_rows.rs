@@ -475,7 +475,7 @@ fn commit_of_a_lost_prepare_is_told() {
 fn table_that_came_and_went(number: u64) -> [Vec<u8>; 2] {
     let flush = edit(|edit| {
         edit.added = vec![(0, Default::default())];
-        let meta = &mut edit.added[0].1;
+        let (_, meta) = edit.added.first_mut().unwrap();
         (meta.number, meta.file_bytes) = (FileNumber(11), 1);
         (meta.smallest_seq, meta.largest_seq) = (SeqNo(number), SeqNo(number));
         let key = [b"t".to_vec(), (number << 8 | 1).to_le_bytes().to_vec()].concat();
@@ -591,13 +591,14 @@ fn verification_reads_rocksdbs_logs_of_a_backup() {
     };
     verified(&|_| {}).unwrap();
     verified(&|vfs| vfs.truncate(&log_path(12), 25 * 2 + 9).unwrap()).unwrap(); // as a crash leaves it
-    let damages: [(u64, &dyn Fn(&MemoryVfs)); 3] = [
-        (10, &|vfs| vfs.flip_bit(&log_path(10), 8 * 40).unwrap()),
-        (12, &|vfs| vfs.flip_bit(&log_path(12), 8 * 5).unwrap()),
-        (10, &|vfs| vfs.truncate(&log_path(10), 25 * 2 + 9).unwrap()),
+    type Damage = fn(&MemoryVfs);
+    let damages: [(u64, Damage); 3] = [
+        (10, |vfs| vfs.flip_bit(&log_path(10), 8 * 40).unwrap()),
+        (12, |vfs| vfs.flip_bit(&log_path(12), 8 * 5).unwrap()),
+        (10, |vfs| vfs.truncate(&log_path(10), 25 * 2 + 9).unwrap()),
     ];
     for (number, damage) in damages {
-        let error = verified(damage).unwrap_err();
+        let error = verified(&damage).unwrap_err();
         let path = Path::new("/backups/private/1").join(log_path(number).file_name().unwrap());
         assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*path)), "{error}");
         assert!(error.message().contains("was damaged when it was backed up"), "{error}");
