@@ -86,7 +86,7 @@ fn missing_cut_and_exchanged_tables_are_found() {
     std::fs::remove_file(&table).unwrap();
     assert!(problems(&place)[0].ends_with("the table is missing"), "{:?}", problems(&place));
     let refused = place.spillway(&["put", "a", "b", "--db", "db"]).fails();
-    assert!(refused.contains("missing") && refused.contains("hint: `spillway check`"), "{refused}");
+    assert!(refused.contains("missing") && refused.contains("hint: `spillway check --db db`"), "{refused}");
 }
 
 #[test]

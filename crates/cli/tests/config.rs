@@ -43,6 +43,20 @@ fn commands_open_what_the_configuration_says() {
     assert!(!place.path("users-dir/CURRENT").exists());
 }
 
+/// Stored options are lost: a repair stores those of the configuration.
+#[test]
+fn repair_takes_the_configurations_options() {
+    let place = Place::new();
+    place.write("app.yaml", APP);
+    place.spillway(&["put", "k", "v", "--config", "app.yaml"]).ok();
+    let files = std::fs::read_dir(place.path("users-dir")).expect("read").map(|file| file.expect("read").path());
+    let is_options = |path: &std::path::PathBuf| path.to_string_lossy().contains("OPTIONS-");
+    files.filter(is_options).for_each(|path| std::fs::remove_file(path).expect("removed"));
+    assert_eq!(place.spillway(&["repair", "--config", "app.yaml"]).code, Some(1), "the options are lost");
+    let stored = std::fs::read_to_string(place.only_file("users-dir", "OPTIONS")).expect("read");
+    assert!(stored.contains("write_buffer_size=65536"), "{stored}");
+}
+
 #[test]
 fn check_shows_what_a_configuration_means() {
     let place = Place::new();

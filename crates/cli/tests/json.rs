@@ -164,8 +164,8 @@ fn backups_have_numbers_and_times() {
         place
             .spillway(&[&["backup", "--json", "--dir", "backups"][..1], args, &["--dir", "backups", "--json"]].concat())
     };
-    assert_eq!(answer(backup(&["create", "--db", "db"])), json!({ "created": 1 }));
-    assert_eq!(answer(backup(&["create", "--db", "db"])), json!({ "created": 2 }));
+    assert_eq!(answer(backup(&["create", "--db", "db"])), json!({ "created": 1, "earlier_report": null }));
+    assert_eq!(answer(backup(&["create", "--db", "db"])), json!({ "created": 2, "earlier_report": null }));
     let listed = answer(backup(&["list"]));
     is_documented(&listed);
     assert_eq!(listed["backups"].as_array().unwrap().len(), 2);

@@ -129,7 +129,7 @@ fn wrong_calls_say_what_to_do() {
     assert_eq!(usage.code, Some(2), "a call that is no call at all: {usage:?}");
     std::fs::write(place.path("db/CURRENT"), "MANIFEST-000002/../../x\n").unwrap();
     let current = place.spillway(&["get", "a", "--db", "db"]).fails();
-    assert!(current.contains("CURRENT") && current.contains("hint: `spillway check`"), "{current}");
+    assert!(current.contains("CURRENT") && current.contains("hint: `spillway check --db db`"), "{current}");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn a_database_without_its_manifest_is_as_it_was() {
     let before = contents(&place);
     std::fs::remove_file(place.only_file("db", "MANIFEST-")).unwrap();
     let refused = place.spillway(&["get", "00001", "--db", "db"]).fails();
-    assert!(refused.contains("`spillway repair`"), "{refused}");
+    assert!(refused.contains("`spillway repair --db db`"), "{refused}");
     let told = place.spillway(&["repair", "db"]).ok();
     assert!(
         told.contains("MANIFEST: ")

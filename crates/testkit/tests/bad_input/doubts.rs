@@ -231,6 +231,18 @@ fn a_batch_of_another_length_than_it_says_leaves_its_keys_in_doubt() {
     assert_eq!(in_doubt(&salvage_with(options(&vfs)), &of_k), of_k, "nothing tells its keys");
 }
 
+/// A copy has no place for doubts.
+#[test]
+fn copy_beside_a_writer_leaves_nothing_out() {
+    let vfs = half_flushed();
+    damage(&vfs, "early-in-default");
+    let mut options = roomy(&vfs);
+    options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+    let error = Db::checkpoint_beside(DIR, &options, Path::new("/copy")).expect_err("it would lack a write");
+    let is_told = error.message().contains("copy through that program, or close it first");
+    assert!(is_told && error.kind() == ErrorKind::Corruption && !vfs.exists(Path::new("/copy")).unwrap(), "{error}");
+}
+
 #[test]
 fn a_reader_that_salvages_has_the_same_doubts_and_changes_nothing() {
     let vfs = half_flushed();
