@@ -116,12 +116,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         writeln!(out, "{}, {keys_size} of keys, {values_size} of values", human::counted(keys, "key", "keys"))?;
     }
     out.flush()?;
-    tell_skipped(
-        &args.database.locate()?.dir,
-        args.notation,
-        unopened,
-        damage.map(|damage| damage.list()).unwrap_or_default(),
-    )
+    tell_skipped(db.path(), args.notation, unopened, damage.map(|damage| damage.list()).unwrap_or_default())
 }
 
 /// Shows the number of counted keys.

@@ -213,7 +213,7 @@ impl Database {
         options.db.db_log_dir.clear();
         options.db.max_open_files = -1; // the primary deletes tables
         options.db.memtable_as_log_index = false; // its logs are not this reader's to keep
-        options.db.wal_recovery_mode = WalRecoveryMode::PointInTime;
+        (options.db.wal_recovery_mode, options.db.best_efforts_recovery) = (WalRecoveryMode::PointInTime, false);
         options.vfs.create_dir_all(secondary.as_ref())?;
         let db = Database::open(primary, &options)?;
         db.try_catch_up_with_primary()?;

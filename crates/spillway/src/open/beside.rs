@@ -47,7 +47,7 @@ pub(crate) fn copy_beside(
 ) -> Result<SeqNo> {
     super::validate(options)?;
     let mut options = options.clone();
-    options.db.wal_recovery_mode = WalRecoveryMode::PointInTime;
+    (options.db.wal_recovery_mode, options.db.best_efforts_recovery) = (WalRecoveryMode::PointInTime, false);
     let logs = log_dir(dir, &options.db);
     let info_log = InfoLog::new(&options.vfs, dir, &options.db, true); // the writer's file is left alone
     let copied = reading::open_steadily(&*options.vfs, dir, &logs, || {

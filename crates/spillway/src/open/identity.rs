@@ -54,7 +54,7 @@ pub(crate) fn directory_owner(vfs: &dyn Vfs, dir: &Path) -> DatabaseId {
 
 /// Writes IDENTITY, unless it has the id already. The MANIFEST's id wins: a restored backup may have left another
 /// database's IDENTITY.
-pub(super) fn write(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
+pub(crate) fn write(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
     let path = dir.join(file_name::format(FileType::Identity, FileNumber(0)));
     if read(vfs, dir)?.as_deref() == Some(id) {
         return Ok(());
@@ -63,7 +63,7 @@ pub(super) fn write(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
 }
 
 /// A random UUID, version 4, like RocksDB's ids.
-pub(super) fn new_identity(vfs: &dyn Vfs) -> String {
+pub(crate) fn new_identity(vfs: &dyn Vfs) -> String {
     let (high, low) = (vfs.random_u64(), vfs.random_u64());
     let high = (high & !0xF000) | 0x4000;
     let low = (low & !(0b11 << 62)) | (0b10 << 62);

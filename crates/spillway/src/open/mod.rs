@@ -52,7 +52,7 @@ pub(crate) mod dump;
 pub(crate) mod engine;
 pub(crate) mod families;
 pub(crate) mod follow;
-mod identity;
+pub(crate) mod identity;
 pub(crate) mod options_file;
 mod orphans;
 mod reading;

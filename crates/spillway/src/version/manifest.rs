@@ -186,11 +186,11 @@ pub fn write_alone(
 }
 
 /// Adds a private edit to a MANIFEST without a copy, by writing the file anew. RocksDB's MANIFESTs have no fence, so they stay
-/// as they are. Nothing else may have the file open, and a crash may leave it cut off.
+/// as they are. Nothing else may have the file open, and a crash may leave it cut off. Returns whether it has a fence.
 ///
 /// # Errors
 /// `Corruption`: the MANIFEST is damaged. The file system's.
-pub(crate) fn add_if_fenced(vfs: &dyn Vfs, path: &Path, edit: VersionEdit) -> Result<()> {
+pub(crate) fn add_if_fenced(vfs: &dyn Vfs, path: &Path, edit: VersionEdit) -> Result<bool> {
     let (mut records, mut is_fenced) = (Vec::new(), false);
     read_edits(vfs, path, |record, edits| {
         is_fenced |= edits.iter().any(|edit| edit.fence.is_some());
@@ -198,12 +198,12 @@ pub(crate) fn add_if_fenced(vfs: &dyn Vfs, path: &Path, edit: VersionEdit) -> Re
         Ok(())
     })?;
     if !is_fenced || edit == VersionEdit::default() {
-        return Ok(());
+        return Ok(is_fenced);
     }
     records.push(edit_codec::encode_record(&[edit]));
     let mut writer = FramedWriter::new(vfs.create(path, IfExists::Truncate)?, IoClass::Manifest);
     let written = records.iter().try_for_each(|record| writer.append(record)).and_then(|()| writer.sync());
-    written.map_err(|error| error.at_path(path))
+    written.map(|()| true).map_err(|error| error.at_path(path))
 }
 
 /// The path of a MANIFEST.

@@ -16,14 +16,14 @@ use crate::database::handle::lock_path;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::open::replay::row;
-use crate::open::{create_durable_dir, directory_owner, log_owner, remove_files, remove_load_dir};
+use crate::open::{create_durable_dir, directory_owner, identity, log_owner, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{add_if_fenced, manifest_path};
-use crate::version::recover;
+use crate::version::recover::{self, ReadManifest};
 use crate::wal::archive::ARCHIVE_DIR;
 
 /// How a backup is restored.
@@ -357,13 +357,20 @@ fn note_logs(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, kept: Option<
         log_frontiers: kept.and_then(Kept::frontiers),
         ..VersionEdit::default()
     };
-    add_if_fenced(vfs, &manifest_path(&places.db, manifest), edit)?;
+    let path = manifest_path(&places.db, manifest);
+    let is_fenced = add_if_fenced(vfs, &path, edit)?;
     let is_named = || options_file::wal_dir(vfs, &places.db).is_ok_and(|dir| dir.is_some());
     match is_apart {
-        true => options_file::set_wal_dir(vfs, &places.db, &logs),
-        false if is_named() => options_file::set_wal_dir(vfs, &places.db, ""),
-        false => Ok(()),
+        true => options_file::set_wal_dir(vfs, &places.db, &logs)?,
+        false if is_named() => options_file::set_wal_dir(vfs, &places.db, "")?,
+        false => {}
     }
+    // RocksDB backs no IDENTITY up. Logs elsewhere pass for an original's without it.
+    if !is_apart || is_fenced || file_name::numbers_in(vfs, &places.logs, FileType::RocksLog)?.is_empty() {
+        return Ok(());
+    }
+    let id = ReadManifest::read(vfs, &path)?.and_then(|file| file.replay.db_id().map(str::to_owned));
+    identity::write(vfs, &places.db, &id.unwrap_or_else(|| identity::new_identity(vfs)))
 }
 
 /// Copies every file except CURRENT, and compares all files with their checksums.

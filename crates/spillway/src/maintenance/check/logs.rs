@@ -95,7 +95,7 @@ impl Check<'_> {
         let path = |log| self.log_dir().join(file_name::format(kind, log));
         let parts = history.row.missing(self.recovered).into_iter();
         let mut problems: Vec<_> = parts.map(|part| Error::corruption(part.why).at_path(path(part.log))).collect();
-        let lacking = history.row.lacks_steps(self.recovered);
+        let lacking = history.row.lacks_steps();
         problems.extend(lacking.map(|log| Error::corruption(LACKS_STEPS).at_path(path(log))));
         problems.extend(history.check_no_family_is_ahead(self.recovered, self.log_dir()).err());
         if let Some(path) = history.lost_from().map(path)

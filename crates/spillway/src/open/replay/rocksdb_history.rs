@@ -76,6 +76,9 @@ impl RocksdbHistory {
         let breaks_off = is_cut && mode == WalRecoveryMode::PointInTime;
         let is_passed = is_cut && mode == WalRecoveryMode::SkipAnyCorruptedRecords;
         self.row.end(log, reader.offset_of(end), breaks_off || is_passed);
+        if is_proven {
+            self.row.note_damage(log);
+        }
         let damaged = DamagedLog { number: log, is_proven };
         if breaks_off {
             self.broken_in.get_or_insert(damaged).is_proven |= is_proven;

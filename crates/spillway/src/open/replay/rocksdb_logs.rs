@@ -28,8 +28,7 @@ use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 const DAMAGED: &str = "is damaged, and records are lost";
 
 /// What [`RocksdbRow::lacks_steps`](super::rocksdb_row::RocksdbRow::lacks_steps) tells of a log.
-pub(crate) const LACKS_STEPS: &str =
-    "is cut off or damaged: a transaction may have been prepared there, or rolled back";
+pub(crate) const LACKS_STEPS: &str = "is damaged: a transaction may have been prepared there, or rolled back";
 
 /// Makes sure that RocksDB's logs from the oldest needed one on are where this reads them, and are those of the database in `dir`:
 /// a copy that RocksDB made has its logs in `dir`, and the option `wal_dir` of its original. `named`: the log directory, if not `dir`
@@ -56,9 +55,8 @@ pub(crate) fn check_place(
     };
     let is_last = |place: &Path| last.as_ref().map_or(Ok(false), |last| is_same_dir(vfs, place, last));
     if is_here {
-        let beside = first_written(vfs, dir, needed)?.map(|log| format!("has log {log} beside its tables"));
-        let is_noted = recovered.log_dir.as_deref().map(Path::new) == Some(here); // by a restore of ours
-        let has_no_id = !is_original && !is_noted && is_last(here)?;
+        let beside = needed_logs(vfs, dir, needed)?.first().map(|log| format!("has log {log} beside its tables"));
+        let has_no_id = !is_original && is_last(here)?;
         let sign = beside.or_else(|| has_no_id.then(|| "has no file IDENTITY".to_owned()));
         return sign.map_or(Ok(None), |sign| Err(row::of_original(dir, here, &sign)));
     }
@@ -130,7 +128,7 @@ impl LogReplay<'_> {
             let name = file_name::format(FileType::RocksLog, part.log);
             self.doubting().families_of(part.families.iter(), &format!("{name} {}", part.why));
         }
-        if let Some(log) = history.row.lacks_steps(self.recovered).filter(|_| self.may_flush) {
+        if let Some(log) = history.row.lacks_steps().filter(|_| self.may_flush) {
             let name = file_name::format(FileType::RocksLog, log);
             self.doubting().add(Doubt::of_prepared(format!("{name} {LACKS_STEPS}")));
         }
@@ -175,6 +173,7 @@ impl LogReplay<'_> {
                 history.damaged = Some(DamagedLog { number, is_proven: true });
                 self.hole_at = Some(at);
                 history.row.pass_over(number);
+                history.row.note_damage(number);
             }
             if !may_go_back && let Err(error) = history.check_numbers(number, batch.seq()) {
                 // Under another write policy each batch begins behind the start of the last one. A part of a log that is out of place

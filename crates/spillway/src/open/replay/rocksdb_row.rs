@@ -40,7 +40,8 @@ struct ReadLog {
     end: u64,
     /// Records may be lost, at the end or before. What lies behind the end is told elsewhere.
     is_cut: bool,
-    has_prepare: bool,
+    /// A record is damaged: no crash does that.
+    is_damaged: bool,
 }
 
 /// A part of the row that is missing.
@@ -84,7 +85,6 @@ impl RocksdbRow {
         self.lack_prepare.extend(lacking.map(|number| (log, SeqNo(number))));
         let read = self.logs.entry(log).or_default();
         read.has_records = true;
-        read.has_prepare |= steps.iter().any(|step| matches!(step, RocksdbStep::Prepare { .. }));
         let next = next.map(SeqNo);
         if next == Some(first) {
             return next;
@@ -99,6 +99,11 @@ impl RocksdbRow {
     pub fn pass_over(&mut self, log: FileNumber) {
         let read = self.logs.entry(log).or_default();
         (read.has_records, read.next, read.is_cut) = (true, None, true);
+    }
+
+    /// Notes a damaged record.
+    pub fn note_damage(&mut self, log: FileNumber) {
+        self.logs.entry(log).or_default().is_damaged = true;
     }
 
     /// Ends a log at the byte `end`. `is_cut`: what lies behind it is told elsewhere.
@@ -134,7 +139,6 @@ impl RocksdbRow {
             self.find_short(recovered, &mut parts);
             self.find_lost(recovered, &mut parts);
             self.find_gaps(recovered, &mut parts);
-            self.find_lost_prepare_of_kept(recovered, &mut parts);
             self.find_lost_prepares(recovered, &mut parts);
         }
         parts.into_values().collect()
@@ -201,30 +205,20 @@ impl RocksdbRow {
         }
     }
 
-    /// The log that RocksDB keeps for a prepare alone lacks it.
-    fn find_lost_prepare_of_kept(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
-        let Some(kept) = kept_for_prepare(recovered) else { return };
-        if self.logs.get(&kept).is_some_and(|log| !log.has_prepare) {
-            let why = "has no prepare, and the MANIFEST keeps it for one alone".to_owned();
-            parts.entry(kept).or_insert_with(|| MissingPart::of(kept, kept, why, recovered));
-        }
-    }
-
-    /// The first log whose lost part may have had a prepare or a rollback. They take no number, so that none is missing where the
-    /// next log goes on. The end of the last log is left out: a crash of RocksDB's cuts it.
-    pub fn lacks_steps(&self, recovered: &Recovered) -> Option<FileNumber> {
-        let last = *self.logs.last_key_value()?.0;
-        let (cut, _) = self.logs.range(..last).find(|(_, log)| log.is_cut)?;
-        let has_prepares = self.has_transactions || kept_for_prepare(recovered).is_some();
-        Some(*cut).filter(|_| has_prepares && !recovered.fenced)
+    /// The first log whose damaged part may have had a prepare or a rollback. They take no number, so that none is missing where the
+    /// next record goes on.
+    pub fn lacks_steps(&self) -> Option<FileNumber> {
+        let (damaged, _) = self.logs.iter().find(|(_, log)| log.is_damaged)?;
+        Some(*damaged).filter(|_| self.has_transactions)
     }
 
     /// Commits whose prepare is in no log. A transaction is in tables only if one has its first number. A dropped family may have
     /// had it.
     fn find_lost_prepares(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
-        let was_dropped = has_dropped(recovered);
+        let was_dropped = recovered.families.len() as u64 <= u64::from(recovered.max_family);
         let is_whole = parts.is_empty();
-        for &(log, first) in &self.lack_prepare {
+        let is_needed = |log: FileNumber| recovered.families.iter().any(|family| family.log_number <= log);
+        for &(log, first) in self.lack_prepare.iter().filter(|(log, _)| is_needed(*log)) {
             let is_in_tables =
                 was_dropped || recovered.rocksdb_logs.has_flushed(first) || may_have_no_numbers(recovered, log);
             let follows_cut = self.logs.range(..log).any(|(_, earlier)| earlier.is_cut);
@@ -235,18 +229,6 @@ impl RocksdbRow {
             parts.entry(log).or_insert_with(|| MissingPart::of(log, log, why, recovered));
         }
     }
-}
-
-fn has_dropped(recovered: &Recovered) -> bool {
-    recovered.families.len() as u64 <= u64::from(recovered.max_family)
-}
-
-/// The log that RocksDB keeps though no family needs it: it has a prepare whose changes are not flushed. A dropped family may have
-/// needed it.
-fn kept_for_prepare(recovered: &Recovered) -> Option<FileNumber> {
-    let (kept, families) = (recovered.min_log_to_keep, &recovered.families);
-    let is_needed = families.iter().any(|family| family.log_number <= kept);
-    Some(kept).filter(|kept| kept.0 > 0 && !is_needed && !has_dropped(recovered))
 }
 
 /// Whether tables may have numbers that the MANIFEST does not tell. A flush begins the next log, or `log`, before its table. A

@@ -293,8 +293,8 @@ pub(crate) fn of_original(dir: &Path, here: &Path, sign: &str) -> Error {
     let (copy, here) = (dir.display(), here.display());
     let what = format!(
         "the logs in {here} may be another database's: this one {sign}, as a copy that RocksDB made with the original's option wal_dir. \
-         Open a copy with wal_dir={copy}. If the logs in {here} are this database's, first copy them (*.log) to {copy}, in place of \
-         those there"
+         If it is a copy, open it with wal_dir={copy}. If the logs in {here} are its own, copy them (*.log) to {copy} before, in place \
+         of those there, or let RocksDB open it once"
     );
     Error::invalid_argument(what).at_path(dir)
 }
