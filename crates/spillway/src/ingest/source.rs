@@ -9,6 +9,7 @@ use base::{Error, FileNumber, Result};
 use vfs::{FileIdentity, FileKind, Metadata, Vfs};
 
 use crate::core::context::{Context, directory_at};
+use crate::version::backup_dirs;
 use crate::version::file_name::{self, FileType};
 
 /// A file of the caller, with its metadata at the first look.
@@ -129,7 +130,8 @@ impl<'a> Outside<'a> {
 }
 
 /// # Errors
-/// `InvalidArgument`: the file has the name of a table, and lies in the directory of a database, which would lose it.
+/// `InvalidArgument`: the file has the name of a table, and lies in the directory of a database, which would lose it; or among the
+/// files of backups.
 pub(crate) fn check_movable(vfs: &dyn Vfs, path: &Path) -> Result<()> {
     let name = path.file_name().and_then(|name| name.to_str());
     let is_table = name.and_then(file_name::parse).is_some_and(|(kind, _)| kind == FileType::Table);
@@ -137,6 +139,11 @@ pub(crate) fn check_movable(vfs: &dyn Vfs, path: &Path) -> Result<()> {
     if is_table && vfs.exists(&current)? {
         let what = "the file lies in the directory of another database, which would lose it: take it without move_files \
                     (`--move`)";
+        return Err(Error::invalid_argument(what).at_path(path));
+    }
+    if let Some(backups) = path.parent().and_then(|dir| backup_dirs::around(vfs, dir)) {
+        let what =
+            format!("the file is one of the backups in {}: take it without move_files (`--move`)", backups.display());
         return Err(Error::invalid_argument(what).at_path(path));
     }
     Ok(())

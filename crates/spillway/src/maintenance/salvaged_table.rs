@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base::options::FamilyOptions;
 use base::{ErrorKind, Result};
 use table::{BlockBasedTableBuilder, PassedOver, Properties, TableBuilderConfig, TableContext};
-use vfs::{IfExists, IoClass, Vfs};
+use vfs::{IfExists, IoClass, UnreadableVfs, Vfs};
 
 use super::copied_table::{config_like, copy_all};
 use crate::core::tables::open_in_any;
@@ -40,8 +40,9 @@ pub fn salvage_table(
         class: IoClass::Ingest,
         ..TableContext::default()
     };
-    let bytes = vfs.metadata(from)?.len;
-    let opened = open_in_any(&**vfs, from, bytes, &context, [&options.order]);
+    let source = UnreadableVfs::new(vfs.clone()); // what a device cannot read is damage
+    let bytes = source.metadata(from)?.len;
+    let opened = open_in_any(&*source, from, bytes, &context, [&options.order]);
     let (table, order) = match opened {
         Ok((any, order)) => (any.into_table(), order),
         Err(error) if error.kind() == ErrorKind::Corruption => {

@@ -20,6 +20,7 @@ use super::{families, log_owner, options_file};
 use crate::commit::overlap::merged;
 use crate::core::doubt::Doubt;
 use crate::database::handle::OpenOptions;
+use crate::open::replay::own_logs::was_let_go;
 use crate::open::replay::row::{self, LogPlaces};
 use crate::version::current::read_current;
 use crate::version::edit::{LogRow, NotedLogs, VersionEdit};
@@ -304,7 +305,9 @@ fn look_at_logs(
     let named: BTreeSet<FileNumber> = point.last.tables().map(FileMeta::physical_number).collect();
     let are_tables_unnamed = there.iter().any(|number| !named.contains(number) && !queued.tables.contains(number));
     // Replay passes over an ingest without its tables, and doubts it.
-    let are_all_there = row.missing.is_empty() && !queued.lacks_batch;
+    let let_go = recovered.let_go_through();
+    let is_lost = |log: &row::MissingLog| !was_let_go(vfs, log_dir, log.number, &row.logs, let_go);
+    let are_all_there = !row.missing.iter().any(is_lost) && !queued.lacks_batch;
     let prove_a_lost_end = !recovered.is_backups() && row.lost_end(recovered.manifest, point.end).is_some();
     if !are_all_there {
         recovered.forget_logs();

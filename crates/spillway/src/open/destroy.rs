@@ -12,6 +12,7 @@ use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
+use crate::version::edit::LOG_DIR_OF_COPY;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::recover::recover;
 use crate::version::{backup_dirs, incomplete};
@@ -31,16 +32,21 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     let recovered = recover(&**vfs, dir).ok();
     let own = log_owner(&**vfs, dir, recovered.as_ref());
     // In a directory of logs that several databases share, RocksDB's are told by nothing.
-    let is_rocksdbs = recovered.is_some_and(|recovered| !recovered.fenced);
+    let is_rocksdbs = recovered.as_ref().is_some_and(|recovered| !recovered.fenced);
+    // Under its id the logs elsewhere are its original's.
+    let is_copy = recovered.is_some_and(|recovered| recovered.log_dir.as_deref() == Some(LOG_DIR_OF_COPY));
     if incomplete::read(&**vfs, dir)?.is_none()
         && let Err(error) = incomplete::mark(&**vfs, dir, DELETED)
     {
         note::warn!(%error, "a deletion that is cut off will not be known as one"); // a full disk is no reason to keep it
     }
-    let logs = log_dir.unwrap_or(dir);
-    remove_logs(&**vfs, &logs.join(ARCHIVE_DIR), own, is_rocksdbs || logs == dir)?;
-    if let Some(logs) = log_dir.filter(|logs| *logs != dir) {
-        remove_logs(&**vfs, logs, own, is_rocksdbs)?;
+    match log_dir.filter(|logs| *logs != dir) {
+        None => remove_logs(&**vfs, &dir.join(ARCHIVE_DIR), own, true)?,
+        // Nothing tells that any is this database's.
+        Some(_) if is_copy || !(own.is_known() || is_rocksdbs) => {}
+        Some(logs) => [&*logs.join(ARCHIVE_DIR), logs]
+            .into_iter()
+            .try_for_each(|dir| remove_logs(&**vfs, dir, own, is_rocksdbs))?,
     }
     // The mark stays until nothing else is left.
     remove_files(&**vfs, dir, |kind, _| !matches!(kind, FileType::Lock | FileType::Incomplete))?;

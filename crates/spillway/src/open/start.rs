@@ -131,6 +131,9 @@ pub(crate) fn check_repairable(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result
 /// `Corruption`: there is such a MANIFEST.
 fn check_no_manifest(dir: &Path, options: &OpenOptions) -> Result<()> {
     let vfs = &*options.vfs;
+    if !vfs.exists(dir)? {
+        return Ok(());
+    }
     let mut numbers = file_name::numbers_in(vfs, dir, FileType::Manifest)?;
     numbers.extend(file_name::numbers_in(vfs, dir, FileType::ManifestCopy)?);
     for number in numbers {

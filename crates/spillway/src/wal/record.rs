@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use base::coding::{Reader, put_u32, put_u64, put_varint32};
 use base::options::WalRecoveryMode;
-use base::{Error, FamilyId, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::{DatabaseId, RecordKind, ReplayOptions};
 use vfs::Vfs;
 
@@ -172,6 +172,10 @@ impl LargeBatchRecord {
                 let gone = std::io::Error::from(std::io::ErrorKind::NotFound);
                 let what = "the file of a large batch is missing, which the log commits";
                 return Err(Error::corruption(what).at_path(path).with_source(gone));
+            }
+            // Another database's: this one's is lost.
+            Err(error) if error.kind() == ErrorKind::InvalidArgument => {
+                return Err(Error::corruption(error.message()).at_path(path));
             }
             end => end?,
         };

@@ -300,6 +300,9 @@ fn wrong_checksum_in_a_list_of_a_backup_costs_no_shared_file() {
     );
     assert!(told.contains("restore another one in its place (backup 1, backup 2)"), "{told}");
     engine(&vfs).restore(2, "/restored", &RestoreOptions::default()).unwrap();
+    // A new backup copies the file again, and takes over neither checksum.
+    assert_eq!(engine(&vfs).create_new_backup(&db, true).unwrap(), 4);
+    [2, 4].iter().for_each(|id| engine(&vfs).verify(*id).unwrap());
 }
 
 /// A database with an old log and a current one, open.

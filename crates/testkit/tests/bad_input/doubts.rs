@@ -213,6 +213,17 @@ fn a_lost_large_batch_leaves_its_families_in_doubt() {
         assert!(error.message().ends_with(way_out) && !error.message().contains("salvages"), "{error}");
         assert_eq!(in_doubt(&salvage_with(large(&vfs)), &KEYS), KEYS[2..]);
     }
+    // Another database's file is in its place.
+    let other = MemoryVfs::new(2);
+    let db = Db::open(DIR, &large(&other)).unwrap();
+    put(&db, "default", "before");
+    db.write(&batch, &WriteOptions::default()).unwrap();
+    let exchanged = copy(&vfs);
+    exchanged.write_file(&file, &other.read_file(&files(&other, ".spbatch").pop().unwrap()).unwrap()).unwrap();
+    let error = Db::open(DIR, &large(&copy(&exchanged))).err().expect("it lacks the batch");
+    assert!(error.kind() == ErrorKind::Corruption && error.message().contains("of the database"), "{error}");
+    assert_eq!(in_doubt(&salvage_with(large(&copy(&exchanged))), &KEYS), KEYS[2..]);
+    assert!(!repair(DIR, &large(&exchanged)).unwrap().lost_nothing());
     // The record is lost, and the batch is there still.
     files(&vfs, ".splog").iter().for_each(|log| vfs.remove_file(log).unwrap());
     let killed = copy(&vfs);

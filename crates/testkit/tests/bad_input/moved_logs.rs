@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::check::{CheckOptions, check};
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::recover::recover;
@@ -344,4 +345,39 @@ fn lost_logs_of_rocksdbs_are_told() {
             assert!(told.contains("RocksDB leaves a log at every close"), "{wal_dir}, door {door}: {told}");
         }
     }
+}
+
+/// A checkpoint and a restored backup have their original's id, and the original's logs are not theirs: through no door.
+#[test]
+fn copies_leave_the_logs_of_their_original_alone() {
+    let vfs = database("/wal");
+    let db = Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
+    db.checkpoint("/copies/checkpoint").unwrap();
+    let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+    let engine = BackupEngine::open("/backups", &how).unwrap();
+    engine.create_new_backup(&db, true).unwrap();
+    engine.restore(1, "/copies/restored", &RestoreOptions::default()).unwrap();
+    db.put(&db.default_family(), b"after", b"v", &Default::default()).unwrap();
+    drop(db);
+    let logs = || vfs.all_files().into_iter().filter(|path| path.starts_with("/wal")).collect::<Vec<_>>();
+    let before = logs();
+    for copy in ["/copies/checkpoint", "/copies/restored"] {
+        let checked = CheckOptions { vfs: vfs.clone(), log_dir: Some("/wal".into()), ..CheckOptions::default() };
+        let errors = [
+            Db::open(copy, &with_logs_in(&vfs, "/wal")).err(),
+            repair(copy, &with_logs_in(&vfs, "/wal")).err(),
+            check(Path::new(copy), &checked, &mut |_| {}).err(),
+        ];
+        for error in errors {
+            let error = error.expect("they are the original's");
+            assert!(
+                error.kind() == ErrorKind::InvalidArgument && error.message().contains("this is a copy"),
+                "{error}"
+            );
+        }
+        Db::destroy(copy, Some(Path::new("/wal")), &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
+    }
+    assert_eq!(logs(), before);
+    let db = Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
+    assert!(db.get(&db.default_family(), b"after", &Default::default()).unwrap().is_some());
 }

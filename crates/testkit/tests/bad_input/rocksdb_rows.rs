@@ -654,6 +654,20 @@ fn restore_to_a_log_directory_leaves_rocksdbs_manifest_as_it_is() {
 const OPTIONS_TEXT: &str = "[Version]\n  rocksdb_version=11.9.0\n  options_file_version=1.1\n[DBOptions]\n[CFOptions \"default\"]\n\
                             [TableOptions/BlockBasedTable \"default\"]\n[CFOptions \"f\"]\n[TableOptions/BlockBasedTable \"f\"]\n";
 
+/// RocksDB's state does not replay our logs, and ours not RocksDB's.
+#[test]
+fn logs_of_a_takeover_do_not_follow_rocksdbs_backup() {
+    let vfs = database();
+    with_backup(&vfs);
+    drop(Db::open(DIR, &options(&vfs)).unwrap());
+    let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+    let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+    let before = vfs.all_files();
+    let error = BackupEngine::open("/backups", &how).unwrap().restore(1, DIR, &keep).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.message().contains("RocksDB's"), "{error}");
+    assert_eq!(vfs.all_files(), before);
+}
+
 /// Without a MANIFEST nothing tells which OPTIONS file was the last.
 #[test]
 fn repair_without_a_manifest_keeps_every_options_file() {

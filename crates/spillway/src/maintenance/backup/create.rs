@@ -1,7 +1,7 @@
 //! Makes a backup: captures the database as a checkpoint does (Q3 pins the files), copies files the directory lacks,
 //! then writes the meta file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -87,17 +87,20 @@ fn fill(
     Ok(MetaFile { timestamp_s, last_seq: capture.snapshot.last_seq, files, ..MetaFile::default() })
 }
 
-/// The shared files of all complete backups.
+/// The shared files of all complete backups. Not those for which the meta files have different checksums: one of these is wrong,
+/// and a new copy replaces the file.
 fn known_files(store: &Store) -> Result<BTreeMap<BackupPath, Contents>> {
-    let mut known = BTreeMap::new();
+    let (mut known, mut contested) = (BTreeMap::new(), BTreeSet::new());
     for backup in store.load_all()?.into_iter().flatten() {
         for (file, bytes) in backup.meta.files.into_iter().zip(backup.file_bytes) {
             // A file without a checksum is copied again, to learn its checksum.
             if let (Place::Shared | Place::SharedChecksum, Some(crc32c)) = (file.path.place(), file.crc32c) {
-                known.insert(file.path, Contents { bytes, crc32c });
+                let before = known.insert(file.path.clone(), Contents { bytes, crc32c });
+                contested.extend(before.filter(|before| before.crc32c != crc32c).map(|_| file.path));
             }
         }
     }
+    known.retain(|path, _| !contested.contains(path));
     Ok(known)
 }
 
@@ -151,7 +154,9 @@ impl Bringer {
                 let path = if self.shares_tables { self.shared_table_path(file, table)? } else { private()? };
                 let bytes = table.meta.physical_bytes();
                 match self.reuse(&path, bytes)? {
-                    Some(entry) => Ok(entry),
+                    // Its values lie in logs.
+                    Some(entry) if table.meta.value_logs.is_empty() => Ok(entry),
+                    Some(entry) => table.verify_file().map(|()| entry),
                     None => {
                         table.verify_file()?;
                         self.copy(file, Some(bytes), path)

@@ -19,6 +19,7 @@ use crate::commit::batch::BatchReader;
 use crate::core::tables::verify_alone;
 use crate::open::directory_owner;
 use crate::open::replay::rocksdb_history::RocksdbHistory;
+use crate::open::replay::rocksdb_logs::check_place;
 use crate::open::replay::rocksdb_row::RocksdbRow;
 use crate::open::replay::{ingests, own_logs, row};
 use crate::queue::ingest_record::{IngestRecord, IngestTable};
@@ -258,6 +259,15 @@ impl Reader<'_> {
         if self.owner.is_another_than(own) {
             let what = format!("the database that is there is {}, and the backup is of {own}", self.owner);
             return Err(Error::invalid_argument(what).at_path(db));
+        }
+        if existing.fenced != self.recovered.fenced {
+            let what = "of the database that is there and the backup one is RocksDB's, and the other is not: the logs of one do not \
+                        follow the other's state";
+            return Err(Error::invalid_argument(what).at_path(db));
+        }
+        if !existing.fenced {
+            let named = Some(&*self.places.logs).filter(|logs| logs != db);
+            check_place(self.vfs, db, named, &existing)?.map_or(Ok(()), Err)?;
         }
         let logs = existing.log_dir.as_deref().map(|dir| match dir {
             "" | LOG_DIR_OF_COPY => db.clone(),

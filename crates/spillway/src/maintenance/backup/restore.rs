@@ -19,7 +19,7 @@ use crate::open::replay::row;
 use crate::open::{create_durable_dir, directory_owner, identity, log_owner, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
-use crate::version::edit::VersionEdit;
+use crate::version::edit::{LOG_DIR_OF_COPY, VersionEdit};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{add_if_fenced, manifest_path};
@@ -353,7 +353,7 @@ fn note_logs(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, kept: Option<
     let is_apart = places.logs != places.db;
     let logs = places.logs.to_string_lossy(); // as the option wal_dir
     let edit = VersionEdit {
-        log_dir: is_apart.then(|| logs.clone().into_owned()),
+        log_dir: Some(if is_apart { logs.clone().into_owned() } else { LOG_DIR_OF_COPY.to_owned() }),
         log_frontiers: kept.and_then(Kept::frontiers),
         ..VersionEdit::default()
     };

@@ -302,7 +302,7 @@ impl<'a> Repairing<'a> {
             log_row: row,
             log_frontiers: old.filter(|_| self.is_complete).map(|old| old.log_frontiers).unwrap_or_default(),
             manifest_end: None,
-            is_writers: true,
+            is_writers: !self.is_complete || old.is_none_or(|old| old.is_writers),
             log_dir: Some(self.options.db.wal_dir.clone()),
             options_file: old.and_then(|old| old.options_file),
             db_id: old.and_then(|old| old.db_id.clone()).or_else(|| self.made_by.clone()),

@@ -18,7 +18,7 @@ use super::row::{self, FoundLog, FoundRow, LogPlaces, MissingLog};
 use super::{LogReplay, check_count};
 use crate::commit::batch::BatchReader;
 use crate::open::restart;
-use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
+use crate::version::edit::LogEnd;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
 use crate::wal::logs::ReplayedLog;
@@ -49,7 +49,6 @@ impl LogReplay<'_> {
                 head => head,
             }
         })?;
-        self.check_no_originals(recovered, &found)?;
         let logs = &found.logs;
         let let_go = recovered.let_go_through();
         found.missing.retain(|log| !was_let_go(vfs, &dir, log.number, logs, let_go));
@@ -74,19 +73,6 @@ impl LogReplay<'_> {
         }
         self.passed_damage = true;
         Ok(found)
-    }
-
-    /// A copy has its original's database id, and must not replay the original's logs.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: the log directory has logs, but a copy's logs are beside its tables.
-    fn check_no_originals(&self, recovered: &Recovered, found: &FoundRow) -> Result<()> {
-        let here = self.context.log_dir();
-        let is_copy = recovered.log_dir.as_deref() == Some(LOG_DIR_OF_COPY);
-        let Some(log) = found.logs.first().filter(|_| is_copy && here != self.context.dir) else { return Ok(()) };
-        let what = "this is a copy, whose logs lie beside its tables; this log is of the database that it was made of, or was \
-                    moved here: open the copy without wal_dir once, or with another one";
-        Err(Error::invalid_argument(what).at_path(self.path(FileType::Log, log.number)))
     }
 
     pub(super) fn database(&self) -> DatabaseId {
@@ -377,9 +363,8 @@ impl LogReplay<'_> {
 
     fn apply_prepared(&mut self, name: &[u8], first: SeqNo, last: SeqNo, commit: &CommitStep) -> Result<()> {
         let Some(prepare) = self.prepares.end(name, last) else {
-            // The prepare's log may be gone. A flush takes whole records, so a family that has the first number has all:
-            // a repair knows no more than the largest number in the family's tables.
-            let is_needed = commit.is_needed(first, |id| self.flushed_or_restored(id, last));
+            // The prepare's log may be gone. A replay's flush can take a part of a record: a family that has the last number has all.
+            let is_needed = commit.is_needed(last, |id| self.flushed_or_restored(id, last));
             return if is_needed { Err(commit_without_prepare(name)) } else { Ok(()) };
         };
         check_same(prepare.batch.count(), commit)?;

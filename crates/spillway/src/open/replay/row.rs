@@ -173,17 +173,38 @@ impl MissingLog {
 pub(crate) struct LogPlaces {
     here: PathBuf,
     others: Vec<PathBuf>,
+    /// The database is a copy that was not opened yet, whose logs lie beside its tables and not `here`.
+    is_copy: bool,
 }
 
 impl LogPlaces {
     /// `here`: the log directory of this open. `last`: the `wal_dir` of the MANIFEST, or of the OPTIONS file if the
     /// MANIFEST is lost.
     pub fn new(dir: &Path, here: &Path, last: Option<&str>) -> LogPlaces {
+        let is_copy = last == Some(LOG_DIR_OF_COPY) && here != dir;
         let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
         let mut others: Vec<_> = std::iter::once(dir.to_owned()).chain(last).collect();
         others.retain(|dir| *dir != here);
         others.dedup();
-        LogPlaces { here: here.to_owned(), others }
+        LogPlaces { here: here.to_owned(), others, is_copy }
+    }
+
+    /// A copy has its original's database id, and must neither replay nor delete the original's logs, those below the row included.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: such a log is here. As reading the directory.
+    fn check_no_originals(&self, vfs: &dyn Vfs, own: DatabaseId) -> Result<()> {
+        if !self.is_copy || !own.is_known() {
+            return Ok(());
+        }
+        let there = file_name::numbers_in(vfs, &self.here, FileType::Log)?.into_iter();
+        let mut there = there.map(|number| path_of(&self.here, number));
+        let what = "this is a copy, whose logs lie beside its tables; this log is of the database that it was made of, or was \
+                    moved here: open the copy without wal_dir once, or with another one";
+        match there.find(|log| database_of(vfs, log) == Some(own)) {
+            Some(log) => Err(Error::invalid_argument(what).at_path(log)),
+            None => Ok(()),
+        }
     }
 
     /// Looks for logs of the database `own` in the other places. Two kinds count: logs missing in `found`, and newer logs whose
@@ -204,6 +225,7 @@ impl LogPlaces {
         let_go: Option<SeqNo>,
         mode: WalRecoveryMode,
     ) -> Result<Option<Doubt>> {
+        self.check_no_originals(vfs, own)?;
         let last = found.logs.last().map(|log| log.number);
         let is_dispensable = |number| was_let_go(vfs, &self.here, number, &found.logs, let_go);
         let has_all = found.missing.iter().all(|missing| is_dispensable(missing.number));
