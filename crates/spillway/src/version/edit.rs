@@ -123,7 +123,8 @@ pub struct VersionEdit {
     /// How far the logs are synced and published; of a restore, how far those reach that it keeps. A log that ends earlier
     /// lost its end.
     pub log_frontiers: Option<Frontiers>,
-    /// The option `wal_dir`, empty for the database's own directory; `LOG_DIR_OF_COPY` in a checkpoint.
+    /// The option `wal_dir`, empty for the database's own directory; `LOG_DIR_OF_COPY` in a checkpoint and a restored
+    /// backup.
     pub log_dir: Option<String>,
     /// The last OPTIONS file: one with this or a larger number is there, or it is lost.
     pub options_file: Option<FileNumber>,

@@ -49,8 +49,8 @@ pub fn least<'a>(life: &'a Life, damage: &Damage) -> Least<'a> {
     }
 }
 
-/// Whether a kill may have left a table of an ingest that was not committed, whose family was dropped before the table had a
-/// level, or that was compacted and not deleted yet. Without the MANIFEST or its copy it can be of one that was.
+/// Whether a kill may have left an ingest's table that the MANIFEST does not name: never committed, of a family that was dropped
+/// before the table had a level, or compacted and not deleted yet. Without the MANIFEST or its copy it passes for a live one.
 fn left_an_ingest(life: &Life) -> bool {
     let leaves_one = |op: &Op| matches!(op, Op::Prepare(..) | Op::Drop(..));
     let brings_one = |op: &Op| matches!(op, Op::Ingest(..) | Op::Import { .. });
