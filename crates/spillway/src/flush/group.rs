@@ -74,9 +74,7 @@ impl Flusher {
             }
         }
         drop(state);
-        if !self.core.context.listeners.is_empty() {
-            self.core.state_changed.notify_all(); // callers wait until listeners were told
-        }
+        self.core.state_changed.notify_all(); // callers wait until the flush was told
         let entries = plans.iter().flat_map(|plan| &plan.entries);
         let charges: Vec<Arc<Charge>> = entries.filter_map(|entry| entry.charge().cloned()).collect();
         drop(plans); // mostly the last handles: memtables are freed in the background

@@ -30,9 +30,8 @@ impl Flusher {
         let _awaited = self.core.context.throttle.await_flushes();
         self.core.space.try_now(Needs::Flush);
         let goals = self.seal_families(families)?;
-        // As in RocksDB, listeners have heard of the flush when the call returns.
-        let has_listeners = !self.core.context.listeners.is_empty();
-        let untold = |family: &FamilyState, through| has_listeners && family.flushing && family.flushing_from < through;
+        // As in RocksDB, listeners have heard of the flush when the call returns. The ring of events has it, too.
+        let untold = |family: &FamilyState, through| family.flushing && family.flushing_from < through;
         self.core.wait_until(|state| {
             let is_done = |(id, through): &(FamilyId, SeqNo)| {
                 let is_done = |family: &FamilyState| family.is_flushed_through(*through) && !untold(family, *through);

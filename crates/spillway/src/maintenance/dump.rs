@@ -151,7 +151,7 @@ fn show_rocksdb_record(
     let (first, count, bytes) = (record.seq(), record.declared_count(), HEADER_BYTES + record.rest_bytes());
     let mut lines = vec![format!("{offset}: batch from number {first}, {count} changes, {bytes} bytes")];
     let mut next = Some(first.0); // unknown behind a commit whose prepare was not seen
-    for step in steps_of(record)? {
+    for step in steps_of(record, false)? {
         match step {
             RocksdbStep::Changes(batch) => {
                 for record in batch {

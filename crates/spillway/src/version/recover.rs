@@ -304,7 +304,13 @@ impl Recovered {
         self.is_backups().then(|| self.all_in_tables().max(flushed.unwrap_or_default()))
     }
 
-    /// The oldest of RocksDB's WALs that may be needed. With prepared transactions it is older than all unflushed changes.
+    /// The oldest of RocksDB's WALs that is read. Those before [`oldest_rocksdb_log`](Self::oldest_rocksdb_log) count for their
+    /// prepared transactions: RocksDB reads every log that is there until it has noted one to keep.
+    pub(crate) fn oldest_read_rocksdb_log(&self) -> FileNumber {
+        self.min_log_to_keep
+    }
+
+    /// The oldest of RocksDB's WALs that has to be there. With prepared transactions it is older than all unflushed changes.
     pub(crate) fn oldest_rocksdb_log(&self) -> FileNumber {
         match self.min_log_to_keep {
             FileNumber(0) => self.families.iter().map(|family| family.log_number).min().unwrap_or_default(),

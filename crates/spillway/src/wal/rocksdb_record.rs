@@ -24,17 +24,19 @@ const OTHER_COUNT: &str = "a batch in the log does not hold as many records as i
 
 pub(crate) type RocksdbSteps<'a> = SmallVec<[RocksdbStep<'a>; 1]>;
 
-/// The parts of a record in their order, every change checked. The readers of the parts have no numbers.
+/// The parts of a record in their order, every change checked. The readers of the parts have no numbers. `salvages`: a change of
+/// an unknown kind is damage, of two records that were joined, and not a later version's.
 ///
 /// # Errors
 /// `Corruption`: a malformed record, or it has more or fewer changes than it says. `Unsupported`: a change of a kind unknown
 /// here, or a step of another write policy.
-pub(crate) fn steps_of<'a>(record: &BatchReader<'a>) -> Result<RocksdbSteps<'a>> {
+pub(crate) fn steps_of<'a>(record: &BatchReader<'a>, salvages: bool) -> Result<RocksdbSteps<'a>> {
     let mut steps = RocksdbSteps::new();
     let mut rest = Reader::new(record.rest());
     let (mut found, mut is_preparing) = (0u64, false);
     loop {
-        let Part { changes, count, mark } = Part::read(&mut rest, u64::from(record.declared_count()) - found)?;
+        let left = u64::from(record.declared_count()) - found;
+        let Part { changes, count, mark } = Part::read(&mut rest, left, salvages)?;
         found += u64::from(count);
         if found > u64::from(record.declared_count()) {
             return Err(Error::corruption(OTHER_COUNT));
@@ -98,8 +100,8 @@ struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// `count_left`: changes that the record still has, as it says.
-    fn read(rest: &mut Reader<'a>, count_left: u64) -> Result<Self> {
+    /// `count_left`: changes that the record still has, as it says. `salvages`: as in [`steps_of`].
+    fn read(rest: &mut Reader<'a>, count_left: u64, salvages: bool) -> Result<Self> {
         let (all, mut count) = (rest.rest(), 0);
         loop {
             let changes = all.get(..all.len() - rest.len()).unwrap_or_default();
@@ -119,7 +121,9 @@ impl<'a> Part<'a> {
                     None
                 }
                 // No change of a later version, but bytes of another record.
-                tag if u64::from(count) == count_left && !is_known(tag) => return Err(Error::corruption(OTHER_COUNT)),
+                tag if !is_known(tag) && (salvages || u64::from(count) == count_left) => {
+                    return Err(Error::corruption(OTHER_COUNT));
+                }
                 _ => {
                     ahead = pass_change(rest.rest())?;
                     count += 1;
@@ -167,7 +171,7 @@ mod tests {
             RocksdbStep::Commit(name) => format!("commit {}", name.escape_ascii()),
             RocksdbStep::Rollback(name) => format!("rollback {}", name.escape_ascii()),
         };
-        let steps = steps_of(&BatchReader::new(&record)?)?;
+        let steps = steps_of(&BatchReader::new(&record)?, false)?;
         Ok(steps.into_iter().map(show).collect::<Vec<_>>().join(", "))
     }
 

@@ -160,7 +160,7 @@ pub(super) fn read_rocksdb_logs(vfs: &dyn Vfs, logs: &BTreeMap<FileNumber, PathB
             let read = BatchReader::new(&record.payload).and_then(|batch| {
                 if history.admits(number, batch.seq()) {
                     history.check_numbers(number, batch.seq())?;
-                    history.add(number, batch.seq(), &steps_of(&batch)?);
+                    history.add(number, batch.seq(), &steps_of(&batch, false)?);
                 }
                 Ok(())
             });

@@ -36,7 +36,7 @@ impl Check<'_> {
     /// # Errors
     /// `InvalidArgument`: they lie in another directory. The file system's.
     pub(super) fn find_logs(&mut self) -> Result<FoundLogs> {
-        let needed = self.recovered.oldest_rocksdb_log();
+        let needed = self.recovered.oldest_read_rocksdb_log();
         let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
         // An unreadable header is reported when the log itself is checked.
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
@@ -90,7 +90,11 @@ impl Check<'_> {
     fn check_rocksdb_logs(&mut self, numbers: &BTreeSet<FileNumber>) {
         let (kind, mut history) = (FileType::RocksLog, RocksdbHistory::default());
         for number in numbers {
-            self.check_one_log(kind, *number, |check, path| check.check_rocksdb_log(path, *number, &mut history));
+            let is_old = *number < self.recovered.oldest_rocksdb_log();
+            self.check_one_log(kind, *number, |check, path| match is_old {
+                true => check.check_old_rocksdb_log(path, *number, &mut history),
+                false => check.check_rocksdb_log(path, *number, &mut history),
+            });
         }
         let path = |log| self.log_dir().join(file_name::format(kind, log));
         let parts = history.row.missing(self.recovered).into_iter();
@@ -208,6 +212,22 @@ impl Check<'_> {
             .map(drop)
     }
 
+    /// A log of which only prepared transactions count. Their loss is a problem behind all logs.
+    fn check_old_rocksdb_log(&mut self, path: &Path, number: FileNumber, history: &mut RocksdbHistory) -> Result<()> {
+        let (vfs, report, largest) = (self.options.vfs.clone(), &mut self.report, &mut self.largest_family);
+        let damaged = history.read_old_log(&*vfs, path, number, &mut |_, batch, steps| {
+            note_rocksdb_record(report, largest, batch, steps);
+            Ok(())
+        })?;
+        report.notes.extend(damaged.map(|offset| {
+            format!(
+                "{}: damaged at byte {offset}; what it holds is in tables, but for prepared transactions",
+                path.display()
+            )
+        }));
+        Ok(())
+    }
+
     fn check_rocksdb_log(&mut self, path: &Path, number: FileNumber, history: &mut RocksdbHistory) -> Result<()> {
         let mut reader = FramedReader::open(self.vfs(), path, Some(number.0), IoClass::Log)?;
         let (report, largest, logged) = (&mut self.report, &mut self.largest_family, &mut self.logged);
@@ -220,7 +240,7 @@ impl Check<'_> {
                 return Ok(());
             }
             history.check_numbers(number, batch.seq())?;
-            let steps = steps_of(&batch)?;
+            let steps = steps_of(&batch, false)?;
             history.add(number, batch.seq(), &steps);
             note_rocksdb_record(report, largest, &batch, steps);
             Ok(())

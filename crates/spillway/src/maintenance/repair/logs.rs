@@ -163,7 +163,7 @@ impl LogSurvey {
         let read = log::framed::replay(&mut reader, WalRecoveryMode::SkipAnyCorruptedRecords, &mut |record| {
             let Ok(batch) = BatchReader::new(&record.payload) else { return Ok(()) };
             let mut next = batch.seq();
-            for step in steps_of(&batch).unwrap_or_default() {
+            for step in steps_of(&batch, true).unwrap_or_default() {
                 let (RocksdbStep::Changes(changes) | RocksdbStep::Prepare { batch: changes, .. }) = step else {
                     continue;
                 };

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use base::options::WalRecoveryMode;
 use base::{Error, FileNumber, Result, SeqNo};
-use log::framed::{FramedEnd, FramedReader};
+use log::framed::{FramedEnd, FramedReader, FramedRecord};
+use vfs::{IoClass, Vfs};
 
 use super::rocksdb_row::RocksdbRow;
+use crate::commit::batch::BatchReader;
 use crate::version::file_name::{self, FileType};
 use crate::version::recover::Recovered;
-use crate::wal::rocksdb_record::RocksdbStep;
+use crate::wal::rocksdb_record::{RocksdbStep, RocksdbSteps, steps_of};
 
 /// How far the logs were read, ascending.
 #[derive(Default)]
@@ -67,6 +69,40 @@ impl RocksdbHistory {
     /// Adds a record that counts, whose first change has the number `first`.
     pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) {
         self.next = self.row.add(log, first, steps);
+    }
+
+    /// Reads a log whose changes are all in tables, for the transactions that it prepares, up to its end. Each record that can be
+    /// read is visited. Returns the offset behind which it is damaged.
+    ///
+    /// # Errors
+    /// The file system's. Errors of `visit`, except `Corruption`.
+    pub fn read_old_log(
+        &mut self,
+        vfs: &dyn Vfs,
+        path: &Path,
+        log: FileNumber,
+        visit: &mut dyn FnMut(&FramedRecord, &BatchReader<'_>, RocksdbSteps<'_>) -> Result<()>,
+    ) -> Result<Option<u64>> {
+        let mut reader = FramedReader::open(vfs, path, Some(log.0), IoClass::Log)?;
+        let mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+        let mut is_damaged = false;
+        let end = log::framed::replay(&mut reader, mode, &mut |record| {
+            is_damaged |= record.follows_damage;
+            let batch = BatchReader::new(&record.payload)?;
+            // A flush in RocksDB put changes of a kind unknown here into tables.
+            let steps = steps_of(&batch, true).map_err(|error| Error::corruption(error.message().to_owned()))?;
+            self.row.add_steps(log, batch.seq(), &steps);
+            visit(&record, &batch, steps)
+        })?;
+        let damaged = match end {
+            FramedEnd::Damaged { offset } => Some(offset),
+            _ => None,
+        };
+        if is_damaged || damaged.is_some() {
+            self.row.pass_over(log);
+            self.row.note_damage(log);
+        }
+        Ok(damaged)
     }
 
     /// Ends a log that was read under `mode`.

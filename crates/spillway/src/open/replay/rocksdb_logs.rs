@@ -94,7 +94,7 @@ fn first_written(vfs: &dyn Vfs, dir: &Path, needed: FileNumber) -> Result<Option
 }
 
 impl LogReplay<'_> {
-    /// RocksDB's logs in the log directory that may be needed, ascending. A database of ours has none: a takeover flushes them
+    /// RocksDB's logs in the log directory that are read, ascending. A database of ours has none: a takeover flushes them
     /// before its first MANIFEST, so a later file of their form is another database's.
     ///
     /// # Errors
@@ -111,13 +111,16 @@ impl LogReplay<'_> {
             }
             self.doubting().add(Doubt::of_all(unknown.to_string()));
         }
-        Ok(Vec::from_iter(needed_logs(vfs, &self.context.log_dir(), recovered.oldest_rocksdb_log())?))
+        Ok(Vec::from_iter(needed_logs(vfs, &self.context.log_dir(), recovered.oldest_read_rocksdb_log())?))
     }
 
     pub(super) fn replay_rocksdb_logs(&mut self, numbers: &[FileNumber]) -> Result<()> {
         let mut history = RocksdbHistory::default();
         for &number in numbers {
-            self.replay_rocksdb_log(number, &mut history)?;
+            match number < self.recovered.oldest_rocksdb_log() {
+                true => self.replay_old_rocksdb_log(number, &mut history)?,
+                false => self.replay_rocksdb_log(number, &mut history)?,
+            }
         }
         if let Some(damaged) = history.damaged.filter(|damaged| damaged.is_proven) {
             self.doubt_log(damaged.number, DAMAGED);
@@ -152,6 +155,20 @@ impl LogReplay<'_> {
         if history.next != Some(first) {
             self.doubt_log(damaged.number, DAMAGED);
         }
+    }
+
+    /// A log whose changes are in tables: only its prepared transactions count.
+    fn replay_old_rocksdb_log(&mut self, number: FileNumber, history: &mut RocksdbHistory) -> Result<()> {
+        let (vfs, path) = (self.context.vfs.clone(), self.path(FileType::RocksLog, number));
+        let damaged = history.read_old_log(&*vfs, &path, number, &mut |record, batch, steps| {
+            let at = Position { log: number, offset: record.offset };
+            if record.follows_damage {
+                self.hole_at = Some(at);
+            }
+            self.apply_rocksdb_steps(steps, batch.seq(), at)
+        })?;
+        self.hole_at = damaged.map(|offset| Position { log: number, offset }).or(self.hole_at);
+        Ok(())
     }
 
     fn replay_rocksdb_log(&mut self, number: FileNumber, history: &mut RocksdbHistory) -> Result<()> {
@@ -191,7 +208,7 @@ impl LogReplay<'_> {
                 }
                 return Ok(());
             }
-            let steps = steps_of(&batch)?;
+            let steps = steps_of(&batch, self.salvages())?;
             last = Some(batch.seq());
             self.end_damage(history, batch.seq());
             history.add(number, batch.seq(), &steps);

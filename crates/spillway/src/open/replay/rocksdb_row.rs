@@ -56,6 +56,20 @@ pub(crate) struct MissingPart {
 impl RocksdbRow {
     /// Adds a record whose first change has the number `first`. Returns the number behind the last one; `None`: not known.
     pub fn add(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) -> Option<SeqNo> {
+        let next = self.add_steps(log, first, steps);
+        let read = self.logs.entry(log).or_default();
+        read.has_records = true;
+        if next == Some(first) {
+            return next;
+        }
+        self.has_unlogged |= read.next.is_some_and(|next| next < first);
+        read.first.get_or_insert(first);
+        read.next = next;
+        next
+    }
+
+    /// As [`add`](Self::add), of a record whose numbers count for nothing.
+    pub fn add_steps(&mut self, log: FileNumber, first: SeqNo, steps: &[RocksdbStep<'_>]) -> Option<SeqNo> {
         let mut next = Some(first.0);
         let mut lacking = None;
         // Such a database begins each plain change with a mark, too.
@@ -83,16 +97,7 @@ impl RocksdbRow {
             next = next.zip(changes).map(|(next, changes)| next.saturating_add(changes));
         }
         self.lack_prepare.extend(lacking.map(|number| (log, SeqNo(number))));
-        let read = self.logs.entry(log).or_default();
-        read.has_records = true;
-        let next = next.map(SeqNo);
-        if next == Some(first) {
-            return next;
-        }
-        self.has_unlogged |= read.next.is_some_and(|next| next < first);
-        read.first.get_or_insert(first);
-        read.next = next;
-        next
+        next.map(SeqNo)
     }
 
     /// Notes records that do not count.
