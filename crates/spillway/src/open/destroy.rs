@@ -8,13 +8,15 @@ use log::DatabaseId;
 use vfs::Vfs;
 
 use super::log_owner;
+use super::replay::rocksdb_logs::check_place;
+use crate::core::context::is_same_dir;
 use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
 use crate::version::edit::LOG_DIR_OF_COPY;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
-use crate::version::recover::recover;
+use crate::version::recover::{Recovered, recover};
 use crate::version::{backup_dirs, incomplete};
 use crate::wal::archive::ARCHIVE_DIR;
 
@@ -31,22 +33,31 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     let lock = vfs.lock(&lock_path(dir))?;
     let recovered = recover(&**vfs, dir).ok();
     let own = log_owner(&**vfs, dir, recovered.as_ref());
-    // In a directory of logs that several databases share, RocksDB's are told by nothing.
-    let is_rocksdbs = recovered.as_ref().is_some_and(|recovered| !recovered.fenced);
-    // Under its id the logs elsewhere are its original's.
-    let is_copy = recovered.is_some_and(|recovered| recovered.log_dir.as_deref() == Some(LOG_DIR_OF_COPY));
-    if incomplete::read(&**vfs, dir)?.is_none()
-        && let Err(error) = incomplete::mark(&**vfs, dir, DELETED)
+    let apart = match log_dir {
+        Some(logs) if !is_same_dir(&**vfs, logs, dir)? => Some(logs),
+        _ => None,
+    };
+    let earlier = incomplete::read(&**vfs, dir)?;
+    let known = match (&earlier, apart) {
+        (_, None) => false,
+        (Some(mark), Some(logs)) => mark.strip_prefix(DELETED).is_some_and(|known| known == logs.to_string_lossy()),
+        (None, Some(logs)) => has_logs_in(&**vfs, dir, logs, recovered.as_ref())?,
+    };
+    if let Some(logs) = apart.filter(|_| !known) {
+        note::warn!(path = %logs.display(), "the logs there stay: nothing tells that they are of the database that is deleted");
+    }
+    let is_rocksdbs = recovered.is_some_and(|recovered| !recovered.fenced);
+    let apart = apart.filter(|_| known && (own.is_known() || is_rocksdbs));
+    let mark = format!("{DELETED}{}", apart.map(Path::to_string_lossy).unwrap_or_default());
+    if earlier.is_none()
+        && let Err(error) = incomplete::mark(&**vfs, dir, &mark)
     {
         note::warn!(%error, "a deletion that is cut off will not be known as one"); // a full disk is no reason to keep it
     }
-    match log_dir.filter(|logs| *logs != dir) {
-        None => remove_logs(&**vfs, &dir.join(ARCHIVE_DIR), own, true)?,
-        // Nothing tells that any is this database's.
-        Some(_) if is_copy || !(own.is_known() || is_rocksdbs) => {}
-        Some(logs) => [&*logs.join(ARCHIVE_DIR), logs]
-            .into_iter()
-            .try_for_each(|dir| remove_logs(&**vfs, dir, own, is_rocksdbs))?,
+    let is_its = |kind| is_rocksdbs == (kind == FileType::RocksLog);
+    remove_logs(&**vfs, &dir.join(ARCHIVE_DIR), own, |_| true)?;
+    for logs in apart.iter().flat_map(|logs| [logs.join(ARCHIVE_DIR), logs.to_path_buf()]) {
+        remove_logs(&**vfs, &logs, own, is_its)?;
     }
     // The mark stays until nothing else is left.
     remove_files(&**vfs, dir, |kind, _| !matches!(kind, FileType::Lock | FileType::Incomplete))?;
@@ -63,17 +74,25 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     Ok(())
 }
 
-/// Removes a directory's logs, but those of other databases; and the directory, if it is empty then.
-fn remove_logs(vfs: &dyn Vfs, dir: &Path, own: DatabaseId, is_rocksdbs: bool) -> Result<()> {
+/// Whether the database itself tells that its logs lie in `logs`, and not beside its tables. A copy has its original's id; in a
+/// directory that several databases share, RocksDB's logs are told by nothing. Logs that stay are no loss.
+fn has_logs_in(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: Option<&Recovered>) -> Result<bool> {
+    let Some(recovered) = recovered else { return Ok(false) };
+    match recovered.log_dir.as_deref() {
+        _ if !recovered.fenced => Ok(matches!(check_place(vfs, dir, Some(logs), recovered), Ok(None))),
+        Some("" | LOG_DIR_OF_COPY) => Ok(false),
+        Some(noted) => is_same_dir(vfs, Path::new(noted), logs),
+        None => Ok(true), // an early version notes none
+    }
+}
+
+/// Removes a directory's logs of its kinds, but those of other databases; and the directory, if it is empty then.
+fn remove_logs(vfs: &dyn Vfs, dir: &Path, own: DatabaseId, is_its: impl Fn(FileType) -> bool) -> Result<()> {
     if !vfs.exists(dir)? {
         return Ok(());
     }
     let is_of_another = |kind, number| row::is_of_another(vfs, &dir.join(file_name::format(kind, number)), own);
-    let is_own = |kind, number| match kind {
-        FileType::RocksLog => is_rocksdbs,
-        _ => !is_of_another(kind, number),
-    };
-    remove_files(vfs, dir, |kind, number| kind.is_log() && is_own(kind, number))?;
+    remove_files(vfs, dir, |kind, number| kind.is_log() && is_its(kind) && !is_of_another(kind, number))?;
     let _ = vfs.remove_dir(dir); // other files may be in it
     Ok(())
 }

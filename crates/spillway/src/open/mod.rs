@@ -28,6 +28,7 @@ use crate::database::handle::{OpenOptions, lock_path};
 use crate::info_log::InfoLog;
 use crate::maintenance::repair::{self, lost::Lost};
 use crate::observe::events::EventRing;
+use crate::open::replay::row::LogPlaces;
 use crate::open::replay::{LogReplay, Replayed};
 use crate::open::restart::Restored;
 use crate::queue::flushable::MemtableMaking;
@@ -35,6 +36,7 @@ use crate::queue::images::ImageNames;
 use crate::queue::memory::MemoryBudget;
 use crate::read::sample::Sample;
 use crate::version::backup_dirs;
+use crate::version::edit::LOG_DIR_OF_COPY;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
 use crate::version::manifest::ManifestWriter;
@@ -286,9 +288,17 @@ struct Opening<'a> {
 }
 
 impl<'a> Opening<'a> {
-    fn new(dir: &Path, options: &'a OpenOptions, recovered: Recovered, info_log: &Arc<InfoLog>) -> Result<Self> {
+    fn new(dir: &Path, options: &'a OpenOptions, mut recovered: Recovered, info_log: &Arc<InfoLog>) -> Result<Self> {
         let vfs = options.vfs.clone();
-        let db_id = identity::find(&*vfs, dir, &log_dir(dir, &options.db), &recovered)?;
+        let logs = log_dir(dir, &options.db);
+        let places = LogPlaces::new(&*vfs, dir, &logs, recovered.log_dir.as_deref())?;
+        if !options.read_only && places.wants_own_id(&*vfs, dir, &recovered)? {
+            // The stored options have the old id.
+            (recovered.db_id, recovered.options_file) = (Some(identity::new_identity(&*vfs)), None);
+            recovered.forget_logs();
+            recovered.log_dir = None;
+        }
+        let db_id = identity::find(&*vfs, dir, &logs, &recovered)?;
         let db_id = db_id.unwrap_or_else(|| identity::new_identity(&*vfs));
         let tasks = Tasks::new(options.read_only || vfs.runs_inline());
         let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));
@@ -323,7 +333,8 @@ impl<'a> Opening<'a> {
             running: RunningJobs::default(),
             events: EventRing::default(),
             tasks,
-            logs: LogLives::new(vfs.clone(), log_dir(dir, &options.db), PurgeQueue::new()),
+            logs: LogLives::new(vfs.clone(), logs, PurgeQueue::new()),
+            is_copy: recovered.log_dir.as_deref() == Some(LOG_DIR_OF_COPY),
             throttle: Throttle::new(vfs.clone(), statistics.clone(), rate_limiter),
             sample: (statistics.is_none() && !vfs.runs_inline()).then(|| Sample::new(vfs.clone())),
             statistics,

@@ -9,7 +9,7 @@ use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::recover::recover;
 use testkit::engine::{Db, Error, ErrorKind, OpenOptions, OtherFamilies, repair};
 use testkit::run::DIR;
-use vfs::{MemoryVfs, RealVfs, Vfs};
+use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, RealVfs, Rule, Vfs};
 
 use crate::common::{copy, files, manifest, options, read_with};
 
@@ -375,9 +375,114 @@ fn copies_leave_the_logs_of_their_original_alone() {
                 "{error}"
             );
         }
-        Db::destroy(copy, Some(Path::new("/wal")), &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
+    }
+    assert_eq!(logs(), before);
+    // An open makes no difference, nor does the loss of what tells that it is a copy.
+    for (nth, copy_dir) in ["/copies/checkpoint", "/copies/restored"].into_iter().enumerate() {
+        let db = Db::open(copy_dir, &with_logs_in(&vfs, "")).unwrap();
+        db.put(&db.default_family(), b"own", b"v", &Default::default()).unwrap();
+        db.flush(&[&db.default_family()]).unwrap();
+        db.close().unwrap();
+        let error = Db::open(copy_dir, &with_logs_in(&vfs, "/wal")).err().expect("they are the original's still");
+        assert!(error.message().contains("this is a copy"), "{error}");
+        if nth == 1 {
+            vfs.remove_file(&Path::new(copy_dir).join("CURRENT")).unwrap();
+        }
+        Db::destroy(copy_dir, Some(Path::new("/wal")), &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
     }
     assert_eq!(logs(), before);
     let db = Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
     assert!(db.get(&db.default_family(), b"after", &Default::default()).unwrap().is_some());
+}
+
+/// In a directory that is empty for a moment, a copy gets an id of its own: its logs are none of the original's.
+#[test]
+fn copy_whose_logs_go_elsewhere_gets_an_id_of_its_own() {
+    let vfs = database("/wal");
+    let db = Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
+    db.checkpoint("/with-log").unwrap();
+    db.flush(&[&db.default_family()]).unwrap();
+    db.checkpoint("/copy").unwrap();
+    db.close().unwrap();
+    assert!(files(&vfs, ".splog").iter().all(|log| !log.starts_with("/wal")), "all is in tables");
+    let error = Db::open("/with-log", &with_logs_in(&vfs, "/wal")).err().expect("its logs are beside its tables");
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    let put = |dir: &str, key: &[u8]| {
+        let db = Db::open(dir, &with_logs_in(&vfs, "/wal")).unwrap();
+        db.put(&db.default_family(), key, b"v", &Default::default()).unwrap();
+    };
+    put("/copy", b"of-copy");
+    put(DIR, b"of-original");
+    for (dir, key, other) in
+        [("/copy", b"of-copy".to_vec(), b"of-original".to_vec()), (DIR, b"of-original".to_vec(), b"of-copy".to_vec())]
+    {
+        let found = read_with(&reading(&vfs, "/wal"), dir).unwrap();
+        assert!(found["default"].contains_key(&key) && !found["default"].contains_key(&other), "{dir}: {found:?}");
+        let how = CheckOptions { vfs: vfs.clone(), log_dir: Some("/wal".into()), ..CheckOptions::default() };
+        assert!(check(Path::new(dir), &how, &mut |_| {}).unwrap().is_whole(), "{dir}");
+    }
+}
+
+/// The directory of a copy under another name is the copy's own.
+#[test]
+fn copy_opens_under_its_own_directory_by_any_name() {
+    let vfs = database("");
+    Db::open(DIR, &with_logs_in(&vfs, "")).unwrap().checkpoint("/copy").unwrap();
+    for _ in 0..2 {
+        let options = with_logs_in(&vfs, "/copy/.");
+        assert!(read_with(&OpenOptions { read_only: true, ..options.clone() }, "/copy").is_ok());
+        Db::open("/copy", &options).unwrap();
+    }
+}
+
+/// An export has its original's id, and the form of RocksDB's directories.
+#[test]
+fn export_leaves_the_logs_of_its_original_alone() {
+    let vfs = database("/wal");
+    let db = Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
+    db.export("/export", &Default::default()).unwrap();
+    db.put(&db.default_family(), b"after", b"v", &Default::default()).unwrap();
+    drop(db);
+    let logs = || vfs.all_files().into_iter().filter(|path| path.starts_with("/wal")).collect::<Vec<_>>();
+    let before = logs();
+    let adopting = OpenOptions { adopt_rocksdb: true, ..with_logs_in(&vfs, "/wal") };
+    for error in [Db::open("/export", &adopting).err(), repair("/export", &adopting).err()] {
+        let error = error.expect("they are the original's");
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    }
+    Db::destroy("/export", Some(Path::new("/wal")), &adopting.vfs).unwrap();
+    assert_eq!(logs(), before);
+}
+
+/// A deletion that is cut off takes the logs along when it is repeated.
+#[test]
+fn repeated_deletion_knows_where_the_logs_are() {
+    let whole = database("/wal");
+    for nth in 1.. {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        let ended = Db::destroy(DIR, Some(Path::new("/wal")), &(faulty as Arc<dyn Vfs>));
+        Db::destroy(DIR, Some(Path::new("/wal")), &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
+        assert_eq!(vfs.all_files(), Vec::<PathBuf>::new(), "call {nth}");
+        if ended.is_ok() {
+            return;
+        }
+    }
+}
+
+/// Each of two databases of RocksDB's has its logs in a directory of its own.
+#[test]
+fn logs_of_another_of_rocksdbs_databases_are_not_taken() {
+    let vfs = MemoryVfs::new(1);
+    rocksdbs(&vfs, "/wal", Some("/wal"));
+    vfs.create_dir_all(Path::new("/other")).unwrap();
+    vfs.write_file(Path::new("/other/000016.log"), &vfs.read_file(Path::new("/wal/000016.log")).unwrap()).unwrap();
+    for result in doors(&vfs, "/other") {
+        let error = result.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.message().contains("/other") && error.message().contains("/wal"), "{error}");
+    }
+    vfs.remove_file(Path::new("/wal/000016.log")).unwrap();
+    assert!(doors(&vfs, "/other").into_iter().all(|result| result.is_ok()), "they were moved");
 }

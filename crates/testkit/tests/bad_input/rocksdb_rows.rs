@@ -13,7 +13,10 @@ use testkit::engine::export::ExportOptions;
 use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::edit::VersionEdit;
 use testkit::engine::version::edit_codec::encode_record;
-use testkit::engine::{Db, Doubt, ErrorKind, FamilyOptions, OpenOptions, OtherFamilies, TableWriter, repair};
+use testkit::engine::{
+    Db, Doubt, ErrorKind, FamilyOptions, LockLimits, LockTable, OpenOptions, OtherFamilies, Patience, Pessimistic,
+    PreparedTransactions, TableWriter, repair,
+};
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, IfExists, IoClass, MemoryVfs, Rule, Vfs};
 
@@ -518,6 +521,42 @@ fn step_of_a_transaction_that_may_be_lost_is_told() {
         let found = doubts(&damaged, "another log goes on");
         assert!(found.iter().any(|doubt| doubt.of_prepared), "{found:?}");
     }
+}
+
+/// A `TransactionDB` of RocksDB's that let no log go notes none to keep, and reads what is there, for the transactions that are
+/// prepared.
+#[test]
+fn prepare_in_a_log_that_no_family_needs_is_taken_over() {
+    const PREPARE: &[u8] = &[9, 5, 1, 1, b't', 1, b'v', 10, 1, b'T'];
+    let made = |end: &[Vec<u8>]| {
+        let vfs = begun(5);
+        append(&vfs, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 1), flushed(F, 10, 1)]);
+        append(&vfs, &log_path(4), &[batch(1, 1, &[&[13], &[5, 1, 1, b'1', 1, b'v']]), batch(2, 1, &[PREPARE])]);
+        append(&vfs, &log_path(10), end);
+        vfs
+    };
+    let open = made(&[put(2)]);
+    assert!(doubts(&open, "prepared").is_empty());
+    for repairs in [false, true] {
+        let vfs = copy(&open);
+        if repairs {
+            repair(DIR, &options(&vfs)).unwrap();
+        }
+        let db = Db::open(DIR, &options(&vfs)).unwrap();
+        let locks = Arc::new(LockTable::of(&db, LockLimits::default()));
+        let how = Pessimistic { patience: Patience { wait_max: None, deadlock_depth: None }, expires_after: None };
+        let prepared = PreparedTransactions::of(&db, &locks, how).unwrap();
+        assert_eq!(prepared.take_all().len(), 1, "repairs: {repairs}");
+    }
+    let committed = made(&[batch(2, 0, &[&[11, 1, b'T']]), put(3)]);
+    assert!(doubts(&committed, "committed").is_empty());
+    let db = Db::open(DIR, &options(&committed)).unwrap();
+    assert!(db.get(&db.family("f").unwrap(), b"t", &Default::default()).unwrap().is_some());
+    // What it has beside prepared transactions is in tables.
+    let damaged = made(&[put(2)]);
+    damaged.flip_bit(&log_path(4), 8 * 40).unwrap();
+    let found = doubts(&damaged, "damaged");
+    assert!(found.iter().all(|doubt| doubt.of_prepared), "{found:?}");
 }
 
 /// An open of a `TransactionDB` moves the families on, and not the number of the oldest log to keep.

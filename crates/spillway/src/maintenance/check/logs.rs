@@ -43,7 +43,7 @@ impl Check<'_> {
         let row = row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?;
         let let_go = self.recovered.let_go_through();
         if self.recovered.fenced {
-            let places = LogPlaces::new(self.dir, &dir, self.recovered.log_dir.as_deref());
+            let places = LogPlaces::new(&*vfs, self.dir, &dir, self.recovered.log_dir.as_deref())?;
             let (own, noted) = (self.database(), self.recovered.noted_by_logs());
             places.check(&*vfs, own, &row, noted, let_go, WalRecoveryMode::PointInTime)?;
         }

@@ -99,8 +99,7 @@ impl RocksdbHistory {
             _ => None,
         };
         if is_damaged || damaged.is_some() {
-            self.row.pass_over(log);
-            self.row.note_damage(log);
+            self.row.note_old_damage(log);
         }
         Ok(damaged)
     }

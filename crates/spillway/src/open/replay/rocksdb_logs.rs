@@ -17,6 +17,7 @@ use crate::core::context::{is_same_dir, named_log_dir};
 use crate::core::doubt::Doubt;
 use crate::core::unnamed::{Accounted, Unexplained};
 use crate::maintenance::repair;
+use crate::open::log_owner;
 use crate::open::options_file;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogsOnDemand;
@@ -44,10 +45,23 @@ pub(crate) fn check_place(
 ) -> Result<Option<Error>> {
     let (here, needed) = (named.unwrap_or(dir), recovered.oldest_rocksdb_log());
     let is_in_dir = is_same_dir(vfs, here, dir)?;
-    let is_here = !needed_logs(vfs, here, needed)?.is_empty();
+    let found = needed_logs(vfs, here, needed)?;
+    let is_here = !found.is_empty();
     let is_original = vfs.exists(&dir.join(file_name::format(FileType::Identity, FileNumber(0))))?;
-    if is_in_dir && (is_here || named.is_some() && !is_original) {
+    if is_in_dir && named.is_some() && !is_original {
         return Ok(None);
+    }
+    let begun = recovered.rocksdb_logs.begun.last_key_value().map_or(FileNumber(0), |(number, _)| *number);
+    let lost_last = || {
+        let what = format!(
+            "RocksDB leaves a log at every close, and the MANIFEST names log {begun}: neither it nor a later one is here. Open with the \
+             wal_dir in which the logs are, or let RocksDB open the database once, or go on without them by a repair"
+        );
+        let is_lost = is_original && begun.0 > 0 && found.last() < Some(&begun);
+        is_lost.then(|| Error::corruption(what).at_path(here))
+    };
+    if is_in_dir && is_here {
+        return Ok(lost_last());
     }
     let (last, unknown) = match options_file::wal_dir(vfs, dir) {
         Err(error) if error.kind() == ErrorKind::Corruption => (None, Some(error)),
@@ -58,21 +72,59 @@ pub(crate) fn check_place(
         let beside = needed_logs(vfs, dir, needed)?.first().map(|log| format!("has log {log} beside its tables"));
         let has_no_id = !is_original && is_last(here)?;
         let sign = beside.or_else(|| has_no_id.then(|| "has no file IDENTITY".to_owned()));
-        return sign.map_or(Ok(None), |sign| Err(row::of_original(dir, here, &sign)));
-    }
-    for other in std::iter::once(dir).chain(last.as_deref()) {
-        if let Some(number) = first_written(vfs, other, needed)? {
-            return Err(row::elsewhere(here, other, number, "*.log"));
+        if let Some(sign) = sign {
+            return Err(row::of_original(dir, here, &sign));
         }
     }
-    let has_own = last.map_or(Ok(true), |last| is_same_dir(vfs, dir, &last))?;
-    if is_original && !has_own {
-        let what = "RocksDB leaves a log at every close, and there is none: neither here, nor in the wal_dir that it had, nor beside \
-                    the tables. Open with the wal_dir in which the logs are, or go on without them by a repair";
-        return Ok(Some(Error::corruption(what).at_path(here)));
+    if !is_in_dir {
+        check_no_originals(vfs, dir, here, recovered)?;
     }
+    check_none_elsewhere(vfs, here, std::iter::once(dir).chain(last.as_deref()), needed)?;
     // A directory that the caller named is where its logs are.
-    Ok(unknown.filter(|_| is_in_dir))
+    Ok(lost_last().or(unknown.filter(|_| is_in_dir && !is_here)))
+}
+
+/// An export has its original's id. The logs of one of ours note its MANIFEST; those of a takeover that was cut off do not.
+///
+/// # Errors
+/// `InvalidArgument`: logs of the original are `here`.
+fn check_no_originals(vfs: &dyn Vfs, dir: &Path, here: &Path, recovered: &Recovered) -> Result<()> {
+    let own = log_owner(vfs, dir, Some(recovered));
+    if !own.is_known() || !vfs.exists(here)? {
+        return Ok(());
+    }
+    for number in file_name::numbers_in(vfs, here, FileType::Log)? {
+        let name = file_name::format(FileType::Log, number);
+        let head = log::read_head(vfs, &here.join(&name), number).unwrap_or_default();
+        if head.database == own && head.manifest.is_some() {
+            return Err(row::of_original(dir, here, &format!("has the id of the database that wrote {name}")));
+        }
+    }
+    Ok(())
+}
+
+/// # Errors
+/// `InvalidArgument`: a log of RocksDB's with records is in another directory than `here`. As reading the directories.
+pub(crate) fn check_none_elsewhere<'a>(
+    vfs: &dyn Vfs,
+    here: &Path,
+    others: impl Iterator<Item = &'a Path>,
+    needed: FileNumber,
+) -> Result<()> {
+    for other in others {
+        let found = first_written(vfs, other, needed)?.filter(|_| !is_same_dir(vfs, here, other).unwrap_or(true));
+        let Some(number) = found else { continue };
+        if needed_logs(vfs, here, needed)?.is_empty() {
+            return Err(row::elsewhere(here, other, number, "*.log"));
+        }
+        let (there, in_here) = (other.display(), here.display());
+        let what = format!(
+            "log {number} lies in {there}, where the database had its logs, so that those in {in_here} may be another database's. Open with \
+             wal_dir={there}; or, if the logs were copied to {in_here}, move those in {there} away"
+        );
+        return Err(Error::invalid_argument(what).at_path(here));
+    }
+    Ok(())
 }
 
 /// RocksDB's logs from `needed` on in a directory, which need not exist.

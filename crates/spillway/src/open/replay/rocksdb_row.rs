@@ -27,6 +27,8 @@ pub(crate) struct RocksdbRow {
     has_unlogged: bool,
     /// A record is of a `TransactionDB` of RocksDB's, whose transactions can be prepared.
     has_transactions: bool,
+    /// The first log that is read for its prepared transactions alone, and is damaged.
+    damaged_old: Option<FileNumber>,
 }
 
 #[derive(Default)]
@@ -109,6 +111,12 @@ impl RocksdbRow {
     /// Notes a damaged record.
     pub fn note_damage(&mut self, log: FileNumber) {
         self.logs.entry(log).or_default().is_damaged = true;
+    }
+
+    /// Notes damage of a log that is read for its prepared transactions alone.
+    pub fn note_old_damage(&mut self, log: FileNumber) {
+        self.pass_over(log);
+        self.damaged_old.get_or_insert(log);
     }
 
     /// Ends a log at the byte `end`. `is_cut`: what lies behind it is told elsewhere.
@@ -213,8 +221,8 @@ impl RocksdbRow {
     /// The first log whose damaged part may have had a prepare or a rollback. They take no number, so that none is missing where the
     /// next record goes on.
     pub fn lacks_steps(&self) -> Option<FileNumber> {
-        let (damaged, _) = self.logs.iter().find(|(_, log)| log.is_damaged)?;
-        Some(*damaged).filter(|_| self.has_transactions)
+        let damaged = self.logs.iter().filter(|(_, log)| log.is_damaged && self.has_transactions);
+        self.damaged_old.or(damaged.map(|(number, _)| *number).next())
     }
 
     /// Commits whose prepare is in no log. A transaction is in tables only if one has its first number. A dropped family may have

@@ -13,6 +13,7 @@ use log::{DatabaseId, FILE_HEADER_BYTES, Frontiers, LogHead, NotedManifest, Posi
 use vfs::Vfs;
 
 use super::own_logs::{has_records, was_let_go};
+use crate::core::context::is_same_dir;
 use crate::core::doubt::Doubt;
 use crate::version::edit::{LOG_DIR_OF_COPY, NotedLogs};
 use crate::version::file_name::{self, FileType};
@@ -173,20 +174,53 @@ impl MissingLog {
 pub(crate) struct LogPlaces {
     here: PathBuf,
     others: Vec<PathBuf>,
-    /// The database is a copy that was not opened yet, whose logs lie beside its tables and not `here`.
+    /// The database is a copy, whose logs lie beside its tables and not `here`.
     is_copy: bool,
 }
 
 impl LogPlaces {
     /// `here`: the log directory of this open. `last`: the `wal_dir` of the MANIFEST, or of the OPTIONS file if the
     /// MANIFEST is lost.
-    pub fn new(dir: &Path, here: &Path, last: Option<&str>) -> LogPlaces {
-        let is_copy = last == Some(LOG_DIR_OF_COPY) && here != dir;
+    ///
+    /// # Errors
+    /// As reading the directories.
+    pub fn new(vfs: &dyn Vfs, dir: &Path, here: &Path, last: Option<&str>) -> Result<LogPlaces> {
+        let is_copy = last == Some(LOG_DIR_OF_COPY) && !is_same_dir(vfs, here, dir)?;
         let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
-        let mut others: Vec<_> = std::iter::once(dir.to_owned()).chain(last).collect();
-        others.retain(|dir| *dir != here);
-        others.dedup();
-        LogPlaces { here: here.to_owned(), others, is_copy }
+        let mut others: Vec<PathBuf> = Vec::new();
+        for other in std::iter::once(dir.to_owned()).chain(last) {
+            if !is_same_dir(vfs, &other, here)? && !others.contains(&other) {
+                others.push(other);
+            }
+        }
+        Ok(LogPlaces { here: here.to_owned(), others, is_copy })
+    }
+
+    /// Whether an open for writing gives the database an id of its own. It is a copy, and has the original's: in one directory each
+    /// would take the other's logs for its own.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the copy needs what has the original's id: logs, values in logs, images; or as
+    /// [`check_no_originals`](Self::check_no_originals). As reading the directories.
+    pub fn wants_own_id(&self, vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Result<bool> {
+        let own = DatabaseId::new(recovered.db_id.as_deref().unwrap_or_default());
+        if !self.is_copy {
+            return Ok(false);
+        }
+        self.check_no_originals(vfs, own)?;
+        let needed = recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
+        let logs = file_name::numbers_in(vfs, dir, FileType::Log)?.split_off(&needed);
+        let log = logs.into_iter().map(|number| (number, path_of(dir, number)));
+        let log = log.filter(|(number, path)| has_records(vfs, path, *number)).map(|(_, path)| path).next();
+        let image = || file_name::numbers_in(vfs, dir, FileType::MemtableImage).map(|images| !images.is_empty());
+        if log.is_none() && recovered.tables().all(|meta| meta.value_logs.is_empty()) && !image()? {
+            return Ok(true);
+        }
+        let what = format!(
+            "this is a copy, and needs logs that lie beside its tables: open it without wal_dir, flush, and close. Then its logs can lie in {}",
+            self.here.display()
+        );
+        Err(Error::invalid_argument(what).at_path(log.as_deref().unwrap_or(dir)))
     }
 
     /// A copy has its original's database id, and must neither replay nor delete the original's logs, those below the row included.
@@ -200,7 +234,7 @@ impl LogPlaces {
         let there = file_name::numbers_in(vfs, &self.here, FileType::Log)?.into_iter();
         let mut there = there.map(|number| path_of(&self.here, number));
         let what = "this is a copy, whose logs lie beside its tables; this log is of the database that it was made of, or was \
-                    moved here: open the copy without wal_dir once, or with another one";
+                    moved here: open the copy without wal_dir, or with one of its own";
         match there.find(|log| database_of(vfs, log) == Some(own)) {
             Some(log) => Err(Error::invalid_argument(what).at_path(log)),
             None => Ok(()),
