@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::Place;
+use common::{Place, SPILLWAY};
 use spillway::internal::{Database, OpenOptions, WriteOptions};
 
 fn load(place: &Place, lines: u32) {
@@ -70,6 +70,23 @@ fn no_database_is_deleted_for_a_backup_that_is_damaged() {
     let told = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "db", "--yes"]).fails();
     assert!(told.contains("checksum") && told.contains("was not touched"), "{told}");
     assert!(place.spillway(&["scan", "--count", "--db", "db"]).ok().starts_with("100"));
+}
+
+/// Named from inside the directory, the file has no directory in its name.
+#[test]
+fn no_table_is_moved_out_of_backups() {
+    let place = Place::new();
+    load(&place, 100);
+    place.spillway(&["compact", "--db", "db"]).ok();
+    place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
+    let shared = place.path("backups/shared_checksum");
+    let table = std::fs::read_dir(&shared).unwrap().next().unwrap().unwrap().path();
+    let name = table.file_name().unwrap().to_str().unwrap();
+    let ingest = ["ingest", name, "--move", "--any-table", "--db", "../../other", "--create"];
+    let ran = place.command(SPILLWAY, &ingest).current_dir(&shared).output().unwrap();
+    let told = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(1) && told.contains("one of the backups in"), "{ran:?}");
+    assert!(table.exists());
 }
 
 /// Another process, this one, has the database open, and goes on writing.

@@ -108,10 +108,7 @@ impl<'a> Outside<'a> {
     /// `InvalidArgument`: the file lies in a directory of the database, under the name of such a file. It may be one of
     /// its tables, or be taken for a leftover of a crash. Or it is to be moved out of another database.
     pub fn check(&mut self, vfs: &dyn Vfs, path: &'a Path) -> Result<()> {
-        let parent = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let parent = dir_of(path);
         // Mostly the files come from one directory.
         if self.other != Some(parent) {
             if self.own.contains(&directory_at(vfs, parent)?) {
@@ -129,6 +126,14 @@ impl<'a> Outside<'a> {
     }
 }
 
+/// The directory of a file. A name alone is of a file in the current one.
+fn dir_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
 /// # Errors
 /// `InvalidArgument`: the file has the name of a table, and lies in the directory of a database, which would lose it; or among the
 /// files of backups.
@@ -141,7 +146,7 @@ pub(crate) fn check_movable(vfs: &dyn Vfs, path: &Path) -> Result<()> {
                     (`--move`)";
         return Err(Error::invalid_argument(what).at_path(path));
     }
-    if let Some(backups) = path.parent().and_then(|dir| backup_dirs::around(vfs, dir)) {
+    if let Some(backups) = backup_dirs::around(vfs, dir_of(path)) {
         let what =
             format!("the file is one of the backups in {}: take it without move_files (`--move`)", backups.display());
         return Err(Error::invalid_argument(what).at_path(path));
