@@ -238,6 +238,12 @@ fn a_restore_is_refused_where_what_kept_logs_name_is_not_there() {
     std::fs::rename(&file, &aside).unwrap();
     large.check_refused(".spbatch");
     std::fs::rename(&aside, &file).unwrap();
+    let whole = std::fs::read(&file).unwrap();
+    let mut flipped = whole.clone();
+    flipped[40 << 10] ^= 1;
+    std::fs::write(&file, &flipped).unwrap();
+    large.check_refused(".spbatch");
+    std::fs::write(&file, &whole).unwrap();
     large.restore().unwrap();
     large.check("mended");
 }

@@ -247,6 +247,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// The database that was backed up.
+    fn own(&self) -> DatabaseId {
+        DatabaseId::new(self.recovered.db_id.as_deref().unwrap_or_default())
+    }
+
     /// Reads the existing MANIFEST. Returns how far the logs have to reach for it.
     ///
     /// # Errors
@@ -255,7 +260,7 @@ impl Reader<'_> {
     fn find_existing(&mut self) -> Result<LogsEnd> {
         let db = &self.places.db;
         let Some(existing) = read_existing(self.vfs, self.places)? else { return Ok(LogsEnd::default()) };
-        let own = DatabaseId::new(self.recovered.db_id.as_deref().unwrap_or_default());
+        let own = self.own();
         if self.owner.is_another_than(own) {
             let what = format!("the database that is there is {}, and the backup is of {own}", self.owner);
             return Err(Error::invalid_argument(what).at_path(db));
@@ -335,7 +340,7 @@ impl Reader<'_> {
     /// `Corruption`, `InvalidArgument`: as replay at open.
     fn read_logs(&mut self) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
-        let own = DatabaseId::new(self.recovered.db_id.as_deref().unwrap_or_default());
+        let own = self.own();
         let found = self.find_row(own, &self.recovered)?;
         let noted = self.existing.as_ref().map(|existing| self.find_row(own, existing)).transpose()?;
         if let Some((existing, noted)) = self.existing.as_ref().zip(noted.as_ref()) {
@@ -421,11 +426,18 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// # Errors
+    /// `Corruption`: the next open needs the file, and it is missing, damaged or another one.
     fn see_large_batch(&self, record: &LargeBatchRecord) -> Result<()> {
-        let path = record.path(&self.places.logs);
-        if !record.is_needed(|family| self.recovered.flushed_through(family)) || self.vfs.exists(&path)? {
+        if !record.is_needed(|family| self.recovered.flushed_through(family)) {
             return Ok(());
         }
-        Err(Error::corruption("the file of a large batch is missing, which was flushed since").at_path(path))
+        match record.read(self.vfs, &self.places.logs, self.own(), &mut |_| Ok(())) {
+            Err(error) if error.is_not_found() => {
+                let what = "the file of a large batch is missing, which was flushed since";
+                Err(Error::corruption(what).at_path(record.path(&self.places.logs)))
+            }
+            read => read.map(drop),
+        }
     }
 }
