@@ -693,18 +693,55 @@ fn restore_to_a_log_directory_leaves_rocksdbs_manifest_as_it_is() {
 const OPTIONS_TEXT: &str = "[Version]\n  rocksdb_version=11.9.0\n  options_file_version=1.1\n[DBOptions]\n[CFOptions \"default\"]\n\
                             [TableOptions/BlockBasedTable \"default\"]\n[CFOptions \"f\"]\n[TableOptions/BlockBasedTable \"f\"]\n";
 
-/// RocksDB's state does not replay our logs, and ours not RocksDB's.
-#[test]
-fn logs_of_a_takeover_do_not_follow_rocksdbs_backup() {
-    let vfs = database();
-    with_backup(&vfs);
-    drop(Db::open(DIR, &options(&vfs)).unwrap());
+/// A restore of backup 1 that keeps logs is refused, and changes nothing.
+fn keeps_no_logs(vfs: &Arc<MemoryVfs>, what: &str) {
     let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
     let keep = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
     let before = vfs.all_files();
-    let error = BackupEngine::open("/backups", &how).unwrap().restore(1, DIR, &keep).unwrap_err();
-    assert!(error.kind() == ErrorKind::InvalidArgument && error.message().contains("RocksDB's"), "{error}");
-    assert_eq!(vfs.all_files(), before);
+    let error = BackupEngine::open("/backups", &how).unwrap().restore(1, DIR, &keep).expect_err(what);
+    let is_told = error.message().contains("one is RocksDB's");
+    assert!(error.kind() == ErrorKind::InvalidArgument && is_told, "{what}: {error}");
+    assert_eq!(vfs.all_files(), before, "{what}");
+}
+
+/// Leaves the lock, and the files of this end.
+fn lose_all_but(vfs: &MemoryVfs, end: &str) {
+    let stays = |file: &PathBuf| [end, "LOCK"].iter().any(|end| file.to_str().unwrap().ends_with(end));
+    let lost = vfs.all_files().into_iter().filter(|file| file.starts_with(DIR) && !stays(file));
+    lost.for_each(|file| vfs.remove_file(&file).unwrap());
+}
+
+/// RocksDB's state does not replay our logs.
+#[test]
+fn logs_of_a_takeover_do_not_follow_rocksdbs_backup() {
+    for what in ["a database", "logs alone", "the mark of a restore"] {
+        let vfs = database();
+        with_backup(&vfs);
+        let db = Db::open(DIR, &options(&vfs)).unwrap();
+        db.put(&db.default_family(), b"k", b"v", &Default::default()).unwrap();
+        drop(db);
+        if what != "a database" {
+            lose_all_but(&vfs, ".splog");
+        }
+        if what == "the mark of a restore" {
+            vfs.write_file(&path("INCOMPLETE"), b"an unfinished restore of backup 1\nlogs kept\n").unwrap();
+        }
+        assert!(vfs.all_files().iter().any(|file| file.to_str().unwrap().ends_with(".splog")), "{what}");
+        keeps_no_logs(&vfs, what);
+    }
+}
+
+/// Nor does our state replay RocksDB's, which went on with an export. No number is missing.
+#[test]
+fn logs_of_rocksdb_do_not_follow_a_backup_of_ours() {
+    let vfs = database();
+    let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+    let db = Db::open(DIR, &options(&vfs)).unwrap();
+    BackupEngine::open("/backups", &how).unwrap().create_new_backup(&db, true).unwrap();
+    drop(db);
+    lose_all_but(&vfs, "LOCK");
+    append(&vfs, &log_path(900), &[put(10)]);
+    keeps_no_logs(&vfs, "an export");
 }
 
 /// Without a MANIFEST nothing tells which OPTIONS file was the last.

@@ -31,6 +31,10 @@ use crate::version::recover::{self, Pair, Recovered, table_path};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::wal::rocksdb_record::steps_of;
 
+/// Why a state is not restored beside logs of the other kind, which no open replays over it.
+const OTHER_KIND: &str = "of the backup and what is there one is RocksDB's, and the other is not: the logs of one do \
+                          not follow the other's state";
+
 /// How far kept logs reach, or have to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct LogsEnd {
@@ -266,9 +270,7 @@ impl Reader<'_> {
             return Err(Error::invalid_argument(what).at_path(db));
         }
         if existing.fenced != self.recovered.fenced {
-            let what = "of the database that is there and the backup one is RocksDB's, and the other is not: the logs of one do not \
-                        follow the other's state";
-            return Err(Error::invalid_argument(what).at_path(db));
+            return Err(Error::invalid_argument(OTHER_KIND).at_path(db));
         }
         if !existing.fenced {
             let named = Some(&*self.places.logs).filter(|logs| logs != db);
@@ -310,6 +312,24 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Checks that the logs of ours that were `found` are of no time after a takeover of RocksDB's database, and those that were
+    /// read of RocksDB's of no time after an export. The existing MANIFEST, which tells, may be lost.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: they are.
+    fn check_kind(&self, found: &row::FoundRow) -> Result<()> {
+        let (vfs, dir) = (self.vfs, self.places.logs.as_path());
+        let are_other = match self.recovered.fenced {
+            // A takeover that was cut off noted no MANIFEST. Without an id the logs may be another database's, beside RocksDB's.
+            false => {
+                let is_rocksdb_gone = file_name::numbers_in(vfs, dir, FileType::RocksLog)?.is_empty();
+                found.manifest.is_some() && (self.own().is_known() || is_rocksdb_gone)
+            }
+            true => self.existing.is_none() && found.logs.is_empty() && self.reached.last > SeqNo::ZERO,
+        };
+        if are_other { Err(Error::invalid_argument(OTHER_KIND).at_path(dir)) } else { Ok(()) }
+    }
+
     /// Reads RocksDB's logs. They have to go on where the backup ends, with no number missing: a log that is gone leaves the same
     /// gap as writes that went to no log.
     ///
@@ -342,6 +362,7 @@ impl Reader<'_> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let own = self.own();
         let found = self.find_row(own, &self.recovered)?;
+        self.check_kind(&found)?;
         let noted = self.existing.as_ref().map(|existing| self.find_row(own, existing)).transpose()?;
         if let Some((existing, noted)) = self.existing.as_ref().zip(noted.as_ref()) {
             noted.check_manifest(&self.places.db, existing)?;
