@@ -166,8 +166,14 @@ impl Importer<'_> {
 /// Sets the table's id, and the bounds and numbers that its ends have.
 ///
 /// # Errors
-/// `Corruption`: an entry cannot be of the table that was exported.
+/// `Corruption`: an entry cannot be of the table that was exported. `InvalidArgument`: the table is empty, or its values lie in
+/// logs.
 fn bounded(table: &Arc<dyn Table>, order: &InternalOrder, file: &LiveFile, mut meta: FileMeta) -> Result<FileMeta> {
+    if table.properties().leaves_values() {
+        let what = "values of the table lie in its database's logs: import what `export_family` makes \
+                    (rocksdb_checkpoint_export_column_family), which writes them into a table";
+        return Err(Error::invalid_argument(what));
+    }
     let options = TableReadOptions { fill_cache: false, class: IoClass::Ingest, ..TableReadOptions::default() };
     let mut cursor = table.clone().cursor(&options);
     let mut bounds = None;

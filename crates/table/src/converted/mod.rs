@@ -32,6 +32,13 @@ use crate::{Properties, Table, TableContext, TableReadOptions, TableSummary, Tab
 /// Property of tables whose values may be references to the WAL: which logs these are. Earlier tables have the byte 1.
 const LEAVES_VALUES: &str = "spillway.values.in.logs";
 
+impl Properties {
+    /// Whether values may be references to the WAL.
+    pub fn leaves_values(&self) -> bool {
+        self.other.contains_key(LEAVES_VALUES)
+    }
+}
+
 /// An open converted table.
 pub struct ConvertedTable {
     memtable: Arc<dyn Memtable>,
@@ -104,8 +111,7 @@ impl ConvertedTable {
         let (base, image_bytes) = (image.as_ptr().addr(), image.len() as u64);
         let (span, anchors) = (span_of(&memtable), OnceLock::new());
         let (path, order) = (path.to_owned(), context.order.clone());
-        let leaves_values = properties.other.contains_key(LEAVES_VALUES);
-        let values = leaves_values.then(|| context.values.clone().unwrap_or_else(|| Arc::new(NoLogs)));
+        let values = properties.leaves_values().then(|| context.values.clone().unwrap_or_else(|| Arc::new(NoLogs)));
         let values = values.map(|values| Arc::new(ValuesOfFile::new(values, path.clone())));
         Ok(ConvertedTable {
             memtable,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use testkit::engine::backup::{BackupEngine, BackupId, BackupOptions, RestoreOptions};
 use testkit::engine::export::ExportOptions;
+use testkit::engine::report::LiveFile;
 use testkit::engine::{Db, Error, ErrorKind, OpenOptions, WriteOptions, repair};
 use testkit::run::DIR;
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 
-use crate::common::{PLAIN, copy, database, files, options, read, read_with};
+use crate::common::{PLAIN, REFERRING, copy, database, files, options, read, read_with};
 
 const BACKUPS: &str = "/backups";
 const OTHER: &str = "/other";
@@ -383,6 +384,26 @@ fn damaged_table_that_is_open_is_not_copied() {
         vfs.flip_bit(&table, 8 * byte + byte % 8).unwrap();
     }
     engine(&vfs).create_new_backup(&db, false).unwrap();
+}
+
+/// The first and the last value are in the table itself.
+#[test]
+fn table_whose_values_lie_in_logs_is_not_imported() {
+    let script = "create users\nput default a 1\nput default b noise:1:1062\nput default c 1\nflush default";
+    let vfs = REFERRING.after(script);
+    let (from, to) = (Db::open(DIR, &REFERRING.options(&vfs)).unwrap(), other(&vfs));
+    let family = from.default_family();
+    let import = |files: &[LiveFile]| to.import_family("one", (*family.options()).clone(), &[files], false);
+    let files = from.live_files();
+    let error = import(&files).map(drop).unwrap_err();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.message().contains("export_family"), "{error}");
+    assert!(files.iter().all(|file| vfs.exists(&file.path).unwrap()));
+    let imported = import(&from.export_family(&family, "/export").unwrap()).unwrap();
+    let [found, written] = [(&to, &imported), (&from, &family)].map(|(db, family)| {
+        let value = db.get(family, b"b", &Default::default()).unwrap();
+        value.map(|value| value.to_vec()).unwrap()
+    });
+    assert_eq!(found, written);
 }
 
 #[test]
