@@ -690,6 +690,34 @@ fn restore_to_a_log_directory_leaves_rocksdbs_manifest_as_it_is() {
     assert!(Db::open("/restored", &options).unwrap().recovery_doubts().is_empty());
 }
 
+/// Nothing in RocksDB's logs tells whose they are.
+#[test]
+fn restore_beside_rocksdbs_database_leaves_its_logs_alone() {
+    let (vfs, log) = (MemoryVfs::new(1), Path::new("/logs/000013.log"));
+    back_up(&vfs, &database(), 9);
+    vfs.create_dir_all(Path::new("/logs")).unwrap();
+    append(&vfs, log, &[put(10)]);
+    let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+    let engine = BackupEngine::open("/backups", &how).unwrap();
+    let apart = RestoreOptions { wal_dir: Some("/logs".into()), ..RestoreOptions::default() };
+    let error = engine.restore(1, "/restored", &apart).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::InvalidArgument, Some(log)), "{error}");
+    let made = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+    drop(Db::open("/restored", &made).unwrap());
+    engine.restore(1, "/restored", &apart).expect_err("a database of ours is replaced");
+    assert!(vfs.exists(log).unwrap());
+    // Over a database of RocksDB's, also one that cannot be read.
+    for lost in [None, Some("/restored/CURRENT")] {
+        engine.restore(1, "/restored", &RestoreOptions::default()).unwrap();
+        lost.into_iter().for_each(|lost| vfs.remove_file(Path::new(lost)).unwrap());
+        if lost.is_some() {
+            append(&vfs, log, &[put(10)]);
+        }
+        engine.restore(1, "/restored", &apart).unwrap();
+        assert!(!vfs.exists(log).unwrap());
+    }
+}
+
 const OPTIONS_TEXT: &str = "[Version]\n  rocksdb_version=11.9.0\n  options_file_version=1.1\n[DBOptions]\n[CFOptions \"default\"]\n\
                             [TableOptions/BlockBasedTable \"default\"]\n[CFOptions \"f\"]\n[TableOptions/BlockBasedTable \"f\"]\n";
 

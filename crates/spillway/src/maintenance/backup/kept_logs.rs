@@ -122,6 +122,13 @@ impl Kept {
     }
 }
 
+/// Whether a directory, which need not exist, has files of a database other than logs.
+pub(super) fn is_left(vfs: &dyn Vfs, dir: &Path) -> Result<bool> {
+    let names = if vfs.exists(dir)? { vfs.read_dir(dir)? } else { Vec::new() };
+    let is_left = |kind: FileType| !matches!(kind, FileType::Lock | FileType::Incomplete | FileType::Temp);
+    Ok(names.iter().any(|name| file_name::parse(name).is_some_and(|(kind, _)| is_left(kind) && !kind.is_log())))
+}
+
 /// The state by the existing MANIFEST or by its copy. `None`: there is no database, and nothing tells how far its logs went.
 ///
 /// # Errors
@@ -132,10 +139,7 @@ fn read_existing(vfs: &dyn Vfs, places: &Places) -> Result<Option<Recovered>> {
         Ok(recovered) => return Ok(Some(recovered)),
         Err(error) => error,
     };
-    let is_left = |kind: FileType| !matches!(kind, FileType::Lock | FileType::Incomplete | FileType::Temp);
-    let is_left = |kind: FileType| is_left(kind) && !kind.is_log();
-    let names = vfs.read_dir(dir)?;
-    if !names.iter().any(|name| file_name::parse(name).is_some_and(|(kind, _)| is_left(kind))) {
+    if !is_left(vfs, dir)? {
         note::warn!(dir = %places.logs.display(), "no MANIFEST tells how far the kept logs have to reach");
         return Ok(None);
     }

@@ -8,7 +8,7 @@ use base::{Error, ErrorKind, FileNumber, Result, shell};
 use vfs::Vfs;
 
 use super::copy::{self, Target, check, for_each_file};
-use super::kept_logs::{Kept, LogsEnd};
+use super::kept_logs::{Kept, LogsEnd, is_left};
 use super::path::META_DIR;
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
@@ -232,27 +232,33 @@ fn manifest_of(store: &Store, backup: &Backup) -> Result<FileNumber> {
 }
 
 /// Logs with the backup's id may be deleted if their database is replaced, or was in an interrupted restore, which left
-/// its mark.
+/// its mark. RocksDB's logs have no id: for a backup of RocksDB's they may go if it replaces a database of RocksDB's, or one
+/// that cannot be read.
 ///
 /// # Errors
 /// `InvalidArgument`: such logs exist, and their database lies elsewhere.
 fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) -> Result<()> {
-    let vfs = &*store.vfs;
-    let own = directory_owner(vfs, &store.private_dir(backup.id));
-    if places.logs == places.db || !own.is_known() || !vfs.exists(&places.logs)? {
-        return Ok(());
-    }
-    let replaced = recover::recover(vfs, &places.db).ok();
+    let (vfs, private) = (&*store.vfs, store.private_dir(backup.id));
     let restoring = incomplete::read(vfs, &places.db)?.is_some();
-    if restoring || log_owner(vfs, &places.db, replaced.as_ref()) == own {
+    if places.logs == places.db || restoring || !vfs.exists(&places.logs)? {
         return Ok(());
     }
-    let names = vfs.read_dir(&places.logs)?;
-    let Some(name) = names.iter().find(|name| row::database_of(vfs, &places.logs.join(name)) == Some(own)) else {
-        return Ok(());
+    let [replaced, backed_up] = [&places.db, &private].map(|dir| recover::recover(vfs, dir).ok());
+    let own = log_owner(vfs, &private, backed_up.as_ref());
+    let is_elsewhere = own.is_known() && log_owner(vfs, &places.db, replaced.as_ref()) != own;
+    let replaces_rocksdbs = match &replaced {
+        Some(replaced) => !replaced.fenced,
+        None => is_left(vfs, &places.db)?,
     };
-    let what = "the backup's database has its logs here, and it is not the one restored over: it would lose them. Restore \
-                to another wal_dir, or remove the logs if that database is gone";
+    let may_be_elsewhere = !replaces_rocksdbs && backed_up.is_some_and(|found| !found.fenced);
+    let is_lost = |name: &&String| match file_name::parse(name) {
+        Some((FileType::RocksLog, _)) => may_be_elsewhere,
+        _ => is_elsewhere && row::database_of(vfs, &places.logs.join(name)) == Some(own),
+    };
+    let names = vfs.read_dir(&places.logs)?;
+    let Some(name) = names.iter().find(is_lost) else { return Ok(()) };
+    let what = "the backup's database has its logs here, or may have (RocksDB's logs do not tell), and it is not the one restored \
+                over: it would lose them. Restore to another wal_dir, or remove the logs if that database is gone";
     Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
 }
 
