@@ -33,7 +33,7 @@ fn a_backup_lives_from_its_making_to_its_deletion() {
         if id.is_none() {
             let asked = place.spillway(&restore).fails();
             assert!(
-                asked.contains("would delete the database in restored, 4 files: 000") && asked.contains("--yes"),
+                asked.contains("would delete the database in restored, 6 files: 000") && asked.contains("--yes"),
                 "{asked}"
             );
             assert!(place.spillway(&["scan", "--count", "--db", "restored"]).ok().starts_with("100"), "nothing went");

@@ -218,6 +218,30 @@ fn restore_keeps_no_logs_that_an_earlier_one_may_have_deleted() {
     assert!(db.get(&db.default_family(), b"logged", &Default::default()).unwrap().is_some());
 }
 
+/// A backup has neither.
+#[test]
+fn restored_database_has_its_identity_and_the_copy_of_its_manifest() {
+    let whole = with_backups();
+    let expected = read(&copy(&whole)).unwrap();
+    let file = |vfs: &MemoryVfs, path: &str| vfs.read_file(Path::new(path)).unwrap();
+    for wal_dir in ["", "/logs"] {
+        let vfs = copy(&whole);
+        let how = RestoreOptions { wal_dir: Some(wal_dir.into()), ..RestoreOptions::default() };
+        engine(&vfs).restore(1, "/restored", &how).unwrap();
+        let current = String::from_utf8(file(&vfs, "/restored/CURRENT")).unwrap();
+        let number = current.trim_end().strip_prefix("MANIFEST-").unwrap();
+        let (manifest, copied) = (format!("/restored/MANIFEST-{number}"), format!("/restored/{number}.spmanifest"));
+        assert_eq!(file(&vfs, &manifest), file(&vfs, &copied));
+        assert_eq!(file(&vfs, "/restored/IDENTITY"), file(&vfs, &format!("{DIR}/IDENTITY")));
+        let mut options = options(&vfs);
+        options.db.wal_dir = wal_dir.to_owned();
+        vfs.remove_file(Path::new(&manifest)).unwrap();
+        let report = repair("/restored", &options).unwrap();
+        assert!(report.lost_nothing(), "{report:#?}");
+        assert_eq!(read_with(&options, "/restored").unwrap(), expected);
+    }
+}
+
 #[test]
 fn damaged_backup_is_not_told_to_be_restored_again() {
     let vfs = with_backups();

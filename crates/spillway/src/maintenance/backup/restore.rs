@@ -23,6 +23,7 @@ use crate::version::edit::{LOG_DIR_OF_COPY, VersionEdit};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{add_if_fenced, manifest_path};
+use crate::version::manifest_copy::copy_path;
 use crate::version::recover::{self, ReadManifest};
 use crate::wal::archive::ARCHIVE_DIR;
 
@@ -354,7 +355,7 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
 
 /// Has the restored OPTIONS file name the log directory, if it is not the database's. A MANIFEST of ours names it, too, and
 /// how far kept logs reach: a backup's names no logs beside it, so an open without them, or without the last one, would miss
-/// nothing. The OPTIONS file of a backup that RocksDB made names the original's log directory.
+/// nothing. The OPTIONS file of a backup that RocksDB made names the original's log directory. Last, adds what backups lack.
 fn note_logs(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, kept: Option<&Kept>) -> Result<()> {
     let is_apart = places.logs != places.db;
     let logs = places.logs.to_string_lossy(); // as the option wal_dir
@@ -371,12 +372,22 @@ fn note_logs(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, kept: Option<
         false if is_named() => options_file::set_wal_dir(vfs, &places.db, "")?,
         false => {}
     }
-    // RocksDB backs no IDENTITY up. Logs elsewhere pass for an original's without it.
-    if !is_apart || is_fenced || file_name::numbers_in(vfs, &places.logs, FileType::RocksLog)?.is_empty() {
+    add_what_backups_lack(vfs, places, manifest, is_fenced)
+}
+
+/// Writes the copy of a MANIFEST of ours, and IDENTITY. RocksDB's database gets no IDENTITY, which RocksDB does not back up, but
+/// where its logs lie elsewhere: they pass for an original's without it.
+fn add_what_backups_lack(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, is_fenced: bool) -> Result<()> {
+    let path = manifest_path(&places.db, manifest);
+    if is_fenced {
+        copy::copy(vfs, &path, None, &Target { vfs, path: &copy_path(&places.db, manifest), syncs: true })?;
+    } else if places.logs == places.db || file_name::numbers_in(vfs, &places.logs, FileType::RocksLog)?.is_empty() {
         return Ok(());
     }
     let id = ReadManifest::read(vfs, &path)?.and_then(|file| file.replay.db_id().map(str::to_owned));
-    identity::write(vfs, &places.db, &id.unwrap_or_else(|| identity::new_identity(vfs)))
+    // Logs that are kept may tell the id that the MANIFEST does not.
+    let id = id.or_else(|| (!is_fenced).then(|| identity::new_identity(vfs)));
+    id.map_or(Ok(()), |id| identity::write(vfs, &places.db, &id))
 }
 
 /// Copies every file except CURRENT, and compares all files with their checksums.
