@@ -169,6 +169,9 @@ impl<'a> LogReplay<'a> {
         {
             self.forget_logs();
         }
+        if self.may_flush {
+            self.advance_unused();
+        }
         Ok(Replayed {
             last_seq: self.last_seq,
             last_record: self.last_record,
@@ -397,11 +400,15 @@ impl<'a> LogReplay<'a> {
             if !family.queue.is_empty() {
                 flush_queue(self.context, family)?;
             }
-            if family.mutable.is_unused() {
-                family.mutable.advance_empty_to(through); // (F3)
-            }
         }
         Ok(())
+    }
+
+    /// Advances families holding nothing unflushed (F3), for the MANIFEST of this open: a flush in the middle of a record left them
+    /// with a number within it, and the record's prepare or file may go before the record does. Their images begin there, too.
+    fn advance_unused(&self) {
+        let empty = self.families.values().filter(|family| family.queue.is_empty() && family.mutable.is_unused());
+        empty.for_each(|family| family.mutable.begin_after(self.last_seq));
     }
 }
 

@@ -6,10 +6,11 @@ use base::{ErrorKind, FamilyId, FileNumber};
 use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use super::*;
-use crate::internal::{FamilyOptions, OpenOptions, ReadOptions};
+use crate::internal::{FamilyOptions, OpenOptions, ReadOptions, WriteBatch};
 use crate::transaction::Change;
 use crate::transaction::locks::{LockLimits, Patience};
 use crate::version::file_name::{FileType, numbers_in};
+use crate::version::recover::recover;
 
 /// A database, its locks, and the transactions without a handle.
 struct Opened {
@@ -224,6 +225,65 @@ fn a_commit_in_tables_needs_no_prepare() {
         let get = |family: Arc<_>, key: &[u8]| opened.db.get(&family, key, &ReadOptions::default()).expect("read");
         assert_eq!(get(opened.db.default_family(), b"k").as_deref(), Some(&b"1"[..]));
         assert_eq!(get(opened.db.family("other").expect("there"), b"o").as_deref(), Some(&b"1"[..]));
+    }
+}
+
+/// Replay flushes within a record of two families: a commit's, or a large batch's. The family that ends first stays idle, and the
+/// record's log stays for another transaction.
+#[test]
+fn a_flush_within_a_replayed_record_leaves_no_need_of_an_older_file() {
+    for is_large_batch in [false, true] {
+        let vfs = MemoryVfs::new(1);
+        let options_in = |vfs: &Arc<MemoryVfs>| {
+            let mut options = options(vfs);
+            options.db.log_file_bytes = 4 << 20;
+            if is_large_batch {
+                options.db.large_batch_bytes = 4096;
+            }
+            options
+        };
+        let opened = Opened::by(&options_in(&vfs));
+        let mut batch = WriteBatch::new();
+        batch.put(opened.db.family("other").expect("there").id(), b"o", b"1");
+        (0..60u8).for_each(|i| batch.put(FamilyId::DEFAULT, &[b'k', i], &[i; 9000]));
+        let (opened, vfs) = match is_large_batch {
+            true => {
+                opened.db.write(&batch, &WriteOptions::synced()).expect("written");
+                (opened, vfs)
+            }
+            false => {
+                let mut transaction = opened.begin();
+                transaction.rebuild_from(&opened.db, &batch).expect("written");
+                transaction.set_name(&opened.db, b"first").expect("named");
+                transaction.prepare(&opened.db, &WriteOptions::synced()).expect("prepared");
+                drop(transaction);
+                let vfs = vfs.crash_clone(7, CrashPolicy::ProcessKilled);
+                (Opened::by(&options_in(&vfs)), vfs)
+            }
+        };
+        let number_of = |kind| numbers_in(&*vfs, Path::new(DIR), kind).expect("listed").first().copied();
+        let kind = if is_large_batch { FileType::LargeBatch } else { FileType::Log };
+        let oldest = number_of(kind).expect("the file that the record needs");
+        opened.pool.take_all().into_iter().for_each(|transaction| opened.commit(transaction));
+        drop(opened.prepared("second", "z"));
+        let vfs = vfs.crash_clone(7, CrashPolicy::ProcessKilled);
+        let mut small = options_in(&vfs);
+        small.db.db_write_buffer_size = 200 << 10;
+        let opened = Opened::by(&small);
+        opened.db.flush(&[&opened.db.default_family()]).expect("flushed");
+        let row = recover(&*vfs, Path::new(DIR)).expect("read").log_row.expect("noted");
+        let live = opened.db.core().logs.pin_all();
+        assert!(row.oldest > oldest && live.iter().all(|(number, _)| *number != oldest), "the file is let go");
+        let _due = vfs.remove_file(&Path::new(DIR).join(format(kind, oldest)));
+        for policy in [CrashPolicy::NothingUnsyncedKept, CrashPolicy::ProcessKilled] {
+            let opened = Opened::by(&options_in(&vfs.crash_clone(7, policy)));
+            assert_eq!(opened.names(), ["second"], "{policy:?}");
+            let get = |name, key: &[u8]| {
+                opened.db.get(&opened.db.family(name).expect("there"), key, &ReadOptions::default()).expect("read")
+            };
+            assert_eq!(get("other", b"o").as_deref(), Some(&b"1"[..]), "{policy:?}");
+            assert!((0..60u8).all(|i| get("default", &[b'k', i]).is_some()), "{policy:?}");
+        }
     }
 }
 
