@@ -45,7 +45,7 @@ pub(super) fn recover_best(
 ) -> Result<Recovered> {
     let vfs = &*UnreadableVfs::new(options.vfs.clone());
     let mut sizes = Sizes { vfs, dir, known: HashMap::new() };
-    let error = match recover(vfs, dir) {
+    let error = match recover(vfs, dir).and_then(|found| found.check_paths(dir).map(|()| found)) {
         Ok(recovered) => match sizes.first_missing(recovered.tables())? {
             None => return Ok(recovered),
             Some(number) => {
@@ -63,6 +63,7 @@ pub(super) fn recover_best(
     manifests.extend(numbers_in(vfs, dir, FileType::ManifestCopy)?);
     for &number in manifests.iter().rev() {
         let Some(mut point) = newest_point_of_pair(&mut sizes, number)? else { continue };
+        point.last.check_paths(dir)?;
         let named = read_current(vfs, dir).ok();
         point.is_whole &= Some(&number) == manifests.last();
         point.recovered.pass_numbers_in(vfs, dir)?;

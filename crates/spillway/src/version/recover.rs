@@ -359,6 +359,16 @@ impl Recovered {
         self.families.iter().flat_map(|family| &family.tables).map(|(_, meta)| meta)
     }
 
+    /// Checks that every table lies in the database's directory. One in another directory is not looked for, and must not count
+    /// as missing.
+    ///
+    /// # Errors
+    /// `Unsupported`: as [`table_path`].
+    pub(crate) fn check_paths(&self, dir: &Path) -> Result<()> {
+        let mut paths = self.tables().map(|meta| table_path(dir, meta.path_id, meta.physical_number()));
+        paths.try_for_each(|path| path.map(drop)).map_err(|error| error.at_path(dir))
+    }
+
     /// Raises the next file number above every database file in `dir`, leftovers of a crash included, and above every
     /// log of the MANIFEST.
     ///
@@ -473,11 +483,14 @@ fn cut_off(path: &Path, offset: u64) -> String {
 /// The path of a table: all tables of a database lie in its directory.
 ///
 /// # Errors
-/// `InvalidArgument`: the table lies in another of RocksDB's paths.
+/// `Unsupported`: the table lies in another of RocksDB's paths.
 pub(crate) fn table_path(dir: &Path, path_id: u32, number: FileNumber) -> Result<PathBuf> {
     let name = file_name::format(FileType::Table, number);
     if path_id > 0 {
-        return Err(Error::invalid_argument(format!("table {name} lies in path {path_id}, but the options have 1")));
+        let what = format!(
+            "table {name} lies in path {path_id} of RocksDB's db_paths, and only tables in the database's directory are read"
+        );
+        return Err(Error::unsupported(what));
     }
     Ok(dir.join(name))
 }

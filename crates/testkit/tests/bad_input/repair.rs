@@ -79,6 +79,8 @@ fn damage_every_file(subject: Subject) {
         let report = check(subject, &format!("{name} removed"), &vfs, &expected);
         if name.ends_with(".sst") {
             assert!(report.lost.iter().any(|lost| lost.name == name && lost.path.is_none()), "{name}: {report:#?}");
+            let kept = vfs.read_dir(&Path::new(DIR).join("lost")).unwrap();
+            assert!(kept.iter().any(|name| name.starts_with("MANIFEST-")), "it tells the table's place: {kept:?}");
         }
         let len = whole.read_file(&path).unwrap().len();
         for cut in [0, 1, len / 3, len / 2, len - len.min(1)] {

@@ -280,6 +280,7 @@ impl Check<'_> {
         let logs = self.find_logs()?;
         self.bytes_total = self.recovered.tables().map(|meta| meta.file_bytes).sum::<u64>() + logs.bytes;
         self.report.last_seq = self.recovered.last_seq;
+        self.report.take(self.recovered.check_paths(self.dir));
         for family in &self.recovered.families {
             self.check_family(family);
         }

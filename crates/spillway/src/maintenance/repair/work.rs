@@ -80,6 +80,7 @@ impl<'a> Repairing<'a> {
         let old = OldManifest::read(&**vfs, dir)?;
         check_owner(dir, log_dir, &old, options)?;
         let known = old.recovered.as_ref();
+        known.map_or(Ok(()), |old| old.check_paths(dir))?;
         let own = super::logs::owner(&**vfs, dir, log_dir, known)?;
         let named = known.iter().flat_map(|old| old.tables()).map(FileMeta::physical_number).collect();
         let superfluous = Lost::new(&**vfs, dir).clear_cut_off(own, log_dir, &named)?;
@@ -365,8 +366,8 @@ impl<'a> Repairing<'a> {
             true if !self.report.found_every_key() || self.has_damaged_logs() => self.keep_values(&lost)?,
             true => {}
         }
-        if self.report.manifest.is_some() {
-            lost.keep_manifests()?;
+        if self.report.manifest.is_some() || !self.report.lost.is_empty() {
+            lost.keep_manifests()?; // a lost table may come back, and they know its place
             let current = self.dir.join(file_name::format(FileType::Current, FileNumber(0)));
             if vfs.exists(&current)? {
                 lost.copy(&current)?;

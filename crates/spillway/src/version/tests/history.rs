@@ -6,6 +6,9 @@ use vfs::memory::MemoryVfs;
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::*;
+use crate::database::handle::{Database, OpenOptions};
+use crate::maintenance::check::{CheckOptions, check};
+use crate::maintenance::repair::repair;
 use crate::version::edit::LogEnd;
 use crate::version::edit_codec::encode_record;
 use crate::version::manifest::manifest_path;
@@ -279,7 +282,24 @@ fn a_table_in_another_path_of_rocksdb_is_refused() {
     let far = FileMeta { path_id: 1, ..table(8, 0, 9, 1) };
     let vfs = written(&[head(), VersionEdit { added: vec![(2, far)], ..VersionEdit::default() }]);
     let family = recover(&*vfs, dir()).unwrap().families.remove(0);
-    let error = family.check_tables(&*vfs, dir()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    assert_eq!(error.message(), "table 000008.sst lies in path 1, but the options have 1");
+    let what =
+        "table 000008.sst lies in path 1 of RocksDB's db_paths, and only tables in the database's directory are read";
+    let is_refused = |error: Error| assert_eq!((error.kind(), error.message()), (ErrorKind::Unsupported, what));
+    is_refused(family.check_tables(&*vfs, dir()).unwrap_err());
+    let how = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+    let problems = check(dir(), &how, &mut |_| {}).unwrap().problems;
+    let of_table: Vec<_> = problems.into_iter().filter(|problem| problem.to_string().contains("000008")).collect();
+    assert_eq!(of_table.len(), 1, "it does not count as missing: {of_table:?}");
+    of_table.into_iter().for_each(|problem| is_refused(problem.0));
+    let mut options = OpenOptions { vfs: vfs.clone(), adopt_rocksdb: true, ..OpenOptions::default() };
+    is_refused(Database::open(dir(), &options).err().unwrap());
+    let files = || vfs.all_files().into_iter().filter(|path| !path.ends_with("LOCK")).collect::<Vec<_>>();
+    let before = files();
+    is_refused(repair(dir(), &options).unwrap_err());
+    assert_eq!(files(), before);
+    options.db.best_efforts_recovery = true;
+    is_refused(Database::open(dir(), &options).err().unwrap());
+    vfs.remove_file(&dir().join("CURRENT")).unwrap();
+    is_refused(Database::open(dir(), &options).err().unwrap());
+    is_refused(repair(dir(), &options).unwrap_err());
 }
