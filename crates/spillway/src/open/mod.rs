@@ -36,7 +36,7 @@ use crate::queue::images::ImageNames;
 use crate::queue::memory::MemoryBudget;
 use crate::read::sample::Sample;
 use crate::version::backup_dirs;
-use crate::version::edit::LOG_DIR_OF_COPY;
+use crate::version::edit::{LOG_DIR_OF_COPY, LogRow};
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
 use crate::version::manifest::ManifestWriter;
@@ -545,6 +545,19 @@ impl<'a> Opening<'a> {
         Ok(())
     }
 
+    /// Logs of ours in a directory without a fence, left by a takeover that was cut off: the fence must not make them history,
+    /// even if a crash keeps them from being deleted.
+    fn left_logs(&self) -> Result<Option<LogRow>> {
+        let (vfs, log_dir) = (&*self.context.vfs, self.context.log_dir());
+        let own = log::DatabaseId::new(&self.context.db_id);
+        let mut left = file_name::numbers_in(vfs, &log_dir, FileType::Log)?;
+        left.retain(|number| {
+            let path = log_dir.join(file_name::format(FileType::Log, *number));
+            *number < self.recovered.next_file && !replay::row::is_of_another(vfs, &path, own)
+        });
+        Ok(left.last().copied().map(LogRow::none_through))
+    }
+
     /// Writes the MANIFEST with the ends of the old logs, durable before any sequence number is allocated. The
     /// first logged write creates a log.
     fn begin_writing(&self, engine: &Engine, replayed: Replayed) -> Result<()> {
@@ -554,6 +567,9 @@ impl<'a> Opening<'a> {
         let mut noted = self.recovered.noted_logs();
         if replayed.passed_damage {
             noted.frontiers = Frontiers::default(); // no log of before is read again
+        }
+        if !self.recovered.fenced {
+            noted.row = self.left_logs()?;
         }
         core.logs.note_earlier(&noted);
         for log in &replayed.logs {

@@ -40,7 +40,11 @@ impl Check<'_> {
         let (vfs, dir) = (self.options.vfs.clone(), self.log_dir().to_owned());
         // An unreadable header is reported when the log itself is checked.
         let head = |path: &Path, number| Ok(log::read_head(&*vfs, path, number).unwrap_or_default());
-        let row = row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?;
+        // Logs of ours in RocksDB's directory are of a takeover that was cut off.
+        let row = match self.recovered.fenced {
+            true => row::find(&*vfs, &dir, self.database(), self.recovered.noted_logs(), head)?,
+            false => FoundRow::default(),
+        };
         let let_go = self.recovered.let_go_through();
         if self.recovered.fenced {
             let places = LogPlaces::new(&*vfs, self.dir, &dir, self.recovered.log_dir.as_deref())?;

@@ -7,9 +7,10 @@ use vfs::{CrashPolicy, MemoryVfs, Vfs};
 
 use super::*;
 use crate::internal::{FamilyOptions, OpenOptions, ReadOptions, WriteBatch};
+use crate::maintenance::check::{CheckOptions, check};
 use crate::transaction::Change;
 use crate::transaction::locks::{LockLimits, Patience};
-use crate::version::file_name::{FileType, numbers_in};
+use crate::version::file_name::{FileType, format, numbers_in};
 use crate::version::recover::recover;
 
 /// A database, its locks, and the transactions without a handle.
@@ -399,6 +400,35 @@ fn readers_pass_over_what_is_prepared_and_a_checkpoint_has_it() {
         let found = [&b"k"[..], b"c", b"d"].map(|key| get(key).is_some());
         assert_eq!(found, [true, false, true], "{dir}");
     }
+}
+
+/// As a takeover leaves one that is cut off, behind which RocksDB ended the transaction.
+#[test]
+fn a_log_that_a_takeover_left_is_no_history_of_the_next_one() {
+    let vfs = MemoryVfs::new(1);
+    let opened = Opened::of(&vfs);
+    let transaction = opened.prepared("t", "k");
+    let number = *numbers_in(&*vfs, Path::new(DIR), FileType::Log).expect("listed").first().expect("a log");
+    let name = format(FileType::Log, number);
+    let left = vfs.read_file(&Path::new(DIR).join(&name)).expect("read");
+    opened.commit(transaction);
+    let dir = Path::new("/export");
+    opened.db.export(dir, &Default::default()).map(drop).expect("exported");
+    let batches = || {
+        let how = CheckOptions { vfs: vfs.clone(), ..CheckOptions::default() };
+        check(dir, &how, &mut |_| ()).expect("checked").log_batches
+    };
+    let before = batches();
+    vfs.write_file(&dir.join(&name), &left).expect("written");
+    assert_eq!(batches(), before);
+    drop(Database::open(dir, &options(&vfs)).expect("taken over"));
+    let image = vfs.crash_clone(7, CrashPolicy::ProcessKilled);
+    image.write_file(&dir.join(&name), &left).expect("not deleted yet");
+    let copy = Database::open(dir, &options(&image)).expect("opened");
+    let locks = Arc::new(LockTable::of(&copy, LockLimits::default()));
+    assert!(PreparedTransactions::of(&copy, &locks, HASTY).expect("locked").take_all().is_empty());
+    let got = copy.get(&copy.default_family(), b"k", &ReadOptions::default()).expect("read");
+    assert_eq!(got.as_deref(), Some(&b"t"[..]));
 }
 
 /// Each short-lived process leaves a log; many are flushed and let go at an open, but not those of a prepare.
