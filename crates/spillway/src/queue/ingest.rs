@@ -13,6 +13,7 @@ use crate::commit::pipeline::LogPosition;
 use crate::core::family::Family;
 use crate::queue::flushable::Flushable;
 use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable, numbered};
+use crate::read::damage::{is_damage, pass_over_table};
 use crate::read::level::{LevelCursor, LevelFiles};
 use crate::read::merging::MergingCursor;
 use crate::version::level::ends_before;
@@ -175,11 +176,24 @@ impl QueuedIngest {
         Some(RangeTombstone { start, end, seq: SeqNo(self.given().before.0 + 1) })
     }
 
-    fn collect_tombstones(&self, options: &TableReadOptions) -> Result<Option<Arc<FragmentedTombstones>>> {
+    /// Clears `is_whole` if a damaged table is passed over.
+    fn collect_tombstones(
+        &self,
+        options: &TableReadOptions,
+        is_whole: &mut bool,
+    ) -> Result<Option<Arc<FragmentedTombstones>>> {
         let mut all: Vec<RangeTombstone> = self.excise().into_iter().collect();
         for (tables, files) in self.share.layers.iter().zip(self.layers()) {
             for (_, file) in tables.iter().zip(files).filter(|(table, _)| table.has_range_deletions) {
-                let Some(found) = file.open_by(options)?.tombstones() else { continue };
+                let table = match (file.open_by(options), &options.skip_damaged) {
+                    (Err(error), Some(damage)) if is_damage(&error) => {
+                        pass_over_table(file, error, damage);
+                        *is_whole = false;
+                        continue;
+                    }
+                    (opened, _) => opened?,
+                };
+                let Some(found) = table.tombstones() else { continue };
                 for fragment in file.meta.tombstones_inside(&found).fragments() {
                     let (start, end) = (&fragment.start, &fragment.end);
                     let piece = |&seq| RangeTombstone { start: start.clone(), end: end.clone(), seq };
@@ -229,7 +243,11 @@ impl Flushable for QueuedIngest {
         if let Some(known) = self.tombstones.get() {
             return Ok(known.clone());
         }
-        let collected = self.collect_tombstones(options)?;
+        let mut is_whole = true;
+        let collected = self.collect_tombstones(options, &mut is_whole)?;
+        if !is_whole {
+            return Ok(collected); // other reads refuse the damage
+        }
         Ok(self.tombstones.get_or_init(|| collected).clone())
     }
 

@@ -48,6 +48,12 @@ pub(crate) fn is_damage(error: &Error) -> bool {
     error.kind() == ErrorKind::Corruption || error.is_not_found() || error.is_read_failure()
 }
 
+/// Reports a whole table as passed over.
+pub(crate) fn pass_over_table(file: &TableFile, error: Error, damage: &Arc<dyn DamageSink>) {
+    let (from, through) = (file.smallest_user_key().to_vec(), file.largest_user_key().to_vec());
+    damage.passed_over(PassedOver::new(error, Some(from), Some(through)));
+}
+
 /// A cursor over one table. If the rest of the table cannot be read, the cursor ends without an error and reports the
 /// damage.
 pub(crate) struct DamageBearing {
@@ -75,10 +81,9 @@ impl DamageBearing {
         Ok(Box::new(cursor))
     }
 
-    /// Reports the whole table as passed over: the part read before the damage is not known here.
+    /// The part read before the damage is not known here.
     fn tell(&self, error: Error) {
-        let (from, through) = (self.file.smallest_user_key().to_vec(), self.file.largest_user_key().to_vec());
-        self.damage.passed_over(PassedOver::new(error, Some(from), Some(through)));
+        pass_over_table(&self.file, error, &self.damage);
     }
 
     fn moved(&mut self, go: impl FnOnce(&mut AnyCursor) -> bool) -> bool {

@@ -35,6 +35,7 @@ use crate::internal::{
     Snapshot, TableWriter, WriteBatch, WriteOptions,
 };
 use crate::queue::due::SmallIngests;
+use crate::read::damage::SkippedDamage;
 
 struct World {
     vfs: Arc<MemoryVfs>,
@@ -332,4 +333,36 @@ fn a_read_limited_to_memory_opens_no_queued_table() {
     assert_eq!(kind("a", &ReadOptions::default()), Ok(true));
     assert_eq!((kind("a", &memory_only), kind("d", &memory_only)), (Ok(true), Ok(false)), "open, and cached");
     assert_eq!(kind("x", &memory_only), Err(ErrorKind::Incomplete));
+}
+
+#[test]
+fn a_read_past_damage_does_without_a_queued_tables_deletions_and_no_other_read_does() {
+    let mut world = World::new();
+    for key in ["a", "e"] {
+        world.db().put(&world.family(), key.as_bytes(), b"", &WriteOptions::default()).unwrap();
+    }
+    world.ingest(&["c,d~f"]);
+    let is_table = |path: &PathBuf| path.starts_with("/db") && path.extension().is_some_and(|end| end == "sst");
+    let table = world.vfs.all_files().into_iter().find(is_table).expect("one");
+    let whole = world.vfs.read_file(&table).unwrap();
+    world.vfs.write_file(&table, &vec![0; whole.len()]).unwrap();
+    let keys = |options: &ReadOptions| {
+        let mut iterator = world.db().iter(&world.family(), options)?;
+        let (mut keys, mut is_valid) = (String::new(), iterator.seek_to_first());
+        while is_valid {
+            keys += &String::from_utf8_lossy(iterator.key());
+            is_valid = iterator.next();
+        }
+        iterator.status().map(|()| keys)
+    };
+    let damage = SkippedDamage::new();
+    let past_damage = ReadOptions { skip_damaged: Some(damage.clone()), ..ReadOptions::default() };
+    assert_eq!(keys(&past_damage).unwrap(), "ae");
+    let [passed_over] = &damage.list()[..] else { panic!("one table: {damage:?}") };
+    assert_eq!(passed_over.error.path(), Some(&*table));
+    assert_eq!([&passed_over.from, &passed_over.through].map(|key| key.as_deref()), [Some(&b"c"[..]), Some(b"f")]);
+    assert_eq!(keys(&ReadOptions::default()).unwrap_err().kind(), ErrorKind::Corruption);
+    world.vfs.write_file(&table, &whole).unwrap();
+    assert_eq!(keys(&ReadOptions::default()).unwrap(), "ac");
+    world.with(|family| family.flushing = false);
 }
