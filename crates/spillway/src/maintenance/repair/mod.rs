@@ -76,9 +76,11 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
         // It may have guessed.
         work.to_compact = recovered.families.iter().map(|family| (family.name.clone(), true)).collect();
     }
-    // Otherwise there is nothing that a repetition could not tell. Damage of RocksDB's logs shows in replay only, behind which
-    // they are gone.
-    if !work.report.found_every_key() || work.has_damaged_logs() || work.is_rocksdbs() {
+    // Otherwise there is nothing that a repetition could not tell. Damage of RocksDB's logs shows in replay only, and so does a
+    // hole between logs that a salvage passes over; behind it the logs are gone.
+    let skips_logs = options.db.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords;
+    let salvages = skips_logs || work.has_damaged_logs() || work.is_rocksdbs();
+    if !work.report.found_every_key() || salvages {
         lost.mark(work.first_new)?;
     }
     options::keep(&*options.vfs, dir, &recovered, &mut work.report)?;
@@ -90,10 +92,8 @@ pub fn repair(dir: impl AsRef<Path>, options: &OpenOptions) -> Result<RepairRepo
     let written = if work.report.found_every_key() { None } else { Some(work.report.write_to(&lost)?) };
     lost.sync()?;
     work.report.is_last_seq_unseen = work.is_rocksdbs() && work.last_seen(&recovered.families) < recovered.last_seq;
-    let skips_logs = options.db.wal_recovery_mode == WalRecoveryMode::SkipAnyCorruptedRecords;
     let mut options = options_for(options, &recovered);
-    // Damage of RocksDB's logs shows in replay.
-    if skips_logs || work.has_damaged_logs() || work.is_rocksdbs() {
+    if salvages {
         options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
     }
     let engine = open_what_is_left(dir, &options, recovered)?;
