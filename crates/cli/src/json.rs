@@ -127,6 +127,7 @@ pub fn repair(dir: &Path, report: &RepairReport, options: Option<&str>) -> Value
         "doubts": report.doubts.iter().map(doubt).collect::<Vec<_>>(),
         "options": options,
         "last_number": report.last_seq.0,
+        "last_number_unseen": report.is_last_seq_unseen,
         "lost_nothing": report.lost_nothing(),
     })
 }

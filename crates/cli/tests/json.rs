@@ -97,6 +97,7 @@ fn a_repair_tells_what_is_lost() {
     let whole = answer(place.spillway(&["repair", "db", "--json"]));
     is_documented(&whole);
     assert_eq!((&whole["lost_nothing"], &whole["lost"]), (&json!(true), &json!([])), "{whole}");
+    assert_eq!(whole["last_number_unseen"], json!(false), "{whole}");
     let table = place.only_file("db", ".sst");
     std::fs::remove_file(table).unwrap();
     let ran = place.spillway(&["repair", "db", "--json"]);
