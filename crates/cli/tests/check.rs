@@ -260,3 +260,15 @@ fn a_scan_goes_on_past_damage_and_says_what_it_passed_over() {
     std::fs::write(&table, &whole).unwrap();
     assert_eq!(place.spillway(&["scan", "--skip-damaged", "--db", "db"]).ok(), all);
 }
+
+/// A table that cannot be opened is not called damaged: the cause is another.
+#[cfg(unix)]
+#[test]
+fn what_cannot_be_opened_is_told_with_its_cause() {
+    let place = database();
+    let table = tables(&place).pop().unwrap();
+    std::fs::rename(&table, place.path("aside")).unwrap();
+    std::os::unix::fs::symlink(&table, &table).unwrap();
+    let found = problems(&place);
+    assert!(found.iter().any(|problem| problem.contains("symbolic link")), "{found:?}");
+}

@@ -101,3 +101,17 @@ fn errors_and_warnings_name_file_line_and_key() {
     let told = place.spillway(&["get", "k", "--config", "web.json"]).fails();
     assert!(told.contains("warning: web.json: line 1") && told.contains("there is no database in d"), "{told}");
 }
+
+/// A path may have the character that an option has.
+#[test]
+fn options_of_a_file_with_an_equals_sign_in_its_path_are_read() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("run=7")).unwrap();
+    place.write(
+        "run=7/options.ini",
+        "[Version]\n  rocksdb_version=11.8.1\n[DBOptions]\n  max_background_jobs=3\n[CFOptions \"default\"]\n",
+    );
+    place.spillway(&["put", "k", "v", "--db", "db", "--options", "run=7/options.ini"]).ok();
+    let stored = std::fs::read_to_string(place.newest_file("db", "OPTIONS-")).unwrap();
+    assert!(stored.contains("max_background_jobs=3"), "{stored}");
+}

@@ -197,3 +197,18 @@ fn a_repair_is_of_one_directory_only() {
     }
     place.spillway(&["repair", "--db", "one"]).ok();
 }
+
+/// Nobody reads the report to its end.
+#[test]
+fn losses_have_their_status_behind_a_closed_pipe() {
+    let place = database();
+    let table = place.newest_file("db", ".sst");
+    let mut bytes = std::fs::read(&table).unwrap();
+    bytes[100] ^= 1;
+    std::fs::write(&table, &bytes).unwrap();
+    for args in [&["check", "--json", "--db", "db"][..], &["repair", "--json", "db"]] {
+        let mut child = place.command(common::SPILLWAY, args).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{args:?}");
+    }
+}

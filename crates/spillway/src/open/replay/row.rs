@@ -234,7 +234,7 @@ impl LogPlaces {
         let there = file_name::numbers_in(vfs, &self.here, FileType::Log)?.into_iter();
         let mut there = there.map(|number| path_of(&self.here, number));
         let what = "this is a copy, whose logs lie beside its tables; this log is of the database that it was made of, or was \
-                    moved here: open the copy without wal_dir, or with one of its own";
+                    moved here: open the copy without wal_dir, or with one of its own; or, if that database is gone, move its logs away";
         match there.find(|log| database_of(vfs, log) == Some(own)) {
             Some(log) => Err(Error::invalid_argument(what).at_path(log)),
             None => Ok(()),
