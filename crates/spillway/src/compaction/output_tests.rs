@@ -40,7 +40,6 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         memtable_ids: AtomicU64::new(0),
         memtables: MemtableMaking::inline(),
         tasks: Tasks::new(true),
-        is_copy: false,
         statistics: None,
         sample: None,
         flushes: FlushCounts::default(),

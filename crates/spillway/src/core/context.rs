@@ -66,8 +66,6 @@ pub struct Context {
     pub tasks: Arc<Tasks>,
     /// Lifetimes and pins of the WAL files.
     pub logs: Arc<LogLives>,
-    /// The database is a copy, with its original's id: its logs stay beside its tables, for good.
-    pub is_copy: bool,
     pub statistics: Option<Arc<Statistics>>,
     /// `None` with statistics, and where jobs run inline: such a run repeats each look at the clock.
     pub sample: Option<Arc<Sample>>,

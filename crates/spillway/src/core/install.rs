@@ -13,7 +13,7 @@ use crate::core::progress::Unneeded;
 use crate::core::{Core, FamilyState};
 use crate::queue::flushable::Flushable;
 use crate::version::builder::VersionBuilder;
-use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow, VersionEdit};
+use crate::version::edit::{LogEnd, LogRow, VersionEdit};
 use crate::version::file_name::FileType;
 use crate::version::manifest::ManifestWriter;
 use crate::version::purge::ObsoleteFile;
@@ -344,7 +344,7 @@ impl Installer {
     /// Contents of a new MANIFEST. If the caller holds the manifest lock, exactly the state of the old one.
     pub(crate) fn manifest_snapshot(&self, log_ends: Vec<LogEnd>) -> ManifestSnapshot {
         // All RocksDB logs found at open are in tables before a MANIFEST is written.
-        let (log_number, is_copy) = (self.core.first_own_file, self.core.context.is_copy);
+        let log_number = self.core.first_own_file;
         let state = self.core.state.lock();
         let through = |family: &FamilyState| family.needed_after().max(family.flushed_through);
         let family = |family: &FamilyState| family.snapshot(log_number, through(family));
@@ -357,7 +357,7 @@ impl Installer {
             log_ends,
             log_row: Some(self.core.logs.row_after(SeqNo::ZERO)),
             log_frontiers: Some(self.core.logs.known_frontiers()),
-            log_dir: if is_copy { LOG_DIR_OF_COPY } else { &self.core.context.options.wal_dir }.to_owned(),
+            log_dir: self.core.context.options.wal_dir.clone(),
             options_file: Some(self.core.context.options_file()).filter(|number| number.0 > 0),
             families: state.families.values().map(family).collect(),
         }

@@ -52,6 +52,14 @@ pub(crate) fn directory_owner(vfs: &dyn Vfs, dir: &Path) -> DatabaseId {
     log_owner(vfs, dir, recover(vfs, dir).ok().as_ref())
 }
 
+/// Removes an IDENTITY with another id: it must not stand beside the MANIFEST that is written next.
+pub(crate) fn remove_other(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
+    match read(vfs, dir)? {
+        Some(other) if other != id => vfs.remove_file(&dir.join(file_name::format(FileType::Identity, FileNumber(0)))),
+        _ => Ok(()),
+    }
+}
+
 /// Writes IDENTITY, unless it has the id already. The MANIFEST's id wins: a restored backup may have left another
 /// database's IDENTITY.
 pub(crate) fn write(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
@@ -59,7 +67,8 @@ pub(crate) fn write(vfs: &dyn Vfs, dir: &Path, id: &str) -> Result<()> {
     if read(vfs, dir)?.as_deref() == Some(id) {
         return Ok(());
     }
-    write_all(vfs, &path, IfExists::Truncate, id.as_bytes(), IoClass::Other)
+    write_all(vfs, &path, IfExists::Truncate, id.as_bytes(), IoClass::Other)?;
+    vfs.sync_dir(dir)
 }
 
 /// A random UUID, version 4, like RocksDB's ids.

@@ -28,7 +28,6 @@ use crate::database::handle::{OpenOptions, lock_path};
 use crate::info_log::InfoLog;
 use crate::maintenance::repair::{self, lost::Lost};
 use crate::observe::events::EventRing;
-use crate::open::replay::row::LogPlaces;
 use crate::open::replay::{LogReplay, Replayed};
 use crate::open::restart::Restored;
 use crate::queue::flushable::MemtableMaking;
@@ -36,7 +35,7 @@ use crate::queue::images::ImageNames;
 use crate::queue::memory::MemoryBudget;
 use crate::read::sample::Sample;
 use crate::version::backup_dirs;
-use crate::version::edit::{LOG_DIR_OF_COPY, LogRow};
+use crate::version::edit::LogRow;
 use crate::version::file_name::{self, FileType};
 use crate::version::log_life::LogLives;
 use crate::version::manifest::ManifestWriter;
@@ -291,15 +290,13 @@ impl<'a> Opening<'a> {
     fn new(dir: &Path, options: &'a OpenOptions, mut recovered: Recovered, info_log: &Arc<InfoLog>) -> Result<Self> {
         let vfs = options.vfs.clone();
         let logs = log_dir(dir, &options.db);
-        let places = LogPlaces::new(&*vfs, dir, &logs, recovered.log_dir.as_deref())?;
-        if !options.read_only && places.wants_own_id(&*vfs, dir, &recovered)? {
-            // The stored options have the old id.
-            (recovered.db_id, recovered.options_file) = (Some(identity::new_identity(&*vfs)), None);
-            recovered.forget_logs();
-            recovered.log_dir = None;
+        let new_identity = || identity::new_identity(&*vfs);
+        let mut db_id = identity::find(&*vfs, dir, &logs, &recovered)?.unwrap_or_else(new_identity);
+        recovered.db_id = Some(db_id.clone());
+        if recovered.is_copy && !options.read_only {
+            db_id = new_identity();
+            recovered.options_file = None; // the stored options have the old id
         }
-        let db_id = identity::find(&*vfs, dir, &logs, &recovered)?;
-        let db_id = db_id.unwrap_or_else(|| identity::new_identity(&*vfs));
         let tasks = Tasks::new(options.read_only || vfs.runs_inline());
         let numbers = Arc::new(FileNumbers::starting_at(recovered.next_file));
         let own = || options.db.statistics.then(|| Arc::new(Statistics::new()));
@@ -334,7 +331,6 @@ impl<'a> Opening<'a> {
             events: EventRing::default(),
             tasks,
             logs: LogLives::new(vfs.clone(), logs, PurgeQueue::new()),
-            is_copy: recovered.log_dir.as_deref() == Some(LOG_DIR_OF_COPY),
             throttle: Throttle::new(vfs.clone(), statistics.clone(), rate_limiter),
             sample: (statistics.is_none() && !vfs.runs_inline()).then(|| Sample::new(vfs.clone())),
             statistics,
@@ -391,8 +387,9 @@ impl<'a> Opening<'a> {
             restart::check_log_ends(&self.context, &self.recovered, self.options.read_only, self.options.bear_damage)?;
         }
         if !self.options.read_only {
-            let (first_own, is_used) = (self.recovered.next_file, !self.is_repairs);
-            self.restored = restart::restore(&self.context, &mut self.families, &self.damaged, first_own, is_used)?;
+            let is_used = !self.is_repairs;
+            self.restored =
+                restart::restore(&self.context, &mut self.families, &self.damaged, &self.recovered, is_used)?;
         }
         let replayed = self.replay_logs()?;
         // After replay: logs kept with a backup may hold families unknown to it, under ids free now.
@@ -538,7 +535,7 @@ impl<'a> Opening<'a> {
             return Ok(());
         }
         let (vfs, log_dir) = (&*context.vfs, context.log_dir());
-        let logged = repair::logged(vfs, &log_dir, log::DatabaseId::new(&context.db_id), recovered)?;
+        let logged = repair::logged(vfs, &log_dir, recovered.id(), recovered)?;
         let left = self.restored.left.iter().copied();
         let doubts = restart::unlogged(vfs, &context.dir, left, recovered, &logged, &self.options.orders())?;
         doubts.into_iter().for_each(|doubt| context.recovery_doubts.add(doubt));
@@ -549,7 +546,7 @@ impl<'a> Opening<'a> {
     /// even if a crash keeps them from being deleted.
     fn left_logs(&self) -> Result<Option<LogRow>> {
         let (vfs, log_dir) = (&*self.context.vfs, self.context.log_dir());
-        let own = log::DatabaseId::new(&self.context.db_id);
+        let own = self.recovered.id();
         let mut left = file_name::numbers_in(vfs, &log_dir, FileType::Log)?;
         left.retain(|number| {
             let path = log_dir.join(file_name::format(FileType::Log, *number));
@@ -558,14 +555,14 @@ impl<'a> Opening<'a> {
         Ok(left.last().copied().map(LogRow::none_through))
     }
 
-    /// Writes the MANIFEST with the ends of the old logs, durable before any sequence number is allocated. The
-    /// first logged write creates a log.
+    /// Writes the MANIFEST with the ends of the old logs, durable before any sequence number is allocated; then IDENTITY, which a copy
+    /// of RocksDB's must not have before. The first logged write creates a log.
     fn begin_writing(&self, engine: &Engine, replayed: Replayed) -> Result<()> {
         let (context, vfs) = (&self.context, &self.context.vfs);
-        identity::write(&**vfs, &context.dir, &context.db_id)?;
+        identity::remove_other(&**vfs, &context.dir, &context.db_id)?;
         let (core, number) = (&engine.core, context.numbers.take());
         let mut noted = self.recovered.noted_logs();
-        if replayed.passed_damage {
+        if replayed.lets_logs_go {
             noted.frontiers = Frontiers::default(); // no log of before is read again
         }
         if !self.recovered.fenced {
@@ -593,12 +590,13 @@ impl<'a> Opening<'a> {
             lost.forget_cut_off(self.recovered.manifest)?
         }
         let writer = ManifestWriter::create(vfs.clone(), &context.dir, number, &snapshot, limit)?;
+        identity::write(&**vfs, &context.dir, &context.db_id)?;
         core.logs.note_manifest(writer.noted());
         *engine.installer.manifest.lock() = Some(writer);
         snapshot.log_row.into_iter().for_each(|row| core.logs.note_durable(row));
         context.memtables.images.iter().for_each(|images| images.note_fence());
         self.restored.forget_others(&**vfs, &context.dir)?;
-        orphans::remove(engine, !self.recovered.fenced)?;
+        orphans::remove(engine, self.recovered.id(), !self.recovered.fenced)?;
         engine.options_file.write_options_file();
         engine.installer.release_logs();
         engine.installer.note_logs()

@@ -50,7 +50,7 @@ pub(super) fn keep(engine: &Engine, recovered: &Recovered, lost: &Lost<'_>) -> R
     for number in file_name::numbers_in(vfs, &context.dir, FileType::Table)?.into_iter().filter(is_left) {
         lost.keep(&context.dir.join(file_name::format(FileType::Table, number)))?;
     }
-    let own = DatabaseId::new(&context.db_id);
+    let own = recovered.id();
     let rocksdbs = (!recovered.fenced).then_some(FileType::RocksLog);
     for kind in [FileType::Log, FileType::LargeBatch].into_iter().chain(rocksdbs) {
         let numbers = file_name::numbers_in(vfs, &log_dir, kind)?.into_iter();
@@ -68,9 +68,9 @@ pub(super) fn keep(engine: &Engine, recovered: &Recovered, lost: &Lost<'_>) -> R
 
 /// Deletes orphans once the new MANIFEST is durable (V3). Logs are deleted only in the log directory, and a separate
 /// log directory loses nothing but logs. Files that may be large are deleted in the background: freeing a file's pages
-/// costs as much as writing them. `takes_over`: the directory was RocksDB's until now; later a file in the form of its logs is
+/// costs as much as writing them. `own`: the id that the database had. `takes_over`: the directory was RocksDB's until now; later a file in the form of its logs is
 /// another's.
-pub(super) fn remove(engine: &Engine, takes_over: bool) -> Result<()> {
+pub(super) fn remove(engine: &Engine, own: DatabaseId, takes_over: bool) -> Result<()> {
     let (core, context) = (&engine.core, &engine.core.context);
     let state = core.state.lock();
     let tables: BTreeSet<FileNumber> =
@@ -95,7 +95,7 @@ pub(super) fn remove(engine: &Engine, takes_over: bool) -> Result<()> {
         FileType::Current | FileType::Identity | FileType::Lock | FileType::Options | FileType::Reserve => false,
         FileType::Incomplete => false, // no marked directory is opened
     };
-    let (log_dir, own) = (context.log_dir(), DatabaseId::new(&context.db_id));
+    let log_dir = context.log_dir();
     let mut dirs = vec![context.dir.clone()];
     dirs.extend(Some(log_dir.clone()).filter(|dir| *dir != context.dir));
     for dir in dirs {

@@ -130,7 +130,7 @@ struct Found {
 }
 
 /// Adds images to the queues of their families, whose memtables are empty. Those of the families in `damaged`, with why, are only
-/// listed for removal; all are, by option or unless `is_used`. Files with numbers from `first_own` on are this process's.
+/// listed for removal; all are, by option or unless `is_used`. Files with numbers that `recovered` does not reach are this process's.
 ///
 /// # Errors
 /// The file system's.
@@ -138,11 +138,11 @@ pub(super) fn restore(
     context: &Context,
     families: &mut BTreeMap<FamilyId, FamilyState>,
     damaged: &BTreeMap<FamilyId, Error>,
-    first_own: FileNumber,
+    recovered: &Recovered,
     is_used: bool,
 ) -> Result<Restored> {
     let mut restored = Restored::default();
-    let mut found = find(context, first_own, &mut restored.left)?;
+    let mut found = find(context, recovered, &mut restored.left)?;
     if is_used && context.options.memtable_crash_safe_recover {
         for (id, family) in families {
             if let Some(error) = damaged.get(id) {
@@ -162,13 +162,14 @@ pub(super) fn restore(
 /// This database's valid images by family, in the order of their numbers. Images with possibly lost pages go to `left`.
 fn find(
     context: &Context,
-    first_own: FileNumber,
+    recovered: &Recovered,
     left: &mut Vec<FileNumber>,
 ) -> Result<BTreeMap<FamilyId, Vec<Found>>> {
     let (vfs, dir) = (&*context.vfs, &*context.dir);
+    let db_id = recovered.db_id.as_deref().unwrap_or_default();
     let mut found = BTreeMap::<FamilyId, Vec<Found>>::new();
-    for number in file_name::numbers_in(vfs, dir, FileType::MemtableImage)?.range(..first_own) {
-        match read(vfs, dir, &context.db_id, *number) {
+    for number in file_name::numbers_in(vfs, dir, FileType::MemtableImage)?.range(..recovered.next_file) {
+        match read(vfs, dir, db_id, *number) {
             Ok(Some(image)) if !image.is_of_this_cache(vfs, dir) => left.push(image.number),
             Ok(Some(image)) => found.entry(image.header.identity.family).or_default().push(image),
             Ok(None) => {}

@@ -59,6 +59,8 @@ pub struct Recovered {
     pub log_row: Option<LogRow>,
     /// The option `wal_dir` at the last open for writing.
     pub log_dir: Option<String>,
+    /// As [`VersionEdit::is_copy`](super::edit::VersionEdit::is_copy).
+    pub is_copy: bool,
     /// Number of the last OPTIONS file; `None`: nothing tells it.
     pub options_file: Option<FileNumber>,
     /// The database's id.
@@ -332,6 +334,11 @@ impl Recovered {
     /// The number of the MANIFEST that its logs note. `None`: a backup's, and the logs kept beside it note the original's.
     pub(crate) fn noted_by_logs(&self) -> Option<FileNumber> {
         (!self.is_backups()).then_some(self.manifest)
+    }
+
+    /// The id that the database had: what lies in the directory has it.
+    pub(crate) fn id(&self) -> DatabaseId {
+        DatabaseId::new(self.db_id.as_deref().unwrap_or_default())
     }
 
     /// What the MANIFEST knows of our logs.

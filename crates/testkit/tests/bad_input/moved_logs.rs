@@ -377,20 +377,25 @@ fn copies_leave_the_logs_of_their_original_alone() {
         }
     }
     assert_eq!(logs(), before);
-    // An open makes no difference, nor does the loss of what tells that it is a copy.
+    // After its first open for writing each has an id of its own, and a deletion goes by what tells where the logs are.
     for (nth, copy_dir) in ["/copies/checkpoint", "/copies/restored"].into_iter().enumerate() {
-        let db = Db::open(copy_dir, &with_logs_in(&vfs, "")).unwrap();
-        db.put(&db.default_family(), b"own", b"v", &Default::default()).unwrap();
-        db.flush(&[&db.default_family()]).unwrap();
-        db.close().unwrap();
-        let error = Db::open(copy_dir, &with_logs_in(&vfs, "/wal")).err().expect("they are the original's still");
-        assert!(error.message().contains("this is a copy"), "{error}");
+        let put = |wal_dir: &str| {
+            let db = Db::open(copy_dir, &with_logs_in(&vfs, wal_dir)).unwrap();
+            db.put(&db.default_family(), b"own", b"v", &Default::default()).unwrap();
+            db.flush(&[&db.default_family()]).unwrap();
+            assert!(db.get(&db.default_family(), b"after", &Default::default()).unwrap().is_none());
+            db.close().unwrap();
+        };
+        put("");
+        put("/wal");
         if nth == 1 {
             vfs.remove_file(&Path::new(copy_dir).join("CURRENT")).unwrap();
         }
         Db::destroy(copy_dir, Some(Path::new("/wal")), &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
     }
-    assert_eq!(logs(), before);
+    let of_original = |path: &PathBuf| before.contains(path);
+    assert_eq!(logs().into_iter().filter(of_original).collect::<Vec<_>>(), before);
+    vfs.create_dir_all(Path::new("/wal")).unwrap();
     let db = Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
     assert!(db.get(&db.default_family(), b"after", &Default::default()).unwrap().is_some());
 }
@@ -423,6 +428,35 @@ fn copy_whose_logs_go_elsewhere_gets_an_id_of_its_own() {
     }
 }
 
+/// Where a copy's log is lost, no door goes on without a word, whatever directory its logs are to be in.
+#[test]
+fn copy_that_lost_its_log_is_told_under_another_log_directory() {
+    let made = database("");
+    Db::open(DIR, &with_logs_in(&made, "")).unwrap().checkpoint("/copy").unwrap();
+    let log = made
+        .all_files()
+        .into_iter()
+        .rfind(|path| path.starts_with("/copy") && path.extension() == Some("splog".as_ref()));
+    let log = log.expect("the copy needs it");
+    for is_cut in [false, true] {
+        let vfs = copy(&made);
+        if is_cut {
+            vfs.truncate(&log, 0).unwrap()
+        } else {
+            vfs.remove_file(&log).unwrap()
+        }
+        for wal_dir in ["", "/other"] {
+            let vfs = copy(&vfs);
+            vfs.create_dir_all(Path::new(place(wal_dir))).unwrap();
+            let mut options = with_logs_in(&vfs, wal_dir);
+            Db::open("/copy", &options).err().expect("a needed log is not there");
+            options.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+            let told = Db::open("/copy", &options).map(|db| !db.recovery_doubts().is_empty());
+            assert!(told.unwrap_or(true), "cut: {is_cut}, {wal_dir}");
+        }
+    }
+}
+
 /// The directory of a copy under another name is the copy's own.
 #[test]
 fn copy_opens_under_its_own_directory_by_any_name() {
@@ -435,7 +469,7 @@ fn copy_opens_under_its_own_directory_by_any_name() {
     }
 }
 
-/// An export has its original's id, and the form of RocksDB's directories.
+/// An export has an id of its own, and the form of RocksDB's directories.
 #[test]
 fn export_leaves_the_logs_of_its_original_alone() {
     let vfs = database("/wal");
@@ -446,12 +480,16 @@ fn export_leaves_the_logs_of_its_original_alone() {
     let logs = || vfs.all_files().into_iter().filter(|path| path.starts_with("/wal")).collect::<Vec<_>>();
     let before = logs();
     let adopting = OpenOptions { adopt_rocksdb: true, ..with_logs_in(&vfs, "/wal") };
-    for error in [Db::open("/export", &adopting).err(), repair("/export", &adopting).err()] {
-        let error = error.expect("they are the original's");
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    for _ in 0..2 {
+        let db = Db::open("/export", &adopting).unwrap();
+        assert!(db.get(&db.default_family(), b"after", &Default::default()).unwrap().is_none());
+        db.put(&db.default_family(), b"own", b"v", &Default::default()).unwrap();
+        db.close().unwrap();
     }
     Db::destroy("/export", Some(Path::new("/wal")), &adopting.vfs).unwrap();
     assert_eq!(logs(), before);
+    let found = read_with(&with_logs_in(&vfs, "/wal"), DIR).unwrap();
+    assert!(found["default"].contains_key(&b"after"[..]) && !found["default"].contains_key(&b"own"[..]));
 }
 
 /// A deletion that is cut off takes the logs along when it is repeated.

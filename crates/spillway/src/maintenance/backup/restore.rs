@@ -359,8 +359,10 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
 fn note_logs(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, kept: Option<&Kept>) -> Result<()> {
     let is_apart = places.logs != places.db;
     let logs = places.logs.to_string_lossy(); // as the option wal_dir
+    let place = if kept.is_some() { "" } else { LOG_DIR_OF_COPY }; // with its logs it goes on as the same database
     let edit = VersionEdit {
-        log_dir: Some(if is_apart { logs.clone().into_owned() } else { LOG_DIR_OF_COPY.to_owned() }),
+        log_dir: Some(if is_apart { logs.clone().into_owned() } else { place.to_owned() }),
+        is_copy: kept.is_none(),
         log_frontiers: kept.and_then(Kept::frontiers),
         ..VersionEdit::default()
     };

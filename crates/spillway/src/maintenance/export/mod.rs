@@ -13,6 +13,7 @@ use crate::compaction::output::FamilyRules;
 use crate::maintenance::checkpoint::Copier;
 use crate::maintenance::export::instant::Instant;
 use crate::maintenance::export::tables::TableExport;
+use crate::open::identity::new_identity;
 use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
 use crate::version::manifest::write_alone;
@@ -91,9 +92,11 @@ impl Copier<'_> {
         snapshot.min_log_to_keep = log;
         snapshot.families.iter_mut().for_each(|family| family.log_number = log);
         snapshot.next_file = numbers.peek();
-        let text = self.describe_options(&families, ini::Audience::RocksDb);
+        // Logs of a later takeover must not pass for those of the database that is exported.
+        let identity = new_identity(&*self.core.context.vfs);
+        snapshot.db_id = Some(identity.clone());
+        let text = self.describe_options(&families, &identity, ini::Audience::RocksDb);
         staging.write(&file_name::format(FileType::Options, description), text.as_bytes())?;
-        let identity = snapshot.db_id.as_deref().unwrap_or_default();
         staging.write(&file_name::format(FileType::Identity, FileNumber(0)), identity.as_bytes())?;
         let kind = ManifestKind::Export { log_bytes };
         write_alone(&*self.core.context.vfs, staging.dir(), manifest, &snapshot, kind)?;

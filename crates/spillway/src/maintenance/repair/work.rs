@@ -24,7 +24,6 @@ use crate::open::replay::rocksdb_logs;
 use crate::open::replay::row::{self, LogPlaces};
 use crate::open::{options_file, restart};
 use crate::version::current::set_current;
-use crate::version::edit::LOG_DIR_OF_COPY;
 use crate::version::file_name::{self, FileType, numbers_in};
 use crate::version::recover::Recovered;
 use crate::version::replay::RecoveredFamily;
@@ -305,7 +304,8 @@ impl<'a> Repairing<'a> {
             log_frontiers: old.filter(|_| self.is_complete).map(|old| old.log_frontiers).unwrap_or_default(),
             manifest_end: None,
             is_writers: !self.is_complete || old.is_none_or(|old| old.is_writers),
-            log_dir: old.and_then(|old| old.log_dir.clone()).filter(|dir| dir == LOG_DIR_OF_COPY),
+            log_dir: Some(self.options.db.wal_dir.clone()),
+            is_copy: old.is_some_and(|old| old.is_copy),
             options_file: old.and_then(|old| old.options_file),
             db_id: old.and_then(|old| old.db_id.clone()).or_else(|| self.made_by.clone()),
             fenced: !is_rocksdbs,
@@ -455,8 +455,7 @@ fn check_log_dir(
         let others = std::iter::once(dir).chain(last.as_deref().map(Path::new));
         rocksdb_logs::check_none_elsewhere(vfs, log_dir, others, FileNumber(0))?;
     }
-    let places = LogPlaces::new(vfs, dir, log_dir, last.as_deref())?;
-    old.map_or(Ok(false), |old| places.wants_own_id(vfs, dir, old))?; // refused before anything is changed
+    let places = LogPlaces::new(vfs, dir, log_dir, last.as_deref(), old.is_some_and(|old| old.is_copy))?;
     places.check(vfs, own, found, old.and_then(Recovered::noted_by_logs), let_go, options.db.wal_recovery_mode)
 }
 

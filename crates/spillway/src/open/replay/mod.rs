@@ -61,8 +61,8 @@ pub(crate) struct Replayed {
     pub prepares: ReplayedPrepares,
     /// The largest family id in the MANIFEST and in the logs.
     pub max_family: u32,
-    /// A salvage left something out; all is in tables.
-    pub passed_damage: bool,
+    /// All is in tables, and no log that was read is read again: a salvage left something out, or the database is a copy.
+    pub lets_logs_go: bool,
 }
 
 /// Replays logs into the families' memtables.
@@ -159,8 +159,10 @@ impl<'a> LogReplay<'a> {
         self.end_hole(None);
         self.check_families()?;
         self.doubt_unproven_end()?;
-        if self.may_flush && self.passed_damage {
-            // No damaged log is kept, not even for what is prepared: a later open would meet the damage again.
+        let lets_logs_go = self.may_flush && (self.passed_damage || self.recovered.is_copy);
+        if lets_logs_go {
+            // No damaged log is kept, not even for what is prepared: a later open would meet the damage again. A copy's logs have the
+            // id of the database that it was made of.
             self.flush_everything(self.last_seq)?;
             self.take_over_prepares()?;
             self.forget_logs();
@@ -179,7 +181,7 @@ impl<'a> LogReplay<'a> {
             unsynced: self.unsynced,
             prepares: self.prepares,
             max_family: self.max_family,
-            passed_damage: self.passed_damage,
+            lets_logs_go,
         })
     }
 

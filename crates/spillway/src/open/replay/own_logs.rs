@@ -52,7 +52,7 @@ impl LogReplay<'_> {
         let logs = &found.logs;
         let let_go = recovered.let_go_through();
         found.missing.retain(|log| !was_let_go(vfs, &dir, log.number, logs, let_go));
-        let places = LogPlaces::new(vfs, &self.context.dir, &dir, recovered.log_dir.as_deref())?;
+        let places = LogPlaces::new(vfs, &self.context.dir, &dir, recovered.log_dir.as_deref(), recovered.is_copy)?;
         let doubt = places.check(
             vfs,
             self.database(),
@@ -76,7 +76,7 @@ impl LogReplay<'_> {
     }
 
     pub(super) fn database(&self) -> DatabaseId {
-        DatabaseId::new(&self.context.db_id)
+        self.recovered.id()
     }
 
     pub(super) fn replay_own_logs(&mut self, row: &FoundRow, log_ends: &[LogEnd]) -> Result<()> {

@@ -174,53 +174,26 @@ impl MissingLog {
 pub(crate) struct LogPlaces {
     here: PathBuf,
     others: Vec<PathBuf>,
-    /// The database is a copy, whose logs lie beside its tables and not `here`.
-    is_copy: bool,
+    /// The database is a copy that was not opened for writing yet, and its logs do not lie `here`.
+    is_copy_apart: bool,
 }
 
 impl LogPlaces {
     /// `here`: the log directory of this open. `last`: the `wal_dir` of the MANIFEST, or of the OPTIONS file if the
-    /// MANIFEST is lost.
+    /// MANIFEST is lost. `is_copy`: as in the MANIFEST.
     ///
     /// # Errors
     /// As reading the directories.
-    pub fn new(vfs: &dyn Vfs, dir: &Path, here: &Path, last: Option<&str>) -> Result<LogPlaces> {
-        let is_copy = last == Some(LOG_DIR_OF_COPY) && !is_same_dir(vfs, here, dir)?;
+    pub fn new(vfs: &dyn Vfs, dir: &Path, here: &Path, last: Option<&str>, is_copy: bool) -> Result<LogPlaces> {
         let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
         let mut others: Vec<PathBuf> = Vec::new();
-        for other in std::iter::once(dir.to_owned()).chain(last) {
+        for other in std::iter::once(dir.to_owned()).chain(last.clone()) {
             if !is_same_dir(vfs, &other, here)? && !others.contains(&other) {
                 others.push(other);
             }
         }
-        Ok(LogPlaces { here: here.to_owned(), others, is_copy })
-    }
-
-    /// Whether an open for writing gives the database an id of its own. It is a copy, and has the original's: in one directory each
-    /// would take the other's logs for its own.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: the copy needs what has the original's id: logs, values in logs, images; or as
-    /// [`check_no_originals`](Self::check_no_originals). As reading the directories.
-    pub fn wants_own_id(&self, vfs: &dyn Vfs, dir: &Path, recovered: &Recovered) -> Result<bool> {
-        let own = DatabaseId::new(recovered.db_id.as_deref().unwrap_or_default());
-        if !self.is_copy {
-            return Ok(false);
-        }
-        self.check_no_originals(vfs, own)?;
-        let needed = recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
-        let logs = file_name::numbers_in(vfs, dir, FileType::Log)?.split_off(&needed);
-        let log = logs.into_iter().map(|number| (number, path_of(dir, number)));
-        let log = log.filter(|(number, path)| has_records(vfs, path, *number)).map(|(_, path)| path).next();
-        let image = || file_name::numbers_in(vfs, dir, FileType::MemtableImage).map(|images| !images.is_empty());
-        if log.is_none() && recovered.tables().all(|meta| meta.value_logs.is_empty()) && !image()? {
-            return Ok(true);
-        }
-        let what = format!(
-            "this is a copy, and needs logs that lie beside its tables: open it without wal_dir, flush, and close. Then its logs can lie in {}",
-            self.here.display()
-        );
-        Err(Error::invalid_argument(what).at_path(log.as_deref().unwrap_or(dir)))
+        let is_copy_apart = is_copy && !is_same_dir(vfs, here, last.as_deref().unwrap_or(dir))?;
+        Ok(LogPlaces { here: here.to_owned(), others, is_copy_apart })
     }
 
     /// A copy has its original's database id, and must neither replay nor delete the original's logs, those below the row included.
@@ -228,13 +201,14 @@ impl LogPlaces {
     /// # Errors
     /// `InvalidArgument`: such a log is here. As reading the directory.
     fn check_no_originals(&self, vfs: &dyn Vfs, own: DatabaseId) -> Result<()> {
-        if !self.is_copy || !own.is_known() {
+        if !self.is_copy_apart || !own.is_known() {
             return Ok(());
         }
         let there = file_name::numbers_in(vfs, &self.here, FileType::Log)?.into_iter();
         let mut there = there.map(|number| path_of(&self.here, number));
-        let what = "this is a copy, whose logs lie beside its tables; this log is of the database that it was made of, or was \
-                    moved here: open the copy without wal_dir, or with one of its own; or, if that database is gone, move its logs away";
+        let what = "this is a copy that was not opened for writing yet, and its logs are not here: this log is of the database that it \
+                    was made of, or was moved here. Open the copy once without wal_dir, or with the one that it was restored to; or, \
+                    if the other database is gone, move its logs away";
         match there.find(|log| database_of(vfs, log) == Some(own)) {
             Some(log) => Err(Error::invalid_argument(what).at_path(log)),
             None => Ok(()),
