@@ -16,7 +16,7 @@ use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
 use crate::version::edit::LOG_DIR_OF_COPY;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
-use crate::version::recover::{Recovered, recover};
+use crate::version::recover::{Recovered, recover_proven};
 use crate::version::{backup_dirs, incomplete};
 use crate::wal::archive::ARCHIVE_DIR;
 
@@ -31,7 +31,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     }
     backup_dirs::check_is_outside(&**vfs, dir)?;
     let lock = vfs.lock(&lock_path(dir))?;
-    let recovered = recover(&**vfs, dir).ok();
+    let recovered = recover_proven(&**vfs, dir).ok();
     let own = log_owner(&**vfs, dir, recovered.as_ref());
     let apart = match log_dir {
         Some(logs) if !is_same_dir(&**vfs, logs, dir)? => Some(logs),
@@ -41,7 +41,9 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     let known = match (&earlier, apart) {
         (_, None) => false,
         (Some(mark), Some(logs)) => mark.strip_prefix(DELETED).is_some_and(|known| known == logs.to_string_lossy()),
-        (None, Some(logs)) => has_logs_in(&**vfs, dir, logs, recovered.as_ref())?,
+        (None, Some(logs)) => {
+            recovered.as_ref().map_or(Ok(false), |recovered| has_logs_in(&**vfs, dir, logs, recovered))?
+        }
     };
     if let Some(logs) = apart.filter(|_| !known) {
         note::warn!(path = %logs.display(), "the logs there stay: nothing tells that they are of the database that is deleted");
@@ -76,8 +78,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
 
 /// Whether the database itself tells that its logs lie in `logs`, and not beside its tables. A copy has its original's id; in a
 /// directory that several databases share, RocksDB's logs are told by nothing. Logs that stay are no loss.
-fn has_logs_in(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: Option<&Recovered>) -> Result<bool> {
-    let Some(recovered) = recovered else { return Ok(false) };
+fn has_logs_in(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered) -> Result<bool> {
     match recovered.log_dir.as_deref() {
         _ if !recovered.fenced => Ok(matches!(check_place(vfs, dir, Some(logs), recovered), Ok(None))),
         Some("" | LOG_DIR_OF_COPY) => Ok(false),

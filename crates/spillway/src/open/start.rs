@@ -177,7 +177,10 @@ fn check_nothing_is_left(vfs: &dyn Vfs, dir: &Path, logs: &Path) -> Result<()> {
             };
             let owner = log::database_of(vfs, &path, number).unwrap_or_default();
             if is_left && place != dir && owner.is_known() && owner != identity::log_owner(vfs, dir, None) {
-                let what = format!("this log is of the database {owner}; choose another directory for logs (wal_dir)");
+                let what = format!(
+                    "this log is of the database {owner}; choose another directory for logs (wal_dir), or, if that database is gone, \
+                     delete its logs"
+                );
                 return Err(Error::invalid_argument(what).at_path(path));
             }
             if is_left {

@@ -104,6 +104,24 @@ pub fn recover(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
     Ok(recovered)
 }
 
+/// As [`recover`]; or, where a part is damaged or lost, the state that a MANIFEST and its copy prove: those that CURRENT names, else
+/// the newest. In a marked directory, too, where the state may be another's.
+///
+/// # Errors
+/// As [`recover`], if they prove none. As [`ReadManifest::read`].
+pub(crate) fn recover_proven(vfs: &dyn Vfs, dir: &Path) -> Result<Recovered> {
+    let error = match recover(vfs, dir) {
+        Err(error) if vfs.exists(dir)? => error,
+        found => return found,
+    };
+    let mut numbers = file_name::numbers_in(vfs, dir, FileType::Manifest)?;
+    numbers.extend(file_name::numbers_in(vfs, dir, FileType::ManifestCopy)?);
+    let Some(number) = read_current(vfs, dir).ok().or_else(|| numbers.last().copied()) else { return Err(error) };
+    let Some(proven) = Pair::read(vfs, dir, number)?.proven else { return Err(error) };
+    let end = proven.end;
+    Ok(Recovered { manifest_end: Some(end), ..proven.replay.finish(number)? })
+}
+
 /// The last MANIFEST that is whole: CURRENT's, or a later one of ours after one of ours. A roll-over writes MANIFEST and copy, then CURRENT; if it is
 /// cut off between, or CURRENT went back to an older state, the later MANIFEST holds the same or more.
 ///

@@ -509,6 +509,46 @@ fn repeated_deletion_knows_where_the_logs_are() {
     }
 }
 
+/// Its MANIFEST tells the kind of the logs, under the mark, too.
+#[test]
+fn repeated_deletion_knows_rocksdbs_logs() {
+    let whole = MemoryVfs::new(1);
+    rocksdbs(&whole, "/wal", Some("/wal"));
+    for nth in 1.. {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        let ended = Db::destroy(DIR, Some(Path::new("/wal")), &(faulty as Arc<dyn Vfs>));
+        Db::destroy(DIR, Some(Path::new("/wal")), &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
+        assert!(!vfs.all_files().iter().any(|path| path.starts_with("/wal")), "call {nth}: {:?}", vfs.all_files());
+        if ended.is_ok() {
+            return;
+        }
+    }
+}
+
+/// The MANIFEST and its copy tell where the logs are.
+#[test]
+fn deletion_without_current_takes_the_logs_along() {
+    let as_vfs = |vfs: &Arc<MemoryVfs>| vfs.clone() as Arc<dyn Vfs>;
+    for damaged in [None, Some("MANIFEST")] {
+        let (vfs, current) = (database("/wal"), Path::new(DIR).join("CURRENT"));
+        vfs.remove_file(&current).unwrap();
+        damaged.into_iter().for_each(|text| vfs.write_file(&current, text.as_bytes()).unwrap());
+        Db::destroy(DIR, Some(Path::new("/wal")), &as_vfs(&vfs)).unwrap();
+        assert_eq!(vfs.all_files(), Vec::<PathBuf>::new(), "{damaged:?}");
+        Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
+    }
+    // Without a MANIFEST nothing tells, and the database that is made anew says what to do.
+    let vfs = database("/wal");
+    vfs.remove_file(&manifest(&vfs)).unwrap();
+    files(&vfs, ".spmanifest").iter().for_each(|file| vfs.remove_file(file).unwrap());
+    Db::destroy(DIR, Some(Path::new("/wal")), &as_vfs(&vfs)).unwrap();
+    let error = Db::open(DIR, &with_logs_in(&vfs, "/wal")).err().expect("the logs are there");
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.message().contains("if that database is gone, delete its logs"), "{error}");
+}
+
 /// Each of two databases of RocksDB's has its logs in a directory of its own.
 #[test]
 fn logs_of_another_of_rocksdbs_databases_are_not_taken() {

@@ -23,11 +23,10 @@ use crate::open::replay::rocksdb_logs::check_place;
 use crate::open::replay::rocksdb_row::RocksdbRow;
 use crate::open::replay::{ingests, own_logs, row};
 use crate::queue::ingest_record::{IngestRecord, IngestTable};
-use crate::version::current::read_current;
 use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::absolute;
-use crate::version::recover::{self, Pair, Recovered, table_path};
+use crate::version::recover::{self, Recovered, table_path};
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
 use crate::wal::rocksdb_record::steps_of;
 
@@ -135,25 +134,17 @@ pub(super) fn is_left(vfs: &dyn Vfs, dir: &Path) -> Result<bool> {
 /// `Corruption`: what there is has no MANIFEST that can be read.
 fn read_existing(vfs: &dyn Vfs, places: &Places) -> Result<Option<Recovered>> {
     let dir = &places.db;
-    let error = match recover::recover(vfs, dir) {
+    let error = match recover::recover_proven(vfs, dir) {
         Ok(recovered) => return Ok(Some(recovered)),
+        Err(error) if error.kind() != ErrorKind::Corruption && !error.is_not_found() => return Err(error),
         Err(error) => error,
     };
     if !is_left(vfs, dir)? {
         note::warn!(dir = %places.logs.display(), "no MANIFEST tells how far the kept logs have to reach");
         return Ok(None);
     }
-    let mut numbers = file_name::numbers_in(vfs, dir, FileType::Manifest)?;
-    numbers.extend(file_name::numbers_in(vfs, dir, FileType::ManifestCopy)?);
-    let number = read_current(vfs, dir).ok().or_else(|| numbers.last().copied());
-    let proven = number.map(|number| Pair::read(vfs, dir, number)).transpose()?.and_then(|pair| pair.proven);
-    let (Some(number), Some(proven)) = (number, proven) else {
-        let what = format!("only the MANIFEST that is there tells how far they have to reach, and {}", error.message());
-        return Err(Error::corruption(what).at_path(error.path().unwrap_or(dir)));
-    };
-    let end = proven.end;
-    let recovered = proven.replay.finish(number)?;
-    Ok(Some(Recovered { manifest_end: Some(end), ..recovered }))
+    let what = format!("only the MANIFEST that is there tells how far they have to reach, and {}", error.message());
+    Err(Error::corruption(what).at_path(error.path().unwrap_or(dir)))
 }
 
 /// Reads RocksDB's logs as an open does. The last one may end with a write that was cut off.
