@@ -11,6 +11,7 @@ use testkit::run::DIR;
 use vfs::{IfExists, IoClass, MemoryVfs, Vfs};
 
 use crate::common::{PLAIN, REFERRING, copy, database, files, options, read, read_with};
+use crate::moved_logs::with_logs_in;
 
 const BACKUPS: &str = "/backups";
 const OTHER: &str = "/other";
@@ -216,6 +217,30 @@ fn restore_keeps_no_logs_that_an_earlier_one_may_have_deleted() {
     engine(&vfs).restore(1, DIR, &keep).unwrap();
     let db = Db::open(DIR, &options(&vfs)).unwrap();
     assert!(db.get(&db.default_family(), b"logged", &Default::default()).unwrap().is_some());
+}
+
+fn in_logs(dir: &str) -> RestoreOptions {
+    RestoreOptions { wal_dir: Some(dir.into()), ..RestoreOptions::default() }
+}
+
+fn files_in(vfs: &MemoryVfs, dir: &str) -> Vec<PathBuf> {
+    vfs.all_files().into_iter().filter(|path| path.starts_with(dir)).collect()
+}
+
+#[test]
+fn restore_of_a_damaged_manifest_changes_nothing() {
+    let vfs = with_backups();
+    put(&Db::open("/logged", &with_logs_in(&vfs, "/wal")).unwrap(), "key");
+    let is_manifest = |path: &PathBuf| path.to_str().unwrap().contains("MANIFEST-");
+    let manifest = files_in(&vfs, "/backups/private/1").into_iter().find(is_manifest).unwrap();
+    vfs.flip_bit(&manifest, 8 * 40).unwrap();
+    let before = vfs.all_files();
+    for dir in ["/new", DIR] {
+        let error = engine(&vfs).restore(1, dir, &in_logs("/wal")).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Corruption, Some(&*manifest)), "{error}");
+        assert!(error.message().contains("nothing was changed: backup 1 is damaged"), "{error}");
+        assert_eq!(vfs.all_files(), before);
+    }
 }
 
 /// A backup has neither.

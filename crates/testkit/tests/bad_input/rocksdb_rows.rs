@@ -718,6 +718,23 @@ fn restore_beside_rocksdbs_database_leaves_its_logs_alone() {
     }
 }
 
+/// The backup tells no id.
+#[test]
+fn restore_of_rocksdbs_backup_leaves_logs_of_ours_alone() {
+    let vfs = MemoryVfs::new(1);
+    back_up(&vfs, &database(), 9);
+    let mut made = OpenOptions { vfs: vfs.clone(), ..OpenOptions::create_if_missing() };
+    made.db.wal_dir = "/logs".to_owned();
+    let ours = Db::open("/ours", &made).unwrap();
+    ours.put(&ours.default_family(), b"k", b"v", &Default::default()).unwrap();
+    drop(ours);
+    let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+    let apart = RestoreOptions { wal_dir: Some("/logs".into()), ..RestoreOptions::default() };
+    BackupEngine::open("/backups", &how).unwrap().restore(1, "/restored", &apart).unwrap();
+    let ours = Db::open("/ours", &made).unwrap();
+    assert!(ours.get(&ours.default_family(), b"k", &Default::default()).unwrap().is_some());
+}
+
 const OPTIONS_TEXT: &str = "[Version]\n  rocksdb_version=11.9.0\n  options_file_version=1.1\n[DBOptions]\n[CFOptions \"default\"]\n\
                             [TableOptions/BlockBasedTable \"default\"]\n[CFOptions \"f\"]\n[TableOptions/BlockBasedTable \"f\"]\n";
 

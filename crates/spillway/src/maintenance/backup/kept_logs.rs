@@ -81,18 +81,24 @@ impl Kept {
         (end.log.0 > 0).then_some(Frontiers { synced: end, published: end })
     }
 
-    /// `mark`: of an earlier restore that kept the logs. The MANIFEST that it replaced may be gone.
+    /// `recovered`: from the backup's MANIFEST. `mark`: of an earlier restore that kept the logs. The MANIFEST that it replaced may
+    /// be gone.
     ///
     /// # Errors
     /// `InvalidArgument`: existing logs do not follow the backup or lack an end, or files they name are missing; or nothing
-    /// tells how far they have to reach. `Corruption`: the backup is damaged.
-    pub fn find(store: &Store, places: &Places, backup: &Backup, mark: Option<&str>) -> Result<Kept> {
+    /// tells how far they have to reach.
+    pub fn find(
+        store: &Store,
+        places: &Places,
+        backup: &Backup,
+        recovered: Recovered,
+        mark: Option<&str>,
+    ) -> Result<Kept> {
         let vfs = &*store.vfs;
         let has_logs = backup.meta.files.iter().any(|file| file.path.file_type().is_log());
         if has_logs {
             check_no_logs_are_there(vfs, places, backup)?;
         }
-        let recovered = recover::recover(vfs, &store.private_dir(backup.id))?;
         let has = backup.last_written(&recovered);
         let mut reader = Reader {
             vfs,

@@ -16,7 +16,7 @@ use crate::database::handle::lock_path;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::open::replay::row;
-use crate::open::{create_durable_dir, directory_owner, identity, log_owner, remove_files, remove_load_dir};
+use crate::open::{create_durable_dir, identity, log_owner, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
 use crate::version::edit::{LOG_DIR_OF_COPY, VersionEdit};
@@ -24,7 +24,7 @@ use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{add_if_fenced, manifest_path};
 use crate::version::manifest_copy::copy_path;
-use crate::version::recover::{self, ReadManifest};
+use crate::version::recover::{self, ReadManifest, Recovered};
 use crate::wal::archive::ARCHIVE_DIR;
 
 /// How a backup is restored.
@@ -86,8 +86,9 @@ pub(super) fn restore(
         backup_dirs::check_is_outside(vfs, dir)?;
     }
     let manifest = manifest_of(store, &backup)?;
+    let state = state_of(store, &backup)?;
     if !how.keep_log_files {
-        check_logs_are_of_what_goes(store, &places, &backup)?;
+        check_logs_are_of_what_goes(store, &places, &backup, &state)?;
     }
     for dir in [&places.db, &places.logs] {
         create_durable_dir(vfs, dir)?;
@@ -97,8 +98,9 @@ pub(super) fn restore(
     if how.keep_log_files {
         check_logs_were_kept(&places, earlier.as_deref())?;
     }
-    let kept = how.keep_log_files.then(|| Kept::find(store, &places, &backup, earlier.as_deref())).transpose()?;
-    let others = logs_of_others(store, &places, &backup)?;
+    let others = logs_of_others(store, &places, &backup, &state)?;
+    let kept =
+        how.keep_log_files.then(|| Kept::find(store, &places, &backup, state, earlier.as_deref())).transpose()?;
     let id = backup.id;
     let current = places.db.join(file_name::format(FileType::Current, FileNumber(0)));
     let replaces = vfs.exists(&current)?;
@@ -232,26 +234,40 @@ fn manifest_of(store: &Store, backup: &Backup) -> Result<FileNumber> {
     Err(Error::corruption(what).at_path(store.private_dir(backup.id)))
 }
 
+/// The state of the backup. Nothing else tells whose logs it has.
+///
+/// # Errors
+/// As [`recover`](recover::recover).
+fn state_of(store: &Store, backup: &Backup) -> Result<Recovered> {
+    recover::recover(&*store.vfs, &store.private_dir(backup.id)).map_err(|error| match error.kind() {
+        ErrorKind::Corruption => {
+            let remedy = take_another(store, backup.id, error.path());
+            error.advise(format!("nothing was changed: {remedy}"))
+        }
+        _ => error,
+    })
+}
+
 /// Logs with the backup's id may be deleted if their database is replaced, or was in an interrupted restore, which left
 /// its mark. RocksDB's logs have no id: for a backup of RocksDB's they may go if it replaces a database of RocksDB's, or one
 /// that cannot be read.
 ///
 /// # Errors
 /// `InvalidArgument`: such logs exist, and their database lies elsewhere.
-fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) -> Result<()> {
-    let (vfs, private) = (&*store.vfs, store.private_dir(backup.id));
+fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup, state: &Recovered) -> Result<()> {
+    let vfs = &*store.vfs;
     let restoring = incomplete::read(vfs, &places.db)?.is_some();
     if places.logs == places.db || restoring || !vfs.exists(&places.logs)? {
         return Ok(());
     }
-    let [replaced, backed_up] = [&places.db, &private].map(|dir| recover::recover(vfs, dir).ok());
-    let own = log_owner(vfs, &private, backed_up.as_ref());
+    let replaced = recover::recover(vfs, &places.db).ok();
+    let own = log_owner(vfs, &store.private_dir(backup.id), Some(state));
     let is_elsewhere = own.is_known() && log_owner(vfs, &places.db, replaced.as_ref()) != own;
     let replaces_rocksdbs = match &replaced {
         Some(replaced) => !replaced.fenced,
         None => is_left(vfs, &places.db)?,
     };
-    let may_be_elsewhere = !replaces_rocksdbs && backed_up.is_some_and(|found| !found.fenced);
+    let may_be_elsewhere = !replaces_rocksdbs && !state.fenced;
     let is_lost = |name: &&String| match file_name::parse(name) {
         Some((FileType::RocksLog, _)) => may_be_elsewhere,
         _ => is_elsewhere && row::database_of(vfs, &places.logs.join(name)) == Some(own),
@@ -268,27 +284,27 @@ fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup) 
 ///
 /// # Errors
 /// `InvalidArgument`: one of them has the name of a log of the backup.
-fn logs_of_others(store: &Store, places: &Places, backup: &Backup) -> Result<BTreeSet<PathBuf>> {
+fn logs_of_others(store: &Store, places: &Places, backup: &Backup, state: &Recovered) -> Result<BTreeSet<PathBuf>> {
     let vfs = &*store.vfs;
     if places.logs == places.db {
         return Ok(BTreeSet::new());
     }
-    let mut owners = vec![directory_owner(vfs, &places.db), directory_owner(vfs, &store.private_dir(backup.id))];
-    owners.retain(|owner| owner.is_known());
+    let replaced = recover::recover(vfs, &places.db).ok();
+    let owners =
+        [log_owner(vfs, &places.db, replaced.as_ref()), log_owner(vfs, &store.private_dir(backup.id), Some(state))];
     let mut others = BTreeSet::new();
     for dir in [places.logs.clone(), places.logs.join(ARCHIVE_DIR)] {
         let names = if vfs.exists(&dir)? { vfs.read_dir(&dir)? } else { Vec::new() };
         others.extend(names.iter().map(|name| dir.join(name)));
     }
-    let dirs = [places.db.clone(), store.private_dir(backup.id)];
-    let are_ours = !dirs.iter().any(|dir| recover::recover(vfs, dir).is_ok_and(|found| !found.fenced));
+    let are_ours = state.fenced && replaced.is_none_or(|replaced| replaced.fenced);
     let is_rocksdbs = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.and_then(file_name::parse).is_some_and(|(kind, _)| kind == FileType::RocksLog)
     };
     let is_of_another = |path: &Path| {
-        let by_owner = !owners.is_empty() && owners.iter().all(|own| row::is_of_another(vfs, path, *own));
-        by_owner || are_ours && is_rocksdbs(path)
+        let owner = row::database_of(vfs, path).unwrap_or_default();
+        owner.is_known() && !owners.contains(&owner) || are_ours && is_rocksdbs(path)
     };
     others.retain(|path| is_of_another(path));
     let mut files = backup.meta.files.iter().map(|file| places.logs.join(file.path.database_name()));
