@@ -78,7 +78,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
 
 /// Whether the database itself tells that its logs lie in `logs`, and not beside its tables. A copy has its original's id; in a
 /// directory that several databases share, RocksDB's logs are told by nothing. Logs that stay are no loss.
-fn has_logs_in(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered) -> Result<bool> {
+pub(crate) fn has_logs_in(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered) -> Result<bool> {
     match recovered.log_dir.as_deref() {
         _ if !recovered.fenced => Ok(matches!(check_place(vfs, dir, Some(logs), recovered), Ok(None))),
         Some("" | LOG_DIR_OF_COPY) => Ok(false),

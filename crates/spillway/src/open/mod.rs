@@ -68,7 +68,7 @@ use follow::Follower;
 use reading::Attempt;
 
 pub(crate) use beside::{Beside, copy_beside};
-pub(crate) use destroy::{destroy, remove_files, remove_load_dir};
+pub(crate) use destroy::{destroy, has_logs_in, remove_files, remove_load_dir};
 pub(crate) use identity::{directory_owner, log_owner, new_session};
 pub(crate) use start::check_repairable;
 

@@ -227,6 +227,65 @@ fn files_in(vfs: &MemoryVfs, dir: &str) -> Vec<PathBuf> {
     vfs.all_files().into_iter().filter(|path| path.starts_with(dir)).collect()
 }
 
+/// A copy has its original's id, and what a mark is of may have had its logs anywhere.
+#[test]
+fn restore_over_a_copy_leaves_the_logs_of_its_original() {
+    let vfs = MemoryVfs::new(1);
+    let (db, other) = (Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap(), other(&vfs));
+    [(&db, "first"), (&other, "other")].iter().for_each(|(db, key)| put(db, key));
+    let engine = engine(&vfs);
+    assert_eq!(engine.create_new_backup(&db, false).unwrap(), 1);
+    assert_eq!(engine.create_new_backup(&other, true).unwrap(), 2);
+    db.checkpoint("/checkpoint").unwrap();
+    for dir in ["/restored", "/lost"] {
+        engine.restore(1, dir, &RestoreOptions::default()).unwrap();
+    }
+    vfs.remove_file(Path::new("/lost/CURRENT")).unwrap();
+    vfs.create_dir_all(Path::new("/marked")).unwrap();
+    write(&vfs, "/marked/INCOMPLETE", b"an unfinished restore of backup 1; restore again\nlogs restored\n");
+    put(&db, "later");
+    let before = files_in(&vfs, "/wal");
+    for dir in ["/checkpoint", "/restored", "/lost", "/marked"] {
+        let error = engine.restore(1, dir, &in_logs("/wal")).expect_err(dir);
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{dir}: {error}");
+        assert!(error.path().is_some_and(|path| path.starts_with("/wal")), "{dir}: {error}");
+        engine.restore(2, dir, &in_logs("/wal")).unwrap();
+        assert!(before.iter().all(|log| vfs.exists(log).unwrap()), "{dir}: another database's backup");
+    }
+    db.close().unwrap();
+    let db = Db::open(DIR, &with_logs_in(&copy(&vfs), "/wal")).unwrap();
+    assert!(db.get(&db.default_family(), b"later", &Default::default()).unwrap().is_some());
+}
+
+#[test]
+fn restore_over_a_database_replaces_its_logs() {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
+    put(&db, "first");
+    engine(&vfs).create_new_backup(&db, false).unwrap();
+    put(&db, "later");
+    drop(db);
+    let lose = |names: &[&str]| {
+        let is_lost = |path: &PathBuf| names.iter().any(|name| path.to_str().unwrap().contains(name));
+        files(&vfs, "").into_iter().filter(is_lost).for_each(|path| vfs.remove_file(&path).unwrap());
+    };
+    for lost in [&[][..], &["CURRENT"], &["MANIFEST-", ".spmanifest"]] {
+        lose(lost);
+        engine(&vfs).restore(1, DIR, &in_logs("/wal")).unwrap();
+        let db = Db::open(DIR, &with_logs_in(&vfs, "/wal")).unwrap();
+        let has = |key: &str| db.get(&db.default_family(), key.as_bytes(), &Default::default()).unwrap().is_some();
+        assert!(has("first") && !has("later"), "{lost:?}");
+        put(&db, "later");
+        drop(db);
+    }
+    // A copy with a directory of logs of its own.
+    for _ in 0..2 {
+        engine(&vfs).restore(1, "/restored", &in_logs("/own")).unwrap();
+        let db = Db::open("/restored", &with_logs_in(&vfs, "/own")).unwrap();
+        put(&db, "later");
+    }
+}
+
 #[test]
 fn restore_of_a_damaged_manifest_changes_nothing() {
     let vfs = with_backups();

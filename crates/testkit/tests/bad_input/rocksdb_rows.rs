@@ -706,15 +706,21 @@ fn restore_beside_rocksdbs_database_leaves_its_logs_alone() {
     drop(Db::open("/restored", &made).unwrap());
     engine.restore(1, "/restored", &apart).expect_err("a database of ours is replaced");
     assert!(vfs.exists(log).unwrap());
-    // Over a database of RocksDB's, also one that cannot be read.
-    for lost in [None, Some("/restored/CURRENT")] {
+    let lose = |lost: &str| vfs.remove_file(&Path::new("/restored").join(lost)).unwrap();
+    for lost in [None, Some("CURRENT")] {
         engine.restore(1, "/restored", &RestoreOptions::default()).unwrap();
-        lost.into_iter().for_each(|lost| vfs.remove_file(Path::new(lost)).unwrap());
-        if lost.is_some() {
-            append(&vfs, log, &[put(10)]);
-        }
+        lost.into_iter().for_each(lose);
+        engine.restore(1, "/restored", &apart).expect_err("a copy has its logs beside its tables");
+        assert!(vfs.exists(log).unwrap());
+    }
+    vfs.remove_file(log).unwrap();
+    engine.restore(1, "/restored", &apart).unwrap();
+    // Over a database of RocksDB's with its logs there, also one that cannot be read.
+    for lost in [None, Some("CURRENT"), Some(MANIFEST)] {
+        lost.into_iter().for_each(lose);
+        append(&vfs, log, &[put(10)]);
         engine.restore(1, "/restored", &apart).unwrap();
-        assert!(!vfs.exists(log).unwrap());
+        assert!(!vfs.exists(log).unwrap(), "{lost:?}");
     }
 }
 

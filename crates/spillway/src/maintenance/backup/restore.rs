@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FileNumber, Result, shell};
+use log::DatabaseId;
 use vfs::Vfs;
 
 use super::copy::{self, Target, check, for_each_file};
@@ -16,7 +17,7 @@ use crate::database::handle::lock_path;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
 use crate::open::replay::row;
-use crate::open::{create_durable_dir, identity, log_owner, remove_files, remove_load_dir};
+use crate::open::{create_durable_dir, has_logs_in, identity, log_owner, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
 use crate::version::edit::{LOG_DIR_OF_COPY, VersionEdit};
@@ -88,7 +89,7 @@ pub(super) fn restore(
     let manifest = manifest_of(store, &backup)?;
     let state = state_of(store, &backup)?;
     if !how.keep_log_files {
-        check_logs_are_of_what_goes(store, &places, &backup, &state)?;
+        check_logs_are_of_what_goes(store, &places, &backup, &state, how)?;
     }
     for dir in [&places.db, &places.logs] {
         create_durable_dir(vfs, dir)?;
@@ -98,7 +99,7 @@ pub(super) fn restore(
     if how.keep_log_files {
         check_logs_were_kept(&places, earlier.as_deref())?;
     }
-    let others = logs_of_others(store, &places, &backup, &state)?;
+    let others = logs_of_others(store, &places, &backup, &state, how)?;
     let kept =
         how.keep_log_files.then(|| Kept::find(store, &places, &backup, state, earlier.as_deref())).transpose()?;
     let id = backup.id;
@@ -196,9 +197,16 @@ const LOGS_KEPT: &str = "logs kept";
 fn logs_line(how: &RestoreOptions) -> String {
     let logs = if how.keep_log_files { LOGS_KEPT } else { "logs restored" };
     match &how.wal_dir {
-        Some(dir) => format!("{logs} in {}", dir.display()),
+        Some(dir) => format!("{logs} in {}", absolute(dir).display()),
         None => logs.to_owned(),
     }
+}
+
+/// Whether a mark is of a restore, or of a deletion, with the same directory of logs.
+fn is_of_same_logs(mark: &str, how: &RestoreOptions) -> bool {
+    let restored = [true, false].map(|keep_log_files| logs_line(&RestoreOptions { keep_log_files, ..how.clone() }));
+    let deleted = how.wal_dir.as_ref().map(|dir| dir.to_string_lossy());
+    mark.lines().last().is_some_and(|line| restored.iter().any(|one| one == line) || deleted.as_deref() == Some(line))
 }
 
 /// Refuses to keep logs where an unfinished restore did not: it may have deleted some.
@@ -248,24 +256,50 @@ fn state_of(store: &Store, backup: &Backup) -> Result<Recovered> {
     })
 }
 
+/// What a restore replaces, with its logs in the directory of logs.
+struct Replaced {
+    owner: DatabaseId,
+    /// `None`: no MANIFEST tells.
+    is_rocksdbs: Option<bool>,
+}
+
+/// What the restore replaces, unless it has its logs elsewhere. A copy has its original's id, and not its logs. Of what is marked the
+/// mark tells, and without a MANIFEST the id.
+fn replaced_with_logs(vfs: &dyn Vfs, places: &Places, how: &RestoreOptions) -> Result<Option<Replaced>> {
+    let found = recover::recover_proven(vfs, &places.db).ok();
+    let has_logs = match (incomplete::read(vfs, &places.db)?, &found) {
+        (Some(mark), _) => is_of_same_logs(&mark, how),
+        (None, Some(found)) => has_logs_in(vfs, &places.db, &places.logs, found)?,
+        (None, None) => true,
+    };
+    let owner = log_owner(vfs, &places.db, found.as_ref());
+    Ok(has_logs.then(|| Replaced { owner, is_rocksdbs: found.map(|found| !found.fenced) }))
+}
+
 /// Logs with the backup's id may be deleted if their database is replaced, or was in an interrupted restore, which left
-/// its mark. RocksDB's logs have no id: for a backup of RocksDB's they may go if it replaces a database of RocksDB's, or one
-/// that cannot be read.
+/// its mark with the same directory. RocksDB's logs have no id: for a backup of RocksDB's they may go if it replaces a
+/// database of RocksDB's, or one that cannot be read.
 ///
 /// # Errors
 /// `InvalidArgument`: such logs exist, and their database lies elsewhere.
-fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup, state: &Recovered) -> Result<()> {
+fn check_logs_are_of_what_goes(
+    store: &Store,
+    places: &Places,
+    backup: &Backup,
+    state: &Recovered,
+    how: &RestoreOptions,
+) -> Result<()> {
     let vfs = &*store.vfs;
-    let restoring = incomplete::read(vfs, &places.db)?.is_some();
-    if places.logs == places.db || restoring || !vfs.exists(&places.logs)? {
+    let is_begun = incomplete::read(vfs, &places.db)?.is_some_and(|mark| is_of_same_logs(&mark, how));
+    if places.logs == places.db || is_begun || !vfs.exists(&places.logs)? {
         return Ok(());
     }
-    let replaced = recover::recover(vfs, &places.db).ok();
     let own = log_owner(vfs, &store.private_dir(backup.id), Some(state));
-    let is_elsewhere = own.is_known() && log_owner(vfs, &places.db, replaced.as_ref()) != own;
-    let replaces_rocksdbs = match &replaced {
-        Some(replaced) => !replaced.fenced,
-        None => is_left(vfs, &places.db)?,
+    let replaced = replaced_with_logs(vfs, places, how)?;
+    let is_elsewhere = own.is_known() && replaced.as_ref().is_none_or(|replaced| replaced.owner != own);
+    let replaces_rocksdbs = match replaced {
+        Some(replaced) => replaced.is_rocksdbs.map_or_else(|| is_left(vfs, &places.db), Ok)?,
+        None => false,
     };
     let may_be_elsewhere = !replaces_rocksdbs && !state.fenced;
     let is_lost = |name: &&String| match file_name::parse(name) {
@@ -274,30 +308,38 @@ fn check_logs_are_of_what_goes(store: &Store, places: &Places, backup: &Backup, 
     };
     let names = vfs.read_dir(&places.logs)?;
     let Some(name) = names.iter().find(is_lost) else { return Ok(()) };
-    let what = "the backup's database has its logs here, or may have (RocksDB's logs do not tell), and it is not the one restored \
-                over: it would lose them. Restore to another wal_dir, or remove the logs if that database is gone";
+    let what = "the backup's database has its logs here, or may have (RocksDB's logs do not tell), and nothing tells that it is the \
+                one restored over: it would lose them. Restore to another wal_dir, or remove the logs if that database is gone";
     Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
 }
 
-/// Other databases' logs in a separate log directory and its archive: neither the existing database's nor the backup's. Nothing
+/// Other databases' logs in a separate log directory and its archive: neither those of what is replaced nor the backup's. Nothing
 /// tells whose RocksDB's logs are: they are another's if neither database is RocksDB's.
 ///
 /// # Errors
 /// `InvalidArgument`: one of them has the name of a log of the backup.
-fn logs_of_others(store: &Store, places: &Places, backup: &Backup, state: &Recovered) -> Result<BTreeSet<PathBuf>> {
+fn logs_of_others(
+    store: &Store,
+    places: &Places,
+    backup: &Backup,
+    state: &Recovered,
+    how: &RestoreOptions,
+) -> Result<BTreeSet<PathBuf>> {
     let vfs = &*store.vfs;
     if places.logs == places.db {
         return Ok(BTreeSet::new());
     }
-    let replaced = recover::recover(vfs, &places.db).ok();
-    let owners =
-        [log_owner(vfs, &places.db, replaced.as_ref()), log_owner(vfs, &store.private_dir(backup.id), Some(state))];
+    let replaced = replaced_with_logs(vfs, places, how)?;
+    let owners = [
+        replaced.as_ref().map_or(DatabaseId::UNKNOWN, |replaced| replaced.owner),
+        log_owner(vfs, &store.private_dir(backup.id), Some(state)),
+    ];
     let mut others = BTreeSet::new();
     for dir in [places.logs.clone(), places.logs.join(ARCHIVE_DIR)] {
         let names = if vfs.exists(&dir)? { vfs.read_dir(&dir)? } else { Vec::new() };
         others.extend(names.iter().map(|name| dir.join(name)));
     }
-    let are_ours = state.fenced && replaced.is_none_or(|replaced| replaced.fenced);
+    let are_ours = state.fenced && replaced.is_none_or(|replaced| replaced.is_rocksdbs != Some(true));
     let is_rocksdbs = |path: &Path| {
         let name = path.file_name().and_then(|name| name.to_str());
         name.and_then(file_name::parse).is_some_and(|(kind, _)| kind == FileType::RocksLog)
