@@ -32,6 +32,11 @@ pub(crate) struct RocksdbLogs {
 const FLUSHED_MAX: usize = 1 << 16;
 
 impl RocksdbLogs {
+    /// The last log that has to be there, if the database is no copy.
+    pub fn last_begun(&self) -> Option<FileNumber> {
+        self.begun.last_key_value().map(|(number, _)| *number)
+    }
+
     /// `last_seq`: as of the MANIFEST so far.
     fn apply(&mut self, edit: &VersionEdit, last_seq: SeqNo) {
         if let Some(log) = edit.log_number {

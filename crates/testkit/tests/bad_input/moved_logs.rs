@@ -549,18 +549,105 @@ fn deletion_without_current_takes_the_logs_along() {
     assert!(error.message().contains("if that database is gone, delete its logs"), "{error}");
 }
 
-/// Each of two databases of RocksDB's has its logs in a directory of its own.
-#[test]
-fn logs_of_another_of_rocksdbs_databases_are_not_taken() {
-    let vfs = MemoryVfs::new(1);
-    rocksdbs(&vfs, "/wal", Some("/wal"));
-    vfs.create_dir_all(Path::new("/other")).unwrap();
-    vfs.write_file(Path::new("/other/000016.log"), &vfs.read_file(Path::new("/wal/000016.log")).unwrap()).unwrap();
-    for result in doors(&vfs, "/other") {
+const LOG: &str = "000016.log";
+
+/// Adds a log with these bytes.
+fn with_log(vfs: &Arc<MemoryVfs>, dir: &str, name: &str, bytes: &[u8]) -> Arc<MemoryVfs> {
+    let vfs = copy(vfs);
+    vfs.create_dir_all(Path::new(dir)).unwrap();
+    vfs.write_file(&Path::new(dir).join(name), bytes).unwrap();
+    vfs
+}
+
+#[track_caller]
+fn are_refused(vfs: &MemoryVfs, wal_dir: &str, dirs: [&str; 2]) {
+    for result in doors(vfs, wal_dir) {
         let error = result.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-        assert!(error.message().contains("/other") && error.message().contains("/wal"), "{error}");
+        assert!(dirs.iter().all(|dir| error.message().contains(dir)), "{error}");
     }
-    vfs.remove_file(Path::new("/wal/000016.log")).unwrap();
-    assert!(doors(&vfs, "/other").into_iter().all(|result| result.is_ok()), "they were moved");
+}
+
+#[track_caller]
+fn are_whole(vfs: &MemoryVfs, wal_dir: &str) {
+    let told = doors(vfs, wal_dir);
+    assert!(told.iter().all(|told| told.as_ref().is_ok_and(|told| !told.contains("log"))), "{told:?}");
+}
+
+/// Each of two databases of RocksDB's has its logs in a directory of its own. A copy of one is told by its bytes.
+#[test]
+fn logs_of_another_of_rocksdbs_databases_are_not_taken() {
+    let whole = MemoryVfs::new(1);
+    rocksdbs(&whole, "/wal", Some("/wal"));
+    let bytes = whole.read_file(&Path::new("/wal").join(LOG)).unwrap();
+    let mut others = bytes.clone();
+    *others.last_mut().unwrap() ^= 1;
+    let dirs = ["/other", "/wal"];
+    are_refused(&with_log(&whole, "/other", LOG, &others), "/other", dirs);
+    are_refused(&with_log(&whole, "/other", LOG, b""), "/other", dirs);
+    let copied = with_log(&whole, "/other", LOG, &bytes);
+    are_whole(&copied, "/other");
+    are_whole(&with_log(&copied, "/wal", LOG, &[&bytes[..], b"later"].concat()), "/other");
+    // The MANIFEST has given the number 18, and the open that wrote OPTIONS-999999 all before it.
+    for name in ["000018.log", "999998.log"] {
+        are_refused(&with_log(&copied, "/wal", name, &bytes), "/other", dirs);
+    }
+    let went_on = with_log(&copied, "/wal", "1000001.log", &bytes);
+    went_on.remove_file(&Path::new("/wal").join(LOG)).unwrap();
+    are_whole(&went_on, "/other");
+    let moved = with_log(&whole, "/other", LOG, &bytes);
+    moved.remove_file(&Path::new("/wal").join(LOG)).unwrap();
+    are_whole(&moved, "/other");
+}
+
+/// RocksDB that goes on in another directory leaves its last log beside the tables, empty.
+#[test]
+fn log_that_rocksdb_left_beside_the_tables_hides_no_other() {
+    let vfs = MemoryVfs::new(1);
+    rocksdbs(&vfs, "/wal", Some("/wal"));
+    let bytes = vfs.read_file(&Path::new("/wal").join(LOG)).unwrap();
+    let mut others = bytes.clone();
+    *others.last_mut().unwrap() ^= 1;
+    let goes_on = with_log(&vfs, "/wal", "000018.log", b"");
+    let left = with_log(&goes_on, DIR, "000017.log", b"");
+    are_whole(&left, "/wal");
+    for wal_dir in ["", DIR] {
+        are_refused(&left, wal_dir, [DIR, "/wal"]);
+    }
+    // It has writes, or is newer: of a copy.
+    for (name, bytes) in [("000017.log", &bytes[..]), ("000020.log", b"")] {
+        are_refused(&with_log(&goes_on, DIR, name, bytes), "/wal", [DIR, "/wal"]);
+    }
+    // The logs were copied to the tables.
+    are_whole(&with_log(&goes_on, DIR, LOG, &bytes), "");
+    // The database was moved, and in its old place is another one.
+    let moved = with_log(&with_log(&vfs, DIR, LOG, &bytes), "/wal", LOG, &others);
+    are_refused(&moved, "", [DIR, "/wal"]);
+    are_whole(&with_log(&moved, "/wal", "CURRENT", b"MANIFEST-000005\n"), "");
+}
+
+/// A checkpoint of RocksDB's whose MANIFEST is lost is repaired without the logs of its original.
+#[test]
+fn copy_that_rocksdb_made_is_repaired_without_its_manifest() {
+    let vfs = MemoryVfs::new(1);
+    rocksdbs(&vfs, "/wal", Some("/wal"));
+    vfs.remove_file(&Path::new(DIR).join("MANIFEST-000005")).unwrap();
+    let original = copy(&vfs);
+    vfs.remove_file(&Path::new(DIR).join("IDENTITY")).unwrap();
+    let logs = vfs.read_dir(Path::new("/wal")).unwrap();
+    let repaired = |vfs: &Arc<MemoryVfs>, wal_dir: &str| {
+        let merge_operator = base::merge::by_name("uint64add");
+        let family = testkit::engine::FamilyOptions { merge_operator, ..Default::default() };
+        let other_families = OtherFamilies::OpenWith(Box::new(family));
+        repair(DIR, &OpenOptions { adopt_rocksdb: true, read_only: false, other_families, ..reading(vfs, wal_dir) })
+    };
+    let error = repaired(&vfs, "/wal").unwrap_err();
+    assert!(error.message().contains(&format!("open it with wal_dir={DIR}")), "{error}");
+    assert!(!vfs.all_files().iter().any(|file| file.starts_with(format!("{DIR}/lost"))), "nothing is changed");
+    repaired(&vfs, DIR).unwrap();
+    assert_eq!(vfs.read_dir(Path::new("/wal")).unwrap(), logs);
+    // An original's logs are not passed over.
+    let error = repaired(&original, DIR).unwrap_err();
+    assert!(error.message().contains("open with wal_dir=/wal"), "{error}");
+    repaired(&original, "/wal").unwrap();
 }

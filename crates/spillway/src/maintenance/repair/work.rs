@@ -443,18 +443,14 @@ fn check_log_dir(
     options: &OpenOptions,
 ) -> Result<Option<Doubt>> {
     let vfs = &*options.vfs;
-    if let Some(old) = old.filter(|old| !old.fenced) {
-        // Where it cannot be known, replay doubts.
-        return rocksdb_logs::check_place(vfs, dir, named_log_dir(&options.db), old).map(|_| None);
+    // Without a MANIFEST and logs of ours it may be RocksDB's. Where the place cannot be known, replay doubts.
+    if old.map_or(logs.row.is_none(), |old| !old.fenced) {
+        rocksdb_logs::check_place(vfs, dir, named_log_dir(&options.db), old)?;
     }
     let Some(found) = logs.found.as_ref().filter(|_| old.is_none_or(|old| old.fenced)) else { return Ok(None) };
     let noted = old.and_then(|old| old.log_dir.clone());
     let last = noted.or_else(|| options_file::wal_dir(vfs, dir).ok().flatten());
     let let_go = old.and_then(Recovered::let_go_through);
-    if old.is_none() && logs.row.is_none() && !has_rocksdb_logs(vfs, log_dir) {
-        let others = std::iter::once(dir).chain(last.as_deref().map(Path::new));
-        rocksdb_logs::check_none_elsewhere(vfs, log_dir, others, FileNumber(0))?;
-    }
     let places = LogPlaces::new(vfs, dir, log_dir, last.as_deref(), old.is_some_and(|old| old.is_copy))?;
     places.check(vfs, own, found, old.and_then(Recovered::noted_by_logs), let_go, options.db.wal_recovery_mode)
 }

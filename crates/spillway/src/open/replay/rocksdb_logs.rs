@@ -1,13 +1,14 @@
 //! Replay of RocksDB's logs, as RocksDB replays them. Keeps D2, P1.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use base::note;
 use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo};
 use log::framed::FramedReader;
 use log::{DatabaseId, FILE_HEADER_BYTES, KnownEnd, LogConfig, LogFile, Position};
-use vfs::{IoClass, Vfs};
+use vfs::{IoClass, RandomFile, Vfs};
 
 use super::rocksdb_history::{DamagedLog, RocksdbHistory};
 use super::{LogReplay, row};
@@ -31,65 +32,99 @@ const DAMAGED: &str = "is damaged, and records are lost";
 /// What [`RocksdbRow::lacks_steps`](super::rocksdb_row::RocksdbRow::lacks_steps) tells of a log.
 pub(crate) const LACKS_STEPS: &str = "is damaged: a transaction may have been prepared there, or rolled back";
 
-/// Makes sure that RocksDB's logs from the oldest needed one on are where this reads them, and are those of the database in `dir`:
-/// a copy that RocksDB made has its logs in `dir`, and the option `wal_dir` of its original. `named`: the log directory, if not `dir`
-/// by default. Returns why it cannot be known, if it cannot.
+/// Makes sure that RocksDB's logs from the oldest needed one on are where this reads them, and are those of the database in `dir`.
+/// They name no database. Other files prove whose they are, and each rule rests on those before it:
+///
+/// 1. IDENTITY is where RocksDB opened the database for writing. RocksDB's copies lack it: their logs lie beside their tables, or they
+///    have none, and the option `wal_dir` in their OPTIONS file is their original's.
+/// 2. Else that option tells where RocksDB had the logs last.
+/// 3. In another directory than `dir` they are another database's where this one may be a copy.
+/// 4. What has records in another place is the database's as well, and must not be passed over.
+/// 5. Where nothing lies elsewhere, a log that the MANIFEST names, and that only an original needs, is lost.
+///
+/// `named`: the log directory, if not `dir` by default. `recovered`: what the MANIFEST tells, if there is one. Returns why it cannot be
+/// known, if it cannot.
 ///
 /// # Errors
 /// `InvalidArgument`: they are not. As reading the directories.
-pub(crate) fn check_place(
+pub(crate) fn check_place<'a>(
     vfs: &dyn Vfs,
     dir: &Path,
     named: Option<&Path>,
-    recovered: &Recovered,
+    recovered: impl Into<Option<&'a Recovered>>,
 ) -> Result<Option<Error>> {
-    let (here, needed) = (named.unwrap_or(dir), recovered.oldest_rocksdb_log());
-    let is_in_dir = is_same_dir(vfs, here, dir)?;
+    let (here, recovered) = (named.unwrap_or(dir), recovered.into());
+    let needed = recovered.map_or(FileNumber(0), Recovered::oldest_rocksdb_log);
     let found = needed_logs(vfs, here, needed)?;
-    let is_here = !found.is_empty();
+    let is_in_dir = is_same_dir(vfs, here, dir)?;
     let is_original = vfs.exists(&dir.join(file_name::format(FileType::Identity, FileNumber(0))))?;
-    if is_in_dir && named.is_some() && !is_original {
+    // 1. Logs there tell that it is a copy, and so does a caller who names that directory.
+    if is_in_dir && !is_original && (named.is_some() || !found.is_empty()) {
         return Ok(None);
     }
-    let begun = recovered.rocksdb_logs.begun.last_key_value().map_or(FileNumber(0), |(number, _)| *number);
-    let lost_last = || {
-        let what = format!(
-            "RocksDB leaves a log at every close, and the MANIFEST names log {begun}: neither it nor a later one is here. Open with the \
-             wal_dir in which the logs are, or let RocksDB open the database once, or go on without them by a repair"
-        );
-        let is_lost = is_original && begun.0 > 0 && found.last() < Some(&begun);
-        is_lost.then(|| Error::corruption(what).at_path(here))
-    };
-    if is_in_dir && is_here {
-        return Ok(lost_last());
-    }
+    // 2.
     let (last, unknown) = match options_file::wal_dir(vfs, dir) {
         Err(error) if error.kind() == ErrorKind::Corruption => (None, Some(error)),
         last => (last?.map(PathBuf::from), None),
     };
-    let is_last = |place: &Path| last.as_ref().map_or(Ok(false), |last| is_same_dir(vfs, place, last));
-    if is_here {
-        let beside = needed_logs(vfs, dir, needed)?.first().map(|log| format!("has log {log} beside its tables"));
-        let has_no_id = !is_original && is_last(here)?;
-        let sign = beside.or_else(|| has_no_id.then(|| "has no file IDENTITY".to_owned()));
-        if let Some(sign) = sign {
+    // 3.
+    if !is_in_dir {
+        let is_last = last.as_ref().map_or(Ok(false), |last| is_same_dir(vfs, here, last))?;
+        if let Some(sign) = sign_of_copy(vfs, dir, needed, &found, is_original, is_last)? {
             return Err(row::of_original(dir, here, &sign));
         }
-    }
-    if !is_in_dir {
         check_no_originals(vfs, dir, here, recovered)?;
     }
-    check_none_elsewhere(vfs, here, std::iter::once(dir).chain(last.as_deref()), needed)?;
+    // 4. An open of RocksDB's writes the OPTIONS file behind its first log. Its MANIFEST can be that of an earlier open.
+    let options = file_name::numbers_in(vfs, dir, FileType::Options)?.last().copied().unwrap_or_default();
+    let given = recovered.map_or(FileNumber(u64::MAX), |recovered| recovered.noted_next.max(options));
+    check_none_elsewhere(vfs, here, &found, std::iter::once(dir).chain(last.as_deref()), needed..given)?;
+    // 5.
+    let lost = recovered.filter(|_| is_original).and_then(|recovered| lost_last(here, &found, recovered));
     // A directory that the caller named is where its logs are.
-    Ok(lost_last().or(unknown.filter(|_| is_in_dir && !is_here)))
+    Ok(lost.or(unknown.filter(|_| is_in_dir && found.is_empty())))
+}
+
+/// By what the database in `dir` may be a copy, so that the logs `found` in another directory are its original's. `is_last`: RocksDB
+/// had the logs in that directory last.
+fn sign_of_copy(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    needed: FileNumber,
+    found: &BTreeSet<FileNumber>,
+    is_original: bool,
+    is_last: bool,
+) -> Result<Option<String>> {
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let beside = needed_logs(vfs, dir, needed)?;
+    // RocksDB that goes on in another directory begins a new log there, and leaves an empty one beside the tables until its next open.
+    let is_left = is_original && is_last && beside.last() < found.last();
+    let beside = if is_left { written_logs(vfs, dir, needed)?.first().copied() } else { beside.first().copied() };
+    let has_no_id = (!is_original && is_last).then(|| "has no file IDENTITY".to_owned());
+    Ok(beside.map(|log| format!("has log {log} beside its tables")).or(has_no_id))
+}
+
+/// The error if the last log that the MANIFEST names is not among those `found`, nor a later one. That IDENTITY is there proves no
+/// more than that RocksDB began to open the database: the words tell what to do of a copy. The times of the files prove nothing, for
+/// tools that copy files change them.
+fn lost_last(here: &Path, found: &BTreeSet<FileNumber>, recovered: &Recovered) -> Option<Error> {
+    let begun = recovered.rocksdb_logs.last_begun().filter(|begun| found.last() < Some(begun))?;
+    let what = format!(
+        "RocksDB leaves a log at every close, and the MANIFEST names log {begun}: neither it nor a later one is here. Open with the \
+         wal_dir in which the logs are, or let RocksDB open the database once, or go on without them by a repair. A copy that RocksDB \
+         made can lack it: there, delete the file IDENTITY, which is of an open that was cut off"
+    );
+    Some(Error::corruption(what).at_path(here))
 }
 
 /// An export has its original's id. The logs of one of ours note its MANIFEST; those of a takeover that was cut off do not.
 ///
 /// # Errors
 /// `InvalidArgument`: logs of the original are `here`.
-fn check_no_originals(vfs: &dyn Vfs, dir: &Path, here: &Path, recovered: &Recovered) -> Result<()> {
-    let own = log_owner(vfs, dir, Some(recovered));
+fn check_no_originals(vfs: &dyn Vfs, dir: &Path, here: &Path, recovered: Option<&Recovered>) -> Result<()> {
+    let own = log_owner(vfs, dir, recovered);
     if !own.is_known() || !vfs.exists(here)? {
         return Ok(());
     }
@@ -103,28 +138,69 @@ fn check_no_originals(vfs: &dyn Vfs, dir: &Path, here: &Path, recovered: &Recove
     Ok(())
 }
 
+/// Looks in `others` for logs with bytes that are the database's, beside those `found` here. If there are none here, all count. Else a
+/// log that is copied here is no other one; and a number that the database had not given yet, behind `own`, is of an original that
+/// went on, of which this is a copy: the database's own last log has one only where the log before it is needed as well, which counts.
+/// Nor do logs beside another database's tables: RocksDB can note the database's directory as its `wal_dir`, and once that is moved or
+/// copied, another one is there.
+///
 /// # Errors
-/// `InvalidArgument`: a log of RocksDB's with records is in another directory than `here`. As reading the directories.
-pub(crate) fn check_none_elsewhere<'a>(
+/// `InvalidArgument`: there is one. As reading the directories.
+fn check_none_elsewhere<'a>(
     vfs: &dyn Vfs,
     here: &Path,
+    found: &BTreeSet<FileNumber>,
     others: impl Iterator<Item = &'a Path>,
-    needed: FileNumber,
+    own: Range<FileNumber>,
 ) -> Result<()> {
     for other in others {
-        let found = first_written(vfs, other, needed)?.filter(|_| !is_same_dir(vfs, here, other).unwrap_or(true));
-        let Some(number) = found else { continue };
-        if needed_logs(vfs, here, needed)?.is_empty() {
-            return Err(row::elsewhere(here, other, number, "*.log"));
+        let current = other.join(file_name::format(FileType::Current, FileNumber(0)));
+        // A place that cannot be looked at counts only where there is no log here.
+        let is_same = is_same_dir(vfs, here, other).unwrap_or(!found.is_empty());
+        if is_same || !found.is_empty() && vfs.exists(&current).unwrap_or(true) {
+            continue;
         }
-        let (there, in_here) = (other.display(), here.display());
-        let what = format!(
-            "log {number} lies in {there}, where the database had its logs, so that those in {in_here} may be another database's. Open with \
-             wal_dir={there}; or, if the logs were copied to {in_here}, move those in {there} away"
-        );
-        return Err(Error::invalid_argument(what).at_path(here));
+        for number in written_logs(vfs, other, own.start)? {
+            if found.is_empty() {
+                return Err(row::elsewhere(here, other, number, "*.log"));
+            }
+            if !own.contains(&number) || is_copied(vfs, here, other, number)? {
+                continue;
+            }
+            let (there, in_here) = (other.display(), here.display());
+            let what = format!(
+                "log {number} lies in {there}, where the database had its logs, and not in {in_here}, or other than there: the logs in \
+                 {in_here} may be another database's, or not be all. Open with wal_dir={there}, unless another database uses that \
+                 directory; if this one's logs are all in {in_here}, let RocksDB open it once with them there, or write {in_here} as \
+                 wal_dir into its newest OPTIONS file"
+            );
+            return Err(Error::invalid_argument(what).at_path(here));
+        }
     }
     Ok(())
+}
+
+/// Whether a log is in both directories, and one file is the beginning of the other: it was copied, also while it was written.
+fn is_copied(vfs: &dyn Vfs, here: &Path, there: &Path, number: FileNumber) -> Result<bool> {
+    const PART_BYTES: u64 = 1 << 18;
+    let name = file_name::format(FileType::RocksLog, number);
+    if !vfs.exists(&here.join(&name))? {
+        return Ok(false);
+    }
+    let (one, other) = (vfs.open(&here.join(&name))?, vfs.open(&there.join(&name))?);
+    let bytes = one.len()?.min(other.len()?);
+    let read = |file: &dyn RandomFile, at| -> Result<Vec<u8>> {
+        let mut part = vec![0; PART_BYTES.min(bytes - at) as usize];
+        let read = file.read_at(at, &mut part, IoClass::Log)?;
+        part.truncate(read);
+        Ok(part)
+    };
+    for at in (0..bytes).step_by(PART_BYTES as usize) {
+        if read(&*one, at)? != read(&*other, at)? {
+            return Ok(false);
+        }
+    }
+    Ok(bytes > 0)
 }
 
 /// RocksDB's logs from `needed` on in a directory, which need not exist.
@@ -135,14 +211,15 @@ fn needed_logs(vfs: &dyn Vfs, dir: &Path, needed: FileNumber) -> Result<BTreeSet
     }
 }
 
-/// The first of [`needed_logs`] that is not empty.
-fn first_written(vfs: &dyn Vfs, dir: &Path, needed: FileNumber) -> Result<Option<FileNumber>> {
+/// Those of [`needed_logs`] that are not empty.
+fn written_logs(vfs: &dyn Vfs, dir: &Path, needed: FileNumber) -> Result<Vec<FileNumber>> {
+    let mut written = Vec::new();
     for number in needed_logs(vfs, dir, needed)? {
         if vfs.metadata(&dir.join(file_name::format(FileType::RocksLog, number)))?.len > 0 {
-            return Ok(Some(number));
+            written.push(number);
         }
     }
-    Ok(None)
+    Ok(written)
 }
 
 impl LogReplay<'_> {
