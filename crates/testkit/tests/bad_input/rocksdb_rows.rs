@@ -690,6 +690,38 @@ fn restore_to_a_log_directory_leaves_rocksdbs_manifest_as_it_is() {
     assert!(Db::open("/restored", &options).unwrap().recovery_doubts().is_empty());
 }
 
+/// RocksDB backs up no empty log, and its MANIFEST names the last one.
+#[test]
+fn restore_to_a_log_directory_makes_the_last_log() {
+    for (is_empty, wal_dir) in [(true, "/logs"), (true, ""), (false, "/logs")] {
+        let (vfs, made) = (MemoryVfs::new(1), database());
+        if is_empty {
+            made.remove_file(&log_path(12)).unwrap();
+        }
+        back_up(&vfs, &made, 6);
+        let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+        let restoring = RestoreOptions { wal_dir: Some(wal_dir.into()), ..RestoreOptions::default() };
+        BackupEngine::open("/backups", &how).unwrap().restore(1, "/restored", &restoring).unwrap();
+        let log_dir = Some(PathBuf::from(wal_dir)).filter(|dir| dir != Path::new(""));
+        let checked = CheckOptions { vfs: vfs.clone(), log_dir, ..CheckOptions::default() };
+        let report = check(Path::new("/restored"), &checked, &mut |_| ()).unwrap();
+        assert!(report.is_whole(), "{is_empty} {wal_dir}: {report:#?}");
+        let mut options = options(&vfs);
+        options.db.wal_dir = wal_dir.into();
+        // The last log is missed from then on.
+        if is_empty && !wal_dir.is_empty() {
+            let lost = copy(&vfs);
+            lost.remove_file(Path::new("/logs/000012.log")).unwrap();
+            let error = Db::open("/restored", &OpenOptions { vfs: lost, ..options.clone() }).err().unwrap();
+            assert!(error.message().contains("names log 000012") && error.message().contains("IDENTITY"), "{error}");
+        }
+        let db = Db::open("/restored", &options).unwrap();
+        assert!(db.recovery_doubts().is_empty());
+        let f = db.family("f").unwrap();
+        assert!((1..7).all(|key: u8| db.get(&f, &[b'0' + key], &Default::default()).unwrap().is_some()));
+    }
+}
+
 /// Nothing in RocksDB's logs tells whose they are.
 #[test]
 fn restore_beside_rocksdbs_database_leaves_its_logs_alone() {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use base::{Error, ErrorKind, FileNumber, Result, shell};
 use log::DatabaseId;
-use vfs::Vfs;
+use vfs::{IfExists, IoClass, Vfs, write_all};
 
 use super::copy::{self, Target, check, for_each_file};
 use super::kept_logs::{Kept, LogsEnd, is_left};
@@ -436,17 +436,27 @@ fn note_logs(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, kept: Option<
 }
 
 /// Writes the copy of a MANIFEST of ours, and IDENTITY. RocksDB's database gets no IDENTITY, which RocksDB does not back up, but
-/// where its logs lie elsewhere: they pass for an original's without it.
+/// where its logs lie elsewhere: they pass for an original's without it. An original has the last log that its MANIFEST names, which
+/// RocksDB does not back up where it is empty.
 fn add_what_backups_lack(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, is_fenced: bool) -> Result<()> {
     let path = manifest_path(&places.db, manifest);
+    let logs = file_name::numbers_in(vfs, &places.logs, FileType::RocksLog)?;
     if is_fenced {
         copy::copy(vfs, &path, None, &Target { vfs, path: &copy_path(&places.db, manifest), syncs: true })?;
-    } else if places.logs == places.db || file_name::numbers_in(vfs, &places.logs, FileType::RocksLog)?.is_empty() {
+    } else if places.logs == places.db || logs.is_empty() {
         return Ok(());
     }
-    let id = ReadManifest::read(vfs, &path)?.and_then(|file| file.replay.db_id().map(str::to_owned));
+    let replay = ReadManifest::read(vfs, &path)?.map(|file| file.replay);
+    let id = replay.as_ref().and_then(|replay| replay.db_id().map(str::to_owned));
     // Logs that are kept may tell the id that the MANIFEST does not.
     let id = id.or_else(|| (!is_fenced).then(|| identity::new_identity(vfs)));
+    // A MANIFEST that cannot be read is for the open to tell.
+    let restored = replay.filter(|_| !is_fenced).and_then(|replay| replay.finish(manifest).ok());
+    let last = restored.and_then(|restored| restored.rocksdb_logs.last_begun());
+    if let Some(last) = last.filter(|last| logs.last() < Some(last)) {
+        let path = places.logs.join(file_name::format(FileType::RocksLog, last));
+        write_all(vfs, &path, IfExists::Fail, b"", IoClass::Other)?;
+    }
     id.map_or(Ok(()), |id| identity::write(vfs, &places.db, &id))
 }
 
