@@ -229,6 +229,9 @@ pub trait Memtable: Send + Sync {
     /// an image, or once sealed.
     fn begin_after(&self, _created_at: SeqNo) {}
 
+    /// Records in the image: no write at or below `seq` is in it. Where it begins stays. Called while the memtable is empty.
+    fn advance_empty_to(&self, _seq: SeqNo) {}
+
     /// Raises the recovery watermark. Every write of the family meant for this memtable, above the `begin_after` number
     /// and up to `complete_through`, is inserted. `position` is at or before the first write above `complete_through`,
     /// in any unit that grows with later writes. Smaller values than before have no effect. Cheap enough for each

@@ -40,7 +40,7 @@ pub use self::lazy::LazyImage;
 pub use self::reopen::{Reopened, reopen};
 pub use self::sealed::SealedImage;
 pub use self::watermark::Watermark;
-pub(crate) use self::watermark::{begin_after, mark, mark_foreign};
+pub(crate) use self::watermark::{advance_empty_to, begin_after, mark, mark_foreign};
 
 /// Result of a check.
 #[derive(Debug)]

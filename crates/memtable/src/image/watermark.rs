@@ -22,14 +22,17 @@ const HANDED_OUT_AT: usize = WATERMARK_AT + 16;
 const FOREIGN_AT: usize = WATERMARK_AT + 24;
 
 const BEGUN_AT: usize = WATERMARK_AT + 32;
+const EMPTY_AT: usize = WATERMARK_AT + 40;
 
-const _: () = assert!(WATERMARK_AT.is_multiple_of(64) && BEGUN_AT + 8 <= IMAGE_HEADER_BYTES);
+const _: () = assert!(WATERMARK_AT.is_multiple_of(64) && EMPTY_AT + 8 <= IMAGE_HEADER_BYTES);
 
 /// Last values given to [`Memtable::mark`](crate::Memtable::mark).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Watermark {
     /// No write at or below this number is in the image; `None` if the memtable did not come into use.
     pub begins_after: Option<SeqNo>,
+    /// Nor is one at or below this number, if it is larger: the memtable stayed empty so far.
+    pub empty_through: SeqNo,
     /// Every write of the family meant for this memtable, above `begins_after` and up to this number, is in the image.
     /// 0 if nothing was marked.
     pub complete_through: SeqNo,
@@ -46,6 +49,7 @@ impl Watermark {
         let word = |at: usize| view.u64(at as u64);
         Ok(Watermark {
             begins_after: word(BEGUN_AT)?.checked_sub(1).map(SeqNo),
+            empty_through: SeqNo(word(EMPTY_AT)?),
             complete_through: SeqNo(word(COMPLETE_AT)?),
             position: word(POSITION_AT)?,
             handed_out_bytes: word(HANDED_OUT_AT)?,
@@ -76,6 +80,13 @@ pub(crate) fn begin_after<const IMAGE: bool>(arena: &Arena<IMAGE>, gate: &Gate, 
     let Some(begun) = arena.header_word(BEGUN_AT) else { return };
     let Some(_inside) = gate.enter_to_mark() else { return };
     raise(begun, created_at.0 + 1);
+}
+
+/// Records that no write at or below `seq` is in the image. No effect without a header, or once sealed.
+pub(crate) fn advance_empty_to<const IMAGE: bool>(arena: &Arena<IMAGE>, gate: &Gate, seq: SeqNo) {
+    let Some(empty) = arena.header_word(EMPTY_AT) else { return };
+    let Some(_inside) = gate.enter_to_mark() else { return };
+    raise(empty, seq.0);
 }
 
 /// Records that the image is incomplete. False if it cannot: without a header, or once sealed.

@@ -297,6 +297,10 @@ impl<O: KeyOrder, const IMAGE: bool> Memtable for SkipList<O, IMAGE> {
         image::begin_after(&self.list.arena, &self.gate, created_at);
     }
 
+    fn advance_empty_to(&self, seq: SeqNo) {
+        image::advance_empty_to(&self.list.arena, &self.gate, seq);
+    }
+
     fn mark(&self, complete_through: SeqNo, position: u64) {
         image::mark(&self.list.arena, &self.gate, complete_through, position);
     }

@@ -269,6 +269,10 @@ impl<O: KeyOrder, const SHIFT: u32, const IMAGE: bool> Memtable for Trie<O, SHIF
         image::begin_after(self.arena(), &self.gate, created_at);
     }
 
+    fn advance_empty_to(&self, seq: SeqNo) {
+        image::advance_empty_to(self.arena(), &self.gate, seq);
+    }
+
     fn mark(&self, complete_through: SeqNo, position: u64) {
         image::mark(self.arena(), &self.gate, complete_through, position);
     }

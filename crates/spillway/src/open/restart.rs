@@ -88,13 +88,13 @@ impl Restored {
             }
             let position = marks::unpack(image.header.watermark.position);
             // An image that overlaps the tables is not one of the memtables flushed into them.
-            let follows = image.begins_after == through || image.through == through;
+            let follows = image.joins(through) || image.through == through;
             if !follows || position.is_none() {
                 self.left.push(image.number);
                 continue;
             }
             if image.through > through {
-                match open(context, family, &image) {
+                match open(context, family, &image, through) {
                     Ok(entry) => family.queue.insert(0, entry),
                     Err(error) => {
                         note::warn!(%error, "a memtable's file cannot be read; the log is replayed");
@@ -108,8 +108,7 @@ impl Restored {
             (through, at) = (image.through, position);
         }
         let at = at?;
-        family.mutable.advance_empty_to(through);
-        family.mutable.memtable().begin_after(through);
+        family.mutable.begin_after(through);
         if !family.queue.is_empty() {
             family.family.note_unlogged(); // images do not tell whether they hold unlogged writes
         }
@@ -290,6 +289,12 @@ pub(super) fn lost_log_end(vfs: &dyn Vfs, log_dir: &Path, recovered: &Recovered,
 }
 
 impl Found {
+    /// Whether it has all later writes of the family, up to its end, and no other.
+    fn joins(&self, through: SeqNo) -> bool {
+        let starts = self.begins_after..=self.header.watermark.empty_through.max(self.begins_after);
+        starts.contains(&through)
+    }
+
     /// Whether no page can have been lost since its stores.
     fn is_of_this_cache(&self, vfs: &dyn Vfs, dir: &Path) -> bool {
         let now = ImageIdentity::number_of(&vfs.page_cache_id(dir).unwrap_or_default());
@@ -317,12 +322,12 @@ fn read(vfs: &dyn Vfs, dir: &Path, db_id: &str, number: FileNumber) -> Result<Op
     Ok(Some(Found { number, path, header, begins_after, through }))
 }
 
-fn open(context: &Context, family: &FamilyState, image: &Found) -> Result<Arc<dyn Flushable>> {
+fn open(context: &Context, family: &FamilyState, image: &Found, created_at: SeqNo) -> Result<Arc<dyn Flushable>> {
     let mapping = context.vfs.map_read(&image.path)?;
     let order = &family.family.order().user;
     let opened = LazyImage::open(mapping, &image.path, order, image.through)?;
     let leaves_values = image.header.identity.extra & LEAVES_VALUES != 0;
-    Ok(RestoredMemtable::new(context, opened, image.number, image.begins_after, leaves_values))
+    Ok(RestoredMemtable::new(context, opened, image.number, created_at, leaves_values))
 }
 
 /// What a rescue loses by letting `images` go: by family, the keys of writes that neither its tables nor the logs have.

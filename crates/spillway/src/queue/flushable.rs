@@ -246,7 +246,8 @@ impl QueuedMemtable {
     /// Raises `created_at` to `seq`, the last allocated number (F3). Called under the commit lock, for a memtable found
     /// unused under it.
     pub fn advance_empty_to(&self, seq: SeqNo) {
-        // The start recorded in the memtable's file stays: the family has no write in between.
+        // Where the file begins stays: T may be noted as `seq`, or not yet. The file joins tables through each number between.
+        self.memtable().advance_empty_to(seq);
         self.created_at.fetch_max(seq.0, Ordering::AcqRel);
     }
 

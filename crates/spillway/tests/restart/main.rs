@@ -6,6 +6,7 @@
 mod common;
 mod ext4;
 mod full_disk;
+mod idle;
 mod ingests;
 mod kills;
 mod left;

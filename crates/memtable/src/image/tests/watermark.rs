@@ -52,6 +52,12 @@ fn marks_only_grow_and_are_in_the_file_at_once() {
             (found.complete_through.0, found.position, found.is_foreign)
         };
         assert_eq!(watermark(&subject), (0, 0, false));
+        for (begins_after, empty_through) in [(3, 7), (2, 6)] {
+            subject.memtable.begin_after(SeqNo(begins_after));
+            subject.memtable.advance_empty_to(SeqNo(empty_through));
+            let found = header_of(&subject.vfs.crash_clone(1, CrashPolicy::ProcessKilled)).watermark;
+            assert_eq!((found.begins_after, found.empty_through), (Some(SeqNo(3)), SeqNo(7)));
+        }
         subject.insert_all(a_few_of_each());
         subject.memtable.mark(SeqNo(10), 100);
         assert_eq!(watermark(&subject), (10, 100, false));
