@@ -10,6 +10,7 @@ use base::metrics::Statistics;
 use base::note;
 use base::options::DbOptions;
 use base::{Error, FileNumber, Result};
+use log::DatabaseId;
 use vfs::{FileIdentity, RandomFile, Vfs};
 
 use crate::background::caught::caught_panic;
@@ -79,6 +80,8 @@ pub struct Context {
     pub info_log: Arc<InfoLog>,
     /// The database's id, as in the file IDENTITY.
     pub db_id: String,
+    /// The id that the database had before this open: of a copy's first open for writing another one, which the logs have.
+    pub former: DatabaseId,
     /// Twenty base-36 characters, new at every open. Tables' unique ids combine it with the file number.
     pub session_id: String,
     /// A job's directory sync failed: names made by other jobs may be lost too (D4).
@@ -112,6 +115,16 @@ impl Context {
             if let Err(error) = self.vfs.remove_file(&self.table_path(table.number)) {
                 note::warn!(%error, "cannot delete a table that does not count");
             }
+        }
+    }
+
+    /// Whether a log in a directory of its own has another database's id. A copy whose tables have values in logs can find its
+    /// original's there, under the same names, with the same values.
+    pub fn is_of_another(&self, kind: FileType, number: FileNumber, path: &Path) -> bool {
+        let own = DatabaseId::new(&self.db_id);
+        kind.is_log() && *self.log_dir() != *self.dir && {
+            let found = log::database_of(&*self.vfs, path, number).unwrap_or_default();
+            found.is_another_than(own) && found.is_another_than(self.former)
         }
     }
 

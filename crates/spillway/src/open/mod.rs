@@ -337,6 +337,7 @@ impl<'a> Opening<'a> {
             listeners: options.db.listeners.clone(),
             info_log: info_log.clone(),
             db_id,
+            former: recovered.id(),
             session_id: identity::new_session(&*vfs),
             dir_sync_failed: AtomicBool::new(false),
             recovery_doubts: Doubts::default(),

@@ -359,6 +359,11 @@ impl Recovered {
         DatabaseId::new(self.db_id.as_deref().unwrap_or_default())
     }
 
+    /// The number of a copy's last log, 0 if it has none. `None`: it was opened for writing since, or is no copy.
+    pub(crate) fn last_log_of_copy(&self) -> Option<FileNumber> {
+        self.is_copy.then(|| self.log_row.map_or(FileNumber(0), |row| row.last()))
+    }
+
     /// What the MANIFEST knows of our logs.
     pub(crate) fn noted_logs(&self) -> NotedLogs {
         NotedLogs { row: self.log_row, frontiers: self.log_frontiers }

@@ -585,6 +585,7 @@ fn logs_of_another_of_rocksdbs_databases_are_not_taken() {
     let dirs = ["/other", "/wal"];
     are_refused(&with_log(&whole, "/other", LOG, &others), "/other", dirs);
     are_refused(&with_log(&whole, "/other", LOG, b""), "/other", dirs);
+    are_refused(&with_log(&with_log(&whole, "/wal", LOG, b""), "/other", LOG, &others), "/other", dirs);
     let copied = with_log(&whole, "/other", LOG, &bytes);
     are_whole(&copied, "/other");
     are_whole(&with_log(&copied, "/wal", LOG, &[&bytes[..], b"later"].concat()), "/other");
@@ -650,4 +651,57 @@ fn copy_that_rocksdb_made_is_repaired_without_its_manifest() {
     let error = repaired(&original, DIR).unwrap_err();
     assert!(error.message().contains("open with wal_dir=/wal"), "{error}");
     repaired(&original, "/wal").unwrap();
+}
+
+/// RocksDB's copy without a log, opened without its `wal_dir`, is not told to take its original's logs.
+#[test]
+fn copy_that_rocksdb_made_is_told_to_open_with_its_own_directory() {
+    let vfs = MemoryVfs::new(1);
+    rocksdbs(&vfs, "/wal", Some("/wal"));
+    vfs.remove_file(&Path::new(DIR).join("IDENTITY")).unwrap();
+    for result in doors(&vfs, "") {
+        let error = result.unwrap_err();
+        assert!(error.message().contains(&format!("If it is a copy, open it with wal_dir={DIR}")), "{error}");
+    }
+}
+
+/// A backup can be restored to the directory of logs of its original, where none lies at the moment: those that come are not its own.
+#[test]
+fn restored_backup_takes_no_later_logs_of_its_original() {
+    let vfs = MemoryVfs::new(1);
+    let open = |dir: &str| Db::open(dir, &with_logs_in(&vfs, "/wal"));
+    let put = |db: &Db, key: &[u8]| db.put(&db.default_family(), key, b"v", &Default::default()).unwrap();
+    let how = BackupOptions { vfs: vfs.clone(), ..BackupOptions::default() };
+    let engine = BackupEngine::open("/backups", &how).unwrap();
+    let db = open(DIR).unwrap();
+    put(&db, b"k");
+    engine.create_new_backup(&db, true).unwrap();
+    db.close().unwrap();
+    let to = RestoreOptions { wal_dir: Some("/wal".into()), ..RestoreOptions::default() };
+    engine.restore(1, "/restored", &to).unwrap();
+    put(&open(DIR).unwrap(), b"later");
+    let error = open("/restored").err().expect("the log is the original's");
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.message().contains("this is a copy"), "{error}");
+    let found = read_with(&with_logs_in(&vfs, "/wal"), DIR).unwrap();
+    assert!(found["default"].contains_key(&b"later"[..]));
+}
+
+/// Tables of a copy were made under the id of its original. Its logs tell its own.
+#[test]
+fn copy_without_a_manifest_is_repaired_with_its_logs() {
+    let vfs = database("");
+    let options = with_logs_in(&vfs, "");
+    Db::open(DIR, &options).unwrap().checkpoint("/copy").unwrap();
+    let db = Db::open("/copy", &options).unwrap();
+    db.put(&db.default_family(), b"own", b"v", &Default::default()).unwrap();
+    drop(db);
+    let is_gone = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        path.starts_with("/copy")
+            && ["MANIFEST", "spmanifest", "CURRENT", "IDENTITY"].iter().any(|part| name.contains(part))
+    };
+    vfs.all_files().iter().filter(|path| is_gone(path)).for_each(|path| vfs.remove_file(path).unwrap());
+    let report = repair("/copy", &options).unwrap();
+    assert!(report.doubts.iter().all(|doubt| !doubt.why.contains("missing")), "{report}");
+    assert!(read_with(&options, "/copy").unwrap()["default"].contains_key(&b"own"[..]));
 }

@@ -117,7 +117,7 @@ pub(super) fn restore(
     }
     removed
         .and_then(|()| clear(vfs, &places, kept.as_ref(), &others))
-        .and_then(|()| bring_all(store, options, backup, &places))
+        .and_then(|()| bring_all(store, options, backup, &places, &others))
         .and_then(|()| note_logs(vfs, &places, manifest, kept.as_ref()))
         .and_then(|()| Lost::new(vfs, &places.db).retire_reports())
         .and_then(|()| [&places.logs, &places.db].into_iter().try_for_each(|dir| vfs.sync_dir(dir)))
@@ -200,6 +200,24 @@ fn logs_line(how: &RestoreOptions) -> String {
         Some(dir) => format!("{logs} in {}", absolute(dir).display()),
         None => logs.to_owned(),
     }
+}
+
+/// Whether a restore from the same backups, with the same directory of logs, was cut off.
+fn is_begun(store: &Store, places: &Places, how: &RestoreOptions) -> Result<bool> {
+    let mark = incomplete::read(&*store.vfs, &places.db)?;
+    let from = format!(" in {}", absolute(&store.dir).display());
+    Ok(mark.is_some_and(|mark| {
+        is_of_same_logs(&mark, how) && mark.lines().next().is_some_and(|line| line.contains(&from))
+    }))
+}
+
+/// Whether a file is as the backup has it, checksum included: a log that tables need for values stays as it is, whoever's it is.
+fn is_as_backed_up(vfs: &dyn Vfs, backup: &Backup, path: &Path) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let mut files = backup.meta.files.iter().zip(&backup.file_bytes);
+    let Some((file, bytes)) = files.find(|(file, _)| Some(&*file.path.database_name()) == name) else { return false };
+    let is_known = file.crc32c.is_some();
+    is_known && copy::read(vfs, path, None).is_ok_and(|found| check(backup.id, path, file, *bytes, found).is_ok())
 }
 
 /// Whether a mark is of a restore, or of a deletion, with the same directory of logs.
@@ -290,8 +308,7 @@ fn check_logs_are_of_what_goes(
     how: &RestoreOptions,
 ) -> Result<()> {
     let vfs = &*store.vfs;
-    let is_begun = incomplete::read(vfs, &places.db)?.is_some_and(|mark| is_of_same_logs(&mark, how));
-    if places.logs == places.db || is_begun || !vfs.exists(&places.logs)? {
+    if places.logs == places.db || is_begun(store, places, how)? || !vfs.exists(&places.logs)? {
         return Ok(());
     }
     let own = log_owner(vfs, &store.private_dir(backup.id), Some(state));
@@ -307,7 +324,8 @@ fn check_logs_are_of_what_goes(
         _ => is_elsewhere && row::database_of(vfs, &places.logs.join(name)) == Some(own),
     };
     let names = vfs.read_dir(&places.logs)?;
-    let Some(name) = names.iter().find(is_lost) else { return Ok(()) };
+    let mut lost = names.iter().filter(is_lost).map(|name| (name, places.logs.join(name)));
+    let Some((name, _)) = lost.find(|(_, path)| !is_as_backed_up(vfs, backup, path)) else { return Ok(()) };
     let what = "the backup's database has its logs here, or may have (RocksDB's logs do not tell), and nothing tells that it is the \
                 one restored over: it would lose them. Restore to another wal_dir, or remove the logs if that database is gone";
     Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
@@ -317,7 +335,7 @@ fn check_logs_are_of_what_goes(
 /// tells whose RocksDB's logs are: they are another's if neither database is RocksDB's.
 ///
 /// # Errors
-/// `InvalidArgument`: one of them has the name of a log of the backup.
+/// `InvalidArgument`: one of them has the name of a log of the backup, and is not as the backup has it.
 fn logs_of_others(
     store: &Store,
     places: &Places,
@@ -349,8 +367,12 @@ fn logs_of_others(
         owner.is_known() && !owners.contains(&owner) || are_ours && is_rocksdbs(path)
     };
     others.retain(|path| is_of_another(path));
-    let mut files = backup.meta.files.iter().map(|file| places.logs.join(file.path.database_name()));
-    match files.find(|path| others.contains(path)) {
+    let files = || backup.meta.files.iter().map(|file| places.logs.join(file.path.database_name()));
+    if is_begun(store, places, how)? {
+        let brought: BTreeSet<PathBuf> = files().collect(); // by the first try
+        others.retain(|path| !brought.contains(path));
+    }
+    match files().find(|path| others.contains(path) && !is_as_backed_up(vfs, backup, path)) {
         Some(path) => {
             let what = "another database's log is where the backup has one; restore to another wal_dir";
             Err(Error::invalid_argument(what).at_path(path))
@@ -461,15 +483,25 @@ fn add_what_backups_lack(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, i
 }
 
 /// Copies every file except CURRENT, and compares all files with their checksums.
-fn bring_all(store: &Store, options: &BackupOptions, backup: Backup, places: &Places) -> Result<()> {
+fn bring_all(
+    store: &Store,
+    options: &BackupOptions,
+    backup: Backup,
+    places: &Places,
+    others: &BTreeSet<PathBuf>,
+) -> Result<()> {
     let (store, places, id): (Store, Places, BackupId) = (store.clone(), places.clone(), backup.id);
+    let others = others.clone();
     for_each_file(options, backup, move |file, bytes| {
         let (kind, from) = (file.path.file_type(), file.path.at(&store.dir));
         let contents = if kind == FileType::Current {
             copy::read(&*store.vfs, &from, None)?
         } else {
             let to = places.of(kind).join(file.path.database_name());
-            copy::copy(&*store.vfs, &from, None, &Target { vfs: &*store.vfs, path: &to, syncs: true })?
+            match others.contains(&to) {
+                true => copy::read(&*store.vfs, &to, None)?,
+                false => copy::copy(&*store.vfs, &from, None, &Target { vfs: &*store.vfs, path: &to, syncs: true })?,
+            }
         };
         check(id, &from, file, bytes, contents)
     })

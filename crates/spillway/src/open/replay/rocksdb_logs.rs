@@ -69,7 +69,8 @@ pub(crate) fn check_place<'a>(
     };
     // 3.
     if !is_in_dir {
-        let is_last = last.as_ref().map_or(Ok(false), |last| is_same_dir(vfs, here, last))?;
+        // A last place that cannot be looked at is another one.
+        let is_last = last.as_ref().is_some_and(|last| is_same_dir(vfs, here, last).unwrap_or(false));
         if let Some(sign) = sign_of_copy(vfs, dir, needed, &found, is_original, is_last)? {
             return Err(row::of_original(dir, here, &sign));
         }
@@ -78,7 +79,11 @@ pub(crate) fn check_place<'a>(
     // 4. An open of RocksDB's writes the OPTIONS file behind its first log. Its MANIFEST can be that of an earlier open.
     let options = file_name::numbers_in(vfs, dir, FileType::Options)?.last().copied().unwrap_or_default();
     let given = recovered.map_or(FileNumber(u64::MAX), |recovered| recovered.noted_next.max(options));
-    check_none_elsewhere(vfs, here, &found, std::iter::once(dir).chain(last.as_deref()), needed..given)?;
+    let may_be_copy = is_in_dir && !is_original;
+    check_none_elsewhere(vfs, here, &found, dir, false, may_be_copy, needed..given)?;
+    if let Some(last) = &last {
+        check_none_elsewhere(vfs, here, &found, last, is_original, may_be_copy, needed..given)?;
+    }
     // 5.
     let lost = recovered.filter(|_| is_original).and_then(|recovered| lost_last(here, &found, recovered));
     // A directory that the caller named is where its logs are.
@@ -138,49 +143,58 @@ fn check_no_originals(vfs: &dyn Vfs, dir: &Path, here: &Path, recovered: Option<
     Ok(())
 }
 
-/// Looks in `others` for logs with bytes that are the database's, beside those `found` here. If there are none here, all count. Else a
+/// Looks in another directory for logs that are the database's, beside those `found` here. If there are none here, all with bytes count;
+/// else empty ones do as well where `is_last`: an original had its logs there last, and RocksDB moves none. But a
 /// log that is copied here is no other one; and a number that the database had not given yet, behind `own`, is of an original that
 /// went on, of which this is a copy: the database's own last log has one only where the log before it is needed as well, which counts.
 /// Nor do logs beside another database's tables: RocksDB can note the database's directory as its `wal_dir`, and once that is moved or
 /// copied, another one is there.
 ///
 /// # Errors
-/// `InvalidArgument`: there is one. As reading the directories.
-fn check_none_elsewhere<'a>(
+/// `InvalidArgument`: there is one; `may_be_copy`: it may be the original's. As reading the directories.
+fn check_none_elsewhere(
     vfs: &dyn Vfs,
     here: &Path,
     found: &BTreeSet<FileNumber>,
-    others: impl Iterator<Item = &'a Path>,
+    other: &Path,
+    is_last: bool,
+    may_be_copy: bool,
     own: Range<FileNumber>,
 ) -> Result<()> {
-    for other in others {
-        let current = other.join(file_name::format(FileType::Current, FileNumber(0)));
-        // A place that cannot be looked at counts only where there is no log here.
-        let is_same = is_same_dir(vfs, here, other).unwrap_or(!found.is_empty());
-        if is_same || !found.is_empty() && vfs.exists(&current).unwrap_or(true) {
+    let current = other.join(file_name::format(FileType::Current, FileNumber(0)));
+    // A place that cannot be looked at counts only where there is no log here.
+    let is_same = is_same_dir(vfs, here, other).unwrap_or(!found.is_empty());
+    if is_same || !found.is_empty() && vfs.exists(&current).unwrap_or(true) {
+        return Ok(());
+    }
+    let there = match is_last && !found.is_empty() {
+        true => Vec::from_iter(needed_logs(vfs, other, own.start)?),
+        false => written_logs(vfs, other, own.start)?,
+    };
+    for number in there {
+        if found.is_empty() && may_be_copy {
+            return Err(row::of_original(here, other, "has no file IDENTITY"));
+        }
+        if found.is_empty() {
+            return Err(row::elsewhere(here, other, number, "*.log"));
+        }
+        if !own.contains(&number) || is_copied(vfs, here, other, number)? {
             continue;
         }
-        for number in written_logs(vfs, other, own.start)? {
-            if found.is_empty() {
-                return Err(row::elsewhere(here, other, number, "*.log"));
-            }
-            if !own.contains(&number) || is_copied(vfs, here, other, number)? {
-                continue;
-            }
-            let (there, in_here) = (other.display(), here.display());
-            let what = format!(
-                "log {number} lies in {there}, where the database had its logs, and not in {in_here}, or other than there: the logs in \
-                 {in_here} may be another database's, or not be all. Open with wal_dir={there}, unless another database uses that \
-                 directory; if this one's logs are all in {in_here}, let RocksDB open it once with them there, or write {in_here} as \
-                 wal_dir into its newest OPTIONS file"
-            );
-            return Err(Error::invalid_argument(what).at_path(here));
-        }
+        let (there, in_here) = (other.display(), here.display());
+        let what = format!(
+            "log {number} lies in {there}, where the database had its logs, and not in {in_here}, or other than there: the logs in \
+             {in_here} may be another database's, or not be all. Open with wal_dir={there}, unless another database uses that \
+             directory; if this one's logs are all in {in_here}, let RocksDB open it once with them there, or write {in_here} as \
+             wal_dir into its newest OPTIONS file"
+        );
+        return Err(Error::invalid_argument(what).at_path(here));
     }
     Ok(())
 }
 
-/// Whether a log is in both directories, and one file is the beginning of the other: it was copied, also while it was written.
+/// Whether a log is in both directories, and one file is the beginning of the other: it was copied, also while it was written. An empty one is the beginning of
+/// an empty one.
 fn is_copied(vfs: &dyn Vfs, here: &Path, there: &Path, number: FileNumber) -> Result<bool> {
     const PART_BYTES: u64 = 1 << 18;
     let name = file_name::format(FileType::RocksLog, number);
@@ -200,7 +214,7 @@ fn is_copied(vfs: &dyn Vfs, here: &Path, there: &Path, number: FileNumber) -> Re
             return Ok(false);
         }
     }
-    Ok(bytes > 0)
+    Ok(bytes > 0 || one.len()? == other.len()?)
 }
 
 /// RocksDB's logs from `needed` on in a directory, which need not exist.
