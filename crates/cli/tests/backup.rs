@@ -82,7 +82,8 @@ fn no_table_is_moved_out_of_backups() {
     let shared = place.path("backups/shared_checksum");
     let table = std::fs::read_dir(&shared).unwrap().next().unwrap().unwrap().path();
     let name = table.file_name().unwrap().to_str().unwrap();
-    let ingest = ["ingest", name, "--move", "--any-table", "--db", "../../other", "--create"];
+    let other = place.path("other");
+    let ingest = ["ingest", name, "--move", "--any-table", "--db", other.to_str().unwrap(), "--create"];
     let ran = place.command(SPILLWAY, &ingest).current_dir(&shared).output().unwrap();
     let told = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.code() == Some(1) && told.contains("one of the backups in"), "{ran:?}");
