@@ -111,7 +111,7 @@ fn options_of_a_file_with_an_equals_sign_in_its_path_are_read() {
         "run=7/options.ini",
         "[Version]\n  rocksdb_version=11.8.1\n[DBOptions]\n  max_background_jobs=3\n[CFOptions \"default\"]\n",
     );
-    place.spillway(&["put", "k", "v", "--db", "db", "--options", "run=7/options.ini"]).ok();
+    place.spillway(&["put", "k", "v", "--db", "db", "--create", "--options", "run=7/options.ini"]).ok();
     let stored = std::fs::read_to_string(place.newest_file("db", "OPTIONS-")).unwrap();
     assert!(stored.contains("max_background_jobs=3"), "{stored}");
 }
