@@ -82,7 +82,9 @@ pub(crate) fn check_place<'a>(
     let may_be_copy = is_in_dir && !is_original;
     check_none_elsewhere(vfs, here, &found, dir, false, may_be_copy, needed..given)?;
     if let Some(last) = &last {
-        check_none_elsewhere(vfs, here, &found, last, is_original, may_be_copy, needed..given)?;
+        // Beside the tables are this database's, if any: who copies them there may leave an empty one.
+        let is_last = is_original && !is_in_dir;
+        check_none_elsewhere(vfs, here, &found, last, is_last, may_be_copy, needed..given)?;
     }
     // 5.
     let lost = recovered.filter(|_| is_original).and_then(|recovered| lost_last(here, &found, recovered));
