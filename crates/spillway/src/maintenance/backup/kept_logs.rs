@@ -318,11 +318,11 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Checks that the logs of ours that were `found` are of no time after a takeover of RocksDB's database, and those that were
-    /// read of RocksDB's of no time after an export. The existing MANIFEST, which tells, may be lost.
+    /// Checks that the logs are of the backup's kind. Our logs beside RocksDB's backup were written after a takeover, RocksDB's beside
+    /// ours after an export. The existing MANIFEST would tell, and may be lost.
     ///
     /// # Errors
-    /// `InvalidArgument`: they are.
+    /// `InvalidArgument`: they are of the other kind.
     fn check_kind(&self, found: &row::FoundRow) -> Result<()> {
         let (vfs, dir) = (self.vfs, self.places.logs.as_path());
         let are_other = match self.recovered.fenced {

@@ -92,8 +92,8 @@ pub(crate) fn check_place<'a>(
     Ok(lost.or(unknown.filter(|_| is_in_dir && found.is_empty())))
 }
 
-/// By what the database in `dir` may be a copy, so that the logs `found` in another directory are its original's. `is_last`: RocksDB
-/// had the logs in that directory last.
+/// A sign that the database in `dir` is a copy: then the logs `found` in another directory are its original's. `is_last`: RocksDB had
+/// the logs in that directory last.
 fn sign_of_copy(
     vfs: &dyn Vfs,
     dir: &Path,
@@ -126,7 +126,8 @@ fn lost_last(here: &Path, found: &BTreeSet<FileNumber>, recovered: &Recovered) -
     Some(Error::corruption(what).at_path(here))
 }
 
-/// An export has its original's id. The logs of one of ours note its MANIFEST; those of a takeover that was cut off do not.
+/// RocksDB's backup has the id of the database that was taken over since. Logs of ours note their MANIFEST, but for those of a takeover
+/// that was cut off.
 ///
 /// # Errors
 /// `InvalidArgument`: logs of the original are `here`.
