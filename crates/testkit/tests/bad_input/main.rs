@@ -21,6 +21,7 @@ mod missing_logs;
 mod moved_logs;
 mod repair;
 mod repaired_tables;
+mod restored_logs;
 mod rocksdb_logs;
 mod rocksdb_rows;
 mod salvaged_ingests;

@@ -1,0 +1,160 @@
+//! Logs where backups are restored to: those of an original, of other databases, and those that tables need for values.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
+use testkit::engine::check::{CheckOptions, check};
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions};
+use testkit::run::DIR;
+use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
+
+use crate::common::{copy, read_with};
+use crate::moved_logs::with_logs_in;
+
+const BACKUPS: &str = "/backups";
+
+fn engine_in(vfs: Arc<dyn Vfs>, backups: &str) -> BackupEngine {
+    BackupEngine::open(backups, &BackupOptions { vfs, ..BackupOptions::default() }).unwrap()
+}
+
+fn with_wal_dir(wal_dir: &str) -> RestoreOptions {
+    RestoreOptions { wal_dir: Some(wal_dir.into()), ..RestoreOptions::default() }
+}
+
+fn put(db: &Db, key: &[u8], value: &[u8]) {
+    db.put(&db.default_family(), key, value, &Default::default()).unwrap();
+}
+
+fn files_in(vfs: &MemoryVfs, dir: &str) -> BTreeMap<PathBuf, Vec<u8>> {
+    let paths = vfs.all_files().into_iter().filter(|path| path.starts_with(dir));
+    paths.map(|path| (path.clone(), vfs.read_file(&path).unwrap())).collect()
+}
+
+/// A copy that was not opened for writing yet has its original's id: logs beside it may be its original's.
+#[test]
+fn no_logs_are_kept_over_a_copy_that_was_not_opened() {
+    let vfs = MemoryVfs::new(1);
+    let db = Db::open(DIR, &with_logs_in(&vfs, "")).unwrap();
+    put(&db, b"k", b"v");
+    let engine = engine_in(vfs.clone(), BACKUPS);
+    engine.create_new_backup(&db, true).unwrap();
+    put(&db, b"later", b"v");
+    db.checkpoint("/copy").unwrap();
+    let keeping = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+    let before = files_in(&vfs, "/copy");
+    let error = engine.restore(1, "/copy", &keeping).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.message().contains("open it once, or restore without keep_log_files"), "{error}");
+    vfs.remove_file(Path::new("/copy/LOCK")).unwrap();
+    assert!(files_in(&vfs, "/copy") == before, "nothing is changed");
+    drop(db);
+    engine.restore(1, DIR, &keeping).unwrap();
+    assert_eq!(read_with(&with_logs_in(&vfs, ""), DIR).unwrap()["default"].len(), 2, "the original keeps its logs");
+}
+
+/// The mark of a cut-off restore lets that restore begin again. For a backup of another database it proves nothing.
+#[test]
+fn mark_of_a_restore_counts_for_its_own_backups() {
+    let vfs = MemoryVfs::new(1);
+    for (dir, wal_dir, backups) in [("/one", "", "/backups-of-one"), ("/two", "/wal", "/backups-of-two")] {
+        let db = Db::open(dir, &with_logs_in(&vfs, wal_dir)).unwrap();
+        put(&db, b"k", dir.as_bytes());
+        engine_in(vfs.clone(), backups).create_new_backup(&db, true).unwrap();
+        put(&db, b"later", dir.as_bytes());
+    }
+    let faulty = FaultVfs::new(vfs.clone());
+    faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Rename).path("CURRENT").sticky());
+    engine_in(faulty, "/backups-of-one").restore(1, "/restored", &with_wal_dir("/wal")).unwrap_err();
+    assert!(vfs.exists(Path::new("/restored/INCOMPLETE")).unwrap());
+    let logs = files_in(&vfs, "/wal");
+    let error = engine_in(vfs.clone(), "/backups-of-two").restore(1, "/restored", &with_wal_dir("/wal")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(files_in(&vfs, "/wal") == logs, "they are the logs of /two");
+    engine_in(vfs.clone(), "/backups-of-one").restore(1, "/restored", &with_wal_dir("/wal")).unwrap();
+    assert_eq!(read_with(&with_logs_in(&vfs, "/wal"), "/two").unwrap()["default"].len(), 2);
+    assert_eq!(read_with(&with_logs_in(&vfs, "/wal"), "/restored").unwrap()["default"][&b"k"[..]], b"/one");
+}
+
+fn with_values_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
+    let trie = r#"trie:{"convert_to_sst":"kFileMmap","ref_log_format":"kPlainLogRef"}"#;
+    let family =
+        FamilyOptions { memtable_factory: trie.into(), disable_auto_compactions: true, ..FamilyOptions::default() };
+    let mut options = with_logs_in(vfs, wal_dir).family("default", family);
+    options.db.memtable_as_log_index = true;
+    options
+}
+
+/// Writes values of 1 KiB, and flushes: the tables refer to them in the log.
+fn write_values(options: &OpenOptions, dir: &str, mark: u8) {
+    let db = Db::open(dir, options).unwrap();
+    (0..40u8).for_each(|i| put(&db, &[mark, i], &[mark ^ i; 1000]));
+    db.flush(&[&db.default_family()]).unwrap();
+    db.close().unwrap();
+}
+
+fn contents(options: &OpenOptions, dir: &str) -> BTreeMap<Vec<u8>, Vec<u8>> {
+    read_with(&OpenOptions { read_only: true, ..options.clone() }, dir).unwrap().remove("default").unwrap()
+}
+
+/// A backup's logs of values lie where it is restored to, as its original's: they stay as they are, and stay the original's.
+#[test]
+fn restored_values_share_the_logs_of_their_original() {
+    let vfs = MemoryVfs::new(1);
+    let options = with_values_in(&vfs, "/wal");
+    write_values(&options, DIR, b'a');
+    let of_original = contents(&options, DIR);
+    let engine = engine_in(vfs.clone(), BACKUPS);
+    let db = Db::open(DIR, &options).unwrap();
+    engine.create_new_backup(&db, true).unwrap();
+    db.close().unwrap();
+    let logs = files_in(&vfs, "/wal");
+    assert!(!logs.is_empty() && logs.values().any(|bytes| bytes.len() > 40_000), "values are in logs");
+    engine.restore(1, "/restored", &with_wal_dir("/wal")).unwrap();
+    assert_eq!(contents(&options, "/restored"), of_original);
+    write_values(&options, "/restored", b'b');
+    let db = Db::open("/restored", &options).unwrap();
+    db.compact_range(&db.default_family(), None, None, &Default::default()).unwrap();
+    db.close().unwrap();
+    let kept = files_in(&vfs, "/wal");
+    assert!(logs.iter().all(|(path, bytes)| kept.get(path) == Some(bytes)), "{:?} {:?}", logs.keys(), kept.keys());
+    assert_eq!(contents(&options, DIR), of_original);
+    assert_eq!(contents(&options, "/restored").len(), 80);
+}
+
+/// A copy's backup has logs of two ids. Its restore to its own directories ends as whole after a fault at any call.
+#[test]
+fn restore_of_a_copy_with_values_is_begun_again() {
+    let made = MemoryVfs::new(1);
+    write_values(&with_values_in(&made, "/wal"), DIR, b'a');
+    let back_up = |dir: &str, wal_dir: &str| {
+        let db = Db::open(dir, &with_values_in(&made, wal_dir)).unwrap();
+        engine_in(made.clone(), BACKUPS).create_new_backup(&db, true).unwrap();
+        db.close().unwrap();
+    };
+    back_up(DIR, "/wal");
+    engine_in(made.clone(), BACKUPS).restore(1, "/copy", &with_wal_dir("/copy-wal")).unwrap();
+    write_values(&with_values_in(&made, "/copy-wal"), "/copy", b'b');
+    back_up("/copy", "/copy-wal");
+    let expected = contents(&with_values_in(&made, "/copy-wal"), "/copy");
+    assert_eq!(expected.len(), 80);
+    for nth in 1.. {
+        let vfs = copy(&made);
+        let faulty = FaultVfs::new(vfs.clone());
+        let engine = engine_in(faulty.clone(), BACKUPS);
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        let ended = engine.restore(2, "/copy", &with_wal_dir("/copy-wal"));
+        let again = engine_in(vfs.clone(), BACKUPS).restore(2, "/copy", &with_wal_dir("/copy-wal"));
+        again.unwrap_or_else(|error| panic!("call {nth}: {error}"));
+        let options = with_values_in(&vfs, "/copy-wal");
+        assert_eq!(contents(&options, "/copy"), expected, "call {nth}");
+        let how = CheckOptions { vfs: vfs.clone(), log_dir: Some("/copy-wal".into()), ..CheckOptions::default() };
+        assert!(check(Path::new("/copy"), &how, &mut |_| {}).unwrap().is_whole(), "call {nth}");
+        write_values(&options, "/copy", b'c');
+        assert_eq!(contents(&options, "/copy").len(), 120, "call {nth}");
+        if ended.is_ok() {
+            return;
+        }
+    }
+}
