@@ -94,6 +94,7 @@ fn remove_logs(vfs: &dyn Vfs, dir: &Path, own: DatabaseId, is_its: impl Fn(FileT
     }
     let is_of_another = |kind, number| row::is_of_another(vfs, &dir.join(file_name::format(kind, number)), own);
     remove_files(vfs, dir, |kind, number| kind.is_log() && is_its(kind) && !is_of_another(kind, number))?;
+    vfs.sync_dir(dir)?; // a power loss must not bring them back once the mark is gone
     let _ = vfs.remove_dir(dir); // other files may be in it
     Ok(())
 }

@@ -9,7 +9,7 @@ use testkit::engine::options::WalRecoveryMode;
 use testkit::engine::version::recover::recover;
 use testkit::engine::{Db, Error, ErrorKind, OpenOptions, OtherFamilies, repair};
 use testkit::run::DIR;
-use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, RealVfs, Rule, Vfs};
+use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, RealVfs, Rule, Vfs};
 
 use crate::common::{copy, files, manifest, options, read_with};
 
@@ -503,6 +503,36 @@ fn repeated_deletion_knows_where_the_logs_are() {
         let ended = Db::destroy(DIR, Some(Path::new("/wal")), &(faulty as Arc<dyn Vfs>));
         Db::destroy(DIR, Some(Path::new("/wal")), &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
         assert_eq!(vfs.all_files(), Vec::<PathBuf>::new(), "call {nth}");
+        if ended.is_ok() {
+            return;
+        }
+    }
+}
+
+/// After a power loss within it, a database is as it was or is not opened, and the deletion takes all along when it is repeated.
+#[test]
+fn deletion_is_repeated_after_a_power_loss() {
+    let policies = [
+        CrashPolicy::NothingUnsyncedKept,
+        CrashPolicy::AllKept,
+        CrashPolicy::RandomBlocksKept,
+        CrashPolicy::DirectoryEntriesLost,
+    ];
+    let whole = database("/wal");
+    let expected = read_with(&reading(&whole, "/wal"), DIR).unwrap();
+    for nth in 1.. {
+        let vfs = copy(&whole);
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).nth(nth).sticky());
+        let ended = Db::destroy(DIR, Some(Path::new("/wal")), &(faulty as Arc<dyn Vfs>));
+        for policy in policies {
+            let vfs = vfs.crash_clone(nth, policy);
+            if let Ok(found) = read_with(&reading(&vfs, "/wal"), DIR) {
+                assert!(found == expected, "call {nth}, {policy:?}");
+            }
+            Db::destroy(DIR, Some(Path::new("/wal")), &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
+            assert_eq!(vfs.all_files(), Vec::<PathBuf>::new(), "call {nth}, {policy:?}");
+        }
         if ended.is_ok() {
             return;
         }
