@@ -122,6 +122,12 @@ fn the_first_reading_and_what_does_not_pass_are_told_at_once() {
     let broken = [advice("disk-full", "f", AdviceSeverity::Urgent), advice("slow-syncs", "f", AdviceSeverity::Warning)];
     let told = judge.judge(&writing(10, WriteGate::Delayed), &history, &broken);
     assert_eq!((told.level, told.sentences.len()), (Level::Bad, 2), "{told:?}");
+    // A database in doubt is not well, from the next reading on.
+    let doubts = [advice("recovery-doubts", "f", AdviceSeverity::Warning)];
+    let mut judge = Judge::default();
+    judge.judge(&writing(9, WriteGate::Free), &history, &[]);
+    let told = judge.judge(&writing(10, WriteGate::Free), &history, &doubts);
+    assert!(told.level == Level::Attention && told.sentences[0].text == "Family f: seen.", "{told:?}");
 }
 
 #[test]
