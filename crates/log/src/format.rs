@@ -282,6 +282,16 @@ impl FileHeader {
     }
 }
 
+/// A log's first bytes with another database's id. The checksums of records do not cover the id. `None`: a damaged header, or one
+/// of an unknown version.
+pub fn header_of(
+    owner: DatabaseId,
+    header: &[u8; FILE_HEADER_BYTES as usize],
+) -> Option<[u8; FILE_HEADER_BYTES as usize]> {
+    let header = FileHeader::decode(header).ok()?;
+    Some(FileHeader { database: owner, ..header }.encode())
+}
+
 /// Hash of the page cache identity of the file system at `path`; 0 if unknown. An unknown cache equals no cache.
 pub(crate) fn page_cache_hash(vfs: &dyn Vfs, path: &Path) -> u64 {
     let Some(id) = vfs.page_cache_id(path) else { return 0 };

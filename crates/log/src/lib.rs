@@ -27,6 +27,7 @@ mod values;
 pub use database_id::DatabaseId;
 pub use format::{
     FILE_HEADER_BYTES, Frontiers, NotedManifest, PAYLOAD_BYTES_MAX, Position, RECORD_HEADER_BYTES, RecordKind,
+    header_of,
 };
 pub use log_file::{LogConfig, LogFile, Reservation};
 pub use reader::LogReader;

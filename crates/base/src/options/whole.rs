@@ -52,12 +52,13 @@ pub fn with_database_option(text: &str, name: &str, value: &str) -> String {
 /// The line with the id of the file's database, without the id. It follows the first line.
 const DATABASE: &str = "# database=";
 
-/// The text of a file for Spillway, with the id of its database.
+/// The text of a file for Spillway, with the id of its database in place of another's.
 pub fn of_database(text: &str, id: &str) -> String {
     let Some((title, rest)) = text.split_once('\n').filter(|(title, _)| *title == CHECKED_TITLE) else {
         return text.to_owned();
     };
     let mut named = format!("{title}\n{DATABASE}{}\n", id.escape_default());
+    let rest = rest.strip_prefix(DATABASE).and_then(|rest| rest.split_once('\n')).map_or(rest, |(_, rest)| rest);
     rest.lines().filter(|line| !line.starts_with(CHECKSUM)).for_each(|line| named.extend([line, "\n"]));
     seal(&mut named);
     named

@@ -47,7 +47,6 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         events: EventRing::default(),
         listeners: Vec::new(),
         db_id: "id".into(),
-        former: log::DatabaseId::new("id"),
         session_id: "AAAAAAAAAAAAAAAAAAAA".into(),
         dir_sync_failed: std::sync::atomic::AtomicBool::new(false),
         recovery_doubts: Default::default(),

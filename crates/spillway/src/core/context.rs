@@ -80,8 +80,6 @@ pub struct Context {
     pub info_log: Arc<InfoLog>,
     /// The database's id, as in the file IDENTITY.
     pub db_id: String,
-    /// The id that the database had before this open: of a copy's first open for writing another one, which the logs have.
-    pub former: DatabaseId,
     /// Twenty base-36 characters, new at every open. Tables' unique ids combine it with the file number.
     pub session_id: String,
     /// A job's directory sync failed: names made by other jobs may be lost too (D4).
@@ -118,13 +116,11 @@ impl Context {
         }
     }
 
-    /// Whether a log in a directory of its own has another database's id. A copy whose tables have values in logs can find its
-    /// original's there, under the same names, with the same values.
+    /// Whether a log in a directory of its own has another database's id.
     pub fn is_of_another(&self, kind: FileType, number: FileNumber, path: &Path) -> bool {
         let own = DatabaseId::new(&self.db_id);
         kind.is_log() && *self.log_dir() != *self.dir && {
-            let found = log::database_of(&*self.vfs, path, number).unwrap_or_default();
-            found.is_another_than(own) && found.is_another_than(self.former)
+            log::database_of(&*self.vfs, path, number).unwrap_or_default().is_another_than(own)
         }
     }
 

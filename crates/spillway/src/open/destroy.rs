@@ -14,7 +14,6 @@ use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::replay::row;
-use crate::version::edit::LOG_DIR_OF_COPY;
 use crate::version::file_name::{self, FileType, LOAD_DIR};
 use crate::version::recover::{Recovered, recover_proven};
 use crate::version::{backup_dirs, incomplete};
@@ -81,7 +80,8 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
 pub(crate) fn has_logs_in(vfs: &dyn Vfs, dir: &Path, logs: &Path, recovered: &Recovered) -> Result<bool> {
     match recovered.log_dir.as_deref() {
         _ if !recovered.fenced => Ok(matches!(check_place(vfs, dir, Some(logs), recovered), Ok(None))),
-        Some("" | LOG_DIR_OF_COPY) => Ok(false),
+        _ if recovered.is_copy() => Ok(false),
+        Some("") => Ok(false),
         Some(noted) => is_same_dir(vfs, Path::new(noted), logs),
         None => Ok(true), // an early version notes none
     }

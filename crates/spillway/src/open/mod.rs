@@ -293,7 +293,7 @@ impl<'a> Opening<'a> {
         let new_identity = || identity::new_identity(&*vfs);
         let mut db_id = identity::find(&*vfs, dir, &logs, &recovered)?.unwrap_or_else(new_identity);
         recovered.db_id = Some(db_id.clone());
-        if recovered.is_copy && !options.read_only {
+        if recovered.is_copy() && !options.read_only {
             db_id = new_identity();
             recovered.options_file = None; // the stored options have the old id
         }
@@ -337,7 +337,6 @@ impl<'a> Opening<'a> {
             listeners: options.db.listeners.clone(),
             info_log: info_log.clone(),
             db_id,
-            former: recovered.id(),
             session_id: identity::new_session(&*vfs),
             dir_sync_failed: AtomicBool::new(false),
             recovery_doubts: Doubts::default(),

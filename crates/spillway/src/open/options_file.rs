@@ -216,15 +216,29 @@ pub(crate) fn wal_dir(vfs: &dyn Vfs, dir: &Path) -> Result<Option<String>> {
     Ok(Some(file.0.db.wal_dir).filter(|dir| !dir.is_empty()))
 }
 
-/// Has the newest OPTIONS file say where the logs lie. A file that is not text stays as it is.
+/// Has the newest OPTIONS file say where the logs lie, if that changes, and name the database `id`. A file that is not text stays as
+/// it is.
 ///
 /// # Errors
 /// The file system's.
-pub(crate) fn set_wal_dir(vfs: &dyn Vfs, dir: &Path, wal_dir: &str) -> Result<()> {
-    let Some((name, bytes)) = newest(vfs, dir)? else { return Ok(()) };
-    let Ok(text) = String::from_utf8(bytes) else { return Ok(()) };
-    let text = whole::with_database_option(&text, "wal_dir", wal_dir);
-    write_all(vfs, &dir.join(name), IfExists::Truncate, text.as_bytes(), IoClass::Other)
+pub(crate) fn tell_place(vfs: &dyn Vfs, dir: &Path, wal_dir: &str, id: Option<&str>) -> Result<()> {
+    let Some(newest) = file_name::numbers_in(vfs, dir, FileType::Options)?.pop_last() else { return Ok(()) };
+    let path = dir.join(file_name::format(FileType::Options, newest));
+    let Ok(before) = String::from_utf8(vfs::read_all(vfs, &path, OPTIONS_BYTES_MAX, IoClass::Other)?) else {
+        return Ok(());
+    };
+    let is_named = || self::wal_dir(vfs, dir).is_ok_and(|named| named.is_some());
+    let mut text = before.clone();
+    if !wal_dir.is_empty() || is_named() {
+        text = whole::with_database_option(&text, "wal_dir", wal_dir);
+    }
+    if let Some(id) = id {
+        text = whole::of_database(&text, id);
+    }
+    if text == before {
+        return Ok(());
+    }
+    write_all(vfs, &path, IfExists::Truncate, text.as_bytes(), IoClass::Other)
 }
 
 /// Checks the bytes of an OPTIONS file. Objects that are not built in are passed over. Returns the names of its families; none if an

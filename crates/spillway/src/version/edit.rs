@@ -5,7 +5,8 @@ use log::{FILE_HEADER_BYTES, Frontiers, KnownEnd};
 
 use super::table_file::FileMeta;
 
-/// WAL directory of a copy whose logs lie beside its tables. The MANIFEST is then a copy's, as with `is_copy`.
+/// WAL directory of a checkpoint: its logs lie beside its tables. It has its original's id, and logs elsewhere with this id are the
+/// original's. The first open for writing gives it an id of its own.
 pub const LOG_DIR_OF_COPY: &str = ".";
 
 /// End of a WAL at recovery, written before recovery assigns any number. Replay never reads past it again, so a second
@@ -122,12 +123,8 @@ pub struct VersionEdit {
     /// How far the logs are synced and published; of a restore, how far those reach that it keeps. A log that ends earlier
     /// lost its end.
     pub log_frontiers: Option<Frontiers>,
-    /// The option `wal_dir`, empty for the database's own directory; `LOG_DIR_OF_COPY` in a checkpoint and a restored
-    /// backup.
+    /// The option `wal_dir`, empty for the database's own directory; [`LOG_DIR_OF_COPY`] in a checkpoint.
     pub log_dir: Option<String>,
-    /// The MANIFEST is a copy's, with the id of the database that it was made of: the first open for writing gives it an id of its
-    /// own. Logs elsewhere with the id it has are those of that database.
-    pub is_copy: bool,
     /// The last OPTIONS file: one with this or a larger number is there, or it is lost.
     pub options_file: Option<FileNumber>,
     /// Ingests above T with tables already linked. Replay skips these numbers; they are forgotten once T passes them
@@ -154,7 +151,6 @@ impl VersionEdit {
             || self.log_row.is_some()
             || self.log_frontiers.is_some()
             || self.log_dir.is_some()
-            || self.is_copy
             || self.options_file.is_some()
             || !self.linked_ingests.is_empty()
             || self.added.iter().any(|(_, meta)| meta.is_virtual())

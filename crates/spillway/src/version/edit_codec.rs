@@ -69,8 +69,6 @@ mod private_tag {
     /// As RocksDB's `WAL_ADDITION`, which it passes over here: where an option is off that tells it to verify its logs, opens for
     /// reading of 7.8 to 9.8 crash on their own tag.
     pub const EXPORTED_LOG: u32 = BASE + super::tag::IGNORABLE_BIT + 3;
-    /// Empty. The MANIFEST is a copy's. Earlier versions pass over it.
-    pub const COPY: u32 = BASE + super::tag::IGNORABLE_BIT + 4;
     /// Follows an added virtual table: its backing file.
     pub const TABLE_BOUNDS: u32 = BASE + 6;
 }
@@ -145,9 +143,6 @@ fn encode_private(out: &mut Vec<u8>, edit: &VersionEdit) {
     }
     if let Some(dir) = &edit.log_dir {
         put_tagged_bytes(out, private_tag::LOG_DIR, dir.as_bytes());
-    }
-    if edit.is_copy {
-        put_private(out, private_tag::COPY, &[]);
     }
     if let Some(number) = edit.options_file {
         put_private(out, private_tag::OPTIONS_FILE, &[number.0]);
@@ -259,10 +254,6 @@ fn decode_field(tag: u32, reader: &mut Reader<'_>, edit: &mut VersionEdit) -> Re
         private_tag::OPTIONS_FILE => {
             let mut field = Reader::new(reader.prefixed("OPTIONS file")?);
             edit.options_file = Some(decode_number(&mut field, "OPTIONS file")?);
-        }
-        private_tag::COPY => {
-            reader.prefixed("mark of a copy")?; // fields are of later versions
-            edit.is_copy = true;
         }
         private_tag::TABLE_BOUNDS => decode_table_bounds(reader, edit)?,
         private_tag::LOG_DIR => edit.log_dir = Some(text(reader.prefixed("log directory")?, "log directory")?),

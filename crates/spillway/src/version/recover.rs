@@ -14,7 +14,7 @@ use vfs::{IoClass, Vfs};
 
 use super::builder::VersionBuilder;
 use super::current::read_current;
-use super::edit::{LogEnd, LogRow, NotedLogs, VersionEdit};
+use super::edit::{LOG_DIR_OF_COPY, LogEnd, LogRow, NotedLogs, VersionEdit};
 use super::edit_codec;
 use super::file_name::{self, FileType};
 use super::manifest::manifest_path;
@@ -59,8 +59,6 @@ pub struct Recovered {
     pub log_row: Option<LogRow>,
     /// The option `wal_dir` at the last open for writing.
     pub log_dir: Option<String>,
-    /// As [`VersionEdit::is_copy`](super::edit::VersionEdit::is_copy).
-    pub is_copy: bool,
     /// Number of the last OPTIONS file; `None`: nothing tells it.
     pub options_file: Option<FileNumber>,
     /// The database's id.
@@ -359,9 +357,9 @@ impl Recovered {
         DatabaseId::new(self.db_id.as_deref().unwrap_or_default())
     }
 
-    /// The number of a copy's last log, 0 if it has none. `None`: it was opened for writing since, or is no copy.
-    pub(crate) fn last_log_of_copy(&self) -> Option<FileNumber> {
-        self.is_copy.then(|| self.log_row.map_or(FileNumber(0), |row| row.last()))
+    /// Whether it is a checkpoint that was not opened for writing yet: it has its original's id.
+    pub(crate) fn is_copy(&self) -> bool {
+        self.log_dir.as_deref() == Some(LOG_DIR_OF_COPY)
     }
 
     /// What the MANIFEST knows of our logs.

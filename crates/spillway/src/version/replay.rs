@@ -6,7 +6,7 @@ use base::{Error, FamilyId, FileNumber, Result, SeqNo};
 use log::Frontiers;
 
 use super::builder::refused;
-use super::edit::{FENCE_VERSION, LOG_DIR_OF_COPY, LogEnd, LogRow, VersionEdit};
+use super::edit::{FENCE_VERSION, LogEnd, LogRow, VersionEdit};
 use super::file_name::{self, FileType};
 use super::recover::Recovered;
 use super::table_file::FileMeta;
@@ -120,7 +120,6 @@ pub(crate) struct Replay {
     log_frontiers: Frontiers,
     is_writers: bool,
     log_dir: Option<String>,
-    is_copy: bool,
     options_file: Option<FileNumber>,
     warnings: Vec<String>,
     /// For a damaged MANIFEST: edits are missing, so contradictions between edits and state are tolerated.
@@ -272,7 +271,6 @@ impl Replay {
         if let Some(dir) = &edit.log_dir {
             self.log_dir = Some(dir.clone());
         }
-        self.is_copy |= edit.is_copy || edit.log_dir.as_deref() == Some(LOG_DIR_OF_COPY);
         self.options_file = self.options_file.max(edit.options_file);
         Ok(())
     }
@@ -352,7 +350,6 @@ impl Replay {
             log_frontiers: self.log_frontiers,
             is_writers: self.is_writers,
             log_dir: self.log_dir,
-            is_copy: self.is_copy,
             options_file: self.options_file,
             db_id: self.db_id,
             fenced: self.fence.is_some(),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::check::{CheckOptions, check};
-use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions};
+use testkit::engine::{Db, ErrorKind, FamilyOptions, OpenOptions, WriteBatch};
 use testkit::run::DIR;
 use vfs::{Fault, FaultCode, FaultVfs, MemoryVfs, Operation, Rule, Vfs};
 
@@ -54,27 +54,95 @@ fn no_logs_are_kept_over_a_copy_that_was_not_opened() {
     assert_eq!(read_with(&with_logs_in(&vfs, ""), DIR).unwrap()["default"].len(), 2, "the original keeps its logs");
 }
 
-/// The mark of a cut-off restore lets that restore begin again. For a backup of another database it proves nothing.
+/// A restored backup has an id of its own at once, its logs included: in one directory it and its original leave each other's alone.
 #[test]
-fn mark_of_a_restore_counts_for_its_own_backups() {
+fn restored_backup_shares_the_log_directory_of_its_original() {
     let vfs = MemoryVfs::new(1);
-    for (dir, wal_dir, backups) in [("/one", "", "/backups-of-one"), ("/two", "/wal", "/backups-of-two")] {
+    let open = |dir: &str| Db::open(dir, &with_logs_in(&vfs, "/wal"));
+    let engine = engine_in(vfs.clone(), BACKUPS);
+    let restore = |id| engine.restore(id, "/restored", &with_wal_dir("/wal"));
+    let db = open(DIR).unwrap();
+    put(&db, b"k", b"v");
+    engine.create_new_backup(&db, false).unwrap();
+    let error = restore(1).unwrap_err();
+    assert!(
+        error.kind() == ErrorKind::InvalidArgument && error.message().contains("another database's log"),
+        "{error}"
+    );
+    engine.create_new_backup(&db, true).unwrap();
+    put(&db, b"later", b"v");
+    drop(db);
+    let logs = files_in(&vfs, "/wal");
+    for _ in 0..2 {
+        restore(2).unwrap();
+        put(&open("/restored").unwrap(), b"own", b"v");
+        assert!(logs.iter().all(|(path, bytes)| vfs.read_file(path).is_ok_and(|found| found == *bytes)));
+    }
+    put(&open(DIR).unwrap(), b"last", b"v");
+    let keys = |dir: &str| -> Vec<Vec<u8>> { contents(&with_logs_in(&vfs, "/wal"), dir).into_keys().collect() };
+    assert_eq!(keys("/restored"), [b"k".to_vec(), b"own".to_vec()]);
+    assert_eq!(keys(DIR), [b"k".to_vec(), b"last".to_vec(), b"later".to_vec()]);
+    Db::destroy("/restored", Some(Path::new("/wal")), &(vfs.clone() as Arc<dyn Vfs>)).unwrap();
+    assert_eq!(keys(DIR).len(), 3);
+}
+
+/// What comes from a backup with its logs, where the original has none at the moment.
+#[test]
+fn restored_logs_are_not_those_of_the_original() {
+    let vfs = MemoryVfs::new(1);
+    let mut options = with_logs_in(&vfs, "/wal");
+    options.db.large_batch_bytes = 4 << 10;
+    let db = Db::open(DIR, &options).unwrap();
+    put(&db, b"k", b"v");
+    let mut batch = WriteBatch::new();
+    (0..10u8).for_each(|i| batch.put(db.default_family().id(), &[b'l', i], &[i; 1000]));
+    db.write(&batch, &Default::default()).unwrap();
+    let engine = engine_in(vfs.clone(), BACKUPS);
+    engine.create_new_backup(&db, false).unwrap();
+    db.flush(&[&db.default_family()]).unwrap();
+    db.close().unwrap();
+    for (path, _) in files_in(&vfs, "/wal") {
+        vfs.rename(&path, &Path::new("/elsewhere").join(path.file_name().unwrap())).unwrap();
+    }
+    engine.restore(1, "/restored", &with_wal_dir("/wal")).unwrap();
+    let brought = files_in(&vfs, "/wal");
+    assert!(brought.keys().any(|path| path.extension().is_some_and(|end| end == "spbatch")), "{:?}", brought.keys());
+    // The original passes over them, and makes its own.
+    put(&Db::open(DIR, &options).unwrap(), b"later", b"v");
+    assert!(brought.iter().all(|(path, bytes)| vfs.read_file(path).is_ok_and(|found| found == *bytes)));
+    assert_eq!(contents(&options, "/restored").len(), 11);
+    put(&Db::open("/restored", &options).unwrap(), b"own", b"v");
+    assert_eq!((contents(&options, "/restored").len(), contents(&options, DIR).len()), (12, 12));
+    let how = CheckOptions { vfs: vfs.clone(), log_dir: Some("/wal".into()), ..CheckOptions::default() };
+    assert!(["/restored", DIR].iter().all(|dir| check(Path::new(dir), &how, &mut |_| {}).unwrap().is_whole()));
+}
+
+/// The mark of a cut-off restore tells whose logs it was about to delete. For others it proves nothing.
+#[test]
+fn mark_of_a_restore_tells_whose_logs_go() {
+    let vfs = MemoryVfs::new(1);
+    for (dir, wal_dir, backups) in [("/one", "", "/backups-of-one"), ("/two", "/wal", "/backups")] {
         let db = Db::open(dir, &with_logs_in(&vfs, wal_dir)).unwrap();
         put(&db, b"k", dir.as_bytes());
         engine_in(vfs.clone(), backups).create_new_backup(&db, true).unwrap();
         put(&db, b"later", dir.as_bytes());
     }
-    let faulty = FaultVfs::new(vfs.clone());
-    faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(Operation::Rename).path("CURRENT").sticky());
-    engine_in(faulty, "/backups-of-one").restore(1, "/restored", &with_wal_dir("/wal")).unwrap_err();
-    assert!(vfs.exists(Path::new("/restored/INCOMPLETE")).unwrap());
     let logs = files_in(&vfs, "/wal");
-    let error = engine_in(vfs.clone(), "/backups-of-two").restore(1, "/restored", &with_wal_dir("/wal")).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-    assert!(files_in(&vfs, "/wal") == logs, "they are the logs of /two");
-    engine_in(vfs.clone(), "/backups-of-one").restore(1, "/restored", &with_wal_dir("/wal")).unwrap();
-    assert_eq!(read_with(&with_logs_in(&vfs, "/wal"), "/two").unwrap()["default"].len(), 2);
-    assert_eq!(read_with(&with_logs_in(&vfs, "/wal"), "/restored").unwrap()["default"][&b"k"[..]], b"/one");
+    for operation in [Operation::Rename, Operation::RemoveFile, Operation::Lock, Operation::SyncDir, Operation::Create]
+    {
+        let faulty = FaultVfs::new(vfs.clone());
+        faulty.inject(Rule::new(Fault::Error(FaultCode::Io)).on(operation).nth(2).sticky());
+        let _ = engine_in(faulty, "/backups-of-one").restore(1, "/restored", &with_wal_dir("/wal"));
+        engine_in(vfs.clone(), "/backups").restore(1, "/restored", &with_wal_dir("/wal")).unwrap();
+        assert!(
+            logs.iter().all(|(path, bytes)| vfs.read_file(path).is_ok_and(|found| found == *bytes)),
+            "{operation:?}"
+        );
+        assert_eq!(contents(&with_logs_in(&vfs, "/wal"), "/restored")[&b"k"[..]], b"/two");
+        engine_in(vfs.clone(), "/backups-of-one").restore(1, "/restored", &with_wal_dir("/wal")).unwrap();
+        assert_eq!(contents(&with_logs_in(&vfs, "/wal"), "/restored")[&b"k"[..]], b"/one");
+    }
+    assert_eq!(contents(&with_logs_in(&vfs, "/wal"), "/two").len(), 2);
 }
 
 fn with_values_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
@@ -98,34 +166,47 @@ fn contents(options: &OpenOptions, dir: &str) -> BTreeMap<Vec<u8>, Vec<u8>> {
     read_with(&OpenOptions { read_only: true, ..options.clone() }, dir).unwrap().remove("default").unwrap()
 }
 
-/// A backup's logs of values lie where it is restored to, as its original's: they stay as they are, and stay the original's.
+/// Logs of values of a restored backup are its own: each database keeps and deletes its own, in directories of their own and in one.
 #[test]
-fn restored_values_share_the_logs_of_their_original() {
-    let vfs = MemoryVfs::new(1);
-    let options = with_values_in(&vfs, "/wal");
-    write_values(&options, DIR, b'a');
-    let of_original = contents(&options, DIR);
-    let engine = engine_in(vfs.clone(), BACKUPS);
-    let db = Db::open(DIR, &options).unwrap();
-    engine.create_new_backup(&db, true).unwrap();
-    db.close().unwrap();
-    let logs = files_in(&vfs, "/wal");
-    assert!(!logs.is_empty() && logs.values().any(|bytes| bytes.len() > 40_000), "values are in logs");
-    engine.restore(1, "/restored", &with_wal_dir("/wal")).unwrap();
-    assert_eq!(contents(&options, "/restored"), of_original);
-    write_values(&options, "/restored", b'b');
-    let db = Db::open("/restored", &options).unwrap();
-    db.compact_range(&db.default_family(), None, None, &Default::default()).unwrap();
-    db.close().unwrap();
-    let kept = files_in(&vfs, "/wal");
-    assert!(logs.iter().all(|(path, bytes)| kept.get(path) == Some(bytes)), "{:?} {:?}", logs.keys(), kept.keys());
-    assert_eq!(contents(&options, DIR), of_original);
-    assert_eq!(contents(&options, "/restored").len(), 80);
+fn restored_values_are_in_logs_of_their_own() {
+    for shares in [false, true] {
+        let vfs = MemoryVfs::new(1);
+        let options = with_values_in(&vfs, "/wal");
+        write_values(&options, DIR, b'a');
+        let of_original = contents(&options, DIR);
+        let engine = engine_in(vfs.clone(), BACKUPS);
+        let db = Db::open(DIR, &options).unwrap();
+        engine.create_new_backup(&db, true).unwrap();
+        db.close().unwrap();
+        let logs = files_in(&vfs, "/wal");
+        assert!(logs.values().any(|bytes| bytes.len() > 40_000), "values are in logs");
+        let error = engine.restore(1, "/restored", &with_wal_dir("/wal")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        let wal_dir = if shares { "/wal" } else { "/other" };
+        if shares {
+            // The values of the original move, and then its logs are gone.
+            let db = Db::open(DIR, &options).unwrap();
+            db.compact_range(&db.default_family(), None, None, &Default::default()).unwrap();
+            db.close().unwrap();
+        }
+        engine.restore(1, "/restored", &with_wal_dir(wal_dir)).unwrap();
+        write_values(&options, DIR, b'o');
+        let of_restored = with_values_in(&vfs, wal_dir);
+        let before = files_in(&vfs, wal_dir);
+        let db = Db::open("/restored", &of_restored).unwrap();
+        db.compact_range(&db.default_family(), None, None, &Default::default()).unwrap();
+        db.close().unwrap();
+        assert!(contents(&of_restored, "/restored") == of_original && contents(&options, DIR).len() == 80);
+        let gone = before.keys().filter(|path| !vfs.exists(path).unwrap()).count();
+        assert!(gone > 0, "its values moved: {:?}", before.keys());
+        write_values(&of_restored, "/restored", b'r');
+        assert_eq!((contents(&of_restored, "/restored").len(), contents(&options, DIR).len()), (80, 80));
+    }
 }
 
-/// A copy's backup has logs of two ids. Its restore to its own directories ends as whole after a fault at any call.
+/// A restore of a database to its own directories ends as whole after a fault at any call.
 #[test]
-fn restore_of_a_copy_with_values_is_begun_again() {
+fn restore_with_values_is_begun_again() {
     let made = MemoryVfs::new(1);
     write_values(&with_values_in(&made, "/wal"), DIR, b'a');
     let back_up = |dir: &str, wal_dir: &str| {

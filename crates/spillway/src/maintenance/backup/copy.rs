@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use base::checksum::crc32c_append;
 use base::{Error, FileNumber, Result};
-use log::{EndReason, KnownEnd, ReplayOptions};
+use log::{DatabaseId, EndReason, KnownEnd, ReplayOptions};
 use vfs::{IfExists, IoClass, Vfs};
 
 use super::kept_logs::read_rocksdb_logs;
@@ -48,8 +48,35 @@ pub(super) fn read(vfs: &dyn Vfs, path: &Path, end: Option<u64>) -> Result<Conte
 /// # Errors
 /// As [`read`], and those of the target's file system. A partial copy is not removed.
 pub(super) fn copy(vfs: &dyn Vfs, from: &Path, end: Option<u64>, to: &Target<'_>) -> Result<Contents> {
+    copy_as(vfs, from, end, to, None)
+}
+
+/// Copies a log as one of the database `owner`: only the id in its header is another. The checksum is the source's.
+///
+/// # Errors
+/// As [`copy`].
+pub(super) fn copy_log(vfs: &dyn Vfs, from: &Path, to: &Target<'_>, owner: DatabaseId) -> Result<Contents> {
+    copy_as(vfs, from, None, to, Some(owner))
+}
+
+fn copy_as(
+    vfs: &dyn Vfs,
+    from: &Path,
+    end: Option<u64>,
+    to: &Target<'_>,
+    mut owner: Option<DatabaseId>,
+) -> Result<Contents> {
     let mut copy = to.vfs.create(to.path, IfExists::Truncate)?;
-    let contents = checked_scan(vfs, from, end, &mut |block| copy.append(block, IoClass::Other))?;
+    let contents = checked_scan(vfs, from, end, &mut |block| {
+        let head = owner.take().zip(block.split_first_chunk());
+        match head.and_then(|(owner, (head, rest))| Some((log::header_of(owner, head)?, rest))) {
+            Some((head, rest)) => {
+                copy.append(&head, IoClass::Other)?;
+                copy.append(rest, IoClass::Other)
+            }
+            None => copy.append(block, IoClass::Other),
+        }
+    })?;
     if to.syncs {
         copy.sync(IoClass::Other)?;
     }

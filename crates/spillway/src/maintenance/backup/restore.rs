@@ -9,7 +9,7 @@ use log::DatabaseId;
 use vfs::{IfExists, IoClass, Vfs, write_all};
 
 use super::copy::{self, Target, check, for_each_file};
-use super::kept_logs::{Kept, LogsEnd, is_left};
+use super::kept_logs::{Kept, is_left};
 use super::path::META_DIR;
 use super::store::{Backup, Store};
 use super::{BackupId, BackupOptions};
@@ -20,7 +20,7 @@ use crate::open::replay::row;
 use crate::open::{create_durable_dir, has_logs_in, identity, log_owner, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
-use crate::version::edit::{LOG_DIR_OF_COPY, VersionEdit};
+use crate::version::edit::VersionEdit;
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::{self, absolute};
 use crate::version::manifest::{add_if_fenced, manifest_path};
@@ -31,10 +31,10 @@ use crate::wal::archive::ARCHIVE_DIR;
 /// How a backup is restored.
 #[derive(Clone, Debug, Default)]
 pub struct RestoreOptions {
-    /// Directory for the logs; the database's directory if `None`. Existing logs of the same database are deleted
-    /// unless kept. Refused if a database elsewhere would lose them: a copy beside its original needs its own
-    /// `wal_dir`. The restored OPTIONS file names it. Our MANIFESTs do, too: an open that looks for the logs elsewhere is
-    /// refused.
+    /// Directory for the logs; the database's directory if `None`. Logs of the database that is replaced are deleted
+    /// unless kept; those of others stay, the original's included. Refused where the backup has a log of the same name, and for a
+    /// backup of RocksDB's, whose logs tell no database, unless it replaces one of RocksDB's. The restored OPTIONS file names the
+    /// directory. Our MANIFESTs do, too: an open that looks for the logs elsewhere is refused.
     pub wal_dir: Option<PathBuf>,
     /// Keeps existing logs, with the ingested tables they name, for the database to continue with. Requires a backup
     /// without logs, made after a flush; the logs must follow it without a gap, RocksDB's without a missing number, up to
@@ -88,8 +88,8 @@ pub(super) fn restore(
     }
     let manifest = manifest_of(store, &backup)?;
     let state = state_of(store, &backup)?;
-    if !how.keep_log_files {
-        check_logs_are_of_what_goes(store, &places, &backup, &state, how)?;
+    if !how.keep_log_files && !state.fenced {
+        check_rocksdb_logs_are_of_what_goes(store, &places, how)?;
     }
     for dir in [&places.db, &places.logs] {
         create_durable_dir(vfs, dir)?;
@@ -99,14 +99,18 @@ pub(super) fn restore(
     if how.keep_log_files {
         check_logs_were_kept(&places, earlier.as_deref())?;
     }
-    let others = logs_of_others(store, &places, &backup, &state, how)?;
+    let replaced = Replaced::find(vfs, &places, how)?;
+    let others = logs_of_others(vfs, &places, &backup, &state, &replaced)?;
+    // Beside its original's logs it is a database of its own; with its logs it goes on as the same one.
+    let own = (state.fenced && !how.keep_log_files).then(|| identity::new_identity(vfs));
     let kept =
         how.keep_log_files.then(|| Kept::find(store, &places, &backup, state, earlier.as_deref())).transpose()?;
     let id = backup.id;
     let current = places.db.join(file_name::format(FileType::Current, FileNumber(0)));
     let replaces = vfs.exists(&current)?;
-    let reached = kept.as_ref().map(|kept| kept.reached);
-    let mark = |remedy: &str| incomplete::mark(vfs, &places.db, &mark_of(store, id, replaces, how, reached, remedy));
+    let notes: Vec<String> =
+        kept.iter().map(|kept| kept.reached.to_string()).chain(replaced.notes(own.as_deref())).collect();
+    let mark = |remedy: &str| incomplete::mark(vfs, &places.db, &mark_of(store, id, replaces, how, &notes, remedy));
     mark(&begin_again(store, id, &places, how))?;
     // A database that is as it was needs no mark; what an earlier restore left keeps it.
     let unmark = || if earlier.is_some() { Ok(()) } else { incomplete::unmark(vfs, &places.db) };
@@ -117,8 +121,8 @@ pub(super) fn restore(
     }
     removed
         .and_then(|()| clear(vfs, &places, kept.as_ref(), &others))
-        .and_then(|()| bring_all(store, options, backup, &places, &others))
-        .and_then(|()| note_logs(vfs, &places, manifest, kept.as_ref()))
+        .and_then(|()| bring_all(store, options, backup, &places, own.as_deref()))
+        .and_then(|()| tell_place(vfs, &places, manifest, own, kept.as_ref()))
         .and_then(|()| Lost::new(vfs, &places.db).retire_reports())
         .and_then(|()| [&places.logs, &places.db].into_iter().try_for_each(|dir| vfs.sync_dir(dir)))
         .and_then(|()| install_current(vfs, &places.db, manifest))
@@ -137,20 +141,27 @@ pub(super) fn restore(
     })
 }
 
-/// The text of the mark. The last line is compared by [`is_leftover`]. The line before it says how far kept logs reach.
+/// The text of the mark. The last line is compared by [`is_leftover`]. The `notes` before it say how far kept logs reach, and whose
+/// logs are here.
 fn mark_of(
     store: &Store,
     id: BackupId,
     replaces: bool,
     how: &RestoreOptions,
-    reached: Option<LogsEnd>,
+    notes: &[String],
     remedy: &str,
 ) -> String {
     let replaced = if replaces { ", in place of the database that was here" } else { "" };
-    let from = absolute(&store.dir);
-    let reached = reached.map(|end| format!("{end}\n")).unwrap_or_default();
-    let (from, logs) = (from.display(), logs_line(how));
-    format!("an unfinished restore of backup {id} in {from}{replaced}; {remedy}\n{reached}{logs}\n")
+    let notes: String = notes.iter().map(|note| format!("{note}\n")).collect();
+    let (from, logs) = (absolute(&store.dir), logs_line(how));
+    format!("an unfinished restore of backup {id} in {}{replaced}; {remedy}\n{notes}{logs}\n", from.display())
+}
+
+/// Whether a mark is of a restore from these backups.
+fn is_of_backups(store: &Store, mark: &str) -> bool {
+    let from = absolute(&store.dir).display().to_string();
+    let behind = mark.split_once(" in ").and_then(|(_, behind)| behind.strip_prefix(&from));
+    behind.is_some_and(|behind| behind.starts_with("; ") || behind.starts_with(", in place of "))
 }
 
 /// What to do about a restore that was cut off.
@@ -200,24 +211,6 @@ fn logs_line(how: &RestoreOptions) -> String {
         Some(dir) => format!("{logs} in {}", absolute(dir).display()),
         None => logs.to_owned(),
     }
-}
-
-/// Whether a restore from the same backups, with the same directory of logs, was cut off.
-fn is_begun(store: &Store, places: &Places, how: &RestoreOptions) -> Result<bool> {
-    let mark = incomplete::read(&*store.vfs, &places.db)?;
-    let from = format!(" in {}", absolute(&store.dir).display());
-    Ok(mark.is_some_and(|mark| {
-        is_of_same_logs(&mark, how) && mark.lines().next().is_some_and(|line| line.contains(&from))
-    }))
-}
-
-/// Whether a file is as the backup has it, checksum included: a log that tables need for values stays as it is, whoever's it is.
-fn is_as_backed_up(vfs: &dyn Vfs, backup: &Backup, path: &Path) -> bool {
-    let name = path.file_name().and_then(|name| name.to_str());
-    let mut files = backup.meta.files.iter().zip(&backup.file_bytes);
-    let Some((file, bytes)) = files.find(|(file, _)| Some(&*file.path.database_name()) == name) else { return false };
-    let is_known = file.crc32c.is_some();
-    is_known && copy::read(vfs, path, None).is_ok_and(|found| check(backup.id, path, file, *bytes, found).is_ok())
 }
 
 /// Whether a mark is of a restore, or of a deletion, with the same directory of logs.
@@ -274,107 +267,114 @@ fn state_of(store: &Store, backup: &Backup) -> Result<Recovered> {
     })
 }
 
-/// What a restore replaces, with its logs in the directory of logs.
+/// What a restore replaces that has its logs in the directory of logs.
 struct Replaced {
-    owner: DatabaseId,
+    /// Nothing has its logs there.
+    is_none: bool,
+    /// The database's id, and those of restores to here that were cut off: of their logs and of what they replaced.
+    owners: Vec<DatabaseId>,
     /// `None`: no MANIFEST tells.
     is_rocksdbs: Option<bool>,
 }
 
-/// What the restore replaces, unless it has its logs elsewhere. A copy has its original's id, and not its logs. Of what is marked the
-/// mark tells, and without a MANIFEST the id.
-fn replaced_with_logs(vfs: &dyn Vfs, places: &Places, how: &RestoreOptions) -> Result<Option<Replaced>> {
-    let found = recover::recover_proven(vfs, &places.db).ok();
-    let has_logs = match (incomplete::read(vfs, &places.db)?, &found) {
-        (Some(mark), _) => is_of_same_logs(&mark, how),
-        (None, Some(found)) => has_logs_in(vfs, &places.db, &places.logs, found)?,
-        (None, None) => true,
-    };
-    let owner = log_owner(vfs, &places.db, found.as_ref());
-    Ok(has_logs.then(|| Replaced { owner, is_rocksdbs: found.map(|found| !found.fenced) }))
+/// Begins a line of a mark with an id of [`Replaced::owners`].
+const OWNER: &str = "logs of ";
+
+impl Replaced {
+    /// A copy has its original's id, and not its logs. Of what is marked the mark tells, and without a MANIFEST the id.
+    fn find(vfs: &dyn Vfs, places: &Places, how: &RestoreOptions) -> Result<Replaced> {
+        let found = recover::recover_proven(vfs, &places.db).ok();
+        let mark = incomplete::read(vfs, &places.db)?;
+        let has_logs = match (&mark, &found) {
+            (Some(mark), _) => is_of_same_logs(mark, how),
+            (None, Some(found)) => has_logs_in(vfs, &places.db, &places.logs, found)?,
+            (None, None) => true,
+        };
+        let noted = mark.iter().flat_map(|mark| mark.lines()).filter_map(|line| line.strip_prefix(OWNER));
+        let mut owners: Vec<DatabaseId> = noted.map(DatabaseId::new).collect();
+        if owners.is_empty() {
+            owners.push(log_owner(vfs, &places.db, found.as_ref())); // under a mark the MANIFEST can be the backup's
+        }
+        owners.retain(|owner| has_logs && owner.is_known());
+        Ok(Replaced { is_none: !has_logs, owners, is_rocksdbs: found.map(|found| !found.fenced) })
+    }
+
+    /// Lines of the mark.
+    fn notes(&self, own: Option<&str>) -> impl Iterator<Item = String> {
+        let owners = self.owners.iter().map(ToString::to_string).chain(own.map(str::to_owned));
+        owners.map(|owner| format!("{OWNER}{owner}"))
+    }
+
+    /// The logs of other databases in a separate directory of logs and its archive. RocksDB's tell nothing: they are another's if
+    /// neither what is replaced nor what comes is RocksDB's.
+    fn others(&self, vfs: &dyn Vfs, places: &Places, brings_ours: bool) -> Result<BTreeSet<PathBuf>> {
+        let mut others = BTreeSet::new();
+        if places.logs == places.db {
+            return Ok(others);
+        }
+        for dir in [places.logs.clone(), places.logs.join(ARCHIVE_DIR)] {
+            let names = if vfs.exists(&dir)? { vfs.read_dir(&dir)? } else { Vec::new() };
+            others.extend(names.iter().map(|name| dir.join(name)));
+        }
+        let are_ours = brings_ours && (self.is_none || self.is_rocksdbs != Some(true));
+        let is_rocksdbs = |path: &Path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.and_then(file_name::parse).is_some_and(|(kind, _)| kind == FileType::RocksLog)
+        };
+        others.retain(|path| {
+            let owner = row::database_of(vfs, path).unwrap_or_default();
+            owner.is_known() && !self.owners.contains(&owner) || are_ours && is_rocksdbs(path)
+        });
+        Ok(others)
+    }
 }
 
-/// Logs with the backup's id may be deleted if their database is replaced, or was in an interrupted restore, which left
-/// its mark with the same directory. RocksDB's logs have no id: for a backup of RocksDB's they may go if it replaces a
-/// database of RocksDB's, or one that cannot be read.
+/// RocksDB's logs have no id. For a backup of RocksDB's they may go if it replaces a database of RocksDB's, or one that cannot be
+/// read, or if such a restore was cut off.
 ///
 /// # Errors
-/// `InvalidArgument`: such logs exist, and their database lies elsewhere.
-fn check_logs_are_of_what_goes(
-    store: &Store,
-    places: &Places,
-    backup: &Backup,
-    state: &Recovered,
-    how: &RestoreOptions,
-) -> Result<()> {
+/// `InvalidArgument`: there are some, and nothing tells that their database goes.
+fn check_rocksdb_logs_are_of_what_goes(store: &Store, places: &Places, how: &RestoreOptions) -> Result<()> {
     let vfs = &*store.vfs;
-    if places.logs == places.db || is_begun(store, places, how)? || !vfs.exists(&places.logs)? {
+    if places.logs == places.db || !vfs.exists(&places.logs)? {
         return Ok(());
     }
-    let own = log_owner(vfs, &store.private_dir(backup.id), Some(state));
-    let replaced = replaced_with_logs(vfs, places, how)?;
-    let is_elsewhere = own.is_known() && replaced.as_ref().is_none_or(|replaced| replaced.owner != own);
-    let replaces_rocksdbs = match replaced {
-        Some(replaced) => replaced.is_rocksdbs.map_or_else(|| is_left(vfs, &places.db), Ok)?,
-        None => false,
-    };
-    let may_be_elsewhere = !replaces_rocksdbs && !state.fenced;
-    let is_lost = |name: &&String| match file_name::parse(name) {
-        Some((FileType::RocksLog, _)) => may_be_elsewhere,
-        _ => is_elsewhere && row::database_of(vfs, &places.logs.join(name)) == Some(own),
-    };
-    let names = vfs.read_dir(&places.logs)?;
-    let mut lost = names.iter().filter(is_lost).map(|name| (name, places.logs.join(name)));
-    let Some((name, _)) = lost.find(|(_, path)| !is_as_backed_up(vfs, backup, path)) else { return Ok(()) };
-    let what = "the backup's database has its logs here, or may have (RocksDB's logs do not tell), and nothing tells that it is the \
-                one restored over: it would lose them. Restore to another wal_dir, or remove the logs if that database is gone";
-    Err(Error::invalid_argument(what).at_path(places.logs.join(name)))
+    let mark = incomplete::read(vfs, &places.db)?;
+    if mark.is_some_and(|mark| is_of_same_logs(&mark, how) && is_of_backups(store, &mark)) {
+        return Ok(());
+    }
+    let replaced = Replaced::find(vfs, places, how)?;
+    if !replaced.is_none && replaced.is_rocksdbs.map_or_else(|| is_left(vfs, &places.db), Ok)? {
+        return Ok(());
+    }
+    match file_name::numbers_in(vfs, &places.logs, FileType::RocksLog)?.first() {
+        Some(&number) => {
+            let what = "the backup's database may have its logs here (RocksDB's logs do not tell), and nothing tells that it is the \
+                        one restored over: it would lose them. Restore to another wal_dir, or remove the logs if that database is \
+                        gone";
+            Err(Error::invalid_argument(what).at_path(places.logs.join(file_name::format(FileType::RocksLog, number))))
+        }
+        None => Ok(()),
+    }
 }
 
-/// Other databases' logs in a separate log directory and its archive: neither those of what is replaced nor the backup's. Nothing
-/// tells whose RocksDB's logs are: they are another's if neither database is RocksDB's.
+/// Other databases' logs in a separate log directory and its archive.
 ///
 /// # Errors
-/// `InvalidArgument`: one of them has the name of a log of the backup, and is not as the backup has it.
+/// `InvalidArgument`: one of them has the name of a log of the backup.
 fn logs_of_others(
-    store: &Store,
+    vfs: &dyn Vfs,
     places: &Places,
     backup: &Backup,
     state: &Recovered,
-    how: &RestoreOptions,
+    replaced: &Replaced,
 ) -> Result<BTreeSet<PathBuf>> {
-    let vfs = &*store.vfs;
-    if places.logs == places.db {
-        return Ok(BTreeSet::new());
-    }
-    let replaced = replaced_with_logs(vfs, places, how)?;
-    let owners = [
-        replaced.as_ref().map_or(DatabaseId::UNKNOWN, |replaced| replaced.owner),
-        log_owner(vfs, &store.private_dir(backup.id), Some(state)),
-    ];
-    let mut others = BTreeSet::new();
-    for dir in [places.logs.clone(), places.logs.join(ARCHIVE_DIR)] {
-        let names = if vfs.exists(&dir)? { vfs.read_dir(&dir)? } else { Vec::new() };
-        others.extend(names.iter().map(|name| dir.join(name)));
-    }
-    let are_ours = state.fenced && replaced.is_none_or(|replaced| replaced.is_rocksdbs != Some(true));
-    let is_rocksdbs = |path: &Path| {
-        let name = path.file_name().and_then(|name| name.to_str());
-        name.and_then(file_name::parse).is_some_and(|(kind, _)| kind == FileType::RocksLog)
-    };
-    let is_of_another = |path: &Path| {
-        let owner = row::database_of(vfs, path).unwrap_or_default();
-        owner.is_known() && !owners.contains(&owner) || are_ours && is_rocksdbs(path)
-    };
-    others.retain(|path| is_of_another(path));
-    let files = || backup.meta.files.iter().map(|file| places.logs.join(file.path.database_name()));
-    if is_begun(store, places, how)? {
-        let brought: BTreeSet<PathBuf> = files().collect(); // by the first try
-        others.retain(|path| !brought.contains(path));
-    }
-    match files().find(|path| others.contains(path) && !is_as_backed_up(vfs, backup, path)) {
+    let others = replaced.others(vfs, places, state.fenced)?;
+    let mut files = backup.meta.files.iter().map(|file| places.logs.join(file.path.database_name()));
+    match files.find(|path| others.contains(path)) {
         Some(path) => {
-            let what = "another database's log is where the backup has one; restore to another wal_dir";
+            let what = "another database's log is where the backup has one; restore to another wal_dir, or remove the log if that \
+                        database is gone";
             Err(Error::invalid_argument(what).at_path(path))
         }
         None => Ok(others),
@@ -413,6 +413,7 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
         return Ok(Vec::new());
     }
     let places = Places::new(vfs, db_dir, how);
+    let others = Replaced::find(vfs, &places, how)?.others(vfs, &places, false)?;
     let mut found = Vec::new();
     let mut add = |dir: &Path, goes: &dyn Fn(FileType) -> bool| -> Result<()> {
         if vfs.exists(dir)? {
@@ -429,31 +430,31 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
             add(&dir, &|kind| kind.is_log())?;
         }
     }
+    found.retain(|path| !others.contains(path));
     found.sort_unstable();
     Ok(found)
 }
 
-/// Has the restored OPTIONS file name the log directory, if it is not the database's. A MANIFEST of ours names it, too, and
-/// how far kept logs reach: a backup's names no logs beside it, so an open without them, or without the last one, would miss
-/// nothing. The OPTIONS file of a backup that RocksDB made names the original's log directory. Last, adds what backups lack.
-fn note_logs(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, kept: Option<&Kept>) -> Result<()> {
-    let is_apart = places.logs != places.db;
-    let logs = places.logs.to_string_lossy(); // as the option wal_dir
-    let place = if kept.is_some() { "" } else { LOG_DIR_OF_COPY }; // with its logs it goes on as the same database
+/// Has the restored files tell the database's id and its log directory. A MANIFEST of ours tells how far kept logs reach, too: a
+/// backup's names no logs beside it, so an open without them, or without the last one, would miss nothing. The OPTIONS file of a
+/// backup names the original's log directory. Last, adds what backups lack.
+fn tell_place(
+    vfs: &dyn Vfs,
+    places: &Places,
+    manifest: FileNumber,
+    own: Option<String>,
+    kept: Option<&Kept>,
+) -> Result<()> {
+    let logs = if places.logs == places.db { "".into() } else { places.logs.to_string_lossy() }; // as the option wal_dir
+    options_file::tell_place(vfs, &places.db, &logs, own.as_deref())?;
     let edit = VersionEdit {
-        log_dir: Some(if is_apart { logs.clone().into_owned() } else { place.to_owned() }),
-        is_copy: kept.is_none(),
+        db_id: own,
+        log_dir: Some(logs.into_owned()),
         log_frontiers: kept.and_then(Kept::frontiers),
         ..VersionEdit::default()
     };
     let path = manifest_path(&places.db, manifest);
     let is_fenced = add_if_fenced(vfs, &path, edit)?;
-    let is_named = || options_file::wal_dir(vfs, &places.db).is_ok_and(|dir| dir.is_some());
-    match is_apart {
-        true => options_file::set_wal_dir(vfs, &places.db, &logs)?,
-        false if is_named() => options_file::set_wal_dir(vfs, &places.db, "")?,
-        false => {}
-    }
     add_what_backups_lack(vfs, places, manifest, is_fenced)
 }
 
@@ -482,26 +483,18 @@ fn add_what_backups_lack(vfs: &dyn Vfs, places: &Places, manifest: FileNumber, i
     id.map_or(Ok(()), |id| identity::write(vfs, &places.db, &id))
 }
 
-/// Copies every file except CURRENT, and compares all files with their checksums.
-fn bring_all(
-    store: &Store,
-    options: &BackupOptions,
-    backup: Backup,
-    places: &Places,
-    others: &BTreeSet<PathBuf>,
-) -> Result<()> {
+/// Copies every file except CURRENT, and compares all files with their checksums. Logs of ours become those of the database `own`.
+fn bring_all(store: &Store, options: &BackupOptions, backup: Backup, places: &Places, own: Option<&str>) -> Result<()> {
     let (store, places, id): (Store, Places, BackupId) = (store.clone(), places.clone(), backup.id);
-    let others = others.clone();
+    let own = own.map(DatabaseId::new);
     for_each_file(options, backup, move |file, bytes| {
-        let (kind, from) = (file.path.file_type(), file.path.at(&store.dir));
-        let contents = if kind == FileType::Current {
-            copy::read(&*store.vfs, &from, None)?
-        } else {
-            let to = places.of(kind).join(file.path.database_name());
-            match others.contains(&to) {
-                true => copy::read(&*store.vfs, &to, None)?,
-                false => copy::copy(&*store.vfs, &from, None, &Target { vfs: &*store.vfs, path: &to, syncs: true })?,
-            }
+        let (vfs, kind, from) = (&*store.vfs, file.path.file_type(), file.path.at(&store.dir));
+        let to = places.of(kind).join(file.path.database_name());
+        let to = Target { vfs, path: &to, syncs: true };
+        let contents = match (kind, own) {
+            (FileType::Current, _) => copy::read(vfs, &from, None)?,
+            (FileType::Log | FileType::LargeBatch, Some(own)) => copy::copy_log(vfs, &from, &to, own)?,
+            _ => copy::copy(vfs, &from, None, &to)?,
         };
         check(id, &from, file, bytes, contents)
     })

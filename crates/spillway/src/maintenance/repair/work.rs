@@ -290,6 +290,7 @@ impl<'a> Repairing<'a> {
         let largest_id = families.last().map_or(0, |family| family.id.0);
         let row = if self.is_complete { old.and_then(|old| old.log_row) } else { self.logs.row };
         let is_rocksdbs = self.is_rocksdbs();
+        let copied = old.filter(|old| old.is_copy());
         // Tables of a copy can have been made under its original's id.
         let of_logs = || Some(self.own.to_string()).filter(|_| self.own.is_known());
         Recovered {
@@ -306,8 +307,7 @@ impl<'a> Repairing<'a> {
             log_frontiers: old.filter(|_| self.is_complete).map(|old| old.log_frontiers).unwrap_or_default(),
             manifest_end: None,
             is_writers: !self.is_complete || old.is_none_or(|old| old.is_writers),
-            log_dir: Some(self.options.db.wal_dir.clone()),
-            is_copy: old.is_some_and(|old| old.is_copy),
+            log_dir: copied.and_then(|copy| copy.log_dir.clone()).or_else(|| Some(self.options.db.wal_dir.clone())),
             options_file: old.and_then(|old| old.options_file),
             db_id: old.and_then(|old| old.db_id.clone()).or_else(of_logs).or_else(|| self.made_by.clone()),
             fenced: !is_rocksdbs,
@@ -453,7 +453,7 @@ fn check_log_dir(
     let noted = old.and_then(|old| old.log_dir.clone());
     let last = noted.or_else(|| options_file::wal_dir(vfs, dir).ok().flatten());
     let let_go = old.and_then(Recovered::let_go_through);
-    let places = LogPlaces::new(vfs, dir, log_dir, last.as_deref(), old.and_then(Recovered::last_log_of_copy))?;
+    let places = LogPlaces::new(vfs, dir, log_dir, last.as_deref(), old.is_some_and(Recovered::is_copy))?;
     places.check(vfs, own, found, old.and_then(Recovered::noted_by_logs), let_go, options.db.wal_recovery_mode)
 }
 

@@ -159,7 +159,7 @@ impl<'a> LogReplay<'a> {
         self.end_hole(None);
         self.check_families()?;
         self.doubt_unproven_end()?;
-        let lets_logs_go = self.may_flush && (self.passed_damage || self.recovered.is_copy);
+        let lets_logs_go = self.may_flush && (self.passed_damage || self.recovered.is_copy());
         if lets_logs_go {
             // No damaged log is kept, not even for what is prepared: a later open would meet the damage again. A copy's logs have the
             // id of the database that it was made of.

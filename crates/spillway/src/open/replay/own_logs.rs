@@ -52,8 +52,7 @@ impl LogReplay<'_> {
         let logs = &found.logs;
         let let_go = recovered.let_go_through();
         found.missing.retain(|log| !was_let_go(vfs, &dir, log.number, logs, let_go));
-        let places =
-            LogPlaces::new(vfs, &self.context.dir, &dir, recovered.log_dir.as_deref(), recovered.last_log_of_copy())?;
+        let places = LogPlaces::new(vfs, &self.context.dir, &dir, recovered.log_dir.as_deref(), recovered.is_copy())?;
         let doubt = places.check(
             vfs,
             self.database(),

@@ -174,35 +174,26 @@ impl MissingLog {
 pub(crate) struct LogPlaces {
     here: PathBuf,
     others: Vec<PathBuf>,
-    /// The database is a copy that was not opened for writing yet: of its id, no log with a larger number `here` is its own.
-    last_of_copy: Option<FileNumber>,
+    /// The database is a copy that was not opened for writing yet, and `here` is not its own directory, where its logs are.
+    is_of_others: bool,
 }
 
 impl LogPlaces {
     /// `here`: the log directory of this open. `last`: the `wal_dir` of the MANIFEST, or of the OPTIONS file if the
-    /// MANIFEST is lost. `copy`: as [`Recovered::last_log_of_copy`].
+    /// MANIFEST is lost. `is_copy`: as [`Recovered::is_copy`].
     ///
     /// # Errors
     /// As reading the directories.
-    pub fn new(
-        vfs: &dyn Vfs,
-        dir: &Path,
-        here: &Path,
-        last: Option<&str>,
-        copy: Option<FileNumber>,
-    ) -> Result<LogPlaces> {
+    pub fn new(vfs: &dyn Vfs, dir: &Path, here: &Path, last: Option<&str>, is_copy: bool) -> Result<LogPlaces> {
         let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
         let mut others: Vec<PathBuf> = Vec::new();
-        for other in std::iter::once(dir.to_owned()).chain(last.clone()) {
+        for other in std::iter::once(dir.to_owned()).chain(last) {
             if !is_same_dir(vfs, &other, here)? && !others.contains(&other) {
                 others.push(other);
             }
         }
-        let mut last_of_copy = copy.filter(|_| !others.is_empty());
-        if !is_same_dir(vfs, here, last.as_deref().unwrap_or(dir))? {
-            last_of_copy = copy.map(|_| FileNumber(0)); // they lie elsewhere
-        }
-        Ok(LogPlaces { here: here.to_owned(), others, last_of_copy })
+        let is_of_others = is_copy && !is_same_dir(vfs, here, dir)?;
+        Ok(LogPlaces { here: here.to_owned(), others, is_of_others })
     }
 
     /// A copy has its original's database id, and must neither replay nor delete the original's logs, those below the row included.
@@ -210,12 +201,14 @@ impl LogPlaces {
     /// # Errors
     /// `InvalidArgument`: such a log is here. As reading the directory.
     fn check_no_originals(&self, vfs: &dyn Vfs, own: DatabaseId) -> Result<()> {
-        let Some(last) = self.last_of_copy.filter(|_| own.is_known()) else { return Ok(()) };
+        if !self.is_of_others || !own.is_known() {
+            return Ok(());
+        }
         let there = file_name::numbers_in(vfs, &self.here, FileType::Log)?.into_iter();
-        let mut there = there.filter(|number| *number > last).map(|number| path_of(&self.here, number));
+        let mut there = there.map(|number| path_of(&self.here, number));
         let what = "this is a copy that was not opened for writing yet, and its logs are not here: this log is of the database that it \
-                    was made of, or was moved here. Open the copy once without wal_dir, or with the one that it was restored to; or, \
-                    if the other database is gone, move its logs away";
+                    was made of, or was moved here. Open the copy once without wal_dir; or, if the other database is gone, move its \
+                    logs away";
         match there.find(|log| database_of(vfs, log) == Some(own)) {
             Some(log) => Err(Error::invalid_argument(what).at_path(log)),
             None => Ok(()),
@@ -331,7 +324,7 @@ pub(crate) fn of_original(dir: &Path, here: &Path, sign: &str) -> Error {
     let what = format!(
         "the logs in {here} may be another database's: this one {sign}, as a copy that RocksDB made with the original's option wal_dir. \
          If it is a copy, open it with wal_dir={copy}. If the logs in {here} are its own, copy them (*.log) to {copy} before, in place \
-         of those there, or let RocksDB open it once"
+         of those there, or let RocksDB open it once (with write_identity_file=true)"
     );
     Error::invalid_argument(what).at_path(dir)
 }

@@ -108,7 +108,6 @@ pub(super) fn random_edit(random: &mut Random) -> VersionEdit {
         log_row: maybe(random, row),
         log_frontiers: maybe(random, frontiers),
         log_dir: maybe(random, text),
-        is_copy: random.chance(2),
         options_file: maybe(random, number),
         linked_ingests: some(random, seq),
     }
