@@ -90,15 +90,21 @@ fn restored_backup_shares_the_log_directory_of_its_original() {
 #[test]
 fn restored_logs_are_not_those_of_the_original() {
     let vfs = MemoryVfs::new(1);
-    let mut options = with_logs_in(&vfs, "/wal");
+    let faulty = FaultVfs::new(vfs.clone());
+    let mut options = OpenOptions { vfs: faulty.clone(), ..with_logs_in(&vfs, "/wal") };
     options.db.large_batch_bytes = 4 << 10;
     let db = Db::open(DIR, &options).unwrap();
     put(&db, b"k", b"v");
+    // The writer of a large batch flushes it.
+    faulty.inject(Rule::new(Fault::Error(FaultCode::NoSpace)).on(Operation::Create).path(".sst").sticky());
     let mut batch = WriteBatch::new();
     (0..10u8).for_each(|i| batch.put(db.default_family().id(), &[b'l', i], &[i; 1000]));
     db.write(&batch, &Default::default()).unwrap();
     let engine = engine_in(vfs.clone(), BACKUPS);
     engine.create_new_backup(&db, false).unwrap();
+    faulty.clear();
+    drop(db);
+    let db = Db::open(DIR, &options).unwrap();
     db.flush(&[&db.default_family()]).unwrap();
     db.close().unwrap();
     for (path, _) in files_in(&vfs, "/wal") {
