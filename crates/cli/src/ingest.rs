@@ -19,7 +19,7 @@ use spillway::internal::{
 use self::readable::{DamagedFile, Readable};
 use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, found_damage};
 use crate::human;
 use crate::interrupt::Interrupt;
 use crate::progress::Step;
@@ -186,6 +186,9 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let ingested = ingested?;
     drop(family);
     let closed = db.close();
+    if !readable.damaged.is_empty() || ingested.placed.is_err() || closed.is_err() {
+        found_damage(); // also where the reader of the output goes away
+    }
     match args.json {
         true => show_json(&ingested, &readable.damaged, out)?,
         false => {

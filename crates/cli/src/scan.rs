@@ -2,7 +2,7 @@
 
 mod format;
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use spillway::internal::{DbIterator, Error, Family, PassedOver, ReadOptions, Ski
 
 use crate::bytes::{Notation, after_prefix};
 use crate::database::{Access, DatabaseArgs, FamilyArgs};
-use crate::failure::{Failure, Outcome};
+use crate::failure::{Failure, Outcome, found_damage};
 use crate::long::{Long, Reached};
 use crate::{human, json};
 
@@ -82,13 +82,21 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let family = args.family.of(&db)?;
     let damage = args.skip_damaged.then(SkippedDamage::new);
     let options = ReadOptions { skip_damaged: damage.clone(), ..bounds(&family, from, to, prefix.as_deref()) };
+    let walk = Walk { entries: db.iter(&family, &options)?, reverse: args.reverse };
+    let printed = print(args, walk, prefix.as_deref(), out);
+    // Also where the reader of the output has gone.
+    let told = tell_skipped(db.path(), args.notation, unopened, damage.map(|damage| damage.list()).unwrap_or_default());
+    printed.and(told)
+}
+
+/// Prints the entries, or their number.
+fn print(args: &Args, mut walk: Walk, prefix: Option<&[u8]>, out: &mut dyn Write) -> Outcome {
     let format = if args.json { Format::Ndjson } else { args.format };
     let (notation, keys_only) = (args.notation, args.keys_only);
     let mut printer = Printer { out, format, notation, keys_only };
     if !args.count {
         printer.begin()?;
     }
-    let mut walk = Walk { entries: db.iter(&family, &options)?, reverse: args.reverse };
     let (mut keys, mut key_bytes, mut value_bytes) = (0u64, 0u64, 0u64);
     let counted = Arc::new(AtomicU64::new(0));
     let long = args.count.then(|| watch(&counted)).transpose()?;
@@ -96,7 +104,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     while valid && args.limit.is_none_or(|limit| keys < limit) {
         let (key, value) = (walk.entries.key(), walk.entries.value());
         // In orders other than bytewise the bounds can also hold keys without the prefix.
-        if prefix.as_ref().is_none_or(|prefix| key.starts_with(prefix)) {
+        if prefix.is_none_or(|prefix| key.starts_with(prefix)) {
             keys += 1;
             key_bytes += key.len() as u64;
             value_bytes += value.len() as u64;
@@ -115,8 +123,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         let (keys_size, values_size) = (human::bytes(key_bytes), human::bytes(value_bytes));
         writeln!(out, "{}, {keys_size} of keys, {values_size} of values", human::counted(keys, "key", "keys"))?;
     }
-    out.flush()?;
-    tell_skipped(db.path(), args.notation, unopened, damage.map(|damage| damage.list()).unwrap_or_default())
+    Ok(out.flush()?)
 }
 
 /// Shows the number of counted keys.
@@ -138,18 +145,20 @@ fn tell_skipped(dir: &Path, notation: Notation, unopened: Option<Error>, skipped
     if count == 0 {
         return Ok(());
     }
+    found_damage();
     if let Some(error) = unopened {
-        eprintln!("skipped: damage in the logs, {error}");
+        let _ = writeln!(io::stderr(), "skipped: damage in the logs, {error}");
     }
     for PassedOver { error, from, through, .. } in skipped {
         let edge =
             |key: Option<Vec<u8>>, unknown: &str| key.map_or_else(|| unknown.to_owned(), |key| notation.quoted(&key));
         let (from, through) = (edge(from, "the first key"), edge(through, "the last key"));
-        eprintln!("skipped: {error}: from {from} through {through}");
+        let _ = writeln!(io::stderr(), "skipped: {error}: from {from} through {through}");
     }
     let places = human::counted(count, "damaged place", "damaged places");
     let dir = shell::word(dir);
-    eprintln!(
+    let _ = writeln!(
+        io::stderr(),
         "{places} skipped: what is printed can lack keys in these ranges, and show older values there, or deleted keys; \
          `spillway check --db {dir}` lists all damage, `spillway repair --db {dir}` mends what it can"
     );

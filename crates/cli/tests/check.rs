@@ -5,6 +5,7 @@
 mod common;
 
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use base::checksum::{crc32c, crc32c_append, mask};
 use common::{Place, files};
@@ -254,6 +255,13 @@ fn a_scan_goes_on_past_damage_and_says_what_it_passed_over() {
         assert!(ran.err.contains(&*name) && ran.err.contains("from the first key through '0"), "{}", ran.err);
         assert!(ran.err.contains("1 damaged place skipped"), "{}", ran.err);
     }
+    // Nobody reads all of it.
+    let mut command = place.command(common::SPILLWAY, &["scan", "--skip-damaged", "--db", "db"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ran = child.wait_with_output().unwrap();
+    let told = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!((ran.status.code(), told.contains("1 damaged place skipped")), (Some(1), true), "{told}");
     std::fs::remove_file(&table).unwrap();
     let ran = place.spillway(&["scan", "--skip-damaged", "--db", "db"]);
     assert!(ran.code == Some(1) && ran.err.contains("through '01999'"), "{ran:?}");

@@ -232,6 +232,12 @@ fn a_damaged_table_is_refused_or_its_readable_part_taken() {
     assert!(place.path("damaged.sst").exists() && !place.path(A).exists() && !place.path("other/load.tmp").exists());
     assert_eq!(scan(&place, "other").lines().count(), 5003, "all of them: the other table is whole");
     let json = place.spillway(&["ingest", "damaged.sst", "--skip-damaged", "--json", "--db", "other"]);
+    for flag in ["--json", "--verify"] {
+        let args = ["ingest", "damaged.sst", "--skip-damaged", flag, "--db", "other"];
+        let mut child = place.command(common::SPILLWAY, &args).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(1), "{flag}: nobody reads what was left out");
+    }
     let line: Value = serde_json::from_str(&json.out).unwrap();
     assert!(line["damaged"][0]["entries"].as_u64().unwrap() > 4900, "{line}");
     assert!(line["damaged"][0]["left_out"][0]["offset"].as_u64().is_some(), "{line}");

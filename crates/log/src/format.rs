@@ -488,6 +488,21 @@ mod tests {
     }
 
     #[test]
+    fn a_header_of_another_database_differs_in_nothing_else() {
+        let earlier = Frontiers::default();
+        let manifest = Some(NotedManifest::new(FileNumber(6), 700));
+        for version in [Version::V1, Version::V2] {
+            let database = DatabaseId::new("one");
+            let header =
+                FileHeader { version, number: 3, page_cache: 4, salt: 5, earlier, predecessor: 2, database, manifest };
+            let other = header_of(DatabaseId::new("other"), &header.encode()).unwrap();
+            assert_eq!(FileHeader::decode(&other), Ok(FileHeader { database: DatabaseId::new("other"), ..header }));
+        }
+        assert_eq!(header_of(DatabaseId::new("other"), &[0; 128]), None);
+        assert_eq!(header_of(DatabaseId::new("other"), &[7; 128]), None);
+    }
+
+    #[test]
     fn noted_manifest_is_compared_by_the_low_bits_of_its_number() {
         let number = FileNumber((1 << 24) + 5);
         let noted = NotedManifest::new(number, 1 << 50);

@@ -165,6 +165,7 @@ mod tests {
         check_whole(&named).unwrap();
         assert!(!is_of_another(named.as_bytes(), "one") && is_of_another(named.as_bytes(), "other"));
         check_whole(&named.replace("=one", "=two")).unwrap_err();
+        assert_eq!(of_database(&named, "other"), of_database(&written(Audience::Spillway), "other"));
         let moved = with_database_option(&named, "wal_dir", "/logs");
         assert!(check_whole(&moved).is_ok() && is_of_another(moved.as_bytes(), "other"));
         for audience in [Audience::Spillway, Audience::RocksDb] {

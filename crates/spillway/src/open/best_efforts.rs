@@ -76,7 +76,8 @@ pub(super) fn recover_best(
         point.is_whole &= !logs.prove_a_lost_end && (point.is_confirmed || !(logs.are_tables_unnamed || is_dropped));
         point.is_whole &= match named {
             Some(named) if named >= number => named == number,
-            _ => is_noted,
+            Some(_) => is_noted,
+            None => is_noted || point.is_confirmed && !logs.are_tables_unnamed && !is_dropped,
         };
         doubts.extend(point.doubts(logs.are_all_there, &options.orders()));
         return Ok(point.recovered);

@@ -112,6 +112,21 @@ fn without_current_the_whole_manifest_is_believed() {
     let db = open(&vfs, true).unwrap();
     assert_eq!(keys(&db), ["a", "b", "c", "d"]);
     assert!(db.recovery_doubts().is_empty(), "{:?}", db.recovery_doubts());
+    // Nor does a log name it, where all is in tables.
+    db.flush(&[&db.default_family()]).unwrap();
+    db.compact_range(&db.default_family(), None, None, &Default::default()).unwrap();
+    db.close().unwrap();
+    files(&vfs, ".splog").iter().for_each(|log| vfs.remove_file(log).unwrap());
+    open(&vfs, false).unwrap().close().unwrap();
+    let with_log = vfs.crash_clone(1, CrashPolicy::AllKept);
+    files(&with_log, ".splog").iter().for_each(|log| with_log.remove_file(log).unwrap());
+    with_log.remove_file(&Path::new(DIR).join("CURRENT")).unwrap();
+    let alone = with_log.crash_clone(1, CrashPolicy::AllKept);
+    let db = open(&with_log, true).unwrap();
+    assert!(keys(&db) == ["a", "b", "c", "d"] && db.recovery_doubts().is_empty(), "{:?}", db.recovery_doubts());
+    // Its copy is gone, too: a later one may be lost.
+    files(&alone, ".spmanifest").iter().for_each(|file| alone.remove_file(file).unwrap());
+    assert!(open(&alone, true).map_or(true, |db| !db.recovery_doubts().is_empty()));
 }
 
 #[test]

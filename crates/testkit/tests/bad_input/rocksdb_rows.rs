@@ -669,6 +669,53 @@ fn restore_keeps_logs_of_rocksdb_only_without_a_gap() {
     for damage in damages {
         assert_eq!(restored(damage).err().unwrap().kind(), ErrorKind::InvalidArgument);
     }
+    // What came since the backup and is in no log.
+    let makes_a_family = |vfs: &MemoryVfs| {
+        let made = edit(|edit| {
+            (edit.family, edit.add_family) = (FamilyId(2), Some("g".to_owned()));
+            edit.comparator = Some(COMPARATOR.to_owned());
+            (edit.log_number, edit.max_family) = (Some(FileNumber(12)), Some(2));
+        });
+        append(vfs, &path(MANIFEST), &[made]);
+    };
+    let writes_to_it = |vfs: &MemoryVfs| append(vfs, &log_path(13), &[batch(10, 1, &[&[5, 2, 1, b'k', 1, b'v']])]);
+    let ingests = |vfs: &MemoryVfs| {
+        let (made, table) = (MemoryVfs::new(1), path("000030.sst"));
+        made.create_dir_all(Path::new(DIR)).unwrap();
+        let mut writer = TableWriter::create(made.clone(), &table, &FamilyOptions::default()).unwrap();
+        writer.put(b"m", b"v").unwrap();
+        writer.finish().unwrap();
+        let bytes = made.read_file(&table).unwrap();
+        vfs.write_file(&table, &bytes).unwrap();
+        let named = edit(|edit| {
+            edit.next_file = Some(FileNumber(31));
+            edit.added = vec![(6, Default::default())];
+            let (_, meta) = edit.added.first_mut().unwrap();
+            (meta.number, meta.file_bytes) = (FileNumber(30), bytes.len() as u64);
+            let key = [b"m".to_vec(), 1u64.to_le_bytes().to_vec()].concat();
+            (meta.smallest, meta.largest) = (key.clone(), key);
+        });
+        append(vfs, &path(MANIFEST), &[named]);
+    };
+    let error = restored(&ingests).err().unwrap();
+    assert!(error.kind() == ErrorKind::InvalidArgument && error.message().contains("was ingested since"), "{error}");
+    for what in [
+        &makes_a_family as &dyn Fn(&MemoryVfs),
+        &|vfs| {
+            makes_a_family(vfs);
+            writes_to_it(vfs)
+        },
+        &|vfs| {
+            writes_to_it(vfs);
+            [&*path("CURRENT"), &*path(MANIFEST)].iter().for_each(|file| vfs.remove_file(file).unwrap());
+        },
+    ] {
+        let error = restored(what).err().unwrap();
+        assert!(
+            error.kind() == ErrorKind::InvalidArgument && error.message().contains("was made since the backup"),
+            "{error}"
+        );
+    }
 }
 
 /// A private tag in a MANIFEST without a fence is corruption.

@@ -8,15 +8,16 @@ use std::path::{Path, PathBuf};
 
 use base::note;
 use base::options::WalRecoveryMode;
-use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
+use base::{Error, ErrorKind, FamilyId, FileNumber, Result, SeqNo, UserOrder};
 use log::framed::{FramedEnd, FramedReader};
 use log::{DatabaseId, EndReason, Frontiers, Position, ReplayOptions, ReplayRecord};
+use table::TableContext;
 use vfs::{IoClass, Vfs};
 
 use super::restore::Places;
 use super::store::{Backup, Store};
 use crate::commit::batch::BatchReader;
-use crate::core::tables::verify_alone;
+use crate::core::tables::{open_in_any, verify_alone};
 use crate::open::directory_owner;
 use crate::open::replay::rocksdb_history::RocksdbHistory;
 use crate::open::replay::rocksdb_logs::check_place;
@@ -27,8 +28,9 @@ use crate::version::edit::{LOG_DIR_OF_COPY, LogEnd};
 use crate::version::file_name::{self, FileType};
 use crate::version::incomplete::absolute;
 use crate::version::recover::{self, Recovered, table_path};
+use crate::version::table_file::FileMeta;
 use crate::wal::record::{CommitRecord, LargeBatchRecord, RecordedBatch};
-use crate::wal::rocksdb_record::steps_of;
+use crate::wal::rocksdb_record::{RocksdbStep, steps_of};
 
 /// Why a state is not restored beside logs of the other kind, which no open replays over it.
 const OTHER_KIND: &str = "of the backup and what is there one is RocksDB's, and the other is not: the logs of one do \
@@ -93,6 +95,7 @@ impl Kept {
         backup: &Backup,
         recovered: Recovered,
         mark: Option<&str>,
+        orders: &[UserOrder],
     ) -> Result<Kept> {
         let vfs = &*store.vfs;
         let has_logs = backup.meta.files.iter().any(|file| file.path.file_type().is_log());
@@ -115,8 +118,10 @@ impl Kept {
                 Some(mark) => LogsEnd::parse(mark).unwrap_or_default(),
                 None => reader.find_existing()?,
             };
+            reader.check_families()?;
             if !has_logs {
                 reader.read_rocksdb_logs()?;
+                reader.check_no_unnumbered_ingest(orders)?;
                 reader.read_logs()?;
                 check_numbers_differ(&reader.tables, places, backup)?;
             }
@@ -153,19 +158,23 @@ fn read_existing(vfs: &dyn Vfs, places: &Places) -> Result<Option<Recovered>> {
     Err(Error::corruption(what).at_path(error.path().unwrap_or(dir)))
 }
 
-/// Reads RocksDB's logs as an open does. The last one may end with a write that was cut off.
+/// Reads RocksDB's logs as an open does. The last one may end with a write that was cut off. Returns the largest id of a family that
+/// they have changes of, too.
 ///
 /// # Errors
 /// `Corruption`: one is damaged, or lost its end. `Unsupported`: their numbers cannot be replayed.
-pub(super) fn read_rocksdb_logs(vfs: &dyn Vfs, logs: &BTreeMap<FileNumber, PathBuf>) -> Result<RocksdbRow> {
+pub(super) fn read_rocksdb_logs(vfs: &dyn Vfs, logs: &BTreeMap<FileNumber, PathBuf>) -> Result<(RocksdbRow, u32)> {
     let (mut history, mode) = (RocksdbHistory::default(), WalRecoveryMode::PointInTime);
+    let mut max_family = 0;
     for (&number, path) in logs {
         let mut reader = FramedReader::open(vfs, path, Some(number.0), IoClass::Log)?;
         let end = log::framed::replay(&mut reader, mode, &mut |record| {
             let read = BatchReader::new(&record.payload).and_then(|batch| {
                 if history.admits(number, batch.seq()) {
                     history.check_numbers(number, batch.seq())?;
-                    history.add(number, batch.seq(), &steps_of(&batch, false)?);
+                    let steps = steps_of(&batch, false)?;
+                    max_family = steps.iter().flat_map(families_of).fold(max_family, u32::max);
+                    history.add(number, batch.seq(), &steps);
                 }
                 Ok(())
             });
@@ -178,8 +187,17 @@ pub(super) fn read_rocksdb_logs(vfs: &dyn Vfs, logs: &BTreeMap<FileNumber, PathB
     }
     match history.lost_from().and_then(|number| logs.get(&number)) {
         Some(path) => Err(Error::corruption("the log is cut off, and records behind its end are lost").at_path(path)),
-        None => Ok(history.row),
+        None => Ok((history.row, max_family)),
     }
+}
+
+/// The families of a step's changes.
+fn families_of(step: &RocksdbStep<'_>) -> impl Iterator<Item = u32> {
+    let batch = match step {
+        RocksdbStep::Changes(batch) | RocksdbStep::Prepare { batch, .. } => Some(batch.clone()),
+        RocksdbStep::Commit(_) | RocksdbStep::Rollback(_) => None,
+    };
+    batch.into_iter().flatten().filter_map(|change| Some(change.ok()?.family.0))
 }
 
 /// # Errors
@@ -212,6 +230,11 @@ fn check_numbers_differ(kept: &BTreeSet<FileNumber>, places: &Places, backup: &B
         }
         None => Ok(()),
     }
+}
+
+fn made_since(id: FamilyId, name: &str) -> String {
+    let name = if name.is_empty() { id.0.to_string() } else { format!("{name:?}") };
+    format!("column family {name} was made since the backup")
 }
 
 /// Turns damage in the logs into `InvalidArgument`: nothing is changed, so the existing database is not lost.
@@ -299,6 +322,45 @@ impl Reader<'_> {
         Ok(wanted)
     }
 
+    /// Families that were made since the backup do not come back, nor do their writes. RocksDB opens no logs with changes of a family
+    /// that its MANIFEST never had.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is one, of RocksDB's database.
+    fn check_families(&self) -> Result<()> {
+        let families = self.existing.iter().flat_map(|existing| &existing.families);
+        for family in families.filter(|family| family.id.0 > self.recovered.max_family) {
+            let what = made_since(family.id, &family.name);
+            if !self.recovered.fenced {
+                return Err(Error::invalid_argument(what).at_path(&self.places.db));
+            }
+            note::warn!("{what}: it does not come back, nor do its writes in the kept logs");
+        }
+        Ok(())
+    }
+
+    /// RocksDB gives an ingested table that overlaps nothing the number 0: no log names it, and no number is missing. One that was
+    /// compacted since is told by nothing.
+    ///
+    /// # Errors
+    /// `Corruption`: such a table came since the backup.
+    fn check_no_unnumbered_ingest(&self, orders: &[UserOrder]) -> Result<()> {
+        let existing = self.existing.iter().filter(|existing| !existing.fenced);
+        let families = existing.flat_map(|existing| &existing.families);
+        let tables = families.flat_map(|family| &family.tables).map(|(_, meta)| meta);
+        let came_since = |meta: &&FileMeta| meta.number >= self.recovered.noted_next && meta.largest_seq == SeqNo::ZERO;
+        for meta in tables.filter(came_since) {
+            let path = table_path(&self.places.db, meta.path_id, meta.number)?;
+            let orders = [UserOrder::Bytewise, UserOrder::ReverseBytewise].iter().chain(orders);
+            let (table, _) = open_in_any(self.vfs, &path, meta.file_bytes, &TableContext::default(), orders)?;
+            if table.table().properties().external.is_some() {
+                let what = "this table was ingested since the backup, without a number and into no log: it would go";
+                return Err(Error::corruption(what).at_path(path));
+            }
+        }
+        Ok(())
+    }
+
     /// Checks that the logs reach the end that they have to, and notes it. The backup `has` all through a number.
     ///
     /// # Errors
@@ -346,7 +408,10 @@ impl Reader<'_> {
         let path = |number| dir.join(file_name::format(FileType::RocksLog, number));
         let numbers = file_name::numbers_in(vfs, dir, FileType::RocksLog)?;
         let needed = numbers.range(self.recovered.oldest_rocksdb_log()..);
-        let row = read_rocksdb_logs(vfs, &needed.map(|&number| (number, path(number))).collect())?;
+        let (row, max_family) = read_rocksdb_logs(vfs, &needed.map(|&number| (number, path(number))).collect())?;
+        if max_family > self.recovered.max_family {
+            return Err(Error::invalid_argument(made_since(FamilyId(max_family), "")).at_path(dir));
+        }
         let missing = self.existing.as_ref().map(|existing| row.missing(existing)).unwrap_or_default();
         if let Some(part) = missing.into_iter().find(|part| part.log >= self.recovered.oldest_rocksdb_log()) {
             return Err(Error::corruption(part.why).at_path(path(part.log)));

@@ -103,8 +103,10 @@ pub(super) fn restore(
     let others = logs_of_others(vfs, &places, &backup, &state, &replaced)?;
     // Beside its original's logs it is a database of its own; with its logs it goes on as the same one.
     let own = (state.fenced && !how.keep_log_files).then(|| identity::new_identity(vfs));
-    let kept =
-        how.keep_log_files.then(|| Kept::find(store, &places, &backup, state, earlier.as_deref())).transpose()?;
+    let kept = how
+        .keep_log_files
+        .then(|| Kept::find(store, &places, &backup, state, earlier.as_deref(), &options.orders))
+        .transpose()?;
     let id = backup.id;
     let current = places.db.join(file_name::format(FileType::Current, FileNumber(0)));
     let replaces = vfs.exists(&current)?;

@@ -212,7 +212,7 @@ impl RocksdbRow {
             }
             let why = format!(
                 "ends before number {next}, and log {behind} begins with number {first}: the log's end or a log is lost, or \
-                 the writes between went to no log (disableWAL)"
+                 the writes between went to no log (disableWAL, or an ingest)"
             );
             parts.insert(before, MissingPart::of(before, through, why, recovered));
         }
