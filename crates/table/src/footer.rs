@@ -38,6 +38,22 @@ pub struct Footer {
     pub base_context_checksum: u32,
 }
 
+/// Whether a version that is not read cannot be the table's own. Version 0 has another magic number. From version 6 on a footer has an
+/// extended magic number and a checksum, which matches under the right version.
+fn is_version_damaged(footer: &[u8; FOOTER_BYTES], handles: &[u8], version: u32, file_bytes: u64) -> bool {
+    if (FORMAT_VERSION_MIN..=FORMAT_VERSION_MAX).contains(&version) {
+        return false;
+    }
+    let has_version = |version: u32| {
+        let mut footer = *footer;
+        footer.iter_mut().skip(41).zip(version.to_le_bytes()).for_each(|(to, from)| *to = from);
+        Footer::decode(&footer, file_bytes).is_ok()
+    };
+    let is_extended = handles.starts_with(&EXTENDED_MAGIC);
+    let is_late = version > FORMAT_VERSION_MAX;
+    version == 0 || is_late && !is_extended || (FORMAT_VERSION_CONTEXT..=FORMAT_VERSION_MAX).any(has_version)
+}
+
 impl Footer {
     /// Decodes the footer of a table of `file_bytes` bytes from `tail`, the end of the file.
     ///
@@ -53,7 +69,9 @@ impl Footer {
         let handles = reader.bytes(40, "footer")?;
         let format_version = reader.u32("footer")?;
         check_magic(reader.u64("footer")?).map_err(|e| e.at_offset(footer_at))?;
-        if format_version > FORMAT_VERSION_PLAUSIBLE_MAX {
+        if format_version > FORMAT_VERSION_PLAUSIBLE_MAX
+            || is_version_damaged(bytes, handles, format_version, file_bytes)
+        {
             let message = format!("the footer is damaged: table format version {format_version}");
             return Err(Error::corruption(message).at_offset(footer_at));
         }
@@ -227,7 +245,24 @@ mod tests {
         assert_eq!(kind(&|b| b[45..].copy_from_slice(&PLAIN_MAGICS[0].to_le_bytes())), ErrorKind::Unsupported);
         assert_eq!(kind(&|b| b[45] ^= 1), ErrorKind::Corruption);
         assert_eq!(kind(&|b| b[41] = 1), ErrorKind::Unsupported);
-        assert_eq!(kind(&|b| b[41] = 8), ErrorKind::Unsupported);
+        // Where nothing contradicts the version: a later footer has a checksum that only its reader knows.
+        assert_eq!(kind(&|b| b[41] = 8), ErrorKind::Corruption);
+        assert_eq!(kind(&|b| b[41] = 0), ErrorKind::Corruption);
+        assert_eq!(kind(&|b| b[..45].fill(0)), ErrorKind::Corruption);
+        let with_context = Footer { format_version: 7, index: None, base_context_checksum: 0xabcd_ef01, ..footer() };
+        let bytes = with_context.encode().expect("small");
+        let kind = |version: u8, change: u8| {
+            let mut bytes = bytes.clone();
+            (bytes[41], bytes[9]) = (version, bytes[9] ^ change);
+            Footer::decode(&bytes, 755 + 53).expect_err("changed").kind()
+        };
+        assert_eq!((kind(15, 0), kind(1, 0), kind(0, 0)), [ErrorKind::Corruption; 3].into());
+        assert_eq!(kind(8, 1), ErrorKind::Unsupported);
+        let kind = |change: &dyn Fn(&mut Vec<u8>)| {
+            let mut bytes = footer().encode().expect("small");
+            change(&mut bytes);
+            Footer::decode(&bytes, 1000).expect_err("changed").kind()
+        };
         assert_eq!(kind(&|b| b[0] = 9), ErrorKind::Corruption);
         assert_eq!(kind(&|b| b.truncate(20)), ErrorKind::Corruption);
         assert_eq!(kind(&|b| b[40] = 1), ErrorKind::Corruption);

@@ -298,7 +298,7 @@ fn look_at_logs(
     let own = log_owner(vfs, dir, Some(recovered));
     let row = row::find(vfs, log_dir, own, noted, head)?;
     if recovered.fenced {
-        let places = LogPlaces::new(vfs, dir, log_dir, point.last.log_dir.as_deref(), point.last.is_copy())?;
+        let places = LogPlaces::new(vfs, dir, log_dir, point.last.log_dir.as_deref(), Some(&point.last))?;
         let (noted, mode) = (recovered.noted_by_logs(), options.db.wal_recovery_mode);
         places.check(vfs, own, &row, noted, recovered.let_go_through(), mode)?; // the open doubts as well
     }

@@ -28,6 +28,7 @@ use crate::database::handle::{OpenOptions, lock_path};
 use crate::info_log::InfoLog;
 use crate::maintenance::repair::{self, lost::Lost};
 use crate::observe::events::EventRing;
+use crate::open::replay::row::LogPlaces;
 use crate::open::replay::{LogReplay, Replayed};
 use crate::open::restart::Restored;
 use crate::queue::flushable::MemtableMaking;
@@ -382,6 +383,10 @@ impl<'a> Opening<'a> {
     }
 
     fn recover_all(&mut self) -> Result<Replayed> {
+        if self.recovered.fenced && !self.bears_damage() {
+            let (context, noted) = (&self.context, self.recovered.log_dir.as_deref());
+            LogPlaces::new(&*context.vfs, &context.dir, &context.log_dir(), noted, Some(&self.recovered))?;
+        }
         self.open_families()?;
         if !self.is_repairs {
             restart::check_log_ends(&self.context, &self.recovered, self.options.read_only, self.options.bear_damage)?;

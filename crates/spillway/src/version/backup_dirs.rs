@@ -43,7 +43,9 @@ pub fn way_out(backups: &Path) -> String {
 /// The directory of backups to whose files a place belongs. It need not exist. A database that was opened for writing there has
 /// its own lock, and is no backup's.
 pub fn around(vfs: &dyn Vfs, dir: &Path) -> Option<PathBuf> {
-    let place = vfs.canonicalize(dir).unwrap_or_else(|_| absolute(dir));
+    // By the part of it that exists, which `..` can lead out of.
+    let resolved = |part: &Path| Some(vfs.canonicalize(part).ok()?.join(dir.strip_prefix(part).ok()?));
+    let place = dir.ancestors().find_map(resolved).unwrap_or_else(|| absolute(dir));
     if has(vfs, &place, FileType::Lock) {
         return None;
     }

@@ -140,7 +140,7 @@ pub(crate) trait Footer: Copy + Debug + Default + PartialEq {
         if stored_magic != magic {
             return Err(Error::corruption(format!("{stored_magic:#018x} is not the magic number of {name}")));
         }
-        if stored_version > VERSION_PLAUSIBLE_MAX {
+        if stored_version == 0 || stored_version > VERSION_PLAUSIBLE_MAX {
             return Err(Error::corruption(format!("the footer is damaged: {name} of format {stored_version}")));
         }
         if stored_version != version {

@@ -12,6 +12,7 @@ use testkit::run::DIR;
 use vfs::{CrashPolicy, Fault, FaultCode, FaultVfs, MemoryVfs, RealVfs, Rule, Vfs};
 
 use crate::common::{copy, files, manifest, options, read_with};
+use crate::restored_logs::{with_values_in, write_values};
 
 pub fn with_logs_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
     let mut options = options(vfs);
@@ -713,4 +714,43 @@ fn copy_without_a_manifest_is_repaired_with_its_logs() {
     let report = repair("/copy", &options).unwrap();
     assert!(report.doubts.iter().all(|doubt| !doubt.why.contains("missing")), "{report}");
     assert!(read_with(&options, "/copy").unwrap()["default"].contains_key(&b"own"[..]));
+}
+
+/// All is in tables, and their values lie in logs of the other directory: each door names it, and changes nothing.
+#[test]
+fn logs_of_values_in_another_directory_are_found() {
+    for (was, is) in [("/wal", ""), ("", "/wal"), ("/wal", "/other")] {
+        let vfs = MemoryVfs::new(1);
+        let options = with_values_in(&vfs, was);
+        write_values(&options, DIR, b'a');
+        // A later MANIFEST than that of the logs.
+        Db::open(DIR, &options).unwrap().close().unwrap();
+        let expected = read_with(&with_values_in(&copy(&vfs), was), DIR).unwrap();
+        vfs.create_dir_all(Path::new(place(is))).unwrap();
+        let wrong = with_values_in(&vfs, is);
+        let mut salvaging = wrong.clone();
+        salvaging.db.wal_recovery_mode = WalRecoveryMode::SkipAnyCorruptedRecords;
+        let mut going_back = wrong.clone();
+        (going_back.db.best_efforts_recovery, going_back.db.create_if_missing) = (true, false);
+        let how = CheckOptions { vfs: vfs.clone(), log_dir: Some(place(is).into()), ..CheckOptions::default() };
+        let reading = OpenOptions { read_only: true, ..wrong.clone() };
+        let before = vfs.all_files();
+        let errors = [
+            Db::open(DIR, &wrong).err(),
+            Db::open(DIR, &reading).err(),
+            Db::open(DIR, &salvaging).err(),
+            Db::open(DIR, &going_back).err(),
+            repair(DIR, &wrong).err(),
+            repair(DIR, &salvaging).err(),
+            check(Path::new(DIR), &how, &mut |_| ()).err(),
+        ];
+        for (door, error) in errors.into_iter().enumerate() {
+            let error = error.unwrap_or_else(|| panic!("{was:?} {is:?}, door {door}"));
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument, "door {door}: {error}");
+            assert!(error.message().contains(&format!("open with wal_dir={}", place(was))), "door {door}: {error}");
+        }
+        assert!(before.iter().all(|file| vfs.exists(file).unwrap()));
+        let found = read_with(&with_values_in(&vfs, was), DIR).unwrap();
+        assert!(found == expected && found["default"].len() == 40);
+    }
 }

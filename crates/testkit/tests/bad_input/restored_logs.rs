@@ -151,7 +151,7 @@ fn mark_of_a_restore_tells_whose_logs_go() {
     assert_eq!(contents(&with_logs_in(&vfs, "/wal"), "/two").len(), 2);
 }
 
-fn with_values_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
+pub fn with_values_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
     let trie = r#"trie:{"convert_to_sst":"kFileMmap","ref_log_format":"kPlainLogRef"}"#;
     let family =
         FamilyOptions { memtable_factory: trie.into(), disable_auto_compactions: true, ..FamilyOptions::default() };
@@ -161,7 +161,7 @@ fn with_values_in(vfs: &Arc<MemoryVfs>, wal_dir: &str) -> OpenOptions {
 }
 
 /// Writes values of 1 KiB, and flushes: the tables refer to them in the log.
-fn write_values(options: &OpenOptions, dir: &str, mark: u8) {
+pub fn write_values(options: &OpenOptions, dir: &str, mark: u8) {
     let db = Db::open(dir, options).unwrap();
     (0..40u8).for_each(|i| put(&db, &[mark, i], &[mark ^ i; 1000]));
     db.flush(&[&db.default_family()]).unwrap();

@@ -54,7 +54,7 @@ pub(super) fn copy(vfs: &dyn Vfs, from: &Path, end: Option<u64>, to: &Target<'_>
 /// Copies a log as one of the database `owner`: only the id in its header is another. The checksum is the source's.
 ///
 /// # Errors
-/// As [`copy`].
+/// As [`copy`]. The target exists: it is another database's.
 pub(super) fn copy_log(vfs: &dyn Vfs, from: &Path, to: &Target<'_>, owner: DatabaseId) -> Result<Contents> {
     copy_as(vfs, from, None, to, Some(owner))
 }
@@ -66,7 +66,8 @@ fn copy_as(
     to: &Target<'_>,
     mut owner: Option<DatabaseId>,
 ) -> Result<Contents> {
-    let mut copy = to.vfs.create(to.path, IfExists::Truncate)?;
+    let if_exists = if owner.is_some() { IfExists::Fail } else { IfExists::Truncate };
+    let mut copy = to.vfs.create(to.path, if_exists)?;
     let contents = checked_scan(vfs, from, end, &mut |block| {
         let head = owner.take().zip(block.split_first_chunk());
         match head.and_then(|(owner, (head, rest))| Some((log::header_of(owner, head)?, rest))) {

@@ -352,7 +352,14 @@ impl Reader<'_> {
         for meta in tables.filter(came_since) {
             let path = table_path(&self.places.db, meta.path_id, meta.number)?;
             let orders = [UserOrder::Bytewise, UserOrder::ReverseBytewise].iter().chain(orders);
-            let (table, _) = open_in_any(self.vfs, &path, meta.file_bytes, &TableContext::default(), orders)?;
+            let table = match open_in_any(self.vfs, &path, meta.file_bytes, &TableContext::default(), orders) {
+                Ok((table, _)) => table,
+                Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => {
+                    note::warn!(%error, "a table that goes cannot be read: if RocksDB ingested it, no log has what was in it");
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             if table.table().properties().external.is_some() {
                 let what = "this table was ingested since the backup, without a number and into no log: it would go";
                 return Err(Error::corruption(what).at_path(path));
@@ -415,6 +422,11 @@ impl Reader<'_> {
         let missing = self.existing.as_ref().map(|existing| row.missing(existing)).unwrap_or_default();
         if let Some(part) = missing.into_iter().find(|part| part.log >= self.recovered.oldest_rocksdb_log()) {
             return Err(Error::corruption(part.why).at_path(path(part.log)));
+        }
+        // Tables that go may have what it committed: the backup's do not.
+        if let Some(log) = row.lacks_prepare_behind(self.recovered.last_seq) {
+            let what = "it commits a transaction whose prepare is in no log: the writes are in tables, which would go, or lost";
+            return Err(Error::corruption(what).at_path(path(log)));
         }
         self.reached.last = self.reached.last.max(row.last());
         match row.first_gap(self.recovered.last_seq) {

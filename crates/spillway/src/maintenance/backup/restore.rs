@@ -16,7 +16,6 @@ use super::{BackupId, BackupOptions};
 use crate::database::handle::lock_path;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
-use crate::open::replay::row;
 use crate::open::{create_durable_dir, has_logs_in, identity, log_owner, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
@@ -100,7 +99,7 @@ pub(super) fn restore(
         check_logs_were_kept(&places, earlier.as_deref())?;
     }
     let replaced = Replaced::find(vfs, &places, how)?;
-    let others = logs_of_others(vfs, &places, &backup, &state, &replaced)?;
+    let logs = logs_that_go(vfs, &places, &backup, &state, &replaced)?;
     // Beside its original's logs it is a database of its own; with its logs it goes on as the same one.
     let own = (state.fenced && !how.keep_log_files).then(|| identity::new_identity(vfs));
     let kept = how
@@ -122,7 +121,7 @@ pub(super) fn restore(
         return removed;
     }
     removed
-        .and_then(|()| clear(vfs, &places, kept.as_ref(), &others))
+        .and_then(|()| clear(vfs, &places, kept.as_ref(), &logs))
         .and_then(|()| bring_all(store, options, backup, &places, own.as_deref()))
         .and_then(|()| tell_place(vfs, &places, manifest, own, kept.as_ref()))
         .and_then(|()| Lost::new(vfs, &places.db).retire_reports())
@@ -285,7 +284,13 @@ const OWNER: &str = "logs of ";
 impl Replaced {
     /// A copy has its original's id, and not its logs. Of what is marked the mark tells, and without a MANIFEST the id.
     fn find(vfs: &dyn Vfs, places: &Places, how: &RestoreOptions) -> Result<Replaced> {
-        let found = recover::recover_proven(vfs, &places.db).ok();
+        let found = match recover::recover_proven(vfs, &places.db) {
+            Ok(found) => Some(found),
+            Err(error) if matches!(error.kind(), ErrorKind::Io | ErrorKind::Unsupported) && !error.is_not_found() => {
+                return Err(error);
+            }
+            Err(_) => None, // nothing is there, or a mark, or damage
+        };
         let mark = incomplete::read(vfs, &places.db)?;
         let has_logs = match (&mark, &found) {
             (Some(mark), _) => is_of_same_logs(mark, how),
@@ -307,27 +312,30 @@ impl Replaced {
         owners.map(|owner| format!("{OWNER}{owner}"))
     }
 
-    /// The logs of other databases in a separate directory of logs and its archive. RocksDB's tell nothing: they are another's if
-    /// neither what is replaced nor what comes is RocksDB's.
-    fn others(&self, vfs: &dyn Vfs, places: &Places, brings_ours: bool) -> Result<BTreeSet<PathBuf>> {
-        let mut others = BTreeSet::new();
+    /// The logs in a separate directory of logs and in its archive: those that the restore deletes, and those of others. One that tells
+    /// no database is what is replaced's, if anything is that tells its own. RocksDB's tell none: they are another's if neither
+    /// what is replaced nor what comes is RocksDB's.
+    fn logs(&self, vfs: &dyn Vfs, places: &Places, brings_ours: bool) -> Result<[BTreeSet<PathBuf>; 2]> {
+        let (mut go, mut stay) = (BTreeSet::new(), BTreeSet::new());
         if places.logs == places.db {
-            return Ok(others);
-        }
-        for dir in [places.logs.clone(), places.logs.join(ARCHIVE_DIR)] {
-            let names = if vfs.exists(&dir)? { vfs.read_dir(&dir)? } else { Vec::new() };
-            others.extend(names.iter().map(|name| dir.join(name)));
+            return Ok([go, stay]);
         }
         let are_ours = brings_ours && (self.is_none || self.is_rocksdbs != Some(true));
-        let is_rocksdbs = |path: &Path| {
-            let name = path.file_name().and_then(|name| name.to_str());
-            name.and_then(file_name::parse).is_some_and(|(kind, _)| kind == FileType::RocksLog)
-        };
-        others.retain(|path| {
-            let owner = row::database_of(vfs, path).unwrap_or_default();
-            owner.is_known() && !self.owners.contains(&owner) || are_ours && is_rocksdbs(path)
-        });
-        Ok(others)
+        for dir in [places.logs.clone(), places.logs.join(ARCHIVE_DIR)] {
+            for name in if vfs.exists(&dir)? { vfs.read_dir(&dir)? } else { Vec::new() } {
+                let path = dir.join(&name);
+                let stays = match file_name::parse(&name) {
+                    Some((FileType::RocksLog, _)) => are_ours,
+                    Some((kind, number)) if kind.is_log() => match log::database_of(vfs, &path, number) {
+                        Ok(owner) if owner.is_known() => !self.owners.contains(&owner),
+                        _ => self.owners.is_empty(),
+                    },
+                    _ => continue,
+                };
+                if stays { &mut stay } else { &mut go }.insert(path);
+            }
+        }
+        Ok([go, stay])
     }
 }
 
@@ -360,18 +368,18 @@ fn check_rocksdb_logs_are_of_what_goes(store: &Store, places: &Places, how: &Res
     }
 }
 
-/// Other databases' logs in a separate log directory and its archive.
+/// The logs in a separate log directory and its archive that the restore deletes. Those that others make from now on stay.
 ///
 /// # Errors
-/// `InvalidArgument`: one of them has the name of a log of the backup.
-fn logs_of_others(
+/// `InvalidArgument`: another database's has the name of a log of the backup.
+fn logs_that_go(
     vfs: &dyn Vfs,
     places: &Places,
     backup: &Backup,
     state: &Recovered,
     replaced: &Replaced,
 ) -> Result<BTreeSet<PathBuf>> {
-    let others = replaced.others(vfs, places, state.fenced)?;
+    let [go, others] = replaced.logs(vfs, places, state.fenced)?;
     let mut files = backup.meta.files.iter().map(|file| places.logs.join(file.path.database_name()));
     match files.find(|path| others.contains(path)) {
         Some(path) => {
@@ -379,7 +387,7 @@ fn logs_of_others(
                         database is gone";
             Err(Error::invalid_argument(what).at_path(path))
         }
-        None => Ok(others),
+        None => Ok(go),
     }
 }
 
@@ -389,20 +397,24 @@ fn remove_current(vfs: &dyn Vfs, db_dir: &Path) -> Result<()> {
     vfs.sync_dir(db_dir)
 }
 
-/// Removes the rest of the existing database. Keeps logs of `others` and files of no database.
-fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>, others: &BTreeSet<PathBuf>) -> Result<()> {
+/// Removes the rest of the existing database, and the logs that `go` elsewhere. Keeps files of no database.
+fn clear(vfs: &dyn Vfs, places: &Places, kept: Option<&Kept>, go: &BTreeSet<PathBuf>) -> Result<()> {
     let stays = |kind: FileType, number| kept.is_some_and(|kept| kind.is_log() || kept.has(kind, number));
     let is_of_restore = |kind| matches!(kind, FileType::Lock | FileType::Incomplete);
     remove_files(vfs, &places.db, |kind, number| !is_of_restore(kind) && !stays(kind, number))?;
     remove_load_dir(vfs, &places.db)?;
-    // The archive of what is replaced would pass for the restored database's.
-    for dir in [&places.logs, &places.logs.join(ARCHIVE_DIR), &places.db.join(ARCHIVE_DIR)] {
-        if vfs.exists(dir)? {
-            remove_files(vfs, dir, |kind, number| {
-                kind.is_log() && !stays(kind, number) && !others.contains(&dir.join(file_name::format(kind, number)))
-            })?;
-            // A file reappearing after a power loss could pass for one of the backup.
-            vfs.sync_dir(dir)?;
+    if kept.is_none() {
+        go.iter().try_for_each(|log| vfs.remove_file(log))?;
+        // The archive of what is replaced would pass for the restored database's.
+        let archive = places.db.join(ARCHIVE_DIR);
+        if vfs.exists(&archive)? {
+            remove_files(vfs, &archive, |kind, _| kind.is_log())?;
+        }
+        // A file reappearing after a power loss could pass for one of the backup.
+        for dir in [&places.logs, &places.logs.join(ARCHIVE_DIR), &archive] {
+            if vfs.exists(dir)? {
+                vfs.sync_dir(dir)?;
+            }
         }
     }
     vfs.sync_dir(&places.db)
@@ -415,7 +427,7 @@ pub(super) fn replaced(vfs: &dyn Vfs, db_dir: &Path, how: &RestoreOptions) -> Re
         return Ok(Vec::new());
     }
     let places = Places::new(vfs, db_dir, how);
-    let others = Replaced::find(vfs, &places, how)?.others(vfs, &places, false)?;
+    let [_, others] = Replaced::find(vfs, &places, how)?.logs(vfs, &places, false)?;
     let mut found = Vec::new();
     let mut add = |dir: &Path, goes: &dyn Fn(FileType) -> bool| -> Result<()> {
         if vfs.exists(dir)? {

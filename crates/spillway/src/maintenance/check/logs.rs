@@ -48,7 +48,7 @@ impl Check<'_> {
         let let_go = self.recovered.let_go_through();
         if self.recovered.fenced {
             let places =
-                LogPlaces::new(&*vfs, self.dir, &dir, self.recovered.log_dir.as_deref(), self.recovered.is_copy())?;
+                LogPlaces::new(&*vfs, self.dir, &dir, self.recovered.log_dir.as_deref(), Some(self.recovered))?;
             let (own, noted) = (self.database(), self.recovered.noted_by_logs());
             places.check(&*vfs, own, &row, noted, let_go, WalRecoveryMode::PointInTime)?;
         }

@@ -309,7 +309,9 @@ impl Check<'_> {
         }
         let lost = restart::lost_log_ends(vfs, dir, self.log_dir(), self.recovered)?;
         lost.into_iter().for_each(|error| self.report.problem(error));
-        let what = format!("{images} memtables' images: the next open for writing begins with them, or deletes them");
+        let what = format!(
+            "{images} memtables' images: not read here; the next open for writing begins with them, or says what is damaged"
+        );
         self.report.notes.push(what);
         Ok(())
     }

@@ -453,7 +453,7 @@ fn check_log_dir(
     let noted = old.and_then(|old| old.log_dir.clone());
     let last = noted.or_else(|| options_file::wal_dir(vfs, dir).ok().flatten());
     let let_go = old.and_then(Recovered::let_go_through);
-    let places = LogPlaces::new(vfs, dir, log_dir, last.as_deref(), old.is_some_and(Recovered::is_copy))?;
+    let places = LogPlaces::new(vfs, dir, log_dir, last.as_deref(), old)?;
     places.check(vfs, own, found, old.and_then(Recovered::noted_by_logs), let_go, options.db.wal_recovery_mode)
 }
 

@@ -52,7 +52,7 @@ impl LogReplay<'_> {
         let logs = &found.logs;
         let let_go = recovered.let_go_through();
         found.missing.retain(|log| !was_let_go(vfs, &dir, log.number, logs, let_go));
-        let places = LogPlaces::new(vfs, &self.context.dir, &dir, recovered.log_dir.as_deref(), recovered.is_copy())?;
+        let places = LogPlaces::new(vfs, &self.context.dir, &dir, recovered.log_dir.as_deref(), Some(recovered))?;
         let doubt = places.check(
             vfs,
             self.database(),
@@ -141,6 +141,7 @@ impl LogReplay<'_> {
     fn read_all_on(&mut self, log: &mut Option<Position>, applied: &mut SeqNo) -> Result<()> {
         (self.last_record, self.applied, self.skips_through) = (*applied, *applied, *applied);
         let oldest = self.recovered.log_row.map_or(FileNumber(0), |row| row.oldest);
+        self.prepares.forget_before(oldest);
         if let Some(at) = log.filter(|at| at.log >= oldest) {
             let found = FoundLog { number: at.log, later: Frontiers::default() };
             if at.offset < ENDED && !self.read_log_on(&found, Some(at.offset), log, applied)? {

@@ -54,6 +54,11 @@ impl ReplayedPrepares {
         self.open.remove(name)
     }
 
+    /// Forgets the prepares in logs before `oldest`: none of them lacks its end (P1), which a secondary may not have read.
+    pub(super) fn forget_before(&mut self, oldest: FileNumber) {
+        self.open.retain(|_, prepare| prepare.at.log >= oldest);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }

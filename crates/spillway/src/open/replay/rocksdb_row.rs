@@ -218,6 +218,11 @@ impl RocksdbRow {
         }
     }
 
+    /// The first log that commits, behind the number `last`, a transaction whose prepare is in no log.
+    pub fn lacks_prepare_behind(&self, last: SeqNo) -> Option<FileNumber> {
+        self.lack_prepare.iter().find(|(_, first)| *first > last).map(|(log, _)| *log)
+    }
+
     /// The first log whose damaged part may have had a prepare or a rollback. They take no number, so that none is missing where the
     /// next record goes on.
     pub fn lacks_steps(&self) -> Option<FileNumber> {

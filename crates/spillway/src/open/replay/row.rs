@@ -3,7 +3,7 @@
 //! The MANIFEST names the oldest needed log and the newest log at the time of its note; every log names its
 //! predecessor. So any missing log is noticed, unless it is the last one and began after the note, which lags behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -180,11 +180,17 @@ pub(crate) struct LogPlaces {
 
 impl LogPlaces {
     /// `here`: the log directory of this open. `last`: the `wal_dir` of the MANIFEST, or of the OPTIONS file if the
-    /// MANIFEST is lost. `is_copy`: as [`Recovered::is_copy`].
+    /// MANIFEST is lost.
     ///
     /// # Errors
-    /// As reading the directories.
-    pub fn new(vfs: &dyn Vfs, dir: &Path, here: &Path, last: Option<&str>, is_copy: bool) -> Result<LogPlaces> {
+    /// `InvalidArgument`: a log with values of tables is in another place, and not `here`. As reading the directories.
+    pub fn new(
+        vfs: &dyn Vfs,
+        dir: &Path,
+        here: &Path,
+        last: Option<&str>,
+        recovered: Option<&Recovered>,
+    ) -> Result<LogPlaces> {
         let last = last.filter(|dir| !dir.is_empty() && *dir != LOG_DIR_OF_COPY).map(PathBuf::from);
         let mut others: Vec<PathBuf> = Vec::new();
         for other in std::iter::once(dir.to_owned()).chain(last) {
@@ -192,7 +198,19 @@ impl LogPlaces {
                 others.push(other);
             }
         }
-        let is_of_others = is_copy && !is_same_dir(vfs, here, dir)?;
+        let tables = recovered.iter().flat_map(|recovered| recovered.tables());
+        for log in tables.flat_map(|meta| &meta.value_logs).map(|share| share.log).collect::<BTreeSet<_>>() {
+            let own = recovered.map(Recovered::id).unwrap_or_default();
+            // Those beside the tables can have the id of the original of which this was a copy.
+            let is_own = |other: &Path| other == dir || !is_of_another(vfs, &path_of(other, log), own);
+            let is_there = |other: &&PathBuf| vfs.exists(&path_of(other, log)).unwrap_or(true) && is_own(other);
+            if let Some(other) = others.iter().find(is_there)
+                && !vfs.exists(&path_of(here, log))?
+            {
+                return Err(elsewhere(here, other, log, "*.splog, *.spbatch"));
+            }
+        }
+        let is_of_others = recovered.is_some_and(Recovered::is_copy) && !is_same_dir(vfs, here, dir)?;
         Ok(LogPlaces { here: here.to_owned(), others, is_of_others })
     }
 

@@ -404,6 +404,35 @@ fn readers_pass_over_what_is_prepared_and_a_checkpoint_has_it() {
     }
 }
 
+/// A secondary that reads a prepare and not its end takes the next one of the name.
+#[test]
+fn secondary_forgets_a_prepare_whose_log_is_gone() {
+    for is_read_between in [false, true] {
+        let vfs = MemoryVfs::new(1);
+        let opened = Opened::of(&vfs);
+        let transaction = opened.prepared("t", "k");
+        let secondary = Database::open_as_secondary(DIR, "/secondary", &options(&vfs)).expect("opened");
+        let get = |key: &[u8]| {
+            let found = secondary.get(&secondary.default_family(), key, &ReadOptions::default()).expect("read");
+            found.is_some()
+        };
+        opened.commit(transaction);
+        opened.flush();
+        opened.db.close().expect("closed");
+        drop(opened);
+        let opened = Opened::of(&vfs);
+        if is_read_between {
+            secondary.try_catch_up_with_primary().expect("caught up");
+        }
+        let transaction = opened.prepared("t", "again");
+        secondary.try_catch_up_with_primary().expect("caught up");
+        assert!(get(b"k") && !get(b"again"));
+        opened.commit(transaction);
+        secondary.try_catch_up_with_primary().expect("caught up");
+        assert!(get(b"again"));
+    }
+}
+
 /// As a takeover leaves one that is cut off, behind which RocksDB ended the transaction.
 #[test]
 fn a_log_that_a_takeover_left_is_no_history_of_the_next_one() {
