@@ -312,9 +312,8 @@ impl Replaced {
         owners.map(|owner| format!("{OWNER}{owner}"))
     }
 
-    /// The logs in a separate directory of logs and in its archive: those that the restore deletes, and those of others. One that tells
-    /// no database is what is replaced's, if anything is that tells its own. RocksDB's tell none: they are another's if neither
-    /// what is replaced nor what comes is RocksDB's.
+    /// The logs to delete, and the logs to leave, of a separate directory of logs and its archive. A log without an id goes if the
+    /// replaced database has one. RocksDB's logs have none: they stay if neither the replaced database nor the backup is RocksDB's.
     fn logs(&self, vfs: &dyn Vfs, places: &Places, brings_ours: bool) -> Result<[BTreeSet<PathBuf>; 2]> {
         let (mut go, mut stay) = (BTreeSet::new(), BTreeSet::new());
         if places.logs == places.db {
