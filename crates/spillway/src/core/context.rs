@@ -116,11 +116,14 @@ impl Context {
         }
     }
 
-    /// Whether a log in a directory of its own has another database's id.
-    pub fn is_of_another(&self, kind: FileType, number: FileNumber, path: &Path) -> bool {
-        let own = DatabaseId::new(&self.db_id);
-        kind.is_log() && *self.log_dir() != *self.dir && {
-            log::database_of(&*self.vfs, path, number).unwrap_or_default().is_another_than(own)
+    /// Whether a log in a directory of its own may be another database's: it has another's id, or cannot be read.
+    pub fn may_be_of_another(&self, kind: FileType, number: FileNumber, path: &Path) -> bool {
+        if !kind.is_log() || kind == FileType::RocksLog || *self.log_dir() == *self.dir {
+            return false;
+        }
+        match log::database_of(&*self.vfs, path, number) {
+            Ok(found) => found.is_another_than(DatabaseId::new(&self.db_id)),
+            Err(error) => !error.is_not_found(),
         }
     }
 
