@@ -123,7 +123,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let as_json = args.json;
     match &args.action {
         Action::Create { database, backups, flush, adopt } => {
-            let source = database.open_to_copy(adopt.adopt)?;
+            let source = database.open_to_copy(adopt.adopt, &backups.dir)?;
             let engine = BackupEngine::open(&backups.dir, &BackupOptions::default())?;
             let long = Long::writing("backing up", || {
                 "no backup was made, and existing ones are unchanged; the same command starts again".to_owned()

@@ -149,18 +149,20 @@ impl DatabaseArgs {
         warn_of_doubts(db)
     }
 
-    /// Opens the database to be copied. If a different process has it open, opens a temporary checkpoint beside it, with
-    /// shared tables.
-    pub fn open_to_copy(&self, adopt: bool) -> Outcome<ToCopy> {
+    /// Opens the database to be copied to `target`. If it is another user's, cannot be written to, or a different process has
+    /// it open, opens a temporary checkpoint, with shared tables: beside it or, where nothing can be made there, beside the
+    /// target.
+    pub fn open_to_copy(&self, adopt: bool, target: &Path) -> Outcome<ToCopy> {
         let (dir, mut options) = self.options_for(Access::Write { adopt, create: false })?;
         let report = note_report(&*options.vfs, &dir)?;
-        match Database::open(&dir, &options) {
-            Err(error) if error.kind() == ErrorKind::Busy => {}
-            opened => return Ok(ToCopy { db: self.opened(opened?, &options), report, beside: None }),
+        if let Some(db) = self.open_own(&dir, &options)? {
+            return Ok(ToCopy { db, report, beside: None });
         }
-        let mut name = dir.file_name().unwrap_or_default().to_owned();
+        let parent = dir.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let place = if can_be_written(parent) { &dir } else { target };
+        let mut name = place.file_name().unwrap_or_default().to_owned();
         name.push(".copying");
-        let beside = dir.with_file_name(name);
+        let beside = place.with_file_name(name);
         if options.vfs.exists(&beside)? {
             Database::destroy(&beside, None, &options.vfs)?; // left by a killed command
         }
@@ -179,16 +181,28 @@ impl DatabaseArgs {
     pub fn checkpoint(&self, adopt: bool, to: &Path) -> Outcome<(SeqNo, bool)> {
         let (dir, options) = self.options_for(Access::Write { adopt, create: false })?;
         let is_reported = note_report(&*options.vfs, &dir)?.is_some();
-        let last = match Database::open(&dir, &options) {
-            Err(error) if error.kind() == ErrorKind::Busy => Database::checkpoint_beside(&dir, &options, to)?,
-            opened => {
-                let db = self.opened(opened?, &options);
+        let last = match self.open_own(&dir, &options)? {
+            None => Database::checkpoint_beside(&dir, &options, to)?,
+            Some(db) => {
                 let last = db.checkpoint(to)?;
                 db.close()?;
                 last
             }
         };
         Ok((last, is_reported))
+    }
+
+    /// Opens the database for writing, so that all of it can be flushed. `None` where it is only to be read: a different process
+    /// has it open, or files of this process would lock its user out. A takeover is wanted all the same.
+    fn open_own(&self, dir: &Path, options: &OpenOptions) -> Outcome<Option<Database>> {
+        let is_own = rustix::fs::stat(dir).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw());
+        if !(is_own && can_be_written(dir) || options.adopt_rocksdb || options.db.best_efforts_recovery) {
+            return Ok(None);
+        }
+        match Database::open(dir, options) {
+            Err(error) if error.kind() == ErrorKind::Busy => Ok(None),
+            opened => Ok(Some(self.opened(opened?, options))),
+        }
     }
 
     /// Opens the database for a reader that follows it. `own` is made, and stays empty.
@@ -285,6 +299,11 @@ impl DatabaseArgs {
         options.adopt_rocksdb = matches!(access, Access::Write { adopt: true, .. });
         Ok((dir, options))
     }
+}
+
+/// Whether the system lets this process make files in the directory.
+fn can_be_written(dir: &Path) -> bool {
+    rustix::fs::access(dir, rustix::fs::Access::WRITE_OK).is_ok()
 }
 
 /// Whether the directory has tables, MANIFESTs or WALs.

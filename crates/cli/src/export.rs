@@ -32,7 +32,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
-    let source = args.database.open_to_copy(args.adopt.adopt)?;
+    let source = args.database.open_to_copy(args.adopt.adopt, &args.to)?;
     let long = Long::writing("exporting", nothing_at(&args.to))?;
     let summary = source.db.export(&args.to, &ExportOptions { copy_tables: args.copy, ..ExportOptions::default() });
     drop(long);

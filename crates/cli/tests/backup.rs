@@ -4,6 +4,9 @@
 
 mod common;
 
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
 use common::{Place, SPILLWAY};
 use spillway::internal::{Database, OpenOptions, WriteOptions};
 
@@ -108,6 +111,37 @@ fn copies_are_made_beside_a_writer() {
     for copy in ["copy", "exported", "restored", "db"] {
         assert_eq!(place.spillway(&["get", "00099", "--db", copy]).ok(), "value 99\n", "{copy}");
         assert_eq!(place.spillway(&["get", "before", "--db", copy]).ok(), "logged\n", "{copy}");
+    }
+}
+
+/// As root copies a service's database: a file of root's in it would lock the service out.
+#[test]
+fn copies_of_another_users_database_only_read_it() {
+    let place = Place::new();
+    load(&place, 100);
+    let db = place.path("db");
+    let all = || {
+        let entries = std::fs::read_dir(&db).unwrap().map(|entry| entry.unwrap());
+        let mut all: Vec<_> = entries.map(|entry| (entry.file_name(), entry.metadata().unwrap())).collect();
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let seen =
+            |(name, metadata): (_, std::fs::Metadata)| (name, metadata.uid(), metadata.len(), metadata.mtime_nsec());
+        all.into_iter().map(seen).collect::<Vec<_>>()
+    };
+    let chown = |path: &Path| std::os::unix::fs::chown(path, Some(65_534), Some(65_534));
+    if chown(&db).is_err() {
+        return; // root alone can give files away
+    }
+    all().iter().for_each(|(name, ..)| chown(&db.join(name)).unwrap());
+    let before = all();
+    place.spillway(&["backup", "create", "--db", "db", "--dir", "backups"]).ok();
+    place.spillway(&["checkpoint", "--verify", "--db", "db", "--to", "copy"]).ok();
+    place.spillway(&["export", "--db", "db", "--to", "exported"]).ok();
+    assert_eq!(all(), before);
+    assert!(!place.path("db.copying").exists());
+    place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]).ok();
+    for copy in ["copy", "exported", "restored"] {
+        assert_eq!(place.spillway(&["get", "00099", "--db", copy]).ok(), "value 99\n", "{copy}");
     }
 }
 

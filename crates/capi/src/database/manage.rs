@@ -58,6 +58,7 @@ impl Database {
         end: Option<&[u8]>,
         options: &CompactRangeOptions,
     ) -> Result<(), Failure> {
+        self.db.check_open()?;
         let times_disabled = self.times_disabled.read();
         if *times_disabled > 0 {
             return Err(Failure::incomplete("Manual compaction paused: manual compactions are disabled"));
@@ -69,6 +70,9 @@ impl Database {
 
     /// Manual compactions give up, and none begins, until as many calls enable them.
     pub fn disable_manual_compaction(&self) {
+        if self.db.check_open().is_err() {
+            return; // in a forked child the lock may be held for good
+        }
         self.canceled.store(true, Ordering::Release);
         let mut times_disabled = self.times_disabled.write();
         *times_disabled += 1;
@@ -76,6 +80,9 @@ impl Database {
     }
 
     pub fn enable_manual_compaction(&self) {
+        if self.db.check_open().is_err() {
+            return;
+        }
         let mut times_disabled = self.times_disabled.write();
         *times_disabled -= 1;
         self.canceled.store(*times_disabled > 0, Ordering::Release);
@@ -92,6 +99,9 @@ impl Database {
     }
 
     pub fn continue_compactions(&self) {
+        if self.db.check_open().is_err() {
+            return;
+        }
         self.enable_manual_compaction();
         self.db.continue_compactions();
     }
@@ -241,11 +251,13 @@ fallible! {
 
     /// As in RocksDB 11, each call is undone by one of `rocksdb_enable_file_deletions`.
     fn rocksdb_disable_file_deletions(database: &Database) {
+        database.db.check_open()?;
         database.db.disable_file_deletions();
         Ok(())
     }
 
     fn rocksdb_enable_file_deletions(database: &Database) {
+        database.db.check_open()?;
         database.db.enable_file_deletions();
         Ok(())
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use spillway::internal::vfs::Origin;
 use spillway::{Error, Result};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -59,6 +60,7 @@ impl Settings {
 
 /// A running server. Dropped, it ends.
 pub struct Server {
+    origin: Origin,
     address: SocketAddr,
     url: String,
     stop: Option<oneshot::Sender<()>>,
@@ -96,7 +98,7 @@ impl Server {
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("spillway-live".into()).spawn(serve).map_err(io)?;
-        Ok(Server { address, url, stop: Some(stop), thread: Some(thread) })
+        Ok(Server { origin: Origin::here(), address, url, stop: Some(stop), thread: Some(thread) })
     }
 
     /// The address in use.
@@ -112,6 +114,9 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        if !self.origin.is_here() {
+            return std::mem::forget((self.stop.take(), self.thread.take())); // the thread is the parent's
+        }
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             thread.join().ok();

@@ -27,6 +27,7 @@ const DIR: &str = "/db";
 fn context(vfs: Arc<dyn Vfs>) -> Context {
     vfs.create_dir_all(Path::new(DIR)).unwrap();
     Context {
+        origin: vfs::Origin::here(),
         logs: LogLives::new(vfs.clone(), DIR.into(), PurgeQueue::new()),
         throttle: Throttle::new(vfs.clone(), None, RateLimiter::with(vfs.clone(), 0)),
         info_log: InfoLog::new(&vfs, Path::new(DIR), &DbOptions::default(), true),

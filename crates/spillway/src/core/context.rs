@@ -11,7 +11,7 @@ use base::note;
 use base::options::DbOptions;
 use base::{Error, FileNumber, Result};
 use log::DatabaseId;
-use vfs::{FileIdentity, RandomFile, Vfs};
+use vfs::{FileIdentity, Origin, RandomFile, Vfs};
 
 use crate::background::caught::caught_panic;
 use crate::background::tasks::Tasks;
@@ -51,6 +51,8 @@ impl FileNumbers {
 /// Environment of the database, shared by all jobs and threads.
 pub struct Context {
     pub vfs: Arc<dyn Vfs>,
+    /// The process that opened the database.
+    pub origin: Origin,
     pub dir: PathBuf,
     /// Identities of the database's directories, independent of their paths.
     pub own_dirs: Vec<FileIdentity>,

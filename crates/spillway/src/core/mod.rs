@@ -183,9 +183,10 @@ impl Core {
     }
 
     /// # Errors
-    /// `InvalidArgument`: the family is another database's. `Closed`: it was dropped.
+    /// `InvalidArgument`: the family is another database's. `Closed`: it was dropped, or the database is closed.
     #[inline]
     pub fn check_family(&self, family: &Family) -> Result<()> {
+        self.check_open()?;
         family.check_home(&self.context)?;
         family.check_live()
     }
@@ -198,8 +199,20 @@ impl Core {
 
     /// # Errors
     /// `Closed`.
+    #[inline]
     pub fn check_open(&self) -> Result<()> {
-        if self.is_closing() { Err(Error::closed("the database is closed")) } else { Ok(()) }
+        if self.is_closing() { Err(self.closed()) } else { Ok(()) }
+    }
+
+    /// Why the database takes no more calls.
+    #[cold]
+    pub fn closed(&self) -> Error {
+        if self.context.origin.is_here() {
+            return Error::closed("the database is closed");
+        }
+        Error::closed("the database was opened before a fork, and stays open in the parent process alone")
+            .at_path(&self.context.dir)
+            .advise("open databases after the fork: for reading only beside a writer")
     }
 
     /// # Errors

@@ -238,6 +238,9 @@ impl Database {
     }
 
     fn follower(&self) -> Result<&Follower> {
+        if !self.engine.core.context.origin.is_here() {
+            return Err(self.engine.core.closed()); // its event log is the parent's
+        }
         self.engine.follower.get().ok_or_else(|| Error::unsupported("Supported only by secondary instance"))
     }
 
@@ -256,11 +259,15 @@ impl Database {
     /// Stops background work, and releases the directory. Data in the WAL is not flushed: the next open replays it.
     /// Writes with `disable_wal` are flushed, unless `avoid_flush_during_shutdown` is set.
     ///
-    /// On a background thread of the database it returns at once; the database closes when the job is done.
+    /// On a background thread of the database it returns at once; the database closes when the job is done. In a process
+    /// forked from the one that opened the database it does nothing: the database is the parent's.
     ///
     /// # Errors
     /// The first failure; the database is closed all the same.
     pub fn close(&self) -> Result<()> {
+        if !self.engine.core.context.origin.is_here() {
+            return Ok(());
+        }
         let (engine, lock) = (self.engine.clone(), self.lock.clone());
         let close_later = move || {
             let _ = engine.close(&lock); // noted in the event log
@@ -294,7 +301,7 @@ impl Database {
     /// # Errors
     /// `Closed`: the database is closed.
     #[inline]
-    pub(crate) fn check_open(&self) -> Result<()> {
+    pub fn check_open(&self) -> Result<()> {
         self.engine.core.check_open()
     }
 
@@ -525,9 +532,6 @@ impl Database {
     }
 
     fn check_readable(&self, family: &Family, options: &ReadOptions) -> Result<()> {
-        if self.engine.core.is_closing() {
-            return Err(Error::closed("the database is closed"));
-        }
         if let Some(snapshot) = &options.snapshot {
             self.engine.core.check_snapshot(snapshot)?;
         }
@@ -584,6 +588,9 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
+        if !self.engine.core.context.origin.is_here() {
+            std::mem::forget(self.engine.clone()); // threads of the parent may have held its locks
+        }
         if let Err(error) = self.close() {
             note::error!(%error, path = %self.path().display(), "closing the database failed");
         }

@@ -168,6 +168,9 @@ impl PreparedIngest {
 
 impl Drop for PreparedIngest {
     fn drop(&mut self) {
+        if !self.context.origin.is_here() {
+            return self.keep(); // the parent may still commit it
+        }
         // After a close another open may own the directory. It removed uncommitted tables, and may have reused their
         // file numbers and inodes.
         if self.closing.load(Ordering::Acquire) {

@@ -12,7 +12,7 @@ use base::options::{FamilyOptions, InfoLogLevel, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use log::Frontiers;
 use table::BlockCache;
-use vfs::{LockGuard, Vfs};
+use vfs::{LockGuard, Origin, Vfs};
 
 use crate::background::caught::caught;
 use crate::background::tasks::Tasks;
@@ -112,7 +112,11 @@ pub(crate) fn open(dir: &Path, options: &OpenOptions) -> Result<Opened> {
         info_log.leave_no_file(); // without a database, leave no event log either
     }
     info_log.write_out();
-    Ok(Opened { engine: opened?, lock })
+    let engine = opened?;
+    if let Some(lock) = &lock {
+        lock.end_in_children(engine.core.closing_flag());
+    }
+    Ok(Opened { engine, lock })
 }
 
 /// Adds advice if a table, a MANIFEST or a log is lost or damaged, and the error has none.
@@ -305,6 +309,7 @@ impl<'a> Opening<'a> {
         let own_limit = || RateLimiter::with(vfs.clone(), options.db.rate_limiter_bytes_per_sec);
         let rate_limiter = options.rate_limiter.clone().unwrap_or_else(own_limit);
         let context = Arc::new(Context {
+            origin: Origin::here(),
             dir: dir.to_owned(),
             own_dirs: own_dirs(&*vfs, dir, &options.db)?,
             options: options.db.clone(),
