@@ -28,6 +28,8 @@ pub struct Shown {
     pub default: String,
     /// It can be changed while the database is open.
     pub is_mutable: bool,
+    /// It can delete data: the page does not change it.
+    pub deletes_data: bool,
     /// It changed while the page was served.
     pub is_changed: bool,
     /// The verdict or a piece of advice names it.
@@ -79,6 +81,15 @@ static KNOWN: LazyLock<BTreeMap<&'static str, Known>> = LazyLock::new(|| {
     let groups = groups.into_iter().chain([(Group::Db, rows::<DbOptions>())]);
     groups.flat_map(|(of, rows)| rows.into_iter().map(move |row| (row.name, Known { row, of }))).collect()
 });
+
+/// Options that change while the database is open and then delete data: tables that FIFO compaction no longer keeps, and
+/// archived logs.
+const DELETING: [&str; 4] = ["compaction_options_fifo", "ttl", "WAL_ttl_seconds", "WAL_size_limit_MB"];
+
+/// Whether a change of an option can delete data.
+pub fn deletes_data(name: &str) -> bool {
+    DELETING.contains(&name)
+}
 
 /// When a change of an option takes effect.
 pub fn when(is_mutable: bool) -> &'static str {
@@ -151,6 +162,7 @@ fn row_of(family: Option<String>, name: &str, value: &str, default: &str, is_mut
         text: text(name, value),
         default: text(name, default),
         is_mutable,
+        deletes_data: deletes_data(name),
         is_changed: false,
         is_named: false,
         advised: None,
@@ -212,6 +224,17 @@ fn differing(value: &[(&str, &str)], default: &[(&str, &str)]) -> (String, Strin
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn options_that_say_that_they_delete_are_deleting_ones() {
+        let deletes = |known: &Known| ["delete", "What is kept"].iter().any(|word| known.row.doc.contains(word));
+        let mutable: Vec<_> = KNOWN.values().filter(|known| known.row.mutable).collect();
+        let said: Vec<_> = mutable.iter().filter(|known| deletes(known)).map(|known| known.row.name).collect();
+        let kept_logs = "WAL_size_limit_MB"; // its text leaves the deleting to the other one's
+        let listed: Vec<_> = mutable.iter().map(|known| known.row.name).filter(|name| deletes_data(name)).collect();
+        assert_eq!(listed.len(), DELETING.len(), "each is an option, and changes at run time: {listed:?}");
+        assert_eq!(said, listed.into_iter().filter(|name| *name != kept_logs).collect::<Vec<_>>());
+    }
 
     #[test]
     fn values_have_their_units() {
