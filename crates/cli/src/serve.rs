@@ -36,8 +36,8 @@ pub struct Args {
     /// File with the token that a viewer needs: 16 letters and digits or more.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Lets viewers with the token change options that may be changed while the database is open, but for those that delete
-    /// data. The process that has it open must allow that too, by its option observe_changes.
+    /// Lets viewers change options of the open database. Options that delete data stay as they are. The process of the
+    /// database must allow changes too, by its option observe_changes.
     #[arg(long, requires = "token_file")]
     allow_changes: bool,
 }

@@ -1,7 +1,7 @@
 //! Keys that come again in one load.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 /// Most keys that are remembered, by a hash of 8 bytes: about 64 MiB.
 const KEYS_MAX: usize = 4 << 20;
@@ -9,7 +9,7 @@ const KEYS_MAX: usize = 4 << 20;
 /// The keys of a load so far, by hashes of 64 bits.
 #[derive(Default)]
 pub struct Seen {
-    by: RandomState,
+    by: BuildHasherDefault<DefaultHasher>,
     hashes: HashSet<u64>,
     repeated: u64,
     /// More keys came than are remembered.

@@ -26,7 +26,7 @@ pub struct Settings {
     pub address: SocketAddr,
     /// Grants access. Needed with `allow_changes`, and unless `address` is loopback.
     pub token: Option<String>,
-    /// The page can change options that may be changed while the database is open, but for those that delete data.
+    /// The page can change options of the open database. Options that delete data stay as they are.
     pub allow_changes: bool,
 }
 

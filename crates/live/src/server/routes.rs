@@ -47,8 +47,8 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
         .with_state(shared)
 }
 
-/// The page. The address with the token leaves a cookie and leads to the one without. Neither names a path: behind a proxy
-/// the page can be below one, which browsers then take from the address that they asked for.
+/// The page. The address with the token leaves a cookie and leads to the one without. Cookie and address name no path:
+/// browsers take it from the address they asked for, so the page works below a path of a proxy.
 async fn index(State(shared): State<Arc<Shared>>, request: Request) -> Response {
     match &shared.settings.token {
         Some(token) if guard::token_of_query(&request).is_some() => {
