@@ -20,7 +20,7 @@ use crate::settings::{Settings, Unsupported, is_file_name};
 const DIR_VARIABLE: &str = "SPILLWAY_DB";
 
 /// The database to work on.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct DatabaseArgs {
     /// Directory of the database. Default, if --config is not given either: the environment variable SPILLWAY_DB.
     #[arg(long, value_name = "DIR", conflicts_with = "config")]
@@ -40,6 +40,24 @@ pub struct DatabaseArgs {
     /// Warns about unsupported options with an effect on the data, instead of refusing them.
     #[arg(long)]
     ignore_unsupported_options: bool,
+}
+
+/// The database to work on, of a command that takes no other words: its directory may stand alone.
+#[derive(clap::Args, Debug)]
+pub struct PlaceArgs {
+    /// Directory of the database; in place of --db.
+    #[arg(value_name = "DIR", conflicts_with_all = ["db", "config"])]
+    dir: Option<PathBuf>,
+    #[command(flatten)]
+    named: DatabaseArgs,
+}
+
+impl PlaceArgs {
+    pub fn database(&self) -> DatabaseArgs {
+        let mut database = self.named.clone();
+        database.db = self.dir.clone().or(database.db);
+        database
+    }
 }
 
 /// The column family to work on.
@@ -98,10 +116,6 @@ impl Drop for ToCopy {
 }
 
 impl Located {
-    pub fn at(dir: &Path) -> Located {
-        Located { dir: dir.to_owned(), configured: None }
-    }
-
     /// The stored options under those of the configuration.
     pub fn configure(&self, mut stored: Settings) -> Settings {
         if let Some(configured) = &self.configured {
@@ -130,7 +144,7 @@ impl DatabaseArgs {
         let dir = dir.filter(|dir| !dir.as_os_str().is_empty()).ok_or_else(|| {
             Failure::refused(format!("which database? Say --db DIR or --config FILE, or set {DIR_VARIABLE}"))
         })?;
-        Ok(Located::at(&dir))
+        Ok(Located { dir, configured: None })
     }
 
     pub fn open(&self, access: Access) -> Outcome<Database> {

@@ -19,7 +19,7 @@ use spillway::internal::{
 use self::readable::{DamagedFile, Readable};
 use crate::bytes::Notation;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
-use crate::failure::{Failure, Outcome, found_damage};
+use crate::failure::{Failure, Outcome, found_damage, note};
 use crate::human;
 use crate::interrupt::Interrupt;
 use crate::progress::Step;
@@ -243,7 +243,7 @@ pub fn ingest(
     let vfs = RealVfs::new();
     let start = vfs.now();
     let progress = Arc::<IngestProgress>::default();
-    let watch = Watch::begin(&*vfs, progress.clone(), interrupt.clone())?;
+    let watch = Watch::begin(&*vfs, progress.clone(), interrupt.clone());
     let request = IngestRequest { excise, ..IngestRequest::new(family.clone(), files) };
     let prepared = db.prepare_ingest(&[request], options, &progress)?;
     interrupt.check()?;
@@ -271,11 +271,12 @@ fn place(db: &Database, family: &Arc<Family>) -> Outcome {
 struct Watch {
     /// Never sent to. Dropping it ends the thread; it is dropped before the job is joined.
     _end: mpsc::Sender<()>,
-    _job: Job<()>,
+    /// `None` where no thread can be had: the ingest goes on, and Ctrl-C ends it between its halves alone.
+    _job: Option<Job<()>>,
 }
 
 impl Watch {
-    fn begin(vfs: &dyn Vfs, progress: Arc<IngestProgress>, interrupt: Interrupt) -> Outcome<Watch> {
+    fn begin(vfs: &dyn Vfs, progress: Arc<IngestProgress>, interrupt: Interrupt) -> Watch {
         let (end, ended) = mpsc::channel();
         let step = Step::begin("preparing", Some(0));
         let job = Job::start(vfs, "progress", move || {
@@ -288,8 +289,11 @@ impl Watch {
                 }
             }
             step.end();
-        })?;
-        Ok(Watch { _end: end, _job: job })
+        });
+        if let Err(error) = &job {
+            note(&format!("no progress is shown: {error}"));
+        }
+        Watch { _end: end, _job: job.ok() }
     }
 }
 
@@ -400,7 +404,7 @@ mod tests {
             file
         });
         let progress = Arc::<IngestProgress>::default();
-        let watch = Watch::begin(&*RealVfs::new(), progress.clone(), Interrupt::default()).ok().unwrap();
+        let watch = Watch::begin(&*RealVfs::new(), progress.clone(), Interrupt::default());
         let request = IngestRequest::new(db.default_family(), files.to_vec());
         drop(db.prepare_ingest(&[request], &IngestOptions::default(), &progress).unwrap());
         // The bytes may be drawn later than the tables: the screen is refreshed between the two.

@@ -1,5 +1,6 @@
 //! `spillway load`: a file's records into a family.
 
+mod seen;
 mod tables;
 mod watch;
 
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Family, WriteBatch, WriteOptions};
 
+use self::seen::{Repeated, Seen};
 use self::watch::Watch;
 use crate::database::{Access, AdoptArgs, DatabaseArgs, FamilyArgs};
 use crate::failure::{Failure, Outcome};
@@ -44,6 +46,8 @@ const NOTHING_LOADED: &str = "nothing was loaded";
 /// kv: key, tab and value on each line, as `scan` prints them. \\, \t, \n, \r and \xNN are escapes, unless --raw is given;
 /// with --hex every byte is two hexadecimal digits.
 ///
+/// Without --format the format is recognised by the file's name, or by its first line, and told.
+///
 /// Files are UTF-8, plain or compressed by gzip or Zstandard; the compression is recognised by their first bytes.
 ///
 /// --via puts writes batches. A batch survives a kill of the process as soon as it is written, and a power loss when the
@@ -54,7 +58,7 @@ const NOTHING_LOADED: &str = "nothing was loaded";
 /// the database atomically, at the end. If the load ends early, nothing is loaded.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  spillway load people.csv --db /tmp/people --format csv --key surname,name
+  spillway load people.csv --db /tmp/people --key surname,name
   spillway load UnicodeData.txt --db /tmp/unicode --format csv --delimiter ';' --no-header --key 1
   spillway load events-*.json.gz --db /tmp/events --format ndjson --key time,id --key-separator :
   spillway load big.tsv --db /tmp/big --format tsv --via ingest --memory 4G
@@ -136,8 +140,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     let interrupt = Interrupt::default();
     interrupt.listen()?;
     let mut input = interrupt.explain(Input::open(&args.input, &args.files, &interrupt), NOTHING_LOADED)?;
+    // Before the database is made: an input without a good record leaves none.
+    let ahead = input.pass_over(args.skip).and_then(|()| input.look_ahead());
+    if !interrupt.explain(ahead, NOTHING_LOADED).map_err(|failure| failure.with(NOTHING_LOADED))? {
+        input.skipped().check(args.skip)?;
+    }
     let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: !args.no_create })?;
-    interrupt.explain(input.pass_over(args.skip), NOTHING_LOADED).map_err(|failure| failure.with(NOTHING_LOADED))?;
     match args.via {
         Via::Puts => load(args, db, input, &interrupt, out),
         Via::Ingest => tables::load(args, db, input, &interrupt, out),
@@ -149,17 +157,20 @@ fn load(args: &Args, db: Database, mut input: Input<'_>, interrupt: &Interrupt, 
     let start = vfs.now();
     let db = Arc::new(db);
     let watch = Watch::begin(db.clone(), args.family.of(&db)?, interrupt.clone())?;
+    let key = input.key();
     let mut loader = Loader {
         args,
         db: &db,
         family: args.family.of(&db)?,
         batch: WriteBatch::new(),
         tally: Tally::default(),
+        seen: Seen::default(),
         progress: Reading::begin(input.total_bytes(), input.counter()),
         out,
     };
     let loaded = loader.load(&mut input);
     let (so, tally) = (loader.so_far(input.skipped()), std::mem::take(&mut loader.tally));
+    let repeated = loader.seen.repeated();
     drop(loader);
     // Loaded records must survive a power loss from here on, however the load ended.
     let (loaded, closed) = watch.close(loaded, &db);
@@ -172,15 +183,20 @@ fn load(args: &Args, db: Database, mut input: Input<'_>, interrupt: &Interrupt, 
     input.skipped().check(tally.records + args.skip)?;
     let time = vfs.now().saturating_sub(start);
     match args.json {
-        true => json::print(&report(&tally, input.skipped(), time), out),
-        false => summary(&tally, input.skipped(), time, out),
+        true => json::print(&report(&tally, repeated, input.skipped(), time), out),
+        false => {
+            summary(&tally, input.skipped(), time, out)?;
+            tell_repeated(repeated, &key, out)
+        }
     }
 }
 
 /// The final report of `--json`.
-fn report(tally: &Tally, skipped: &Skipped, time: Duration) -> Value {
+fn report(tally: &Tally, repeated: Repeated, skipped: &Skipped, time: Duration) -> Value {
+    let (Repeated::Exactly(count) | Repeated::AtLeast(count)) = repeated;
     json!({
         "records": tally.records,
+        "repeated": count,
         "payload_bytes": tally.payload_bytes,
         "malformed": skipped.records(),
         "seconds": time.as_secs_f64(),
@@ -203,6 +219,17 @@ fn summary(tally: &Tally, skipped: &Skipped, time: Duration, out: &mut dyn Write
     skipped.show(out)
 }
 
+/// Says how many records replaced earlier ones of this load: a column that is no key shows here.
+fn tell_repeated(repeated: Repeated, key: &str, out: &mut dyn Write) -> Outcome {
+    let (about, count) = match repeated {
+        Repeated::Exactly(0) | Repeated::AtLeast(0) => return Ok(()),
+        Repeated::Exactly(count) => ("", count),
+        Repeated::AtLeast(count) => ("at least ", count),
+    };
+    let records = human::counted(count, "record", "records");
+    Ok(writeln!(out, "{about}{records} had the key of an earlier one, and replaced it; the key is {key}")?)
+}
+
 /// Writes records, batch by batch.
 struct Loader<'a> {
     args: &'a Args,
@@ -210,6 +237,7 @@ struct Loader<'a> {
     family: Arc<Family>,
     batch: WriteBatch,
     tally: Tally,
+    seen: Seen,
     progress: Reading,
     out: &'a mut dyn Write,
 }
@@ -226,6 +254,7 @@ impl Loader<'_> {
         let mut record = Record::default();
         while input.next(&mut record)? {
             self.batch.put(self.family.id(), &record.key, &record.value);
+            self.seen.note(&record.key);
             let is_full = u64::from(self.batch.count()) >= self.args.batch.unwrap_or(BATCH_RECORDS);
             if is_full || self.batch.len() >= BATCH_BYTES_MAX {
                 self.write()?;

@@ -11,7 +11,7 @@ use serde_json::json;
 use spillway::internal::{DbIterator, Error, Family, PassedOver, ReadOptions, SkippedDamage, UserOrder, shell};
 
 use crate::bytes::{Notation, after_prefix};
-use crate::database::{Access, DatabaseArgs, FamilyArgs};
+use crate::database::{Access, FamilyArgs, PlaceArgs};
 use crate::failure::{Failure, Outcome, found_damage};
 use crate::long::{Long, Reached};
 use crate::{human, json};
@@ -64,7 +64,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
     #[command(flatten)]
-    database: DatabaseArgs,
+    place: PlaceArgs,
     #[command(flatten)]
     family: FamilyArgs,
     #[command(flatten)]
@@ -72,12 +72,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
+    let database = args.place.database();
     let parse = |text: &Option<String>| text.as_deref().map(|text| args.notation.parse(text)).transpose();
     let prefix = parse(&args.prefix)?;
     let (from, to) = (parse(&args.from)?, parse(&args.to)?);
     let (db, unopened) = match args.skip_damaged {
-        true => args.database.open_damaged()?,
-        false => (args.database.open(Access::Read)?, None),
+        true => database.open_damaged()?,
+        false => (database.open(Access::Read)?, None),
     };
     let family = args.family.of(&db)?;
     let damage = args.skip_damaged.then(SkippedDamage::new);

@@ -54,7 +54,7 @@ fn a_backup_lives_from_its_making_to_its_deletion() {
     assert!(place.spillway(&["backup", "verify", "--dir", "backups"]).fails().contains("CURRENT"));
     place.spillway(&["backup", "delete", "2", "--dir", "backups"]).ok();
     place.spillway(&["backup", "purge", "--keep", "0", "--dir", "backups"]).ok();
-    assert_eq!(place.spillway(&["backup", "list", "--dir", "backups"]).ok(), "");
+    assert!(place.spillway(&["backup", "list", "--dir", "backups"]).fails().contains("there is no backup in backups"));
     let none = place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]).fails();
     assert!(none.contains("there is no backup to restore"), "{none}");
     assert!(place.spillway(&["backup", "list", "--dir", "nowhere"]).fails().contains("no directory"));
@@ -267,13 +267,15 @@ fn a_backup_without_its_meta_file_is_named_and_its_number_is_not_given_again() {
 }
 
 #[test]
-fn where_there_is_no_backup_a_verification_fails_and_reading_creates_nothing() {
+fn where_there_is_no_backup_a_list_and_a_verification_fail_and_reading_creates_nothing() {
     let place = Place::new();
     std::fs::create_dir(place.path("backups")).unwrap();
     assert_eq!(place.spillway(&VERIFY).fails(), "error: there is no backup in backups\n");
     let json = place.spillway(&[&VERIFY[..], &["--json"]].concat());
     assert_eq!((json.code, json.out.as_str()), (Some(1), "{\"backups\":[]}\n"));
-    assert_eq!(place.spillway(&LIST).ok(), "");
+    assert_eq!(place.spillway(&LIST).fails(), "error: there is no backup in backups\n");
+    let json = place.spillway(&[&LIST[..], &["--json"]].concat());
+    assert_eq!((json.code, json.out.as_str()), (Some(1), "{\"backups\":[],\"damaged\":[],\"unfinished\":[]}\n"));
     place.spillway(&["backup", "restore", "--dir", "backups", "--to", "restored"]).fails();
     assert!(std::fs::read_dir(place.path("backups")).unwrap().next().is_none());
 }

@@ -91,6 +91,39 @@ fn the_database_can_be_named_by_the_environment() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "4\n");
 }
 
+/// Of commands that take no other words.
+#[test]
+fn the_directory_alone_names_the_database() {
+    let place = small();
+    for command in ["check", "stats", "scan", "metrics", "advise", "compact", "repair"] {
+        let ran = place.spillway(&[command, "db"]);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let twice = place.spillway(&[command, "db", "--db", "db"]);
+        assert!(twice.code == Some(2) && twice.err.contains("cannot be used with"), "{twice:?}");
+    }
+    assert_eq!(place.spillway(&["scan", "db"]).ok(), place.spillway(&["scan", "--db", "db"]).ok());
+    place.spillway(&["top", "db", "--count", "1"]).ok();
+    place.spillway(&["checkpoint", "db", "--to", "copy"]).ok();
+    place.spillway(&["export", "db", "--to", "exported"]).ok();
+    place.spillway(&["destroy", "copy", "--yes"]).ok();
+    assert!(!place.path("copy").exists() && place.path("db").exists());
+}
+
+/// `/dev/full` takes nothing.
+#[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    let place = small();
+    for args in [&["--help"][..], &["scan", "--help"], &["help"], &["--version"], &["scan", "db"]] {
+        let shell = ["-c", "exec \"$0\" \"$@\" > /dev/full", SPILLWAY];
+        let ran = place.reading("sh", &[&shell[..], args].concat(), b"");
+        assert!(ran.fails().contains("No space left"), "{args:?}");
+    }
+    let help = place.spillway(&["--help"]).ok();
+    assert_eq!(place.spillway(&["help", "--help"]).ok(), help);
+    let wrong = place.spillway(&["scan", "--no-such-flag"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+}
+
 #[test]
 fn families_come_and_go() {
     let place = small();

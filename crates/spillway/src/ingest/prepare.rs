@@ -207,7 +207,7 @@ impl Ingester {
         if !self.core.stall.is_free() {
             self.core.check_room()?;
         }
-        let items = items_of(requests, &self.core.context, options.move_files)?;
+        let items = items_of(requests, &self.core.context, options)?;
         let bytes = items.iter().map(|item| item.source.metadata.len).sum();
         progress.expect(items.len() as u64, bytes);
         let _job = self.core.context.running.begin(job_plan(requests), self.core.context.vfs.now(), measure(progress));
@@ -403,17 +403,19 @@ fn named(error: Error, source: &Source) -> Error {
 ///
 /// # Errors
 /// `InvalidArgument`: a file cannot be ingested, or is named twice. `Io`.
-fn items_of(requests: &[IngestRequest], context: &Context, moves: bool) -> Result<Vec<Item>> {
-    let mut outside = Outside::of(context, moves);
+fn items_of(requests: &[IngestRequest], context: &Context, options: &IngestOptions) -> Result<Vec<Item>> {
+    // A hard link would be of the symbolic link, not of the table.
+    let copies = !options.move_files && !options.link_files;
     let mut items = Vec::with_capacity(requests.iter().map(|request| request.files.len()).sum());
     for (index, request) in requests.iter().enumerate() {
         for (at, path) in request.files.iter().enumerate() {
-            let source = Source::look(&*context.vfs, path)?;
-            outside.check(&*context.vfs, path)?;
+            let source = Source::look(&*context.vfs, path, copies)?;
             let checksum = request.checksums.get(at).cloned();
             items.push(Item { request: index, family: request.family.clone(), source, checksum });
         }
     }
+    let mut outside = Outside::of(context, options.move_files);
+    items.iter().try_for_each(|item| outside.check(&*context.vfs, &item.source.path))?;
     source::check_each_once(items.iter().map(|item| &item.source))?;
     Ok(items)
 }
