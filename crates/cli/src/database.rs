@@ -10,7 +10,8 @@ use spillway::internal::version::file_name::{self, FileType};
 use spillway::internal::version::{backup_dirs, incomplete, recover};
 use spillway::internal::vfs::{RealVfs, Vfs};
 use spillway::internal::{
-    DEFAULT_FAMILY, Database, DbOptions, Error, ErrorKind, Family, OpenOptions, OtherFamilies, SeqNo, shell,
+    DEFAULT_FAMILY, Database, DbOptions, Error, ErrorKind, Family, FamilyOptions, OpenOptions, OtherFamilies, SeqNo,
+    shell,
 };
 
 use crate::failure::{Failure, Outcome, note, warn, warn_of_doubts};
@@ -66,6 +67,10 @@ pub struct FamilyArgs {
     /// Column family.
     #[arg(long, value_name = "NAME", default_value = DEFAULT_FAMILY)]
     pub family: String,
+    /// Values of the family end with the times of their writes, as RocksDB's DBWithTTL writes them, though the database does not say
+    /// so. A command that writes notes it in the database, for good.
+    #[arg(long)]
+    pub ttl: bool,
 }
 
 /// For commands that write.
@@ -152,6 +157,15 @@ impl DatabaseArgs {
         Ok(self.opened(Database::open(&dir, &options)?, &options))
     }
 
+    /// As [`open`](Self::open), and finds the family.
+    pub fn open_family(&self, access: Access, family: &FamilyArgs) -> Outcome<(Database, Arc<Family>)> {
+        let (dir, mut options) = self.options_for(access)?;
+        family.note_times(&mut options);
+        let db = self.opened(Database::open(&dir, &options)?, &options);
+        let family = family.of(&db)?;
+        Ok((db, family))
+    }
+
     /// What is to be said of an opened database: its doubts, and whether it keeps the options given.
     fn opened(&self, db: Database, options: &OpenOptions) -> Database {
         if self.options.is_some() && !options.read_only {
@@ -228,8 +242,9 @@ impl DatabaseArgs {
 
     /// Opens a damaged database for reading. Missing tables fail only reads in their range; damaged WALs are salvaged.
     /// If WALs were salvaged, also returns the error of the ordinary open.
-    pub fn open_damaged(&self) -> Outcome<(Database, Option<Error>)> {
+    pub fn open_damaged(&self, family: &FamilyArgs) -> Outcome<(Database, Option<Error>)> {
         let (dir, mut options) = self.options_for(Access::Read)?;
+        family.note_times(&mut options);
         let error = match Database::open(&dir, &options) {
             Ok(db) => return Ok((warn_of_doubts(db), None)),
             Err(error) if error.kind() == ErrorKind::Corruption || error.is_not_found() => error,
@@ -432,6 +447,25 @@ fn is_rocksdbs(vfs: &dyn Vfs, dir: &Path, access: Access) -> Outcome<bool> {
 }
 
 impl FamilyArgs {
+    /// Sets the option that `--ttl` stands for.
+    fn note_times(&self, options: &mut OpenOptions) {
+        if !self.ttl {
+            return;
+        }
+        let own = FamilyOptions { value_times: true, ..options.family_or_others(&self.family) };
+        if let Some((_, named)) = options.families.iter_mut().find(|(name, _)| *name == self.family) {
+            *named = own;
+            return;
+        }
+        let (mut named, rest) = match std::mem::take(&mut options.other_families) {
+            OtherFamilies::Refuse => (Vec::new(), Box::default()),
+            OtherFamilies::OpenWith(rest) => (Vec::new(), rest),
+            OtherFamilies::OpenBy { named, rest } => (named, rest),
+        };
+        named.insert(0, (self.family.clone(), own));
+        options.other_families = OtherFamilies::OpenBy { named, rest };
+    }
+
     pub fn of(&self, db: &Database) -> Outcome<Arc<Family>> {
         db.family(&self.family).ok_or_else(|| {
             let families = db.families();

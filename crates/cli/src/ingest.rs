@@ -36,6 +36,9 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// The tables' entries are newer than everything in the database (see --behind). If two tables overlap, the one named later
 /// is newer.
 ///
+/// If the family's values carry times (a ttl), `table build --for` gives them to the tables. Tables without times are copied, and
+/// their values get the time of the ingest. --ttl says that values of the tables have times, too.
+///
 /// Ctrl-C before the commit ends the command with nothing ingested and exit status 130. After the commit has begun it may
 /// come too late: everything is ingested, and the status is 0. A second Ctrl-C ends the command at once, with either
 /// everything or nothing ingested; the next open deletes leftover copies.
@@ -163,6 +166,7 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         verify_checksums_before_ingest: !args.no_verify,
         allow_db_generated_files: args.any_table,
         ingest_behind: args.behind,
+        value_times: args.family.ttl,
         fail_if_not_bottommost_level: args.bottommost_only,
         allow_blocking_flush: !args.no_blocking_flush,
         ..IngestOptions::default()
@@ -171,8 +175,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
         // A missing file must not leave a new database.
         args.files.iter().try_for_each(|file| RealVfs::new().metadata(file).map(drop))?;
     }
-    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: args.create })?;
-    let family = args.family.of(&db)?;
+    let access = Access::Write { adopt: args.adopt.adopt, create: args.create };
+    let (db, family) = args.database.open_family(access, &args.family)?;
     let interrupt = Interrupt::default();
     interrupt.listen()?;
     let readable = match args.skip_damaged {

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
+use spillway::internal::ttl::Times;
 use spillway::internal::vfs::RealVfs;
 use spillway::internal::{Database, Family, WriteBatch, WriteOptions};
 
@@ -145,24 +146,34 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Outcome {
     if !interrupt.explain(ahead, NOTHING_LOADED).map_err(|failure| failure.with(NOTHING_LOADED))? {
         input.skipped().check(args.skip)?;
     }
-    let db = args.database.open(Access::Write { adopt: args.adopt.adopt, create: !args.no_create })?;
+    let access = Access::Write { adopt: args.adopt.adopt, create: !args.no_create };
+    let (db, family) = args.database.open_family(access, &args.family)?;
     match args.via {
-        Via::Puts => load(args, db, input, &interrupt, out),
-        Via::Ingest => tables::load(args, db, input, &interrupt, out),
+        Via::Puts => load(args, db, family, input, &interrupt, out),
+        Via::Ingest => tables::load(args, db, family, input, &interrupt, out),
     }
 }
 
-fn load(args: &Args, db: Database, mut input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
+fn load(
+    args: &Args,
+    db: Database,
+    family: Arc<Family>,
+    mut input: Input<'_>,
+    interrupt: &Interrupt,
+    out: &mut dyn Write,
+) -> Outcome {
     let vfs = RealVfs::new();
     let start = vfs.now();
     let db = Arc::new(db);
-    let watch = Watch::begin(db.clone(), args.family.of(&db)?, interrupt.clone())?;
+    let watch = Watch::begin(db.clone(), family.clone(), interrupt.clone())?;
     let key = input.key();
     let mut loader = Loader {
         args,
         db: &db,
-        family: args.family.of(&db)?,
+        times: Times::of(db.vfs(), &family.options()),
+        family,
         batch: WriteBatch::new(),
+        payload_bytes: 0,
         tally: Tally::default(),
         seen: Seen::default(),
         progress: Reading::begin(input.total_bytes(), input.counter()),
@@ -235,7 +246,10 @@ struct Loader<'a> {
     args: &'a Args,
     db: &'a Database,
     family: Arc<Family>,
+    times: Option<Times>,
     batch: WriteBatch,
+    /// Of the batch's keys and values.
+    payload_bytes: u64,
     tally: Tally,
     seen: Seen,
     progress: Reading,
@@ -253,7 +267,8 @@ impl Loader<'_> {
     fn read(&mut self, input: &mut Input<'_>) -> Outcome {
         let mut record = Record::default();
         while input.next(&mut record)? {
-            self.batch.put(self.family.id(), &record.key, &record.value);
+            self.batch.put(self.family.id(), &record.key, &Times::stored(self.times.as_ref(), &record.value));
+            self.payload_bytes += (record.key.len() + record.value.len()) as u64;
             self.seen.note(&record.key);
             let is_full = u64::from(self.batch.count()) >= self.args.batch.unwrap_or(BATCH_RECORDS);
             if is_full || self.batch.len() >= BATCH_BYTES_MAX {
@@ -268,9 +283,9 @@ impl Loader<'_> {
             return Ok(());
         }
         let written = self.db.write(&self.batch, &WriteOptions { sync: self.args.sync, ..WriteOptions::default() });
+        let payload_bytes = std::mem::take(&mut self.payload_bytes);
         if written.is_ok() {
-            let sizes = self.batch.iter().flatten().map(|record| record.key.len() + record.value.len());
-            self.tally.payload_bytes += sizes.sum::<usize>() as u64;
+            self.tally.payload_bytes += payload_bytes;
             self.tally.records += u64::from(self.batch.count());
         }
         self.batch.clear();
@@ -347,7 +362,8 @@ mod tests {
         let interrupt = Interrupt::default();
         let mut input = Input::open(&args.input, &args.files, &interrupt).ok().unwrap();
         input.pass_over(args.skip).ok().unwrap();
-        let failure = load(&args, db, input, &interrupt, &mut std::io::sink()).err().unwrap();
+        let family = db.default_family();
+        let failure = load(&args, db, family, input, &interrupt, &mut std::io::sink()).err().unwrap();
         let message = failure.message().unwrap();
         assert!(message.contains("\n20 records are loaded; --skip 25 goes on from there"), "{message}");
         assert_eq!(failure.status(), 1);
@@ -369,7 +385,8 @@ mod tests {
         let args = Line::parse_from(["load", &file, "--format", "kv", "--db", "/db"]).args;
         let interrupt = Interrupt::default();
         let input = Input::open(&args.input, &args.files, &interrupt).ok().unwrap();
-        let failure = load(&args, db, input, &interrupt, &mut std::io::sink()).err().unwrap();
+        let family = db.default_family();
+        let failure = load(&args, db, family, input, &interrupt, &mut std::io::sink()).err().unwrap();
         let message = failure.message().unwrap();
         assert!(message.contains("No space left on device"), "{message}");
         let loaded = message.split("; --skip ").nth(1).unwrap().split(' ').next().unwrap().parse::<u64>().unwrap();

@@ -59,5 +59,5 @@ pub mod version {
 }
 
 pub mod ttl {
-    pub use crate::ttl::{MergeName, STAMPED_MERGE, Stamps, unstamp, unstamped};
+    pub use crate::ttl::{MergeName, STAMPED_MERGE, Stamps, Times, split, unstamp, unstamped};
 }

@@ -17,8 +17,14 @@ use crate::make::{self, Made, Place};
 use crate::staging::Staging;
 use crate::{human, json};
 
-pub fn load(args: &Args, db: Database, input: Input<'_>, interrupt: &Interrupt, out: &mut dyn Write) -> Outcome {
-    let family = args.family.of(&db)?;
+pub fn load(
+    args: &Args,
+    db: Database,
+    family: Arc<Family>,
+    input: Input<'_>,
+    interrupt: &Interrupt,
+    out: &mut dyn Write,
+) -> Outcome {
     let vfs = RealVfs::new();
     let start = vfs.now();
     let key = input.key();

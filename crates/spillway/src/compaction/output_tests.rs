@@ -36,6 +36,7 @@ fn context(vfs: Arc<dyn Vfs>) -> Context {
         last_options_file: AtomicU64::new(0),
         own_dirs: Vec::new(),
         options: DbOptions::default(),
+        raw_values: false,
         options_now: Default::default(),
         numbers: Arc::new(FileNumbers::starting_at(FileNumber(100))),
         memtable_ids: AtomicU64::new(0),

@@ -58,6 +58,8 @@ pub struct Context {
     pub own_dirs: Vec<FileIdentity>,
     /// As opened: for options fixed while the database is open.
     pub options: DbOptions,
+    /// Values with times are shown with them, and come with them: the caller stamps them.
+    pub raw_values: bool,
     /// With what was changed since: for options that can change.
     pub options_now: ArcSwap<DbOptions>,
     pub numbers: Arc<FileNumbers>,

@@ -96,6 +96,9 @@ pub struct OpenOptions {
     pub bear_damage: bool,
     /// Takes over a directory written by RocksDB. From then on RocksDB refuses it; `export` leads back.
     pub adopt_rocksdb: bool,
+    /// Values with times (`value_times`) are written and shown with them, also to merge operators and filters: as RocksDB does without
+    /// DBWithTTL. By default the engine keeps times from both, and the caller stamps what it writes (`internal::ttl`).
+    pub raw_values: bool,
     /// Where the files are.
     pub vfs: Arc<dyn Vfs>,
     /// Threads for flushes and compactions; by default the process's.
@@ -127,6 +130,7 @@ impl Default for OpenOptions {
             secondary: None,
             bear_damage: false,
             adopt_rocksdb: true,
+            raw_values: false,
             vfs: vfs::RealVfs::new(),
             env: Env::default(),
             rate_limiter: None,
@@ -156,7 +160,7 @@ impl OpenOptions {
     }
 
     /// Options given for a family: its own, else those of the others, else the default ones.
-    pub(crate) fn family_or_others(&self, name: &str) -> FamilyOptions {
+    pub fn family_or_others(&self, name: &str) -> FamilyOptions {
         let named = self.families.iter().find(|(known, _)| known == name).map(|(_, family)| family);
         named.or(self.other_families.options(name)).cloned().unwrap_or_default()
     }

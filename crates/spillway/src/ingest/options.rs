@@ -87,6 +87,9 @@ pub struct IngestOptions {
     pub fail_if_not_bottommost_level: bool,
     /// Accepts tables not made by `TableWriter` or `SstFileWriter`, and rewrites them.
     pub allow_db_generated_files: bool,
+    /// Values of the tables end with their times, whether the tables say so or not. Else tables that do not say so are rewritten
+    /// for a family whose values have times, with the time of the ingest, unless the open has `raw_values`.
+    pub value_times: bool,
     /// Keeps blocks in the block cache if the ingest call reads them to find levels. Flushes finding levels never fill
     /// the cache.
     pub fill_cache: bool,
@@ -105,6 +108,7 @@ impl Default for IngestOptions {
             allow_global_seqno: true,
             allow_blocking_flush: true,
             ingest_behind: false,
+            value_times: false,
             write_global_seqno: false,
             verify_checksums_before_ingest: false,
             verify_file_checksum: true,

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use base::{Error, ErrorKind, FileNumber, Result, SeqNo};
+use table::Table;
 use vfs::{IoClass, SharedFile};
 
 use super::bring::{self, Bringing};
@@ -27,6 +28,7 @@ use crate::core::running::{JobBytes, JobPlan};
 use crate::ingest::commit::Ingester;
 use crate::observe::ObservedJobKind;
 use crate::queue::ingest_record::{FamilyIngest, IngestShape, IngestTable};
+use crate::ttl::Stamps;
 use crate::version::file_name;
 
 /// Helper threads at most: a disk gains little from more parallel syncs.
@@ -372,7 +374,9 @@ impl Job {
         }
         let number = self.context.numbers.take();
         let mut made = MadeFile::at(self.context.vfs.clone(), self.context.table_path(number));
-        let written = rewrite::rewrite(&self.context, &item.family, from, number, progress)?;
+        let needs_times = inspect::needs_times(&self.context, &item.family, from.properties(), &self.options);
+        let stamps = needs_times.then(|| Stamps::new(self.context.vfs.clone()));
+        let written = rewrite::rewrite(&self.context, &item.family, from, number, stamps.as_ref(), progress)?;
         let Some(bytes) = written else { return Ok(None) };
         made.finish()?;
         // It was just written: default options, for its bounds only.

@@ -62,6 +62,7 @@ impl Catalog<'_> {
         let edit = VersionEdit {
             comparator: Some(family.order().user.name().to_owned()),
             add_family: Some(name.to_owned()),
+            value_times: family.options().value_times,
             log_number: Some(base::FileNumber(0)),
             flushed_through: Some(last_seq),
             max_family: Some(id.0),

@@ -200,11 +200,11 @@ pub(crate) fn open_as(dir: &Path, options: &OpenOptions, mut recovered: Recovere
 
 fn prepare<'a>(dir: &Path, options: &'a OpenOptions, info_log: &Arc<InfoLog>) -> Result<Opening<'a>> {
     let mut doubts = Vec::new();
-    let recovered = start::recover_or_begin(dir, options, &mut doubts)?;
+    let mut recovered = start::recover_or_begin(dir, options, &mut doubts)?;
     for warning in &recovered.warnings {
         note::warn!(warning, "recovery");
     }
-    adoption::check(dir, options, &recovered).inspect_err(|_| info_log.leave_no_file())?;
+    adoption::check(dir, options, &mut recovered).inspect_err(|_| info_log.leave_no_file())?;
     if options.secondary.is_some() {
         follow::check_format(&recovered).map_err(|error| error.at_path(dir))?;
     }
@@ -313,6 +313,7 @@ impl<'a> Opening<'a> {
             dir: dir.to_owned(),
             own_dirs: own_dirs(&*vfs, dir, &options.db)?,
             options: options.db.clone(),
+            raw_values: options.raw_values,
             options_now: ArcSwap::from_pointee(options.db.clone()),
             numbers: numbers.clone(),
             memtable_ids: AtomicU64::new(0),
@@ -467,9 +468,12 @@ impl<'a> Opening<'a> {
     fn open_families(&mut self) -> Result<()> {
         let (dir, stored) = (&self.context.dir, self.recovered.families.clone());
         families::check_named(dir, self.options, &stored)?;
+        let is_there = self.recovered.manifest.0 > 0 && !self.is_repairs;
         for family in &stored {
-            let options = families::options_of(dir, self.options, &family.name, &family.comparator)?;
-            let Some(options) = options else { continue };
+            let Some(options) = families::options_of(dir, self.options, family)? else { continue };
+            if is_there {
+                families::check_times(dir, &*self.context.vfs, &options, &family.name)?;
+            }
             let state = self.open_family(family, options)?;
             self.families.insert(family.id, state);
         }

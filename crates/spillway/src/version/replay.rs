@@ -88,6 +88,8 @@ pub struct RecoveredFamily {
     pub name: String,
     /// The name of its comparator.
     pub comparator: String,
+    /// Values end with their times.
+    pub value_times: bool,
     /// RocksDB's WALs below this number hold only entries already in tables.
     pub log_number: FileNumber,
     /// T (F2); `None` if RocksDB wrote the MANIFEST.
@@ -130,6 +132,7 @@ pub(crate) struct Replay {
 struct Family {
     name: String,
     comparator: Option<String>,
+    value_times: bool,
     log_number: FileNumber,
     flushed_through: Option<SeqNo>,
     linked_ingests: BTreeSet<SeqNo>,
@@ -407,6 +410,7 @@ impl Family {
             }
             self.log_number = self.log_number.max(log);
         }
+        self.value_times |= edit.value_times;
         self.flushed_through = self.flushed_through.max(edit.flushed_through);
         self.linked_ingests.extend(&edit.linked_ingests);
         for (level, number) in &edit.deleted {
@@ -434,10 +438,10 @@ impl Family {
             return Err(Error::unsupported(format!("table {name} refers to blob file {}", meta.oldest_blob)));
         }
         infer_epochs(&mut tables);
-        let through = self.flushed_through;
-        let linked_ingests = self.linked_ingests.into_iter().filter(|seq| Some(*seq) > through).collect();
-        let (name, log_number) = (self.name, self.log_number);
-        Ok(RecoveredFamily { id, name, comparator, log_number, flushed_through: through, linked_ingests, tables })
+        let flushed_through = self.flushed_through;
+        let linked_ingests = self.linked_ingests.into_iter().filter(|seq| Some(*seq) > flushed_through).collect();
+        let (name, value_times, log_number) = (self.name, self.value_times, self.log_number);
+        Ok(RecoveredFamily { id, name, comparator, value_times, log_number, flushed_through, linked_ingests, tables })
     }
 }
 
