@@ -6,8 +6,8 @@ use std::sync::Arc;
 use base::{FileNumber, Result, note};
 use vfs::Vfs;
 
-use super::log_owner;
 use super::replay::rocksdb_logs::check_place;
+use super::{log_owner, owners_beside};
 use crate::core::context::is_same_dir;
 use crate::database::handle::lock_path;
 use crate::info_log::names::Names;
@@ -31,6 +31,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     let lock = vfs.lock(&lock_path(dir))?;
     let recovered = recover_proven(&**vfs, dir).ok();
     let own = log_owner(&**vfs, dir, recovered.as_ref());
+    let owners = owners_beside(&**vfs, dir, recovered.as_ref());
     let apart = match log_dir {
         Some(logs) if !is_same_dir(&**vfs, logs, dir)? => Some(logs),
         _ => None,
@@ -66,7 +67,7 @@ pub(crate) fn destroy(dir: &Path, log_dir: Option<&Path>, info_dir: &str, vfs: &
     let is_gone =
         earlier.is_some() || !names.iter().filter_map(|name| file_name::parse(name)).any(|(kind, _)| is_rest(kind));
     let is_here = |_, path: &Path| match row::database_of(&**vfs, path) {
-        Some(other) if own.is_known() || is_gone => other == own || !other.is_known(),
+        Some(other) if own.is_known() || is_gone => owners.contains(&other) || !other.is_known(),
         _ => true,
     };
     for logs in [&dir.join(ARCHIVE_DIR), dir] {

@@ -16,7 +16,7 @@ use super::{BackupId, BackupOptions};
 use crate::database::handle::lock_path;
 use crate::maintenance::repair::lost::Lost;
 use crate::open::options_file;
-use crate::open::{create_durable_dir, has_logs_in, identity, log_owner, remove_files, remove_load_dir};
+use crate::open::{create_durable_dir, has_logs_in, identity, log_owner, owners_beside, remove_files, remove_load_dir};
 use crate::version::backup_dirs;
 use crate::version::current::{install_current, read_current};
 use crate::version::edit::VersionEdit;
@@ -304,13 +304,15 @@ impl Replaced {
             (None, None) => true,
         };
         // Under a mark the MANIFEST can be the backup's, and the IDENTITY a copy's, which is its original's.
-        let there = if mark.is_none() { log_owner(vfs, &places.db, found.as_ref()) } else { DatabaseId::UNKNOWN };
-        let noted = |what| {
-            let lines = mark.iter().flat_map(|mark| mark.lines()).filter_map(move |line| line.strip_prefix(what));
-            lines.map(DatabaseId::new).chain([there]).filter(|owner| owner.is_known())
+        let (mut owners, mut here) = match &mark {
+            Some(mark) => {
+                let noted = |what| mark.lines().filter_map(move |line| line.strip_prefix(what)).map(DatabaseId::new);
+                (noted(OWNER).collect(), noted(HERE).collect())
+            }
+            None => (vec![log_owner(vfs, &places.db, found.as_ref())], owners_beside(vfs, &places.db, found.as_ref())),
         };
-        let owners = noted(OWNER).filter(|_| has_logs).collect();
-        let here: Vec<DatabaseId> = noted(HERE).collect();
+        owners.retain(|owner: &DatabaseId| has_logs && owner.is_known());
+        here.retain(|owner: &DatabaseId| owner.is_known());
         let is_lost = here.is_empty() && is_left(vfs, &places.db)?;
         let is_rocksdbs = found.map(|found| !found.fenced);
         Ok(Replaced { is_none: !has_logs, owners, here: (!is_lost).then_some(here), is_rocksdbs })
