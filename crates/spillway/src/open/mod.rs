@@ -12,7 +12,7 @@ use base::options::{FamilyOptions, InfoLogLevel, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use log::Frontiers;
 use table::BlockCache;
-use vfs::{LockGuard, Vfs};
+use vfs::{FileKind, LockGuard, Vfs};
 
 use crate::background::caught::caught;
 use crate::background::tasks::Tasks;
@@ -249,14 +249,24 @@ pub(crate) fn validate(options: &OpenOptions) -> Result<Vec<String>> {
     Ok(remarks)
 }
 
+/// The error for a file where a directory has to be.
+fn no_directory(path: &Path) -> Error {
+    Error::new(ErrorKind::Io, format!("`{}' exists but is not a directory", path.display()))
+}
+
 /// Makes sure that the directory exists, and locks it.
 fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard>> {
     if options.db.create_if_missing {
         for dir in [dir.to_owned(), log_dir(dir, &options.db)] {
             create_durable_dir(&*options.vfs, &dir)?;
         }
-    } else if !options.vfs.exists(dir)? {
-        return Err(Error::invalid_argument(start::NO_DATABASE).at_path(dir));
+    } else {
+        match options.vfs.metadata(dir) {
+            Ok(found) if found.kind == FileKind::Directory => {}
+            Ok(_) => return Err(no_directory(dir)),
+            Err(error) if error.is_not_found() => return Err(start::no_database(dir)),
+            Err(error) => return Err(error),
+        }
     }
     start::check_unlocked(dir, options)?;
     options.vfs.lock(&lock_path(dir))
@@ -460,10 +470,10 @@ impl<'a> Opening<'a> {
     }
 
     fn open_families(&mut self) -> Result<()> {
-        let (dir, stored) = (&self.context.dir, self.recovered.families.clone());
-        families::check_named(dir, self.options, &stored)?;
+        let stored = self.recovered.families.clone();
+        families::check_named(&self.context.dir, self.options, &stored)?;
         for family in &stored {
-            let options = families::options_of(dir, self.options, &family.name, &family.comparator)?;
+            let options = families::options_of(self.options, &family.name, &family.comparator)?;
             let Some(options) = options else { continue };
             let state = self.open_family(family, options)?;
             self.families.insert(family.id, state);

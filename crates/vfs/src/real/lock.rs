@@ -4,7 +4,7 @@
 //! kernel lock, owned by the open file, excludes other processes. It conflicts with RocksDB's record lock on the same
 //! file, so the two engines exclude each other.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use base::{Error, Result};
@@ -14,12 +14,38 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::{open_fd, os, os_error};
-use crate::LockGuard;
+use crate::{LockGuard, std_calls};
 
 /// Device and inode.
 type FileId = (i128, i128);
 
-static HELD_HERE: Mutex<BTreeSet<FileId>> = Mutex::new(BTreeSet::new());
+static HELD_HERE: Mutex<BTreeMap<FileId, Holder>> = Mutex::new(BTreeMap::new());
+
+/// Who took a lock, for the error of the next one.
+struct Holder {
+    /// Seconds since the epoch.
+    since_s: u64,
+    thread: String,
+}
+
+impl Holder {
+    fn here() -> Holder {
+        let thread = format!("{:?}", std::thread::current().id());
+        Holder {
+            since_s: std_calls::unix_time_us() / 1_000_000,
+            thread: thread.chars().filter(char::is_ascii_digit).collect(),
+        }
+    }
+
+    /// Begins with RocksDB's words, which the caller ends with the path.
+    fn refusal(&self) -> Error {
+        let Holder { since_s, thread } = self;
+        Error::busy(format!(
+            "lock hold by current process, acquire time {since_s} acquiring thread {thread}; another handle in this process \
+             has the database open: share that handle, or close it first"
+        ))
+    }
+}
 
 /// Released by drop.
 pub(super) struct FileLock {
@@ -34,14 +60,11 @@ impl FileLock {
         let stat = rustix::fs::fstat(&fd).map_err(|e| os_error("examine the lock file", path, e))?;
         let id = (i128::from(stat.st_dev), i128::from(stat.st_ino)); // their types differ between systems
         let mut held = HELD_HERE.lock();
-        if held.contains(&id) {
-            return Err(Error::busy(
-                "another handle in this process has the database open: share that handle, or close it first",
-            )
-            .at_path(path));
+        if let Some(holder) = held.get(&id) {
+            return Err(holder.refusal().at_path(path));
         }
         lock_against_processes(&fd, path)?;
-        held.insert(id);
+        held.insert(id, Holder::here());
         Ok(FileLock { id, fd: Some(fd) })
     }
 }
