@@ -166,12 +166,12 @@ static void test_numbers(rocksdb_t* db, char** argv) {
     CHECK_OK(error);
     rocksdb_ingestexternalfileoptions_set_allow_global_seqno(ingest, 0);
     ingest_keys(db, argv, "g", ingest);
-    CHECK_ERROR(error, "Invalid argument: Global seqno is required, but disabled: keys of the ingest are in memtables");
+    CHECK_ERROR(error, "Invalid argument: Global seqno is required, but disabled (because keys of the ingest are in memtables");
     ingest_keys(db, argv, "h", ingest);
     CHECK_OK(error);
     snapshot = rocksdb_create_snapshot(db);
     ingest_keys(db, argv, "i", ingest);
-    CHECK_ERROR(error, "Invalid argument: Global seqno is required, but disabled: there are snapshots");
+    CHECK_ERROR(error, "Invalid argument: Global seqno is required, but disabled (because there are snapshots");
     rocksdb_ingestexternalfileoptions_set_snapshot_consistency(ingest, 0);
     ingest_keys(db, argv, "i", ingest);
     CHECK_OK(error);
