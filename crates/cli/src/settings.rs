@@ -278,11 +278,7 @@ fn read_text(vfs: &dyn Vfs, path: &Path) -> Result<String> {
         }
         false => error,
     })?;
-    String::from_utf8(bytes).map_err(|error| {
-        let line =
-            error.as_bytes().iter().take(error.utf8_error().valid_up_to()).filter(|byte| **byte == b'\n').count();
-        Error::invalid_argument(format!("line {}: the options file is not UTF-8 text", line + 1)).at_path(path)
-    })
+    Ok(whole::text_of(&bytes).map_err(|error| error.at_path(path))?.into_owned())
 }
 
 /// Reads a file's options over `over`. Also returns warnings about options without effect.

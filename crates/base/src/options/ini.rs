@@ -238,7 +238,7 @@ impl Section {
 }
 
 /// Cuts at the first `#` without a backslash before it.
-fn without_comment(line: &str) -> &str {
+pub(super) fn without_comment(line: &str) -> &str {
     let mut escaped = false;
     for (at, byte) in line.bytes().enumerate() {
         match byte {

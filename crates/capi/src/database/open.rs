@@ -135,7 +135,6 @@ impl Database {
         let database = Database {
             db,
             default,
-            read_only: open.read_only,
             stamps: None,
             times_disabled: RwLock::default(),
             canceled: Arc::default(),
@@ -153,7 +152,6 @@ impl Database {
         Box::new(Database {
             db: self.db.clone(),
             default: self.default.clone(),
-            read_only: self.read_only,
             stamps: self.stamps.clone(),
             times_disabled: RwLock::default(),
             canceled: Arc::default(),
@@ -227,8 +225,11 @@ impl Database {
 pub fn locked_out(error: Error) -> Failure {
     match error.kind() {
         ErrorKind::Busy => {
-            let file = error.path().unwrap_or(Path::new("LOCK"));
-            Failure::locked(format!("{}: {}", file.display(), error.message()))
+            let file = error.path().unwrap_or(Path::new("LOCK")).display();
+            Failure::io(match error.message().split_once("; ") {
+                Some((theirs, ours)) => format!("{theirs}: {file}: No locks available; {ours}"),
+                None => format!("While lock file: {file}: Resource temporarily unavailable; {}", error.message()),
+            })
         }
         _ => error.into(),
     }

@@ -133,7 +133,7 @@ impl Database {
     /// Notes in the event log an option of a call whose value is out of bounds.
     pub fn note_clamped(&self, option: &str, asked: &str, taken: &str) {
         let _noting = self.core().context.noting();
-        note::warn!("option `{option}={asked}` is out of bounds: {taken} is taken");
+        note::warn!("option `{option}={asked}`: {taken} is taken");
     }
 
     /// Changes mutable options of a family, by RocksDB's names.

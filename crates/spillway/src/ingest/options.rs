@@ -202,7 +202,9 @@ impl IngestRequest {
         if self.family.options().cf_allow_ingest_behind {
             return Ok(());
         }
-        let what = "has no level for what is ingested from behind: open the database with allow_ingest_behind";
-        Err(Error::invalid_argument(format!("column family \"{}\" {what}", self.family.name())))
+        // RocksDB does not fill in the family's name.
+        let what = "Can't ingest_behind file in ColumnFamily %s with cf_allow_ingest_behind=false";
+        let name = self.family.name();
+        Err(Error::invalid_argument(format!("{what}: \"{name}\"; open the database with allow_ingest_behind")))
     }
 }

@@ -1,5 +1,5 @@
-//! Rewrites tables unable to take a sequence number as they are: tables of a database, and external tables of version
-//! 1. Also tables whose values lack the times that the family's have: they get that of the ingest. The new table holds
+//! Rewrites tables unable to take a sequence number as they are: tables of a database, and external tables of version 1.
+//! Also tables whose values lack the times that the family's have: they get that of the ingest. The new table holds
 //! the entries visible to a reader of the old table alone.
 //!
 //! RocksDB keeps such tables' own numbers, so it accepts them only if nothing in the database overlaps them. A

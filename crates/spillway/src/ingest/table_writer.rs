@@ -159,7 +159,7 @@ impl TableWriter {
     pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
         match self.order.user.compare(start, end) {
             Ordering::Greater => {
-                let what = "a range to delete must not end before it starts";
+                let what = "end key comes before start key";
                 return Err(Error::invalid_argument(what).at_path(&self.file.path));
             }
             Ordering::Equal => return Ok(()),
@@ -206,7 +206,7 @@ impl TableWriter {
             return Ok(());
         }
         let (last, next) = (key::user_key(&self.last).escape_ascii(), user_key.escape_ascii());
-        let what = format!("keys of a table must ascend, each once: \"{next}\" was added after \"{last}\"");
+        let what = format!("Keys must be added in strict ascending order. \"{next}\" was added after \"{last}\"");
         Err(Error::invalid_argument(what).at_path(&self.file.path))
     }
 
@@ -229,7 +229,7 @@ impl TableWriter {
         let TableWriter { mut file, order, builder, deleted, .. } = self;
         file.check_origin()?;
         if builder.entries() == 0 {
-            return Err(Error::invalid_argument("a table without entries cannot be ingested").at_path(&file.path));
+            return Err(Error::invalid_argument("Cannot create sst file with no entries").at_path(&file.path));
         }
         let summary = builder.finish()?;
         file.finished = true;

@@ -29,7 +29,7 @@ impl Catalog<'_> {
     pub fn check_new_name(&self, name: &str) -> Result<()> {
         check_name(name)?;
         if self.core.families.load().by_name(name).is_some() {
-            return Err(Error::invalid_argument(format!("column family \"{name}\" exists already")));
+            return Err(Error::invalid_argument(format!("Column family already exists: \"{name}\"")));
         }
         Ok(())
     }
@@ -89,7 +89,7 @@ impl Catalog<'_> {
 
     pub fn drop_family(&self, family: &Family) -> Result<()> {
         if family.name() == DEFAULT_FAMILY {
-            return Err(Error::invalid_argument("the default column family cannot be dropped"));
+            return Err(Error::invalid_argument("Can't drop default column family"));
         }
         self.core.sync_published()?;
         let mut manifest = self.installer.manifest.lock();

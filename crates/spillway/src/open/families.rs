@@ -62,7 +62,7 @@ pub(super) fn adapted(options: &FamilyOptions, comparator: &str) -> FamilyOption
 ///
 /// # Errors
 /// `InvalidArgument`: another order of keys.
-pub(super) fn options_of(dir: &Path, options: &OpenOptions, stored: &RecoveredFamily) -> Result<Option<FamilyOptions>> {
+pub(super) fn options_of(options: &OpenOptions, stored: &RecoveredFamily) -> Result<Option<FamilyOptions>> {
     let RecoveredFamily { name, comparator, .. } = stored;
     let is_raw = options.raw_values;
     let named = options.families.iter().find(|(n, _)| n == name).map(|(_, options)| options.clone());
@@ -85,11 +85,8 @@ pub(super) fn options_of(dir: &Path, options: &OpenOptions, stored: &RecoveredFa
         options.order = order; // no order was set, and the stored one is built in
         return Ok(Some(options));
     }
-    let what = format!(
-        "{}: does not match existing comparator {comparator} of column family \"{name}\"",
-        options.order.name()
-    );
-    Err(Error::invalid_argument(what).at_path(dir))
+    // All of RocksDB's text, and no more: programs compare it.
+    Err(Error::invalid_argument(format!("{}: does not match existing comparator {comparator}", options.order.name())))
 }
 
 /// # Errors
@@ -128,16 +125,16 @@ pub(super) fn check_named(dir: &Path, options: &OpenOptions, stored: &[Recovered
     let is_named = |name: &str| name == DEFAULT_FAMILY || options.families.iter().any(|(n, _)| n == name);
     let unnamed: Vec<_> = stored.iter().map(|family| family.name.as_str()).filter(|name| !is_named(name)).collect();
     if matches!(options.other_families, OtherFamilies::Refuse) && !unnamed.is_empty() && !options.read_only {
-        let what = format!("column families are not opened: {}; every family has to be named", unnamed.join(", "));
+        let what = format!("Column families not opened: {}; every family has to be named", unnamed.join(", "));
         return Err(Error::invalid_argument(what).at_path(dir));
     }
     for family in stored {
-        options_of(dir, options, family)?;
+        options_of(options, family)?;
     }
     let missing = missing(options, stored);
     match missing.first() {
         Some((name, _)) if !options.db.create_missing_column_families || options.read_only => {
-            let what = format!("there is no column family \"{name}\"; set create_missing_column_families to make it");
+            let what = format!("Column family not found: {name}; set create_missing_column_families to make it");
             Err(Error::invalid_argument(what).at_path(dir))
         }
         _ => missing.iter().try_for_each(|(name, _)| check_name(name)),

@@ -12,7 +12,7 @@ use base::options::{FamilyOptions, InfoLogLevel, kept};
 use base::{Error, ErrorKind, FamilyId, FileNumber, InternalOrder, Result, SeqNo};
 use log::Frontiers;
 use table::BlockCache;
-use vfs::{LockGuard, Origin, Vfs};
+use vfs::{FileKind, LockGuard, Origin, Vfs};
 
 use crate::background::caught::caught;
 use crate::background::tasks::Tasks;
@@ -253,14 +253,24 @@ pub(crate) fn validate(options: &OpenOptions) -> Result<Vec<String>> {
     Ok(remarks)
 }
 
+/// The error for a file where a directory has to be.
+fn no_directory(path: &Path) -> Error {
+    Error::new(ErrorKind::Io, format!("`{}' exists but is not a directory", path.display()))
+}
+
 /// Makes sure that the directory exists, and locks it.
 fn take_directory(dir: &Path, options: &OpenOptions) -> Result<Box<dyn LockGuard>> {
     if options.db.create_if_missing {
         for dir in [dir.to_owned(), log_dir(dir, &options.db)] {
             create_durable_dir(&*options.vfs, &dir)?;
         }
-    } else if !options.vfs.exists(dir)? {
-        return Err(Error::invalid_argument(start::NO_DATABASE).at_path(dir));
+    } else {
+        match options.vfs.metadata(dir) {
+            Ok(found) if found.kind == FileKind::Directory => {}
+            Ok(_) => return Err(no_directory(dir)),
+            Err(error) if error.is_not_found() => return Err(start::no_database(dir)),
+            Err(error) => return Err(error),
+        }
     }
     start::check_unlocked(dir, options)?;
     options.vfs.lock(&lock_path(dir))
@@ -470,7 +480,7 @@ impl<'a> Opening<'a> {
         families::check_named(dir, self.options, &stored)?;
         let is_there = self.recovered.manifest.0 > 0 && !self.is_repairs;
         for family in &stored {
-            let Some(options) = families::options_of(dir, self.options, family)? else { continue };
+            let Some(options) = families::options_of(self.options, family)? else { continue };
             if is_there {
                 families::check_times(dir, &*self.context.vfs, &options, &family.name)?;
             }

@@ -253,10 +253,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<Vec<String>>> {
 /// # Errors
 /// `Corruption`: the file is not whole. `InvalidArgument`: a line cannot be read. Both name the line.
 pub(crate) fn families_in(bytes: &[u8]) -> Result<Option<Vec<(String, FamilyOptions)>>> {
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let line = bytes.iter().take(error.valid_up_to()).filter(|byte| **byte == b'\n').count() + 1;
-        Error::corruption(format!("line {line}: not UTF-8 text"))
-    })?;
+    let text = &*whole::text_of(bytes)?;
     whole::check_whole(text)?;
     let start = DbOptions { ignore_unsupported_options: true, ..DbOptions::default() };
     match base::options::OptionsFile::read(text, start, &|_| FamilyOptions::default(), true) {

@@ -81,6 +81,13 @@ impl PurgeQueue {
         self.holds.load(Ordering::Relaxed) > 0
     }
 
+    /// The queued tables, by path and number.
+    pub fn tables(&self) -> Vec<(u32, FileNumber)> {
+        let files = self.files.lock();
+        let tables = files.iter().filter(|file| file.file_type == FileType::Table);
+        tables.map(|file| (file.path_id, file.number)).collect()
+    }
+
     pub fn len(&self) -> usize {
         self.files.lock().len()
     }

@@ -316,7 +316,7 @@ impl Replay {
             }
         }
         let (Some(next_file), Some(last_seq)) = (self.next_file, self.last_seq) else {
-            return Err(Error::corruption("the MANIFEST lacks the next file number or the last sequence number"));
+            return Err(Error::corruption("no log_file_number, next_file_number, last_sequence entry in MANIFEST"));
         };
         let mut families = Vec::with_capacity(self.families.len());
         let mut largest_file = manifest;
@@ -376,7 +376,7 @@ impl RecoveredFamily {
             return Ok(());
         }
         Err(Error::invalid_argument(format!(
-            "column family {:?} has tables in {needed} levels, more than options.num_levels, {num_levels}; open it with \
+            "db has more levels than options.num_levels: column family {:?} has tables in {needed} levels; open it with \
              num_levels={needed}",
             self.name
         )))
@@ -428,8 +428,11 @@ impl Family {
     }
 
     fn finish(self, id: FamilyId) -> Result<RecoveredFamily> {
-        let Some(comparator) = self.comparator else {
-            return Err(Error::corruption(format!("the family {:?} has no comparator", self.name)));
+        // RocksDB's first MANIFEST names none for the default family: that of the options holds.
+        let comparator = match self.comparator {
+            None if id == FamilyId::DEFAULT => String::new(),
+            None => return Err(Error::corruption(format!("the family {:?} has no comparator", self.name))),
+            Some(comparator) => comparator,
         };
         let mut tables: Vec<_> = self.tables.into_values().collect();
         tables.sort_by_key(|(level, meta)| (*level, meta.number));

@@ -18,7 +18,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::{open_fd, os, os_error};
-use crate::LockGuard;
+use crate::{LockGuard, std_calls};
 
 /// Device and inode.
 type FileId = (i128, i128);
@@ -31,8 +31,35 @@ struct Held {
     number: u64,
     id: FileId,
     fd: OwnedFd,
+    /// When it was taken, in seconds since the epoch, and by which thread, for the error of the next one.
+    since_s: u64,
+    thread: String,
     /// Set in forked children.
     ended: Option<Arc<AtomicBool>>,
+}
+
+impl Held {
+    fn new(id: FileId, fd: OwnedFd) -> Held {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let thread = format!("{:?}", std::thread::current().id());
+        Held {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
+            id,
+            fd,
+            since_s: std_calls::unix_time_us() / 1_000_000,
+            thread: thread.chars().filter(char::is_ascii_digit).collect(),
+            ended: None,
+        }
+    }
+
+    /// Begins with RocksDB's words, which the caller ends with the path.
+    fn refusal(&self) -> Error {
+        let Held { since_s, thread, .. } = self;
+        Error::busy(format!(
+            "lock hold by current process, acquire time {since_s} acquiring thread {thread}; another handle in this process \
+             has the database open: share that handle, or close it first"
+        ))
+    }
 }
 
 fn held() -> MutexGuard<'static, Vec<Held>> {
@@ -47,21 +74,18 @@ pub(super) struct FileLock {
 
 impl FileLock {
     pub(super) fn acquire(path: &Path) -> Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
         watch_forks();
         let fd = open_fd("open the lock file", path, OFlags::RDWR | OFlags::CREATE)?;
         let stat = rustix::fs::fstat(&fd).map_err(|e| os_error("examine the lock file", path, e))?;
         let id = (i128::from(stat.st_dev), i128::from(stat.st_ino)); // their types differ between systems
         let mut held = held();
-        if held.iter().any(|other| other.id == id) {
-            return Err(Error::busy(
-                "another handle in this process has the database open: share that handle, or close it first",
-            )
-            .at_path(path));
+        if let Some(holder) = held.iter().find(|other| other.id == id) {
+            return Err(holder.refusal().at_path(path));
         }
         lock_against_processes(&fd, path)?;
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        held.push(Held { number, id, fd, ended: None });
+        let lock = Held::new(id, fd);
+        let number = lock.number;
+        held.push(lock);
         Ok(FileLock { number })
     }
 }
