@@ -267,7 +267,7 @@ fn values_that_were_lost_since_a_backup_are_not_backed_up_as_whole() {
 /// Changes the header of each log in a directory so that nothing tells whose it is.
 fn hide_owners(vfs: &MemoryVfs, dir: &str) {
     for (path, mut bytes) in files_in(vfs, dir) {
-        bytes[40] ^= 1;
+        *bytes.get_mut(40).unwrap() ^= 1;
         write_all(vfs, &path, IfExists::Truncate, &bytes, IoClass::Other).unwrap();
     }
 }
