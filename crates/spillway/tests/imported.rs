@@ -152,7 +152,7 @@ fn what_cannot_be_imported_leaves_nothing() {
     assert_eq!(names.filter(|name| name.ends_with(".sst")).count(), 0);
     assert!(files.iter().all(|file| file.path.exists()), "they are where they were");
     db.import_family("one", family_options(), &[&files, &others], false).unwrap();
-    refused(family_options(), &[&files], "exists already");
+    refused(family_options(), &[&files], "already exists");
 }
 
 /// An export's tables, exchanged by a copy of its folder: their numbers, ids or keys tell.
