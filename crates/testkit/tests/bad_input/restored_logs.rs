@@ -300,6 +300,7 @@ fn logs_of_nobody_known_stay_in_a_shared_directory() {
         put(&db, &[i], b"v"); // under numbers above the neighbour's
         db.flush(&[&db.default_family()]).unwrap();
     }
+    put(&Db::open(DIR, &options).unwrap(), b"logged", b"v");
     let numbers = |paths: Vec<&PathBuf>| {
         paths.into_iter().filter_map(|path| path.file_stem().map(ToOwned::to_owned)).collect::<Vec<_>>()
     };
