@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use base::{FamilyId, FileNumber, SeqNo};
+use testkit::engine::backup::{BackupEngine, BackupOptions, RestoreOptions};
 use testkit::engine::{Db, ErrorKind, OpenOptions, repair};
 use testkit::run::DIR;
 use vfs::{MemoryVfs, Vfs};
 
 use crate::common::copy;
 use crate::rocksdb_rows::{
-    F, MANIFEST, OPTIONS_TEXT, append, begun, cut, database, doubts, edit, flushed, is_told_for_f, is_whole,
+    F, MANIFEST, OPTIONS_TEXT, append, back_up, begun, cut, database, doubts, edit, flushed, is_told_for_f, is_whole,
     kept_from, log_path, options, path, put,
 };
 
@@ -179,4 +180,84 @@ fn readers_are_told_of_a_missing_log() {
         lose(&vfs, 4);
         assert_eq!(reading(&vfs), 1, "bears damage: {bears}");
     }
+}
+
+/// A restore that keeps the logs of `there` over the backup of `backed_up`, whose meta file tells the number `last`.
+fn restored(there: &Arc<MemoryVfs>, backed_up: &MemoryVfs, last: u64) -> base::Result<()> {
+    let made = copy(backed_up);
+    for log in [4, 10, 12].map(log_path).iter().filter(|log| made.exists(log).unwrap()) {
+        made.remove_file(log).unwrap();
+    }
+    back_up(there, &made, last);
+    let before = there.all_files();
+    let how = BackupOptions { vfs: there.clone(), ..BackupOptions::default() };
+    let kept = RestoreOptions { keep_log_files: true, ..RestoreOptions::default() };
+    let result = BackupEngine::open("/backups", &how).unwrap().restore(1, DIR, &kept);
+    assert!(result.is_ok() || before.iter().all(|file| there.exists(file).unwrap()), "nothing is deleted");
+    result
+}
+
+#[track_caller]
+fn keeps_no_logs(there: &Arc<MemoryVfs>, backed_up: &MemoryVfs, last: u64) {
+    let error = restored(there, backed_up, last).expect_err("writes would go");
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+}
+
+/// No number is missing in the logs: "f" was flushed since the backup, and its log was let go.
+#[test]
+fn restore_keeps_no_logs_where_one_was_let_go_that_the_backup_needs() {
+    let backups = [(database(), path(MANIFEST), 6), (anew(12, 7), path("MANIFEST-000020"), 3)];
+    for (backed_up, manifest, last) in backups {
+        let there = copy(&backed_up);
+        [4, 10].iter().for_each(|log| lose(&there, *log));
+        append(&there, &manifest, &[flushed(F, 12, last), kept_from(12)]);
+        if !there.exists(&log_path(12)).unwrap() {
+            append(&there, &log_path(12), &[put(last + 1)]);
+        }
+        keeps_no_logs(&there, &backed_up, last);
+    }
+}
+
+/// RocksDB's meta file counts what was in the logs, and the backup has none.
+#[test]
+fn restore_keeps_no_logs_for_a_backup_that_lacks_what_was_in_them() {
+    let backed_up = begun(5);
+    append(&backed_up, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 1), flushed(F, 10, 1), kept_from(10)]);
+    let there = copy(&backed_up);
+    append(&there, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 12, 2), flushed(F, 12, 2), kept_from(12)]);
+    append(&there, &log_path(12), &[]);
+    keeps_no_logs(&there, &backed_up, 2);
+    // With the log it is all there.
+    let there = copy(&backed_up);
+    append(&there, &log_path(10), &[put(2)]);
+    restored(&there, &backed_up, 2).unwrap();
+}
+
+/// RocksDB leaves a table of another database the numbers that it has, and notes no external file.
+#[test]
+fn restore_keeps_no_logs_over_a_table_of_another_database() {
+    let backed_up = begun(5);
+    append(&backed_up, &path(MANIFEST), &[flushed(FamilyId::DEFAULT, 10, 3), flushed(F, 10, 3), kept_from(10)]);
+    let made = OpenOptions { vfs: backed_up.clone(), ..OpenOptions::create_if_missing() };
+    let other = Db::open("/other", &made).unwrap();
+    other.put(&other.default_family(), b"m", b"v", &Default::default()).unwrap();
+    other.flush(&[&other.default_family()]).unwrap();
+    drop(other);
+    let tables = backed_up.all_files().into_iter().filter(|file| file.starts_with("/other"));
+    let table = tables.into_iter().find(|file| file.extension().is_some_and(|end| end == "sst")).unwrap();
+    let bytes = backed_up.read_file(&table).unwrap();
+    let there = copy(&backed_up);
+    there.write_file(&path("000035.sst"), &bytes).unwrap();
+    let named = edit(|edit| {
+        edit.next_file = Some(FileNumber(36));
+        edit.added = vec![(6, Default::default())];
+        let (_, meta) = edit.added.first_mut().unwrap();
+        (meta.number, meta.file_bytes) = (FileNumber(35), bytes.len() as u64);
+        let key = [b"m".to_vec(), 1u64.to_le_bytes().to_vec()].concat();
+        (meta.smallest, meta.largest) = (key.clone(), key);
+    });
+    append(&there, &path(MANIFEST), &[named]);
+    append(&there, &log_path(10), &[put(4)]);
+    let error = restored(&there, &backed_up, 3).unwrap_err();
+    assert!(error.message().contains("was ingested since"), "{error}");
 }
