@@ -211,7 +211,9 @@ impl RocksdbRow {
     /// Numbers that are missing before the first log, where RocksDB has let no log go yet: no family has been flushed.
     fn find_lost_head(&self, recovered: &Recovered, parts: &mut BTreeMap<FileNumber, MissingPart>) {
         let known = &recovered.rocksdb_logs;
-        let has_let_none_go = recovered.oldest_rocksdb_log() == FileNumber(0) && known.begun.is_empty();
+        // A repair without a MANIFEST, whose number is 0 then, cannot know.
+        let is_known = recovered.manifest.0 > 0 && known.begun.is_empty();
+        let has_let_none_go = is_known && recovered.oldest_rocksdb_log() == FileNumber(0);
         let with_changes = self.logs.iter().find_map(|(number, log)| Some((*number, log.first?)));
         let Some((log, first)) = with_changes.filter(|_| has_let_none_go) else { return };
         let is_told = self.has_unlogged || parts.range(..log).next().is_some();
